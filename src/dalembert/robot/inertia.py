@@ -1,0 +1,146 @@
+"""Mass, centre of mass and inertia tensor of a rigid body, in all the forms the documents use."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dalembert.robot.linalg import (
+    IDENTITY,
+    NULL,
+    ZERO,
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    dot,
+    madd,
+    matmul,
+    mscale,
+    msub,
+    outer,
+    scale,
+    trace,
+    transpose,
+)
+from dalembert.robot.placement import Placement, matrix, number, vector
+
+
+def steiner(mass: Scalar, r: Vector) -> Matrix:
+    """m Sᵀ(r) S(r), the Steiner term of S (7.60), (7.71): m (rᵀr 1 − r rᵀ)."""
+    return mscale(mass, msub(mscale(dot(r, r), IDENTITY), outer(r, r)))
+
+
+@dataclass(frozen=True)
+class Inertia:
+    """A rigid body's mass (kg), centre of mass (m) and inertia tensor about it (kg m²).
+
+    All in the axes of the link's frame. The tensor has the sign convention of URDF and Pinocchio,
+    ``tensor[0][1] = −∫xy dm``; S (7.11) calls the same entry −I_xy.
+
+    >>> rod = Inertia(2.0, (0.5, 0, 0), ((0, 0, 0), (0, 1, 0), (0, 0, 1)))
+    >>> rod.first_moments, rod.tensor_at_origin[2][2]
+    ((1.0, 0.0, 0.0), 1.5)
+    """
+
+    mass: Scalar = 0.0
+    com: Vector = ZERO
+    tensor: Matrix = NULL
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mass", number(self.mass))
+        object.__setattr__(self, "com", vector(self.com, "a centre of mass"))
+        object.__setattr__(self, "tensor", matrix(self.tensor, "an inertia tensor"))
+
+    @property
+    def first_moments(self) -> Vector:
+        """m r_C (kg m), S (7.72)."""
+        return scale(self.mass, self.com)
+
+    @property
+    def tensor_at_origin(self) -> Matrix:
+        """Î, the tensor about the origin of the frame (kg m²), S (7.71)."""
+        return madd(self.tensor, steiner(self.mass, self.com))
+
+    @property
+    def second_moments(self) -> Matrix:
+        """Σ = ∫ r rᵀ dm about the origin of the frame (kg m²): Σ = ½ tr(Î) 1 − Î."""
+        at_origin = self.tensor_at_origin
+        return msub(mscale(0.5 * trace(at_origin), IDENTITY), at_origin)
+
+    @property
+    def pseudo(self) -> tuple[tuple[Scalar, ...], ...]:
+        """J, the 4×4 pseudo-inertia of M: [[Σ, m r_C], [(m r_C)ᵀ, m]]."""
+        S, h = self.second_moments, self.first_moments
+        return (*((*S[k], h[k]) for k in range(3)), (*h, self.mass))
+
+    @staticmethod
+    def from_origin(mass: Scalar, first_moments: Vector, tensor: Matrix) -> Inertia:
+        """From the parameters of S (7.77): m, m r_C and the tensor about the frame's origin."""
+        com = scale(1.0 / mass, first_moments) if mass != 0 else ZERO
+        return Inertia(mass, com, msub(tensor, steiner(mass, com)))
+
+    @staticmethod
+    def from_pseudo(J: tuple[tuple[Scalar, ...], ...]) -> Inertia:
+        """From M's 4×4 pseudo-inertia matrix."""
+        S: Matrix = tuple(tuple(row[:3]) for row in J[:3])  # type: ignore[assignment]
+        tensor = msub(mscale(trace(S), IDENTITY), S)
+        return Inertia.from_origin(J[3][3], tuple(J[3][:3]), tensor)  # type: ignore[arg-type]
+
+    def seen_from(self, placement: Placement) -> Inertia:
+        """The same body when its frame stands at ``placement``, in the outer frame's axes."""
+        R = placement.rotation
+        return Inertia(
+            self.mass, placement.point(self.com), matmul(R, matmul(self.tensor, transpose(R)))
+        )
+
+    def __add__(self, other: Inertia) -> Inertia:
+        """The two bodies as one, S (7.60)–(7.65)."""
+        mass = self.mass + other.mass
+        if isinstance(mass, float) and mass == 0.0:
+            return Inertia(0.0, ZERO, madd(self.tensor, other.tensor))
+        if isinstance(other.mass, float) and other.mass == 0.0:
+            com = self.com
+        elif isinstance(self.mass, float) and self.mass == 0.0:
+            com = other.com
+        else:
+            com = scale(1.0 / mass, add(self.first_moments, other.first_moments))
+        parts = [
+            madd(body.tensor, steiner(body.mass, tuple(a - b for a, b in zip(body.com, com, strict=True))))  # type: ignore[arg-type]
+            for body in (self, other)
+        ]
+        return Inertia(mass, com, madd(*parts))
+
+    @property
+    def is_zero(self) -> bool:
+        """No mass and no tensor: a frame, not a body."""
+        return self.mass == 0 and all(x == 0 for row in self.tensor for x in row)
+
+    def impossible(self) -> str | None:
+        """Why no body can have this inertia, or None. The sentence names the value.
+
+        A tensor belongs to a mass distribution when its principal moments obey the triangle
+        inequalities, which is Σ_C ⪰ 0 for the second moments about the centre of mass.
+        """
+        import numpy as np
+
+        values = (self.mass, *self.com, *(x for row in self.tensor for x in row))
+        if not all(math.isfinite(v) for v in values):
+            return "it has a value that is not a finite number"
+        if self.mass < 0:
+            return f"its mass is negative ({self.mass:g} kg)"
+        I = np.array(self.tensor)
+        size = float(np.abs(I).max())
+        if size > 0 and float(np.abs(I - I.T).max()) > 1e-9 * size:
+            return "its inertia tensor is not symmetric"
+        if self.mass == 0 and size > 0:
+            return "it has an inertia tensor but no mass"
+        a, b, c = (float(x) for x in np.linalg.eigvalsh(I))
+        if a < -1e-9 * size:
+            return f"its inertia tensor has a negative principal moment ({a:.4g} kg m²)"
+        if a + b < c * (1 - 1e-6):
+            return (
+                f"its principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² break the triangle inequality "
+                f"({a:.4g} + {b:.4g} < {c:.4g})"
+            )
+        return None

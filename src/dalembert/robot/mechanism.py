@@ -1,0 +1,171 @@
+"""What the equations see of a robot: moving bodies only, in order, each with its augmented inertia.
+
+Fixed joints are merged exactly, the payload is joined to its link, and every rotor is counted with
+the link that carries it: the *augmented link* of S 7.2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.linalg import IDENTITY, Scalar, Vector, madd, mscale, msub, outer
+from dalembert.robot.model import Robot
+from dalembert.robot.placement import Placement
+
+
+@dataclass(frozen=True)
+class Body:
+    """Moving joint i and the augmented link i that it moves.
+
+    parent      index of the parent body; −1 for the base
+    placement   the joint's frame, S's frame i−1, on the parent body
+    axis        z_{i−1} in the joint's frame
+    link_frame  frame i as seen from the joint's frame once that has moved
+    inertia     augmented link i (its rotors included), in frame i
+    link        link i without the rotors it carries, in frame i
+    gear, rotor_inertia, rotor_axis    k_ri, I_mi and z_mi (in the parent's frame) of the joint's motor
+    rotor_position, rotor_mass, rotor_transverse    where that rotor sits on the parent, and its mass
+    reflected   only k_ri² I_mi counts, S 7.3.2's reduced model
+    viscous, coulomb   friction at the joint side, the motor's included
+    """
+
+    name: str
+    parent: int
+    revolute: bool
+    placement: Placement
+    axis: Vector
+    offset: Scalar
+    link_frame: Placement
+    inertia: Inertia
+    link: Inertia
+    gear: Scalar
+    rotor_inertia: Scalar
+    rotor_axis: Vector
+    rotor_position: Vector
+    rotor_mass: Scalar
+    rotor_transverse: Scalar
+    reflected: bool
+    viscous: Scalar
+    coulomb: tuple[Scalar, Scalar]
+
+    @property
+    def has_rotor(self) -> bool:
+        """Whether a spinning rotor contributes to the dynamics."""
+        return not (isinstance(self.rotor_inertia, float) and self.rotor_inertia == 0.0)
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A robot ready for the equations; body i is moved by joint variable q_i."""
+
+    bodies: tuple[Body, ...]
+    gravity: Vector
+    base: Placement
+    tip_body: int
+    tip: Placement
+
+    @property
+    def n(self) -> int:
+        """How many joint variables there are."""
+        return len(self.bodies)
+
+    def children(self, i: int) -> tuple[int, ...]:
+        """The bodies whose parent is body i (−1: the base)."""
+        return tuple(j for j, body in enumerate(self.bodies) if body.parent == i)
+
+    def path(self, i: int) -> tuple[int, ...]:
+        """The bodies from the base to body i, i included."""
+        chain: list[int] = []
+        while i >= 0:
+            chain.append(i)
+            i = self.bodies[i].parent
+        return tuple(reversed(chain))
+
+
+def rotor_body(mass: Scalar, position: Vector, axis: Vector, axial: Scalar, transverse: Scalar) -> Inertia:
+    """A rotor standing still on the link that carries it: S (7.63), (7.66)."""
+    along = outer(axis, axis)
+    across = msub(IDENTITY, along)
+    return Inertia(mass, position, madd(mscale(axial, along), mscale(transverse, across)))
+
+
+def mechanism(robot: Robot) -> Mechanism:
+    """Merge the fixed joints, add payload and rotors to their links, and number what moves."""
+    at: dict[str, tuple[int, Placement]] = {robot.root: (-1, Placement())}
+    for index, joint in enumerate(robot.moving_joints):
+        at[joint.child] = (index, Placement())
+    for joint in robot.joints:
+        if not joint.moves:
+            body, stands = at[joint.parent]
+            at[joint.child] = (body, stands @ joint.placement @ joint.link_frame)
+
+    n = len(robot.moving_joints)
+    links = [Inertia() for _ in range(n)]
+
+    def attach(body: int, inertia: Inertia, placement: Placement) -> None:
+        if body >= 0 and not inertia.is_zero:
+            links[body] = links[body] + inertia.seen_from(placement)
+
+    for link in robot.links:
+        attach(at[link.name][0], link.inertia, at[link.name][1])
+    assert robot.tip is not None
+    tip_body, tip = at[robot.tip.link][0], at[robot.tip.link][1] @ robot.tip.placement
+    if robot.payload is not None:
+        attach(tip_body, robot.payload, tip)
+    augmented = list(links)
+
+    bodies = []
+    for joint in robot.moving_joints:
+        parent, stands = at[joint.parent]
+        placement = stands @ joint.placement
+        rotor = joint.rotor
+        gear, I_m, mass, transverse, reflected = 1.0, 0.0, 0.0, 0.0, True
+        axis, position = placement.direction(joint.axis), placement.translation
+        viscous, coulomb = joint.friction.viscous, joint.friction.coulomb
+        if rotor is not None:
+            gear, I_m, mass, transverse, reflected = (
+                rotor.gear, rotor.inertia, rotor.mass, rotor.transverse, rotor.reflected,
+            )
+            if rotor.axis is not None:
+                axis = stands.direction(rotor.axis)
+            if rotor.position is not None:
+                position = stands.point(rotor.position)
+            still = (0.0, 0.0) if reflected else (I_m, transverse)
+            if parent >= 0:
+                augmented[parent] = augmented[parent] + rotor_body(mass, position, axis, *still)
+            viscous = viscous + gear * gear * rotor.viscous
+            forward, backward = rotor.coulomb if gear > 0 else rotor.coulomb[::-1]
+            coulomb = (coulomb[0] + abs(gear) * forward, coulomb[1] + abs(gear) * backward)
+        bodies.append((joint, parent, placement, gear, I_m, axis, position, mass, transverse, reflected, viscous, coulomb))
+
+    return Mechanism(
+        tuple(
+            Body(
+                name=joint.name,
+                parent=parent,
+                revolute=joint.type != "prismatic",
+                placement=placement,
+                axis=joint.axis,
+                offset=joint.offset,
+                link_frame=joint.link_frame,
+                inertia=augmented[i],
+                link=links[i],
+                gear=gear,
+                rotor_inertia=I_m,
+                rotor_axis=axis,
+                rotor_position=position,
+                rotor_mass=mass,
+                rotor_transverse=transverse,
+                reflected=reflected,
+                viscous=viscous,
+                coulomb=coulomb,
+            )
+            for i, (joint, parent, placement, gear, I_m, axis, position, mass, transverse, reflected, viscous, coulomb)
+            in enumerate(bodies)
+        ),
+        robot.gravity,
+        robot.base,
+        tip_body,
+        tip,
+    )

@@ -1,0 +1,297 @@
+"""The robot as its file describes it: a frozen tree of links and joints, in SI units.
+
+A :class:`Robot` says what stands in the file and nothing more. What the equations need (fixed joints
+merged, rotors counted with the links that carry them) is made from it by
+:func:`dalembert.robot.mechanism.mechanism`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from dalembert.errors import RobotError
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.linalg import ZERO, Vector, norm, scale
+from dalembert.robot.placement import Placement, number, vector
+
+JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
+STANDARD_GRAVITY: Vector = (0.0, 0.0, -9.81)
+
+
+def _two_sided(value: Any, what: str) -> tuple[float, float]:
+    """One Coulomb level for both directions, or (for positive speed, for negative speed)."""
+    pair = (value, value) if isinstance(value, (int, float)) or hasattr(value, "sin") else tuple(value)
+    if len(pair) != 2:
+        raise RobotError(f"{what} needs one number, or two (positive speed, negative speed), not {len(pair)}")
+    for v in pair:
+        if isinstance(v, (int, float)) and not v >= 0:
+            raise RobotError(f"{what} is the size of a friction torque and cannot be {v:g}; give both levels as ≥ 0")
+    return number(pair[0]), number(pair[1])
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a joint may do: position (rad or m), speed, acceleration and effort (N m or N).
+
+    ``None`` means that nothing is known; commands that need the value say so.
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    velocity: float | None = None
+    acceleration: float | None = None
+    effort: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "velocity", "acceleration", "effort"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            value = float(value)
+            if math.isnan(value):
+                raise RobotError(f"the {name} limit is not a number")
+            if name not in ("lower", "upper") and value < 0:
+                raise RobotError(f"the {name} limit is {value:g}; it is a magnitude and cannot be negative")
+            object.__setattr__(self, name, value)
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise RobotError(f"the lower limit {self.lower:g} is above the upper limit {self.upper:g}")
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Friction at the joint side, S (7.42): viscous F_v (N m s/rad) and Coulomb F_s (N m).
+
+    ``coulomb`` is one level, or a pair (at positive speed, at negative speed), both ≥ 0.
+    """
+
+    viscous: float = 0.0
+    coulomb: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "viscous", number(self.viscous))
+        object.__setattr__(self, "coulomb", _two_sided(self.coulomb, "Coulomb friction"))
+        if isinstance(self.viscous, float) and not self.viscous >= 0:
+            raise RobotError(f"viscous friction is {self.viscous:g}; it takes energy out and must be ≥ 0")
+
+
+@dataclass(frozen=True)
+class Rotor:
+    """The rotor that drives a joint, sitting on the joint's parent link: the motor model of S 7.1.
+
+    inertia     I_m about the rotor's own axis (kg m²)
+    gear        k_r, motor turns per joint turn, with sign (for a prismatic joint rad/m), S (7.22)
+    mass        m_m (kg), at ``position``
+    position    centre of mass in the parent link's frame (m); the joint's origin unless given
+    axis        z_m in the parent link's frame; the joint's axis unless given
+    transverse  inertia about the axes across z_m (kg m²)
+    reflected   True for the usual approximation: only k_r² I_m on the joint's own diagonal term,
+                no coupling k_r I_m with the parent link's rotation
+    viscous     motor-side viscous friction F_m (N m s/rad); the joint feels k_r² F_m, S Example 7.1
+    coulomb     motor-side Coulomb level (N m), one number or (positive, negative motor speed)
+    """
+
+    inertia: float = 0.0
+    gear: float = 1.0
+    mass: float = 0.0
+    position: Vector | None = None
+    axis: Vector | None = None
+    transverse: float = 0.0
+    reflected: bool = False
+    viscous: float = 0.0
+    coulomb: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        for name in ("inertia", "gear", "mass", "transverse", "viscous"):
+            value = number(getattr(self, name))
+            if isinstance(value, float) and not math.isfinite(value):
+                raise RobotError(f"the rotor's {name} is {value}; it must be a finite number")
+            if isinstance(value, float) and name != "gear" and value < 0:
+                raise RobotError(f"the rotor's {name} is {value:g}; it cannot be negative")
+            object.__setattr__(self, name, value)
+        if isinstance(self.gear, float) and self.gear == 0:
+            raise RobotError("the rotor's gear ratio is 0; a motor that drives its joint has k_r ≠ 0")
+        if self.position is not None:
+            object.__setattr__(self, "position", vector(self.position, "the rotor's position"))
+        if self.axis is not None:
+            object.__setattr__(self, "axis", unit(self.axis, "the rotor's axis"))
+        object.__setattr__(self, "coulomb", _two_sided(self.coulomb, "the rotor's Coulomb friction"))
+
+
+def unit(axis: Any, what: str) -> Vector:
+    """A unit vector along ``axis``; exact where the axis already has length one."""
+    v = vector(axis, what)
+    length = norm(v)
+    if not (math.isfinite(length) and length > 1e-12):
+        raise RobotError(f"{what} is {v}; it needs a direction, like (0, 0, 1)")
+    return v if abs(length - 1.0) < 1e-15 else scale(1.0 / length, v)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A rigid body. ``physical=False`` marks a published inertia that no body can have."""
+
+    name: str
+    inertia: Inertia = Inertia()
+    physical: bool = True
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint between two links.
+
+    placement   the joint's frame on the parent link; the axis goes through its origin
+    axis        unit vector in the joint's frame; S has z_{i−1} = (0, 0, 1)
+    offset      added to the joint variable (rad or m): the DH offset
+    link_frame  the child's link frame as seen from the joint's frame once that has moved; standard
+                DH puts it at the far end of the link, URDF leaves it at the joint (the default)
+    """
+
+    name: str
+    type: JointType
+    parent: str
+    child: str
+    placement: Placement = Placement()
+    axis: Vector = (0.0, 0.0, 1.0)
+    offset: float = 0.0
+    link_frame: Placement = Placement()
+    friction: Friction = Friction()
+    limits: Limits = Limits()
+    rotor: Rotor | None = None
+
+    def __post_init__(self) -> None:
+        if self.type not in JOINT_TYPES:
+            raise RobotError(f"joint '{self.name}' has type '{self.type}'; known types are {', '.join(JOINT_TYPES)}")
+        object.__setattr__(self, "axis", unit(self.axis, f"the axis of joint '{self.name}'"))
+        object.__setattr__(self, "offset", number(self.offset))
+
+    @property
+    def moves(self) -> bool:
+        """Whether the joint has a variable."""
+        return self.type != "fixed"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named place on a link."""
+
+    name: str
+    link: str
+    placement: Placement = Placement()
+
+
+@dataclass(frozen=True)
+class Robot:
+    """A serial chain or tree of links: what a robot file says, frozen.
+
+    ``base`` places the root link in the base frame, in which ``gravity`` (m/s²), poses, Jacobians
+    and the tip wrench are expressed. ``tip`` is the end effector's frame. ``payload`` is a body
+    held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know.
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    gravity: Vector = STANDARD_GRAVITY
+    base: Placement = Placement()
+    tip: Frame | None = None
+    payload: Inertia | None = None
+    source: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "links", tuple(self.links))
+        object.__setattr__(self, "joints", tuple(self.joints))
+        object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "gravity", vector(self.gravity, "gravity"))
+        object.__setattr__(self, "joints", _in_order(self))
+        if self.tip is None:
+            object.__setattr__(self, "tip", Frame("tip", _default_tip(self)))
+        elif self.tip.link not in {link.name for link in self.links}:
+            raise RobotError(f"robot '{self.name}': the tip stands on link '{self.tip.link}', which does not exist")
+
+    @property
+    def root(self) -> str:
+        """The link that no joint moves: the base."""
+        children = {joint.child for joint in self.joints}
+        return next(link.name for link in self.links if link.name not in children)
+
+    @property
+    def moving_joints(self) -> tuple[Joint, ...]:
+        """The joints with a variable, in the order of ``q``."""
+        return tuple(joint for joint in self.joints if joint.moves)
+
+    def link(self, name: str) -> Link:
+        """The link called ``name``."""
+        for link in self.links:
+            if link.name == name:
+                return link
+        raise RobotError(
+            f"robot '{self.name}' has no link '{name}'; its links are {', '.join(x.name for x in self.links)}"
+        )
+
+    def replace(self, **changes: Any) -> Robot:
+        """A new robot with some fields changed."""
+        return replace(self, **changes)
+
+
+def _duplicates(names: list[str]) -> list[str]:
+    return sorted({n for n in names if names.count(n) > 1})
+
+
+def _in_order(robot: Robot) -> tuple[Joint, ...]:
+    """The joints so that each comes after the joint of its parent link; checks that it is a tree.
+
+    Among siblings, and wherever the order is free, the order of the file is kept.
+    """
+    where = f"robot '{robot.name}'"
+    if not robot.links:
+        raise RobotError(f"{where} has no links")
+    links = [link.name for link in robot.links]
+    names = [joint.name for joint in robot.joints]
+    for kind, listed in (("link", links), ("joint", names)):
+        if len(set(listed)) < len(listed):
+            raise RobotError(f"{where}: two {kind}s are called '{_duplicates(listed)[0]}'; names must be unique")
+    known, moved_by = set(links), {}
+    for joint in robot.joints:
+        for end in ("parent", "child"):
+            if getattr(joint, end) not in known:
+                raise RobotError(f"{where}: joint '{joint.name}' has {end} link '{getattr(joint, end)}', which does not exist")
+        if joint.child in moved_by:
+            raise RobotError(
+                f"{where}: link '{joint.child}' is the child of two joints, '{moved_by[joint.child]}' and '{joint.name}'"
+            )
+        moved_by[joint.child] = joint.name
+    roots = [name for name in links if name not in moved_by]
+    if not roots:
+        raise RobotError(f"{where} has no base: every link is the child of a joint, so the joints form a cycle")
+    if len(roots) > 1:
+        raise RobotError(f"{where} has {len(roots)} roots ({', '.join(roots[:5])}); connect them by joints to one base")
+    reached, waiting, ordered = {roots[0]}, list(robot.joints), []
+    while waiting:
+        later = []
+        for joint in waiting:
+            if joint.parent in reached:
+                ordered.append(joint)
+                reached.add(joint.child)
+            else:
+                later.append(joint)
+        if len(later) == len(waiting):
+            raise RobotError(f"{where}: the joints {', '.join(j.name for j in later[:5])} form a cycle")
+        waiting = later
+    return tuple(ordered)
+
+
+def _default_tip(robot: Robot) -> str:
+    """The leaf behind the most moving joints; of several, the first in the file."""
+    count = {robot.root: 0}
+    for joint in robot.joints:
+        count[joint.child] = count[joint.parent] + joint.moves
+    parents = {joint.parent for joint in robot.joints}
+    leaves = [link.name for link in robot.links if link.name not in parents]
+    return max(leaves, key=lambda name: count[name])
+
+
+__all__ = ["ZERO", "Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Placement", "Robot", "Rotor"]

@@ -1,0 +1,106 @@
+"""A rigid displacement: where one frame stands in another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dalembert.errors import RobotError
+from dalembert.robot.linalg import (
+    IDENTITY,
+    ZERO,
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    matmul,
+    matvec,
+    neg,
+    rotation_about,
+    tmatvec,
+    transpose,
+)
+
+
+def number(x: Scalar) -> Scalar:
+    """Plain numbers become floats; traced scalars and symbols pass as they are."""
+    try:
+        return float(x) if isinstance(x, (int, float)) or hasattr(x, "dtype") else x
+    except TypeError:  # a NumPy array where one number was meant
+        raise RobotError(f"one number was expected, not {x!r}") from None
+
+
+def vector(x: object, what: str) -> Vector:
+    """Three scalars, or an error that names ``what``."""
+    values = tuple(number(v) for v in x)  # type: ignore[attr-defined]
+    if len(values) != 3:
+        raise RobotError(f"{what} needs 3 numbers, not {len(values)}")
+    return values
+
+
+def matrix(x: object, what: str) -> Matrix:
+    """Three rows of three scalars, or an error that names ``what``."""
+    rows = tuple(vector(row, what) for row in x)  # type: ignore[attr-defined]
+    if len(rows) != 3:
+        raise RobotError(f"{what} needs 3 rows of 3 numbers, not {len(rows)}")
+    return rows
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A frame standing in another: ``rotation`` (3×3, its axes as columns), ``translation`` (m).
+
+    >>> Placement.rpy(0, 0, 0, xyz=(1, 2, 3)).translation
+    (1.0, 2.0, 3.0)
+    """
+
+    rotation: Matrix = IDENTITY
+    translation: Vector = ZERO
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rotation", matrix(self.rotation, "a rotation"))
+        object.__setattr__(self, "translation", vector(self.translation, "a translation"))
+
+    @staticmethod
+    def rpy(roll: float, pitch: float, yaw: float, xyz: Vector = ZERO) -> Placement:
+        """R = Rz(yaw) Ry(pitch) Rx(roll), as URDF has it (radians, metres)."""
+        x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+        R = matmul(rotation_about(z, yaw), matmul(rotation_about(y, pitch), rotation_about(x, roll)))
+        return Placement(R, xyz)
+
+    @staticmethod
+    def quaternion(w: float, x: float, y: float, z: float, xyz: Vector = ZERO) -> Placement:
+        """From a unit quaternion, scalar first (it is normalised here)."""
+        n = math.sqrt(w * w + x * x + y * y + z * z)
+        w, x, y, z = w / n, x / n, y / n, z / n
+        R = (
+            (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+            (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+            (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+        )
+        return Placement(R, xyz)
+
+    def __matmul__(self, other: Placement) -> Placement:
+        """The frame ``other``, given in this frame, seen from where this frame is given."""
+        return Placement(matmul(self.rotation, other.rotation), self.point(other.translation))
+
+    @property
+    def inverse(self) -> Placement:
+        """The displacement back."""
+        return Placement(transpose(self.rotation), neg(tmatvec(self.rotation, self.translation)))
+
+    def point(self, p: Vector) -> Vector:
+        """A point given in this frame, seen from outside."""
+        return add(self.translation, matvec(self.rotation, p))
+
+    def direction(self, v: Vector) -> Vector:
+        """A direction given in this frame, seen from outside."""
+        return matvec(self.rotation, v)
+
+    def to_rpy(self) -> tuple[float, float, float]:
+        """Roll, pitch, yaw (radians) with R = Rz(yaw) Ry(pitch) Rx(roll)."""
+        R = self.rotation
+        pitch = math.atan2(-R[2][0], math.hypot(R[0][0], R[1][0]))
+        if math.hypot(R[0][0], R[1][0]) > 1e-9:
+            return math.atan2(R[2][1], R[2][2]), pitch, math.atan2(R[1][0], R[0][0])
+        return math.atan2(-R[1][2], R[1][1]), pitch, 0.0
