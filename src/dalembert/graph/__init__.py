@@ -1,0 +1,1 @@
+"""Graphs of scalar operations: traced, simplified, differentiated, counted. No robots here."""

@@ -1,0 +1,226 @@
+"""The tape: one append-only list of operations a trace, each written at most once.
+
+A node is ``(op, args)``: ``("mul", (3, 7))`` multiplies what lines 3 and 7 hold. There is one node
+type and no robots here. Writing the same operation twice gives the same line (hash-consing),
+operations on constants are done at once, and the one-line rules of :mod:`dalembert.graph.rules`
+are tried on everything that is about to be written. Operands of ``+`` and ``*`` are ordered by
+their line, never by memory address, so the same trace gives the same tape, byte for byte.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What an operation is: how many operands, how it acts on floats, whether they may swap."""
+
+    arity: int
+    on_floats: Callable[..., float]
+    commutes: bool = False
+
+
+def _sign(x: float) -> float:
+    return 1.0 if x > 0 else -1.0 if x < 0 else x * 0.0
+
+
+def _divide(x: float, y: float) -> float:
+    if y == 0:
+        return math.nan if x == 0 or math.isnan(x) else math.copysign(math.inf, x) * math.copysign(1.0, y)
+    return x / y
+
+
+def _trig(f: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda x: f(x) if math.isfinite(x) else math.nan
+
+
+OPERATIONS: dict[str, Operation] = {
+    "add": Operation(2, lambda x, y: x + y, commutes=True),
+    "sub": Operation(2, lambda x, y: x - y),
+    "mul": Operation(2, lambda x, y: x * y, commutes=True),
+    "div": Operation(2, _divide),
+    "neg": Operation(1, lambda x: -x),
+    "sqrt": Operation(1, lambda x: math.sqrt(x) if x >= 0 else math.nan),
+    "sin": Operation(1, _trig(math.sin)),
+    "cos": Operation(1, _trig(math.cos)),
+    "sign": Operation(1, _sign),
+}
+
+Node = tuple[str, tuple[Any, ...]]
+
+
+class Graph:
+    """One trace: inputs, constants and operations, in the order in which they were first written."""
+
+    def __init__(self, simplify: bool = True) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: list[int] = []
+        self.outputs: list[int] = []
+        self._lines: dict[Any, int] = {}
+        if simplify:
+            from dalembert.graph.rules import ALGEBRA
+
+            self._rules: Any = ALGEBRA
+        else:
+            self._rules = None
+
+    def input(self, name: str) -> Expr:
+        """A new input; names are for people and must differ."""
+        line = self._write(("input", (name,)), ("input", name))
+        if line not in self.inputs:
+            self.inputs.append(line)
+        return Expr(self, line)
+
+    def constant(self, value: float) -> Expr:
+        """A constant, kept apart by its bits: 0.0 and −0.0 are two constants."""
+        value = float(value)
+        return Expr(self, self._write(("const", (value,)), ("const", struct.pack("<d", value))))
+
+    def output(self, values: Iterable[Expr | float]) -> None:
+        """Append to what the graph computes."""
+        self.outputs.extend(self.lift(v).line for v in values)
+
+    def lift(self, value: Any) -> Expr:
+        """``value`` as an expression on this tape."""
+        if isinstance(value, Expr):
+            if value.graph is not self:
+                raise ValueError("an expression of another graph was used; each trace has its own tape")
+            return value
+        return self.constant(value)
+
+    def apply(self, op: str, *args: Expr) -> Expr:
+        """Write one operation, unless it folds, simplifies, or stands on the tape already."""
+        operation = OPERATIONS[op]
+        nodes = self.nodes
+        lines = tuple(a.line for a in args)
+        if all(nodes[k][0] == "const" for k in lines):
+            return self.constant(operation.on_floats(*(nodes[k][1][0] for k in lines)))
+        if self._rules is not None:
+            better = self._rules.rewrite(self, op, lines)
+            if better is not None:
+                return better
+        if operation.commutes and lines[0] > lines[1]:
+            lines = (lines[1], lines[0])
+        return Expr(self, self._write((op, lines), (op, lines)))
+
+    def _write(self, node: Node, key: Any) -> int:
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = len(self.nodes)
+            self.nodes.append(node)
+        return line
+
+    def op(self, line: int) -> str:
+        """The operation on a line."""
+        return self.nodes[line][0]
+
+    def value(self, line: int) -> float | None:
+        """The constant on a line, or None."""
+        op, args = self.nodes[line]
+        return args[0] if op == "const" else None
+
+    def operands(self, line: int) -> tuple[int, ...]:
+        """The lines an operation reads; inputs and constants read none."""
+        op, args = self.nodes[line]
+        return () if op in ("const", "input") else args
+
+    def input_names(self) -> list[str]:
+        """The names of the inputs, in order."""
+        return [self.nodes[k][1][0] for k in self.inputs]
+
+    def __str__(self) -> str:
+        """Every line, in words: ``%12 = mul %3 %7``."""
+        text = []
+        for line, (op, args) in enumerate(self.nodes):
+            words = " ".join(f"%{a}" for a in args) if op in OPERATIONS else str(args[0])
+            text.append(f"%{line} = {op} {words}")
+        text.append("return " + " ".join(f"%{k}" for k in self.outputs))
+        return "\n".join(text)
+
+
+class Expr:
+    """A scalar on the tape: what the equations calculate with while they are traced."""
+
+    __slots__ = ("graph", "line")
+    # NumPy must hand arrays back to us instead of making arrays of expressions by itself
+    __array_ufunc__ = None
+
+    def __init__(self, graph: Graph, line: int) -> None:
+        self.graph = graph
+        self.line = line
+
+    def _binary(self, op: str, other: Any, swap: bool = False) -> Any:
+        if isinstance(other, Expr):
+            b = other
+        elif isinstance(other, (int, float)):
+            b = self.graph.constant(other)
+        else:
+            return NotImplemented
+        return self.graph.apply(op, b, self) if swap else self.graph.apply(op, self, b)
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary("add", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary("add", other, swap=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary("sub", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary("sub", other, swap=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary("mul", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary("mul", other, swap=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary("div", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary("div", other, swap=True)
+
+    def __neg__(self) -> Expr:
+        return self.graph.apply("neg", self)
+
+    def sqrt(self) -> Expr:
+        """√x"""
+        return self.graph.apply("sqrt", self)
+
+    def sin(self) -> Expr:
+        """sin x"""
+        return self.graph.apply("sin", self)
+
+    def cos(self) -> Expr:
+        """cos x"""
+        return self.graph.apply("cos", self)
+
+    def sign(self) -> Expr:
+        """sgn x, with sgn 0 = 0"""
+        return self.graph.apply("sign", self)
+
+    def __repr__(self) -> str:
+        op, args = self.graph.nodes[self.line]
+        return f"<%{self.line} = {op} {args}>"
+
+
+def evaluate(graph: Graph, inputs: Sequence[Any], operations: dict[str, Callable[..., Any]] | None = None) -> list[Any]:
+    """Run the tape in plain Python: floats, or arrays with NumPy's functions as ``operations``."""
+    held: list[Any] = [None] * len(graph.nodes)
+    given = dict(zip(graph.inputs, inputs, strict=True))
+    table = operations or {name: operation.on_floats for name, operation in OPERATIONS.items()}
+    for line, (op, args) in enumerate(graph.nodes):
+        if op == "const":
+            held[line] = args[0]
+        elif op == "input":
+            held[line] = given[line]
+        else:
+            held[line] = table[op](*(held[a] for a in args))
+    return [held[k] for k in graph.outputs]
