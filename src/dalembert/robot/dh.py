@@ -1,0 +1,273 @@
+"""Denavit–Hartenberg tables, standard (as S and M have them) and modified (Craig, Khalil).
+
+Standard, S (2.52):  A_i = Rz(θ_i) Tz(d_i) Tx(a_i) Rx(α_i)            frame i at the end of link i
+Modified:            A_i = Rx(α_{i−1}) Tx(a_{i−1}) Rz(θ_i) Tz(d_i)    frame i at joint i
+
+Either way joint i's axis is a z axis: z_{i−1} in the standard table, z_i in the modified one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from dalembert.errors import RobotError
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.linalg import Matrix, Scalar, Vector, cos, matmul, sin
+from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
+from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_inertia, read_limits, read_rotor
+from dalembert.robot.placement import Placement
+from dalembert.robot.tables import Table, told_at
+
+Convention = Literal["standard", "modified"]
+CONVENTIONS = ("standard", "modified")
+MOVING_TYPES = ("revolute", "continuous", "prismatic")
+ROW_KEYS = (
+    *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
+    *INERTIA_KEYS,
+    *("physical", "note", "friction", "limits", "rotor"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a DH table and what else is known of its joint and link (m, rad, kg, kg m²).
+
+    Of a revolute joint θ = q + ``theta``; of a prismatic joint d = q + ``d``. The modified table's
+    row i holds a_{i−1} and α_{i−1}. ``inertia`` is in the link's frame, about the centre of mass.
+    """
+
+    a: Scalar = 0.0
+    alpha: Scalar = 0.0
+    d: Scalar = 0.0
+    theta: Scalar = 0.0
+    type: JointType = "revolute"
+    name: str | None = None
+    link: str | None = None
+    inertia: Inertia = Inertia()
+    physical: bool = True
+    note: str = ""
+    friction: Friction = Friction()
+    limits: Limits = Limits()
+    rotor: Rotor | None = None
+
+    def __post_init__(self) -> None:
+        if self.type not in MOVING_TYPES:
+            raise RobotError(f"a DH row has type '{self.type}'; it must be one of {', '.join(MOVING_TYPES)}")
+
+    @property
+    def slides(self) -> bool:
+        """Whether d is the joint variable, not θ."""
+        return self.type == "prismatic"
+
+
+def read_row(value: object, where: str) -> Row:
+    """A row from a Row, a table with the keys ROW_KEYS, or four values (a, alpha, d, theta).
+
+    Among four values the word "q" marks the joint variable: (a, alpha, "q", theta) is prismatic;
+    (a, alpha, d, "q") and four numbers are revolute, the fourth number being the offset of θ.
+    """
+    if isinstance(value, Row):
+        return value
+    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
+        value = _four(value, where)
+    table = Table(value, where, ROW_KEYS)
+    kind: Any = table.choice("type", MOVING_TYPES, "revolute")
+    slides = kind == "prismatic"
+    numbers = {key: table.number(key, 0.0, angle=key in ("alpha", "theta")) for key in ("a", "alpha", "d", "theta")}
+    if "offset" in table:
+        own = "d" if slides else "theta"
+        if own in table:
+            raise RobotError(f"{where}: 'offset' and '{own}' are both given; of a {kind} joint they are the same thing")
+        numbers[own] = table.number("offset", angle=not slides)
+    return Row(
+        **numbers,
+        type=kind,
+        name=table.name("name", None),
+        link=table.name("link", None),
+        inertia=read_inertia(table),
+        physical=table.flag("physical", True),
+        note=table.text("note", ""),
+        friction=read_friction(table),
+        limits=read_limits(table, turns=not slides),
+        rotor=read_rotor(table),
+    )
+
+
+def _four(value: Any, where: str) -> dict[str, Any]:
+    values = list(value)
+    if len(values) != 4:
+        raise RobotError(f"{where}: a row needs 4 values (a, alpha, d, theta), not {len(values)}")
+    row = dict(zip(("a", "alpha", "d", "theta"), values, strict=True))
+    variables = [key for key, v in row.items() if isinstance(v, str) and v == "q"]
+    if variables not in ([], ["d"], ["theta"]):
+        raise RobotError(f"{where}: 'q' marks {' and '.join(variables)}; only d or theta can be the joint variable")
+    for key in variables:
+        row[key] = 0.0
+    return row | {"type": "prismatic" if variables == ["d"] else "revolute"}
+
+
+def _about_x(alpha: Scalar) -> Matrix:
+    s, c = sin(alpha), cos(alpha)
+    return ((1.0, 0.0, 0.0), (0.0, c, -s), (0.0, s, c))
+
+
+def _about_z(theta: Scalar) -> Matrix:
+    s, c = sin(theta), cos(theta)
+    return ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
+
+
+def _standard(row: Row) -> tuple[Placement, Placement]:
+    """Joint placement and link frame of A = Rz(θ) Tz(d) Tx(a) Rx(α)."""
+    if row.slides:
+        return Placement(_about_z(row.theta)), Placement(_about_x(row.alpha), (row.a, 0.0, 0.0))
+    return Placement(), Placement(_about_x(row.alpha), (row.a, 0.0, row.d))
+
+
+def _modified(row: Row) -> tuple[Placement, Placement]:
+    """Joint placement and link frame of A = Rx(α) Tx(a) Rz(θ) Tz(d)."""
+    X = _about_x(row.alpha)
+    if row.slides:
+        return Placement(matmul(X, _about_z(row.theta)), (row.a, 0.0, 0.0)), Placement()
+    # Tz(d) commutes with the joint's rotation, so it may stand before it
+    along_z: Vector = (row.a, X[1][2] * row.d, X[2][2] * row.d)
+    return Placement(X, along_z), Placement()
+
+
+def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> Joint:
+    """The joint that a row describes."""
+    placement, link_frame = (_standard if convention == "standard" else _modified)(row)
+    return Joint(
+        name=name,
+        type=row.type,
+        parent=parent,
+        child=child,
+        placement=placement,
+        offset=row.d if row.slides else row.theta,
+        link_frame=link_frame,
+        friction=row.friction,
+        limits=row.limits,
+        rotor=row.rotor,
+    )
+
+
+def from_dh(
+    rows: Iterable[object],
+    convention: str = "standard",
+    *,
+    name: str = "arm",
+    gravity: Sequence[Scalar] = STANDARD_GRAVITY,
+    base: Placement = Placement(),
+    base_link: str = "base",
+    tip: Placement | Frame | None = None,
+    payload: Inertia | None = None,
+    source: str = "",
+    notes: Iterable[str] = (),
+) -> Robot:
+    """The serial arm of a DH table. A row is a Row, a dict with its keys, or (a, alpha, d, theta).
+
+    ``base`` places frame 0 in the base frame; ``tip`` is the end effector in the last link's frame.
+
+    >>> elbow = from_dh([(1.0, 0, 0, 0), (0.5, "pi/2", 0, 0)])
+    >>> [joint.name for joint in elbow.joints], elbow.tip.link
+    (['joint1', 'joint2'], 'link2')
+    """
+    if convention not in CONVENTIONS:
+        raise RobotError(f"the DH convention is '{convention}'; it must be one of {', '.join(CONVENTIONS)}")
+    table = [read_row(row, f"{name}: DH row {i}") for i, row in enumerate(rows, 1)]
+    return assemble(
+        table, convention, name, base_link=base_link, tip=tip, notes=tuple(notes),
+        gravity=gravity, base=base, payload=payload, source=source,
+    )  # fmt: skip
+
+
+def assemble(
+    rows: Sequence[Row],
+    convention: str,
+    name: str,
+    *,
+    base_link: str = "base",
+    tip: Placement | Frame | None = None,
+    notes: tuple[str, ...] = (),
+    **robot: Any,
+) -> Robot:
+    """Joints and links in a row, named joint1, link1, … where the rows do not name them."""
+    if not rows:
+        raise RobotError(f"{name}: the DH table has no rows; an arm needs at least one joint")
+    links, joints = [Link(base_link)], []
+    for i, row in enumerate(rows, 1):
+        child = row.link or f"link{i}"
+        with told_at(f"{name}: DH row {i}"):
+            joints.append(joint_of(row, convention, row.name or f"joint{i}", links[-1].name, child))
+        links.append(Link(child, row.inertia, row.physical))
+        notes += (f"link '{child}': {row.note}",) if row.note else ()
+    frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip
+    return Robot(name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=notes, **robot)
+
+
+def rows_of(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
+    """The convention and DH table that make exactly this robot's joints and links, or None.
+
+    Exactly: the rows give back the same robot to the last bit, so a file written from them does too.
+    """
+    for convention in CONVENTIONS:
+        rows = _recover(robot, convention)
+        if rows is not None and _same(rows, convention, robot):
+            return convention, rows
+    return None
+
+
+def _same(rows: tuple[Row, ...], convention: str, robot: Robot) -> bool:
+    again = assemble(
+        rows, convention, robot.name, base_link=robot.root, tip=robot.tip, notes=robot.notes,
+        gravity=robot.gravity, base=robot.base, payload=robot.payload, source=robot.source,
+    )  # fmt: skip
+    return again == robot
+
+
+def _recover(robot: Robot, convention: str) -> tuple[Row, ...] | None:
+    rows, parent = [], robot.root
+    for joint in robot.joints:
+        if joint.parent != parent or not joint.moves:
+            return None
+        row = _recover_row(joint, robot.link(joint.child), convention)
+        if row is None:
+            return None
+        rows.append(row)
+        parent = joint.child
+    return tuple(rows) or None
+
+
+def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
+    """The row that gives this joint, tried over the angles that rounding leaves open."""
+    moved, fixed = joint.placement, joint.link_frame
+    slides = joint.type == "prismatic"
+    X = fixed.rotation if convention == "standard" else moved.rotation
+    Z = moved.rotation
+    # −sin α and cos α stand in the third column of Rx(α), and of Rx(α) Rz(θ) too
+    alphas = _angles(-X[1][2], X[2][2])
+    thetas = _angles(-Z[0][1], Z[0][0]) if slides else [joint.offset]
+    keep: dict[str, Any] = {key.name: getattr(joint, key.name) for key in fields(Row) if hasattr(joint, key.name)}
+    for alpha, theta in itertools.product(alphas, thetas):
+        if convention == "standard":
+            a, d = fixed.translation[0], joint.offset if slides else fixed.translation[2]
+        else:
+            a, d = moved.translation[0], joint.offset if slides else _along_z(moved.translation, alpha)
+        row = Row(a, alpha, d, theta, link=link.name, inertia=link.inertia, physical=link.physical, **keep)
+        if joint_of(row, convention, joint.name, joint.parent, joint.child) == joint:
+            return row
+    return None
+
+
+def _angles(s: float, c: float) -> list[float]:
+    angle = math.atan2(s, c) + 0.0  # no −0.0
+    return [angle, math.nextafter(angle, 9.0), math.nextafter(angle, -9.0)]
+
+
+def _along_z(t: Vector, alpha: float) -> float:
+    """d from the translation (a, −d sin α, d cos α), by the larger of the two."""
+    s, c = sin(alpha), cos(alpha)
+    return t[2] / c if abs(c) >= abs(s) else -t[1] / s

@@ -1,0 +1,120 @@
+"""Robots by name or by file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+from dalembert.errors import RobotError
+from dalembert.robot.model import Frame, Robot
+from dalembert.robot.tables import nearest, told_at
+
+LIBRARY = Path(__file__).parent / "library"
+SUFFIXES = (".toml", ".urdf", ".xml", ".mjcf")
+
+
+def arms() -> list[str]:
+    """The names of the shipped arms. No file is opened.
+
+    >>> "planar-2r" in arms()
+    True
+    """
+    return sorted(path.stem for path in LIBRARY.glob("*.toml"))
+
+
+def load_robot(name_or_path: str | os.PathLike[str], *, physical: str = "error", tip: str | None = None) -> Robot:
+    """A shipped arm, or the robot in a .toml, .urdf, .xml (MJCF or URDF) or .mjcf file, checked.
+
+    A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an
+    inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
+    that carries the end effector.
+    """
+    from dalembert.robot.check import check
+
+    path = Path(name_or_path)
+    is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
+    path = _shipped(str(name_or_path)) if is_name else path
+    robot = _read(path, tip)
+    check(robot.replace(source=str(path)), physical)  # its sentences name the file, not who published the numbers
+    return robot
+
+
+def _read(path: Path, tip: str | None) -> Robot:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise RobotError(
+            f"{path}: the suffix '{path.suffix}' is none that robots are read from ({', '.join(SUFFIXES)})"
+            f"{nearest(path.name, arms())}"
+        )
+    if not path.is_file():
+        what = "this is a folder, not a robot file" if path.is_dir() else "there is no such file"
+        raise RobotError(f"{path}: {what}{nearest(path.stem, arms())}")
+    if suffix == ".xml":
+        suffix = _xml_kind(path)
+    return _reader(suffix)(path, tip)
+
+
+def _shipped(name: str) -> Path:
+    path = LIBRARY / f"{name}.toml"
+    known = arms()
+    if name not in known:  # not path.exists(): some disks do not tell 'Panda' from 'panda'
+        raise RobotError(
+            f"there is no shipped arm '{name}'{nearest(name, known)} "
+            f"(shipped arms: {', '.join(known)}; files end in {', '.join(SUFFIXES)})"
+        )
+    return path
+
+
+def _reader(suffix: str) -> Callable[[Path, str | None], Robot]:
+    if suffix == ".toml":
+        return _toml
+    if suffix == ".urdf":
+        from dalembert.robot.urdf import read_urdf
+
+        return read_urdf
+    from dalembert.robot.mjcf import read_mjcf
+
+    return read_mjcf
+
+
+def _toml(path: Path, tip: str | None) -> Robot:
+    from dalembert.robot.toml_reader import read_toml
+
+    robot = read_toml(path)
+    assert robot.tip is not None
+    if tip is None or tip == robot.tip.name:
+        return robot
+    with told_at(str(path)):
+        return robot.replace(tip=Frame(tip, robot.link(tip).name))
+
+
+def _xml_kind(path: Path) -> str:
+    """ ".mjcf" or ".urdf", by the file's root element."""
+    try:
+        with path.open("rb") as file:
+            _, root = next(iter(ElementTree.iterparse(file, events=("start",))))
+    except ElementTree.ParseError as error:
+        raise RobotError(f"{path}: this is not valid XML: {error}") from None
+    except OSError as error:
+        raise RobotError(f"{path}: the file cannot be read ({error.strerror})") from None
+    kinds = {"mujoco": ".mjcf", "robot": ".urdf"}
+    if root.tag not in kinds:
+        raise RobotError(f"{path}: its root element is <{root.tag}>; MJCF has <mujoco> and URDF has <robot>")
+    return kinds[root.tag]
+
+
+def save_robot(robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write a robot to a .toml or .urdf file, by the suffix."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".toml":
+        from dalembert.robot.toml_writer import save_toml
+
+        save_toml(robot, path)
+    elif suffix == ".urdf":
+        from dalembert.robot.urdf_writer import save_urdf
+
+        save_urdf(robot, path)
+    else:
+        raise RobotError(f"{path}: robots are written to .toml and .urdf files, not to '{suffix}'")

@@ -1,0 +1,121 @@
+"""The parts of a robot that every table spells the same way: inertia, placement, rotor, friction, limits."""
+
+from __future__ import annotations
+
+from dalembert.errors import RobotError
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.linalg import IDENTITY, NULL, ZERO, Matrix, Vector, cross, dot, matmul, transpose
+from dalembert.robot.model import Friction, Limits, Rotor
+from dalembert.robot.placement import Placement
+from dalembert.robot.tables import Table, told_at
+
+INERTIA_KEYS = ("mass", "com", "inertia")
+PLACEMENT_KEYS = ("xyz", "rpy", "rotation")
+TENSOR_KEYS = ("xx", "yy", "zz", "xy", "xz", "yz")
+ROTOR_KEYS = ("inertia", "gear", "mass", "position", "axis", "transverse", "reflected", "viscous", "coulomb")
+FRICTION_KEYS = ("viscous", "coulomb")
+LIMIT_KEYS = ("lower", "upper", "velocity", "acceleration", "effort")
+
+# How far R Rᵀ may be from 1 before the numbers are a typing error and not rounding.
+ROTATION_TOLERANCE = 1e-8
+
+
+def symmetric(xx: float, yy: float, zz: float, xy: float, yz: float, xz: float) -> Matrix:
+    """The inertia tensor from its six entries."""
+    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+
+
+def read_tensor(table: Table) -> Matrix:
+    """``inertia``: {xx, yy, zz, xy, xz, yz}, or [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or three rows."""
+    value = table.get("inertia", None)
+    if value is None:
+        return NULL
+    if isinstance(value, dict):
+        entries = Table(value, f"{table.where}, inertia", TENSOR_KEYS)
+        xx, yy, zz = (entries.number(key) for key in ("xx", "yy", "zz"))
+        return symmetric(xx, yy, zz, *(entries.number(key, 0.0) for key in ("xy", "yz", "xz")))
+    must = "{xx, yy, zz, xy, xz, yz}, 6 numbers [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or 3 rows of 3 numbers"
+    values = table.list("inertia", value, (3, 6), must)
+    if len(values) == 6:
+        return symmetric(*(table.scalar("inertia", v) for v in values))
+    return table.rows("inertia", values, must)
+
+
+def read_inertia(table: Table) -> Inertia:
+    """mass, com and inertia (about the centre of mass, in the link's axes) of a table."""
+    if isinstance(table.get("inertia", None), Inertia):
+        for key in ("mass", "com"):
+            if key in table:
+                raise RobotError(f"{table.where}: '{key}' is given twice, by itself and in 'inertia'")
+        return table.get("inertia")
+    return Inertia(table.number("mass", 0.0), table.vector("com", ZERO), read_tensor(table))
+
+
+def _is_rotation(R: Matrix) -> bool:
+    RRt = matmul(R, transpose(R))
+    off = max(abs(RRt[i][j] - IDENTITY[i][j]) for i in range(3) for j in range(3))
+    return off <= ROTATION_TOLERANCE and dot(cross(R[0], R[1]), R[2]) > 0
+
+
+def read_placement(table: Table) -> Placement:
+    """xyz (m) and either rpy (rad, R = Rz(yaw) Ry(pitch) Rx(roll)) or rotation (three rows)."""
+    xyz = table.vector("xyz", ZERO)
+    if "rotation" not in table:
+        return Placement.rpy(*table.vector("rpy", ZERO, angle=True), xyz=xyz)
+    if "rpy" in table:
+        raise RobotError(f"{table.where}: both 'rpy' and 'rotation' are given; give one of them")
+    R = table.rows("rotation", table.get("rotation"), "3 rows of 3 numbers")
+    if not _is_rotation(R):
+        raise RobotError(
+            f"{table.where}: 'rotation' is not a rotation matrix (its rows must be right-handed unit axes)"
+        )
+    return Placement(R, xyz)
+
+
+def _coulomb(table: Table) -> tuple[float, float]:
+    """One level for both directions, or two."""
+    value = table.get("coulomb", 0.0)
+    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
+        pair = table.list("coulomb", value, (2,), "one number, or two (positive speed, negative speed)")
+        return table.scalar("coulomb", pair[0]), table.scalar("coulomb", pair[1])
+    level = table.scalar("coulomb", value)
+    return level, level
+
+
+def read_friction(parent: Table) -> Friction:
+    """The ``friction`` of a joint."""
+    if isinstance(parent.get("friction", None), Friction):
+        return parent.get("friction")
+    table = parent.table("friction", FRICTION_KEYS)
+    if table is None:
+        return Friction()
+    viscous, coulomb = table.number("viscous", 0.0), _coulomb(table)
+    with told_at(table.where):
+        return Friction(viscous, coulomb)
+
+
+def read_limits(parent: Table, *, turns: bool) -> Limits:
+    """The ``limits`` of a joint; one that ``turns`` takes angles in words."""
+    if isinstance(parent.get("limits", None), Limits):
+        return parent.get("limits")
+    table = parent.table("limits", LIMIT_KEYS)
+    if table is None:
+        return Limits()
+    values = {key: table.number(key, None, angle=turns and key != "effort", infinite=True) for key in LIMIT_KEYS}
+    with told_at(table.where):
+        return Limits(**values)
+
+
+def read_rotor(parent: Table) -> Rotor | None:
+    """The ``rotor`` that drives a joint."""
+    if isinstance(parent.get("rotor", None), Rotor):
+        return parent.get("rotor")
+    table = parent.table("rotor", ROTOR_KEYS)
+    if table is None:
+        return None
+    position: Vector | None = table.vector("position", None)
+    axis: Vector | None = table.vector("axis", None)
+    numbers = {key: table.number(key, 0.0) for key in ("inertia", "mass", "transverse", "viscous")}
+    gear, reflected, coulomb = table.number("gear", 1.0), table.flag("reflected", False), _coulomb(table)
+    with told_at(table.where):
+        return Rotor(gear=gear, position=position, axis=axis, reflected=reflected, coulomb=coulomb, **numbers)

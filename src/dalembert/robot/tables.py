@@ -1,0 +1,176 @@
+"""Tables of named values, read strictly: every key is known, every value has its type, or one sentence says not.
+
+Robot files and DH rows written in Python are both such tables; reading them here gives both the same
+rules and the same sentences.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dalembert.errors import RobotError
+from dalembert.robot.linalg import Matrix, Scalar, Vector
+
+REQUIRED: Any = object()
+
+_NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_ANGLE = re.compile(
+    rf"\s*(?P<sign>[+-]?)\s*(?:(?P<factor>{_NUMBER})\s*\*?\s*)?(?P<pi>pi|π)?\s*"
+    rf"(?:/\s*(?P<divisor>{_NUMBER}))?\s*(?P<unit>deg|rad|°)?\s*"
+)
+
+
+def parse_angle(text: str) -> float | None:
+    """An angle in radians from words like "pi/2", "-3 pi / 4", "90 deg", "1.2 rad"; None if it is not one.
+
+    >>> parse_angle("-pi/2"), parse_angle("180 deg"), parse_angle("ninety")
+    (-1.5707963267948966, 3.141592653589793, None)
+    """
+    match = _ANGLE.fullmatch(text)
+    if match is None or not (match["factor"] or match["pi"]) or (match["pi"] and match["unit"]):
+        return None
+    divisor = float(match["divisor"] or 1)
+    if divisor == 0:
+        return None
+    value = float(match["factor"] or 1) * (math.pi if match["pi"] else 1.0) / divisor
+    value = -value if match["sign"] == "-" else value
+    return math.radians(value) if match["unit"] in ("deg", "°") else value
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """ "; did you mean 'x'?" when something known is near ``word``, else nothing."""
+    lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), lower, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(repr(lower[c]) for c in close)}?" if close else ""
+
+
+@contextmanager
+def told_at(where: str) -> Iterator[None]:
+    """An error of the model gets the place in the file or table where its value stands."""
+    try:
+        yield
+    except RobotError as error:
+        raise RobotError(f"{where}: {error}") from None
+
+
+def shown(value: object) -> str:
+    """A value as a sentence can carry it: short, on one line."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Table:
+    """A mapping whose keys are all in ``allowed``; ``where`` opens every sentence about it."""
+
+    def __init__(self, data: object, where: str, allowed: Sequence[str]) -> None:
+        if not isinstance(data, Mapping):
+            raise RobotError(f"{where}: a table of named values was expected, not {shown(data)}")
+        for key in data:
+            if key not in allowed:
+                hint = nearest(str(key), allowed)
+                raise RobotError(f"{where}: unknown key '{key}'{hint} (known keys: {', '.join(allowed)})")
+        self.data, self.where = data, where
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.data
+
+    def get(self, key: str, default: Any = REQUIRED) -> Any:
+        """The raw value; an error when it is required and missing."""
+        if key in self.data:
+            return self.data[key]
+        if default is REQUIRED:
+            raise RobotError(f"{self.where}: the key '{key}' is missing")
+        return default
+
+    def wrong(self, key: str, value: object, must: str) -> RobotError:
+        """The sentence about a value of the wrong kind."""
+        return RobotError(f"{self.where}: '{key}' is {shown(value)}; it must be {must}")
+
+    def text(self, key: str, default: Any = REQUIRED) -> str:
+        """A string."""
+        value = self.get(key, default)
+        if value is not default and not isinstance(value, str):
+            raise self.wrong(key, value, "a string")
+        return value
+
+    def name(self, key: str, default: Any = REQUIRED) -> str:
+        """A string that is not empty."""
+        value = self.text(key, default)
+        if value == "" and value is not default:
+            raise self.wrong(key, value, "a name of at least one letter")
+        return value
+
+    def choice(self, key: str, options: Sequence[str], default: Any = REQUIRED) -> str:
+        """One of some words."""
+        value = self.get(key, default)
+        if value not in options:
+            raise self.wrong(key, value, f"one of {', '.join(map(repr, options))}")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        """true or false."""
+        value = self.get(key, default)
+        if not isinstance(value, bool):
+            raise self.wrong(key, value, "true or false")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of strings; empty when the key is not there."""
+        value = self.get(key, ())
+        if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+            raise self.wrong(key, value, "a list of strings")
+        return tuple(value)
+
+    def number(self, key: str, default: Any = REQUIRED, *, angle: bool = False, infinite: bool = False) -> Scalar:
+        """A finite number (or a symbol); ``angle`` also takes words like "pi/2" and "90 deg"."""
+        value = self.get(key, default)
+        return value if value is default else self.scalar(key, value, angle=angle, infinite=infinite)
+
+    def scalar(self, key: str, value: object, *, angle: bool = False, infinite: bool = False) -> Scalar:
+        """``value``, found under ``key``, as a number."""
+        must = 'a number, or an angle like "pi/2" or "90 deg"' if angle else "a number"
+        if isinstance(value, str):
+            parsed = parse_angle(value) if angle else None
+            if parsed is None:
+                raise self.wrong(key, value, must)
+            value = parsed
+        if hasattr(value, "sin"):  # a traced scalar or symbol: the caller knows what it is
+            return value
+        if isinstance(value, bool) or not (isinstance(value, (int, float)) or getattr(value, "ndim", 1) == 0):
+            raise self.wrong(key, value, must)
+        try:
+            result = float(value)  # type: ignore[arg-type]
+        except (OverflowError, TypeError, ValueError):
+            raise self.wrong(key, value, "a finite number") from None
+        if math.isnan(result) or (math.isinf(result) and not infinite):
+            raise self.wrong(key, result, "a number" if infinite else "a finite number")
+        return result
+
+    def list(self, key: str, value: object, sizes: tuple[int, ...], must: str) -> Sequence[Any]:
+        """``value`` as a list with one of the given lengths."""
+        value = value.tolist() if hasattr(value, "tolist") else value  # a NumPy array
+        if not isinstance(value, (list, tuple)) or len(value) not in sizes:
+            raise self.wrong(key, value, must)
+        return value
+
+    def vector(self, key: str, default: Any = REQUIRED, *, angle: bool = False) -> Vector:
+        """Three numbers."""
+        value = self.get(key, default)
+        if value is default:
+            return value
+        items = self.list(key, value, (3,), "a list of 3 numbers")
+        return tuple(self.scalar(key, v, angle=angle) for v in items)  # type: ignore[return-value]
+
+    def rows(self, key: str, value: object, must: str) -> Matrix:
+        """``value`` as three rows of three numbers."""
+        rows = [self.list(key, row, (3,), must) for row in self.list(key, value, (3,), must)]
+        return tuple(tuple(self.scalar(key, v) for v in row) for row in rows)  # type: ignore[return-value]
+
+    def table(self, key: str, allowed: Sequence[str]) -> Table | None:
+        """The table under ``key``, or None when the key is not there."""
+        return Table(self.data[key], f"{self.where}, {key}", allowed) if key in self.data else None

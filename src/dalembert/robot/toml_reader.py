@@ -1,0 +1,168 @@
+"""Robots from TOML files, in the format that docs/robot-files.md describes."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dalembert.errors import RobotError
+from dalembert.robot.dh import CONVENTIONS, assemble, read_row
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.model import JOINT_TYPES, STANDARD_GRAVITY, Frame, Joint, Link, Robot
+from dalembert.robot.parts import (
+    INERTIA_KEYS,
+    PLACEMENT_KEYS,
+    read_friction,
+    read_inertia,
+    read_limits,
+    read_placement,
+    read_rotor,
+)
+from dalembert.robot.placement import Placement
+from dalembert.robot.tables import REQUIRED, Table, shown, told_at
+
+MAX_BYTES = 16 * 1024 * 1024  # a robot is kilobytes; anything above this is a mistake or an attack
+
+FILE_KEYS = ("name", "source", "notes", "gravity", "convention", "base", "tip", "payload", "joint")
+LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "note")
+JOINT_KEYS = (
+    *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
+    *("friction", "limits", "rotor"),
+)
+
+
+def read_toml(path: str | os.PathLike[str]) -> Robot:
+    """The robot that a TOML file describes."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise RobotError(f"{path}: the file cannot be read ({error.strerror})") from None
+    if len(data) > MAX_BYTES:
+        raise RobotError(f"{path}: the file is larger than {MAX_BYTES // 2**20} MB; that is no robot description")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise RobotError(f"{path}: line {line} is not UTF-8 text, which TOML files are") from None
+    return parse_toml(text, str(path))
+
+
+def parse_toml(text: str, where: str = "robot.toml") -> Robot:
+    """The robot that a TOML text describes; ``where`` opens every sentence about it."""
+    try:
+        data = tomllib.loads(text)
+    except ValueError as error:  # TOMLDecodeError, and what int() says about endless digits
+        raise RobotError(f"{where}: this is not valid TOML: {error}") from None
+    except RecursionError:
+        raise RobotError(f"{where}: its tables are nested too deeply for a robot description") from None
+    convention = data.get("convention", REQUIRED)
+    options = (*CONVENTIONS, "frames")
+    if convention is REQUIRED:
+        raise RobotError(f"{where}: the key 'convention' is missing; it must be one of {', '.join(map(repr, options))}")
+    frames = convention == "frames"
+    table = Table(data, where, (*FILE_KEYS, "link") if frames else FILE_KEYS)
+    table.choice("convention", options)
+    return _frames(table) if frames else _dh(table, str(convention))
+
+
+def _common(table: Table) -> dict[str, Any]:
+    """The robot's fields that are written the same way in every convention."""
+    payload = table.table("payload", INERTIA_KEYS)
+    return {
+        "name": table.name("name", Path(table.where).stem or "arm"),
+        "gravity": table.vector("gravity", STANDARD_GRAVITY),
+        "payload": _payload(payload) if payload else None,
+        "source": table.text("source", ""),
+        "notes": table.texts("notes"),
+    }
+
+
+def _payload(table: Table) -> Inertia:
+    table.number("mass")  # a payload without a mass is a slip
+    return read_inertia(table)
+
+
+def _tip(table: Table, last: str | None) -> Frame | None:
+    """[tip]: a frame on a link; on ``last`` unless it says which."""
+    tip = table.table("tip", ("name", "link", *PLACEMENT_KEYS))
+    if tip is None:
+        return None
+    link = tip.name("link", REQUIRED if last is None else last)
+    return Frame(tip.name("name", "tip"), link, read_placement(tip))
+
+
+def _tables(table: Table, key: str) -> Sequence[Any]:
+    """The [[key]] tables of the file."""
+    value = table.get(key, [])
+    if not isinstance(value, list):
+        raise RobotError(f"{table.where}: '{key}' is {shown(value)}; write each {key} as a [[{key}]] table")
+    return value
+
+
+def _place(file: str, kind: str, i: int, data: object) -> str:
+    """How a sentence names the i-th joint or link: by its own name where it has one."""
+    name = data.get("name") if isinstance(data, dict) else None
+    return f"{file}: {kind} '{name}'" if isinstance(name, str) and name else f"{file}: {kind} {i}"
+
+
+def _dh(table: Table, convention: str) -> Robot:
+    """A serial arm by DH rows."""
+    base = table.table("base", ("link", *PLACEMENT_KEYS))
+    rows = [read_row(data, _place(table.where, "joint", i, data)) for i, data in enumerate(_tables(table, "joint"), 1)]
+    if not rows:
+        raise RobotError(f"{table.where}: it has no [[joint]] tables; an arm needs at least one joint")
+    common = _common(table)
+    common["base"] = read_placement(base) if base else Placement()
+    base_link = base.name("link", "base") if base else "base"
+    tip = _tip(table, rows[-1].link or f"link{len(rows)}")
+    with told_at(table.where):
+        return assemble(rows, convention, base_link=base_link, tip=tip, **common)
+
+
+def _frames(table: Table) -> Robot:
+    """Any tree of links, by the placement of each joint on its parent link."""
+    base = table.table("base", PLACEMENT_KEYS)
+    common = _common(table)
+    links = []
+    for i, data in enumerate(_tables(table, "link"), 1):
+        link = Table(data, _place(table.where, "link", i, data), LINK_KEYS)
+        links.append(Link(link.name("name"), read_inertia(link), link.flag("physical", True)))
+        note = link.text("note", "")
+        common["notes"] += (f"link '{links[-1].name}': {note}",) if note else ()
+    joints = [
+        _joint(Table(data, _place(table.where, "joint", i, data), JOINT_KEYS))
+        for i, data in enumerate(_tables(table, "joint"), 1)
+    ]
+    if not links:
+        raise RobotError(f"{table.where}: it has no [[link]] tables; convention 'frames' needs one for each link")
+    tip = _tip(table, None)
+    with told_at(table.where):
+        return Robot(
+            links=tuple(links), joints=tuple(joints), tip=tip,
+            base=read_placement(base) if base else Placement(), **common,
+        )  # fmt: skip
+
+
+def _joint(table: Table) -> Joint:
+    kind: Any = table.choice("type", JOINT_TYPES)
+    turns = kind in ("revolute", "continuous")
+    link_frame = table.table("link_frame", PLACEMENT_KEYS)
+    values: dict[str, Any] = {
+        "name": table.name("name"),
+        "parent": table.name("parent"),
+        "child": table.name("child"),
+        "placement": read_placement(table),
+        "axis": table.vector("axis", (0.0, 0.0, 1.0)),
+        "offset": table.number("offset", 0.0, angle=turns),
+        "link_frame": read_placement(link_frame) if link_frame else Placement(),
+        "friction": read_friction(table),
+        "limits": read_limits(table, turns=turns),
+        "rotor": read_rotor(table),
+    }
+    with told_at(table.where):
+        return Joint(type=kind, **values)
