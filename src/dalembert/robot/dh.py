@@ -25,6 +25,8 @@ from dalembert.robot.tables import Table, told_at
 Convention = Literal["standard", "modified"]
 CONVENTIONS = ("standard", "modified")
 MOVING_TYPES = ("revolute", "continuous", "prismatic")
+# defaults, made once: all of them are frozen
+NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Placement()
 ROW_KEYS = (
     *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
     *INERTIA_KEYS,
@@ -47,11 +49,11 @@ class Row:
     type: JointType = "revolute"
     name: str | None = None
     link: str | None = None
-    inertia: Inertia = Inertia()
+    inertia: Inertia = NO_INERTIA
     physical: bool = True
     note: str = ""
-    friction: Friction = Friction()
-    limits: Limits = Limits()
+    friction: Friction = NO_FRICTION
+    limits: Limits = NO_LIMITS
     rotor: Rotor | None = None
 
     def __post_init__(self) -> None:
@@ -160,7 +162,7 @@ def from_dh(
     *,
     name: str = "arm",
     gravity: Sequence[Scalar] = STANDARD_GRAVITY,
-    base: Placement = Placement(),
+    base: Placement = HERE,
     base_link: str = "base",
     tip: Placement | Frame | None = None,
     payload: Inertia | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree
 
 from dalembert.errors import RobotError
@@ -24,7 +25,9 @@ def arms() -> list[str]:
     return sorted(path.stem for path in LIBRARY.glob("*.toml"))
 
 
-def load_robot(name_or_path: str | os.PathLike[str], *, physical: str = "error", tip: str | None = None) -> Robot:
+def load_robot(
+    name_or_path: str | os.PathLike[str], *, physical: Literal["error", "warn"] = "error", tip: str | None = None
+) -> Robot:
     """A shipped arm, or the robot in a .toml, .urdf, .xml (MJCF or URDF) or .mjcf file, checked.
 
     A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an

@@ -164,7 +164,7 @@ class Table:
         if value is default:
             return value
         items = self.list(key, value, (3,), "a list of 3 numbers")
-        return tuple(self.scalar(key, v, angle=angle) for v in items)  # type: ignore[return-value]
+        return tuple(self.scalar(key, v, angle=angle) for v in items)
 
     def rows(self, key: str, value: object, must: str) -> Matrix:
         """``value`` as three rows of three numbers."""
