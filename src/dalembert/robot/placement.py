@@ -100,7 +100,9 @@ class Placement:
     def to_rpy(self) -> tuple[float, float, float]:
         """Roll, pitch, yaw (radians) with R = Rz(yaw) Ry(pitch) Rx(roll)."""
         R = self.rotation
-        pitch = math.atan2(-R[2][0], math.hypot(R[0][0], R[1][0]))
-        if math.hypot(R[0][0], R[1][0]) > 1e-9:
-            return math.atan2(R[2][1], R[2][2]), pitch, math.atan2(R[1][0], R[0][0])
-        return math.atan2(-R[1][2], R[1][1]), pitch, 0.0
+        h = math.hypot(R[0][0], R[1][0])
+        # At pitch ±90° only roll ∓ yaw is determined. Taking roll from what is left after yaw is
+        # undone keeps the pair consistent there, however badly each is known by itself.
+        s, c = (R[1][0] / h, R[0][0] / h) if h > 1e-14 else (0.0, 1.0)
+        roll = math.atan2(s * R[0][2] - c * R[1][2], c * R[1][1] - s * R[0][1])
+        return roll, math.atan2(-R[2][0], h), math.atan2(s, c)

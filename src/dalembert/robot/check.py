@@ -1,0 +1,142 @@
+"""Can this be a robot? Numbers that are finite, rotations that rotate, inertias that bodies can have."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from dalembert.errors import RobotError
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.linalg import IDENTITY, cross, dot, matmul, msub, transpose
+from dalembert.robot.model import Joint, Robot
+from dalembert.robot.placement import Placement
+
+PHYSICAL = ("error", "warn")
+ORTHONORMAL_TOLERANCE = 1e-8  # a rotation typed with fewer digits than this bends the arm measurably
+
+
+class PhysicalWarning(UserWarning):
+    """A link has an inertia that no body can have, and the robot was loaded all the same."""
+
+
+def check(robot: Robot, physical: Literal["error", "warn"] = "error") -> Robot:
+    """The robot itself, once everything in it is found possible.
+
+    Numbers that are not finite, matrices that are no rotations and negative masses are errors.
+    Inertia tensors that no body can have are errors too, or a :class:`PhysicalWarning` with
+    ``physical="warn"``; links that say so themselves (``physical=False``) pass.
+    """
+    if physical not in PHYSICAL:
+        raise RobotError(f"physical is {physical!r}; it can be {' or '.join(map(repr, PHYSICAL))}")
+    where = robot.source or f"robot '{robot.name}'"
+    for what, numbers in _numbers(robot):
+        bad = next((x for x in numbers if isinstance(x, float) and not math.isfinite(x)), None)
+        if bad is not None:
+            raise RobotError(f"{where}: {what} has the value {bad}; it must be a finite number")
+    for what, placement in _placements(robot):
+        wrong = _no_rotation(placement)
+        if wrong:
+            raise RobotError(f"{where}: {what} has a rotation matrix that is none: {wrong}")
+    for what, inertia, _ in _inertias(robot):
+        if _is_number(inertia.mass) and inertia.mass < 0:
+            raise RobotError(f"{where}: {what} has a negative mass ({inertia.mass:g} kg)")
+    _physical(robot, where, physical)
+    return robot
+
+
+def _physical(robot: Robot, where: str, physical: str) -> None:
+    """All the links with impossible inertias, in one message."""
+    found = []
+    for what, inertia, claimed in _inertias(robot):
+        if claimed and not inertia.is_zero and all(map(_is_number, _values(inertia))):
+            reason = inertia.impossible()
+            if reason:
+                found.append(f"{what}: {reason}")
+    if not found:
+        return
+    message = f"{where} has inertias that no body can have: {'; '.join(found)}"
+    if physical == "error":
+        raise RobotError(f'{message}. Correct them, or load with physical="warn"')
+    warnings.warn(message, PhysicalWarning, stacklevel=3)  # of the caller of check
+
+
+def massless_movers(robot: Robot) -> list[str]:
+    """The joints that move nothing at all: no mass, no tensor, no rotor. B(q) has no inverse then.
+
+    Only the certain cases: a point mass on the axis is not found here.
+    """
+    heavy = {link.name for link in robot.links if not link.inertia.is_zero}
+    if robot.payload is not None and not robot.payload.is_zero and robot.tip is not None:
+        heavy.add(robot.tip.link)
+    for joint in robot.moving_joints:  # a rotor rides on the parent link
+        rotor = joint.rotor
+        if rotor is not None and (
+            rotor.mass != 0 or (not rotor.reflected and (rotor.inertia != 0 or rotor.transverse != 0))
+        ):
+            heavy.add(joint.parent)
+    for joint in reversed(robot.joints):  # leaves first: what is heavy makes its parent's subtree heavy
+        if joint.child in heavy:
+            heavy.add(joint.parent)
+    return [joint.name for joint in robot.moving_joints if joint.child not in heavy and not _driven(joint)]
+
+
+def _driven(joint: Joint) -> bool:
+    return joint.rotor is not None and joint.rotor.inertia != 0
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, float)  # the model makes floats of all numbers; symbols stay symbols
+
+
+def _values(inertia: Inertia) -> tuple[Any, ...]:
+    return (inertia.mass, *inertia.com, *(x for row in inertia.tensor for x in row))
+
+
+def _inertias(robot: Robot) -> Iterator[tuple[str, Inertia, bool]]:
+    """Every body, and whether it claims to be physical."""
+    for link in robot.links:
+        yield f"link '{link.name}'", link.inertia, link.physical
+    if robot.payload is not None:
+        yield "the payload", robot.payload, True
+
+
+def _placements(robot: Robot) -> Iterator[tuple[str, Placement]]:
+    yield "the base", robot.base
+    if robot.tip is not None:
+        yield f"the tip '{robot.tip.name}'", robot.tip.placement
+    for joint in robot.joints:
+        yield f"the placement of joint '{joint.name}'", joint.placement
+        yield f"the link frame of joint '{joint.name}'", joint.link_frame
+
+
+def _numbers(robot: Robot) -> Iterator[tuple[str, Iterable[Any]]]:
+    yield "gravity", robot.gravity
+    for what, inertia, _ in _inertias(robot):
+        yield f"the mass of {what}", (inertia.mass,)
+        yield f"the centre of mass of {what}", inertia.com
+        yield f"the inertia tensor of {what}", _values(inertia)[4:]
+    for what, placement in _placements(robot):
+        yield what, (*placement.translation, *(x for row in placement.rotation for x in row))
+    for joint in robot.joints:
+        yield f"the offset of joint '{joint.name}'", (joint.offset,)
+        yield f"the axis of joint '{joint.name}'", joint.axis
+        yield f"the friction of joint '{joint.name}'", (joint.friction.viscous, *joint.friction.coulomb)
+        rotor = joint.rotor
+        if rotor is not None:
+            scalars = (rotor.inertia, rotor.gear, rotor.mass, rotor.transverse, rotor.viscous, *rotor.coulomb)
+            yield f"the rotor of joint '{joint.name}'", (*scalars, *(rotor.position or ()), *(rotor.axis or ()))
+
+
+def _no_rotation(placement: Placement) -> str | None:
+    """Why the matrix is not a rotation, or None."""
+    R = placement.rotation
+    if not all(_is_number(x) for row in R for x in row):
+        return None
+    error = max(abs(x) for row in msub(matmul(R, transpose(R)), IDENTITY) for x in row)
+    if error > ORTHONORMAL_TOLERANCE:
+        return f"its rows are not orthogonal unit vectors (off by {error:.2g}); give it with more digits"
+    if dot(R[0], cross(R[1], R[2])) < 0:
+        return "its determinant is −1, a mirror image"
+    return None

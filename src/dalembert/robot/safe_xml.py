@@ -1,0 +1,97 @@
+"""XML from strangers: read into a tree, or refused in one sentence that names the file.
+
+Robot files need no document type and no entities, so both are refused: with them go the attacks
+that expand a kilobyte into gigabytes or read other files. Size, depth and number of elements are
+bounded. Prefixes ("drake:rotor_inertia") stay part of the names, declared or not, as robot files
+use them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NoReturn
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from dalembert.errors import RobotError
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_DEPTH = 500  # MuJoCo's own parser stops here too
+MAX_ELEMENTS = 1_000_000
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The file's content, or one sentence why not."""
+    where = os.fspath(path)
+    try:
+        size = os.stat(where).st_size
+        if Path(where).is_dir():
+            raise RobotError(f"{where}: this is a folder; give the robot file inside it")
+        if size <= MAX_BYTES:  # a device or pipe says 0, so the reading itself is bounded as well
+            with open(where, "rb") as file:
+                content = file.read(MAX_BYTES + 1)
+            size = len(content)
+    except FileNotFoundError:
+        raise RobotError(f"{where}: no such file") from None
+    except OSError as error:
+        raise RobotError(f"{where}: cannot be read ({error.strerror})") from None
+    except ValueError as error:  # a path that no file system takes, such as one with a zero byte
+        if isinstance(error, RobotError):
+            raise
+        raise RobotError(f"{where!r}: cannot be a file's name ({error})") from None
+    if size > MAX_BYTES:
+        raise RobotError(f"{where}: the file is larger than {MAX_BYTES >> 20} MB; no robot description is")
+    return content
+
+
+def parse_xml(content: str | bytes, source: str) -> Element:
+    """The root element of an XML document."""
+    if not content.strip():
+        raise RobotError(f"{source}: the file is empty")
+    # text is already decoded: what its XML declaration says of an encoding no longer holds
+    parser = expat.ParserCreate("utf-8" if isinstance(content, str) else None)
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    if len(data) > MAX_BYTES:
+        raise RobotError(f"{source}: the text is larger than {MAX_BYTES >> 20} MB; no robot description is")
+    if b"\0" in data[:4096] and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16 begins so
+        raise RobotError(f"{source}: this is a binary file, not XML text")
+    builder, depth, count = TreeBuilder(), 0, 0
+
+    def refuse(*_: object) -> NoReturn:
+        raise RobotError(
+            f"{source}, line {parser.CurrentLineNumber}: a document type or entity is declared; "
+            "robot files need none, so it is refused: delete the <!DOCTYPE …> part"
+        )
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth, count
+        depth, count = depth + 1, count + 1
+        if depth > MAX_DEPTH:
+            raise RobotError(
+                f"{source}, line {parser.CurrentLineNumber}: elements are nested more than {MAX_DEPTH} deep at <{tag}>"
+            )
+        if count > MAX_ELEMENTS:
+            raise RobotError(f"{source}: more than {MAX_ELEMENTS} XML elements; no robot description has so many")
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = builder.data
+    parser.buffer_text = True
+    try:
+        parser.Parse(data, True)
+    except RobotError:
+        raise
+    except expat.ExpatError as error:
+        raise RobotError(f"{source}: this is not well-formed XML ({error})") from None
+    except (LookupError, ValueError) as error:  # the declared encoding
+        raise RobotError(f"{source}: the XML declaration is wrong ({error})") from None
+    return builder.close()

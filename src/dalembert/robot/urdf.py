@@ -1,0 +1,335 @@
+"""URDF in: links, joints, inertias, friction and limits, as the file says them.
+
+Fixed joints stay fixed joints here; ``mechanism`` merges them exactly. Shapes and meshes carry no
+dynamics and are not opened. What is not used is said in ``Robot.notes``; what would change the
+dynamics if it were left out (``mimic``, floating joints) is refused by name.
+
+Two extensions are understood: Drake's ``drake:rotor_inertia``, ``drake:gear_ratio`` and
+``drake:acceleration``, and the ``<dalembert>`` elements of :mod:`dalembert.robot.urdf_writer`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from dalembert.errors import RobotError
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.linalg import ZERO, Vector
+from dalembert.robot.model import (
+    JOINT_TYPES,
+    STANDARD_GRAVITY,
+    Frame,
+    Friction,
+    Joint,
+    Limits,
+    Link,
+    Robot,
+    Rotor,
+)
+from dalembert.robot.placement import Placement
+from dalembert.robot.safe_xml import parse_xml, read_bytes
+
+# what each element may hold; anything else is named in a note
+KNOWN_ROBOT = {"link", "joint", "transmission", "dalembert", "material", "gazebo"}
+KNOWN_LINK = {"inertial", "dalembert", "visual", "collision", "material", "gazebo"}
+KNOWN_JOINT = {"origin", "parent", "child", "axis", "limit", "dynamics", "dalembert", "gazebo"} | {
+    *("drake:rotor_inertia", "drake:gear_ratio"),
+    "safety_controller",
+    "calibration",
+}
+ROTOR = ("drake:rotor_inertia", "drake:gear_ratio")  # in the joint's <transmission>, or in the joint
+KNOWN_LIMIT = {"lower", "upper", "velocity", "effort", "drake:acceleration"}
+KNOWN_DYNAMICS = {"damping", "friction"}
+
+
+def read_urdf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Robot:
+    """The robot of a URDF file, or of URDF text (anything that begins with ``<``)."""
+    if isinstance(path_or_text, str) and path_or_text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return parse_urdf(path_or_text, "URDF text", tip)
+    return parse_urdf(read_bytes(path_or_text), os.fspath(path_or_text), tip)
+
+
+def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = None) -> Robot:
+    """The robot that URDF text describes; ``source`` names it in errors, ``tip`` is a link."""
+    root = parse_xml(text.lstrip("\ufeff \t\r\n") if isinstance(text, str) else text, source)
+    _refuse_other_formats(root, source)
+    notes = _Notes()
+    links = tuple(_link(element, source, notes) for element in root.findall("link"))
+    with _naming(source):
+        motors = _motors(root, notes)
+    joints = tuple(_joint(element, motors, source, notes) for element in root.findall("joint"))
+    _top_level(root, source, notes)
+    ours = root.find("dalembert")
+    gravity = STANDARD_GRAVITY if ours is None else _numbers(ours, "gravity", 3, STANDARD_GRAVITY, source)
+    with _naming(source):
+        robot = Robot(
+            root.get("name") or "robot", links, joints, gravity=gravity, source=source, notes=tuple(notes.sentences())
+        )
+        return robot.replace(tip=_tip(robot, ours, tip))
+
+
+def _refuse_other_formats(root: Element, source: str) -> None:
+    if root.tag == "mujoco":
+        raise RobotError(f"{source}: this is MJCF, not URDF; read it with read_mjcf")
+    if root.tag == "sdf":
+        raise RobotError(f"{source}: this is SDF, not URDF; convert it to URDF first")
+    if root.tag != "robot":
+        raise RobotError(f"{source}: the root element is <{root.tag}>; a URDF file begins with <robot>")
+    for element in root.iter():
+        macro = element.tag.startswith("xacro:")
+        if macro or any("${" in value or "$(" in value for value in element.attrib.values()):
+            raise RobotError(
+                f"{source}: <{element.tag}> is an unexpanded xacro macro; run 'xacro {source} > robot.urdf' and load that"
+            )
+
+
+class _Notes:
+    """What is ignored, gathered so that each kind is one sentence."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = {}
+
+    def add(self, kind: str, which: str) -> None:
+        names = self.found.setdefault(kind, [])
+        if which not in names:
+            names.append(which)
+
+    def unknown(self, names: Any, known: set[str], where: str) -> None:
+        """Elements or attributes that this reader has no use for."""
+        for name in names:
+            if name not in known:
+                self.add("ignored, not known to this reader", f"{name} {where}".strip())
+
+    def sentences(self) -> Iterator[str]:
+        for kind, which in self.found.items():
+            yield f"{kind}: {', '.join(which)}"
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """Errors of the model, with the file and the element put before them."""
+    try:
+        yield
+    except RobotError as error:
+        if str(error).startswith(where):
+            raise
+        raise RobotError(f"{where}: {error}") from None
+
+
+def _float(text: str, what: str, where: str, finite: bool = True) -> float:
+    try:
+        value = float(text.replace("_", "?"))  # Python reads 1_0 as 10; nobody else does
+    except ValueError:
+        raise RobotError(f"{where}: {what} is '{text}', which is not a number") from None
+    if finite and not math.isfinite(value):
+        raise RobotError(f"{where}: {what} is '{text}'; it must be a finite number")
+    return value
+
+
+def _number(element: Element | None, name: str, default: float | None, where: str, finite: bool = True) -> Any:
+    """One number of an element's attribute; ``default`` where the attribute is absent."""
+    if element is None or name not in element.attrib:
+        return default
+    return _float(element.attrib[name], f"'{name}' of <{element.tag}>", where, finite)
+
+
+def _numbers(element: Element | None, name: str, count: int, default: Any, where: str) -> Any:
+    """Several numbers of one attribute."""
+    if element is None or name not in element.attrib:
+        return default
+    parts = element.attrib[name].split()
+    what = f"'{name}' of <{element.tag}>"
+    if len(parts) != count:
+        raise RobotError(f"{where}: {what} is '{element.attrib[name]}'; it needs {count} numbers, not {len(parts)}")
+    return tuple(_float(part, what, where) for part in parts)
+
+
+def _required(element: Element, name: str, where: str) -> str:
+    value = element.get(name)
+    if not value:
+        raise RobotError(f"{where}: <{element.tag}> has no '{name}'")
+    return value
+
+
+def _only(parent: Element, tag: str, where: str, notes: _Notes) -> Element | None:
+    """The child element; of several the first, as every URDF reader does, and a note."""
+    found = parent.findall(tag)
+    if len(found) > 1:
+        notes.add("only the first of several is used", f"<{tag}> in {where.rpartition(': ')[2]}")
+    return found[0] if found else None
+
+
+def _origin(element: Element | None, where: str) -> Placement:
+    xyz: Vector = _numbers(element, "xyz", 3, ZERO, where)
+    roll, pitch, yaw = _numbers(element, "rpy", 3, ZERO, where)
+    return Placement.rpy(roll, pitch, yaw, xyz)
+
+
+def _link(element: Element, source: str, notes: _Notes) -> Link:
+    name = _required(element, "name", source)
+    where = f"{source}: link '{name}'"
+    notes.unknown((child.tag for child in element), KNOWN_LINK, "in a link")
+    ours = element.find("dalembert")
+    physical = ours is None or ours.get("physical") != "false"
+    return Link(name, _inertia(_only(element, "inertial", where, notes), where, notes), physical)
+
+
+def _inertia(inertial: Element | None, where: str, notes: _Notes) -> Inertia:
+    """The link's inertia in the link's axes: the inertial frame is turned, not dropped."""
+    if inertial is None:
+        return Inertia()
+    notes.unknown((child.tag for child in inertial), {"origin", "mass", "inertia"}, "in an inertial")
+    mass, inertia = _only(inertial, "mass", where, notes), _only(inertial, "inertia", where, notes)
+    for part, tag in ((mass, "mass"), (inertia, "inertia")):
+        if part is None:
+            raise RobotError(f"{where}: <inertial> has no <{tag}>; leave <inertial> out for a frame without mass")
+    m = _number(mass, "value", None, where)
+    xx, yy, zz = (_number(inertia, key, None, where) for key in ("ixx", "iyy", "izz"))
+    for value, what in ((m, "'value' in <mass>"), (xx, "'ixx'"), (yy, "'iyy'"), (zz, "'izz'")):
+        if value is None:
+            raise RobotError(f"{where}: <inertial> has no {what}")
+    xy, xz, yz = (_number(inertia, key, 0.0, where) for key in ("ixy", "ixz", "iyz"))
+    in_its_frame = Inertia(m, ZERO, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+    return in_its_frame.seen_from(_origin(_only(inertial, "origin", where, notes), where))
+
+
+def _joint(element: Element, motors: dict[str, Element], source: str, notes: _Notes) -> Joint:
+    name = _required(element, "name", source)
+    where = f"{source}: joint '{name}'"
+    kind = _required(element, "type", where)
+    if kind not in JOINT_TYPES:
+        raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(JOINT_TYPES)}")
+    for tag in ("mimic", "drake:mimic"):
+        mimic = element.find(tag)
+        if mimic is not None:
+            raise RobotError(
+                f"{where} mimics joint '{mimic.get('joint')}', which is not supported; "
+                "make it a fixed joint, or delete <mimic> to move it by itself"
+            )
+    notes.unknown((child.tag for child in element), KNOWN_JOINT, "in a joint")
+    for tag in ("safety_controller", "calibration"):
+        if element.find(tag) is not None:
+            notes.add(f"<{tag}> is ignored, it is no part of the dynamics", f"joint '{name}'")
+    parent, child = (_end(element, tag, where, notes) for tag in ("parent", "child"))
+    placement = _origin(_only(element, "origin", where, notes), where)
+    if kind == "fixed":  # some exporters give fixed joints an axis of 0 0 0; nothing turns there
+        return Joint(name, "fixed", parent, child, placement)
+    ours = element.find("dalembert")
+    axis = _numbers(_only(element, "axis", where, notes), "xyz", 3, (1.0, 0.0, 0.0), where)
+    with _naming(where):
+        return Joint(
+            name,
+            kind if ours is None else ours.get("type", kind),  # type: ignore[arg-type]
+            parent,
+            child,
+            placement,
+            axis,
+            friction=_friction(_only(element, "dynamics", where, notes), ours, where, notes),
+            limits=_limits(_only(element, "limit", where, notes), ours, kind, where, notes),
+            rotor=_rotor(motors.get(name, element), ours, where),
+        )
+
+
+def _end(joint: Element, tag: str, where: str, notes: _Notes) -> str:
+    """The link that a joint begins or ends at."""
+    end = _only(joint, tag, where, notes)
+    if end is None:
+        raise RobotError(f"{where} has no <{tag}>")
+    return _required(end, "link", where)
+
+
+def _friction(dynamics: Element | None, ours: Element | None, where: str, notes: _Notes) -> Friction:
+    if dynamics is not None:
+        notes.unknown(dynamics.attrib, KNOWN_DYNAMICS, "of <dynamics>")
+    level = _number(dynamics, "friction", 0.0, where)
+    return Friction(_number(dynamics, "damping", 0.0, where), _numbers(ours, "coulomb", 2, (level, level), where))
+
+
+def _limits(limit: Element | None, ours: Element | None, kind: str, where: str, notes: _Notes) -> Limits:
+    if limit is None:
+        return Limits(acceleration=_number(ours, "acceleration", None, where))
+    notes.unknown(limit.attrib, KNOWN_LIMIT, "of <limit>")
+    values = {key: _number(limit, key, None, where, finite=False) for key in ("lower", "upper", "velocity", "effort")}
+    if kind == "continuous" and (values["lower"] is not None or values["upper"] is not None):
+        values["lower"] = values["upper"] = None
+        notes.add("position limits of continuous joints are ignored", where.rpartition(": ")[2])
+    if ours is not None:  # the writer had to put a number where nothing is known
+        for key in ours.get("unlimited", "").split():
+            values[key] = None
+    acceleration = _number(limit, "drake:acceleration", None, where, finite=False)
+    return Limits(**values, acceleration=_number(ours, "acceleration", acceleration, where))
+
+
+def _rotor(motor: Element, ours: Element | None, where: str) -> Rotor | None:
+    """Our own extension says all of it; Drake's says the reflected inertia k_r² I_m."""
+    rotor = None if ours is None else ours.find("rotor")
+    if rotor is not None:
+        scalars = ("inertia", "gear", "mass", "transverse", "viscous")
+        return Rotor(
+            **{key: _number(rotor, key, 1.0 if key == "gear" else 0.0, where) for key in scalars},
+            position=_numbers(rotor, "position", 3, None, where),
+            axis=_numbers(rotor, "axis", 3, None, where),
+            coulomb=_numbers(rotor, "coulomb", 2, (0.0, 0.0), where),
+            reflected=rotor.get("reflected") == "true",
+        )
+    inertia = _number(motor.find("drake:rotor_inertia"), "value", None, where)
+    gear = _number(motor.find("drake:gear_ratio"), "value", None, where)
+    if inertia is None and gear is None:
+        return None
+    return Rotor(inertia=inertia or 0.0, gear=1.0 if gear is None else gear, reflected=True)
+
+
+def _motors(root: Element, notes: _Notes) -> dict[str, Element]:
+    """The actuators with a rotor, Drake's extension, by the joint that each drives."""
+    joints = {joint.get("name") for joint in root.findall("joint")}
+    motors: dict[str, Element] = {}
+    for transmission in root.findall("transmission"):
+        rotors = [a for a in transmission.findall("actuator") for tag in ROTOR if a.find(tag) is not None]
+        driven = [joint.get("name", "") for joint in transmission.findall("joint")]
+        if not rotors:
+            continue
+        if len(driven) != 1 or any(rotor is not rotors[0] for rotor in rotors) or driven[0] in motors:
+            notes.add(
+                "a rotor is ignored, one motor a joint is understood", f"transmission '{transmission.get('name')}'"
+            )
+        elif driven[0] not in joints:
+            raise RobotError(
+                f"transmission '{transmission.get('name')}' drives joint '{driven[0]}', which does not exist"
+            )
+        else:
+            motors[driven[0]] = rotors[0]
+    return motors
+
+
+def _top_level(root: Element, source: str, notes: _Notes) -> None:
+    """What stands beside links and joints."""
+    notes.unknown((child.tag for child in root), KNOWN_ROBOT, "")
+    for element in root.findall("drake:joint"):  # a joint with another name is a joint all the same
+        raise RobotError(
+            f"{source}: joint '{element.get('name')}' has type '{element.get('type')}', which is not supported; "
+            f"supported are {', '.join(JOINT_TYPES)}"
+        )
+    for transmission in root.findall("transmission"):
+        for reduction in transmission.iter("mechanicalReduction"):
+            text = (reduction.text or "").strip()
+            if text not in ("1", "1.0", "1."):
+                kind = "mechanicalReduction is ignored, URDF gives no rotor inertia for it to multiply"
+                notes.add(kind, f"{text} of transmission '{transmission.get('name')}'")
+
+
+def _tip(robot: Robot, ours: Element | None, tip: str | None) -> Frame | None:
+    names = [link.name for link in robot.links]
+    if tip is not None:
+        if tip not in names:
+            near = difflib.get_close_matches(tip, names, 3) or names[:3]
+            raise RobotError(f"no link is called '{tip}', so it cannot be the tip; nearest are {', '.join(near)}")
+        return Frame(tip, tip)
+    if ours is not None and ours.get("tip"):
+        return Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))
+    return robot.tip

@@ -1,0 +1,228 @@
+"""URDF out: the same arm for everyone else's tools, and for ours without loss.
+
+URDF puts a link's frame at its joint, with the axis through the origin and no offset; robots in DH
+frames are re-expressed so first. What URDF cannot say (rotors, gravity, two-sided friction) is
+written in ``<dalembert>`` elements, which :mod:`dalembert.robot.urdf` reads and others pass over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+from dataclasses import replace
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from dalembert.errors import RobotError
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.linalg import rotation_about, scale
+from dalembert.robot.model import STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
+from dalembert.robot.placement import Placement
+
+# Other readers insist on a number where nothing is known; ours is told to forget it (``unlimited``).
+UNLIMITED = 1e9
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_urdf(robot: Robot) -> str:
+    """URDF text that describes the robot."""
+    robot = in_urdf_frames(robot)
+    root = Element("robot", name=_text(robot.name or "robot", "the robot's name"))
+    _write_robot(root, robot)
+    for link in robot.links:
+        _write_link(root, link)
+    for joint in robot.joints:
+        _write_joint(root, joint)
+    indent(root)
+    return f'<?xml version="1.0"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def save_urdf(robot: Robot, path: str | os.PathLike[str]) -> None:
+    """Write the file whole or not at all: a crash leaves the old one."""
+    text, target = write_urdf(robot), os.fspath(path)
+    temporary = f"{target}.{os.getpid()}.part"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise RobotError(f"{target}: cannot be written ({error.strerror})") from None
+
+
+def in_urdf_frames(robot: Robot) -> Robot:
+    """The same robot with every link's frame at its joint, and base, tip and payload as links."""
+    # where each link's old frame stands in its new one
+    stands = {robot.root: Placement()} | {joint.child: joint.link_frame for joint in robot.joints if joint.moves}
+    joints = []
+    for joint in robot.joints:
+        on_parent = stands[joint.parent]
+        if joint.moves:
+            placement = on_parent @ joint.placement @ _moved(joint, joint.offset)
+        else:
+            stands[joint.child], placement = Placement(), on_parent @ joint.placement @ joint.link_frame
+        rotor = _rotor_on(joint, on_parent)
+        joints.append(replace(joint, placement=placement, offset=0.0, link_frame=Placement(), rotor=rotor))
+    links = [replace(link, inertia=link.inertia.seen_from(stands[link.name])) for link in robot.links]
+    assert robot.tip is not None
+    tip = replace(robot.tip, placement=stands[robot.tip.link] @ robot.tip.placement)
+    link_names, joint_names = {link.name for link in links}, {joint.name for joint in joints}
+
+    def fix(name: str, parent: str, placement: Placement, inertia: Inertia | None = None) -> str:
+        """A new link, fixed to ``parent``."""
+        name = _unused(name, link_names)
+        links.append(Link(name, inertia or Inertia()))
+        joints.append(Joint(_unused(f"{name}_joint", joint_names), "fixed", parent, name, placement))
+        return name
+
+    if robot.base != Placement():
+        world = _unused("world", link_names)
+        links.insert(0, Link(world))
+        joints.insert(0, Joint(_unused("world_joint", joint_names), "fixed", world, robot.root, robot.base))
+    if tip.placement != Placement():
+        tip = Frame(tip.name, fix(tip.name or "tip", tip.link, tip.placement))
+    if robot.payload is not None:
+        fix("payload", tip.link, Placement(), robot.payload)
+    return robot.replace(links=links, joints=joints, base=Placement(), tip=tip, payload=None)
+
+
+def _moved(joint: Joint, q: float) -> Placement:
+    """The joint's own motion."""
+    if joint.type == "prismatic":
+        return Placement(translation=scale(q, joint.axis))
+    return Placement(rotation_about(joint.axis, q))
+
+
+def _rotor_on(joint: Joint, on_parent: Placement) -> Rotor | None:
+    """The joint's rotor in the parent's new frame."""
+    rotor = joint.rotor
+    if rotor is None or not joint.moves:
+        return None
+    position = rotor.position
+    if position is None and joint.type == "prismatic" and joint.offset != 0:
+        position = joint.placement.translation  # the joint's origin slides by the offset, the rotor does not
+    return replace(
+        rotor,
+        position=None if position is None else on_parent.point(position),
+        axis=None if rotor.axis is None else on_parent.direction(rotor.axis),
+    )
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """The name, numbered if it is taken; taken from now on."""
+    free, k = name, 2
+    while free in taken:
+        free, k = f"{name}_{k}", k + 1
+    taken.add(free)
+    return free
+
+
+def _text(name: str, what: str) -> str:
+    if not name or NOT_XML.search(name):
+        raise RobotError(f"{what} is {name!r}, which XML cannot hold; give it a name in plain letters")
+    return name
+
+
+def _numbers(what: str, *values: Any) -> str:
+    """Numbers with all their digits."""
+    for value in values:
+        if not isinstance(value, float) or not math.isfinite(value):
+            raise RobotError(f"{what} is {value}; URDF holds finite numbers only")
+    return " ".join(repr(value) for value in values)
+
+
+def _write_origin(parent: Element, placement: Placement, what: str) -> None:
+    if placement != Placement():
+        _numbers(what, *(x for row in placement.rotation for x in row))
+        xyz, rpy = _numbers(what, *placement.translation), _numbers(what, *placement.to_rpy())
+        SubElement(parent, "origin", xyz=xyz, rpy=rpy)
+
+
+def _write_robot(root: Element, robot: Robot) -> None:
+    """Gravity and tip, where they are not what a reader would assume."""
+    ours = {}
+    if robot.gravity != STANDARD_GRAVITY:
+        ours["gravity"] = _numbers("gravity", *robot.gravity)
+    tip = robot.tip
+    if tip is not None and tip != robot.replace(tip=None).tip:
+        ours |= {"tip": tip.link, "tip_name": _text(tip.name or "tip", "the tip's name")}
+    if ours:
+        SubElement(root, "dalembert", ours)
+
+
+def _write_link(root: Element, link: Link) -> None:
+    what = f"link '{link.name}'"
+    element, inertia = SubElement(root, "link", name=_text(link.name, "a link's name")), link.inertia
+    if not inertia.is_zero:
+        inertial = SubElement(element, "inertial")
+        SubElement(inertial, "origin", xyz=_numbers(f"the centre of mass of {what}", *inertia.com), rpy="0 0 0")
+        SubElement(inertial, "mass", value=_numbers(f"the mass of {what}", inertia.mass))
+        names = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
+        entries = {key: _numbers(f"the inertia tensor of {what}", inertia.tensor[i][j]) for key, i, j in names}
+        SubElement(inertial, "inertia", entries)
+    if not link.physical:
+        SubElement(element, "dalembert", physical="false")
+
+
+def _write_joint(root: Element, joint: Joint) -> None:
+    what, limits, friction = f"joint '{joint.name}'", joint.limits, joint.friction
+    # A revolute joint without position limits is what URDF calls continuous
+    boundless = joint.type == "revolute" and _unknown(limits.lower) and _unknown(limits.upper)
+    kind = "continuous" if boundless else joint.type
+    element = SubElement(root, "joint", name=_text(joint.name, "a joint's name"), type=kind)
+    _write_origin(element, joint.placement, f"the placement of {what}")
+    SubElement(element, "parent", link=joint.parent)
+    SubElement(element, "child", link=joint.child)
+    if not joint.moves:
+        return
+    SubElement(element, "axis", xyz=_numbers(f"the axis of {what}", *joint.axis))
+    ours: dict[str, str] = {"type": joint.type} if kind != joint.type else {}
+    ours |= _write_limits(element, joint, kind)
+    if limits.acceleration is not None and not _unknown(limits.acceleration):
+        ours["acceleration"] = _numbers(f"the acceleration limit of {what}", limits.acceleration)
+    coulomb = friction.coulomb
+    if friction.viscous != 0 or coulomb != (0.0, 0.0):
+        # the mean level for readers that know only one
+        level = coulomb[0] if coulomb[0] == coulomb[1] else 0.5 * (coulomb[0] + coulomb[1])
+        numbers = {"damping": friction.viscous, "friction": level}
+        SubElement(element, "dynamics", {k: _numbers(f"the friction of {what}", v) for k, v in numbers.items()})
+    if coulomb[0] != coulomb[1]:
+        ours["coulomb"] = _numbers(f"the Coulomb friction of {what}", *coulomb)
+    if ours or joint.rotor is not None:
+        extension = SubElement(element, "dalembert", ours)
+        if joint.rotor is not None:
+            _write_rotor(extension, joint.rotor, what)
+
+
+def _unknown(value: float | None) -> bool:
+    return value is None or math.isinf(value)
+
+
+def _write_limits(element: Element, joint: Joint, kind: str) -> dict[str, str]:
+    """The ``<limit>`` that other readers ask for; says which of its numbers mean nothing."""
+    limits = joint.limits
+    values = {"velocity": limits.velocity, "effort": limits.effort}
+    if kind != "continuous":
+        values = {"lower": limits.lower, "upper": limits.upper, **values}
+    missing = [key for key, value in values.items() if _unknown(value)]
+    if kind == "continuous" and len(missing) == len(values):
+        return {}
+    large = {key: -UNLIMITED if key == "lower" else UNLIMITED for key in missing}
+    SubElement(
+        element, "limit", {k: _numbers(f"the limits of joint '{joint.name}'", v) for k, v in (values | large).items()}
+    )
+    return {"unlimited": " ".join(missing)} if missing else {}
+
+
+def _write_rotor(parent: Element, rotor: Rotor, what: str) -> None:
+    what = f"the rotor of {what}"
+    fields = {"inertia": rotor.inertia, "gear": rotor.gear, "mass": rotor.mass, "transverse": rotor.transverse}
+    numbers = {key: _numbers(what, value) for key, value in (fields | {"viscous": rotor.viscous}).items()}
+    numbers["coulomb"] = _numbers(what, *rotor.coulomb)
+    for key, vector in (("position", rotor.position), ("axis", rotor.axis)):
+        if vector is not None:
+            numbers[key] = _numbers(what, *vector)
+    SubElement(parent, "rotor", numbers, reflected="true" if rotor.reflected else "false")

@@ -1,0 +1,95 @@
+"""What cannot be a robot is refused in one sentence; what can, passes."""
+
+import math
+import warnings
+
+import pytest
+
+from dalembert.errors import RobotError
+from dalembert.robot.check import PhysicalWarning, check, massless_movers
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.model import Frame, Friction, Joint, Link, Robot, Rotor
+from dalembert.robot.placement import Placement
+
+BALL = Inertia(1.0, (0, 0, 0), ((0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.1)))
+THIN = Inertia(1.0, (0, 0, 0), ((0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.3)))
+
+
+def arm(first=BALL, second=BALL, physical=True, **joint):
+    return Robot(
+        "two",
+        (Link("base"), Link("a", first, physical), Link("b", second, physical)),
+        (Joint("j1", "revolute", "base", "a"), Joint("j2", "revolute", "a", "b", **joint)),
+    )
+
+
+def test_a_good_robot_is_returned_as_it_is():
+    robot = arm()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check(robot) is robot
+
+
+def test_all_impossible_links_are_named_in_one_sentence():
+    with pytest.raises(RobotError, match=r"link 'a': .*triangle.*link 'b': .*triangle"):
+        check(arm(THIN, THIN))
+
+
+def test_impossible_links_warn_on_request():
+    with pytest.warns(PhysicalWarning, match="link 'a'") as caught:
+        check(arm(THIN), physical="warn")
+    assert caught[0].filename == __file__
+
+
+def test_a_link_that_says_so_itself_passes():
+    check(arm(THIN, THIN, physical=False))
+
+
+def test_the_payload_is_checked_too():
+    with pytest.raises(RobotError, match="the payload"):
+        check(arm().replace(payload=THIN))
+
+
+@pytest.mark.parametrize("physical", [True, False])
+@pytest.mark.parametrize("mode", ["error", "warn"])
+def test_negative_mass_and_nan_are_always_errors(physical, mode):
+    with pytest.raises(RobotError, match=r"link 'a' has a negative mass \(-1 kg\)"):
+        check(arm(Inertia(-1.0), physical=physical), mode)
+    with pytest.raises(RobotError, match="mass of link 'a' has the value nan"):
+        check(arm(Inertia(math.nan), physical=physical), mode)
+    with pytest.raises(RobotError, match="inertia tensor of link 'b' has the value inf"):
+        check(arm(BALL, Inertia(1.0, tensor=((math.inf, 0, 0), (0, 1, 0), (0, 0, 1))), physical=physical), mode)
+
+
+@pytest.mark.parametrize(
+    ("robot", "sentence"),
+    [
+        (arm().replace(gravity=(0, 0, math.nan)), "two.*gravity has the value nan"),
+        (arm(placement=Placement(translation=(math.inf, 0, 0))), "placement of joint 'j2' has the value inf"),
+        (arm(offset=math.nan), "offset of joint 'j2'"),
+        (arm(friction=Friction(viscous=math.inf)), "friction of joint 'j2'"),
+        (arm(rotor=Rotor(position=(math.nan, 0, 0))), "rotor of joint 'j2'"),
+        (arm(placement=Placement(((1, 0, 0), (0, 1, 0), (0, 0.1, 1)))), "placement of joint 'j2'.*orthogonal"),
+        (arm(link_frame=Placement(((1, 0, 0), (0, 1, 0), (0, 0, -1)))), "link frame of joint 'j2'.*mirror"),
+        (arm().replace(tip=Frame("t", "b", Placement(((2, 0, 0), (0, 1, 0), (0, 0, 1))))), "tip 't'.*orthogonal"),
+    ],
+)
+def test_numbers_and_rotations(robot, sentence):
+    with pytest.raises(RobotError, match=sentence):
+        check(robot)
+
+
+def test_physical_has_two_values():
+    with pytest.raises(RobotError, match="'ignore'; it can be 'error' or 'warn'"):
+        check(arm(), "ignore")
+
+
+def test_massless_movers():
+    nothing = Inertia()
+    assert massless_movers(arm()) == []
+    assert massless_movers(arm(nothing)) == []  # j1 carries link b
+    assert massless_movers(arm(second=nothing)) == ["j2"]
+    assert massless_movers(arm(nothing, nothing)) == ["j1", "j2"]
+    assert massless_movers(arm(nothing, nothing, rotor=Rotor(0.1, reflected=True))) == ["j1"]
+    assert massless_movers(arm(nothing, nothing, rotor=Rotor(0.1))) == []  # the rotor itself rides on link a
+    assert massless_movers(arm(nothing, nothing).replace(payload=BALL)) == []
