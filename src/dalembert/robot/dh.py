@@ -18,7 +18,7 @@ from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import Matrix, Scalar, Vector, cos, matmul, sin
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
-from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_inertia, read_limits, read_rotor
+from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_inertia, read_limits, read_rotor, with_unused_said
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import Table, told_at
 
@@ -180,10 +180,11 @@ def from_dh(
     if convention not in CONVENTIONS:
         raise RobotError(f"the DH convention is '{convention}'; it must be one of {', '.join(CONVENTIONS)}")
     table = [read_row(row, f"{name}: DH row {i}") for i, row in enumerate(rows, 1)]
-    return assemble(
+    robot = assemble(
         table, convention, name, base_link=base_link, tip=tip, notes=tuple(notes),
         gravity=gravity, base=base, payload=payload, source=source,
     )  # fmt: skip
+    return with_unused_said(robot)
 
 
 def assemble(
@@ -265,7 +266,7 @@ def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
 
 
 def _angles(s: float, c: float) -> list[float]:
-    angle = math.atan2(s, c) + 0.0  # no −0.0
+    angle = math.atan2(s + 0.0, c)  # + 0.0: a sine of −0.0 would turn π into −π
     return [angle, math.nextafter(angle, 9.0), math.nextafter(angle, -9.0)]
 
 

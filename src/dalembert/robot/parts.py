@@ -5,7 +5,7 @@ from __future__ import annotations
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import IDENTITY, NULL, ZERO, Matrix, Vector, cross, dot, matmul, transpose
-from dalembert.robot.model import Friction, Limits, Rotor
+from dalembert.robot.model import Friction, Joint, Limits, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import Table, told_at
 
@@ -119,3 +119,33 @@ def read_rotor(parent: Table) -> Rotor | None:
     gear, reflected, coulomb = table.number("gear", 1.0), table.flag("reflected", False), _coulomb(table)
     with told_at(table.where):
         return Rotor(gear=gear, position=position, axis=axis, reflected=reflected, coulomb=coulomb, **numbers)
+
+
+def _unused(joint: Joint) -> list[str]:
+    """What was said about a joint that has no effect on anything."""
+    if not joint.moves:
+        given = {
+            "offset": joint.offset != 0,
+            "friction": joint.friction != Friction(),
+            "limits": joint.limits != Limits(),
+            "rotor": joint.rotor is not None,
+        }
+        return [
+            f"joint '{joint.name}' is fixed, so its {key} is not used" for key, is_given in given.items() if is_given
+        ]
+    rotor = joint.rotor
+    if rotor is None or not rotor.reflected:
+        return []
+    given = {"axis": rotor.axis is not None, "transverse": rotor.transverse != 0}
+    why = "is reflected (only k_r² I_m counts)"
+    return [
+        f"the rotor of joint '{joint.name}' {why}, so its {key} is not used"
+        for key, is_given in given.items()
+        if is_given
+    ]
+
+
+def with_unused_said(robot: Robot) -> Robot:
+    """The robot, its notes naming every value that was accepted and is not used."""
+    notes = tuple(note for joint in robot.joints for note in _unused(joint) if note not in robot.notes)
+    return robot.replace(notes=robot.notes + notes) if notes else robot

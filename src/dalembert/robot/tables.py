@@ -45,7 +45,8 @@ def parse_angle(text: str) -> float | None:
 def nearest(word: str, known: Sequence[str]) -> str:
     """ "; did you mean 'x'?" when something known is near ``word``, else nothing."""
     lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower(), lower, n=3, cutoff=0.5)
+    same = [word.lower()] if word.lower() in lower else []
+    close = same or difflib.get_close_matches(word.lower(), lower, n=3)
     return f"; did you mean {' or '.join(repr(lower[c]) for c in close)}?" if close else ""
 
 

@@ -20,6 +20,7 @@ from dalembert.robot.parts import (
     read_limits,
     read_placement,
     read_rotor,
+    with_unused_said,
 )
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
@@ -67,7 +68,7 @@ def parse_toml(text: str, where: str = "robot.toml") -> Robot:
     frames = convention == "frames"
     table = Table(data, where, (*FILE_KEYS, "link") if frames else FILE_KEYS)
     table.choice("convention", options)
-    return _frames(table) if frames else _dh(table, str(convention))
+    return with_unused_said(_frames(table) if frames else _dh(table, str(convention)))
 
 
 def _common(table: Table) -> dict[str, Any]:

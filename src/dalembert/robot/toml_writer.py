@@ -177,11 +177,10 @@ def _placement(placement: Placement) -> Lines:
         yield f"xyz = {_list(placement.translation)}"
     if placement.rotation == IDENTITY:
         return
+    rows = f"rotation = [{', '.join(map(_list, placement.rotation))}]"  # refuses symbols, so it comes first
     rpy = placement.to_rpy()
-    if Placement.rpy(*rpy, xyz=placement.translation) == placement:
-        yield f"rpy = [{', '.join(map(_angle, rpy))}]"
-    else:
-        yield f"rotation = [{', '.join(map(_list, placement.rotation))}]"
+    same = Placement.rpy(*rpy, xyz=placement.translation) == placement
+    yield f"rpy = [{', '.join(map(_angle, rpy))}]" if same else rows
 
 
 def _inertia(body: Inertia, *, mass_always: bool = False) -> Lines:
