@@ -1,0 +1,76 @@
+"""dalembert: manipulator dynamics for Python. Any arm in, exact torques out, compiled.
+
+>>> import dalembert as da
+>>> arm = da.load("panda")
+>>> tau = arm.inverse_dynamics([0.0] * 7, [0.0] * 7, [0.0] * 7)
+>>> tau.shape
+(7,)
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError, RobotError, ShapeError, SingularInertiaError
+from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Arm",
+    "DalembertError",
+    "Frame",
+    "Friction",
+    "Inertia",
+    "Joint",
+    "Limits",
+    "Link",
+    "Placement",
+    "Robot",
+    "RobotError",
+    "Rotor",
+    "ShapeError",
+    "SingularInertiaError",
+    "arms",
+    "from_dh",
+    "load",
+]
+
+
+def arms() -> list[str]:
+    """The names of the shipped arms.
+
+    >>> "puma560" in arms()
+    True
+    """
+    from dalembert.robot.load import arms as shipped
+
+    return shipped()
+
+
+def load(
+    source: str | os.PathLike[str] | Robot, *, physical: Literal["error", "warn"] = "error", tip: str | None = None
+) -> Arm:
+    """An arm by its shipped name, or from a file: .urdf, .toml, or .xml (MJCF).
+
+    physical  "warn" loads a robot with an inertia that no body can have, and says so
+    tip       the link whose frame is the end effector; the file's own choice unless given
+    """
+    from dalembert.robot.load import load_robot
+
+    return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip))
+
+
+def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **fields: Any) -> Arm:
+    """An arm from rows of a Denavit–Hartenberg table; docs/robot-files.md lists a row's keys.
+
+    >>> arm = from_dh([{"a": 1.0, "mass": 2.0, "com": (-0.5, 0, 0)}], gravity=(0, -9.81, 0))
+    >>> arm.gravity_torque([0.0]).round(3)
+    array([9.81])
+    """
+    from dalembert.robot.check import check
+    from dalembert.robot.dh import from_dh as robot_from_dh
+
+    return Arm(check(robot_from_dh(rows, convention, **fields)))

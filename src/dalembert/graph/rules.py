@@ -43,6 +43,7 @@ c - (d + x) -> (c - d) - x
 c + (d - x) -> (c + d) - x
 c - (d - x) -> (c - d) + x
 (x + c) - d -> x + (c - d)
+(x - c) - d -> x - (c + d)
 x + (y - x) -> y
 (x + y) - x -> y
 x - (x + y) -> -y
@@ -113,7 +114,7 @@ class RuleSet:
     """Rules with an index by what the operands are, so that most operations meet no rule at all."""
 
     def __init__(self, text: str) -> None:
-        self.rules = [Rule.parse(line) for line in text.strip().splitlines()]
+        self.rules = [Rule.parse(line) for line in text.splitlines() if line.strip()]
         self._index: dict[tuple[str, ...], list[Rule]] = {}
 
     def rewrite(self, graph: Graph, op: str, lines: tuple[int, ...]) -> Expr | None:

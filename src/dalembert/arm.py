@@ -1,0 +1,222 @@
+"""The Arm: what a user holds. Words outside; the letters are in ``equations/``."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert import quantities
+from dalembert.errors import ShapeError
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.mechanism import Mechanism, mechanism
+from dalembert.robot.model import Robot
+
+Array = NDArray[np.floating[Any]]
+
+
+class Arm:
+    """A robot with its dynamics, compiled on first use.
+
+    Every method takes arrays whose last axis is the joints and broadcasts over all leading axes;
+    float32 in gives float32 out, everything else is float64. SI units, radians.
+
+    >>> import dalembert as da
+    >>> arm = da.load("planar-2r")
+    >>> arm.inverse_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0]).round(2)
+    array([1030.05,  245.25])
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self._kernels: dict[Any, np.ufunc] = {}
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """What the equations see: fixed joints merged, rotors counted with their links."""
+        return mechanism(self.robot)
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.robot.name
+
+    @property
+    def n(self) -> int:
+        """How many joint variables the arm has."""
+        return len(self.robot.moving_joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The names of the moving joints, in the order of ``q``."""
+        return tuple(joint.name for joint in self.robot.moving_joints)
+
+    def replace(self, **changes: Any) -> Arm:
+        """A new arm whose robot has some fields changed, such as ``gravity=(0, 0, 0)``."""
+        return Arm(self.robot.replace(**changes))
+
+    def with_payload(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike | None = None) -> Arm:
+        """A new arm that holds a body at its tip.
+
+        mass in kg, com in the tip's frame (m), inertia 3×3 about the body's centre of mass (kg m²);
+        without it the body is a point. Replaces the payload that was there.
+
+        >>> import dalembert as da
+        >>> arm = da.load("planar-2r").with_payload(10.0)
+        >>> arm.gravity_torque([0.0, 0.0]).round(2)
+        array([1226.25,  343.35])
+        """
+        tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, float)
+        if tensor.shape != (3, 3):
+            raise ShapeError(f"the payload's inertia has shape {tensor.shape}; it must be (3, 3)")
+        where = np.asarray(com, float)
+        if where.shape != (3,):
+            raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
+        body = Inertia(float(mass), tuple(where.tolist()), tensor.tolist())
+        if (problem := body.impossible()) is not None:
+            raise ShapeError(f"no payload can be like this: {problem}")
+        return Arm(self.robot.replace(payload=body))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the robot to a ``.toml`` or ``.urdf`` file, whole or not at all."""
+        from dalembert.robot.load import save_robot
+
+        save_robot(self.robot, path)
+
+    def __repr__(self) -> str:
+        return f"<Arm {self.name!r}: {self.n} joints>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arm) and self.robot == other.robot
+
+    def __hash__(self) -> int:
+        return hash(self.robot)
+
+    def __reduce__(self) -> Any:
+        return (Arm, (self.robot,))
+
+    # -- dynamics --------------------------------------------------------------------------------
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
+        formulation: str | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """Joint torques τ for a motion, S (7.42).
+
+        q, qd, qdd   (…, n) positions, velocities, accelerations
+        tip_wrench   (…, 6) [fx fy fz mx my mz] exerted by the end effector on the environment, in
+                     base axes, at the tip
+        base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes
+        formulation  "newton-euler" for the page's own form; the fastest unless given
+        Returns      (…, n) in N m (revolute) or N (prismatic)
+        """
+        return self._run(
+            "inverse_dynamics", {"q": q, "qd": qd, "qdd": qdd},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation, out,
+        )  # fmt: skip
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
+    ) -> Array:
+        """The loads that the bearings carry: (…, n, 6), for each joint [f_i, μ_i].
+
+        f_i (N) and μ_i (N m, about the origin of the joint's frame) are what link i−1 exerts on
+        link i, in the axes of link i's frame: S (7.112), (7.113).
+        """
+        return self._run(
+            "joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        )
+
+    def gravity_torque(self, q: ArrayLike) -> Array:
+        """g(q), the torques that hold the arm still: (…, n), S (7.39)."""
+        return self._run("gravity_torque", {"q": q})
+
+    def friction_torque(self, qd: ArrayLike) -> Array:
+        """F_v q̇ + F_s sgn(q̇): (…, n), S (7.42)."""
+        return self._run("friction_torque", {"qd": qd})
+
+    # -- kinematics ------------------------------------------------------------------------------
+
+    def pose(self, q: ArrayLike) -> Array:
+        """The tip in the base frame: (…, 4, 4) homogeneous matrices."""
+        return self._run("pose", {"q": q})
+
+    def link_poses(self, q: ArrayLike) -> Array:
+        """Every link's frame in the base frame: (…, n, 4, 4)."""
+        return self._run("link_poses", {"q": q})
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """The geometric Jacobian of the tip: (…, 6, n), linear rows first, in base axes."""
+        return self._run("jacobian", {"q": q})
+
+    def jacobian_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """The time derivative of the geometric Jacobian: (…, 6, n)."""
+        return self._run("jacobian_derivative", {"q": q, "qd": qd})
+
+    # -- kernels ---------------------------------------------------------------------------------
+
+    def kernel(self, quantity: str, *, formulation: str | None = None, options: tuple[str, ...] = ()) -> np.ufunc:
+        """The compiled NumPy gufunc itself, for control loops.
+
+        ``options`` adds inputs, such as ``("tip_wrench",)``. It can be pickled, used from several
+        threads at once, and takes ``out=``.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").kernel("inverse_dynamics").signature
+        '(2),(2),(2)->(2)'
+        """
+        key = (quantity, formulation, options)
+        if key not in self._kernels:
+            self._kernels[key] = quantities.kernel(self.mechanism, quantity, formulation, tuple(options))
+        return self._kernels[key]
+
+    def _run(
+        self,
+        quantity: str,
+        inputs: dict[str, Any],
+        options: dict[str, Any] | None = None,
+        formulation: str | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        given = {name: value for name, value in (options or {}).items() if value is not None}
+        ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given))
+        arrays = [self._checked(name, value) for name, value in (*inputs.items(), *given.items())]
+        try:
+            return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
+        except ValueError as problem:
+            shapes = ", ".join(
+                f"{name} {a.shape}" for name, a in zip((*inputs, *given), arrays, strict=True)
+            )
+            what = f" and out {out.shape}" if out is not None else ""
+            raise ShapeError(f"these shapes do not broadcast: {shapes}{what} ({problem})") from None
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
+        if not isinstance(value, np.ndarray) and not hasattr(value, "__array_ufunc__"):
+            try:
+                value = np.asarray(value, dtype=float)
+            except (TypeError, ValueError):
+                raise ShapeError(f"{name} is not an array of numbers: {value!r:.80}") from None
+        if value.dtype.kind not in "fiub":
+            raise ShapeError(f"{name} holds {value.dtype}, not real numbers")
+        (size,) = (self.n if k == "n" else k for k in quantities.INPUTS[name])
+        if value.ndim == 0 or value.shape[-1] != size:
+            why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
+            raise ShapeError(f"{name} has shape {value.shape}, but {why}: the last axis must be {size}, as in (…, {size})")
+        return value

@@ -1,0 +1,1 @@
+"""Graphs as source text, one table of operations a target."""

@@ -1,0 +1,330 @@
+"""A graph as LLVM IR: straight-line code, as wide as the machine's vectors, across the batch.
+
+The module has these functions:
+
+``part0, part1, …``  the tape itself for one block of W states, cut into parts that the optimiser can
+    swallow; values that later parts need go through a workspace. Lane l of array a is read at
+    ``pointer[a] + offset[a][l]``, so rows may lie anywhere.
+``loop_d, loop_f``   NumPy's inner loop for doubles and floats. When the core axes are contiguous the
+    blocks work on the arrays in place. What is left at the end is one more block whose surplus lanes
+    repeat the last state: they read and write the very same row, never past the arrays. Any other
+    layout, and floats, go through a small copy on the stack.
+
+sin and cos are arithmetic (:mod:`dalembert.emit.trigonometry`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dalembert.emit.loops import loops
+from dalembert.emit.trigonometry import sincos
+from dalembert.graph.tape import Graph
+
+# operations that are one instruction; "contract" lets a multiplication and an addition fuse
+INSTRUCTIONS = {
+    "add": "fadd contract {v} {0}, {1}",
+    "sub": "fsub contract {v} {0}, {1}",
+    "mul": "fmul contract {v} {0}, {1}",
+    "div": "fdiv {v} {0}, {1}",
+    "neg": "fneg {v} {0}",
+    "sqrt": "call {v} @llvm.sqrt.{s}({v} {0})",
+}
+
+# longer straight-line code than this is cut: register allocation and scheduling grow faster than linearly
+PART_LENGTH = 1500
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Names and core shapes of a kernel's inputs and outputs: ``(("q", (7,)), …)``."""
+
+    inputs: tuple[tuple[str, tuple[int, ...]], ...]
+    outputs: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def arrays(self) -> tuple[tuple[int, ...], ...]:
+        """All core shapes, inputs first."""
+        return tuple(shape for _, shape in (*self.inputs, *self.outputs))
+
+    def gufunc(self) -> str:
+        """NumPy's notation: ``(7),(7),(7)->(7)``."""
+
+        def words(arrays: Sequence[tuple[str, tuple[int, ...]]]) -> str:
+            return ",".join("(" + ",".join(str(k) for k in shape) + ")" for _, shape in arrays)
+
+        return words(self.inputs) + "->" + words(self.outputs)
+
+
+def size(shape: Sequence[int]) -> int:
+    """How many numbers an array of this core shape holds."""
+    product = 1
+    for k in shape:
+        product *= k
+    return product
+
+
+class Text:
+    """Lines of IR with fresh names."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.lines: list[str] = []
+        self._count = 0
+
+    @property
+    def vector(self) -> str:
+        """The type of one value of every lane."""
+        return f"<{self.width} x double>"
+
+    @property
+    def integers(self) -> str:
+        """The type of one 64-bit integer of every lane."""
+        return f"<{self.width} x i64>"
+
+    def say(self, line: str) -> None:
+        """Append a line."""
+        self.lines.append("  " + line)
+
+    def let(self, expression: str) -> str:
+        """Append ``%name = expression`` and give the name."""
+        self._count += 1
+        name = f"%t{self._count}"
+        self.lines.append(f"  {name} = {expression}")
+        return name
+
+    def splat(self, value: float) -> str:
+        """A vector constant."""
+        return "<" + ", ".join([f"double {bits(value)}"] * self.width) + ">"
+
+    def integer_splat(self, value: int) -> str:
+        """A vector of one integer."""
+        return "<" + ", ".join([f"i64 {value}"] * self.width) + ">"
+
+
+def bits(value: float) -> str:
+    """A double as LLVM reads it without rounding."""
+    return "0x" + struct.pack(">d", value).hex().upper()
+
+
+def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
+    """The module's text; the same graph gives the same text, byte for byte."""
+    if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
+        raise ValueError("the graph's inputs do not fill the signature")
+    parts, slots = _parts(graph, signature, width)
+    text = Text(width)
+    v, s = text.vector, f"v{width}f64"
+    declarations = [
+        f"declare {v} @llvm.sqrt.{s}({v})",
+        f"declare {v} @llvm.fabs.{s}({v})",
+        "declare double @dalembert_sin(double)",
+        "declare double @dalembert_cos(double)",
+    ]
+    attributes = (
+        f'attributes #0 = {{ nounwind "prefer-vector-width"="{64 * width}" "min-legal-vector-width"="{64 * width}" }}'
+    )
+    shapes = signature.arrays
+    return "\n".join(
+        ["; dalembert", *declarations, *parts, loops(shapes, len(signature.inputs), len(parts), slots, width), attributes, ""]
+    )
+
+
+def _schedule(graph: Graph) -> list[list[int]]:
+    """Stages of lines. Before each stage but the first come sines and cosines, all at once.
+
+    Their arguments usually need no more than the inputs, so that there are two stages: hardly
+    anything, and the rest. Taking them together costs one branch for arguments out of range.
+    """
+    live = [False] * len(graph.nodes)
+    for k in graph.outputs:
+        live[k] = True
+    for line in range(len(graph.nodes) - 1, -1, -1):
+        if live[line]:
+            for k in graph.operands(line):
+                live[k] = True
+    level = [0] * len(graph.nodes)
+    for line, (op, _) in enumerate(graph.nodes):
+        below = max((level[k] for k in graph.operands(line)), default=0)
+        level[line] = below + (op in ("sin", "cos"))
+    wanted = [k for k in range(len(graph.nodes)) if live[k] and graph.op(k) not in ("const", "input")]
+    # what the angles of the next stage need comes first; everything else waits for the last stage
+    last = max((level[k] for k in wanted), default=0)
+    stages: list[list[int]] = [[] for _ in range(last + 1)]
+    early = _needed_by_angles(graph, wanted, level)
+    for k in wanted:
+        stages[level[k] if early[k] or graph.op(k) in ("sin", "cos") else last].append(k)
+    return stages
+
+
+def _needed_by_angles(graph: Graph, wanted: list[int], level: list[int]) -> list[bool]:
+    early = [False] * len(graph.nodes)
+    for k in reversed(wanted):
+        if early[k] or graph.op(k) in ("sin", "cos"):
+            for operand in graph.operands(k):
+                early[operand] = True
+    return early
+
+
+def _parts(graph: Graph, signature: Signature, width: int) -> tuple[list[str], int]:
+    """The tape as one or more functions, and how many workspace slots they share."""
+    order: list[tuple[str, list[int]]] = []  # ("angles", lines) or ("lines", lines)
+    for stage in _schedule(graph):
+        trig = [k for k in stage if graph.op(k) in ("sin", "cos")]
+        rest = [k for k in stage if graph.op(k) not in ("sin", "cos")]
+        if trig:
+            order.append(("angles", trig))
+        for start in range(0, len(rest), PART_LENGTH):
+            order.append(("lines", rest[start : start + PART_LENGTH]))
+    # pack chunks into parts of bounded length
+    packed: list[list[tuple[str, list[int]]]] = [[]]
+    length = 0
+    for kind, lines in order or [("lines", [])]:
+        weight = len(lines) * (15 if kind == "angles" else 1)
+        if packed[-1] and length + weight > PART_LENGTH * 1.3:
+            packed.append([])
+            length = 0
+        packed[-1].append((kind, lines))
+        length += weight
+    part_of = {k: index for index, chunks in enumerate(packed) for _, lines in chunks for k in lines}
+    slot_of = _slots(graph, packed, part_of)
+    writers = _output_writers(graph, part_of)
+    functions = [
+        _function(graph, signature, width, index, chunks, part_of, slot_of, writers.get(index, []))
+        for index, chunks in enumerate(packed)
+    ]
+    return functions, max(slot_of.values(), default=-1) + 1
+
+
+def _output_writers(graph: Graph, part_of: dict[int, int]) -> dict[int, list[int]]:
+    """Which part writes which outputs: the one that computes the value; constants and inputs, the first."""
+    writers: dict[int, list[int]] = {}
+    for position, line in enumerate(graph.outputs):
+        writers.setdefault(part_of.get(line, 0), []).append(position)
+    return writers
+
+
+def _slots(graph: Graph, packed: list[list[tuple[str, list[int]]]], part_of: dict[int, int]) -> dict[int, int]:
+    """A workspace slot for every value that a later part reads; slots are used again when free."""
+    last_part: dict[int, int] = {}
+    for k, part in part_of.items():
+        for operand in graph.operands(k):
+            if operand in part_of and part_of[operand] < part:
+                last_part[operand] = max(part, last_part.get(operand, 0))
+    slot_of: dict[int, int] = {}
+    free: list[int] = []
+    count = 0
+    for index, chunks in enumerate(packed):
+        for k in [k for _, lines in chunks for k in lines]:
+            if k in last_part:
+                if free:
+                    slot_of[k] = free.pop()
+                else:
+                    slot_of[k] = count
+                    count += 1
+        free += sorted((slot_of[k] for k, last in last_part.items() if last == index), reverse=True)
+    return slot_of
+
+
+def _function(
+    graph: Graph,
+    signature: Signature,
+    width: int,
+    index: int,
+    chunks: list[tuple[str, list[int]]],
+    part_of: dict[int, int],
+    slot_of: dict[int, int],
+    outputs: list[int],
+) -> str:
+    text = Text(width)
+    arrays = signature.arrays
+    names: dict[int, str] = {}
+    where = _elements(graph, signature)
+    pointers: dict[int, list[str]] = {}
+
+    def lanes(array: int) -> list[str]:
+        if array not in pointers:
+            base = text.let(f"load ptr, ptr {text.let(f'getelementptr ptr, ptr %arrays, i64 {array}')}")
+            pointers[array] = []
+            for lane in range(width):
+                at = text.let(f"getelementptr i64, ptr %offsets, i64 {array * width + lane}")
+                pointers[array].append(text.let(f"getelementptr i8, ptr {base}, i64 {text.let(f'load i64, ptr {at}')}"))
+        return pointers[array]
+
+    def value(line: int) -> str:
+        if line not in names:
+            op, args = graph.nodes[line]
+            if op == "const":
+                names[line] = text.splat(args[0])
+            elif op == "input":
+                names[line] = _gathered(text, lanes(where[line][0]), where[line][1])
+            else:
+                at = text.let(f"getelementptr {text.vector}, ptr %workspace, i64 {slot_of[line]}")
+                names[line] = text.let(f"load {text.vector}, ptr {at}, align {8 * width}")
+        return names[line]
+
+    for kind, lines in chunks:
+        if kind == "angles":
+            angles: dict[int, list[int]] = {}
+            for k in lines:
+                angles.setdefault(graph.operands(k)[0], []).append(k)
+            pairs = sincos(text, [value(angle) for angle in angles], f"a{lines[0]}")
+            for (sine, cosine), trig in zip(pairs, angles.values(), strict=True):
+                for k in trig:
+                    names[k] = sine if graph.op(k) == "sin" else cosine
+        else:
+            for k in lines:
+                names[k] = _instruction(text, graph.op(k), [value(a) for a in graph.operands(k)])
+    for line, slot in slot_of.items():
+        if part_of[line] == index:
+            at = text.let(f"getelementptr {text.vector}, ptr %workspace, i64 {slot}")
+            text.say(f"store {text.vector} {names[line]}, ptr {at}, align {8 * width}")
+    starts = _output_starts(signature)
+    for position in outputs:
+        array, element = next((a, position - s) for a, s, e in starts if s <= position < e)
+        rows, x = lanes(array), value(graph.outputs[position])
+        for lane in range(width):
+            at = text.let(f"getelementptr i8, ptr {rows[lane]}, i64 {8 * element}")
+            text.say(f"store double {text.let(f'extractelement {text.vector} {x}, i32 {lane}')}, ptr {at}, align 1")
+    assert len(arrays) >= 1
+    head = f"define internal void @part{index}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
+    return "\n".join([head, "entry:", *text.lines, "  ret void", "}"])
+
+
+def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:
+    """input line → (array, element)"""
+    where, lines = {}, iter(graph.inputs)
+    for array, (_, shape) in enumerate(signature.inputs):
+        for element in range(size(shape)):
+            where[next(lines)] = (array, element)
+    return where
+
+
+def _output_starts(signature: Signature) -> list[tuple[int, int, int]]:
+    """(array, first output, last output + 1)"""
+    starts, at = [], 0
+    for k, (_, shape) in enumerate(signature.outputs):
+        starts.append((len(signature.inputs) + k, at, at + size(shape)))
+        at += size(shape)
+    return starts
+
+
+def _gathered(text: Text, rows: list[str], element: int) -> str:
+    """Element ``element`` of every lane's row, as one vector."""
+    x = "poison"
+    for lane, row in enumerate(rows):
+        at = text.let(f"getelementptr i8, ptr {row}, i64 {8 * element}")
+        x = text.let(f"insertelement {text.vector} {x}, double {text.let(f'load double, ptr {at}, align 1')}, i32 {lane}")
+    return x
+
+
+def _instruction(text: Text, op: str, operands: list[str]) -> str:
+    v = text.vector
+    if op == "sign":  # 1 above zero, −1 below, otherwise x·0: 0 stays 0 and NaN stays NaN
+        x, zero = operands[0], text.splat(0.0)
+        above, below = text.let(f"fcmp ogt {v} {x}, {zero}"), text.let(f"fcmp olt {v} {x}, {zero}")
+        rest = text.let(f"fmul {v} {x}, {zero}")
+        inner = text.let(f"select <{text.width} x i1> {below}, {v} {text.splat(-1.0)}, {v} {rest}")
+        return text.let(f"select <{text.width} x i1> {above}, {v} {text.splat(1.0)}, {v} {inner}")
+    return text.let(INSTRUCTIONS[op].format(*operands, v=v, s=f"v{text.width}f64"))

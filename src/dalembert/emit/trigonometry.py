@@ -1,0 +1,110 @@
+"""sin and cos as arithmetic on all lanes at once.
+
+The angle is reduced by the nearest multiple n of π/2, subtracted in three steps (Cody and Waite):
+the first two parts of π/2 have 33 bits, so that n times them is exact while n < 2²⁰, that is
+|x| ≤ 10⁶. Sine and cosine of the rest, |r| ≤ π/4, are polynomials; the quadrant swaps and signs
+them. Angles beyond 10⁶ take the C library's functions, lane by lane, on a path of their own. NaN
+and infinity become NaN by themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dalembert.emit.llvm import Text
+
+LARGEST = 1e6
+TWO_OVER_PI = 6.36619772367581382433e-01
+PI_HALF = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+# adding and subtracting this rounds to a whole number, which is then in the low bits
+ROUNDER = 6755399441055744.0  # 1.5 · 2⁵²
+
+# minimax polynomials on [−π/4, π/4]: sin r = r + r³ S(r²), cos r = 1 − r²/2 + r⁴ C(r²)
+SINE = (
+    -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+    2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
+)  # fmt: skip
+COSINE = (
+    4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+    -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
+)  # fmt: skip
+
+
+def sincos(text: Text, angles: list[str], label: str) -> list[tuple[str, str]]:
+    """(sin, cos) of every angle; one branch for all of them leads to the slow path."""
+    v, w = text.vector, text.width
+    results = [_fast(text, x) for x in angles]
+    largest = "poison"
+    for k, x in enumerate(angles):
+        magnitude = text.let(f"call {v} @llvm.fabs.v{w}f64({v} {x})")
+        far = text.let(f"fcmp ogt {v} {magnitude}, {text.splat(LARGEST)}")
+        largest = far if k == 0 else text.let(f"or <{w} x i1> {largest}, {far}")
+    mask = text.let(f"bitcast <{w} x i1> {largest} to i{w}")
+    some = text.let(f"icmp ne i{w} {mask}, 0")
+    before, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
+    # name the block we are in, for the phis below
+    text.say(f"br label %{before}")
+    text.lines.append(f"{before}:")
+    text.say(f"br i1 {some}, label %{slow}, label %{after}, !prof !0")
+    text.lines.append(f"{slow}:")
+    careful = [_careful(text, x) for x in angles]
+    text.say(f"br label %{after}")
+    text.lines.append(f"{after}:")
+    merged = []
+    for fast, exact in zip(results, careful, strict=True):
+        merged.append(
+            tuple(text.let(f"phi {v} [ {f}, %{before} ], [ {e}, %{slow} ]") for f, e in zip(fast, exact, strict=True))
+        )
+    return merged  # type: ignore[return-value]
+
+
+def _polynomial(text: Text, z: str, coefficients: tuple[float, ...]) -> str:
+    v = text.vector
+    p = text.splat(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        p = text.let(f"fadd contract {v} {text.let(f'fmul contract {v} {p}, {z}')}, {text.splat(c)}")
+    return p
+
+
+def _fast(text: Text, x: str) -> tuple[str, str]:
+    v, i, w = text.vector, text.integers, text.width
+    shifted = text.let(f"fadd {v} {text.let(f'fmul {v} {x}, {text.splat(TWO_OVER_PI)}')}, {text.splat(ROUNDER)}")
+    n = text.let(f"fsub {v} {shifted}, {text.splat(ROUNDER)}")
+    quadrant = text.let(f"bitcast {v} {shifted} to {i}")
+    r = x
+    for part in PI_HALF:
+        r = text.let(f"fsub contract {v} {r}, {text.let(f'fmul contract {v} {n}, {text.splat(part)}')}")
+    z = text.let(f"fmul {v} {r}, {r}")
+    cube = text.let(f"fmul {v} {r}, {z}")
+    s = text.let(f"fadd contract {v} {text.let(f'fmul contract {v} {cube}, {_polynomial(text, z, SINE)}')}, {r}")
+    quartic = text.let(f"fmul contract {v} {text.let(f'fmul {v} {z}, {z}')}, {_polynomial(text, z, COSINE)}")
+    half = text.let(f"fmul {v} {z}, {text.splat(0.5)}")
+    near = text.let(f"fsub {v} {text.splat(1.0)}, {half}")
+    # what rounding took from 1 − z/2 goes back into the small term
+    lost = text.let(f"fsub {v} {text.let(f'fsub {v} {text.splat(1.0)}, {near}')}, {half}")
+    c = text.let(f"fadd {v} {near}, {text.let(f'fadd {v} {quartic}, {lost}')}")
+    odd = text.let(f"trunc {i} {quadrant} to <{w} x i1>")
+    sine = text.let(f"select <{w} x i1> {odd}, {v} {c}, {v} {s}")
+    cosine = text.let(f"select <{w} x i1> {odd}, {v} {s}, {v} {c}")
+    next_quadrant = text.let(f"add {i} {quadrant}, {text.integer_splat(1)}")
+    return _signed(text, sine, quadrant), _signed(text, cosine, next_quadrant)
+
+
+def _signed(text: Text, x: str, quadrant: str) -> str:
+    """−x in the quadrants 2 and 3: bit 1 of the quadrant becomes the sign."""
+    v, i = text.vector, text.integers
+    moved = text.let(f"shl {i} {quadrant}, {text.integer_splat(62)}")
+    bit = text.let(f"and {i} {moved}, {text.integer_splat(-(2**63))}")
+    raw = text.let(f"bitcast {v} {x} to {i}")
+    return text.let(f"bitcast {i} {text.let(f'xor {i} {raw}, {bit}')} to {v}")
+
+
+def _careful(text: Text, x: str) -> tuple[str, str]:
+    v = text.vector
+    sine = cosine = "poison"
+    for lane in range(text.width):
+        angle = text.let(f"extractelement {v} {x}, i32 {lane}")
+        sine = text.let(f"insertelement {v} {sine}, double {text.let(f'call double @dalembert_sin(double {angle})')}, i32 {lane}")
+        cosine = text.let(f"insertelement {v} {cosine}, double {text.let(f'call double @dalembert_cos(double {angle})')}, i32 {lane}")
+    return sine, cosine

@@ -1,0 +1,1 @@
+"""Graphs compiled and handed out as NumPy gufuncs."""

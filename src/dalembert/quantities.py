@@ -1,0 +1,217 @@
+"""What can be asked of an arm: each quantity's inputs, outputs and equations, in one table.
+
+A quantity is traced with expressions into a graph, compiled, cached and handed out as a gufunc. To
+add one, write its equations in ``equations/`` and a line here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dalembert.equations import friction, kinematics, lean_newton_euler, newton_euler
+from dalembert.equations.newton_euler import BaseMotion
+from dalembert.errors import DalembertError
+from dalembert.robot.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dalembert.emit.llvm import Signature
+    from dalembert.graph.tape import Graph
+
+Shape = tuple["int | str", ...]
+
+# core shapes of every input by name; "n" is the number of joints
+INPUTS: dict[str, Shape] = {
+    "q": ("n",),
+    "qd": ("n",),
+    "qdd": ("n",),
+    "tip_wrench": (6,),
+    "base_motion": (9,),
+}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One thing to compute.
+
+    inputs    names in ``INPUTS``, in the order of the kernel's arguments
+    options   further inputs that a caller may ask for, each making a kernel of its own
+    outputs   (name, core shape) of each result
+    trace     formulation → equations: a function of the mechanism and the inputs by name
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[tuple[str, Shape], ...]
+    trace: dict[str, Callable[[Mechanism, dict[str, list[Any]]], Any]]
+    options: tuple[str, ...] = ()
+    summary: str = ""
+
+    @property
+    def default(self) -> str:
+        """The formulation that is used unless another is asked for: the fastest."""
+        return next(iter(self.trace))
+
+
+def _base(inputs: dict[str, list[Any]]) -> BaseMotion | None:
+    b = inputs.get("base_motion")
+    return None if b is None else BaseMotion(tuple(b[0:3]), tuple(b[3:6]), tuple(b[6:9]))  # type: ignore[arg-type]
+
+
+def _inverse(formulation: Callable[..., Any]) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:
+    return lambda m, x: formulation(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"), _base(x))
+
+
+def _joint_wrenches(m: Mechanism, x: dict[str, list[Any]]) -> Any:
+    run = newton_euler.newton_euler(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"), _base(x))
+    return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
+
+
+def _gravity(m: Mechanism, x: dict[str, list[Any]]) -> Any:
+    rest = [0.0] * m.n
+    return lean_newton_euler.inverse_dynamics(m, x["q"], rest, rest)
+
+
+QUANTITIES: dict[str, Quantity] = {
+    "inverse_dynamics": Quantity(
+        ("q", "qd", "qdd"),
+        (("tau", ("n",)),),
+        {"lean": _inverse(lean_newton_euler.inverse_dynamics), "newton-euler": _inverse(newton_euler.inverse_dynamics)},
+        ("tip_wrench", "base_motion"),
+        "joint torques (N m or N) for a motion, S (7.42)",
+    ),
+    "joint_wrenches": Quantity(
+        ("q", "qd", "qdd"),
+        (("wrench", ("n", 6)),),
+        {"newton-euler": _joint_wrenches},
+        ("tip_wrench", "base_motion"),
+        "force f_i and moment μ_i that link i−1 exerts on link i, S (7.112), (7.113)",
+    ),
+    "gravity_torque": Quantity(("q",), (("g", ("n",)),), {"lean": _gravity}, (), "g(q), S (7.39)"),
+    "friction_torque": Quantity(
+        ("qd",),
+        (("friction", ("n",)),),
+        {"joint": lambda m, x: friction.friction_torque(m, x["qd"])},
+        (),
+        "F_v q̇ + F_s sgn(q̇), S (7.42)",
+    ),
+    "pose": Quantity(
+        ("q",), (("T", (4, 4)),), {"frames": lambda m, x: kinematics.pose(m, x["q"])}, (), "homogeneous matrix of the tip"
+    ),
+    "link_poses": Quantity(
+        ("q",),
+        (("T", ("n", 4, 4)),),
+        {"frames": lambda m, x: kinematics.link_poses(m, x["q"])},
+        (),
+        "homogeneous matrices of all link frames",
+    ),
+    "jacobian": Quantity(
+        ("q",),
+        (("J", (6, "n")),),
+        {"geometric": lambda m, x: kinematics.jacobian(m, x["q"])},
+        (),
+        "geometric Jacobian of the tip, S (7.18), (7.19)",
+    ),
+    "jacobian_derivative": Quantity(
+        ("q", "qd"),
+        (("Jd", (6, "n")),),
+        {"geometric": lambda m, x: kinematics.jacobian_derivative(m, x["q"], x["qd"])},
+        (),
+        "time derivative of the geometric Jacobian of the tip",
+    ),
+}
+
+
+def quantity(name: str) -> Quantity:
+    """The table's entry, or an error that lists the names."""
+    if name not in QUANTITIES:
+        raise DalembertError(f"there is no quantity '{name}'; known are {', '.join(QUANTITIES)}")
+    return QUANTITIES[name]
+
+
+def chosen_formulation(name: str, formulation: str | None) -> str:
+    """The formulation to use, or an error that lists those that exist."""
+    known = quantity(name).trace
+    if formulation is None:
+        return quantity(name).default
+    if formulation not in known:
+        raise DalembertError(f"{name} has no formulation '{formulation}'; it has {', '.join(known)}")
+    return formulation
+
+
+def _flat(values: Any) -> Iterable[Any]:
+    for value in values if isinstance(values, (list, tuple)) else [values]:
+        if isinstance(value, (list, tuple)):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def signature_of(name: str, n: int, options: tuple[str, ...]) -> Signature:
+    """Names and core shapes of the kernel's arrays, for an arm of n joints."""
+    from dalembert.emit.llvm import Signature
+
+    def sized(shape: Shape) -> tuple[int, ...]:
+        return tuple(n if k == "n" else int(k) for k in shape)
+
+    entry = quantity(name)
+    return Signature(
+        tuple((x, sized(INPUTS[x])) for x in (*entry.inputs, *options)),
+        tuple((x, sized(shape)) for x, shape in entry.outputs),
+    )
+
+
+def traced(mechanism: Mechanism, name: str, formulation: str, options: tuple[str, ...]) -> Graph:
+    """The quantity's graph, simplified."""
+    from dalembert.emit.llvm import size
+    from dalembert.graph.passes import factored, pruned
+    from dalembert.graph.tape import Graph
+
+    graph = Graph()
+    inputs = {
+        x: [graph.input(f"{x}{k + 1}") for k in range(size(shape))]
+        for x, shape in signature_of(name, mechanism.n, options).inputs
+    }
+    graph.output(_flat(quantity(name).trace[formulation](mechanism, inputs)))
+    return factored(pruned(graph))
+
+
+_kernels: dict[str, Any] = {}
+_lock = threading.Lock()
+
+
+def kernel(mechanism: Mechanism, name: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> np.ufunc:
+    """The compiled gufunc: from memory, from the cache on disk, or made now."""
+    from dalembert.kernel import cache
+    from dalembert.kernel.compile import Loaded, object_code, target
+    from dalembert.kernel.gufunc import gufunc
+
+    formulation = chosen_formulation(name, formulation)
+    unknown = [x for x in options if x not in quantity(name).options]
+    if unknown:
+        allowed = ", ".join(quantity(name).options) or "none"
+        raise DalembertError(f"{name} does not take '{unknown[0]}'; the options it takes are: {allowed}")
+    key = cache.key_of(repr(mechanism), name, formulation, ",".join(options), repr(target()))
+    with _lock:
+        if key not in _kernels:
+            signature = signature_of(name, mechanism.n, options)
+            code = cache.load(key)
+            if code is None:
+                from dalembert.emit.llvm import llvm_ir
+
+                code = object_code(llvm_ir(traced(mechanism, name, formulation, options), signature, target().width))
+                cache.store(key, code)
+            arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
+            _kernels[key] = gufunc(
+                Loaded(code),
+                signature.gufunc(),
+                len(signature.inputs),
+                len(signature.outputs),
+                name,
+                f"{quantity(name).summary}. Arrays: {arrays}.",
+                (kernel, (mechanism, name, formulation, options)),
+            )
+        return _kernels[key]
