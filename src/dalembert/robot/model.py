@@ -8,6 +8,7 @@ merged, rotors counted with the links that carry them) is made from it by
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -238,7 +239,7 @@ class Robot:
 
 
 def _duplicates(names: list[str]) -> list[str]:
-    return sorted({n for n in names if names.count(n) > 1})
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def _in_order(robot: Robot) -> tuple[Joint, ...]:
@@ -254,7 +255,7 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     for kind, listed in (("link", links), ("joint", names)):
         if len(set(listed)) < len(listed):
             raise RobotError(f"{where}: two {kind}s are called '{_duplicates(listed)[0]}'; names must be unique")
-    known, moved_by = set(links), {}
+    known, moved_by = set(links), dict[str, str]()
     for joint in robot.joints:
         for end in ("parent", "child"):
             if getattr(joint, end) not in known:
@@ -269,19 +270,22 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
         raise RobotError(f"{where} has no base: every link is the child of a joint, so the joints form a cycle")
     if len(roots) > 1:
         raise RobotError(f"{where} has {len(roots)} roots ({', '.join(roots[:5])}); connect them by joints to one base")
-    reached, waiting, ordered = {roots[0]}, list(robot.joints), []
+    # Read the file from top to bottom, again and again, taking what hangs on something taken: the
+    # round in which each joint is taken is found in one walk from the root.
+    hanging = defaultdict(list)
+    for index, joint in enumerate(robot.joints):
+        hanging[joint.parent].append((index, joint.child))
+    taken, waiting = {roots[0]: (0, -1)}, [roots[0]]
     while waiting:
-        later = []
-        for joint in waiting:
-            if joint.parent in reached:
-                ordered.append(joint)
-                reached.add(joint.child)
-            else:
-                later.append(joint)
-        if len(later) == len(waiting):
-            raise RobotError(f"{where}: the joints {', '.join(j.name for j in later[:5])} form a cycle")
-        waiting = later
-    return tuple(ordered)
+        link = waiting.pop()
+        turn, after = taken[link]
+        for index, child in hanging[link]:
+            taken[child] = (turn + (index < after), index)
+            waiting.append(child)
+    left = [joint.name for joint in robot.joints if joint.child not in taken]
+    if left:
+        raise RobotError(f"{where}: the joints {', '.join(left[:5])} form a cycle")
+    return tuple(sorted(robot.joints, key=lambda joint: taken[joint.child]))
 
 
 def _default_tip(robot: Robot) -> str:
