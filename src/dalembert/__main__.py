@@ -1,0 +1,5 @@
+"""``python -m dalembert`` is the command ``dalembert``."""
+
+from dalembert.cli.main import main
+
+main()

@@ -1,0 +1,169 @@
+"""The command ``dalembert``: reads its arguments and hands them to the commands beside this file."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from dalembert.errors import DalembertError
+
+WRONG_INPUT = 2
+LIMIT_EXCEEDED = 3
+
+
+class Commands(TyperGroup):
+    """The commands, with a user's mistake told in one sentence and never as a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a mistake ends it with exit status 2."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader of a pipe has gone: typer ends quietly
+            raise
+        except DalembertError as error:
+            sentence = str(error)
+        except OSError as error:
+            sentence = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        from dalembert.cli.terminal import say
+
+        say("error", sentence)
+        raise typer.Exit(WRONG_INPUT)
+
+
+class Physical(StrEnum):
+    """What to do about an inertia that no body can have."""
+
+    error = "error"
+    warn = "warn"
+
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+ArmArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, or .xml (MJCF).",
+        show_default=False,
+    ),
+]  # fmt: skip
+PhysicalOption = Annotated[
+    Physical, typer.Option(help="'warn' takes a robot whose inertias no body can have, and says so.")
+]
+TipOption = Annotated[
+    str | None, typer.Option(metavar="LINK", help="The link whose frame is the end effector.", show_default=False)
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from dalembert import __version__
+
+        typer.echo(f"dalembert {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def dalembert(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Manipulator dynamics: any arm in, exact torques out."""
+
+
+@app.command()
+def arms() -> None:
+    """List the shipped arms."""
+    from dalembert.cli.show import show_arms
+
+    show_arms()
+
+
+@app.command()
+def show(
+    arm: ArmArgument,
+    json: Annotated[bool, typer.Option("--json", help="Print the robot as JSON, for programs.")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Show what a robot is made of: joints, drives, links, tip. SI units, radians."""
+    from dalembert.cli.show import show_json, show_robot
+    from dalembert.cli.torques import load
+
+    robot = load(arm, physical.value, tip).robot
+    show_json(robot) if json else show_robot(robot)
+
+
+@app.command()
+def torques(
+    arm: ArmArgument,
+    motion: Annotated[
+        Path,
+        typer.Argument(metavar="MOTION.csv", help="The motion, one line for each instant.", show_default=False),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="OUT.csv", help="Where to write the torques; '-' is the screen.")
+    ] = "-",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT.csv if it is there.")] = False,
+    check_limits: Annotated[
+        bool, typer.Option("--check-limits", help="Exit with status 3 when a joint needs more than its effort limit.")
+    ] = False,
+    tip_wrench: Annotated[
+        str | None,
+        typer.Option(
+            metavar='"fx fy fz mx my mz"',
+            help="Constant force (N) and moment (N m) by the tip on its environment, in base axes.",
+            show_default=False,
+        ),
+    ] = None,
+    payload: Annotated[
+        float | None, typer.Option(metavar="MASS", help="Mass held at the tip, in kg.", show_default=False)
+    ] = None,
+    payload_com: Annotated[
+        str | None,
+        typer.Option(metavar='"x y z"', help="Its centre of mass in the tip's frame, in m.", show_default=False),
+    ] = None,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Compute the joint torques of a motion (inverse dynamics).
+
+    MOTION.csv has a header and the columns t (s), q1 … qn (rad; m for sliding joints), qd1 … qdn (rad/s; m/s)
+    and qdd1 … qddn (rad/s²; m/s²), separated by commas, in any order.
+
+    OUT.csv gets t (s) and tau1 … taun (N m; N for sliding joints). A summary goes to stderr.
+    """
+    from dalembert.cli.torques import compute, load, numbers_of
+
+    if payload_com is not None and payload is None:
+        raise DalembertError("--payload-com says where the payload is, but --payload MASS is missing")
+    wrench = numbers_of("--tip-wrench", tip_wrench, "fx fy fz mx my mz")
+    com = numbers_of("--payload-com", payload_com, "x y z")
+    loaded = load(arm, physical.value, tip)
+    if payload is not None:
+        loaded = loaded.with_payload(payload, com or (0.0, 0.0, 0.0))
+    if not compute(loaded, arm, motion, output, force=force, check_limits=check_limits, tip_wrench=wrench):
+        raise typer.Exit(LIMIT_EXCEEDED)
+
+
+def main() -> None:
+    """The entry point: ``dalembert`` in a shell."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ? for each
+    try:
+        app(prog_name="dalembert")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,151 @@
+"""``dalembert arms`` and ``dalembert show``: what a robot is made of, as tables or as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from dalembert import arms, load
+from dalembert.cli.terminal import console, number, numbers, plain, print_table
+from dalembert.robot import Friction, Inertia, Robot
+
+
+def show_arms() -> None:
+    """The shipped arms, one line each."""
+    robots = [load(name).robot for name in arms()]
+    rows = [(r.name, joint_letters(r), number(total_mass(r), "kg"), plain(r.source)) for r in robots]
+    screen = console()
+    print_table(screen, "", ["name", "joints", ">mass", "source of the figures"], rows)
+    screen.print("\nR turns, P slides. 'dalembert show NAME' tells more.")
+
+
+def joint_letters(robot: Robot) -> str:
+    """R for every joint that turns and P for every joint that slides, like RRPRRR."""
+    return "".join("P" if joint.type == "prismatic" else "R" for joint in robot.moving_joints)
+
+
+def total_mass(robot: Robot) -> float:
+    """Links, rotors and payload together (kg)."""
+    links = sum(link.inertia.mass for link in robot.links)
+    rotors = sum(joint.rotor.mass for joint in robot.joints if joint.rotor is not None)
+    return float(links + rotors + (robot.payload.mass if robot.payload is not None else 0.0))
+
+
+def principal_moments(inertia: Inertia) -> list[float]:
+    """The eigenvalues of the tensor about the centre of mass, smallest first (kg m²)."""
+    return [float(x) for x in np.linalg.eigvalsh(np.array(inertia.tensor, dtype=float))]
+
+
+def show_robot(robot: Robot) -> None:
+    """The robot as a person reads it."""
+    screen = console()
+    facts = Table.grid(padding=(0, 2))
+    for word, text in _facts(robot):
+        facts.add_row(word, Text(plain(text), "yellow" if word == "note" else "bold" if word == "name" else ""))
+    screen.print(facts)
+    for title, columns, rows in (_joints(robot), _drives(robot), _links(robot)):
+        if rows:
+            screen.print()
+            print_table(screen, title, columns, rows)
+
+
+def _facts(robot: Robot) -> list[tuple[str, str]]:
+    assert robot.tip is not None
+    tip = robot.tip
+    place = tip.placement.translation
+    facts = [("name", robot.name)]
+    if robot.source:
+        facts.append(("source", robot.source))
+    letters = joint_letters(robot)
+    facts.append(("joints", f"{letters} ({len(letters)} moving, {len(robot.joints) - len(letters)} fixed)"))
+    facts.append(("mass", f"{number(total_mass(robot), 'kg', 6)} in all"))
+    facts.append(("gravity", f"{numbers(robot.gravity)} m/s²"))
+    where = "" if not any(place) else f" at {numbers(place)} m"
+    facts.append(("tip", f"'{tip.name}' on link '{tip.link}'{where}"))
+    if robot.payload is not None:
+        body = robot.payload
+        facts.append(("payload", f"{number(body.mass, 'kg')} at {numbers(body.com)} m in the tip's frame"))
+    facts += [("note", note) for note in robot.notes]
+    return facts
+
+
+Shown = tuple[str, list[str], list[list[str]]]  # title, columns, rows
+
+
+def _joints(robot: Robot) -> Shown:
+    rows = []
+    for index, joint in enumerate(robot.moving_joints, 1):
+        limits, axis = joint.limits, numbers(joint.placement.direction(joint.axis), 3)
+        known = (limits.lower, limits.upper, limits.velocity, limits.acceleration, limits.effort)
+        rows.append([str(index), plain(joint.name), joint.type, axis, *map(number, known)])
+    units = {"P": "m, m/s, N", "R": "rad, rad/s, N m"}
+    listed = " or ".join(units[letter] for letter in sorted(set(joint_letters(robot)), reverse=True))
+    columns = ["", "name", "type", "axis", ">lower", ">upper", ">speed", ">acceleration", ">effort"]
+    return f"Joints: axis in the parent link's frame, limits in {listed}", columns, rows
+
+
+def _drives(robot: Robot) -> Shown:
+    """Friction at the joint, and the rotor: only the joints that have one of them."""
+    rows = []
+    for index, joint in enumerate(robot.moving_joints, 1):
+        friction, rotor = joint.friction, joint.rotor
+        if rotor is None and friction == Friction():
+            continue
+        cells = [str(index), plain(joint.name), _some(friction.viscous), _two_sided(friction.coulomb)]
+        if rotor is None:
+            cells += ["–"] * 6
+        else:
+            cells += [number(rotor.gear), _some(rotor.inertia), _some(rotor.mass, "kg"), _some(rotor.viscous)]
+            cells += [_two_sided(rotor.coulomb), "k_r² I_m only" if rotor.reflected else "fully"]
+        rows.append(cells)
+    columns = ["", "joint", ">F_v", ">F_s", ">gear k_r", ">I_m", ">mass", ">motor F_v", ">motor F_s", "rotor counted"]
+    return "Drives: viscous friction F_v, Coulomb friction F_s, rotor inertia I_m (kg m²)", columns, rows
+
+
+def _some(value: float, unit: str = "") -> str:
+    return number(value or None, unit)
+
+
+def _two_sided(levels: tuple[float, float]) -> str:
+    """A Coulomb level, or those at positive and at negative speed."""
+    return _some(levels[0]) if levels[0] == levels[1] else f"+{number(levels[0])} / -{number(levels[1])}"
+
+
+def _links(robot: Robot) -> Shown:
+    rows = []
+    for link in robot.links:
+        body, name = link.inertia, plain(link.name)
+        if body.is_zero:
+            rows.append([name, "–", "–", "–", ""])
+        else:
+            moments = numbers(principal_moments(body))
+            rows.append([name, number(body.mass), numbers(body.com), moments, "" if link.physical else "not physical"])
+    columns = ["name", ">mass", "centre of mass", "principal moments", ""]
+    return "Links: mass (kg), centre of mass (m), principal moments (kg m²)", columns, rows
+
+
+def show_json(robot: Robot) -> None:
+    """The robot as a program reads it: every field of the model, and what follows from them."""
+    data = dataclasses.asdict(robot)
+    data["moving_joints"] = [joint.name for joint in robot.moving_joints]
+    data["joint_letters"] = joint_letters(robot)
+    data["total_mass"] = total_mass(robot)
+    for entry, link in zip(data["links"], robot.links, strict=True):
+        entry["principal_moments"] = principal_moments(link.inertia)
+    sys.stdout.write(json.dumps(_finite(data), indent=2, ensure_ascii=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for what JSON has no number for: a limit that is infinite is none."""
+    if isinstance(value, dict):
+        return {key: _finite(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(x) for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

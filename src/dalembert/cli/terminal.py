@@ -1,0 +1,108 @@
+"""Showing things to a person: tables, sentences, a bar for long work."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+PIPE_WIDTH = 160  # columns where no terminal says how many there are: one line for each row
+EMPTY = ("", "–")  # cells that say nothing
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console for plain words: nothing a robot file says is taken for markup."""
+    made = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = PIPE_WIDTH
+    return made
+
+
+def say(kind: str, sentence: str) -> None:
+    """``kind: sentence`` to stderr, on one line, whatever the sentence quotes."""
+    styles = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+    console(stderr=True).print(f"{kind}:", plain(sentence), style=styles.get(kind), soft_wrap=True)
+
+
+def plain(text: str) -> str:
+    """The text without what could move the cursor or ring a bell."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
+
+
+def print_table(
+    screen: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str] | Sequence[Text]]
+) -> None:
+    """A titled table. A heading that begins with ``>`` is set to the right; empty columns are left out."""
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    filled = [k for k in range(len(columns)) if any(str(row[k]) not in EMPTY for row in rows)]
+    for heading in (columns[k] for k in filled):
+        right = heading.startswith(">")
+        made.add_column(heading.removeprefix(">"), justify="right" if right else "left", no_wrap=right, overflow="fold")
+    for row in rows:
+        made.add_row(*(row[k] for k in filled))
+    if title:
+        screen.print(title, style="bold")
+    screen.print(made)
+
+
+def number(value: float | None, unit: str = "", digits: int = 4) -> str:
+    """A number as a table shows it; what is not known is a dash.
+
+    >>> number(10000.0, "N m"), number(-0.0), number(1.23456), number(None)
+    ('10000 N m', '0', '1.235', '–')
+    """
+    if value is None:
+        return "–"
+    whole = 10**digits <= abs(value) < 1e9
+    text = f"{value:.0f}" if whole else f"{value + 0.0:.{digits}g}".replace("inf", "∞")
+    return f"{text} {unit}".rstrip()
+
+
+def numbers(values: Iterable[float], digits: int = 4) -> str:
+    """Several numbers, with spaces between; what is 1e-12 or less beside the largest is shown as 0."""
+    listed = list(values)
+    small = 1e-12 * max(map(abs, listed), default=0.0)
+    return " ".join(number(0.0 if abs(x) <= small else x, digits=digits) for x in listed)
+
+
+class Bar:
+    """A progress bar on stderr, once the work has taken a second; gone when it is done.
+
+    >>> with Bar("counting") as bar:
+    ...     bar(0.5)
+    """
+
+    def __init__(self, what: str, patience: float = 1.0) -> None:
+        self.what, self.patience = what, patience
+        self.progress: Progress | None = None
+
+    def __enter__(self) -> Bar:
+        self.started = time.monotonic()
+        return self
+
+    def __call__(self, fraction: float) -> None:
+        """The work is done to this fraction."""
+        if self.progress is None:
+            if time.monotonic() - self.started < self.patience:
+                return
+            screen = console(stderr=True)
+            self.progress = Progress(
+                TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+                console=screen, transient=True, disable=not screen.is_terminal,
+            )  # fmt: skip
+            self.task = self.progress.add_task(self.what, total=1.0)
+            self.progress.start()
+        self.progress.update(self.task, completed=fraction)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.progress is not None:
+            self.progress.stop()

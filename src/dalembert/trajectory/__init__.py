@@ -1,0 +1,1 @@
+"""Motions: where the joints are, and how fast, at every instant."""
