@@ -113,7 +113,9 @@ def peaks(t: Array, tau: Array) -> list[tuple[float, float, float]]:
     """For each joint the largest |τ|, when it is first reached, and the root mean square over time."""
     at = np.argmax(np.abs(tau), axis=0)
     duration = t[-1] - t[0]
-    square = np.trapezoid(tau**2, t, axis=0) / duration if duration > 0 else np.mean(tau**2, axis=0)
+    # each instant stands for the half steps beside it (one share each where no time passes)
+    share = np.diff(t, prepend=t[0]) + np.diff(t, append=t[-1])
+    square = share @ tau**2 / (2 * duration) if duration > 0 else np.mean(tau**2, axis=0)
     return [(abs(float(tau[k, i])), float(t[k]), float(np.sqrt(square[i]))) for i, k in enumerate(at)]
 
 
@@ -150,7 +152,7 @@ def exceeded(arm: Arm, t: Array, tau: Array) -> bool:
             unit = unit_of(joint)
             say(
                 "error",
-                f"joint '{joint.name}' needs {peak:.4g} {unit} at t = {when:g} s, above its limit of {limit:g} {unit}",
+                f"joint '{joint.name}' needs {number(peak, unit)} at t = {when:g} s, above its limit of {limit:g} {unit}",
             )
             found = True
     return found

@@ -1,0 +1,64 @@
+# Every target makes its own .venv and installs what it needs: Python 3.11 or newer and make are enough.
+
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+
+.PHONY: help demo test lint format bench soak clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo     torques of a two-link arm along a motion, from shell commands"
+	@echo "make test     the whole test suite, on WORKERS=$(WORKERS) processes"
+	@echo "make lint     formatting, ruff and mypy, changing nothing"
+	@echo "make format   let ruff put the formatting right"
+	@echo "make bench    speed of inverse dynamics on this machine"
+	@echo "make soak     the long tests"
+	@echo "make clean    remove .venv, out and caches"
+
+demo: .venv/.installed
+	$(BIN)/dalembert arms
+	@echo
+	$(BIN)/dalembert show planar-2r
+	@echo
+	$(BIN)/python examples/make_motion.py planar-2r out/motion.csv
+	$(BIN)/dalembert torques planar-2r out/motion.csv -o out/torques.csv --force
+
+test: .venv/.installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
+
+soak: .venv/.installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m soak
+
+lint: .venv/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/.installed-dev
+	$(BIN)/python benchmarks/inverse_dynamics.py
+
+clean:
+	rm -rf .venv out build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache src/*.egg-info
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.python:
+	@command -v $(PYTHON) >/dev/null || { echo "error: there is no '$(PYTHON)'; on Debian: apt-get install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: dalembert needs Python 3.11 or newer and '$(PYTHON)' is older; name another with: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "error: this Python cannot make virtual environments; on Debian: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.installed: .venv/.python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/.installed-dev: .venv/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,dev]"
+	@touch $@
