@@ -131,14 +131,13 @@ def test_friction_and_limits_are_used():
     assert found.limits == Limits(-1, 2, 3, 7, 0)
 
 
-def test_drake_rotors_are_used_in_joint_and_in_transmission():
+def test_drake_rotors_are_ignored_and_said():
     rotor = '<drake:rotor_inertia value="0.001"/><drake:gear_ratio value="50"/>'
-    expected = Rotor(inertia=0.001, gear=50, reflected=True)
-    assert the_joint(rotor).rotor == expected
     drive = f'<transmission name="t"><joint name="j"/><actuator name="m">{rotor}</actuator></transmission>'
-    assert parse_urdf(urdf(link(), joint(), drive)).joints[0].rotor == expected
-    with pytest.raises(RobotError, match="transmission 't' drives joint 'k', which does not exist"):
-        parse_urdf(urdf(link(), joint("other"), drive.replace('"j"', '"k"')))
+    for text in (urdf(link(), joint(inside=rotor)), urdf(link(), joint(), drive)):
+        robot = parse_urdf(text)
+        assert robot.joints[0].rotor is None
+        assert any("drake:rotor_inertia" in note for note in robot.notes)
 
 
 @pytest.mark.parametrize(

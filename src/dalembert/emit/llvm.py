@@ -118,7 +118,7 @@ def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
     v, s = text.vector, f"v{width}f64"
     declarations = [
         f"declare {v} @llvm.sqrt.{s}({v})",
-        f"declare {v} @llvm.fabs.{s}({v})",
+        f"declare {v} @llvm.copysign.{s}({v}, {v})",
         "declare double @dalembert_sin(double)",
         "declare double @dalembert_cos(double)",
     ]
@@ -321,10 +321,9 @@ def _gathered(text: Text, rows: list[str], element: int) -> str:
 
 def _instruction(text: Text, op: str, operands: list[str]) -> str:
     v = text.vector
-    if op == "sign":  # 1 above zero, −1 below, otherwise x·0: 0 stays 0 and NaN stays NaN
-        x, zero = operands[0], text.splat(0.0)
-        above, below = text.let(f"fcmp ogt {v} {x}, {zero}"), text.let(f"fcmp olt {v} {x}, {zero}")
-        rest = text.let(f"fmul {v} {x}, {zero}")
-        inner = text.let(f"select <{text.width} x i1> {below}, {v} {text.splat(-1.0)}, {v} {rest}")
-        return text.let(f"select <{text.width} x i1> {above}, {v} {text.splat(1.0)}, {v} {inner}")
+    if op == "sign":  # ±1, but 0 stays 0 and NaN stays NaN; equality compares without raising flags
+        x, one = operands[0], text.splat(1.0)
+        itself = text.let(f"fcmp ueq {v} {x}, {text.splat(0.0)}")
+        signed = text.let(f"call {v} @llvm.copysign.v{text.width}f64({v} {one}, {v} {x})")
+        return text.let(f"select <{text.width} x i1> {itself}, {v} {x}, {v} {signed}")
     return text.let(INSTRUCTIONS[op].format(*operands, v=v, s=f"v{text.width}f64"))

@@ -3,12 +3,13 @@
 The angle is reduced by the nearest multiple n of π/2, subtracted in three steps (Cody and Waite):
 the first two parts of π/2 have 33 bits, so that n times them is exact while n < 2²⁰, that is
 |x| ≤ 10⁶. Sine and cosine of the rest, |r| ≤ π/4, are polynomials; the quadrant swaps and signs
-them. Angles beyond 10⁶ take the C library's functions, lane by lane, on a path of their own. NaN
-and infinity become NaN by themselves.
+them. Angles beyond 10⁶, infinity and NaN take the C library's functions, lane by lane, on a
+path of their own.
 """
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,13 +35,16 @@ COSINE = (
 def sincos(text: Text, angles: list[str], label: str) -> list[tuple[str, str]]:
     """(sin, cos) of every angle; one branch for all of them leads to the slow path."""
     v, w = text.vector, text.width
-    results = [_fast(text, x) for x in angles]
-    largest = "poison"
-    for k, x in enumerate(angles):
-        magnitude = text.let(f"call {v} @llvm.fabs.v{w}f64({v} {x})")
-        far = text.let(f"fcmp ogt {v} {magnitude}, {text.splat(LARGEST)}")
-        largest = far if k == 0 else text.let(f"or <{w} x i1> {largest}, {far}")
-    mask = text.let(f"bitcast <{w} x i1> {largest} to i{w}")
+    far = [_is_far(text, x) for x in angles]
+    # far lanes run along with 0, lest their garbage raise floating-point flags
+    zero = text.splat(0.0)
+    results = [
+        _fast(text, text.let(f"select <{w} x i1> {mask}, {v} {zero}, {v} {x}")) for x, mask in zip(angles, far, strict=True)
+    ]
+    anywhere = far[0]
+    for more in far[1:]:
+        anywhere = text.let(f"or <{w} x i1> {anywhere}, {more}")
+    mask = text.let(f"bitcast <{w} x i1> {anywhere} to i{w}")
     some = text.let(f"icmp ne i{w} {mask}, 0")
     before, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
     # name the block we are in, for the phis below
@@ -48,7 +52,13 @@ def sincos(text: Text, angles: list[str], label: str) -> list[tuple[str, str]]:
     text.lines.append(f"{before}:")
     text.say(f"br i1 {some}, label %{slow}, label %{after}, !prof !0")
     text.lines.append(f"{slow}:")
-    careful = [_careful(text, x) for x in angles]
+    # only the lanes that need it: a state's result must not depend on its neighbours in the block
+    careful = [
+        tuple(
+            text.let(f"select <{w} x i1> {mask}, {v} {e}, {v} {f}") for e, f in zip(_careful(text, x), fast, strict=True)
+        )
+        for x, mask, fast in zip(angles, far, results, strict=True)
+    ]
     text.say(f"br label %{after}")
     text.lines.append(f"{after}:")
     merged = []
@@ -57,6 +67,15 @@ def sincos(text: Text, angles: list[str], label: str) -> list[tuple[str, str]]:
             tuple(text.let(f"phi {v} [ {f}, %{before} ], [ {e}, %{slow} ]") for f, e in zip(fast, exact, strict=True))
         )
     return merged  # type: ignore[return-value]
+
+
+def _is_far(text: Text, x: str) -> str:
+    """|x| > 10⁶ or NaN, by comparing bits: comparing floats would raise a flag for NaN."""
+    i = text.integers
+    raw = text.let(f"bitcast {text.vector} {x} to {i}")
+    magnitude = text.let(f"and {i} {raw}, {text.integer_splat(2**63 - 1)}")
+    (largest,) = struct.unpack("<q", struct.pack("<d", LARGEST))
+    return text.let(f"icmp ugt {i} {magnitude}, {text.integer_splat(largest)}")
 
 
 def _polynomial(text: Text, z: str, coefficients: tuple[float, ...]) -> str:

@@ -34,7 +34,7 @@ def _api() -> Callable[..., Any]:
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object,
         ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int,
-        ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p,
+        ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p,
     )  # fmt: skip
     return prototype(table[_FROM_FUNC_AND_DATA_AND_SIGNATURE])
 
@@ -58,7 +58,7 @@ def gufunc(
     none = -1  # no identity for reductions
     ufunc = _api()(
         ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), 2, inputs, outputs,
-        none, held[0].value, held[1].value, 0, held[2].value,
+        none, ctypes.addressof(held[0]), ctypes.addressof(held[1]), 0, ctypes.addressof(held[2]),
     )  # fmt: skip
     # NumPy keeps pointers into all of this, and a ufunc may be called as long as the process lives
     _immortal.append((code, loops, data, types, held))

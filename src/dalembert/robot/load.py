@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
-from xml.etree import ElementTree
 
 from dalembert.errors import RobotError
 from dalembert.robot.model import Frame, Robot
+from dalembert.robot.safe_xml import parse_xml, read_bytes
 from dalembert.robot.tables import nearest, told_at
 
 LIBRARY = Path(__file__).parent / "library"
@@ -95,13 +95,7 @@ def _toml(path: Path, tip: str | None) -> Robot:
 
 def _xml_kind(path: Path) -> str:
     """ ".mjcf" or ".urdf", by the file's root element."""
-    try:
-        with path.open("rb") as file:
-            _, root = next(iter(ElementTree.iterparse(file, events=("start",))))
-    except ElementTree.ParseError as error:
-        raise RobotError(f"{path}: this is not valid XML: {error}") from None
-    except OSError as error:
-        raise RobotError(f"{path}: the file cannot be read ({error.strerror})") from None
+    root = parse_xml(read_bytes(path), str(path))
     kinds = {"mujoco": ".mjcf", "robot": ".urdf"}
     if root.tag not in kinds:
         raise RobotError(f"{path}: its root element is <{root.tag}>; MJCF has <mujoco> and URDF has <robot>")

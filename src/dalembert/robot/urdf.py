@@ -4,8 +4,7 @@ Fixed joints stay fixed joints here; ``mechanism`` merges them exactly. Shapes a
 dynamics and are not opened. What is not used is said in ``Robot.notes``; what would change the
 dynamics if it were left out (``mimic``, floating joints) is refused by name.
 
-Two extensions are understood: Drake's ``drake:rotor_inertia``, ``drake:gear_ratio`` and
-``drake:acceleration``, and the ``<dalembert>`` elements of :mod:`dalembert.robot.urdf_writer`.
+Two extensions are understood: Drake's ``drake:acceleration`` limit, and the ``<dalembert>`` elements of :mod:`dalembert.robot.urdf_writer`.
 """
 
 from __future__ import annotations
@@ -39,11 +38,10 @@ from dalembert.robot.safe_xml import parse_xml, read_bytes
 KNOWN_ROBOT = {"link", "joint", "transmission", "dalembert", "material", "gazebo"}
 KNOWN_LINK = {"inertial", "dalembert", "visual", "collision", "material", "gazebo"}
 KNOWN_JOINT = {"origin", "parent", "child", "axis", "limit", "dynamics", "dalembert", "gazebo"} | {
-    *("drake:rotor_inertia", "drake:gear_ratio"),
+    *("drake:rotor_inertia", "drake:gear_ratio"),  # named in a note of their own
     "safety_controller",
     "calibration",
 }
-ROTOR = ("drake:rotor_inertia", "drake:gear_ratio")  # in the joint's <transmission>, or in the joint
 KNOWN_LIMIT = {"lower", "upper", "velocity", "effort", "drake:acceleration"}
 KNOWN_DYNAMICS = {"damping", "friction"}
 
@@ -61,9 +59,7 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
     _refuse_other_formats(root, source)
     notes = _Notes()
     links = tuple(_link(element, source, notes) for element in root.findall("link"))
-    with _naming(source):
-        motors = _motors(root, notes)
-    joints = tuple(_joint(element, motors, source, notes) for element in root.findall("joint"))
+    joints = tuple(_joint(element, source, notes) for element in root.findall("joint"))
     _top_level(root, source, notes)
     ours = root.find("dalembert")
     gravity = STANDARD_GRAVITY if ours is None else _numbers(ours, "gravity", 3, STANDARD_GRAVITY, source)
@@ -199,7 +195,7 @@ def _inertia(inertial: Element | None, where: str, notes: _Notes) -> Inertia:
     return in_its_frame.seen_from(_origin(_only(inertial, "origin", where, notes), where))
 
 
-def _joint(element: Element, motors: dict[str, Element], source: str, notes: _Notes) -> Joint:
+def _joint(element: Element, source: str, notes: _Notes) -> Joint:
     name = _required(element, "name", source)
     where = f"{source}: joint '{name}'"
     kind = _required(element, "type", where)
@@ -232,7 +228,7 @@ def _joint(element: Element, motors: dict[str, Element], source: str, notes: _No
             axis,
             friction=_friction(_only(element, "dynamics", where, notes), ours, where, notes),
             limits=_limits(_only(element, "limit", where, notes), ours, kind, where, notes),
-            rotor=_rotor(motors.get(name, element), ours, where),
+            rotor=_rotor(ours, where),
         )
 
 
@@ -266,45 +262,19 @@ def _limits(limit: Element | None, ours: Element | None, kind: str, where: str, 
     return Limits(**values, acceleration=_number(ours, "acceleration", acceleration, where))
 
 
-def _rotor(motor: Element, ours: Element | None, where: str) -> Rotor | None:
-    """Our own extension says all of it; Drake's says the reflected inertia k_r² I_m."""
+def _rotor(ours: Element | None, where: str) -> Rotor | None:
+    """The rotor as our own writer's extension says it; URDF itself knows none."""
     rotor = None if ours is None else ours.find("rotor")
-    if rotor is not None:
-        scalars = ("inertia", "gear", "mass", "transverse", "viscous")
-        return Rotor(
-            **{key: _number(rotor, key, 1.0 if key == "gear" else 0.0, where) for key in scalars},
-            position=_numbers(rotor, "position", 3, None, where),
-            axis=_numbers(rotor, "axis", 3, None, where),
-            coulomb=_numbers(rotor, "coulomb", 2, (0.0, 0.0), where),
-            reflected=rotor.get("reflected") == "true",
-        )
-    inertia = _number(motor.find("drake:rotor_inertia"), "value", None, where)
-    gear = _number(motor.find("drake:gear_ratio"), "value", None, where)
-    if inertia is None and gear is None:
+    if rotor is None:
         return None
-    return Rotor(inertia=inertia or 0.0, gear=1.0 if gear is None else gear, reflected=True)
-
-
-def _motors(root: Element, notes: _Notes) -> dict[str, Element]:
-    """The actuators with a rotor, Drake's extension, by the joint that each drives."""
-    joints = {joint.get("name") for joint in root.findall("joint")}
-    motors: dict[str, Element] = {}
-    for transmission in root.findall("transmission"):
-        rotors = [a for a in transmission.findall("actuator") for tag in ROTOR if a.find(tag) is not None]
-        driven = [joint.get("name", "") for joint in transmission.findall("joint")]
-        if not rotors:
-            continue
-        if len(driven) != 1 or any(rotor is not rotors[0] for rotor in rotors) or driven[0] in motors:
-            notes.add(
-                "a rotor is ignored, one motor a joint is understood", f"transmission '{transmission.get('name')}'"
-            )
-        elif driven[0] not in joints:
-            raise RobotError(
-                f"transmission '{transmission.get('name')}' drives joint '{driven[0]}', which does not exist"
-            )
-        else:
-            motors[driven[0]] = rotors[0]
-    return motors
+    scalars = ("inertia", "gear", "mass", "transverse", "viscous")
+    return Rotor(
+        **{key: _number(rotor, key, 1.0 if key == "gear" else 0.0, where) for key in scalars},
+        position=_numbers(rotor, "position", 3, None, where),
+        axis=_numbers(rotor, "axis", 3, None, where),
+        coulomb=_numbers(rotor, "coulomb", 2, (0.0, 0.0), where),
+        reflected=rotor.get("reflected") == "true",
+    )
 
 
 def _top_level(root: Element, source: str, notes: _Notes) -> None:
@@ -315,6 +285,10 @@ def _top_level(root: Element, source: str, notes: _Notes) -> None:
             f"{source}: joint '{element.get('name')}' has type '{element.get('type')}', which is not supported; "
             f"supported are {', '.join(JOINT_TYPES)}"
         )
+    # Drake's rotors are no part of URDF: other readers do not see them, and a robot that means the same
+    # to all of them is worth more than the inertia; whoever wants it can give the joints rotors
+    if any(element.tag in ("drake:rotor_inertia", "drake:gear_ratio") for element in root.iter()):
+        notes.add("ignored, Drake's extension and no part of URDF", "drake:rotor_inertia and drake:gear_ratio")
     for transmission in root.findall("transmission"):
         for reduction in transmission.iter("mechanicalReduction"):
             text = (reduction.text or "").strip()

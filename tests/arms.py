@@ -1,0 +1,121 @@
+"""The registry of arms that every dynamics test runs over, and random robots for hypothesis."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import dalembert as da
+from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+MODELS = SHARED / "data" / "models"
+REFERENCE = SHARED / "data" / "reference"
+
+SHIPPED = [
+    "cartesian-2", "cartesian-2-45", "iiwa14", "kr300", "panda", "pendulum", "planar-2r", "planar-3r",
+    "pr-arm", "puma560", "scara", "stanford", "ur10", "ur5e",
+]  # fmt: skip
+FILES = ["gen3_7dof.urdf", "iiwa14.urdf", "panda_arm.urdf", "tx40.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
+REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain"]
+
+
+@cache
+def arm(name: str) -> da.Arm:
+    """An arm of the registry; skips where ../shared is absent."""
+    if name in SHIPPED:
+        return da.load(name)
+    if name == "random-tree":
+        return da.Arm(random_robot(np.random.default_rng(7), 8, tree=True))
+    if name == "random-chain":
+        return da.Arm(random_robot(np.random.default_rng(8), 5, tree=False))
+    if not MODELS.exists():
+        pytest.skip("../shared/data is not here")
+    return da.load(MODELS / name, physical="warn")
+
+
+def states(a: da.Arm, count: int, seed: int = 0, scale: float = 2.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random q, qd, qdd of shape (count, n)."""
+    q, qd, qdd = np.random.default_rng(seed).uniform(-scale, scale, (3, count, a.n))
+    return q, qd, qdd
+
+
+def relative(x: np.ndarray, y: np.ndarray) -> float:
+    """Largest difference over the largest value."""
+    x, y = np.asarray(x), np.asarray(y)
+    return float(np.abs(x - y).max(initial=0.0) / max(1e-12, np.abs(y).max(initial=0.0)))
+
+
+def random_rotation(rng: np.random.Generator) -> list[list[float]]:
+    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return (Q * np.sign(np.linalg.det(Q))).tolist()
+
+
+def random_placement(rng: np.random.Generator) -> Placement:
+    """Often a right-angled one, as in real files; otherwise anything."""
+    if rng.random() < 0.4:
+        r, p, y = (float(k) * np.pi / 2 for k in rng.integers(-1, 3, 3))
+        xyz = tuple(float(x) for x in rng.choice([0.0, 0.3, -0.2], 3))
+        return Placement.rpy(r, p, y, xyz=xyz)  # type: ignore[arg-type]
+    return Placement(random_rotation(rng), tuple(rng.normal(size=3)))  # type: ignore[arg-type]
+
+
+def random_inertia(rng: np.random.Generator) -> Inertia:
+    points, weights = rng.normal(size=(6, 3)) * 0.3, rng.uniform(0.1, 1.0, 6)
+    com = weights @ points / weights.sum()
+    r = points - com
+    tensor = np.einsum("k,kij->ij", weights, (r**2).sum(1)[:, None, None] * np.eye(3) - r[:, :, None] * r[:, None, :])
+    return Inertia(float(weights.sum()), tuple(com), tensor.tolist())
+
+
+def random_rotor(rng: np.random.Generator) -> Rotor | None:
+    kind = rng.random()
+    if kind < 0.3:
+        return None
+    return Rotor(
+        inertia=float(rng.uniform(1e-3, 0.1)), gear=float(rng.choice([-30.0, 1.0, 12.5])), mass=float(rng.uniform(0, 1)),
+        position=tuple(rng.normal(size=3)) if kind < 0.8 else None,
+        axis=tuple(rng.normal(size=3)) if kind < 0.7 else None,
+        transverse=float(rng.choice([0.0, 0.01])), reflected=bool(kind > 0.9), viscous=0.01, coulomb=(0.02, 0.03),
+    )  # fmt: skip
+
+
+def random_robot(rng: np.random.Generator, n: int, tree: bool = True, extras: bool = True) -> Robot:
+    """A robot of n moving joints and some fixed ones; with ``extras`` rotors, friction, payload, base."""
+    links, joints = [Link("base")], []
+    for i in range(n):
+        parent = links[int(rng.integers(0, len(links)))].name if tree else links[-1].name
+        if rng.random() < 0.2:
+            links.append(Link(f"plate{i}", random_inertia(rng)))
+            joints.append(Joint(f"weld{i}", "fixed", parent, f"plate{i}", random_placement(rng)))
+            parent = f"plate{i}"
+        links.append(Link(f"link{i}", random_inertia(rng)))
+        axis = (0.0, 0.0, 1.0) if rng.random() < 0.5 else tuple(rng.normal(size=3))
+        joints.append(
+            Joint(
+                f"joint{i}", "prismatic" if rng.random() < 0.25 else "revolute", parent, f"link{i}",
+                random_placement(rng), axis, float(rng.choice([0.0, 0.4])) if extras else 0.0,
+                random_placement(rng) if extras and rng.random() < 0.5 else Placement(),
+                Friction(0.3, (0.1, 0.2)) if extras else Friction(),
+                Limits(-2.0, 2.0, 3.0, 10.0, 100.0), random_rotor(rng) if extras else None,
+            )  # fmt: skip
+        )
+    return Robot(
+        "random", tuple(links), tuple(joints),
+        gravity=tuple(rng.normal(size=3)) if extras else (0.0, 0.0, -9.81),  # type: ignore[arg-type]
+        base=random_placement(rng) if extras else Placement(),
+        tip=Frame("hand", links[-1].name, random_placement(rng)),
+        payload=random_inertia(rng) if extras and rng.random() < 0.5 else None,
+    )  # fmt: skip
+
+
+def robots(max_joints: int = 12, extras: bool = True) -> st.SearchStrategy[Robot]:
+    """Random trees and chains up to 12 joints."""
+    return st.builds(
+        lambda seed, n, tree: random_robot(np.random.default_rng(seed), n, tree, extras),
+        st.integers(0, 2**32 - 1), st.integers(1, max_joints), st.booleans(),
+    )  # fmt: skip

@@ -1,0 +1,334 @@
+"""Kernels as NumPy gufuncs: layouts, types, threads, pickles, accuracy of sin and cos."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+import tracemalloc
+import warnings
+
+import mpmath
+import numpy as np
+import pytest
+from arms import REGISTRY, arm, random_robot, relative, states
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dalembert as da
+from dalembert.emit.llvm import Signature, llvm_ir
+from dalembert.graph.tape import Graph, evaluate
+from dalembert.kernel.compile import Loaded, object_code, target
+from dalembert.kernel.gufunc import gufunc
+from dalembert.quantities import signature_of, traced
+
+
+def compiled(graph: Graph, inputs: int, outputs: int, width: int | None = None) -> np.ufunc:
+    signature = Signature((("x", (inputs,)),), (("y", (outputs,)),))
+    code = Loaded(object_code(llvm_ir(graph, signature, width or target().width)))
+    return gufunc(code, signature.gufunc(), 1, 1, "test", "", (compiled, ()))
+
+
+@pytest.fixture(scope="module")
+def panda() -> np.ufunc:
+    return da.load("panda").kernel("inverse_dynamics")
+
+
+@pytest.fixture(scope="module")
+def batch() -> tuple[np.ndarray, ...]:
+    return states(da.load("panda"), 101)
+
+
+def test_is_a_real_gufunc(panda: np.ufunc) -> None:
+    assert isinstance(panda, np.ufunc)
+    assert panda.signature == "(7),(7),(7)->(7)"
+    assert panda.types == ["fff->f", "ddd->d"]
+    assert panda.__name__ == "inverse_dynamics"
+    assert "joint torques" in panda.__doc__
+
+
+@pytest.mark.parametrize("count", range(0, 26))
+def test_every_remainder(panda: np.ufunc, batch: tuple[np.ndarray, ...], count: int) -> None:
+    """Any batch length gives the same rows as the whole batch, bit for bit."""
+    assert np.array_equal(panda(*(x[:count] for x in batch)), panda(*batch)[:count])
+
+
+def test_nothing_beyond_the_arrays_is_touched(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
+    """Guards of NaN around inputs and of a mark around outputs stay as they are."""
+    for count in (1, 3, 7, 8, 9, 13):
+        guarded = []
+        for x in batch:
+            room = np.full((count + 2, 7), np.nan)
+            room[1:-1] = x[:count]
+            guarded.append(room)
+        out = np.full((count + 2, 7), 12345.0)
+        with np.errstate(all="raise"):
+            panda(*(g[1:-1] for g in guarded), out=out[1:-1])
+        assert np.all(out[0] == 12345.0)
+        assert np.all(out[-1] == 12345.0)
+        assert np.array_equal(out[1:-1], panda(*batch)[:count])
+
+
+def test_layouts(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
+    q, qd, qdd = batch
+    expected = panda(q, qd, qdd)
+    assert np.array_equal(panda(np.asfortranarray(q), qd, qdd), expected)
+    assert np.array_equal(panda(q[::-2], qd[::-2], qdd[::-2]), expected[::-2])
+    assert np.array_equal(panda(q[:, ::-1][:, ::-1], qd, qdd), expected)
+    wide = np.zeros((101, 14))
+    wide[:, ::2] = q
+    assert np.array_equal(panda(wide[:, ::2], qd, qdd), expected)
+    raw = np.zeros(101 * 7 * 8 + 3, np.uint8)[3:].view(np.uint8)
+    unaligned = np.ndarray((101, 7), float, buffer=raw.data)
+    unaligned[:] = q
+    assert not unaligned.flags.aligned
+    assert np.array_equal(panda(unaligned, qd, qdd), expected)
+    out = np.empty((7, 101)).T
+    panda(q, qd, qdd, out=out)
+    assert np.array_equal(out, expected)
+    swapped = q.astype(q.dtype.newbyteorder())
+    assert np.array_equal(panda(swapped, qd, qdd), expected)
+
+
+def test_broadcasting(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
+    q, qd, qdd = (x[:12] for x in batch)
+    everything = panda(q[:, None, :], qd[None, :5, :], qdd[0])
+    assert everything.shape == (12, 5, 7)
+    assert np.array_equal(everything[3, 4], panda(q[3], qd[4], qdd[0]))
+    assert panda(q[:0], qd[:0], qdd[:0]).shape == (0, 7)
+    assert panda(np.zeros((3, 0, 7)), qd[0], qdd[0]).shape == (3, 0, 7)
+
+
+def test_output_may_be_an_input(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
+    q, qd, qdd = (x.copy() for x in batch)
+    expected = panda(q, qd, qdd)
+    panda(q, qd, qdd, out=q)
+    assert np.array_equal(q, expected)
+
+
+def test_types(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
+    single = panda(*(x.astype(np.float32) for x in batch))
+    assert single.dtype == np.float32
+    assert relative(single, panda(*(x.astype(np.float32).astype(float) for x in batch))) < 1e-7
+    assert panda(*(x.astype(np.float32) for x in batch[:2]), batch[2]).dtype == np.float64
+    whole = np.arange(7)
+    assert np.array_equal(panda(whole, whole, whole), panda(*(3 * [whole.astype(float)])))
+
+
+def test_nan_and_infinity_propagate(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
+    q, qd, qdd = (x[:20].copy() for x in batch)
+    good = panda(q, qd, qdd)
+    q[3, 5], qd[4, 6], q[5, 5] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        bad = panda(q, qd, qdd)
+    for row in (3, 4, 5):
+        assert not np.isfinite(bad[row, :5]).any()
+    rest = [k for k in range(20) if k not in (3, 4, 5)]
+    assert np.array_equal(bad[rest], good[rest])
+
+
+def test_friction_keeps_nan_and_zero() -> None:
+    a = da.load("puma560")
+    assert np.isnan(a.friction_torque([np.nan] * 6)).all()
+    assert np.all(a.friction_torque(np.zeros(6)) == 0.0)
+
+
+def test_threads(panda: np.ufunc) -> None:
+    many = states(da.load("panda"), 4000, seed=3)
+    expected = panda(*many)
+    wrong = []
+
+    def work() -> None:
+        for _ in range(20):
+            if not np.array_equal(panda(*many), expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_pickles(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
+    again = pickle.loads(pickle.dumps(panda))
+    assert np.array_equal(again(*batch), panda(*batch))
+    assert pickle.loads(pickle.dumps(np.add)) is np.add
+    a = pickle.loads(pickle.dumps(da.load("panda")))
+    assert a == da.load("panda")
+
+
+def test_pickles_into_another_process(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
+    code = "import pickle, sys; k, x = pickle.load(sys.stdin.buffer); sys.stdout.buffer.write(pickle.dumps(k(*x)))"
+    run = subprocess.run([sys.executable, "-c", code], input=pickle.dumps((panda, batch)), capture_output=True, check=True)
+    assert np.array_equal(pickle.loads(run.stdout), panda(*batch))
+
+
+def test_memory_beyond_inputs_and_outputs(panda: np.ufunc) -> None:
+    q, qd, qdd = states(da.load("panda"), 200_000)
+    out = np.empty_like(q)
+    panda(q[:9], qd[:9], qdd[:9])
+    tracemalloc.start()
+    panda(q, qd, qdd, out=out)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_compiled_equals_float_run(name: str) -> None:
+    """The kernel gives what the equations give on plain floats, without the compiler."""
+    from dalembert.equations.newton_euler import inverse_dynamics
+
+    a = arm(name)
+    q, qd, qdd = states(a, 5)
+    plain = [inverse_dynamics(a.mechanism, *(x.tolist() for x in row)) for row in zip(q, qd, qdd, strict=True)]
+    assert relative(a.inverse_dynamics(q, qd, qdd), np.array(plain)) < 1e-12
+    assert relative(a.inverse_dynamics(q, qd, qdd, formulation="newton-euler"), np.array(plain)) < 1e-12
+
+
+def trig_kernel() -> np.ufunc:
+    g = Graph()
+    x = g.input("x")
+    g.output([x.sin(), x.cos()])
+    return compiled(g, 1, 2)
+
+
+def ulps(value: float, exact: mpmath.mpf) -> float:
+    return float(abs(mpmath.mpf(float(value)) - exact) / mpmath.mpf(float(np.spacing(abs(float(exact))))))
+
+
+def test_sine_and_cosine_to_two_ulp() -> None:
+    """|x| ≤ 1e6, the hard cases near multiples of π/2 among them."""
+    mpmath.mp.prec = 200
+    rng = np.random.default_rng(0)
+    near = np.concatenate([k * np.pi / 2 + d for k in (rng.integers(-636_000, 636_000, 300),) for d in (0.0, 1e-12, -1e-9)])
+    x = np.concatenate([
+        rng.uniform(-4, 4, 1500), rng.uniform(-1e6, 1e6, 1500), 10 ** rng.uniform(-320, 6, 300),
+        near[np.abs(near) <= 1e6], [0.0, -0.0, 1e6, -1e6, np.pi / 4, np.nextafter(np.pi / 4, 1), 5e-324],
+    ])  # fmt: skip
+    y = trig_kernel()(x[:, None])
+    worst = max(
+        max(ulps(s, mpmath.sin(mpmath.mpf(float(v)))), ulps(c, mpmath.cos(mpmath.mpf(float(v)))))
+        for v, (s, c) in zip(x, y, strict=True)
+    )
+    assert worst <= 2.0
+
+
+def test_sine_and_cosine_beyond() -> None:
+    mpmath.mp.prec = 1200
+    x = np.array([1.0000001e6, -3e7, 1e15, 1e22, 1.7e308, -9.87654321e200, 2.5, 1e6])
+    y = trig_kernel()(x[:, None])
+    for v, (s, c) in zip(x, y, strict=True):
+        assert ulps(s, mpmath.sin(mpmath.mpf(float(v)))) <= 2
+        assert ulps(c, mpmath.cos(mpmath.mpf(float(v)))) <= 2
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(trig_kernel()(np.array([[np.inf], [-np.inf], [np.nan]]))).all()
+
+
+def test_tiny_angles() -> None:
+    y = trig_kernel()(np.array([[0.0], [1e-310], [-3e-200]]))
+    assert y[:, 0].tolist() == [0.0, 1e-310, -3e-200]
+    assert np.all(y[:, 1] == 1.0)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([2, 4, 8]))
+def test_all_widths_agree_with_the_tape(seed: int, width: int) -> None:
+    """Code for narrower machines gives the same values as the tape run in Python."""
+    if width > target().width:
+        return
+    from test_graph import random_graph
+
+    g = random_graph(seed)
+    kernel = compiled(g, 3, len(g.outputs), width)
+    x = np.random.default_rng(seed).uniform(-1, 1, (11, 3))
+    expected = np.array([evaluate(g, row.tolist()) for row in x])
+    assert np.allclose(kernel(x), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_long_tapes_are_cut_and_still_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same kernel in many small parts gives the same torques."""
+    import dalembert.emit.llvm as emit
+
+    a = arm("panda")
+    signature = signature_of("inverse_dynamics", 7, ())
+    graph = traced(a.mechanism, "inverse_dynamics", "lean", ())
+    monkeypatch.setattr(emit, "PART_LENGTH", 60)
+    text = emit.llvm_ir(graph, signature, target().width)
+    assert text.count("define internal void @part") > 5
+    kernel = gufunc(Loaded(object_code(text)), signature.gufunc(), 3, 1, "cut", "", (compiled, ()))
+    x = states(a, 37)
+    assert relative(kernel(*x), a.inverse_dynamics(*x)) < 1e-14
+
+
+def test_output_is_reproducible() -> None:
+    """The same robot gives the same text and the same object code, byte for byte, in another process too."""
+    code = (
+        "import dalembert as da, hashlib; from dalembert.quantities import *; from dalembert.emit.llvm import llvm_ir;"
+        "from dalembert.kernel.compile import object_code;"
+        "m = da.load('stanford').mechanism; t = llvm_ir(traced(m, 'inverse_dynamics', 'lean', ()),"
+        "signature_of('inverse_dynamics', m.n, ()), 4);"
+        "print(hashlib.sha256(t.encode()).hexdigest(), hashlib.sha256(object_code(t)).hexdigest())"
+    )
+    seen = set()
+    for seed in ("1", "2"):
+        env = {"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+        seen.add(run.stdout)
+    assert len(seen) == 1
+
+
+def test_a_long_chain_compiles() -> None:
+    from dalembert.equations.newton_euler import inverse_dynamics
+
+    a = da.Arm(random_robot(np.random.default_rng(5), 40, tree=False))
+    q, qd, qdd = states(a, 9)
+    plain = np.array([inverse_dynamics(a.mechanism, *(x.tolist() for x in row)) for row in zip(q, qd, qdd, strict=True)])
+    assert relative(a.inverse_dynamics(q, qd, qdd), plain) < 1e-10
+
+
+def test_no_spurious_warnings(panda: np.ufunc) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        panda(*states(da.load("panda"), 3))
+
+
+class TestMessages:
+    """Wrong input to an arm: one sentence that names both shapes."""
+
+    def test_wrong_last_axis(self) -> None:
+        with pytest.raises(da.ShapeError, match=r"q has shape \(3, 6\), but arm 'panda' has 7 joints"):
+            da.load("panda").inverse_dynamics(np.zeros((3, 6)), np.zeros(7), np.zeros(7))
+
+    def test_scalar(self) -> None:
+        with pytest.raises(da.ShapeError, match=r"qd has shape \(\)"):
+            da.load("panda").inverse_dynamics(np.zeros(7), 0.0, np.zeros(7))
+
+    def test_no_broadcast(self) -> None:
+        with pytest.raises(da.ShapeError, match=r"q \(3, 7\), qd \(4, 7\)"):
+            da.load("panda").inverse_dynamics(np.zeros((3, 7)), np.zeros((4, 7)), np.zeros(7))
+
+    def test_wrong_out(self) -> None:
+        with pytest.raises(da.ShapeError, match=r"out \(3, 6\)"):
+            da.load("panda").inverse_dynamics(np.zeros((3, 7)), np.zeros(7), np.zeros(7), out=np.zeros((3, 6)))
+
+    def test_not_numbers(self) -> None:
+        with pytest.raises(da.ShapeError, match="q is not an array of numbers"):
+            da.load("panda").inverse_dynamics(["a"] * 7, np.zeros(7), np.zeros(7))
+        with pytest.raises(da.ShapeError, match="complex128"):
+            da.load("panda").inverse_dynamics(np.zeros(7, complex), np.zeros(7), np.zeros(7))
+
+    def test_unknown_names(self) -> None:
+        with pytest.raises(da.DalembertError, match="no quantity 'torque'; known are inverse_dynamics"):
+            da.load("panda").kernel("torque")
+        with pytest.raises(da.DalembertError, match="no formulation 'magic'"):
+            da.load("panda").inverse_dynamics(*np.zeros((3, 7)), formulation="magic")
+        with pytest.raises(da.DalembertError, match="does not take 'tip_wrench'"):
+            da.load("panda").kernel("pose", options=("tip_wrench",))
+
+    def test_wrench(self) -> None:
+        with pytest.raises(da.ShapeError, match="tip_wrench has shape"):
+            da.load("panda").inverse_dynamics(*np.zeros((3, 7)), tip_wrench=np.zeros(3))
