@@ -1,4 +1,4 @@
-"""Make a motion file: every joint swings once, smoothly, from rest to rest and back.
+"""Make a motion file: every joint swings once, smoothly, inside its limits, and back.
 
     python examples/make_motion.py planar-2r out/motion.csv
 
@@ -13,22 +13,25 @@ import numpy as np
 import dalembert as da
 
 
-def swing(n: int, duration: float = 2.0, samples: int = 2001, amplitude: float = 0.8) -> np.ndarray:
-    """q = A sin²(π t / T) with its exact derivatives; each joint a little less than the one before."""
-    t = np.linspace(0.0, duration, samples)
+def swing(arm: da.Arm, duration: float = 2.0, samples: int = 2001) -> np.ndarray:
+    """q = q_0 + A sin²(π t / T) with its exact derivatives; q_0 is the middle of the joint's range."""
+    limits = [(joint.limits.lower, joint.limits.upper) for joint in arm.robot.moving_joints]
+    lower, upper = np.array([(-2.0, 2.0) if None in pair else pair for pair in limits]).clip(-10, 10).T
+    middle = (lower + upper) / 2
+    reach = np.minimum(0.8 / np.arange(1, arm.n + 1), 0.4 * (upper - lower))
+    t = np.linspace(0.0, duration, samples)[:, None]
     w = 2 * np.pi / duration
-    reach = amplitude / np.arange(1, n + 1)
-    q = reach * 0.5 * (1 - np.cos(w * t))[:, None]
-    qd = reach * 0.5 * w * np.sin(w * t)[:, None]
-    qdd = reach * 0.5 * w**2 * np.cos(w * t)[:, None]
-    return np.column_stack([t, q, qd, qdd])
+    q = middle + reach / 2 * (1 - np.cos(w * t))
+    qd = reach / 2 * w * np.sin(w * t)
+    qdd = reach / 2 * w**2 * np.cos(w * t)
+    return np.hstack([t, q, qd, qdd])
 
 
 def main(name: str = "planar-2r", path: str = "out/motion.csv") -> None:
     arm = da.load(name)
-    header = ["t", *(f"{group}{k + 1}" for group in ("q", "qd", "qdd") for k in range(arm.n))]
+    columns = ["t", *(f"{group}{k + 1}" for group in ("q", "qd", "qdd") for k in range(arm.n))]
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    np.savetxt(path, swing(arm.n), delimiter=",", header=",".join(header), comments="")
+    np.savetxt(path, swing(arm), delimiter=",", header=",".join(columns), comments="")
     print(f"a motion for {name} is in {path}")
 
 

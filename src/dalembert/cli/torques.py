@@ -137,7 +137,7 @@ def summary(arm: Arm, t: Array, tau: Array, output: str) -> None:
     where = "" if output == "-" else f" → {plain(output)}"
     print_table(
         console(stderr=True),
-        f"{plain(arm.name)}: torques at {len(t):,} instants, t = {t[0]:g} … {t[-1]:g} s{where}",
+        f"{plain(arm.name)}: torques at {len(t):,} {'instants' if len(t) > 1 else 'instant'}, t = {t[0]:g} … {t[-1]:g} s{where}",
         ["joint", ">peak |τ|", ">at t", ">RMS", ">limit", ">left"],
         rows,
     )

@@ -1,0 +1,480 @@
+"""The command line: what each command prints, and one sentence for every mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dalembert as da
+from dalembert.cli import torques as torques_module
+from dalembert.cli.main import app
+from dalembert.trajectory import csv_file
+
+HEADER = "t,q1,q2,qd1,qd2,qdd1,qdd2"
+GOOD = [HEADER, "0,0,0,0,0,0,0", "0.1,0.5,-0.2,1,2,3,4", "0.2,1,1,0,0,-5,2.5e0"]
+SRC = Path(da.__file__).parent
+
+
+def run(*args: object, code: int = 0, width: int = 80):
+    """Run a command, expect its exit status, and never a traceback."""
+    result = CliRunner(env={"COLUMNS": str(width)}).invoke(app, [str(x) for x in args])
+    assert "Traceback" not in result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def mistake(*args: object, code: int = 2) -> str:
+    """The one sentence that a mistake gets, on one line of stderr."""
+    result = run(*args, code=code, width=40)
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+def shell(*args: object, **kwargs) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dalembert", *map(str, args)], capture_output=True, text=True, timeout=60, **kwargs
+    )
+
+
+@pytest.fixture
+def motion(tmp_path: Path) -> Path:
+    path = tmp_path / "motion.csv"
+    path.write_text("\n".join(GOOD) + "\n")
+    return path
+
+
+@pytest.fixture
+def bad(tmp_path: Path):
+    """Write these lines to a file, expect a sentence about it, and return what follows the path."""
+
+    def check(*lines: str, arm: str = "planar-2r", encoding: str = "utf-8") -> str:
+        path, out = tmp_path / "bad.csv", tmp_path / "out.csv"
+        path.write_text("\n".join(lines), encoding=encoding)
+        out.write_text("precious")
+        sentence = mistake("torques", arm, path, "-o", out, "--force")
+        assert sentence.startswith(f"error: {path}")
+        assert out.read_text() == "precious"
+        assert sorted(os.listdir(tmp_path)) == ["bad.csv", "out.csv"]
+        return sentence.removeprefix(f"error: {path}")
+
+    return check
+
+
+# -- arms and show -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_arms_lists_every_shipped_arm(width: int) -> None:
+    output = run("arms", width=width).stdout
+    assert all(f"\n{name} " in output for name in da.arms())
+    assert "RRPRRR" in output and "110 kg" in output
+    assert max(map(len, output.splitlines())) <= width
+
+
+@pytest.mark.parametrize("name", da.arms())
+@pytest.mark.parametrize("width", [80, 120])
+def test_show_tells_the_arm_within_the_width(name: str, width: int) -> None:
+    output, arm = run("show", name, width=width).stdout, da.load(name)
+    assert all(joint in output for joint in arm.joint_names)
+    assert all(link.name in output for link in arm.robot.links)
+    assert max(map(len, output.splitlines())) <= width
+    for word in ("name", "source", "joints", "mass", "gravity", "tip", "Joints", "Links", "principal moments"):
+        assert word in output
+
+
+def test_show_says_notes_rotors_friction_and_payload(tmp_path: Path) -> None:
+    puma = run("show", "puma560", width=120).stdout
+    assert "published with mass zero" in puma and "not physical" in puma
+    assert "-62.61" in puma and "+0.395 / -0.435" in puma and "k_r² I_m only" in puma
+    da.load("scara").with_payload(2.5, (0.1, 0, 0)).save(tmp_path / "holding.toml")
+    scara = run("show", tmp_path / "holding.toml").stdout
+    assert "payload  2.5 kg at 0.1 0 0 m" in scara and "fully" in scara and "31 kg" in scara
+
+
+def test_show_keeps_a_column_of_zeros_that_mean_something() -> None:
+    assert "lower" in run("show", "cartesian-2").stdout
+
+
+def test_show_json_is_json_of_the_whole_robot() -> None:
+    data = json.loads(run("show", "panda", "--json").stdout)
+    assert data["total_mass"] == pytest.approx(17.99)
+    assert data["joint_letters"] == "RRRRRRR"
+    assert data["joints"][0]["limits"]["effort"] == 87.0
+    assert len(data["links"][1]["principal_moments"]) == 3
+    for name in da.arms():
+        json.loads(run("show", name, "--json").stdout, parse_constant=lambda word: pytest.fail(word))
+
+
+def test_show_reads_files_and_takes_a_tip(tmp_path: Path) -> None:
+    for suffix in ("toml", "urdf"):
+        path = tmp_path / f"arm.{suffix}"
+        da.load("panda").save(path)
+        assert "17.99 kg" in run("show", path).stdout
+    assert "on link 'panda_link7'" in run("show", "panda", "--tip", "panda_link7").stdout
+
+
+def test_physical_warn_loads_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(
+        'name = "odd"\nconvention = "standard"\n'
+        "[[joint]]\na = 1.0\nmass = 1.0\ninertia = { xx = 1.0, yy = 1.0, zz = 5.0 }\n"
+    )
+    assert "triangle inequality" in mistake("show", path)
+    result = run("show", path, "--physical", "warn")
+    assert result.stderr.startswith("warning: ") and "triangle inequality" in result.stderr
+    assert ".py" not in result.stderr and "odd" in result.stdout
+
+
+def test_names_in_a_file_are_shown_as_they_are_and_cannot_move_the_cursor(tmp_path: Path) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(
+        'name = "[red]a\\u001b[2Jb"\nconvention = "standard"\n[[joint]]\na = 1.0\nname = "[bold]j[/bold]"\n'
+    )
+    output = run("show", path).stdout
+    assert "[red]a" in output and "[bold]j[/bold]" in output and "\x1b" not in output
+
+
+def test_an_unknown_arm_gets_the_nearest_names() -> None:
+    for command in (["show", "pandaa"], ["torques", "pandaa", "x.csv"]):
+        sentence = mistake(*command)
+        assert "no shipped arm 'pandaa'" in sentence and "did you mean 'panda'?" in sentence
+
+
+def test_a_robot_file_with_a_mistake_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text("<robot name='x'><link name='a'>")
+    assert str(path) in mistake("show", path)
+    assert "there is no such file" in mistake("show", tmp_path / "none.toml")
+
+
+# -- torques -------------------------------------------------------------------------------------
+
+
+def read_back(text: str) -> tuple[list[str], np.ndarray]:
+    head, *rows = text.splitlines()
+    return head.split(","), np.array([[float(x) for x in row.split(",")] for row in rows])
+
+
+def expected(motion: Path, arm: da.Arm, **options) -> np.ndarray:
+    rows = np.loadtxt(motion, delimiter=",", skiprows=1)
+    n = arm.n
+    return arm.inverse_dynamics(
+        rows[:, 1 : n + 1], rows[:, n + 1 : 2 * n + 1], rows[:, 2 * n + 1 : 3 * n + 1], **options
+    )
+
+
+def test_torques_are_those_of_the_library_to_the_last_bit(motion: Path, tmp_path: Path) -> None:
+    out = tmp_path / "torques.csv"
+    result = run("torques", "planar-2r", motion, "-o", out)
+    names, rows = read_back(out.read_text())
+    assert names == ["t", "tau1", "tau2"]
+    assert np.array_equal(rows[:, 0], [0, 0.1, 0.2])
+    assert np.array_equal(rows[:, 1:], expected(motion, da.load("planar-2r")))
+    assert result.stdout == "" and sorted(os.listdir(tmp_path)) == ["motion.csv", "torques.csv"]
+
+
+@pytest.mark.parametrize("to_screen", [[], ["-o", "-"]])
+def test_torques_without_a_file_go_to_stdout_alone(motion: Path, to_screen: list[str]) -> None:
+    result = run("torques", "planar-2r", motion, *to_screen)
+    names, rows = read_back(result.stdout)
+    assert names[0] == "t" and rows.shape == (3, 3)
+    assert "peak" in result.stderr
+
+
+def test_tip_wrench_and_payload(motion: Path) -> None:
+    arm, wrench = da.load("planar-2r"), [10, -20, 0, 0, 0, 5]
+    rows = read_back(run("torques", "planar-2r", motion, "--tip-wrench", "10 -20 0 0,0,5").stdout)[1]
+    assert np.array_equal(rows[:, 1:], expected(motion, arm, tip_wrench=wrench))
+    rows = read_back(run("torques", "planar-2r", motion, "--tip-wrench", "-1 0 0 0 0 0").stdout)[1]
+    assert np.array_equal(rows[:, 1:], expected(motion, arm, tip_wrench=[-1, 0, 0, 0, 0, 0]))
+    rows = read_back(run("torques", "planar-2r", motion, "--payload", 7, "--payload-com", "0.1 0 0").stdout)[1]
+    assert np.array_equal(rows[:, 1:], expected(motion, arm.with_payload(7.0, (0.1, 0, 0))))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--tip-wrench", "1 2 3"], ["--tip-wrench needs 6 numbers", "has 3"]),
+        (["--tip-wrench", "1 2 3 4 5 x"], ["--tip-wrench", "'x' is not a number"]),
+        (["--tip-wrench", "1 2 3 4 5 nan"], ["must be finite"]),
+        (["--payload-com", "1 2 3"], ["--payload MASS is missing"]),
+        (["--payload", "1", "--payload-com", "1 2"], ["--payload-com needs 3 numbers"]),
+        (["--payload", "-1"], ["negative"]),
+        (["--payload", "nan"], ["finite"]),
+        (["--tip", "hand"], ["hand"]),
+    ],
+)
+def test_options_that_cannot_be(motion: Path, options: list[str], words: list[str]) -> None:
+    sentence = mistake("torques", "planar-2r", motion, *options)
+    assert all(word in sentence for word in words), sentence
+
+
+def test_usage_errors_stay_those_of_the_parser(motion: Path) -> None:
+    for args in (["torques"], ["torques", "planar-2r", motion, "--payload", "heavy"], ["fly"]):
+        result = run(*args, code=2)
+        assert "Usage" in result.stderr
+
+
+def test_the_summary_names_peak_time_rms_and_what_is_left(motion: Path) -> None:
+    tau, t = expected(motion, da.load("planar-2r")), np.array([0, 0.1, 0.2])
+    summary = run("torques", "planar-2r", motion).stderr
+    assert "3 instants, t = 0 … 0.2 s" in summary
+    (row,) = (line.split("  ") for line in summary.splitlines() if line.startswith("joint1"))
+    _, peak, when, rms, limit, left = (cell.strip() for cell in row if cell.strip())
+    k = np.abs(tau[:, 0]).argmax()
+    square = ((tau[1:, 0] ** 2 + tau[:-1, 0] ** 2) / 2 * np.diff(t)).sum() / 0.2
+    assert peak == f"{abs(tau[k, 0]):.4g} N m" and when == f"{t[k]:g} s" and rms == f"{square**0.5:.4g} N m"
+    assert limit == "10000 N m" and left == f"{100 - abs(tau[k, 0]) / 100:.0f} %"
+
+
+def test_the_summary_of_an_arm_without_limits_has_no_limits(tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    names = ["t", *(f"{group}{k}" for group in ("q", "qd", "qdd") for k in range(1, 7))]
+    path.write_text(",".join(names) + "\n" + ",".join(["0"] * 19) + "\n")
+    summary = run("torques", "stanford", path).stderr
+    assert "limit" not in summary and "at 1 instant," in summary
+    sentence = mistake("torques", "stanford", path, "--check-limits")
+    assert "limits missing" in sentence and all(f"joint{k}" in sentence for k in range(1, 7))
+
+
+def test_check_limits_exits_3_and_says_which(motion: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    run("torques", "planar-2r", motion, "--check-limits")
+    result = run("torques", "planar-2r", motion, "-o", out, "--check-limits", "--payload", 900, code=3)
+    assert out.exists() and "exceeded" in result.stderr
+    lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert "joint 'joint1' needs" in lines[0] and "above its limit of 10000 N m" in lines[0]
+
+
+def test_an_output_is_overwritten_only_by_force(motion: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    out.write_text("precious")
+    assert "--force" in mistake("torques", "planar-2r", motion, "-o", out)
+    assert out.read_text() == "precious"
+    run("torques", "planar-2r", motion, "-o", out, "--force")
+    assert out.read_text().startswith("t,tau1,tau2\n")
+
+
+def test_outputs_that_cannot_be(motion: Path, tmp_path: Path) -> None:
+    before = motion.read_text()
+    assert "made from" in mistake("torques", "planar-2r", motion, "-o", motion, "--force")
+    assert motion.read_text() == before
+    robot = tmp_path / "arm.toml"
+    da.load("planar-2r").save(robot)
+    assert "made from" in mistake("torques", robot, motion, "-o", robot, "--force")
+    assert "folder" in mistake("torques", "planar-2r", motion, "-o", tmp_path)
+    assert "does not exist" in mistake("torques", "planar-2r", motion, "-o", tmp_path / "none" / "out.csv")
+    assert sorted(os.listdir(tmp_path)) == ["arm.toml", "motion.csv"]
+
+
+def test_links_are_followed_and_devices_are_not_replaced(motion: Path, tmp_path: Path) -> None:
+    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    run("torques", "planar-2r", motion, "-o", link, "--force")
+    assert link.is_symlink() and real.read_text().startswith("t,tau1")
+    assert real.stat().st_mode & 0o777 == 0o640
+    run("torques", "planar-2r", motion, "-o", "/dev/null", "--force")
+    assert not Path("/dev/null").is_file()
+
+
+# -- motion files --------------------------------------------------------------------------------
+
+
+def test_columns_in_any_order_quoted_spaced_with_tau_and_blank_lines(motion: Path, tmp_path: Path) -> None:
+    rows = np.loadtxt(motion, delimiter=",", skiprows=1)
+    order = [3, 0, 6, 2, 1, 5, 4]
+    names = [HEADER.split(",")[k] for k in order]
+    lines = ["", "# " + ", ".join(f'"{name}"' for name in [*names, "tau1"])]
+    lines += [", ".join(map(repr, [*row[order].tolist(), 9.0])) + "\r\n  " for row in rows]
+    other = tmp_path / "other.csv"
+    other.write_text("\n".join(lines), encoding="utf-8-sig")
+    result = run("torques", "planar-2r", other)
+    assert result.stdout == run("torques", "planar-2r", motion).stdout
+    assert result.stderr.startswith("note: ") and "tau1" in result.stderr.splitlines()[0]
+
+
+def test_headers_with_mistakes(bad) -> None:
+    assert bad(HEADER.replace("qd2", "qD2"), GOOD[1]).startswith(": unknown column 'qD2'")
+    assert "did you mean 'qdd2'" in bad(HEADER.replace("qdd2", "qddd2"), GOOD[1])
+    assert bad("t,q1,q2,qd1,qd2", "0,0,0,0,0").startswith(": the columns qdd1, qdd2 are missing")
+    assert bad("q1,q2,qd1,qd2,qdd1,qdd2", "0,0,0,0,0,0").startswith(": the column t is missing")
+    assert bad("t,q2,qd1,qd2,qdd1,qdd2", "0,0,0,0,0,0").startswith(": the column q1 is missing")
+    assert "q2 stands in the header more than once" in bad(HEADER + ",q2", GOOD[1] + ",0")
+    assert "no column q9" in bad(HEADER + ",q9", GOOD[1] + ",0")
+    assert "column 8 has no name" in bad(HEADER + ",", GOOD[1] + ",0")
+    assert "no header" in bad(*GOOD[1:])
+    assert "semicolons" in bad(*(line.replace(",", ";") for line in GOOD))
+    assert "tabs" in bad(*(line.replace(",", "\t") for line in GOOD))
+
+
+def test_the_wrong_number_of_joints_names_both_shapes(bad) -> None:
+    sentence = bad(*GOOD, arm="panda")
+    assert "(…, 2)" in sentence and "(…, 7)" in sentence and "'panda' has 7 joints" in sentence
+
+
+def test_rows_with_mistakes(bad) -> None:
+    assert bad(*GOOD, "0.3,1,2,3") == ", line 5: the row has 4 values, but the header has 7 columns"
+    assert bad(*GOOD, "0.3,1,2,3,4,5,6,7") == ", line 5: the row has 8 values, but the header has 7 columns"
+    assert bad(*GOOD, "", "0.3,1,2,x,4,5,6") == ", line 6, column 'qd1': 'x' is not a number"
+    assert bad(*GOOD, "0.3,1,2,,4,5,6") == ", line 5, column 'qd1': the cell is empty"
+    assert bad(*GOOD, "0.3,1,2,3,4,5,NaN").startswith(", line 5, column 'qdd2': the value is NaN")
+    assert bad(*GOOD, "0.3,1,-inf,3,4,5,6").startswith(", line 5, column 'q2': the value is infinite")
+    assert bad(*GOOD, "0.15,1,2,3,4,5,6") == ", line 5, column 't': time goes backwards, from 0.2 to 0.15 s"
+    assert "not a number" in bad(*GOOD, "0.3,1_0,2,3,4,5,6")
+    assert bad(*GOOD, '0.3,"1,2,3,4,5,6').startswith(", line 5")
+
+
+def test_files_that_hold_nothing(bad) -> None:
+    assert bad("").startswith(": the file is empty")
+    assert bad("", "  ", "").startswith(": the file is empty")
+    assert bad(HEADER) == ": the file has a header but no rows"
+    assert bad(HEADER, "", " ") == ": the file has a header but no rows"
+
+
+def test_files_that_are_no_text(bad, tmp_path: Path) -> None:
+    assert "not a text file" in bad(*GOOD, encoding="utf-16")
+    binary = tmp_path / "binary.csv"
+    binary.write_bytes(os.urandom(3_000_000).replace(b"\n", b"\0"))
+    assert str(binary) in mistake("torques", "planar-2r", binary)
+    assert "cannot be read" in mistake("torques", "planar-2r", tmp_path)
+    assert "No such file" in mistake("torques", "planar-2r", tmp_path / "none.csv")
+    assert "first line has no end" in mistake("torques", "planar-2r", "/dev/zero")
+
+
+def test_repeated_instants_and_a_single_instant_are_fine(tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    for lines in (GOOD[:2], [*GOOD[:2], GOOD[1]]):
+        path.write_text("\n".join(lines))
+        assert "peak" in run("torques", "planar-2r", path).stderr
+
+
+def test_torques_too_large_for_a_number_are_said(motion: Path) -> None:
+    motion.write_text("\n".join([HEADER, "0,0,0,1e200,0,0,0"]))
+    sentence = mistake("torques", "planar-2r", motion)
+    assert "'joint1'" in sentence and "t = 0 s" in sentence
+
+
+def test_lines_are_numbered_across_chunks(bad, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_file, "CHUNK", 2)
+    assert bad(*GOOD, "", "0.3,1,2,3,4,5,6", "0.25,1,2,3,4,5,6").startswith(", line 7, column 't'")
+    assert bad(*GOOD, "", "0.3,1,2,3,4,5,6", "0.4,1,2,3,4,5").startswith(", line 7: the row has 6 values")
+
+
+def test_chunks_change_nothing(motion: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run("torques", "planar-2r", motion).stdout
+    monkeypatch.setattr(csv_file, "CHUNK", 2)
+    monkeypatch.setattr(torques_module, "CHUNK", 1)
+    assert run("torques", "planar-2r", motion).stdout == whole
+
+
+def test_a_hundred_thousand_rows(tmp_path: Path) -> None:
+    path, out = tmp_path / "long.csv", tmp_path / "out.csv"
+    rows = np.random.default_rng(1).normal(size=(100_000, 7))
+    rows[:, 0] = np.arange(len(rows)) / 1000
+    np.savetxt(path, rows, delimiter=",", header=HEADER, comments="", fmt="%.9g")
+    run("torques", "planar-2r", path, "-o", out)
+    assert np.array_equal(np.loadtxt(out, delimiter=",", skiprows=1)[:, 1:], expected(path, da.load("planar-2r")))
+
+
+# -- the program in a shell ----------------------------------------------------------------------
+
+
+def test_the_program_itself(motion: Path, tmp_path: Path) -> None:
+    assert shell("--version").stdout.strip() == f"dalembert {da.__version__}"
+    done = shell("torques", "planar-2r", motion, "-o", tmp_path / "out.csv")
+    assert done.returncode == 0 and done.stdout == ""
+    wrong = shell("torques", "planar-3r", motion)
+    assert wrong.returncode == 2 and wrong.stderr.startswith("error: ") and wrong.stderr.count("\n") == 1
+    narrow = shell("show", "puma560", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert narrow.returncode == 0
+
+
+def test_a_pipe_as_motion_and_a_reader_that_goes_away(motion: Path) -> None:
+    command = f"cat {motion} | {sys.executable} -m dalembert torques planar-2r /dev/stdin"
+    piped = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert piped.returncode == 0 and piped.stdout == run("torques", "planar-2r", motion).stdout
+    gone = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m dalembert show panda --json | head -1"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert gone.stdout == "{\n" and "Traceback" not in gone.stderr
+
+
+def test_ctrl_c_ends_quietly_and_leaves_nothing(tmp_path: Path) -> None:
+    fifo, out = tmp_path / "motion.csv", tmp_path / "out.csv"
+    os.mkfifo(fifo)
+    out.write_text("precious")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dalembert", "torques", "planar-2r", str(fifo), "-o", str(out), "--force"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with fifo.open("w") as writer:  # opens once the program reads
+        writer.write(HEADER + "\n")
+        writer.flush()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130 and said == ""
+    assert out.read_text() == "precious" and sorted(os.listdir(tmp_path)) == ["motion.csv", "out.csv"]
+
+
+def test_an_interrupted_write_leaves_what_was_there(
+    motion: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(file, *_):
+        file.write("t,tau1")
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out.csv"
+    out.write_text("precious")
+    monkeypatch.setattr(torques_module, "write_table", interrupted)
+    result = run("torques", "planar-2r", motion, "-o", out, "--force", code=130)
+    assert result.output == "" and out.read_text() == "precious"
+    assert sorted(os.listdir(tmp_path)) == ["motion.csv", "out.csv"]
+
+
+def test_a_full_disk_is_one_sentence(motion: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torques_module, "write_table", full)
+    assert "No space left on device" in mistake("torques", "planar-2r", motion, "-o", tmp_path / "out.csv")
+    assert sorted(os.listdir(tmp_path)) == ["motion.csv"]
+
+
+def test_the_bar_comes_after_a_second(capsys: pytest.CaptureFixture[str]) -> None:
+    from dalembert.cli.terminal import Bar
+
+    with Bar("counting", patience=0.0) as bar:
+        bar(0.1)
+        assert bar.progress is not None
+    with Bar("counting") as bar:
+        bar(0.1)
+        assert bar.progress is None
+
+
+@pytest.mark.parametrize(
+    "code", ["import dalembert", "import sys; sys.argv[1:] = ['--help']; from dalembert.cli.main import main; main()"]
+)
+def test_starting_imports_nothing_heavy(code: str) -> None:
+    wrapped = (
+        "import atexit, sys\n"
+        "heavy = ('sympy', 'symengine', 'matplotlib', 'llvmlite', 'scipy')\n"
+        "atexit.register(lambda: print([m for m in heavy if m in sys.modules], file=sys.stderr))\n" + code
+    )
+    done = subprocess.run([sys.executable, "-c", wrapped], capture_output=True, text=True, timeout=60)
+    assert done.stderr.strip() == "[]"
