@@ -18,7 +18,6 @@ from dalembert.equations.friction import friction
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regrouping import LeanLink, lean_links
 from dalembert.robot.linalg import (
-    ZERO,
     Matrix,
     Scalar,
     Vector,
@@ -82,12 +81,13 @@ def inverse_dynamics(
     w_0, wd_0 = tmatvec(R_0, base.omega), tmatvec(R_0, base.omega_dot)
     a_0 = tmatvec(R_0, sub(base.acceleration, mechanism.gravity))
 
-    n = len(links)
     turn: list[tuple[Scalar, Scalar]] = []
     w: list[Vector] = []
     wd: list[Vector] = []
     U: list[Matrix] = []
     a: list[Vector] = []
+    f: list[Vector] = []
+    mu: list[Vector] = []
     U_0 = acceleration_matrix(w_0, wd_0)
     for i, link in enumerate(links):
         j = link.parent
@@ -113,16 +113,15 @@ def inverse_dynamics(
         wd.append(wd_i)
         U.append(U_i)
         a.append(a_i)
+        # taken here, while U and a are at hand, so that the way back needs only f and μ
+        f.append(add(scale(link.m, a_i), matvec(U_i, link.h)))
+        mu.append(add(cross(link.h, a_i), moment_of(U_i, w_i, link.Sigma)))
 
-    f: list[Vector] = [ZERO] * n
-    mu: list[Vector] = [ZERO] * n
     if h_e is not None and mechanism.tip_body >= 0:
         _load_tip(mechanism, links, turn, q, h_e, f, mu)
-    tau: list[Scalar] = [0.0] * n
-    for i in reversed(range(n)):
+    tau: list[Scalar] = [0.0] * len(links)
+    for i in reversed(range(len(links))):
         link, body = links[i], mechanism.bodies[i]
-        f[i] = add(f[i], scale(link.m, a[i]), matvec(U[i], link.h))
-        mu[i] = add(mu[i], cross(link.h, a[i]), moment_of(U[i], w[i], link.Sigma))
         torque = mu[i][2] if link.revolute else f[i][2]
         j, k, I_m, z_m = link.parent, link.gear, link.rotor_inertia, link.rotor_axis
         if body.has_rotor:
@@ -160,5 +159,6 @@ def _load_tip(
         R = matmul(matmul(R, links[i].R), ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
     k = mechanism.tip_body
     tip = links[k].frame.inverse.point(mechanism.tip.translation)
-    f[k] = tmatvec(R, tuple(h_e[:3]))
-    mu[k] = add(tmatvec(R, tuple(h_e[3:])), cross(tip, f[k]))
+    f_tip = tmatvec(R, tuple(h_e[:3]))
+    f[k] = add(f[k], f_tip)
+    mu[k] = add(mu[k], tmatvec(R, tuple(h_e[3:])), cross(tip, f_tip))
