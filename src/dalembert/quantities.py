@@ -11,7 +11,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalembert.equations import friction, kinematics, lean_newton_euler, newton_euler
+from dalembert.equations import (
+    dalembert,
+    friction,
+    kinematics,
+    lagrange,
+    lagrange_euler,
+    lean_newton_euler,
+    newton_euler,
+    newton_euler_base,
+)
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
 from dalembert.robot.mechanism import Mechanism
@@ -65,6 +74,18 @@ def _inverse(formulation: Callable[..., Any]) -> Callable[[Mechanism, dict[str, 
     return lambda m, x: formulation(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"), _base(x))
 
 
+def _inverse_on_fixed_base(name: str, formulation: Callable[..., Any]) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:
+    def run(m: Mechanism, x: dict[str, list[Any]]) -> Any:
+        if "base_motion" in x:
+            raise DalembertError(
+                f"the formulation '{name}' has no base_motion: its energies are those of an arm on a fixed base; "
+                "'lean', 'newton-euler' and 'newton-euler-base' take it"
+            )
+        return formulation(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"))
+
+    return run
+
+
 def _joint_wrenches(m: Mechanism, x: dict[str, list[Any]]) -> Any:
     run = newton_euler.newton_euler(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"), _base(x))
     return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
@@ -79,7 +100,14 @@ QUANTITIES: dict[str, Quantity] = {
     "inverse_dynamics": Quantity(
         ("q", "qd", "qdd"),
         (("tau", ("n",)),),
-        {"lean": _inverse(lean_newton_euler.inverse_dynamics), "newton-euler": _inverse(newton_euler.inverse_dynamics)},
+        {
+            "lean": _inverse(lean_newton_euler.inverse_dynamics),
+            "newton-euler": _inverse(newton_euler.inverse_dynamics),
+            "newton-euler-base": _inverse(newton_euler_base.inverse_dynamics),
+            "lagrange": _inverse_on_fixed_base("lagrange", lagrange.inverse_dynamics),
+            "lagrange-euler": _inverse_on_fixed_base("lagrange-euler", lagrange_euler.inverse_dynamics),
+            "dalembert": _inverse_on_fixed_base("dalembert", dalembert.inverse_dynamics),
+        },
         ("tip_wrench", "base_motion"),
         "joint torques (N m or N) for a motion, S (7.42)",
     ),

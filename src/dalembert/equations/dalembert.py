@@ -40,7 +40,8 @@ def _sum(vectors: Sequence[Vector]) -> Vector:
 
 def coefficients(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Coefficients:
     """M (4.2)–(4.5), term by term."""
-    bodies, n = mechanism.bodies, range(mechanism.n)
+    bodies = mechanism.bodies
+    n = range(len(bodies))
     F = frames(mechanism, q)
     z, p = F.z, F.p_joint  # z_{i−1} and p_{i−1}
     path = [mechanism.path(s) for s in n]
@@ -51,9 +52,7 @@ def coefficients(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]
     r_bar = [add(F.p[s], matvec(F.R[s], bodies[s].inertia.com)) for s in n]
 
     # ∂r̄_s/∂q_i, F (3)
-    dr = [
-        {s: cross(z[i], sub(r_bar[s], p[i])) if bodies[i].revolute else z[i] for s in moved[i]} for i in n
-    ]
+    dr = [{s: cross(z[i], sub(r_bar[s], p[i])) if bodies[i].revolute else z[i] for s in moved[i]} for i in n]
     # ˢR₀ z_{i−1} of the turning joints, θ̇_i ˢR₀ z_{i−1}, and I_s ˢR₀ z_{i−1}
     z_s = [{i: tmatvec(F.R[s], z[i]) for i in turning[s]} for s in n]
     spin_s = [{i: scale(qd[i], z_s[s][i]) for i in turning[s]} for s in n]
@@ -70,7 +69,7 @@ def coefficients(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]
                 D_tran[i][j] = D_tran[i][j] + m[s] * dot(dr[j][s], dr[i][s])
             D_rot[j][i], D_tran[j][i] = D_rot[i][j], D_tran[i][j]
 
-    # Σ_p θ̇_p z_{p−1} and Σ_p (Σ_{q<p} θ̇_q z_{q−1}) × θ̇_p z_{p−1} over the turning joints up to link k, F (5)
+    # Σ_p θ̇_p z_{p−1} and Σ_p (Σ_{q<p} θ̇_q z_{q−1}) × θ̇_p z_{p−1} over the turning joints up to link k, F (2), (5)
     moves = [scale(qd[k], z[k]) for k in n]  # θ̇_k z_{k−1}, or ḋ_k z_{k−1}
     omega = [_sum([moves[j] for j in turning[k]]) for k in n]
     gyration = [
@@ -83,7 +82,9 @@ def coefficients(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]
         return add(cross(omega[k], cross(omega[k], v)), cross(omega_dot[k], v))
 
     # h_i^tran, (4.3): along the p*_k up to link s, then along c̄_s, and F (6) for what slides on the way
-    along_p_star = [bent(bodies[k].parent, sub(p[k], p[bodies[k].parent])) if bodies[k].parent >= 0 else ZERO for k in n]
+    along_p_star = [
+        bent(bodies[k].parent, sub(p[k], p[bodies[k].parent])) if bodies[k].parent >= 0 else ZERO for k in n
+    ]
     sliding = [ZERO if bodies[k].revolute else scale(2.0, cross(omega[k], moves[k])) for k in n]
     a_s = [
         add(

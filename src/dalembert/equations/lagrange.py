@@ -7,7 +7,7 @@ others are zero. Links are counted without their rotors, and rotors on their own
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dalembert.equations.friction import friction
@@ -175,9 +175,9 @@ def _C(c: list[list[list[Scalar]]], qd: Sequence[Scalar]) -> list[list[Scalar]]:
     return [[_sum(c[i][j][k] * qd[k] for k in n) for j in n] for i in n]  # (7.44)
 
 
-def _sum(terms: object) -> Scalar:
+def _sum(terms: Iterable[Scalar]) -> Scalar:
     total: Scalar = 0.0
-    for term in terms:  # type: ignore[attr-defined]
+    for term in terms:
         total = total + term
     return total
 

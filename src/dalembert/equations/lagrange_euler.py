@@ -64,9 +64,7 @@ def product(*matrices: Matrix4) -> Matrix4:
     """A B …, from the left."""
     A = matrices[0]
     for B in matrices[1:]:
-        A = tuple(
-            tuple(a[0] * B[0][k] + a[1] * B[1][k] + a[2] * B[2][k] + a[3] * B[3][k] for k in range(4)) for a in A
-        )
+        A = tuple(tuple(a[0] * B[0][k] + a[1] * B[1][k] + a[2] * B[2][k] + a[3] * B[3][k] for k in range(4)) for a in A)
     return A
 
 
