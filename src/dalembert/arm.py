@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert import quantities
-from dalembert.errors import ShapeError
+from dalembert.errors import ShapeError, SingularInertiaError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Robot
@@ -33,6 +33,7 @@ class Arm:
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._kernels: dict[Any, np.ufunc] = {}
+        self._massless: list[str] | None = None
 
     # -- what it is ------------------------------------------------------------------------------
 
@@ -143,6 +144,74 @@ class Arm:
             "joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
         )
 
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        formulation: str | None = None,
+    ) -> Array:
+        """Joint accelerations q̈ for given torques: (…, n), S (7.115).
+
+        formulation  "composite" (inertia matrix and factorisation) or "articulated" (articulated
+                     bodies); unless given, the one with fewer operations for this arm
+        """
+        self._needs_inertia()
+        return self._run("forward_dynamics", {"q": q, "qd": qd, "tau": tau}, {"tip_wrench": tip_wrench}, formulation)
+
+    def inertia_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
+        """B(q): (…, n, n), S (7.32).
+
+        formulation  "composite" (the default), "column-by-column" (S 7.6) or "lagrange"
+        """
+        return self._run("inertia_matrix", {"q": q}, formulation=formulation)
+
+    def inertia_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Ḃ along a motion: (…, n, n)."""
+        return self._run("inertia_derivative", {"q": q, "qd": qd})
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, formulation: str | None = None) -> Array:
+        """C(q, q̇) made from Christoffel symbols, so that Ḃ − 2C is skew-symmetric: (…, n, n), S (7.44)."""
+        return self._run("coriolis_matrix", {"q": q, "qd": qd}, formulation=formulation)
+
+    def christoffel(self, q: ArrayLike, formulation: str | None = None) -> Array:
+        """The Christoffel symbols c_ijk: (…, n, n, n), S (7.45); C_ij = Σ_k c_ijk q̇_k."""
+        return self._run("christoffel", {"q": q}, formulation=formulation)
+
+    def torque_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+        """(∂τ/∂q, ∂τ/∂q̇): two arrays (…, n, n). ∂τ/∂q̈ is the inertia matrix.
+
+        Coulomb friction is constant between its jumps and adds nothing.
+        """
+        return self._run("torque_derivatives", {"q": q, "qd": qd, "qdd": qdd})  # type: ignore[return-value]
+
+    def forward_derivatives(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
+        """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ): three arrays (…, n, n); the last is B⁻¹."""
+        self._needs_inertia()
+        return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau})  # type: ignore[return-value]
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """½ q̇ᵀ B q̇ (J): (…), S (7.31)."""
+        return self._run("kinetic_energy", {"q": q, "qd": qd})
+
+    def potential_energy(self, q: ArrayLike) -> Array:
+        """Potential energy of the moving parts (J), zero for masses at the base's origin: (…), S (7.36)."""
+        return self._run("potential_energy", {"q": q})
+
+    def _needs_inertia(self) -> None:
+        """B⁻¹ exists only when every joint moves something; names the joints that do not."""
+        if self._massless is None:
+            from dalembert.robot.check import massless_movers
+
+            self._massless = massless_movers(self.robot)
+        if self._massless:
+            raise SingularInertiaError(
+                f"arm '{self.name}' has no B⁻¹: joint{'s' if len(self._massless) > 1 else ''} "
+                f"{', '.join(self._massless)} move{'' if len(self._massless) > 1 else 's'} nothing that has inertia; "
+                "give the links behind a mass and an inertia tensor, or the joint a rotor"
+            )
+
     def gravity_torque(self, q: ArrayLike) -> Array:
         """g(q), the torques that hold the arm still: (…, n), S (7.39)."""
         return self._run("gravity_torque", {"q": q})
@@ -200,9 +269,7 @@ class Arm:
         try:
             return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
         except ValueError as problem:
-            shapes = ", ".join(
-                f"{name} {a.shape}" for name, a in zip((*inputs, *given), arrays, strict=True)
-            )
+            shapes = ", ".join(f"{name} {a.shape}" for name, a in zip((*inputs, *given), arrays, strict=True))
             what = f" and out {out.shape}" if out is not None else ""
             raise ShapeError(f"these shapes do not broadcast: {shapes}{what} ({problem})") from None
 
@@ -218,5 +285,7 @@ class Arm:
         (size,) = (self.n if k == "n" else k for k in quantities.INPUTS[name])
         if value.ndim == 0 or value.shape[-1] != size:
             why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
-            raise ShapeError(f"{name} has shape {value.shape}, but {why}: the last axis must be {size}, as in (…, {size})")
+            raise ShapeError(
+                f"{name} has shape {value.shape}, but {why}: the last axis must be {size}, as in (…, {size})"
+            )
         return value

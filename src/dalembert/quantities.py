@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalembert.equations import (
+    articulated,
+    composite,
     dalembert,
+    energy,
+    forward_dynamics,
     friction,
     kinematics,
     lagrange,
@@ -38,9 +42,13 @@ INPUTS: dict[str, Shape] = {
     "q": ("n",),
     "qd": ("n",),
     "qdd": ("n",),
+    "tau": ("n",),
     "tip_wrench": (6,),
     "base_motion": (9,),
 }
+
+
+CHEAPEST = "cheapest"
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,7 @@ class Quantity:
     options   further inputs that a caller may ask for, each making a kernel of its own
     outputs   (name, core shape) of each result
     trace     formulation → equations: a function of the mechanism and the inputs by name
+    rivals    formulations of which the one with the fewest operations is taken unless one is named
     """
 
     inputs: tuple[str, ...]
@@ -58,11 +67,12 @@ class Quantity:
     trace: dict[str, Callable[[Mechanism, dict[str, list[Any]]], Any]]
     options: tuple[str, ...] = ()
     summary: str = ""
+    rivals: tuple[str, ...] = ()
 
     @property
     def default(self) -> str:
         """The formulation that is used unless another is asked for: the fastest."""
-        return next(iter(self.trace))
+        return CHEAPEST if self.rivals else next(iter(self.trace))
 
 
 def _base(inputs: dict[str, list[Any]]) -> BaseMotion | None:
@@ -74,7 +84,9 @@ def _inverse(formulation: Callable[..., Any]) -> Callable[[Mechanism, dict[str, 
     return lambda m, x: formulation(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"), _base(x))
 
 
-def _inverse_on_fixed_base(name: str, formulation: Callable[..., Any]) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:
+def _inverse_on_fixed_base(
+    name: str, formulation: Callable[..., Any]
+) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:
     def run(m: Mechanism, x: dict[str, list[Any]]) -> Any:
         if "base_motion" in x:
             raise DalembertError(
@@ -94,6 +106,11 @@ def _joint_wrenches(m: Mechanism, x: dict[str, list[Any]]) -> Any:
 def _gravity(m: Mechanism, x: dict[str, list[Any]]) -> Any:
     rest = [0.0] * m.n
     return lean_newton_euler.inverse_dynamics(m, x["q"], rest, rest)
+
+
+def _of(function: Callable[..., Any], *names: str) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:
+    """A function of the mechanism and of these inputs, in this order."""
+    return lambda m, x: function(m, *(x.get(name) for name in names))
 
 
 QUANTITIES: dict[str, Quantity] = {
@@ -118,35 +135,97 @@ QUANTITIES: dict[str, Quantity] = {
         ("tip_wrench", "base_motion"),
         "force f_i and moment μ_i that link i−1 exerts on link i, S (7.112), (7.113)",
     ),
+    "forward_dynamics": Quantity(
+        ("q", "qd", "tau"),
+        (("qdd", ("n",)),),
+        {
+            "composite": _of(forward_dynamics.forward_dynamics, "q", "qd", "tau", "tip_wrench"),
+            "articulated": _of(articulated.forward_dynamics, "q", "qd", "tau", "tip_wrench"),
+        },
+        ("tip_wrench",),
+        "joint accelerations for given torques, S (7.115)",
+        rivals=("composite", "articulated"),
+    ),
+    "inertia_matrix": Quantity(
+        ("q",),
+        (("B", ("n", "n")),),
+        {
+            "composite": _of(composite.inertia_matrix, "q"),
+            "column-by-column": _of(forward_dynamics.column_by_column, "q"),
+            "lagrange": _of(lagrange.inertia_matrix, "q"),
+        },
+        (),
+        "B(q), S (7.32)",
+    ),
+    "inertia_derivative": Quantity(
+        ("q", "qd"), (("Bd", ("n", "n")),), {"composite": _of(composite.inertia_derivative, "q", "qd")}, (), "Ḃ(q, q̇)"
+    ),
+    "coriolis_matrix": Quantity(
+        ("q", "qd"),
+        (("C", ("n", "n")),),
+        {
+            "composite": _of(composite.coriolis_matrix, "q", "qd"),
+            "lagrange": _of(lagrange.coriolis_matrix, "q", "qd"),
+        },
+        (),
+        "C(q, q̇) with Christoffel symbols, S (7.44)",
+    ),
+    "christoffel": Quantity(
+        ("q",),
+        (("c", ("n", "n", "n")),),
+        {"composite": _of(composite.christoffel, "q"), "lagrange": _of(lagrange.christoffel, "q")},
+        (),
+        "Christoffel symbols c_ijk, S (7.45)",
+    ),
+    "torque_derivatives": Quantity(
+        ("q", "qd", "qdd"),
+        (("dq", ("n", "n")), ("dqd", ("n", "n"))),
+        {"composite": _of(composite.torque_derivatives, "q", "qd", "qdd")},
+        (),
+        "∂τ/∂q and ∂τ/∂q̇",
+    ),
+    "forward_derivatives": Quantity(
+        ("q", "qd", "tau"),
+        (("dq", ("n", "n")), ("dqd", ("n", "n")), ("dtau", ("n", "n"))),
+        {"composite": _of(forward_dynamics.forward_derivatives, "q", "qd", "tau")},
+        (),
+        "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
+    ),
+    "kinetic_energy": Quantity(
+        ("q", "qd"), (("T", ()),), {"links": _of(energy.kinetic_energy, "q", "qd")}, (), "½ q̇ᵀ B q̇, S (7.31)"
+    ),
+    "potential_energy": Quantity(
+        ("q",), (("U", ()),), {"links": _of(energy.potential_energy, "q")}, (), "potential energy, S (7.36)"
+    ),
     "gravity_torque": Quantity(("q",), (("g", ("n",)),), {"lean": _gravity}, (), "g(q), S (7.39)"),
     "friction_torque": Quantity(
         ("qd",),
         (("friction", ("n",)),),
-        {"joint": lambda m, x: friction.friction_torque(m, x["qd"])},
+        {"joint": _of(friction.friction_torque, "qd")},
         (),
         "F_v q̇ + F_s sgn(q̇), S (7.42)",
     ),
     "pose": Quantity(
-        ("q",), (("T", (4, 4)),), {"frames": lambda m, x: kinematics.pose(m, x["q"])}, (), "homogeneous matrix of the tip"
+        ("q",), (("T", (4, 4)),), {"frames": _of(kinematics.pose, "q")}, (), "homogeneous matrix of the tip"
     ),
     "link_poses": Quantity(
         ("q",),
         (("T", ("n", 4, 4)),),
-        {"frames": lambda m, x: kinematics.link_poses(m, x["q"])},
+        {"frames": _of(kinematics.link_poses, "q")},
         (),
         "homogeneous matrices of all link frames",
     ),
     "jacobian": Quantity(
         ("q",),
         (("J", (6, "n")),),
-        {"geometric": lambda m, x: kinematics.jacobian(m, x["q"])},
+        {"geometric": _of(kinematics.jacobian, "q")},
         (),
         "geometric Jacobian of the tip, S (7.18), (7.19)",
     ),
     "jacobian_derivative": Quantity(
         ("q", "qd"),
         (("Jd", (6, "n")),),
-        {"geometric": lambda m, x: kinematics.jacobian_derivative(m, x["q"], x["qd"])},
+        {"geometric": _of(kinematics.jacobian_derivative, "q", "qd")},
         (),
         "time derivative of the geometric Jacobian of the tip",
     ),
@@ -165,7 +244,7 @@ def chosen_formulation(name: str, formulation: str | None) -> str:
     known = quantity(name).trace
     if formulation is None:
         return quantity(name).default
-    if formulation not in known:
+    if formulation not in known and formulation != quantity(name).default:
         raise DalembertError(f"{name} has no formulation '{formulation}'; it has {', '.join(known)}")
     return formulation
 
@@ -194,6 +273,11 @@ def signature_of(name: str, n: int, options: tuple[str, ...]) -> Signature:
 
 def traced(mechanism: Mechanism, name: str, formulation: str, options: tuple[str, ...]) -> Graph:
     """The quantity's graph, simplified."""
+    if formulation == CHEAPEST:
+        from dalembert.graph.count import count
+
+        graphs = [traced(mechanism, name, rival, options) for rival in quantity(name).rivals]
+        return min(graphs, key=lambda graph: count(graph).total)
     from dalembert.emit.llvm import size
     from dalembert.graph.passes import factored, pruned
     from dalembert.graph.tape import Graph

@@ -173,8 +173,8 @@ def composites(s: Steps, qd: Sequence[Scalar] | None = None) -> list[Composite]:
             bodies[i].P = cross(w, link.h)
             bodies[i].N = matmul(skew(w), link.Sigma)
         for i, link in enumerate(links):
-            if link.parent >= 0 and _spins(link):
-                spun = mscale(0.5 * qd[i], skew(_spin(link)))
+            if link.parent >= 0 and spins(link):
+                spun = mscale(0.5 * qd[i], skew(spin_of(link)))
                 bodies[link.parent].N = madd(bodies[link.parent].N, spun)
     for i in reversed(range(len(links))):
         link = links[i]
@@ -185,17 +185,17 @@ def composites(s: Steps, qd: Sequence[Scalar] | None = None) -> list[Composite]:
     return bodies
 
 
-def _spins(link: LeanLink) -> bool:
+def spins(link: LeanLink) -> bool:
     known_zero = isinstance(link.rotor_inertia, float) and link.rotor_inertia == 0.0
     return not link.reflected and not known_zero
 
 
-def _spin(link: LeanLink) -> Vector:
+def spin_of(link: LeanLink) -> Vector:
     """s = k_r I_m z_m, the rotor's angular momentum at unit joint speed, in the parent's frame."""
     return scale(link.gear * link.rotor_inertia, link.rotor_axis)
 
 
-def _own_rotor(link: LeanLink) -> Scalar:
+def own_rotor(link: LeanLink) -> Scalar:
     """k_r² I_m, what the rotor adds on the diagonal."""
     return link.gear * link.gear * link.rotor_inertia
 
@@ -261,12 +261,12 @@ def inertia_matrix(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scala
     for i, link in enumerate(s.links):
         row = _row(link, bodies[i])
         push = Column(row.F, row.M)  # the same numbers, read as the force that unit acceleration takes
-        B[i][i] = push.felt_by(link) + _own_rotor(link)
+        B[i][i] = push.felt_by(link) + own_rotor(link)
         k, j = i, link.parent
         while j >= 0:
             push = push.moved(s, k)
-            if k == i and _spins(link):
-                push.mu = add(push.mu, _spin(link))
+            if k == i and spins(link):
+                push.mu = add(push.mu, spin_of(link))
             B[i][j] = B[j][i] = push.felt_by(s.links[j])
             k, j = j, s.links[j].parent
     return B
@@ -285,9 +285,9 @@ def coriolis_matrix(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scal
         k, j = i, link.parent
         while j >= 0:
             row, column = row.moved(s, k), column.moved(s, k)
-            if k == i and _spins(link):
-                half = scale(0.5, cross(s.omega[j], _spin(link)))
-                row = Row(row.F, add(row.M, _spin(link)), add(row.G, half))
+            if k == i and spins(link):
+                half = scale(0.5, cross(s.omega[j], spin_of(link)))
+                row = Row(row.F, add(row.M, spin_of(link)), add(row.G, half))
                 column = Column(column.f, add(column.mu, half))
             C[i][j] = _coriolis_pair(row, s.links[j], s.omega[j])
             C[j][i] = column.felt_by(s.links[j])
@@ -306,9 +306,7 @@ def _coriolis_column(link: LeanLink, body: Composite, w: Vector) -> Column:
     """∫ u̇_j and ∫ p × u̇_j over the joint's own composite body."""
     zd = (w[1], -w[0], 0.0)
     if link.revolute:
-        return Column(
-            add(cross(zd, body.h), cross(Z, body.P)), add(body.inertia(zd), body.carried(Z))
-        )
+        return Column(add(cross(zd, body.h), cross(Z, body.P)), add(body.inertia(zd), body.carried(Z)))
     return Column(scale(body.m, zd), cross(body.h, zd))
 
 
@@ -319,10 +317,10 @@ def inertia_derivative(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[S
 
 
 def christoffel(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
-    """c_ijk of S (7.45): C is linear in q̇, so c_ij at q̇ = e_k is c_ijk."""
+    """c_ijk of S (7.45): C is linear in q̇, so c_ij at q̇ = e_k is c_ijk; and c_ijk = c_ikj, (7.46)."""
     n = mechanism.n
-    slices = [coriolis_matrix(mechanism, q, [1.0 if j == k else 0.0 for j in range(n)]) for k in range(n)]
-    return [[[slices[k][i][j] for k in range(n)] for j in range(n)] for i in range(n)]
+    at = [coriolis_matrix(mechanism, q, [1.0 if j == k else 0.0 for j in range(n)]) for k in range(n)]
+    return [[[at[max(j, k)][i][min(j, k)] for k in range(n)] for j in range(n)] for i in range(n)]
 
 
 def torque_derivatives(
@@ -348,9 +346,9 @@ def torque_derivatives(
         k, j = i, link.parent
         while j >= 0:
             row, column, turn = row.moved(s, k), column.moved(s, k), turn.moved(s, k)
-            if k == i and _spins(link):
-                half = scale(0.5, cross(s.omega[j], _spin(link)))
-                row = Row(row.F, add(row.M, _spin(link)), add(row.G, half))
+            if k == i and spins(link):
+                half = scale(0.5, cross(s.omega[j], spin_of(link)))
+                row = Row(row.F, add(row.M, spin_of(link)), add(row.G, half))
                 column = Column(column.f, add(column.mu, half))
             earlier = s.links[j]
             C[i][j] = _coriolis_pair(row, earlier, s.omega[j])
@@ -358,9 +356,7 @@ def torque_derivatives(
             dq[i][j] = _position_pair(row, earlier, s.omega[j], U[j], a[j])
             dq[j][i] = turn.felt_by(earlier)
             k, j = j, s.links[j].parent
-    dqd = [
-        [2.0 * C[i][j] + (mechanism.bodies[i].viscous if i == j else 0.0) for j in range(n)] for i in range(n)
-    ]
+    dqd = [[2.0 * C[i][j] + (mechanism.bodies[i].viscous if i == j else 0.0) for j in range(n)] for i in range(n)]
     return dq, dqd
 
 
@@ -426,7 +422,7 @@ def _motion_and_forces(
         if j >= 0:
             seen = Column(f[i], mu[i]).moved(s, i)
             f[j], mu[j] = add(f[j], seen.f), add(mu[j], seen.mu)
-            if _spins(link):
-                spin = _spin(link)
+            if spins(link):
+                spin = spin_of(link)
                 mu[j] = add(mu[j], scale(qdd[i], spin), scale(qd[i], cross(s.omega[j], spin)))
     return U, a, f, mu

@@ -88,9 +88,7 @@ def pose(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:
 def link_poses(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
     """The 4×4 homogeneous matrices of all link frames in the base frame."""
     F = frames(mechanism, q)
-    return [
-        [[*F.R[i][k], F.p[i][k]] for k in range(3)] + [[0.0, 0.0, 0.0, 1.0]] for i in range(mechanism.n)
-    ]
+    return [[[*F.R[i][k], F.p[i][k]] for k in range(3)] + [[0.0, 0.0, 0.0, 1.0]] for i in range(mechanism.n)]
 
 
 def jacobian(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:

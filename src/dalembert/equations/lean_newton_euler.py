@@ -118,7 +118,7 @@ def inverse_dynamics(
         mu.append(add(cross(link.h, a_i), moment_of(U_i, w_i, link.Sigma)))
 
     if h_e is not None and mechanism.tip_body >= 0:
-        _load_tip(mechanism, links, turn, q, h_e, f, mu)
+        load_tip(mechanism, links, turn, q, h_e, f, mu)
     tau: list[Scalar] = [0.0] * len(links)
     for i in reversed(range(len(links))):
         link, body = links[i], mechanism.bodies[i]
@@ -143,7 +143,7 @@ def inverse_dynamics(
     return tau
 
 
-def _load_tip(
+def load_tip(
     mechanism: Mechanism,
     links: list[LeanLink],
     turn: list[tuple[Scalar, Scalar]],
