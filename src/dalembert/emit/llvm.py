@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dalembert.emit.loops import loops
+from dalembert.emit.transpose import declarations, load_group, store_group
 from dalembert.emit.trigonometry import sincos
 from dalembert.graph.tape import Graph
 
@@ -116,7 +117,8 @@ def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
     parts, slots = _parts(graph, signature, width)
     text = Text(width)
     v, s = text.vector, f"v{width}f64"
-    declarations = [
+    declared = [
+        *declarations(width),
         f"declare {v} @llvm.sqrt.{s}({v})",
         f"declare {v} @llvm.copysign.{s}({v}, {v})",
         "declare double @dalembert_sin(double)",
@@ -127,7 +129,14 @@ def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
     )
     shapes = signature.arrays
     return "\n".join(
-        ["; dalembert", *declarations, *parts, loops(shapes, len(signature.inputs), len(parts), slots, width), attributes, ""]
+        [
+            "; dalembert",
+            *declared,
+            *parts,
+            loops(shapes, len(signature.inputs), len(parts), slots, width),
+            attributes,
+            "",
+        ]
     )
 
 
@@ -238,7 +247,6 @@ def _function(
     outputs: list[int],
 ) -> str:
     text = Text(width)
-    arrays = signature.arrays
     names: dict[int, str] = {}
     where = _elements(graph, signature)
     pointers: dict[int, list[str]] = {}
@@ -252,13 +260,20 @@ def _function(
                 pointers[array].append(text.let(f"getelementptr i8, ptr {base}, i64 {text.let(f'load i64, ptr {at}')}"))
         return pointers[array]
 
+    def load_inputs(array: int, element: int) -> None:
+        """The whole group of inputs that an element belongs to."""
+        first = element - element % width
+        members = {e: line for line, (a, e) in where.items() if a == array and first <= e < first + width}
+        for e, vector in enumerate(load_group(text, lanes(array), first, len(members)), first):
+            names[members[e]] = vector
+
     def value(line: int) -> str:
         if line not in names:
             op, args = graph.nodes[line]
             if op == "const":
                 names[line] = text.splat(args[0])
             elif op == "input":
-                names[line] = _gathered(text, lanes(where[line][0]), where[line][1])
+                load_inputs(*where[line])
             else:
                 at = text.let(f"getelementptr {text.vector}, ptr %workspace, i64 {slot_of[line]}")
                 names[line] = text.let(f"load {text.vector}, ptr {at}, align {8 * width}")
@@ -280,14 +295,15 @@ def _function(
         if part_of[line] == index:
             at = text.let(f"getelementptr {text.vector}, ptr %workspace, i64 {slot}")
             text.say(f"store {text.vector} {names[line]}, ptr {at}, align {8 * width}")
-    starts = _output_starts(signature)
-    for position in outputs:
-        array, element = next((a, position - s) for a, s, e in starts if s <= position < e)
-        rows, x = lanes(array), value(graph.outputs[position])
-        for lane in range(width):
-            at = text.let(f"getelementptr i8, ptr {rows[lane]}, i64 {8 * element}")
-            text.say(f"store double {text.let(f'extractelement {text.vector} {x}, i32 {lane}')}, ptr {at}, align 1")
-    assert len(arrays) >= 1
+    for array, start, end in _output_starts(signature):
+        mine = sorted(p - start for p in outputs if start <= p < end)
+        while mine:
+            # a run of neighbouring elements that this part knows, as many as fit into one group
+            run = 1
+            while run < min(width, len(mine)) and mine[run] == mine[0] + run:
+                run += 1
+            store_group(text, lanes(array), mine[0], [value(graph.outputs[start + e]) for e in mine[:run]])
+            mine = mine[run:]
     head = f"define internal void @part{index}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
     return "\n".join([head, "entry:", *text.lines, "  ret void", "}"])
 
@@ -308,15 +324,6 @@ def _output_starts(signature: Signature) -> list[tuple[int, int, int]]:
         starts.append((len(signature.inputs) + k, at, at + size(shape)))
         at += size(shape)
     return starts
-
-
-def _gathered(text: Text, rows: list[str], element: int) -> str:
-    """Element ``element`` of every lane's row, as one vector."""
-    x = "poison"
-    for lane, row in enumerate(rows):
-        at = text.let(f"getelementptr i8, ptr {row}, i64 {8 * element}")
-        x = text.let(f"insertelement {text.vector} {x}, double {text.let(f'load double, ptr {at}, align 1')}, i32 {lane}")
-    return x
 
 
 def _instruction(text: Text, op: str, operands: list[str]) -> str:

@@ -39,7 +39,8 @@ def sincos(text: Text, angles: list[str], label: str) -> list[tuple[str, str]]:
     # far lanes run along with 0, lest their garbage raise floating-point flags
     zero = text.splat(0.0)
     results = [
-        _fast(text, text.let(f"select <{w} x i1> {mask}, {v} {zero}, {v} {x}")) for x, mask in zip(angles, far, strict=True)
+        _fast(text, text.let(f"select <{w} x i1> {mask}, {v} {zero}, {v} {x}"))
+        for x, mask in zip(angles, far, strict=True)
     ]
     anywhere = far[0]
     for more in far[1:]:
@@ -55,7 +56,8 @@ def sincos(text: Text, angles: list[str], label: str) -> list[tuple[str, str]]:
     # only the lanes that need it: a state's result must not depend on its neighbours in the block
     careful = [
         tuple(
-            text.let(f"select <{w} x i1> {mask}, {v} {e}, {v} {f}") for e, f in zip(_careful(text, x), fast, strict=True)
+            text.let(f"select <{w} x i1> {mask}, {v} {e}, {v} {f}")
+            for e, f in zip(_careful(text, x), fast, strict=True)
         )
         for x, mask, fast in zip(angles, far, results, strict=True)
     ]
@@ -124,6 +126,10 @@ def _careful(text: Text, x: str) -> tuple[str, str]:
     sine = cosine = "poison"
     for lane in range(text.width):
         angle = text.let(f"extractelement {v} {x}, i32 {lane}")
-        sine = text.let(f"insertelement {v} {sine}, double {text.let(f'call double @dalembert_sin(double {angle})')}, i32 {lane}")
-        cosine = text.let(f"insertelement {v} {cosine}, double {text.let(f'call double @dalembert_cos(double {angle})')}, i32 {lane}")
+        sine = text.let(
+            f"insertelement {v} {sine}, double {text.let(f'call double @dalembert_sin(double {angle})')}, i32 {lane}"
+        )
+        cosine = text.let(
+            f"insertelement {v} {cosine}, double {text.let(f'call double @dalembert_cos(double {angle})')}, i32 {lane}"
+        )
     return sine, cosine
