@@ -14,6 +14,7 @@ from dalembert.errors import ShapeError, SingularInertiaError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Robot
+from dalembert.terms import TorqueTerms
 
 Array = NDArray[np.floating[Any]]
 
@@ -186,6 +187,18 @@ class Arm:
         """
         return self._run("torque_derivatives", {"q": q, "qd": qd, "qdd": qdd})  # type: ignore[return-value]
 
+    def torque_terms(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tip_wrench: ArrayLike | None = None
+    ) -> TorqueTerms:
+        """The torque in its parts: what every joint's acceleration and every pair of velocities causes where.
+
+        >>> import dalembert as da
+        >>> terms = da.load("planar-2r").torque_terms([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
+        >>> terms.coriolis[0, 0, 1].round(2), terms.centrifugal[1, 0].round(2)
+        (np.float64(-47.94), np.float64(11.99))
+        """
+        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench}))
+
     def forward_derivatives(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
         """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ): three arrays (…, n, n); the last is B⁻¹."""
         self._needs_inertia()
@@ -254,6 +267,17 @@ class Arm:
         if key not in self._kernels:
             self._kernels[key] = quantities.kernel(self.mechanism, quantity, formulation, tuple(options))
         return self._kernels[key]
+
+    def operations(
+        self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()
+    ) -> quantities.Price:
+        """What a quantity costs: ``.written`` (as the formulas stand) and ``.compiled`` operations.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").operations("inertia_matrix").compiled.total
+        11
+        """
+        return quantities.price(self.mechanism, quantity, formulation, tuple(options))
 
     def _run(
         self,

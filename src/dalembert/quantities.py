@@ -24,6 +24,7 @@ from dalembert.equations import (
     lean_newton_euler,
     newton_euler,
     newton_euler_base,
+    terms,
 )
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dalembert.emit.llvm import Signature
+    from dalembert.graph.count import Operations
     from dalembert.graph.tape import Graph
 
 Shape = tuple["int | str", ...]
@@ -184,6 +186,22 @@ QUANTITIES: dict[str, Quantity] = {
         (),
         "∂τ/∂q and ∂τ/∂q̇",
     ),
+    "torque_terms": Quantity(
+        ("q", "qd", "qdd"),
+        (
+            ("inertia", ("n", "n")),
+            ("rotor", ("n", "n")),
+            ("centrifugal", ("n", "n")),
+            ("coriolis", ("n", "n", "n")),
+            ("gravity", ("n",)),
+            ("viscous", ("n",)),
+            ("coulomb", ("n",)),
+            ("contact", ("n",)),
+        ),
+        {"composite": _of(terms.torque_terms, "q", "qd", "qdd", "tip_wrench")},
+        ("tip_wrench",),
+        "the torque in its parts, S (7.40)",
+    ),
     "forward_derivatives": Quantity(
         ("q", "qd", "tau"),
         (("dq", ("n", "n")), ("dqd", ("n", "n")), ("dtau", ("n", "n"))),
@@ -291,6 +309,46 @@ def traced(mechanism: Mechanism, name: str, formulation: str, options: tuple[str
     return factored(pruned(graph))
 
 
+@dataclass(frozen=True)
+class Price:
+    """What a quantity costs: ``written`` as the formulas stand, ``compiled`` after simplification."""
+
+    written: Operations
+    compiled: Operations
+
+
+def price(mechanism: Mechanism, name: str, formulation: str | None, options: tuple[str, ...] = ()) -> Price:
+    """Count a quantity's operations both ways."""
+    from dalembert.graph.count import count
+
+    chosen = chosen_formulation(name, formulation)
+    check_options(name, options)
+    graph = traced(mechanism, name, chosen, options)
+    if chosen == CHEAPEST:  # name the one that was taken, to count it as written
+        totals = {rival: count(traced(mechanism, name, rival, options)).total for rival in quantity(name).rivals}
+        chosen = min(totals, key=lambda rival: totals[rival])
+    return Price(written(mechanism, name, chosen, options), count(graph))
+
+
+def written(mechanism: Mechanism, name: str, formulation: str, options: tuple[str, ...] = ()) -> Operations:
+    """The operations of the formulas as they stand, nothing shared and nothing simplified."""
+    from dalembert.emit.llvm import size
+    from dalembert.graph.count import Tally
+
+    tally = Tally()
+    shapes = signature_of(name, mechanism.n, options).inputs
+    quantity(name).trace[formulation](mechanism, {x: [tally.scalar() for _ in range(size(s))] for x, s in shapes})
+    return tally.operations()
+
+
+def check_options(name: str, options: tuple[str, ...]) -> None:
+    """Refuse an option that the quantity does not take."""
+    unknown = [x for x in options if x not in quantity(name).options]
+    if unknown:
+        allowed = ", ".join(quantity(name).options) or "none"
+        raise DalembertError(f"{name} does not take '{unknown[0]}'; the options it takes are: {allowed}")
+
+
 _kernels: dict[str, Any] = {}
 _lock = threading.Lock()
 
@@ -302,10 +360,7 @@ def kernel(mechanism: Mechanism, name: str, formulation: str | None = None, opti
     from dalembert.kernel.gufunc import gufunc
 
     formulation = chosen_formulation(name, formulation)
-    unknown = [x for x in options if x not in quantity(name).options]
-    if unknown:
-        allowed = ", ".join(quantity(name).options) or "none"
-        raise DalembertError(f"{name} does not take '{unknown[0]}'; the options it takes are: {allowed}")
+    check_options(name, options)
     key = cache.key_of(repr(mechanism), name, formulation, ",".join(options), repr(target()))
     with _lock:
         if key not in _kernels:

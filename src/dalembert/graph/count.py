@@ -43,3 +43,66 @@ def count(graph: Graph) -> Operations:
         if live and op in FIELD:
             totals[FIELD[op]] += 1
     return Operations(**totals)
+
+
+class Tally:
+    """Operations counted while formulas run."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(FIELD.values(), 0)
+
+    def scalar(self) -> Counted:
+        """A quantity to calculate with."""
+        return Counted(self)
+
+    def operations(self) -> Operations:
+        """What has been counted so far."""
+        return Operations(**self.counts)
+
+
+class Counted:
+    """A scalar that counts what is done with it and knows no value: formulas as written.
+
+    Nothing is shared or simplified: multiplying by 0 or 1 counts like any other multiplication.
+    """
+
+    __slots__ = ("tally",)
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+
+    def _did(self, field: str) -> Counted:
+        self.tally.counts[field] += 1
+        return self
+
+    def __add__(self, other: object) -> Counted:
+        return self._did("additions")
+
+    def __mul__(self, other: object) -> Counted:
+        return self._did("multiplications")
+
+    def __truediv__(self, other: object) -> Counted:
+        return self._did("divisions")
+
+    __radd__ = __sub__ = __rsub__ = __add__
+    __rmul__ = __mul__
+    __rtruediv__ = __truediv__
+
+    def __neg__(self) -> Counted:
+        return self
+
+    def sin(self) -> Counted:
+        """One sine more."""
+        return self._did("sines")
+
+    def cos(self) -> Counted:
+        """One cosine more."""
+        return self._did("cosines")
+
+    def sqrt(self) -> Counted:
+        """One square root more."""
+        return self._did("square_roots")
+
+    def sign(self) -> Counted:
+        """A sign is a comparison, not an operation of the literature's counts."""
+        return self

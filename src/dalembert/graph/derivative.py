@@ -15,7 +15,7 @@ def partials(graph: Graph, line: int) -> list[tuple[int, Expr | float]]:
     here = Expr(graph, line)
     operands = [Expr(graph, a) for a in args] if op not in ("const", "input") else []
     match op, operands:
-        case ("const" | "input"), _:
+        case (("const" | "input"), _):
             return []
         case "add", _:
             return [(args[0], 1.0), (args[1], 1.0)]

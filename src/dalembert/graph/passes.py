@@ -68,7 +68,9 @@ def factored(graph: Graph) -> Graph:
     while True:
         uses = use_counts(graph)
 
-        def rewrite(new: Graph, op: str, operands: tuple[Expr, ...], line: int, graph: Graph = graph, uses: list[int] = uses) -> Expr:
+        def rewrite(
+            new: Graph, op: str, operands: tuple[Expr, ...], line: int, graph: Graph = graph, uses: list[int] = uses
+        ) -> Expr:
             if op in ("add", "sub"):
                 a, b = graph.operands(line)
                 if graph.op(a) == "mul" and graph.op(b) == "mul" and uses[a] == 1 and uses[b] == 1:

@@ -140,7 +140,10 @@ def _may_match(pattern: Pattern, heads: tuple[str, ...]) -> bool:
     wanted = [p[0] for p in pattern[1:]]
     orders = [heads[1:]] if len(wanted) == 1 or heads[0] not in _COMMUTES else [heads[1:], heads[:0:-1]]
     return any(
-        all(w == "any" or w == h or (w in ("const", "value") and h == "const") for w, h in zip(wanted, order, strict=True))
+        all(
+            w == "any" or w == h or (w in ("const", "value") and h == "const")
+            for w, h in zip(wanted, order, strict=True)
+        )
         for order in orders
     )
 

@@ -1,0 +1,1 @@
+"""What an arm and its motions are like: terms, properties, sizing."""

@@ -1,0 +1,57 @@
+"""The torque in parts: who causes what at which joint, S (7.40) and M's reading of its coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dalembert.equations import lean_newton_euler
+from dalembert.equations.composite import christoffel, inertia_matrix
+from dalembert.equations.friction import coulomb, viscous
+from dalembert.equations.kinematics import jacobian
+from dalembert.robot.linalg import Scalar
+from dalembert.robot.mechanism import Mechanism
+
+
+def torque_terms(
+    mechanism: Mechanism,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    qdd: Sequence[Scalar],
+    h_e: Sequence[Scalar] | None = None,
+) -> tuple[Any, ...]:
+    """(inertia, rotor, centrifugal, coriolis, gravity, viscous, coulomb, contact); they sum to τ.
+
+    inertia_ij     b_ij q̈_j of links and of rotors that stand still on them, S (7.40)
+    rotor_ij       what the rotors' own spin adds to b_ij, times q̈_j: k_ri² I_mi and k_ri I_mi terms
+    centrifugal_ij h_ijj q̇_j²
+    coriolis_ijk   (h_ijk + h_ikj) q̇_j q̇_k for j < k, the pair counted once
+    """
+    n = mechanism.n
+    span = range(n)
+    still = replace(mechanism, bodies=tuple(replace(body, rotor_inertia=0.0) for body in mechanism.bodies))
+    B, B_links = inertia_matrix(mechanism, q), inertia_matrix(still, q)
+    c = christoffel(mechanism, q)
+    rest = [0.0] * n
+    contact: list[Scalar] = rest
+    if h_e is not None:
+        J = jacobian(mechanism, q)
+        contact = [_sum(J[k][i] * h_e[k] for k in range(6)) for i in span]
+    return (
+        [[B_links[i][j] * qdd[j] for j in span] for i in span],
+        [[(B[i][j] - B_links[i][j]) * qdd[j] for j in span] for i in span],
+        [[c[i][j][j] * (qd[j] * qd[j]) for j in span] for i in span],
+        [[[2.0 * c[i][j][k] * (qd[j] * qd[k]) if j < k else 0.0 for k in span] for j in span] for i in span],
+        lean_newton_euler.inverse_dynamics(mechanism, q, rest, rest),
+        [viscous(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)],
+        [coulomb(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)],
+        contact,
+    )
+
+
+def _sum(values: Any) -> Scalar:
+    total: Scalar = 0.0
+    for value in values:
+        total = total + value
+    return total

@@ -1,0 +1,485 @@
+"""A robot with letters for its numbers: what :mod:`closed_form` computes with.
+
+Every joint turns about, or slides along, the z-axis of its own frame here. ``lumps`` are the rigid
+bodies a link is made of, each counted by itself so that every mass keeps its letter: the link, the
+rotors it carries, links that fixed joints hold on to it, the payload.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from dalembert.errors import DalembertError
+from dalembert.robot.dh import Row, joint_of, rows_of
+from dalembert.robot.inertia import Inertia, steiner
+from dalembert.robot.linalg import (
+    IDENTITY,
+    ZERO,
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    cross,
+    dot,
+    madd,
+    matmul,
+    matvec,
+    mscale,
+    msub,
+    norm,
+    outer,
+    rotation_about,
+    scale,
+    transpose,
+)
+from dalembert.robot.mechanism import mechanism
+from dalembert.robot.model import Joint, Robot, Rotor
+from dalembert.robot.placement import Placement
+from dalembert.symbols.names import Letter, joint_variable, letter, sign_of
+from dalembert.symbols.ring import Polynomial, Ring
+
+PARAMETERS = ("nonzero", "all", "numbers")
+AXES = "xyz"
+PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+SAME = 1e-11  # as robot.linalg.QUARTER_TOLERANCE
+
+
+@dataclass
+class Lump:
+    """A rigid body on a link, about the origin of the joint's moved frame: m, m r_C, Î."""
+
+    mass: Scalar
+    first: Vector
+    tensor: Matrix
+
+
+@dataclass
+class Member:
+    """Joint i, about or along z, and the link that it moves, in the frame that moves with it.
+
+    R, t      the joint's frame on the parent's moved frame (parent −1: the base)
+    offset    added to the variable; quarter turns are not in it but in the lumps and the next R, t
+    rotor     (k_r, I_m, z_m in the parent's moved frame, reflected), or None
+    friction  (F_v, F_s, half the difference of the two Coulomb levels)
+    """
+
+    parent: int
+    revolute: bool
+    R: Matrix
+    t: Vector
+    offset: Scalar
+    phase: float
+    lumps: list[Lump]
+    rotor: tuple[Scalar, Scalar, Vector, bool] | None
+    friction: tuple[Scalar, Scalar, Scalar]
+
+
+@dataclass
+class Model:
+    """The robot in letters. ``q``, ``qd``, ``qdd`` and ``sgn`` are the letters of the motion."""
+
+    ring: Ring
+    members: list[Member]
+    gravity: Vector
+    q: list[Letter]
+    qd: list[Letter]
+    qdd: list[Letter]
+    sgn: list[Letter]
+    slides: dict[int, Polynomial]  # joint → d_i
+    tensors: dict[str, list[Letter]] = field(default_factory=dict)  # link → letters of its tensor
+
+
+class Angle:
+    """A constant angle as a letter: only its cosine and sine are ever used."""
+
+    def __init__(self, c: Polynomial, s: Polynomial) -> None:
+        self._c, self._s = c, s
+
+    def cos(self) -> Polynomial:
+        """cos α"""
+        return self._c
+
+    def sin(self) -> Polynomial:
+        """sin α"""
+        return self._s
+
+
+class Lettering:
+    """Gives letters to numbers, by the choice of ``parameters``."""
+
+    def __init__(self, ring: Ring, parameters: str) -> None:
+        self.ring, self.parameters = ring, parameters
+        self._roots: dict[int, Polynomial] = {}
+
+    def __call__(self, value: float, base: str, subscript: str, kind: str, index: int, meaning: str) -> Polynomial:
+        """The letter of a number; zero stays zero."""
+        if value == 0.0:
+            return self.ring.number(0)
+        if self.parameters == "numbers":
+            return self.ring.number(value)
+        return self.ring.letter(letter(base, subscript, kind, index, value, meaning))
+
+    def vector(
+        self, v: Sequence[float], base: str, subscript: str, index: int, meaning: str, kind: str = "length"
+    ) -> Vector:
+        """The letters of a vector's coordinates."""
+        x, y, z = (
+            self(v[k], base, f"{subscript},{AXES[k]}", kind, index, f"{meaning}, {AXES[k]}") for k in range(3)
+        )
+        return x, y, z
+
+    def tensor(self, I: Matrix, base: str, subscript: str, index: int, meaning: str) -> Matrix:
+        """The letters of a symmetric tensor's entries."""
+        entry = {}
+        for j, k in PAIRS:
+            axes = AXES[j] + AXES[k]
+            entry[j, k] = entry[k, j] = self(
+                float(I[j][k]), base, f"{subscript},{axes}", "tensor", index, f"{meaning}, {axes}"
+            )
+        return tuple(tuple(entry[j, k] for k in range(3)) for j in range(3))  # type: ignore[return-value]
+
+    def root(self, square: int) -> Polynomial:
+        """√2 or √3, exactly."""
+        if square not in self._roots:
+            word = Letter(f"sqrt{square}", rf"\sqrt{{{square}}}", f"√{square}", "root", square, math.sqrt(square))
+            self._roots[square] = self.ring.root(word, square)
+        return self._roots[square]
+
+    def exact(self, x: Scalar) -> Scalar:
+        """A number of a rotation as a polynomial: ½, √2/2, √3/2 and (√6 ± √2)/4 exactly."""
+        if isinstance(x, Polynomial):
+            return x
+        for value, make in _SPECIAL:
+            if abs(abs(x) - value) < 1e-14:
+                return make(self) * (1 if x > 0 else -1)
+        return self.ring.number(float(x))
+
+    def exact_placement(self, placement: Placement) -> Placement:
+        """A placement whose numbers are all polynomials."""
+        rows: Any = tuple(tuple(map(self.exact, row)) for row in placement.rotation)
+        x, y, z = map(self.exact, placement.translation)
+        return Placement(rows, (x, y, z))
+
+
+_SPECIAL: tuple[tuple[float, Any], ...] = (
+    (0.0, lambda L: L.ring.number(0)),
+    (1.0, lambda L: L.ring.number(1)),
+    (0.5, lambda L: L.ring.number(Fraction(1, 2))),
+    (math.sqrt(2) / 2, lambda L: L.root(2) * Fraction(1, 2)),
+    (math.sqrt(3) / 2, lambda L: L.root(3) * Fraction(1, 2)),
+    ((math.sqrt(6) + math.sqrt(2)) / 4, lambda L: (L.root(2) * L.root(3) + L.root(2)) * Fraction(1, 4)),
+    ((math.sqrt(6) - math.sqrt(2)) / 4, lambda L: (L.root(2) * L.root(3) - L.root(2)) * Fraction(1, 4)),
+)
+
+
+def model(robot: Robot, parameters: str = "nonzero") -> Model:
+    """The robot with letters: those numbers that are not zero, all inertial ones, or none."""
+    if parameters not in PARAMETERS:
+        raise DalembertError(f"parameters is '{parameters}'; it must be one of {', '.join(PARAMETERS)}")
+    if not robot.moving_joints:
+        raise DalembertError(f"robot '{robot.name}' has no moving joint, so it has no equations of motion")
+    ring = Ring()
+    build = _Builder(robot, Lettering(ring, parameters))
+    members = build.members()
+    kinds = [joint.type != "prismatic" for joint in robot.moving_joints]
+    numbered = list(enumerate(kinds, 1))
+    qd = [joint_variable(i, turns, 1) for i, turns in numbered]
+    q = [joint_variable(i, turns) for i, turns in numbered]
+    slides = {i - 1: ring.letter(q[i - 1]) for i, turns in numbered if not turns}
+    return Model(
+        ring, members, build.gravity(), q, qd, [joint_variable(i, turns, 2) for i, turns in numbered],
+        [sign_of(v) for v in qd], slides, build.tensors,
+    )  # fmt: skip
+
+
+def _to_z(axis: Vector) -> Matrix:
+    """A rotation that takes z to ``axis``: the identity, a cyclic change of axes, or the shortest turn."""
+    for columns in (
+        ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+        ((0, 1, 0), (0, 0, 1), (1, 0, 0)),
+        ((0, 0, 1), (1, 0, 0), (0, 1, 0)),
+        ((1, 0, 0), (0, -1, 0), (0, 0, -1)),
+        ((0, 1, 0), (0, 0, -1), (-1, 0, 0)),
+        ((0, 0, 1), (-1, 0, 0), (0, -1, 0)),
+    ):
+        if norm([a - b for a, b in zip(columns[2], axis, strict=True)]) < SAME:
+            return transpose(columns)
+    across = cross((0.0, 0.0, 1.0), axis)
+    return rotation_about(scale(1.0 / norm(across), across), math.acos(max(-1.0, min(1.0, axis[2]))))
+
+
+def _quarter(angle: float) -> Matrix | None:
+    """Rz of a quarter turn, or None where the angle is something else."""
+    turned = rotation_about((0.0, 0.0, 1.0), angle)
+    return turned if all(float(x).is_integer() for row in turned for x in row) else None
+
+
+class _Builder:
+    def __init__(self, robot: Robot, letters: Lettering) -> None:
+        self.robot, self.letters = robot, letters
+        self.tensors: dict[str, list[Letter]] = {}
+        table = rows_of(robot)
+        self.convention, self.rows = table if table is not None else ("frames", ())
+
+    # -- joints ----------------------------------------------------------------------------------
+
+    def _joint(self, joint: Joint, number: str, index: int) -> tuple[Placement, Placement, Scalar]:
+        """Placement, link frame and offset of a joint, in letters."""
+        L = self.letters
+        if self.rows:
+            row = self.rows[index - 1]
+            earlier = index - 1 if self.convention == "modified" else index
+            alpha: Any = row.alpha
+            if L.parameters != "numbers" and not _special(row.alpha):
+                alpha = self._angle(row.alpha, earlier)
+            own = f"{index}0" if row.slides else str(index)  # d_i is the variable of a sliding joint
+            lettered = joint_of(
+                Row(
+                    L(row.a, "a", str(earlier), "length", earlier, f"DH length a of row {index}"),
+                    alpha,
+                    L(row.d, "d", own, "length", index, f"DH offset d of row {index}"),
+                    row.theta,
+                    row.type,
+                ),
+                self.convention, joint.name, joint.parent, joint.child,
+            )  # fmt: skip
+            return L.exact_placement(lettered.placement), L.exact_placement(lettered.link_frame), lettered.offset
+        place = L.exact_placement(Placement(joint.placement.rotation))
+        at = L.vector(joint.placement.translation, "p", number, index, f"origin of joint '{joint.name}' on its parent")
+        end = L.exact_placement(Placement(joint.link_frame.rotation))
+        end_at = L.vector(joint.link_frame.translation, "e", number, index, f"link frame after joint '{joint.name}'")
+        offset: Scalar = joint.offset
+        if joint.type == "prismatic":
+            offset = L(joint.offset, "d", f"{index}0", "length", index, f"offset of joint '{joint.name}'")
+        return replace(place, translation=at), replace(end, translation=end_at), offset
+
+    def _angle(self, value: float, index: int) -> Angle:
+        sub = str(index) if index < 10 else f"{{{index}}}"
+        c, s = (
+            Letter(f"{f}_alpha{index}", rf"\{word}\alpha_{sub}", f"{word} α_{index}", "twist", index, number, f"{word} α of row {index}")
+            for f, word, number in (("c", "cos", math.cos(value)), ("s", "sin", math.sin(value)))
+        )  # fmt: skip
+        return Angle(*self.letters.ring.circle(c, s))
+
+    # -- bodies ----------------------------------------------------------------------------------
+
+    def _link(self, body: Inertia, sub: str, index: int, name: str) -> tuple[Scalar, Vector, Matrix]:
+        """Mass, centre of mass and tensor of a link, in letters."""
+        L = self.letters
+        mass = L(body.mass, "m", f"l{sub}", "mass", index, f"mass of {name}")
+        x, y, z = L.vector((0.0, *body.com[1:]), "l", sub, index, f"centre of mass of {name}")
+        a = self.rows[index - 1].a if self.rows and self.convention == "standard" else 0.0
+        reach = a + body.com[0]
+        if L.parameters == "numbers" or body.com[0] == 0.0:
+            x = L.ring.number(body.com[0])
+        else:  # x = ℓ_i − a_i
+            far = L(a, "a", sub, "length", index, "") if a == 0.0 else self._a(index)
+            near = abs(reach) < 1e-12
+            distance = f"centre of mass of {name}, from the joint's axis along x"
+            x = (0 if near else L(reach, "l", sub, "length", index, distance)) - far
+        before = len(L.ring.letters)
+        tensor = L.tensor(body.tensor, "I", f"l{sub}", index, f"inertia of {name}")
+        self.tensors[sub] = L.ring.letters[before:]
+        return mass, (x, y, z), tensor
+
+    def _a(self, index: int) -> Polynomial:
+        """The letter a_i that the DH table has made."""
+        ring = self.letters.ring
+        place = next(k for k, one in enumerate(ring.letters) if one.name == f"a_{index}")
+        return Polynomial(ring, {1 << (4 * place): 1})
+
+    def members(self) -> list[Member]:
+        """The moving joints with their links."""
+        robot, L = self.robot, self.letters
+        moving = robot.moving_joints
+        number = {joint.name: i for i, joint in enumerate(moving, 1)}
+        geometry: dict[str, tuple[Placement, Placement, Scalar]] = {}
+        fixed = 0
+        for joint in robot.joints:
+            if joint.moves:
+                geometry[joint.name] = self._joint(joint, str(number[joint.name]), number[joint.name])
+            else:
+                fixed += 1
+                geometry[joint.name] = self._joint(joint, f"F{fixed}", 0)
+        # where each link's frame stands in the moved frame of the body it belongs to
+        one = L.exact_placement(Placement())
+        at: dict[str, tuple[int, Placement]] = {robot.root: (-1, one)}
+        out: list[Member] = []
+        attached: list[list[str]] = []
+        for joint in robot.joints:
+            body, stands = at[joint.parent]
+            place, end, offset = geometry[joint.name]
+            joint_frame = stands @ place
+            if not joint.moves:
+                at[joint.child] = (body, joint_frame @ end)
+                if body >= 0:
+                    attached[body].append(joint.child)
+                continue
+            A = L.exact_placement(Placement(_to_z(joint.axis)))
+            frame, back = joint_frame @ A, A.inverse
+            phase = 0.0
+            if joint.type != "prismatic":
+                turned, phase, offset = _quarter(float(offset)), float(offset), 0.0
+                if turned is not None:
+                    back, phase = L.exact_placement(Placement(turned)) @ back, 0.0
+            index = number[joint.name]
+            at[joint.child] = (index - 1, back @ end)
+            rotor = self._rotor(joint.rotor, index, body, stands, joint_frame, joint.axis, out)
+            friction = self._friction(joint, index, rotor)
+            out.append(
+                Member(body, joint.type != "prismatic", frame.rotation, frame.translation, offset, phase, [], rotor, friction)
+            )  # fmt: skip
+            attached.append([joint.child])
+        for i, names in enumerate(attached):
+            if L.parameters == "all":
+                out[i].lumps = [self._augmented(i, at[names[0]][1])]
+            else:
+                bodies = [n for n in names if not robot.link(n).inertia.is_zero]
+                for k, link in enumerate(bodies):
+                    sub = str(i + 1) + ("" if link == names[0] else "abcdefghijklmnopqrstuvwxyz"[k % 26])
+                    lettered = self._link(robot.link(link).inertia, sub, i + 1, f"link '{link}'")
+                    out[i].lumps.append(lump(*lettered, at[link][1]))
+        self._payload(out, at)
+        return out
+
+    def _augmented(self, i: int, stands: Placement) -> Lump:
+        """The ten parameters of augmented link i about the origin of its frame, S (7.77), all in letters."""
+        body, L, k = self._mechanism.bodies[i].inertia, self.letters, i + 1
+        ring, name = L.ring, f"augmented link {k}"
+
+        def make(value: Scalar, base: str, sub: str, kind: str, what: str) -> Polynomial:
+            return ring.letter(letter(base, sub, kind, k, float(value), f"{what} of {name}"))
+
+        m = make(body.mass, "m", str(k), "mass", "mass")
+        h = []
+        for c, axis in zip(body.first_moments, AXES, strict=True):
+            written = Letter(
+                f"ml_{k}{axis}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{axis}}}", f"m_{k}ℓ_C{k}{axis}", "mass", k, float(c),
+                f"first moment of {name}, {axis}",
+            )  # fmt: skip
+            h.append(ring.letter(written))
+        entry = {}
+        for j, l in PAIRS:
+            axes = AXES[j] + AXES[l]
+            entry[j, l] = entry[l, j] = make(body.tensor_at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}")
+        tensor: Any = tuple(tuple(entry[j, l] for l in range(3)) for j in range(3))
+        return shifted(Lump(m, (h[0], h[1], h[2]), tensor), stands)
+
+    @property
+    def _mechanism(self) -> Any:
+        if not hasattr(self, "_numbers"):
+            self._numbers = mechanism(self.robot)
+        return self._numbers
+
+    def _payload(self, out: list[Member], at: dict[str, tuple[int, Placement]]) -> None:
+        robot, L = self.robot, self.letters
+        if robot.payload is None or L.parameters == "all":
+            return
+        assert robot.tip is not None
+        body, stands = at[robot.tip.link]
+        if body < 0:
+            return
+        last = len(out) + 1
+        tip = L.exact_placement(Placement(robot.tip.placement.rotation))
+        reach = L.vector(robot.tip.placement.translation, "p", "e", last, "tip on its link")
+        mass = L(robot.payload.mass, "m", "L", "mass", last, "mass of the payload")
+        com = L.vector(robot.payload.com, "l", "L", last, "centre of mass of the payload")
+        tensor = L.tensor(robot.payload.tensor, "I", "L", last, "inertia of the payload")
+        out[body].lumps.append(lump(mass, com, tensor, stands @ replace(tip, translation=reach)))
+
+    def _rotor(
+        self, rotor: Rotor | None, i: int, body: int, stands: Placement, joint_frame: Placement, axis: Vector, out: list[Member]
+    ) -> tuple[Scalar, Scalar, Vector, bool] | None:
+        """The rotor of joint i: put on its link, and what the joint feels of it."""
+        if rotor is None:
+            return None
+        L = self.letters
+        gear = L(rotor.gear, "k", f"r{i}", "gear", i, f"gear ratio of joint {i}")
+        inertia = L(rotor.inertia, "I", f"m{i}", "tensor", i, f"inertia of rotor {i} about its axis")
+        z: Any = tuple(map(L.exact, axis if rotor.axis is None else rotor.axis))
+        z_m = joint_frame.direction(z) if rotor.axis is None else stands.direction(z)
+        if body >= 0 and L.parameters != "all":
+            mass = L(rotor.mass, "m", f"m{i}", "mass", i, f"mass of rotor {i}")
+            place = joint_frame.translation
+            if rotor.position is not None:
+                place = stands.point(L.vector(rotor.position, "p", f"m{i}", i, f"position of rotor {i}"))
+            across = 0.0 if rotor.reflected else rotor.transverse
+            t = L(across, "I", f"m{i},t", "tensor", i, f"inertia of rotor {i} across its axis")
+            along = outer(z_m, z_m)
+            tensor = madd(mscale(0.0 if rotor.reflected else inertia, along), mscale(t, msub(IDENTITY, along)))
+            out[body].lumps.append(lump(mass, place, tensor, L.exact_placement(Placement())))
+        return (gear, inertia, z_m, rotor.reflected) if rotor.inertia != 0 else None
+
+    def _friction(self, joint: Joint, i: int, rotor: Any) -> tuple[Scalar, Scalar, Scalar]:
+        """F_v, F_s and half the difference of the Coulomb levels, the motor's carried over by k_r."""
+        L = self.letters
+        viscous = L(joint.friction.viscous, "F", f"v{i}", "friction", i, f"viscous friction of joint {i}")
+        level, uneven = self._coulomb(joint.friction.coulomb, f"s{i}", i, f"joint {i}")
+        motor = joint.rotor
+        if motor is not None and (motor.viscous or any(motor.coulomb)):
+            gear = rotor[0] if rotor else L(motor.gear, "k", f"r{i}", "gear", i, f"gear ratio of joint {i}")
+            F_m = L(motor.viscous, "F", f"m{i}", "friction", i, f"viscous friction of motor {i}")
+            F_sm, uneven_m = self._coulomb(motor.coulomb, f"sm{i}", i, f"motor {i}")
+            viscous = viscous + gear * gear * F_m
+            level = level + gear * F_sm * (1 if motor.gear > 0 else -1)
+            uneven = uneven + gear * uneven_m
+        return viscous, level, uneven
+
+    def _coulomb(self, levels: tuple[Scalar, Scalar], sub: str, i: int, whose: str) -> tuple[Polynomial, Polynomial]:
+        forward, backward = levels
+        mean = self.letters((forward + backward) / 2, "F", sub, "friction", i, f"Coulomb friction of {whose}")
+        uneven = self.letters(
+            (forward - backward) / 2, "F", f"{sub}d", "friction", i, f"Coulomb friction of {whose}: half of forward − backward"
+        )
+        return mean, uneven
+
+    # -- gravity ---------------------------------------------------------------------------------
+
+    def gravity(self) -> Vector:
+        """g_0 in the root's axes: g along one base axis, else its components."""
+        L, g = self.letters, self.robot.gravity
+        along = [k for k in range(3) if g[k] != 0.0]
+        lettered: list[Any] = [0, 0, 0]
+        for k in along:
+            if L.parameters == "numbers":
+                lettered[k] = L.ring.number(g[k])
+            elif len(along) == 1:
+                made = L.ring.letter(Letter("g", "g", "g", "gravity", 0, abs(g[k]), "acceleration of gravity"))
+                lettered[k] = made if g[k] > 0 else -made
+            else:
+                lettered[k] = L(g[k], "g", AXES[k], "gravity", 0, f"gravity along {AXES[k]} of the base")
+        base = L.exact_placement(Placement(self.robot.base.rotation))
+        return matvec(transpose(base.rotation), tuple(L.exact(x) for x in lettered))
+
+
+def _special(angle: float) -> bool:
+    twelfths = angle / (math.pi / 12)
+    return abs(twelfths - round(twelfths)) < SAME
+
+
+def lump(mass: Scalar, com: Vector, tensor: Matrix, stands: Placement) -> Lump:
+    """A body given by its centre of mass, in a frame that stands in the moved frame."""
+    c = stands.point(com)
+    R = stands.rotation
+    turned = matmul(R, matmul(tensor, transpose(R)))
+    return Lump(mass, scale(mass, c), madd(turned, steiner(mass, c)))
+
+
+def shifted(body: Lump, stands: Placement) -> Lump:
+    """The lump, given about the origin of a frame, about the origin in which that frame stands."""
+    R, r = stands.rotation, stands.translation
+    return moved(Lump(body.mass, matvec(R, body.first), matmul(R, matmul(body.tensor, transpose(R)))), r)
+
+
+def moved(body: Lump, r: Vector) -> Lump:
+    """The lump about a point that lies at −r from the one it was given about: Steiner, S (7.60)."""
+    m, h = body.mass, body.first
+    cross_term = msub(mscale(2 * dot(r, h), IDENTITY), madd(outer(r, h), outer(h, r)))
+    return Lump(m, add(h, scale(m, r)), madd(body.tensor, madd(cross_term, steiner(m, r))))
+
+
+__all__ = ["PARAMETERS", "ZERO", "Lump", "Member", "Model", "model", "moved"]

@@ -1,0 +1,137 @@
+"""Which letter each number of a robot gets: S's own where S has one.
+
+==============================  =====================================================================
+m_ℓi, I_ℓi, ℓ_i                 link i: mass, inertia about its centre of mass, distance of that from
+                                the joint's axis along x (of a DH link: the centre of mass has
+                                x = ℓ_i − a_i in frame i). I_ℓi where one component is enough, else
+                                I_ℓi,xx …; ℓ_i,y and ℓ_i,z are the other coordinates in frame i
+m_mi, I_mi, k_ri                rotor i: mass, inertia about its axis, gear ratio
+a_i, d_i, α_i                   the Denavit–Hartenberg table (α_i only where it is no multiple of π/12)
+p_i,x …                         where joint i stands on its parent link, for robots without DH table
+ϑ_i, d_i                        the joint variable of a turning and of a sliding joint
+c_2, s_12 …                     cos ϑ_2, sin(ϑ_1 + ϑ_2)
+m_L                             the payload
+F_vi, F_si, F_mi                friction: viscous and Coulomb at the joint; viscous at the motor
+g                               the acceleration of gravity
+m_i, m_iℓ_Cix, Î_ixx            with parameters="all": the augmented links of S (7.77)
+==============================  =====================================================================
+
+A product of inertia I_xy here is the tensor's entry −∫xy dm, as in URDF; S (7.11) writes it −I_xy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+# the order of factors in a product, as S writes them: 2 k_r I_m a ℓ g c_2 ϑ̇
+KINDS = (
+    "root", "gear", "tensor", "mass", "friction", "length", "slide", "gravity", "twist", "cosine", "sine",
+    "velocity", "acceleration", "sign",
+)  # fmt: skip
+RANK = {kind: rank for rank, kind in enumerate(KINDS)}
+INERTIAL = {"gear", "tensor", "mass"}
+TRIGONOMETRIC = {"cosine", "sine"}
+
+
+@dataclass
+class Letter:
+    """A letter and how it is written.
+
+    name      for SymPy: plain ASCII, such as m_l1
+    latex     such as m_{\\ell_1}
+    text      such as m_ℓ1
+    kind      one of KINDS
+    index     the joint or link it belongs to, from 1 (0: none)
+    value     its number, where it has one
+    meaning   what it is, for the legend
+    """
+
+    name: str
+    latex: str
+    text: str
+    kind: str
+    index: int = 0
+    value: float | None = None
+    meaning: str = ""
+    # of cosines and sines: (joint, factor) …, and the constant that is added to their sum
+    angle: tuple[tuple[int, float], ...] = field(default=())
+    phase: float = 0.0
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Where it stands in a product."""
+        return RANK[self.kind], self.index, self.name
+
+
+def letter(base: str, subscript: str, kind: str, index: int, value: float, meaning: str) -> Letter:
+    """A letter with a subscript; ``l`` stands for ℓ in both.
+
+    >>> letter("m", "l1", "mass", 1, 2.0, "mass of link 1").latex
+    'm_{\\\\ell_1}'
+    """
+    latex_base = {"l": r"\ell", "Ih": r"\hat{I}", "alpha": r"\alpha"}.get(base, base)
+    text_base = {"l": "ℓ", "Ih": "Î", "alpha": "α"}.get(base, base)
+    if subscript.startswith("l"):
+        number, _, rest = subscript[1:].partition(",")
+        latex_sub = (rf"\ell_{number}" if len(number) == 1 else rf"\ell_{{{number}}}") + rest
+        text_sub = f"ℓ{number}{rest}"
+    elif subscript.startswith("m") and kind != "friction":
+        number, _, rest = subscript[1:].partition(",")
+        latex_sub = (rf"m_{number}" if len(number) == 1 else rf"m_{{{number}}}") + (f" {rest}" if rest else "")
+        text_sub = f"m{number}{rest}"
+    else:
+        latex_sub = text_sub = subscript.replace(",", "" if base == "Ih" else ",")
+    latex = f"{latex_base}_{latex_sub}" if len(latex_sub) == 1 else f"{latex_base}_{{{latex_sub}}}"
+    name = f"{base}_{subscript}".replace(",", "")
+    return Letter(name, latex, f"{text_base}_{text_sub}" if text_sub else text_base, kind, index, value, meaning)
+
+
+def joint_variable(index: int, revolute: bool, dots: int = 0) -> Letter:
+    """ϑ_i or d_i, or a time derivative of it."""
+    accent = ("", r"\dot", r"\ddot")[dots]
+    base = r"\vartheta" if revolute else "d"
+    latex = f"{accent}{{{base}}}" if dots else base
+    sub = str(index) if index < 10 else f"{{{index}}}"
+    name = ("theta" if revolute else "d") + ("", "dot", "ddot")[dots]
+    mark = ("", "\u0307", "\u0308")[dots]
+    kind = ("slide", "velocity", "acceleration")[dots]
+    return Letter(f"{name}_{index}", f"{latex}_{sub}", f"{'ϑ' if revolute else 'd'}{mark}_{index}", kind, index)
+
+
+def sign_of(velocity: Letter) -> Letter:
+    """sgn(q̇_i)"""
+    return Letter(
+        f"sgn_{velocity.index}", rf"\operatorname{{sgn}}({velocity.latex})", f"sgn({velocity.text})", "sign", velocity.index
+    )
+
+
+def circle_letters(
+    angle: Sequence[tuple[int, float]], revolute: Sequence[bool], phase: float = 0.0
+) -> tuple[Letter, Letter]:
+    """c_12 and s_12 for an angle ϑ_1 + ϑ_2; cos(ϑ_2 − ϑ_1) where joints count otherwise than once."""
+    key = tuple(angle)
+    first = min(joint for joint, _ in key)
+    if all(factor == 1 for _, factor in key):
+        joints = [str(joint) for joint, _ in key]
+        sub = ("" if max(joint for joint, _ in key) < 10 else ",").join(joints)
+        made = [
+            Letter(f"{f}_{sub.replace(',', '_')}", f"{f}_{sub}" if len(sub) == 1 else f"{f}_{{{sub}}}", f"{f}_{sub}", kind)
+            for f, kind in (("c", "cosine"), ("s", "sine"))
+        ]
+    else:
+        ordered = sorted(key, key=lambda part: part[1] < 0)
+        words = {"latex": "", "text": "", "name": ""}
+        for joint, factor in ordered:
+            q = joint_variable(joint, revolute[joint - 1])
+            size = "" if abs(factor) == 1 else f"{abs(factor):g}"
+            words["latex"] += ("-" if factor < 0 else "+" if words["latex"] else "") + f"{size}{q.latex}"
+            words["text"] += (" − " if factor < 0 else " + " if words["text"] else "") + f"{size}{q.text}"
+            words["name"] += ("m" if factor < 0 else "") + (size and f"{size}x".replace(".", "p")) + str(joint)
+        made = [
+            Letter(f"{f}_{words['name']}", rf"\{word}({words['latex']})", f"{word}({words['text'].strip()})", kind)
+            for f, word, kind in (("c", "cos", "cosine"), ("s", "sin", "sine"))
+        ]
+    for one in made:
+        one.index, one.angle, one.phase = first, key, phase
+    return made[0], made[1]

@@ -1,0 +1,192 @@
+"""Polynomials in letters, sines and cosines: small, exact, fast enough in plain Python.
+
+A monomial is one integer: every letter owns four bits of it, which hold its exponent, so that
+multiplying monomials is adding integers. Letters with a rule for their square (s² = 1 − c² of every
+sine, 2 of √2) never keep an exponent above one: products are reduced as they are made, so equal
+expressions are equal polynomials and what cancels on paper cancels here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+WIDTH = 4
+FIELD = (1 << WIDTH) - 1
+
+Coefficient = Any  # int, Fraction or float
+Terms = dict[int, Coefficient]
+
+
+class Ring:
+    """The letters, in the order in which they came.
+
+    >>> ring = Ring()
+    >>> c, s = ring.circle("c", "s")
+    >>> a = ring.letter("a")
+    >>> (a * c) * (a * c) + (a * s) * (a * s) == a * a
+    True
+    """
+
+    def __init__(self) -> None:
+        self.letters: list[Any] = []
+        self._squares: dict[int, Terms] = {}  # unit → what its square is
+        self._high = 0  # the bits that say "squared" of the letters with a rule
+
+    def _unit(self, letter: Any) -> int:
+        self.letters.append(letter)
+        return 1 << (WIDTH * (len(self.letters) - 1))
+
+    def number(self, x: Coefficient) -> Polynomial:
+        """A constant."""
+        x = tidy(x)
+        return Polynomial(self, {0: x} if x != 0 else {})
+
+    def letter(self, letter: Any) -> Polynomial:
+        """A letter with no rule."""
+        return Polynomial(self, {self._unit(letter): 1})
+
+    def root(self, letter: Any, square: int) -> Polynomial:
+        """A letter whose square is a whole number."""
+        unit = self._unit(letter)
+        self._rule(unit, {0: square})
+        return Polynomial(self, {unit: 1})
+
+    def circle(self, cosine: Any, sine: Any) -> tuple[Polynomial, Polynomial]:
+        """Two letters with c² + s² = 1."""
+        c, s = self._unit(cosine), self._unit(sine)
+        self._rule(s, {0: 1, 2 * c: -1})
+        return Polynomial(self, {c: 1}), Polynomial(self, {s: 1})
+
+    def _rule(self, unit: int, square: Terms) -> None:
+        self._squares[2 * unit] = square
+        self._high |= 2 * unit
+
+    def exponents(self, monomial: int) -> Iterator[tuple[int, int]]:
+        """(letter's number, exponent) of the letters in a monomial."""
+        while monomial:
+            k = ((monomial & -monomial).bit_length() - 1) // WIDTH
+            e = (monomial >> (WIDTH * k)) & FIELD
+            yield k, e
+            monomial -= e << (WIDTH * k)
+
+    def add_reduced(self, out: Terms, monomial: int, coefficient: Coefficient) -> None:
+        """out += coefficient · monomial, with every square that has a rule replaced."""
+        high = monomial & self._high
+        if not high:
+            out[monomial] = out.get(monomial, 0) + coefficient
+            return
+        bit = high & -high
+        for m, c in self._squares[bit].items():
+            self.add_reduced(out, monomial - bit + m, coefficient * c)
+
+
+def tidy(x: Coefficient) -> Coefficient:
+    """Whole numbers as integers."""
+    if isinstance(x, float):
+        return int(x) if x.is_integer() else x
+    return x.numerator if isinstance(x, Fraction) and x.denominator == 1 else x
+
+
+class Polynomial:
+    """A sum of monomials; a scalar for :mod:`dalembert.robot.linalg`."""
+
+    __slots__ = ("ring", "terms")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, ring: Ring, terms: Terms) -> None:
+        self.ring, self.terms = ring, terms
+
+    def _plus(self, other: Any, sign: int) -> Polynomial:
+        if not isinstance(other, Polynomial):
+            if other == 0:
+                return self
+            other = self.ring.number(other)
+        if not other.terms:
+            return self
+        out = dict(self.terms)
+        for m, c in other.terms.items():
+            total = out.get(m, 0) + sign * c
+            if total == 0:
+                del out[m]
+            else:
+                out[m] = total
+        return Polynomial(self.ring, out)
+
+    def __add__(self, other: Any) -> Polynomial:
+        return self._plus(other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Polynomial:
+        return self._plus(other, -1)
+
+    def __rsub__(self, other: Any) -> Polynomial:
+        return (-self)._plus(other, 1)
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial(self.ring, {m: -c for m, c in self.terms.items()})
+
+    def __mul__(self, other: Any) -> Polynomial:
+        if not isinstance(other, Polynomial):
+            x = tidy(other)
+            if x == 1:
+                return self
+            return Polynomial(self.ring, {m: tidy(c * x) for m, c in self.terms.items()} if x != 0 else {})
+        out: Terms = {}
+        high, reduce = self.ring._high, self.ring.add_reduced
+        few, many = sorted((self.terms, other.terms), key=len)
+        for m1, c1 in few.items():
+            for m2, c2 in many.items():
+                m = m1 + m2
+                if m & high:
+                    reduce(out, m, c1 * c2)
+                else:
+                    out[m] = out.get(m, 0) + c1 * c2
+        return Polynomial(self.ring, {m: c for m, c in out.items() if c != 0})
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Polynomial):
+            return self.terms == other.terms
+        return isinstance(other, (int, float, Fraction)) and self.terms == self.ring.number(other).terms
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __bool__(self) -> bool:
+        return bool(self.terms)
+
+    def derivative(self, of: dict[int, Terms]) -> Polynomial:
+        """The derivative, given that of each letter: letter's number → its derivative."""
+        ring, out = self.ring, dict[int, Coefficient]()
+        for m, c in self.terms.items():
+            for k, e in ring.exponents(m):
+                if k in of:
+                    for dm, dc in of[k].items():
+                        ring.add_reduced(out, m - (1 << (WIDTH * k)) + dm, e * c * dc)
+        return Polynomial(ring, {m: c for m, c in out.items() if c != 0})
+
+    def map(self, change: Callable[[Coefficient], Coefficient]) -> Polynomial:
+        """The same monomials with other coefficients; those that become zero are left out."""
+        changed = ((m, tidy(change(c))) for m, c in self.terms.items())
+        return Polynomial(self.ring, {m: c for m, c in changed if c != 0})
+
+    def value(self, values: Any) -> Any:
+        """The number, given ``values[k]`` of every letter; arrays give an array."""
+        total: Any = 0.0
+        for m, c in self.terms.items():
+            x: Any = float(c)
+            for k, e in self.ring.exponents(m):
+                x = x * (values[k] if e == 1 else values[k] ** e)
+            total = total + x
+        return total
+
+    def __repr__(self) -> str:
+        def power(k: int, e: int) -> str:
+            return str(self.ring.letters[k]) + (f"**{e}" if e > 1 else "")
+
+        terms = ("*".join([str(c), *(power(k, e) for k, e in self.ring.exponents(m))]) for m, c in self.terms.items())
+        return " + ".join(terms) or "0"
