@@ -13,7 +13,7 @@ help:
 	@echo "make lint     formatting, ruff and mypy, changing nothing"
 	@echo "make format   let ruff put the formatting right"
 	@echo "make bench    speed of inverse dynamics on this machine"
-	@echo "make soak     the long tests"
+	@echo "make soak     the property tests on new random examples, ten rounds"
 	@echo "make clean    remove .venv, out and caches"
 
 demo: .venv/.installed
@@ -25,10 +25,12 @@ demo: .venv/.installed
 	$(BIN)/dalembert torques planar-2r out/motion.csv -o out/torques.csv --force
 
 test: .venv/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not soak"
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 soak: .venv/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS) -m soak
+	for round in 1 2 3 4 5 6 7 8 9 10; do \
+		HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(WORKERS) -p no:cacheprovider -k "random or equals or keep or match" || exit 1; \
+	done
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff format --check .
@@ -41,6 +43,7 @@ format: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/inverse_dynamics.py
+	$(BIN)/python benchmarks/quantities.py
 
 clean:
 	rm -rf .venv out build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache src/*.egg-info

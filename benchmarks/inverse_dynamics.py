@@ -12,9 +12,9 @@ import time
 import mujoco
 import numpy as np
 import pinocchio as pin
-from sidebyside import STATES, interleaved, one_core, panda_urdf_text, random_states, table
 
 import dalembert as da
+from sidebyside import STATES, interleaved, one_core, panda_urdf_text, random_states, table
 
 
 def batch_and_single() -> None:
@@ -52,7 +52,11 @@ def batch_and_single() -> None:
     one, peer_one = least["single"] / few, least["pin single"] / few
     rows = [
         ("dalembert, batch, float64", f"{ours * 1e9:.1f}", "1.0"),
-        ("dalembert, batch, float32", f"{least['float32'] / STATES * 1e9:.1f}", f"{least['float32'] / STATES / ours:.1f}"),
+        (
+            "dalembert, batch, float32",
+            f"{least['float32'] / STATES * 1e9:.1f}",
+            f"{least['float32'] / STATES / ours:.1f}",
+        ),
         ("Pinocchio rneaInParallel, 1 thread", f"{peer * 1e9:.0f}", f"{peer / ours:.1f}"),
         ("MuJoCo mj_inverse, Python loop", f"{least['mujoco'] / few * 1e9:.0f}", f"{least['mujoco'] / few / ours:.1f}"),
         ("dalembert, one state a call", f"{one * 1e9:.0f}", "1.0"),
@@ -84,11 +88,15 @@ def compiling() -> None:
         env = {**os.environ, "DALEMBERT_CACHE": folder}
 
         def run(text: str) -> float:
-            return float(subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True, check=True).stdout)
+            return float(
+                subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True, check=True).stdout
+            )
 
         cold, warm = run(code), min(run(code) for _ in range(5))
         with_import = min(run(code.replace("llvmlite.binding, ", "")) for _ in range(5))
-    print(f"first compile {cold:.3f} s; from the cache {warm * 1e3:.1f} ms ({with_import * 1e3:.1f} ms with llvmlite's import)")
+    print(
+        f"first compile {cold:.3f} s; from the cache {warm * 1e3:.1f} ms ({with_import * 1e3:.1f} ms with llvmlite's import)"
+    )
 
 
 def long_chains() -> None:
@@ -115,7 +123,15 @@ def long_chains() -> None:
             x = random_states(n, 2000)
             least = interleaved({"chain": lambda kernel=kernel, x=x: kernel(*x)}, 9)["chain"] / 2000
             per_joint[n] = least / n
-            rows.append((f"{n} joints", f"{made:.2f}", f"{least * 1e9:.0f}", f"{least / n * 1e9:.2f}", f"{per_joint[n] / per_joint[10]:.2f}"))
+            rows.append(
+                (
+                    f"{n} joints",
+                    f"{made:.2f}",
+                    f"{least * 1e9:.0f}",
+                    f"{least / n * 1e9:.2f}",
+                    f"{per_joint[n] / per_joint[10]:.2f}",
+                )
+            )
     table("Chains", rows, ("", "compile (s)", "ns a state", "ns a joint", "over 10 joints"))
 
 

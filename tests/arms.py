@@ -97,12 +97,18 @@ def random_robot(rng: np.random.Generator, n: int, tree: bool = True, extras: bo
         axis = (0.0, 0.0, 1.0) if rng.random() < 0.5 else tuple(rng.normal(size=3))
         joints.append(
             Joint(
-                f"joint{i}", "prismatic" if rng.random() < 0.25 else "revolute", parent, f"link{i}",
-                random_placement(rng), axis, float(rng.choice([0.0, 0.4])) if extras else 0.0,
+                f"joint{i}",
+                "prismatic" if rng.random() < 0.25 else "revolute",
+                parent,
+                f"link{i}",
+                random_placement(rng),
+                axis,
+                float(rng.choice([0.0, 0.4])) if extras else 0.0,
                 random_placement(rng) if extras and rng.random() < 0.5 else Placement(),
                 Friction(0.3, (0.1, 0.2)) if extras else Friction(),
-                Limits(-2.0, 2.0, 3.0, 10.0, 100.0), random_rotor(rng) if extras else None,
-            )  # fmt: skip
+                Limits(-2.0, 2.0, 3.0, 10.0, 100.0),
+                random_rotor(rng) if extras else None,
+            )
         )
     return Robot(
         "random", tuple(links), tuple(joints),

@@ -131,7 +131,9 @@ def test_a_cache_that_cannot_be_written_is_done_without(home: dict[str, str], tm
 
 def test_ten_processes_at_once(home: dict[str, str]) -> None:
     running = [
-        subprocess.Popen([sys.executable, "-c", PROGRAM], env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         for _ in range(10)
     ]
     results = [p.communicate() for p in running]

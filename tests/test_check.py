@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from dalembert.errors import RobotError
-from dalembert.robot.check import PhysicalWarning, check, massless_movers
+from dalembert.robot.check import PhysicalWarning, check
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Frame, Friction, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
@@ -82,14 +82,3 @@ def test_numbers_and_rotations(robot, sentence):
 def test_physical_has_two_values():
     with pytest.raises(RobotError, match="'ignore'; it can be 'error' or 'warn'"):
         check(arm(), "ignore")
-
-
-def test_massless_movers():
-    nothing = Inertia()
-    assert massless_movers(arm()) == []
-    assert massless_movers(arm(nothing)) == []  # j1 carries link b
-    assert massless_movers(arm(second=nothing)) == ["j2"]
-    assert massless_movers(arm(nothing, nothing)) == ["j1", "j2"]
-    assert massless_movers(arm(nothing, nothing, rotor=Rotor(0.1, reflected=True))) == ["j1"]
-    assert massless_movers(arm(nothing, nothing, rotor=Rotor(0.1))) == []  # the rotor itself rides on link a
-    assert massless_movers(arm(nothing, nothing).replace(payload=BALL)) == []

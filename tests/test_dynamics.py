@@ -10,11 +10,11 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
-from arms import FILES, MODELS, REFERENCE, REGISTRY, arm, random_robot, relative, robots, states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
+from arms import FILES, MODELS, REFERENCE, REGISTRY, arm, random_robot, relative, robots, states
 from dalembert.equations import lean_newton_euler, newton_euler
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.robot import Friction, Inertia, Joint, Link, Placement, Robot, Rotor
@@ -130,7 +130,9 @@ def test_mjcf_with_armature_equals_mujoco() -> None:
     model = spec.compile()
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
     for row in zip(*states(a, 20), strict=True):
-        assert relative(a.inverse_dynamics(*row) - a.friction_torque(row[1]), mujoco_torques(model, a, *row)) < TOLERANCE
+        assert (
+            relative(a.inverse_dynamics(*row) - a.friction_torque(row[1]), mujoco_torques(model, a, *row)) < TOLERANCE
+        )
     shipped = da.load("ur5e")
     x = states(a, 20)
     assert relative(shipped.inverse_dynamics(*x), a.inverse_dynamics(*x)) < TOLERANCE
@@ -149,7 +151,16 @@ def with_rotors_as_bodies(robot: Robot) -> tuple[Robot, list[int | None]]:
     spin: list[int | None] = []
     for joint in robot.joints:
         rotor = joint.rotor
-        plain = Joint(joint.name, joint.type, joint.parent, joint.child, joint.placement, joint.axis, joint.offset, joint.link_frame)
+        plain = Joint(
+            joint.name,
+            joint.type,
+            joint.parent,
+            joint.child,
+            joint.placement,
+            joint.axis,
+            joint.offset,
+            joint.link_frame,
+        )
         joints.append(plain)
         if not joint.moves:
             continue
@@ -166,7 +177,13 @@ def with_rotors_as_bodies(robot: Robot) -> tuple[Robot, list[int | None]]:
         links.append(Link(f"rotor of {joint.name}", body, physical=False))
         spin.append(len([j for j in joints if j.moves]))
         joints.append(
-            Joint(f"spin of {joint.name}", "revolute", joint.parent, f"rotor of {joint.name}", Placement(R.tolist(), position))
+            Joint(
+                f"spin of {joint.name}",
+                "revolute",
+                joint.parent,
+                f"rotor of {joint.name}",
+                Placement(R.tolist(), position),
+            )
         )
     return Robot("bodies", tuple(links), tuple(joints), robot.gravity, robot.base, robot.tip, robot.payload), spin
 
@@ -216,7 +233,11 @@ def test_reflected_drops_only_the_coupling() -> None:
     full_column = full.inverse_dynamics(q, z, [0.0, 1.0]) - g
     reduced_column = reduced.inverse_dynamics(q, z, [0.0, 1.0]) - reduced.gravity_torque(q)
     assert full_column - reduced_column == pytest.approx([100 * 0.01, 0.0])
-    first = full.inverse_dynamics(q, z, [1.0, 0.0]) - g - (reduced.inverse_dynamics(q, z, [1.0, 0.0]) - reduced.gravity_torque(q))
+    first = (
+        full.inverse_dynamics(q, z, [1.0, 0.0])
+        - g
+        - (reduced.inverse_dynamics(q, z, [1.0, 0.0]) - reduced.gravity_torque(q))
+    )
     assert first == pytest.approx([0.01, 100 * 0.01])
 
 
@@ -319,7 +340,7 @@ def test_joint_wrenches_balance_every_link(name: str) -> None:
             L.append(Rk @ np.array(body.inertia.tensor) @ Rk.T @ wk)
         dL = np.einsum("k,kj->j", first, np.array(L) + momentum[i])
         force, moment = R[3] @ wrench[i, :3], R[3] @ wrench[i, 3:]
-        joint_origin = (np.array(_joint_origin(a, i, q)))
+        joint_origin = np.array(_joint_origin(a, i, q))
         total_f = force + body.inertia.mass * g
         total_m = moment + np.cross(joint_origin - com[3], force)
         for j in m.children(i):
@@ -375,7 +396,9 @@ def test_example_of_section_7_5_3() -> None:
     # backward recursion: link 2
     assert run.f[1] == near(tuple(m2 * v for v in pC))
     r = lC2 + a2
-    mu2 = Ibar2 * (w1 + w2) + m2 * r**2 * (w1 + w2) + m2 * a1 * r * c2 * w1 + m2 * a1 * r * s2 * v1**2 + m2 * r * g * c12
+    mu2 = (
+        Ibar2 * (w1 + w2) + m2 * r**2 * (w1 + w2) + m2 * a1 * r * c2 * w1 + m2 * a1 * r * s2 * v1**2 + m2 * r * g * c12
+    )
     assert run.mu[1][2] == near(mu2)
     tau2 = (
         (Ibar2 + m2 * (r**2 + a1 * r * c2) + kr * Im) * w1

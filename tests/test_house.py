@@ -17,7 +17,7 @@ ORDER = [
     {"equations", "graph"},
     {"emit"},
     {"kernel"},
-    {"quantities"},
+    {"quantities", "symbols"},
     {"arm"},
     {"trajectory", "identification", "simulation", "analysis"},
     {"report"},
@@ -64,7 +64,9 @@ def test_import_loads_nothing_heavy() -> None:
         "import sys, dalembert, dalembert.cli.main; dalembert.load('panda');"
         "print([m for m in ('sympy', 'symengine', 'matplotlib', 'llvmlite', 'scipy', 'mujoco') if m in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 def test_every_public_name_is_documented() -> None:

@@ -12,16 +12,17 @@ import warnings
 import mpmath
 import numpy as np
 import pytest
-from arms import REGISTRY, arm, random_robot, relative, states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
+from arms import REGISTRY, arm, random_robot, relative, states
 from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.tape import Graph, evaluate
 from dalembert.kernel.compile import Loaded, object_code, target
 from dalembert.kernel.gufunc import gufunc
 from dalembert.quantities import signature_of, traced
+from test_graph import random_graph
 
 
 def compiled(graph: Graph, inputs: int, outputs: int, width: int | None = None) -> np.ufunc:
@@ -162,7 +163,9 @@ def test_pickles(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
 
 def test_pickles_into_another_process(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
     code = "import pickle, sys; k, x = pickle.load(sys.stdin.buffer); sys.stdout.buffer.write(pickle.dumps(k(*x)))"
-    run = subprocess.run([sys.executable, "-c", code], input=pickle.dumps((panda, batch)), capture_output=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps((panda, batch)), capture_output=True, check=True
+    )
     assert np.array_equal(pickle.loads(run.stdout), panda(*batch))
 
 
@@ -204,7 +207,9 @@ def test_sine_and_cosine_to_two_ulp() -> None:
     """|x| ≤ 1e6, the hard cases near multiples of π/2 among them."""
     mpmath.mp.prec = 200
     rng = np.random.default_rng(0)
-    near = np.concatenate([k * np.pi / 2 + d for k in (rng.integers(-636_000, 636_000, 300),) for d in (0.0, 1e-12, -1e-9)])
+    near = np.concatenate(
+        [k * np.pi / 2 + d for k in (rng.integers(-636_000, 636_000, 300),) for d in (0.0, 1e-12, -1e-9)]
+    )
     x = np.concatenate([
         rng.uniform(-4, 4, 1500), rng.uniform(-1e6, 1e6, 1500), 10 ** rng.uniform(-320, 6, 300),
         near[np.abs(near) <= 1e6], [0.0, -0.0, 1e6, -1e6, np.pi / 4, np.nextafter(np.pi / 4, 1), 5e-324],
@@ -240,8 +245,6 @@ def test_all_widths_agree_with_the_tape(seed: int, width: int) -> None:
     """Code for narrower machines gives the same values as the tape run in Python."""
     if width > target().width:
         return
-    from test_graph import random_graph
-
     g = random_graph(seed)
     kernel = compiled(g, 3, len(g.outputs), width)
     x = np.random.default_rng(seed).uniform(-1, 1, (11, 3))
@@ -286,7 +289,9 @@ def test_a_long_chain_compiles() -> None:
 
     a = da.Arm(random_robot(np.random.default_rng(5), 40, tree=False))
     q, qd, qdd = states(a, 9)
-    plain = np.array([inverse_dynamics(a.mechanism, *(x.tolist() for x in row)) for row in zip(q, qd, qdd, strict=True)])
+    plain = np.array(
+        [inverse_dynamics(a.mechanism, *(x.tolist() for x in row)) for row in zip(q, qd, qdd, strict=True)]
+    )
     assert relative(a.inverse_dynamics(q, qd, qdd), plain) < 1e-10
 
 

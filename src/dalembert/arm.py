@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,10 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Robot
 from dalembert.terms import TorqueTerms
+
+if TYPE_CHECKING:
+    from dalembert.coordinates import ArmInCoordinates
+    from dalembert.symbols.present import Equations
 
 Array = NDArray[np.floating[Any]]
 
@@ -34,7 +39,6 @@ class Arm:
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._kernels: dict[Any, np.ufunc] = {}
-        self._massless: list[str] | None = None
 
     # -- what it is ------------------------------------------------------------------------------
 
@@ -214,16 +218,17 @@ class Arm:
 
     def _needs_inertia(self) -> None:
         """B⁻¹ exists only when every joint moves something; names the joints that do not."""
-        if self._massless is None:
-            from dalembert.robot.check import massless_movers
-
-            self._massless = massless_movers(self.robot)
-        if self._massless:
+        if self._inert:
             raise SingularInertiaError(
-                f"arm '{self.name}' has no B⁻¹: joint{'s' if len(self._massless) > 1 else ''} "
-                f"{', '.join(self._massless)} move{'' if len(self._massless) > 1 else 's'} nothing that has inertia; "
-                "give the links behind a mass and an inertia tensor, or the joint a rotor"
+                f"arm '{self.name}' has no B⁻¹: nothing resists joint {', '.join(self._inert)}; "
+                "give the links behind it a mass and an inertia about its axis, or the joint a rotor"
             )
+
+    @cached_property
+    def _inert(self) -> list[str]:
+        from dalembert.equations.factorisation import inert_joints
+
+        return inert_joints(self.mechanism)
 
     def gravity_torque(self, q: ArrayLike) -> Array:
         """g(q), the torques that hold the arm still: (…, n), S (7.39)."""
@@ -250,6 +255,37 @@ class Arm:
     def jacobian_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The time derivative of the geometric Jacobian: (…, 6, n)."""
         return self._run("jacobian_derivative", {"q": q, "qd": qd})
+
+    # -- closed forms ----------------------------------------------------------------------------
+
+    def equations(self, parameters: str = "nonzero", progress: Callable[[float], None] | None = None) -> Equations:
+        """B, C, g and τ in closed form: SymPy with S's letters, LaTeX, text.
+
+        parameters  "nonzero": every number that is not zero becomes a letter; "all": all ten inertial
+                    parameters of every link, S (7.77); "numbers": only the joint variables are letters
+        progress    called with the fraction done
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").equations().g[1]
+        c_12*g*l_2*m_l2
+        """
+        from dalembert.symbols.present import equations
+
+        return equations(self.robot, parameters, progress)
+
+    def in_coordinates(self, T: Any, offset: ArrayLike | None = None) -> ArmInCoordinates:
+        """The same arm in other generalized coordinates y, with q = T y + offset: S Problem 7.6.
+
+        T is an n×n matrix; "absolute" for the angles of the links with the base, where joints are
+        parallel; or a function y → q that runs on SymPy symbols.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]
+        -I_m2*k_r2**2 + I_m2*k_r2 + a_1*c_2m1*l_2*m_l2
+        """
+        from dalembert.coordinates import in_coordinates
+
+        return in_coordinates(self, T, offset)
 
     # -- kernels ---------------------------------------------------------------------------------
 

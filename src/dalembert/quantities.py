@@ -79,7 +79,7 @@ class Quantity:
 
 def _base(inputs: dict[str, list[Any]]) -> BaseMotion | None:
     b = inputs.get("base_motion")
-    return None if b is None else BaseMotion(tuple(b[0:3]), tuple(b[3:6]), tuple(b[6:9]))  # type: ignore[arg-type]
+    return None if b is None else BaseMotion(tuple(b[0:3]), tuple(b[3:6]), tuple(b[6:9]))
 
 
 def _inverse(formulation: Callable[..., Any]) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:

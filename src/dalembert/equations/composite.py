@@ -26,7 +26,7 @@ to trN 1 − N of that link.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dalembert.equations.lean_newton_euler import acceleration_matrix, moment_of, turned, turned_back
@@ -163,8 +163,11 @@ def steps(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar] | None
     return out
 
 
-def composites(s: Steps, qd: Sequence[Scalar] | None = None) -> list[Composite]:
-    """The composite body of every link, from the tip to the base."""
+def composites(s: Steps, qd: Sequence[Scalar] | None = None) -> Iterator[tuple[int, LeanLink, Composite]]:
+    """The composite body of every link, one after the other from the tips to the base.
+
+    They are used as they come, so that compiled code keeps few of them at a time.
+    """
     links = s.links
     bodies = [Composite(link.m, link.h, link.Sigma) for link in links]
     if qd is not None:
@@ -178,11 +181,11 @@ def composites(s: Steps, qd: Sequence[Scalar] | None = None) -> list[Composite]:
                 bodies[link.parent].N = madd(bodies[link.parent].N, spun)
     for i in reversed(range(len(links))):
         link = links[i]
+        yield i, link, bodies[i]
         if link.parent >= 0:
             at_joint = bodies[i].shifted(s.shift[i], s.shift_velocity[i])
             seen = at_joint.rotated(link.R, *s.turn[i]).shifted(link.t, s.step_velocity[i])
             bodies[link.parent] = bodies[link.parent] + seen
-    return bodies
 
 
 def spins(link: LeanLink) -> bool:
@@ -255,11 +258,10 @@ def _row(link: LeanLink, body: Composite) -> Row:
 def inertia_matrix(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:
     """B(q), S (7.32), from composite bodies: b_ij = ∫ u_i · u_j dm."""
     s = steps(mechanism, q)
-    bodies = composites(s)
     n = len(s.links)
     B: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-    for i, link in enumerate(s.links):
-        row = _row(link, bodies[i])
+    for i, link, body in composites(s):
+        row = _row(link, body)
         push = Column(row.F, row.M)  # the same numbers, read as the force that unit acceleration takes
         B[i][i] = push.felt_by(link) + own_rotor(link)
         k, j = i, link.parent
@@ -275,12 +277,11 @@ def inertia_matrix(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scala
 def coriolis_matrix(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[list[Scalar]]:
     """C(q, q̇) with the Christoffel symbols of S (7.44), (7.45): c_ij = ∫ u_i · u̇_j dm."""
     s = steps(mechanism, q, qd)
-    bodies = composites(s, qd)
     n = len(s.links)
     C: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
 
-    for i, link in enumerate(s.links):
-        row, column = _row(link, bodies[i]), _coriolis_column(link, bodies[i], s.omega[i])
+    for i, link, body in composites(s, qd):
+        row, column = _row(link, body), _coriolis_column(link, body, s.omega[i])
         C[i][i] = column.felt_by(link)
         k, j = i, link.parent
         while j >= 0:
@@ -328,21 +329,21 @@ def torque_derivatives(
 ) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
     """(∂τ/∂q, ∂τ/∂q̇) of S (7.42), without end-effector forces."""
     s = steps(mechanism, q, qd)
-    bodies = composites(s, qd)
     n = len(s.links)
-    U, a, f, mu = _motion_and_forces(mechanism, s, q, qd, qdd)
+    U, a, f, mu = _motion_and_forces(mechanism, s, qd, qdd)
     dq: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     C: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
 
-    for i, link in enumerate(s.links):
+    for i, link, body in composites(s, qd):
         w = s.omega[i]
-        row = _row(link, bodies[i])
-        column = _coriolis_column(link, bodies[i], w)
-        turn = _position_column(link, bodies[i], w, U[i], a[i])
+        row = _row(link, body)
+        column = _coriolis_column(link, body, w)
+        turn = _position_column(link, body, w, U[i], a[i])
         C[i][i] = column.felt_by(link)
         dq[i][i] = turn.felt_by(link)
         # joints before this one also see its force turned (or moved) with it
         turn = _with_force(link, turn, f[i], mu[i])
+        _carry(s, i, f, mu, qd, qdd)
         k, j = i, link.parent
         while j >= 0:
             row, column, turn = row.moved(s, k), column.moved(s, k), turn.moved(s, k)
@@ -389,10 +390,21 @@ def _with_force(link: LeanLink, column: Column, f: Vector, mu: Vector) -> Column
     return Column(column.f, add(column.mu, (-f[1], f[0], 0.0)))
 
 
+def _carry(s: Steps, i: int, f: list[Vector], mu: list[Vector], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> None:
+    """Add link i's f and μ, which are complete, to its parent's."""
+    link, j = s.links[i], s.links[i].parent
+    if j >= 0:
+        seen = Column(f[i], mu[i]).moved(s, i)
+        f[j], mu[j] = add(f[j], seen.f), add(mu[j], seen.mu)
+        if spins(link):
+            spin = spin_of(link)
+            mu[j] = add(mu[j], scale(qdd[i], spin), scale(qd[i], cross(s.omega[j], spin)))
+
+
 def _motion_and_forces(
-    mechanism: Mechanism, s: Steps, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]
+    mechanism: Mechanism, s: Steps, qd: Sequence[Scalar], qdd: Sequence[Scalar]
 ) -> tuple[list[Matrix], list[Vector], list[Vector], list[Vector]]:
-    """U and a of every link and f, μ of every composite body: the lean recursion, kept."""
+    """U and a of every link, and f, μ of the link alone: the lean recursion's way out."""
     links = s.links
     wd: list[Vector] = []
     U: list[Matrix] = []
@@ -417,12 +429,4 @@ def _motion_and_forces(
         a.append(a_i)
         f.append(add(scale(link.m, a_i), matvec(U_i, link.h)))
         mu.append(add(cross(link.h, a_i), moment_of(U_i, w, link.Sigma)))
-    for i in reversed(range(len(links))):
-        link, j = links[i], links[i].parent
-        if j >= 0:
-            seen = Column(f[i], mu[i]).moved(s, i)
-            f[j], mu[j] = add(f[j], seen.f), add(mu[j], seen.mu)
-            if spins(link):
-                spin = spin_of(link)
-                mu[j] = add(mu[j], scale(qdd[i], spin), scale(qd[i], cross(s.omega[j], spin)))
     return U, a, f, mu

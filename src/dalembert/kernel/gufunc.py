@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copyreg
 import ctypes
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -24,10 +25,8 @@ _recipes: dict[int, tuple[np.ufunc, Callable[..., np.ufunc], tuple[Any, ...]]] =
 
 
 def _api() -> Callable[..., Any]:
-    try:
-        from numpy._core import _multiarray_umath as umath
-    except ImportError:  # NumPy 1
-        from numpy.core import _multiarray_umath as umath  # type: ignore[no-redef]
+    new = int(np.__version__.partition(".")[0]) >= 2
+    umath = importlib.import_module("numpy._core._multiarray_umath" if new else "numpy.core._multiarray_umath")
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = ctypes.cast(pointer(umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
@@ -53,7 +52,7 @@ def gufunc(
     data = (ctypes.c_void_p * 2)(None, None)
     f, d = np.dtype(np.float32).num, np.dtype(np.float64).num
     arrays = inputs + outputs
-    types = (ctypes.c_char * (2 * arrays))(*bytes([f] * arrays + [d] * arrays))
+    types = (ctypes.c_byte * (2 * arrays))(*([f] * arrays + [d] * arrays))
     held = [ctypes.create_string_buffer(text.encode()) for text in (name, doc, signature)]
     none = -1  # no identity for reductions
     ufunc = _api()(
@@ -76,4 +75,4 @@ def _reduce(ufunc: np.ufunc) -> Any:
 
 
 _numpys_own = copyreg.dispatch_table[np.ufunc]
-copyreg.pickle(np.ufunc, _reduce)  # type: ignore[arg-type]
+copyreg.pickle(np.ufunc, _reduce)

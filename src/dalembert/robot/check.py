@@ -62,26 +62,6 @@ def _physical(robot: Robot, where: str, physical: str) -> None:
     warnings.warn(message, PhysicalWarning, stacklevel=3)  # of the caller of check
 
 
-def massless_movers(robot: Robot) -> list[str]:
-    """The joints that move nothing at all: no mass, no tensor, no rotor. B(q) has no inverse then.
-
-    Only the certain cases: a point mass on the axis is not found here.
-    """
-    heavy = {link.name for link in robot.links if not link.inertia.is_zero}
-    if robot.payload is not None and not robot.payload.is_zero and robot.tip is not None:
-        heavy.add(robot.tip.link)
-    for joint in robot.moving_joints:  # a rotor rides on the parent link
-        rotor = joint.rotor
-        if rotor is not None and (
-            rotor.mass != 0 or (not rotor.reflected and (rotor.inertia != 0 or rotor.transverse != 0))
-        ):
-            heavy.add(joint.parent)
-    for joint in reversed(robot.joints):  # leaves first: what is heavy makes its parent's subtree heavy
-        if joint.child in heavy:
-            heavy.add(joint.parent)
-    return [joint.name for joint in robot.moving_joints if joint.child not in heavy and not _driven(joint)]
-
-
 def _driven(joint: Joint) -> bool:
     return joint.rotor is not None and joint.rotor.inertia != 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from dalembert.robot.linalg import (
     IDENTITY,
@@ -85,14 +86,12 @@ class Inertia:
         """From M's 4×4 pseudo-inertia matrix."""
         S: Matrix = tuple(tuple(row[:3]) for row in J[:3])  # type: ignore[assignment]
         tensor = msub(mscale(trace(S), IDENTITY), S)
-        return Inertia.from_origin(J[3][3], tuple(J[3][:3]), tensor)  # type: ignore[arg-type]
+        return Inertia.from_origin(J[3][3], tuple(J[3][:3]), tensor)
 
     def seen_from(self, placement: Placement) -> Inertia:
         """The same body when its frame stands at ``placement``, in the outer frame's axes."""
         R = placement.rotation
-        return Inertia(
-            self.mass, placement.point(self.com), matmul(R, matmul(self.tensor, transpose(R)))
-        )
+        return Inertia(self.mass, placement.point(self.com), matmul(R, matmul(self.tensor, transpose(R))))
 
     def __add__(self, other: Inertia) -> Inertia:
         """The two bodies as one, S (7.60)–(7.65)."""
@@ -106,7 +105,7 @@ class Inertia:
         else:
             com = scale(1.0 / mass, add(self.first_moments, other.first_moments))
         parts = [
-            madd(body.tensor, steiner(body.mass, tuple(a - b for a, b in zip(body.com, com, strict=True))))  # type: ignore[arg-type]
+            madd(body.tensor, steiner(body.mass, tuple(a - b for a, b in zip(body.com, com, strict=True))))
             for body in (self, other)
         ]
         return Inertia(mass, com, madd(*parts))
@@ -129,7 +128,7 @@ class Inertia:
             return "it has a value that is not a finite number"
         if self.mass < 0:
             return f"its mass is negative ({self.mass:g} kg)"
-        I = np.array(self.tensor)
+        I: Any = np.array(self.tensor)
         size = float(np.abs(I).max())
         if size > 0 and float(np.abs(I - I.T).max()) > 1e-9 * size:
             return "its inertia tensor is not symmetric"

@@ -125,7 +125,11 @@ def mechanism(robot: Robot) -> Mechanism:
         viscous, coulomb = joint.friction.viscous, joint.friction.coulomb
         if rotor is not None:
             gear, I_m, mass, transverse, reflected = (
-                rotor.gear, rotor.inertia, rotor.mass, rotor.transverse, rotor.reflected,
+                rotor.gear,
+                rotor.inertia,
+                rotor.mass,
+                rotor.transverse,
+                rotor.reflected,
             )
             if rotor.axis is not None:
                 axis = stands.direction(rotor.axis)
@@ -137,7 +141,9 @@ def mechanism(robot: Robot) -> Mechanism:
             viscous = viscous + gear * gear * rotor.viscous
             forward, backward = rotor.coulomb if gear > 0 else rotor.coulomb[::-1]
             coulomb = (coulomb[0] + abs(gear) * forward, coulomb[1] + abs(gear) * backward)
-        bodies.append((joint, parent, placement, gear, I_m, axis, position, mass, transverse, reflected, viscous, coulomb))
+        bodies.append(
+            (joint, parent, placement, gear, I_m, axis, position, mass, transverse, reflected, viscous, coulomb)
+        )
 
     return Mechanism(
         tuple(
@@ -161,8 +167,20 @@ def mechanism(robot: Robot) -> Mechanism:
                 viscous=viscous,
                 coulomb=coulomb,
             )
-            for i, (joint, parent, placement, gear, I_m, axis, position, mass, transverse, reflected, viscous, coulomb)
-            in enumerate(bodies)
+            for i, (
+                joint,
+                parent,
+                placement,
+                gear,
+                I_m,
+                axis,
+                position,
+                mass,
+                transverse,
+                reflected,
+                viscous,
+                coulomb,
+            ) in enumerate(bodies)
         ),
         robot.gravity,
         robot.base,

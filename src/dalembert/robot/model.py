@@ -259,7 +259,9 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
     for joint in robot.joints:
         for end in ("parent", "child"):
             if getattr(joint, end) not in known:
-                raise RobotError(f"{where}: joint '{joint.name}' has {end} link '{getattr(joint, end)}', which does not exist")
+                raise RobotError(
+                    f"{where}: joint '{joint.name}' has {end} link '{getattr(joint, end)}', which does not exist"
+                )
         if joint.child in moved_by:
             raise RobotError(
                 f"{where}: link '{joint.child}' is the child of two joints, '{moved_by[joint.child]}' and '{joint.name}'"

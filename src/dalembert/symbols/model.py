@@ -80,16 +80,20 @@ class Member:
 
 @dataclass
 class Model:
-    """The robot in letters. ``q``, ``qd``, ``qdd`` and ``sgn`` are the letters of the motion."""
+    """The robot in letters.
+
+    ``q`` are the letters of the joint variables; ``slides`` (joint → d_i), ``qd``, ``qdd`` and ``sgn``
+    are those letters of the motion that are in the ring.
+    """
 
     ring: Ring
     members: list[Member]
     gravity: Vector
     q: list[Letter]
-    qd: list[Letter]
-    qdd: list[Letter]
-    sgn: list[Letter]
-    slides: dict[int, Polynomial]  # joint → d_i
+    slides: dict[int, Polynomial]
+    qd: list[Polynomial]
+    qdd: list[Polynomial]
+    sgn: list[Polynomial]
     tensors: dict[str, list[Letter]] = field(default_factory=dict)  # link → letters of its tensor
 
 
@@ -127,9 +131,7 @@ class Lettering:
         self, v: Sequence[float], base: str, subscript: str, index: int, meaning: str, kind: str = "length"
     ) -> Vector:
         """The letters of a vector's coordinates."""
-        x, y, z = (
-            self(v[k], base, f"{subscript},{AXES[k]}", kind, index, f"{meaning}, {AXES[k]}") for k in range(3)
-        )
+        x, y, z = (self(v[k], base, f"{subscript},{AXES[k]}", kind, index, f"{meaning}, {AXES[k]}") for k in range(3))
         return x, y, z
 
     def tensor(self, I: Matrix, base: str, subscript: str, index: int, meaning: str) -> Matrix:
@@ -187,13 +189,17 @@ def model(robot: Robot, parameters: str = "nonzero") -> Model:
     members = build.members()
     kinds = [joint.type != "prismatic" for joint in robot.moving_joints]
     numbered = list(enumerate(kinds, 1))
-    qd = [joint_variable(i, turns, 1) for i, turns in numbered]
     q = [joint_variable(i, turns) for i, turns in numbered]
     slides = {i - 1: ring.letter(q[i - 1]) for i, turns in numbered if not turns}
-    return Model(
-        ring, members, build.gravity(), q, qd, [joint_variable(i, turns, 2) for i, turns in numbered],
-        [sign_of(v) for v in qd], slides, build.tensors,
-    )  # fmt: skip
+    qd, qdd, sgn = motion_letters(ring, kinds)
+    return Model(ring, members, build.gravity(), q, slides, qd, qdd, sgn, build.tensors)
+
+
+def motion_letters(ring: Ring, revolute: Sequence[bool]) -> tuple[list[Polynomial], list[Polynomial], list[Polynomial]]:
+    """q̇, q̈ and sgn q̇ as letters of the ring."""
+    qd = [joint_variable(i, turns, 1) for i, turns in enumerate(revolute, 1)]
+    qdd = [joint_variable(i, turns, 2) for i, turns in enumerate(revolute, 1)]
+    return [ring.letter(v) for v in qd], [ring.letter(a) for a in qdd], [ring.letter(sign_of([(v, 1)])) for v in qd]
 
 
 def _to_z(axis: Vector) -> Matrix:
@@ -236,12 +242,11 @@ class _Builder:
             alpha: Any = row.alpha
             if L.parameters != "numbers" and not _special(row.alpha):
                 alpha = self._angle(row.alpha, earlier)
-            own = f"{index}0" if row.slides else str(index)  # d_i is the variable of a sliding joint
             lettered = joint_of(
                 Row(
                     L(row.a, "a", str(earlier), "length", earlier, f"DH length a of row {index}"),
                     alpha,
-                    L(row.d, "d", own, "length", index, f"DH offset d of row {index}"),
+                    L(row.d, "d0" if row.slides else "d", str(index), "length", index, f"DH offset d of row {index}"),
                     row.theta,
                     row.type,
                 ),
@@ -254,7 +259,7 @@ class _Builder:
         end_at = L.vector(joint.link_frame.translation, "e", number, index, f"link frame after joint '{joint.name}'")
         offset: Scalar = joint.offset
         if joint.type == "prismatic":
-            offset = L(joint.offset, "d", f"{index}0", "length", index, f"offset of joint '{joint.name}'")
+            offset = L(joint.offset, "d0", str(index), "length", index, f"offset of joint '{joint.name}'")
         return replace(place, translation=at), replace(end, translation=end_at), offset
 
     def _angle(self, value: float, index: int) -> Angle:
@@ -365,7 +370,9 @@ class _Builder:
         entry = {}
         for j, l in PAIRS:
             axes = AXES[j] + AXES[l]
-            entry[j, l] = entry[l, j] = make(body.tensor_at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}")
+            entry[j, l] = entry[l, j] = make(
+                body.tensor_at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}"
+            )
         tensor: Any = tuple(tuple(entry[j, l] for l in range(3)) for j in range(3))
         return shifted(Lump(m, (h[0], h[1], h[2]), tensor), stands)
 
@@ -392,7 +399,14 @@ class _Builder:
         out[body].lumps.append(lump(mass, com, tensor, stands @ replace(tip, translation=reach)))
 
     def _rotor(
-        self, rotor: Rotor | None, i: int, body: int, stands: Placement, joint_frame: Placement, axis: Vector, out: list[Member]
+        self,
+        rotor: Rotor | None,
+        i: int,
+        body: int,
+        stands: Placement,
+        joint_frame: Placement,
+        axis: Vector,
+        out: list[Member],
     ) -> tuple[Scalar, Scalar, Vector, bool] | None:
         """The rotor of joint i: put on its link, and what the joint feels of it."""
         if rotor is None:
@@ -433,7 +447,12 @@ class _Builder:
         forward, backward = levels
         mean = self.letters((forward + backward) / 2, "F", sub, "friction", i, f"Coulomb friction of {whose}")
         uneven = self.letters(
-            (forward - backward) / 2, "F", f"{sub}d", "friction", i, f"Coulomb friction of {whose}: half of forward − backward"
+            (forward - backward) / 2,
+            "F",
+            f"{sub}d",
+            "friction",
+            i,
+            f"Coulomb friction of {whose}: half of forward − backward",
         )
         return mean, uneven
 

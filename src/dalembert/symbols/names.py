@@ -8,7 +8,8 @@ m_ℓi, I_ℓi, ℓ_i                 link i: mass, inertia about its centre of 
 m_mi, I_mi, k_ri                rotor i: mass, inertia about its axis, gear ratio
 a_i, d_i, α_i                   the Denavit–Hartenberg table (α_i only where it is no multiple of π/12)
 p_i,x …                         where joint i stands on its parent link, for robots without DH table
-ϑ_i, d_i                        the joint variable of a turning and of a sliding joint
+ϑ_i, d_i                        the joint variable of a turning and of a sliding joint; d°_i is added to
+                                the latter where the robot has an offset
 c_2, s_12 …                     cos ϑ_2, sin(ϑ_1 + ϑ_2)
 m_L                             the payload
 F_vi, F_si, F_mi                friction: viscous and Coulomb at the joint; viscous at the motor
@@ -70,8 +71,8 @@ def letter(base: str, subscript: str, kind: str, index: int, value: float, meani
     >>> letter("m", "l1", "mass", 1, 2.0, "mass of link 1").latex
     'm_{\\\\ell_1}'
     """
-    latex_base = {"l": r"\ell", "Ih": r"\hat{I}", "alpha": r"\alpha"}.get(base, base)
-    text_base = {"l": "ℓ", "Ih": "Î", "alpha": "α"}.get(base, base)
+    latex_base = {"l": r"\ell", "Ih": r"\hat{I}", "d0": r"\bar{d}"}.get(base, base)
+    text_base = {"l": "ℓ", "Ih": "Î", "d0": "d°"}.get(base, base)
     if subscript.startswith("l"):
         number, _, rest = subscript[1:].partition(",")
         latex_sub = (rf"\ell_{number}" if len(number) == 1 else rf"\ell_{{{number}}}") + rest
@@ -99,11 +100,24 @@ def joint_variable(index: int, revolute: bool, dots: int = 0) -> Letter:
     return Letter(f"{name}_{index}", f"{latex}_{sub}", f"{'ϑ' if revolute else 'd'}{mark}_{index}", kind, index)
 
 
-def sign_of(velocity: Letter) -> Letter:
-    """sgn(q̇_i)"""
+def sign_of(parts: Sequence[tuple[Letter, float]]) -> Letter:
+    """sgn(q̇_i), or the sign of a sum of velocities with their factors."""
+    latex, text, name = weighted_sum([(factor, v) for v, factor in parts])
+    angle = tuple((v.index, factor) for v, factor in parts)
     return Letter(
-        f"sgn_{velocity.index}", rf"\operatorname{{sgn}}({velocity.latex})", f"sgn({velocity.text})", "sign", velocity.index
+        f"sgn_{name}", rf"\operatorname{{sgn}}({latex})", f"sgn({text})", "sign", parts[0][0].index, angle=angle
     )
+
+
+def weighted_sum(parts: Sequence[tuple[float, Letter]]) -> tuple[str, str, str]:
+    """A sum of letters with factors: in LaTeX, in text, and as part of a name. Positive ones first."""
+    latex = text = name = ""
+    for factor, one in sorted(parts, key=lambda part: part[0] < 0):
+        size = "" if abs(factor) == 1 else f"{abs(factor):g}"
+        latex += ("-" if factor < 0 else "+" if latex else "") + size + one.latex
+        text += ((" − " if text else "−") if factor < 0 else " + " if text else "") + size + one.text
+        name += ("m" if factor < 0 else "") + (size and f"{size}x".replace(".", "p")) + str(one.index)
+    return latex, text, name
 
 
 def circle_letters(
@@ -116,20 +130,17 @@ def circle_letters(
         joints = [str(joint) for joint, _ in key]
         sub = ("" if max(joint for joint, _ in key) < 10 else ",").join(joints)
         made = [
-            Letter(f"{f}_{sub.replace(',', '_')}", f"{f}_{sub}" if len(sub) == 1 else f"{f}_{{{sub}}}", f"{f}_{sub}", kind)
+            Letter(
+                f"{f}_{sub.replace(',', '_')}", f"{f}_{sub}" if len(sub) == 1 else f"{f}_{{{sub}}}", f"{f}_{sub}", kind
+            )
             for f, kind in (("c", "cosine"), ("s", "sine"))
         ]
     else:
-        ordered = sorted(key, key=lambda part: part[1] < 0)
-        words = {"latex": "", "text": "", "name": ""}
-        for joint, factor in ordered:
-            q = joint_variable(joint, revolute[joint - 1])
-            size = "" if abs(factor) == 1 else f"{abs(factor):g}"
-            words["latex"] += ("-" if factor < 0 else "+" if words["latex"] else "") + f"{size}{q.latex}"
-            words["text"] += (" − " if factor < 0 else " + " if words["text"] else "") + f"{size}{q.text}"
-            words["name"] += ("m" if factor < 0 else "") + (size and f"{size}x".replace(".", "p")) + str(joint)
+        latex, text, name = weighted_sum(
+            [(factor, joint_variable(joint, revolute[joint - 1])) for joint, factor in key]
+        )
         made = [
-            Letter(f"{f}_{words['name']}", rf"\{word}({words['latex']})", f"{word}({words['text'].strip()})", kind)
+            Letter(f"{f}_{name}", rf"\{word}({latex})", f"{word}({text})", kind)
             for f, word, kind in (("c", "cos", "cosine"), ("s", "sin", "sine"))
         ]
     for one in made:

@@ -1,0 +1,386 @@
+"""B, C, g and friction of S (7.42) in letters.
+
+Orientations are counted from the base of a *group*: a run of joints with parallel axes, in which a
+link stands turned by the sum of the angles before it. Seen from there, Rz(ϑ_1) Rz(ϑ_2) is Rz(ϑ_1 + ϑ_2)
+from the start, and sums of angles come out as c_12, s_12 by themselves. What is seen from the base of
+a group and does not depend on where the group points (c_1 c_12 + s_1 s_12) is c_2: :func:`compact`.
+
+B is found as by composite rigid bodies: all links that joint i moves are one body, whose momentum at
+unit speed of joint i, carried down to joint j, is b_ij. C follows by Christoffel's symbols, S (7.45).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dalembert.robot.linalg import (
+    IDENTITY,
+    NULL,
+    ZERO,
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    cross,
+    dot,
+    madd,
+    matmul,
+    matvec,
+    scale,
+    tmatvec,
+    transpose,
+)
+from dalembert.symbols.model import SAME, Lump, Member, Model, moved
+from dalembert.symbols.names import Letter, circle_letters
+from dalembert.symbols.ring import WIDTH, Polynomial, Ring, Terms
+
+AngleKey = tuple[tuple[int, int], ...]  # (joint from 1, ±1) …
+Progress = Callable[[float], None]
+FLOAT_NOISE = 1e-13
+
+
+class Circles:
+    """cos and sin of sums of joint angles, one pair of letters for each sum."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.made: dict[AngleKey, tuple[Polynomial, Polynomial]] = {}
+
+    def __call__(self, angle: dict[int, int]) -> tuple[Polynomial, Polynomial]:
+        """(cos, sin) of the sum; the sign is chosen so that most joints count positively."""
+        key = tuple(sorted((joint, k) for joint, k in angle.items() if k))
+        one, none = self.model.ring.number(1), self.model.ring.number(0)
+        if not key:
+            return one, none
+        weight = sum(k for _, k in key) or key[-1][1]
+        if weight < 0:
+            key = tuple((joint, -k) for joint, k in key)
+        if key not in self.made:
+            phase = sum(k * self.model.members[joint - 1].phase for joint, k in key)
+            letters = circle_letters(key, [m.revolute for m in self.model.members], phase)
+            self.made[key] = self.model.ring.circle(*letters)
+        c, s = self.made[key]
+        return c, (s if weight > 0 else -s)
+
+
+@dataclass
+class Seen:
+    """A body as it is seen from the base of its group.
+
+    group   number of the group; M takes vectors of the moved frame to axes that turn with the sum φ
+    angle   φ: (joint → ±1); spin is Rz(φ)
+    turn    from this group's base axes to those of the parent's group (None: they are the same)
+    sigma   +1 or −1: the joint turns about plus or minus the group's z
+    slide   direction of a sliding joint, in the group's base axes
+    r       this body's origin from the parent's, in the parent's group's base axes
+    """
+
+    group: int
+    M: Matrix
+    angle: dict[int, int]
+    spin: Matrix
+    turn: Matrix | None
+    sigma: int
+    slide: Vector
+    r: Vector
+
+
+@dataclass
+class ClosedForm:
+    """The results, in polynomials. ``christoffel[i][j][k]`` is c_ijk; friction has q̇ and sgn q̇ in it."""
+
+    ring: Ring
+    q: list[Letter]
+    qd: list[Polynomial]
+    qdd: list[Polynomial]
+    B: list[list[Polynomial]]
+    christoffel: list[list[list[Polynomial]]]
+    g: list[Polynomial]
+    friction: list[Polynomial]
+
+    @property
+    def n(self) -> int:
+        """How many joint variables there are."""
+        return len(self.g)
+
+
+def _spin(c: Scalar, s: Scalar) -> Matrix:
+    return ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
+
+
+def _numbers(ring: Ring, v: Vector) -> list[float]:
+    values = [one.value for one in ring.letters]
+    return [float(x.value(values)) if isinstance(x, Polynomial) else float(x) for x in v]
+
+
+def see(model: Model, circles: Circles) -> list[Seen]:
+    """Every body from the base of its group."""
+    ring, out = model.ring, list[Seen]()
+    for i, member in enumerate(model.members):
+        p = member.parent
+        at_base = Seen(0, IDENTITY, {}, IDENTITY, None, 1, ZERO, ZERO)
+        parent = out[p] if p >= 0 else at_base
+        M = matmul(parent.M, member.R)
+        z = matvec(M, (0.0, 0.0, 1.0))
+        shift = matvec(parent.M, member.t)
+        group, angle, turn, sigma, slide = parent.group, parent.angle, None, 1, ZERO
+        if not member.revolute:
+            shift = add(shift, scale(model.slides[i] + member.offset, z))
+            slide = matvec(parent.spin, z)
+        else:
+            x, y, up = _numbers(ring, z)
+            if abs(x) < SAME and abs(y) < SAME:
+                sigma = 1 if up > 0 else -1
+                angle = {**angle, i + 1: sigma}
+            else:
+                group, angle = 1 + max([0, *(seen.group for seen in out)]), {i + 1: 1}
+                turn, M = matmul(parent.spin, M), IDENTITY
+        spin = _spin(*circles(angle))
+        out.append(Seen(group, M, angle, spin, turn, sigma, slide, matvec(parent.spin, shift)))
+    return out
+
+
+def _turned(R: Matrix, body: Lump) -> Lump:
+    return Lump(body.mass, matvec(R, body.first), matmul(R, matmul(body.tensor, transpose(R))))
+
+
+def _together(a: Lump, b: Lump) -> Lump:
+    return Lump(a.mass + b.mass, add(a.first, b.first), madd(a.tensor, b.tensor))
+
+
+def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
+    """B, the Christoffel symbols, g and friction, each in the fewest terms we know how to write."""
+    tell = progress or (lambda fraction: None)
+    circles = Circles(model)
+    seen = see(model, circles)
+    n = len(seen)
+    composite = composites(model, seen)
+    tell(0.1)
+    zero = model.ring.number(0)
+    B = [[zero] * n for _ in range(n)]
+    g = [zero] * n
+    gravity = _gravity_in_groups(model, seen)
+    for i in range(n):
+        _inertia_column(model, seen, composite[i], i, B, g, gravity)
+        tell(0.1 + 0.2 * (i + 1) / n)
+    (rows,) = _without_noise([B])
+    B = rows
+    ((g,),) = _without_noise([[g]])
+    christoffel = _christoffel(model, circles, B, lambda fraction: tell(0.3 + 0.4 * fraction))
+    (*christoffel,) = _without_noise(christoffel)
+    short = _Compactor(circles, seen)
+    B = [[short(B[i][j]) if j >= i else zero for j in range(n)] for i in range(n)]
+    for i in range(n):
+        for j in range(i):
+            B[i][j] = B[j][i]
+    tell(0.75)
+    for i in range(n):
+        for j in range(n):
+            for k in range(j, n):
+                christoffel[i][j][k] = christoffel[i][k][j] = short(christoffel[i][j][k])
+        tell(0.75 + 0.25 * (i + 1) / n)
+    friction = [
+        F_v * qd + F_s * sgn + uneven * sgn * sgn
+        for (F_v, F_s, uneven), qd, sgn in zip((m.friction for m in model.members), model.qd, model.sgn, strict=True)
+    ]
+    _name_single_tensors(model, B)
+    return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, [short(x) for x in g], friction)
+
+
+def composites(model: Model, seen: list[Seen]) -> list[Lump]:
+    """For every joint, all that it moves as one body, about its origin, in its group's base axes."""
+    zero = model.ring.number(0)
+    out = [Lump(zero, (zero, zero, zero), NULL) for _ in seen]
+    for i in reversed(range(len(seen))):
+        own: Member = model.members[i]
+        for body in own.lumps:
+            out[i] = _together(out[i], _turned(seen[i].spin, _turned(seen[i].M, body)))
+        p = own.parent
+        if p >= 0:
+            turn = seen[i].turn
+            there = out[i] if turn is None else _turned(turn, out[i])
+            out[p] = _together(out[p], moved(there, seen[i].r))
+    return out
+
+
+def _gravity_in_groups(model: Model, seen: list[Seen]) -> list[Vector]:
+    out: list[Vector] = []
+    for i, member in enumerate(model.members):
+        above = out[member.parent] if member.parent >= 0 else model.gravity
+        turn = seen[i].turn
+        out.append(above if turn is None else tmatvec(turn, above))
+    return out
+
+
+def _inertia_column(
+    model: Model,
+    seen: list[Seen],
+    body: Lump,
+    i: int,
+    B: list[list[Polynomial]],
+    g: list[Polynomial],
+    gravity: list[Vector],
+) -> None:
+    """b_ji for all joints j on the way from joint i to the base, and g_i."""
+    member, at = model.members[i], seen[i]
+    m, h, I = body.mass, body.first, body.tensor
+    # the momentum of the composite body at unit speed of joint i: f, and n about the joint's origin
+    f: Vector
+    n: Vector
+    if member.revolute:
+        f = (-h[1] * at.sigma, h[0] * at.sigma, m * 0)
+        n = (I[0][2] * at.sigma, I[1][2] * at.sigma, I[2][2] * at.sigma)
+    else:
+        f, n = scale(m, at.slide), cross(h, at.slide)
+    g[i] = -dot(gravity[i], f) + model.ring.number(0)
+    B[i][i] = _along(member, at, f, n) + model.ring.number(0)
+    if member.rotor is not None:
+        k_r, I_m, _, _ = member.rotor
+        B[i][i] = B[i][i] + k_r * k_r * I_m
+    j, down = member.parent, at
+    while j >= 0:
+        if down.turn is not None:
+            f, n = matvec(down.turn, f), matvec(down.turn, n)
+        n = add(n, cross(down.r, f))
+        if j == member.parent and member.rotor is not None and not member.rotor[3]:
+            # the rotor turns with link i−1 too: S (7.28), (7.29)
+            k_r, I_m, z_m, _ = member.rotor
+            n = add(n, scale(k_r * I_m, matvec(seen[j].spin, matvec(seen[j].M, z_m))))
+        B[i][j] = B[j][i] = _along(model.members[j], seen[j], f, n) + model.ring.number(0)
+        j, down = model.members[j].parent, seen[j]
+
+
+def _along(member: Member, at: Seen, f: Vector, n: Vector) -> Scalar:
+    return n[2] * at.sigma if member.revolute else dot(f, at.slide)
+
+
+def derivatives(model: Model, circles: Circles) -> list[dict[int, Terms]]:
+    """For every joint, the derivatives of the letters that depend on it."""
+    out: list[dict[int, Terms]] = [{} for _ in model.members]
+    for joint, slide in model.slides.items():
+        (unit,) = slide.terms
+        out[joint][(unit.bit_length() - 1) // WIDTH] = {0: 1}
+    for key, (c, s) in circles.made.items():
+        (cosine,), (sine,) = c.terms, s.terms
+        for joint, k in key:
+            out[joint - 1][(cosine.bit_length() - 1) // WIDTH] = {sine: -k}
+            out[joint - 1][(sine.bit_length() - 1) // WIDTH] = {cosine: k}
+    return out
+
+
+def _christoffel(model: Model, circles: Circles, B: list[list[Polynomial]], tell: Progress) -> list[Any]:
+    """c_ijk = ½ (∂b_ij/∂q_k + ∂b_ik/∂q_j − ∂b_jk/∂q_i), S (7.45)."""
+    n = len(B)
+    of = derivatives(model, circles)
+    D: list[Any] = [[[None] * n for _ in range(n)] for _ in range(n)]
+    for i in range(n):
+        for j in range(i, n):
+            D[i][j] = D[j][i] = [B[i][j].derivative(of[k]) for k in range(n)]
+        tell(0.5 * (i + 1) / n)
+    out: list[Any] = [[[None] * n for _ in range(n)] for _ in range(n)]
+    for i in range(n):
+        for j in range(n):
+            for k in range(j, n):
+                twice = D[i][j][k] + D[i][k][j] - D[j][k][i]
+                out[i][j][k] = out[i][k][j] = twice.map(_half)
+        tell(0.5 + 0.5 * (i + 1) / n)
+    return out
+
+
+def _half(c: Any) -> Any:
+    from fractions import Fraction
+
+    if isinstance(c, float):
+        return c / 2
+    return c // 2 if isinstance(c, int) and c % 2 == 0 else Fraction(c) / 2
+
+
+def _without_noise(tables: list[Any]) -> list[Any]:
+    """Without what rounding leaves of things that cancel: 1e-13 of the largest coefficient."""
+    largest = max((abs(c) for table in tables for row in table for x in row for c in x.terms.values()), default=0)
+    floor = FLOAT_NOISE * float(largest)
+    if not any(isinstance(c, float) for table in tables for row in table for x in row for c in x.terms.values()):
+        return tables
+    return [[[x.map(lambda c: c if abs(c) > floor else 0) for x in row] for row in table] for table in tables]
+
+
+class _Compactor:
+    """Rewrites a polynomial in fewer terms, with letters for differences of angles."""
+
+    def __init__(self, circles: Circles, seen: list[Seen]) -> None:
+        self.circles, self.ring = circles, circles.model.ring
+        # the sums of each group, every one once, and their letters' monomials
+        sums: dict[int, list[dict[int, int]]] = {}
+        for one in seen:
+            if one.angle and one.angle not in sums.setdefault(one.group, []):
+                sums[one.group].append(one.angle)
+        self.pairs = [(a, b) for group in sums.values() for k, b in enumerate(group) for a in group[:k]]
+        self.squares = [self._units(angle) for group in sums.values() for angle in group]
+        self.group_mask = {}
+        for group in sums.values():
+            mask = 0
+            for angle in group:
+                for unit in self._units(angle):
+                    mask |= 15 * unit
+            for angle in group:
+                self.group_mask[tuple(angle.items())] = mask
+
+    def _units(self, angle: dict[int, int]) -> tuple[int, int]:
+        c, s = self.circles(angle)
+        return next(iter(c.terms)), next(iter(s.terms))
+
+    def __call__(self, x: Polynomial) -> Polynomial:
+        if not x.terms:
+            return x
+        terms = dict(x.terms)
+        for a, b in self.pairs:
+            self._difference(terms, a, b)
+        for c, s in self.squares:
+            _sine_squares(terms, c, s)
+        return Polynomial(self.ring, terms)
+
+    def _difference(self, terms: Terms, a: dict[int, int], b: dict[int, int]) -> None:
+        """c_a c_b + s_a s_b → cos(φ_b − φ_a) and c_a s_b − s_a c_b → sin(φ_b − φ_a)."""
+        (ca, sa), (cb, sb) = self._units(a), self._units(b)
+        mask = self.group_mask[tuple(a.items())]
+        sign_a, sign_b = (next(iter(self.circles(one)[1].terms.values())) for one in (a, b))
+        for first, second, sign in ((ca + cb, sa + sb, sign_a * sign_b), (ca + sb, sa + cb, -sign_a * sign_b)):
+            rests = [m - first for m in terms if m & mask == first]
+            for rest in rests:
+                p, q = terms.get(rest + first, 0), terms.get(rest + second, 0)
+                if q != 0 and _equal(p, sign * q):
+                    del terms[rest + first], terms[rest + second]
+                    joints = {*a, *b}
+                    c, s = self.circles({joint: b.get(joint, 0) - a.get(joint, 0) for joint in joints})
+                    ((unit, k),) = (c if sign == sign_a * sign_b else s).terms.items()
+                    factor = k if first == ca + cb else k * sign_b
+                    terms[rest + unit] = terms.get(rest + unit, 0) + p * factor
+
+
+def _sine_squares(terms: Terms, c: int, s: int) -> None:
+    """x − x c² → x s²"""
+    for m in [m for m in terms if m & (15 * c) == 2 * c and not m & (15 * s)]:
+        rest = m - 2 * c
+        if rest in terms and _equal(terms[rest], -terms[m]):
+            terms[rest + 2 * s] = terms.pop(rest)
+            del terms[m]
+
+
+def _equal(x: Any, y: Any) -> bool:
+    if isinstance(x, float) or isinstance(y, float):
+        return bool(abs(x - y) <= 1e-12 * abs(x))
+    return bool(x == y)
+
+
+def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
+    """I_ℓi for a link of whose tensor only one diagonal entry is felt."""
+    used = {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}
+    letters = [model.ring.letters[k] for k in used]
+    for sub, candidates in model.tensors.items():
+        felt = [one for one in candidates if any(one is other for other in letters)]
+        if len(felt) == 1 and felt[0].name[-2:] in ("xx", "yy", "zz"):
+            one = felt[0]
+            one.name, one.text = f"I_l{sub}", f"I_ℓ{sub}"
+            one.latex = rf"I_{{\ell_{sub}}}" if len(sub) == 1 else rf"I_{{\ell_{{{sub}}}}}"

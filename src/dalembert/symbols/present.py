@@ -1,0 +1,463 @@
+"""Equations: what ``arm.equations()`` gives, as SymPy, LaTeX, text and numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.robot.model import Robot
+from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
+from dalembert.symbols.model import model
+from dalembert.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
+from dalembert.symbols.ring import WIDTH, Polynomial
+from dalembert.symbols.write import (
+    Latex,
+    Product,
+    Sum,
+    Text,
+    by_angle,
+    by_inertia,
+    grouped,
+    joined,
+    times,
+    to_sympy,
+    written,
+)
+
+if TYPE_CHECKING:
+    import sympy
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+
+MANY = 400  # terms of B, C and g above which text() is a summary
+
+
+@dataclass(frozen=True)
+class Values:
+    """B (…, n, n), C (…, n, n), g (…, n) and tau (…, n) at some states."""
+
+    B: Array
+    C: Array
+    g: Array
+    tau: Array
+
+
+def equations(robot: Robot, parameters: str = "nonzero", progress: Progress | None = None) -> Equations:
+    """The equations of motion of a robot in closed form."""
+    return Equations(robot.name, closed_form(model(robot, parameters), progress))
+
+
+class Equations:
+    """B(q) q̈ + C(q, q̇) q̇ + g(q) + friction = τ, S (7.42), in letters.
+
+    B, C, g, tau       SymPy matrices; s_2 and c_12 are symbols in them, listed in ``angles``
+    q, qd, qdd         SymPy columns of the joint variables and their derivatives
+    parameters         {symbol: number} of the letters that occur
+    angles             {c_12: cos(theta_1 + theta_2), …}; ``with_angles(e.B)`` puts them in, so that
+                       the result can be differentiated
+    latex(), text()    all of it, or one term: latex("B11"); term("B11") gives it as SymPy
+    evaluate(q, …)     the numbers
+
+    >>> import dalembert as da
+    >>> e = da.load("planar-2r").equations()
+    >>> e.B[1, 1]
+    I_l2 + I_m2*k_r2**2 + l_2**2*m_l2
+    >>> print(e.text("C12"))
+    C_12 = −m_ℓ2 a_1 ℓ_2 s_2 (ϑ̇_1 + ϑ̇_2)
+    """
+
+    def __init__(self, name: str, form: ClosedForm) -> None:
+        self.name, self.form, self.n = name, form, form.n
+
+    def __repr__(self) -> str:
+        return f"<Equations of {self.name!r}: {self.n} joints, {self.size} terms in B, C and g>"
+
+    @property
+    def size(self) -> int:
+        """How many terms B, the Christoffel symbols and g have when they are multiplied out."""
+        f, n = self.form, range(self.n)
+        c = (f.christoffel[i][j][k] for i in n for j in n for k in range(j, self.n))
+        return sum(map(len, c)) + sum(map(len, f.g)) + sum(len(f.B[i][j]) for i in n for j in range(i, self.n))
+
+    # -- sums, as they are written ---------------------------------------------------------------
+
+    @cached_property
+    def _B(self) -> list[list[Sum]]:
+        return [[by_inertia(x) for x in row] for row in self.form.B]
+
+    @cached_property
+    def _christoffel(self) -> list[list[list[Sum]]]:
+        n = range(self.n)
+        out: list[list[list[Sum]]] = [[[()] * self.n for _ in n] for _ in n]
+        for i in n:
+            for j in n:
+                for k in range(j, self.n):
+                    out[i][j][k] = out[i][k][j] = by_inertia(self.form.christoffel[i][j][k])
+        return out
+
+    @cached_property
+    def _C(self) -> list[list[Sum]]:
+        return [[self._coriolis(i, j) for j in range(self.n)] for i in range(self.n)]
+
+    def _coriolis(self, i: int, j: int) -> Sum:
+        """c_ij = Σ_k c_ijk q̇_k, S (7.44), with velocities that have the same c_ijk in one bracket."""
+        groups: list[tuple[int, list[tuple[int, int]]]] = []
+        polynomials = self.form.christoffel[i][j]
+        for k, x in enumerate(polynomials):
+            if not x:
+                continue
+            for first, members in groups:
+                sign = 1 if x == polynomials[first] else -1 if x == -polynomials[first] else 0
+                if sign:
+                    members.append((k, sign))
+                    break
+            else:
+                groups.append((k, [(k, 1)]))
+        out: Sum = ()
+        for first, members in groups:
+            c = self._christoffel[i][j][first]
+            speeds = tuple(Product(sign, _factor(self.form.qd[k])) for k, sign in members)
+            out += times(c, speeds[0].factors) if len(speeds) == 1 else times(c, (), [speeds])
+        return out
+
+    @cached_property
+    def _g(self) -> list[Sum]:
+        return [by_angle(x) for x in self.form.g]
+
+    @cached_property
+    def _friction(self) -> list[Sum]:
+        return [grouped(x, lambda one: one.kind in ("velocity", "sign"), by_angle=True) for x in self.form.friction]
+
+    def _tau_parts(self, i: int) -> Iterator[Sum]:
+        """τ_i in the parts of S (7.82): accelerations, products of velocities, gravity, friction."""
+        f = self.form
+        for j in range(self.n):
+            yield times(self._B[i][j], _factor(f.qdd[j]))
+        speeds: Sum = ()
+        for j in range(self.n):
+            for k in range(j, self.n):
+                product = _factor(f.qd[j] * f.qd[k])
+                speeds += times(self._christoffel[i][j][k], product, coefficient=1 if j == k else 2)
+        yield speeds
+        yield self._g[i]
+        yield self._friction[i]
+
+    def _tau(self, i: int) -> Sum:
+        return tuple(p for part in self._tau_parts(i) for p in part)
+
+    # -- SymPy -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _letters(self) -> list[Any]:
+        """The SymPy object of every letter of the ring."""
+        import sympy
+
+        ring = self.form.ring
+        made: list[Any] = [
+            sympy.sqrt(one.index) if one.kind == "root" else sympy.Symbol(one.name) for one in ring.letters
+        ]
+        for k, one in enumerate(ring.letters):
+            if one.kind == "sign":
+                made[k] = sympy.sign(sum(sympy.nsimplify(f) * self.qd[j - 1] for j, f in one.angle))
+        return made
+
+    def _column(self, entries: list[Any]) -> sympy.ImmutableMatrix:
+        import sympy
+
+        return sympy.ImmutableMatrix(self.n, 1, entries)
+
+    @cached_property
+    def q(self) -> sympy.ImmutableMatrix:
+        """The joint variables ϑ_i, d_i."""
+        import sympy
+
+        return self._column([sympy.Symbol(one.name) for one in self.form.q])
+
+    @cached_property
+    def qd(self) -> sympy.ImmutableMatrix:
+        """Their velocities."""
+        import sympy
+
+        return self._column([sympy.Symbol(_letter(x).name) for x in self.form.qd])
+
+    @cached_property
+    def qdd(self) -> sympy.ImmutableMatrix:
+        """Their accelerations."""
+        import sympy
+
+        return self._column([sympy.Symbol(_letter(x).name) for x in self.form.qdd])
+
+    @cached_property
+    def B(self) -> sympy.ImmutableMatrix:
+        """The inertia matrix B(q), S (7.32)."""
+        import sympy
+
+        n = range(self.n)
+        upper = {(i, j): to_sympy(self._B[i][j], self._letters) for i in n for j in range(i, self.n)}
+        return sympy.ImmutableMatrix(self.n, self.n, lambda i, j: upper[min(i, j), max(i, j)])
+
+    @cached_property
+    def C(self) -> sympy.ImmutableMatrix:
+        """The matrix C(q, q̇) of Christoffel symbols, S (7.44), (7.45)."""
+        import sympy
+
+        return sympy.ImmutableMatrix(self.n, self.n, lambda i, j: to_sympy(self._C[i][j], self._letters))
+
+    @cached_property
+    def g(self) -> sympy.ImmutableMatrix:
+        """The gravity torques g(q), S (7.39)."""
+        return self._column([to_sympy(x, self._letters) for x in self._g])
+
+    @cached_property
+    def friction(self) -> sympy.ImmutableMatrix:
+        """F_v q̇ + F_s sgn q̇, S (7.42)."""
+        return self._column([to_sympy(x, self._letters) for x in self._friction])
+
+    @cached_property
+    def tau(self) -> sympy.ImmutableMatrix:
+        """The joint torques τ, S (7.42), (7.82)."""
+        return self._column([to_sympy(self._tau(i), self._letters) for i in range(self.n)])
+
+    @property
+    def _used(self) -> list[int]:
+        """The numbers of the letters that occur in B, g or friction."""
+        f = self.form
+        everywhere = [*(x for row in f.B for x in row), *f.g, *f.friction]
+        everywhere += [x for matrix in f.christoffel for row in matrix for x in row]
+        mask = 0
+        for x in everywhere:
+            for m in x.terms:
+                mask |= m
+        letters = f.ring.letters
+        return sorted((k for k, _ in f.ring.exponents(mask)), key=lambda k: letters[k].order)
+
+    @cached_property
+    def parameters(self) -> dict[sympy.Symbol, float]:
+        """The number of every letter that is a parameter."""
+        letters = self.form.ring.letters
+        return {
+            self._letters[k]: float(letters[k].value)
+            for k in self._used
+            if letters[k].value is not None and letters[k].kind != "root"
+        }
+
+    @cached_property
+    def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """What s_2, c_12, … stand for."""
+        import sympy
+
+        out = {}
+        for k in self._used:
+            one = self.form.ring.letters[k]
+            if one.kind in TRIGONOMETRIC:
+                angle = sum(sympy.nsimplify(f) * self.q[j - 1] for j, f in one.angle)
+                angle += sympy.Float(one.phase) if one.phase else 0
+                out[self._letters[k]] = (sympy.cos if one.kind == "cosine" else sympy.sin)(angle)
+        return out
+
+    def with_angles(self, expression: Any) -> Any:
+        """The expression or matrix with cos(theta_1 + theta_2) for c_12 and so on."""
+        return expression.xreplace(self.angles)
+
+    # -- one term --------------------------------------------------------------------------------
+
+    def _named(self, name: str) -> tuple[str, str, Sum]:
+        """(text, LaTeX, sum) of a term called B11, C12, g1, tau2, F1 or c112 (a Christoffel symbol)."""
+        match = re.fullmatch(r"(tau|τ|[bcgf])_?\{?(\d+(?:,\d+)*)\}?", name.strip().lower())
+        digits = [] if match is None else [int(d) for d in (match[2].split(",") if "," in match[2] else match[2])]
+        if match is not None and match[1] in ["g", "f", "tau", "τ"] and "," not in match[2]:
+            digits = [int(match[2])]
+        letter = "" if match is None else match[1].replace("τ", "tau")
+        wanted = {"b": (2,), "c": (2, 3), "g": (1,), "tau": (1,), "f": (1,)}.get(letter, ())
+        if len(digits) not in wanted or not all(1 <= d <= self.n for d in digits):
+            raise DalembertError(
+                f"there is no term '{name}'; '{self.name}' has B11 … B{self.n}{self.n}, C11 … C{self.n}{self.n}, "
+                f"g1 … g{self.n}, tau1 … tau{self.n}, F1 … F{self.n} (friction) and Christoffel symbols c111 …"
+            )
+        at = [d - 1 for d in digits]
+        sub = ("," if max(digits) > 9 else "").join(map(str, digits))
+        latex_sub = sub if len(sub) == 1 else f"{{{sub}}}"
+        found: Sum
+        if letter == "b":
+            found = self._B[at[0]][at[1]]
+        elif letter == "c":
+            found = self._C[at[0]][at[1]] if len(at) == 2 else self._christoffel[at[0]][at[1]][at[2]]
+        else:
+            found = {"g": lambda i: self._g[i], "f": lambda i: self._friction[i], "tau": self._tau}[letter](at[0])
+        if letter == "c" and len(at) == 2:
+            letter = "C"  # c_12 is a cosine
+        text, latex = {"tau": ("τ", r"\tau"), "f": ("F", "F")}.get(letter, (letter, letter))
+        return f"{text}_{sub}", f"{latex}_{latex_sub}", found
+
+    def term(self, name: str) -> sympy.Expr:
+        """One entry as SymPy: B11, C12, g1, tau2, F1 (friction), c112 (a Christoffel symbol)."""
+        return to_sympy(self._named(name)[2], self._letters)
+
+    # -- text and LaTeX --------------------------------------------------------------------------
+
+    def text(self, term: str | None = None, *, whole: bool = False) -> str:
+        """The equations, or one term, as plain text. Very large ones are summed up unless ``whole``."""
+        if term is not None:
+            name, _, found = self._named(term)
+            return broken(f"{name} = ", written(self.form.ring, found, Text()))
+        if self.size > MANY and not whole:
+            return self._summary()
+        return (
+            "\n".join(line for part in self._parts() for line in (*self._text_part(*part), "")) + "\n" + self.legend()
+        )
+
+    def _parts(self) -> Iterator[tuple[str, list[str]]]:
+        n = range(1, self.n + 1)
+        comma = "," if self.n > 9 else ""
+        yield "Inertia matrix B(q)", [f"B{i}{comma}{j}" for i in n for j in n if j >= i]
+        yield "Coriolis and centrifugal matrix C(q, q̇)", [f"C{i}{comma}{j}" for i in n for j in n]
+        yield "Gravity g(q)", [f"g{i}" for i in n]
+        yield "Equations of motion", [f"tau{i}" for i in n]
+
+    def _text_part(self, title: str, names: list[str]) -> Iterator[str]:
+        yield title
+        if title.startswith("Equations"):
+            for i in range(self.n):
+                parts = [joined(written(self.form.ring, x, Text()), Text()) for x in self._tau_parts(i) if x] or ["0"]
+                yield wrapped(f"  τ_{i + 1} = {parts[0]}", 8)
+                for part in parts[1:]:
+                    yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
+            return
+        zero = []
+        for name in names:
+            short, _, found = self._named(name)
+            if not found:
+                zero.append(short)
+                continue
+            symmetric = title.startswith("Inertia") and name[1] != name[-1] and self.n < 10
+            both = f"{short} = b_{short[-1]}{short[-2]}" if symmetric else short
+            yield broken(f"  {both} = ", written(self.form.ring, found, Text()))
+        if zero:
+            yield "  " + (" = ".join(zero) if len(zero) <= 8 else "all others") + " = 0"
+
+    def legend(self) -> str:
+        """What the letters mean, with their numbers."""
+        rows = []
+        for k in self._used:
+            one: Letter = self.form.ring.letters[k]
+            if one.kind in TRIGONOMETRIC and one.phase:
+                word = "cos" if one.kind == "cosine" else "sin"
+                total = " + ".join(self.form.q[j - 1].text for j, _ in one.angle)
+                rows.append((one.text, f"{word}({total} + {one.phase:.6g})", ""))
+            elif one.value is not None and one.kind != "root":
+                rows.append((one.text, f"{one.value:.6g}", one.meaning))
+        if not rows:
+            return ""
+        wide = [max(len(row[k]) for row in rows) for k in (0, 1)]
+        lines = (f"  {a:<{wide[0]}} = {b:<{wide[1]}}  {c}".rstrip() for a, b, c in rows)
+        return "Letters (SI units)\n" + "\n".join(lines) + "\n"
+
+    def _summary(self) -> str:
+        f, n = self.form, range(self.n)
+        lines = [f"{self.name}: {self.n} joints, {self.size} terms in B, C and g: too many to read at once.", ""]
+        lines.append("terms of b_ij")
+        lines += ["  " + "".join(f"{len(f.B[i][j]):>7}" for j in n) for i in n]
+        lines.append("terms of c_ij")
+        lines += ["  " + "".join(f"{sum(map(len, f.christoffel[i][j])):>7}" for j in n) for i in n]
+        lines.append("terms of g_i")
+        lines += ["  " + "".join(f"{len(x):>7}" for x in f.g)]
+        lines += ["", "One term: text('B11') or --term B11. All of it: latex() or --latex.", ""]
+        return "\n".join(lines)
+
+    def latex(self, term: str | None = None) -> str:
+        """The equations as a LaTeX ``align*`` (amsmath), or the right-hand side of one term."""
+        ring, style = self.form.ring, Latex()
+        if term is not None:
+            return joined(written(ring, self._named(term)[2], style), style)
+        lines = []
+        for title, names in self._parts():
+            for name in names:
+                _, short, found = self._named(name)
+                if title.startswith("Equations"):
+                    i = int(name[3:]) - 1
+                    parts = [joined(written(ring, part, style), style) for part in self._tau_parts(i) if part]
+                    lines += aligned(short, parts or ["0"])
+                elif found or self.n < 4:
+                    both = (
+                        short
+                        if title[0] != "I" or name[1] == name[-1] or self.n > 9
+                        else f"{short} = b_{{{name[-1]}{name[1]}}}"
+                    )
+                    lines += aligned(both, [joined(written(ring, found, style), style)])
+        return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+
+    def _repr_latex_(self) -> str | None:
+        return self.latex() if self.size <= MANY else None
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def evaluate(
+        self, q: Any, qd: Any = None, qdd: Any = None, parameters: Mapping[Any, float] | None = None
+    ) -> Values:
+        """B, C, g and τ at states (…, n); what is not given is at rest. ``parameters`` replaces numbers by letter.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").equations().evaluate([0.0, 0.0], parameters={"m_l2": 0.0}).g.round(2)
+        array([294.3,   0. ])
+        """
+        x, v, a = np.broadcast_arrays(*(np.asarray(0.0 if y is None else y, float) for y in (q, qd, qdd)))
+        if x.ndim == 0 or x.shape[-1] != self.n:
+            raise ShapeError(
+                f"q has shape {x.shape}, but '{self.name}' has {self.n} joints: the last axis must be {self.n}"
+            )
+        values = self._values(x, v, a, parameters)
+        f, n, shape = self.form, range(self.n), x.shape[:-1]
+
+        def at(p: Polynomial) -> Any:
+            return np.broadcast_to(p.value(values), shape)
+
+        g = np.stack([at(p) for p in f.g], -1)
+        B = np.empty((*shape, self.n, self.n))
+        C = np.zeros_like(B)
+        for i in n:
+            for j in range(i, self.n):
+                B[..., i, j] = B[..., j, i] = at(f.B[i][j])
+            for j in n:
+                for k in range(j, self.n):
+                    c = at(f.christoffel[i][j][k])
+                    C[..., i, j] += c * v[..., k]
+                    if k != j:
+                        C[..., i, k] += c * v[..., j]
+        friction = np.stack([at(p) for p in f.friction], -1)
+        tau = np.einsum("...ij,...j->...i", B, a) + np.einsum("...ij,...j->...i", C, v) + g + friction
+        return Values(B, C, g, tau)
+
+    def _values(self, q: Array, qd: Array, qdd: Array, parameters: Mapping[Any, float] | None) -> list[Any]:
+        given = {str(name): float(value) for name, value in (parameters or {}).items()}
+        unknown = set(given) - {one.name for one in self.form.ring.letters if one.value is not None}
+        if unknown:
+            raise DalembertError(f"the equations of '{self.name}' have no parameter '{sorted(unknown)[0]}'")
+        out: list[Any] = []
+        for one in self.form.ring.letters:
+            if one.value is not None:
+                out.append(given.get(one.name, one.value))
+            elif one.kind in TRIGONOMETRIC:
+                angle = sum(factor * q[..., j - 1] for j, factor in one.angle) + one.phase
+                out.append(np.cos(angle) if one.kind == "cosine" else np.sin(angle))
+            elif one.kind == "sign":
+                out.append(np.sign(sum(factor * qd[..., j - 1] for j, factor in one.angle)))
+            else:
+                out.append({"slide": q, "velocity": qd, "acceleration": qdd}[one.kind][..., one.index - 1])
+        return out
+
+
+def _factor(x: Polynomial) -> tuple[tuple[int, int], ...]:
+    (monomial,) = x.terms
+    return tuple(x.ring.exponents(monomial))
+
+
+def _letter(x: Polynomial) -> Letter:
+    (monomial,) = x.terms
+    letter: Letter = x.ring.letters[(monomial.bit_length() - 1) // WIDTH]
+    return letter

@@ -1,0 +1,247 @@
+"""Sums as S groups them, and how they are written: as text, as LaTeX, as SymPy.
+
+A polynomial becomes a tree of sums and products: b_11 is grouped by masses and inertias, as in
+m_ℓ2 (a_1² + ℓ_2² + 2 a_1 ℓ_2 c_2); g_1 by the angle, as in (m_ℓ1 ℓ_1 + m_ℓ2 a_1) g c_1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dalembert.symbols.names import INERTIAL, RANK, TRIGONOMETRIC, Letter
+from dalembert.symbols.ring import Coefficient, Polynomial, Ring, tidy
+
+WIDE = 100  # columns of text before a sum is broken
+LATEX_WIDE = 64  # printed characters of a line of LaTeX, about the width of a page
+
+Factors = tuple[tuple[int, int], ...]  # (letter's number in the ring, exponent)
+
+
+@dataclass(frozen=True)
+class Product:
+    """coefficient · letters · (sum) · (sum) …"""
+
+    coefficient: Coefficient
+    factors: Factors
+    sums: tuple[tuple[Product, ...], ...] = ()
+
+
+Sum = tuple[Product, ...]
+
+
+def _key(ring: Ring, factors: Factors) -> Any:
+    letters = [(ring.letters[k], e) for k, e in factors]
+    turning = sum(e for one, e in letters if one.kind in TRIGONOMETRIC)
+    return turning, [(one.order, -e) for one, e in sorted(letters, key=lambda pair: pair[0].order)]
+
+
+def _outer_key(ring: Ring, factors: Factors) -> Any:
+    """Groups in the order of S: by link, and of a link I_ℓ, m_ℓ, its motor's k_r I_m, m_m."""
+    letters = sorted((ring.letters[k] for k, _ in factors), key=lambda one: one.order)
+    of_motor = any(one.kind == "gear" or one.name.startswith(("I_m", "m_m")) for one in letters)
+    return (
+        max((one.index for one in letters), default=0),
+        of_motor,
+        [one.order for one in letters],
+        [e for _, e in factors],
+    )
+
+
+def grouped(x: Polynomial, outside: Callable[[Letter], bool], *, by_angle: bool = False) -> Sum:
+    """The polynomial as a sum over the letters that stand outside the brackets."""
+    ring = x.ring
+    groups: dict[Factors, list[Product]] = {}
+    for monomial, c in x.terms.items():
+        split: tuple[list[Any], list[Any]] = ([], [])
+        for k, e in ring.exponents(monomial):
+            split[outside(ring.letters[k])].append((k, e))
+        groups.setdefault(tuple(split[1]), []).append(Product(c, tuple(split[0])))
+    out: list[Product] = []
+    order = _key if by_angle else _outer_key
+    for outer in sorted(groups, key=lambda factors: order(ring, factors)):
+        inner = sorted(groups[outer], key=lambda p: (_outer_key if by_angle else _key)(ring, p.factors))
+        if len(inner) == 1:
+            out.append(replace(inner[0], factors=outer + inner[0].factors))
+        elif not outer:
+            out += inner
+        else:
+            sign = -1 if all(p.coefficient < 0 for p in inner) else 1
+            out.append(Product(sign, outer, (tuple(replace(p, coefficient=sign * p.coefficient) for p in inner),)))
+    return tuple(out)
+
+
+def by_inertia(x: Polynomial) -> Sum:
+    """Grouped by mass and inertia, as S writes b_ij."""
+    return grouped(x, lambda one: one.kind in INERTIAL)
+
+
+def by_angle(x: Polynomial) -> Sum:
+    """Grouped by gravity and angle, as S writes g_i."""
+    return grouped(x, lambda one: one.kind == "gravity" or one.kind in TRIGONOMETRIC, by_angle=True)
+
+
+def plain(x: Polynomial) -> Sum:
+    """Term by term."""
+    return grouped(x, lambda one: False)
+
+
+def times(x: Sum, factors: Factors, more: Iterable[Sum] = (), coefficient: Coefficient = 1) -> Sum:
+    """The sum times letters and further sums, multiplied into a sum of one product."""
+    sums = tuple(more)
+    if not x:
+        return ()
+    if len(x) == 1:
+        one = x[0]
+        return (Product(tidy(coefficient * one.coefficient), one.factors + factors, one.sums + sums),)
+    if not factors and not sums and coefficient == 1:
+        return x
+    sign = -1 if all(p.coefficient < 0 for p in x) else 1
+    if sign < 0:
+        x = tuple(replace(p, coefficient=-p.coefficient) for p in x)
+    return (Product(sign * coefficient, factors, (x, *sums)),)
+
+
+# -- strings -------------------------------------------------------------------------------------
+
+
+class Text:
+    """Plain text: 2 a_1 ℓ_2 c_2."""
+
+    minus, plus = "−", "+"
+
+    def name(self, one: Letter, e: int) -> str:
+        """A letter to a power."""
+        return one.text + (str(e).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")) if e > 1 else "")
+
+    def coefficient(self, c: Coefficient, roots: list[str]) -> list[str]:
+        """A positive number with its roots."""
+        if isinstance(c, float):
+            return [f"{c:.6g}", *roots]
+        top, bottom = Fraction(c).numerator, Fraction(c).denominator
+        head = roots if top == 1 and roots else [str(top), *roots]
+        return [f"{' '.join(head)}/{bottom}"] if bottom > 1 else (head if head != ["1"] else [])
+
+    def brackets(self, inner: str) -> str:
+        """( … )"""
+        return f"({inner})"
+
+
+class Latex(Text):
+    """LaTeX: 2 a_1 \\ell_2 c_2."""
+
+    minus = "-"
+
+    def name(self, one: Letter, e: int) -> str:
+        """A letter to a power; sin²(…) has it in the middle."""
+        if e == 1:
+            return one.latex
+        if one.latex.startswith(("\\cos", "\\sin", "\\operatorname")):
+            head, _, rest = one.latex.partition("(") if "(" in one.latex else one.latex.partition("\\alpha")
+            middle = "(" if "(" in one.latex else "\\alpha"
+            return f"{head}^{{{e}}}{middle}{rest}"
+        return f"{one.latex}^{{{e}}}"
+
+    def coefficient(self, c: Coefficient, roots: list[str]) -> list[str]:
+        """A positive number with its roots."""
+        if isinstance(c, float):
+            digits, _, power = f"{c:.6g}".partition("e")
+            return [digits + (rf" \cdot 10^{{{int(power)}}}" if power else ""), *roots]
+        top, bottom = Fraction(c).numerator, Fraction(c).denominator
+        head = " ".join(roots if top == 1 and roots else [str(top), *roots])
+        return [rf"\frac{{{head}}}{{{bottom}}}"] if bottom > 1 else ([head] if head != "1" else [])
+
+
+def written(ring: Ring, x: Sum, style: Text) -> list[str]:
+    """The terms of a sum, each with its sign: '2 a', '− b' …"""
+    out = []
+    for p in x:
+        roots: list[str] = []
+        names: list[str] = []
+        for k, e in sorted(p.factors, key=lambda pair: ring.letters[pair[0]].order):
+            (roots if RANK[ring.letters[k].kind] == 0 else names).append(style.name(ring.letters[k], e))
+        words = style.coefficient(abs(p.coefficient), roots)
+        brackets = [style.brackets(joined(written(ring, inner, style), style)) for inner in p.sums]
+        # S writes (…) g c_1 but m_ℓ2 (…): what is grouped by angle has the bracket first
+        leading = bool(p.sums) and all(
+            ring.letters[k].kind in ("gravity", *TRIGONOMETRIC, "velocity", "acceleration", "sign")
+            for k, _ in p.factors
+        )
+        body = [*words, *brackets, *names] if leading else [*words, *names, *brackets]
+        negative = p.coefficient < 0
+        out.append((f"{style.minus} " if negative else "") + (" ".join(body) or "1"))
+    return out or ["0"]
+
+
+def joined(terms: list[str], style: Text) -> str:
+    """The terms in one line."""
+    first, *rest = terms
+    start = f"{style.minus} "
+    line = style.minus + first[len(start) :] if first.startswith(start) else first
+    return line + "".join(f" {t}" if t.startswith(start) else f" {style.plus} {t}" for t in rest)
+
+
+# -- long lines ---------------------------------------------------------------------------------
+
+
+def broken(start: str, terms: list[str]) -> str:
+    """The sum in one line, or a term a line where it is long."""
+    line = start + joined(terms, Text())
+    if len(line) <= WIDE:
+        return line
+    pad = " " * (len(start) - 2)
+    first, *rest = terms
+    head = start + ("−" + first[2:] if first.startswith("− ") else first)
+    lines = [head, *(f"{pad}{t}" if t.startswith("− ") else f"{pad}+ {t}" for t in rest)]
+    return "\n".join(wrapped(line, len(pad) + 4) for line in lines)
+
+
+def wrapped(line: str, pad: int) -> str:
+    """A long line broken before + and −."""
+    pieces = re.split(r"(?<=\S) (?=[+−] )", line)
+    rows = [pieces[0]]
+    for piece in pieces[1:]:
+        if len(rows[-1]) + 1 + len(piece) <= WIDE:
+            rows[-1] += f" {piece}"
+        else:
+            rows.append(" " * pad + piece)
+    return "\n".join(rows)
+
+
+def aligned(name: str, parts: list[str]) -> list[str]:
+    """Rows of an align environment, broken before + and − where they would run off the page."""
+    rows: list[str] = []
+    for part in parts:
+        start = "+ " if rows and not part.startswith("-") else ""
+        pieces = re.split(r" (?=[+-] )", start + part)
+        rows.append(pieces[0])
+        for piece in pieces[1:]:
+            if _seen_length(rows[-1]) + _seen_length(piece) <= LATEX_WIDE:
+                rows[-1] += f" {piece}"
+            else:
+                rows.append(piece)
+    return [f"{name} &= {rows[0]}", *(rf"&\quad {row}" for row in rows[1:])]
+
+
+def _seen_length(latex: str) -> int:
+    """About how many characters of a line are seen in print."""
+    return len(re.sub(r"[{}_^ ]", "", re.sub(r"\\[a-zA-Z]+", "x", latex)))
+
+
+# -- SymPy ---------------------------------------------------------------------------------------
+
+
+def to_sympy(x: Sum, letters: list[Any]) -> Any:
+    """The sum as a SymPy expression; ``letters[k]`` is that of letter k."""
+    import sympy
+
+    def product(p: Product) -> Any:
+        c = p.coefficient
+        number = sympy.Float(c) if isinstance(c, float) else sympy.Rational(c.numerator, c.denominator)
+        powers = (letters[k] ** e if e > 1 else letters[k] for k, e in p.factors)
+        return sympy.Mul(number, *powers, *(to_sympy(inner, letters) for inner in p.sums))
+
+    return sympy.Add(*map(product, x))

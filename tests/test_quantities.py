@@ -1,0 +1,282 @@
+"""B, C, g, direct dynamics, derivatives, energies and terms: identities over the registry, and Pinocchio."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dalembert as da
+from arms import FILES, MODELS, REGISTRY, arm, relative, robots, states
+from dalembert.analysis import properties
+from dalembert.equations import articulated, composite, energy, forward_dynamics, lagrange, newton_euler, terms
+from dalembert.quantities import CHEAPEST, QUANTITIES, traced
+from dalembert.robot import Inertia, Joint, Link, Robot, Rotor
+from dalembert.robot.mechanism import mechanism
+from test_dynamics import pin_oracle
+
+TOLERANCE = 1e-10
+
+
+def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.einsum("...ij,...j->...i", A, x)
+
+
+def slope(f, step: float = 1e-2):  # type: ignore[no-untyped-def]
+    """Sixth-order central difference of f at 0."""
+    h = step
+    return (45 * (f(h) - f(-h)) - 9 * (f(2 * h) - f(-2 * h)) + (f(3 * h) - f(-3 * h))) / (60 * h)
+
+
+def resisting(name: str) -> da.Arm:
+    """The arm; tx40.urdf gives its last link no inertia about its axis, so a rotor is added there."""
+    a = arm(name)
+    if name != "tx40.urdf":
+        return a
+    joints = tuple(
+        Joint(**{**vars(j), "rotor": Rotor(1e-6, 45.0, reflected=True)}) if j.name == "joint_6" else j
+        for j in a.robot.joints
+    )
+    return a.replace(joints=joints)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+class TestIdentities:
+    def test_the_model_in_matrix_form(self, name: str) -> None:
+        """B q̈ + C q̇ + friction + g = τ, S (7.42)."""
+        a = arm(name)
+        q, qd, qdd = states(a, 25, 1)
+        tau = times(a.inertia_matrix(q), qdd) + times(a.coriolis_matrix(q, qd), qd) + a.friction_torque(qd)
+        assert relative(tau + a.gravity_torque(q), a.inverse_dynamics(q, qd, qdd)) < TOLERANCE
+
+    def test_forward_is_the_inverse_of_inverse(self, name: str) -> None:
+        a = resisting(name)
+        q, qd, qdd = states(a, 25, 2)
+        h = np.random.default_rng(0).uniform(-5, 5, (25, 6))
+        tau = a.inverse_dynamics(q, qd, qdd, tip_wrench=h)
+        for way in (None, "composite", "articulated"):
+            found = a.forward_dynamics(q, qd, tau, tip_wrench=h, formulation=way)
+            again = a.inverse_dynamics(q, qd, found, tip_wrench=h)  # well-posed even where B is nearly singular
+            assert relative(again, tau) < 1e-9, way
+
+    def test_inertia_matrix_all_ways(self, name: str) -> None:
+        a = arm(name)
+        q = states(a, 12, 3)[0]
+        B = a.inertia_matrix(q)
+        for way in ("column-by-column", "lagrange"):
+            assert relative(a.inertia_matrix(q, formulation=way), B) < TOLERANCE
+        assert np.abs(properties.asymmetry(a, q)).max() <= 1e-12 * np.abs(B).max()
+        # tx40.urdf rounds the inertia of its last link to zero: about its own axis it has none
+        assert properties.smallest_inertia(a, q).min() > (-1e-12 if name == "tx40.urdf" else 0.0)
+
+    def test_christoffel_choice(self, name: str) -> None:
+        """(7.48) for the Christoffel C; its failure and (7.49) for another; h_iii = 0, h_ikm = h_imk."""
+        a = arm(name)
+        q, qd, _ = states(a, 12, 4)
+        size = 1e-12 + np.abs(a.inertia_derivative(q, qd)).max()
+        other = properties.another_coriolis_matrix(a, q, qd)
+        assert relative(times(other, qd), times(a.coriolis_matrix(q, qd), qd)) < 1e-9 or size < 1e-9
+        assert np.abs(properties.skew_defect(a, q, qd)).max() < TOLERANCE * size
+        assert np.abs(properties.quadratic_defect(a, q, qd)).max() < 1e-9 * size
+        assert np.abs(properties.quadratic_defect(a, q, qd, other)).max() < 1e-9 * size
+        if size > 1e-6:
+            assert np.abs(properties.skew_defect(a, q, qd, other)).max() > 1e-3 * size
+        c = a.christoffel(q)
+        assert np.abs(properties.own_centrifugal(a, q)).max() <= 1e-11 * (1 + np.abs(c).max())
+        assert np.abs(properties.order_defect(a, q)).max() <= 1e-11 * (1 + np.abs(c).max())
+        assert relative(np.einsum("kijl,kl->kij", c, qd), a.coriolis_matrix(q, qd)) < TOLERANCE or size < 1e-9
+
+    def test_inertia_derivative_by_differences(self, name: str) -> None:
+        a = arm(name)
+        q, qd, _ = states(a, 8, 5)
+        expected = slope(lambda s: a.inertia_matrix(q + s * qd))
+        assert np.allclose(a.inertia_derivative(q, qd), expected, atol=1e-8 * (1 + np.abs(expected).max()))
+
+    def test_torque_derivatives_by_differences(self, name: str) -> None:
+        a = arm(name)
+        q, qd, qdd = states(a, 4, 6)
+        dq, dqd = a.torque_derivatives(q, qd, qdd)
+        for k, e in enumerate(np.eye(a.n)):
+            expected = slope(lambda s, e=e: a.inverse_dynamics(q + s * e, qd, qdd))
+            assert np.allclose(dq[..., k], expected, atol=1e-7 * (1 + np.abs(expected).max()))
+            smooth = slope(lambda s, e=e: a.inverse_dynamics(q, qd + s * e, qdd) - a.friction_torque(qd + s * e))
+            viscous = np.zeros(a.n)
+            viscous[k] = a.mechanism.bodies[k].viscous
+            assert np.allclose(dqd[..., k], smooth + viscous, atol=1e-8 * (1 + np.abs(smooth).max()))
+
+    def test_forward_derivatives_by_differences(self, name: str) -> None:
+        a = resisting(name)
+        q, qd, qdd = states(a, 3, 7, scale=1.0)
+        tau = a.inverse_dynamics(q, qd, qdd)
+        dq, dqd, dtau = a.forward_derivatives(q, qd, tau)
+        assert relative(dtau @ a.inertia_matrix(q), np.broadcast_to(np.eye(a.n), dtau.shape)) < 1e-8
+        for k, e in enumerate(np.eye(a.n)):
+            by_q = slope(lambda s, e=e: a.forward_dynamics(q + s * e, qd, tau), 2e-3)
+            by_qd = slope(lambda s, e=e: a.forward_dynamics(q, qd + s * e, tau + a.friction_torque(qd + s * e)), 2e-3)
+            by_qd[..., :] -= np.einsum("kij,j->ki", dtau, np.eye(a.n)[k] * a.mechanism.bodies[k].viscous)
+            assert np.allclose(dq[..., k], by_q, atol=3e-6 * (1 + np.abs(by_q).max()))
+            assert np.allclose(dqd[..., k], by_qd, atol=3e-6 * (1 + np.abs(by_qd).max()))
+
+    def test_energies(self, name: str) -> None:
+        a = resisting(name)
+        q, qd, qdd = states(a, 10, 8)
+        T = 0.5 * np.einsum("ki,kij,kj->k", qd, a.inertia_matrix(q), qd)
+        assert relative(a.kinetic_energy(q, qd), T) < TOLERANCE
+        fall = np.stack([slope(lambda s, e=e: a.potential_energy(q + s * e)) for e in np.eye(a.n)], -1)
+        assert np.allclose(a.gravity_torque(q), fall, atol=1e-8 * (1 + np.abs(fall).max()))
+        h = np.random.default_rng(1).uniform(-5, 5, (10, 6))
+        tau = a.inverse_dynamics(q, qd, qdd, tip_wrench=h)
+        power = np.abs(np.einsum("ki,ki->k", qd, tau)).max()
+        assert np.abs(properties.energy_defect(a, q, qd, tau, h)).max() < 1e-8 * (1 + power)
+
+    def test_terms_sum_to_the_torque(self, name: str) -> None:
+        a = arm(name)
+        q, qd, qdd = states(a, 10, 9)
+        h = np.random.default_rng(2).uniform(-5, 5, (10, 6))
+        t = a.torque_terms(q, qd, qdd, tip_wrench=h)
+        assert relative(t.total, a.inverse_dynamics(q, qd, qdd, tip_wrench=h)) < TOLERANCE
+        assert relative(t.inertia + t.rotor, a.inertia_matrix(q) * qdd[:, None, :]) < TOLERANCE
+        c = a.christoffel(q)
+        assert np.allclose(t.centrifugal, np.einsum("kijj,kj->kij", c, qd**2), atol=1e-9)
+        for j in range(a.n):
+            for k in range(a.n):
+                pair = 2 * c[:, :, j, k] * (qd[:, j] * qd[:, k])[:, None] if j < k else 0.0
+                assert np.allclose(t.coriolis[:, :, j, k], pair, atol=1e-9)
+        assert np.allclose(t.friction, a.friction_torque(qd))
+        assert np.allclose(t.contact, np.einsum("kij,ki->kj", a.jacobian(q), h), atol=1e-9)
+        assert a.torque_terms(q, qd, qdd).contact.max() == 0.0
+
+
+@settings(max_examples=60)
+@given(robots(10), st.integers(0, 10**6))
+def test_random_robots_as_floats(robot: Robot, seed: int) -> None:
+    """Composite, articulated, Lagrange and Newton–Euler agree on any tree, with every kind of rotor."""
+    m = mechanism(robot)
+    rng = np.random.default_rng(seed)
+    q, qd, qdd = rng.uniform(-2, 2, (3, m.n)).tolist()
+    h = rng.uniform(-3, 3, 6).tolist()
+    tau = newton_euler.inverse_dynamics(m, q, qd, qdd, h)
+    assert relative(forward_dynamics.forward_dynamics(m, q, qd, tau, h), qdd) < 1e-7
+    assert relative(articulated.forward_dynamics(m, q, qd, tau, h), qdd) < 1e-7
+    B = np.array(composite.inertia_matrix(m, q))
+    assert relative(B, lagrange.inertia_matrix(m, q)) < TOLERANCE
+    C = np.array(composite.coriolis_matrix(m, q, qd))
+    assert np.abs(C - np.array(lagrange.coriolis_matrix(m, q, qd))).max() < 1e-10 * (1 + np.abs(C).max())
+    assert abs(energy.kinetic_energy(m, q, qd) - 0.5 * np.array(qd) @ B @ qd) < 1e-10 * (1 + np.abs(B).max())
+    parts = [np.array(t, float) for t in terms.torque_terms(m, q, qd, qdd, h)]
+    total = sum(p.reshape(m.n, -1).sum(1) for p in parts)
+    assert relative(total, tau) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_against_pinocchio(name: str) -> None:
+    """Every quantity that Pinocchio has, on the URDF arms."""
+    a, oracle = pin_oracle(name)
+    model, data, back, order = oracle.model, oracle.data, oracle.back, oracle.order
+    grid = np.ix_(back, back)
+    friction_free = a.replace(joints=tuple(Joint(**{**vars(j), "friction": da.Friction()}) for j in a.robot.joints))
+    singular = name == "tx40.urdf"
+    for q, qd, qdd in zip(*states(a, 6, 10), strict=True):
+        Q, V, A = oracle.q(q), qd[order], qdd[order]
+        M = pin.crba(model, data, Q)
+        M = np.triu(M) + np.triu(M, 1).T
+        assert relative(a.inertia_matrix(q), M[grid]) < TOLERANCE
+        C = pin.computeCoriolisMatrix(model, data, Q, V)
+        # Pinocchio's C is another factorisation: the products agree, and so do the symmetric parts
+        assert relative(a.coriolis_matrix(q, qd) @ qd, (C @ V)[back]) < 1e-9
+        mine = a.coriolis_matrix(q, qd)
+        assert relative(mine + mine.T, (C + C.T)[grid]) < 1e-9
+        pin.computeRNEADerivatives(model, data, Q, V, A)
+        dq, dqd = friction_free.torque_derivatives(q, qd, qdd)
+        assert relative(dq, data.dtau_dq[grid]) < TOLERANCE
+        assert relative(dqd, data.dtau_dv[grid]) < TOLERANCE
+        assert a.kinetic_energy(q, qd) == pytest.approx(pin.computeKineticEnergy(model, data, Q, V), rel=1e-10)
+        if not singular:
+            assert relative(friction_free.forward_dynamics(q, qd, qdd), pin.aba(model, data, Q, V, A)[back]) < 1e-8
+            pin.computeABADerivatives(model, data, Q, V, A)
+            fq, fqd, ft = friction_free.forward_derivatives(q, qd, qdd)
+            assert relative(fq, data.ddq_dq[grid]) < 1e-7
+            assert relative(fqd, data.ddq_dv[grid]) < 1e-7
+            full = np.triu(data.Minv) + np.triu(data.Minv, 1).T
+            assert relative(ft, full[grid]) < 1e-7
+    # potential energies differ by a constant
+    qs = states(a, 5, 11)[0]
+    theirs = np.array([pin.computePotentialEnergy(model, data, oracle.q(q)) for q in qs])
+    ours = a.potential_energy(qs)
+    assert np.allclose(ours - ours[0], theirs - theirs[0], atol=1e-9 * (1 + np.abs(theirs).max()))
+
+
+def test_the_cheaper_way_is_taken() -> None:
+    """Few joints: inertia matrix and factorisation. A long chain: articulated bodies."""
+    from dalembert.graph.count import count
+
+    for a, expected in ((da.load("panda"), "composite"), (arm("random-tree"), None)):
+        totals = {w: count(traced(a.mechanism, "forward_dynamics", w, ())).total for w in ("composite", "articulated")}
+        taken = count(traced(a.mechanism, "forward_dynamics", CHEAPEST, ())).total
+        assert taken == min(totals.values())
+        if expected:
+            assert taken == totals[expected]
+    row = {
+        "a": 0.3,
+        "alpha": 1.0,
+        "d": 0.1,
+        "mass": 1.0,
+        "com": (0.1, 0.02, 0.03),
+        "inertia": np.diag([0.1, 0.11, 0.12]),
+    }
+    chain = da.from_dh([dict(row) for _ in range(24)]).mechanism
+    totals = {w: count(traced(chain, "forward_dynamics", w, ())).total for w in ("composite", "articulated")}
+    assert totals["articulated"] < totals["composite"]
+
+
+def test_every_quantity_has_a_method_and_words() -> None:
+    for name, entry in QUANTITIES.items():
+        assert hasattr(da.Arm, name), name
+        assert entry.summary
+
+
+def massless(rotor: Rotor | None = None) -> da.Arm:
+    links = (Link("base"), Link("arm", Inertia(1.0, (0.1, 0, 0))), Link("flange"))
+    joints = (
+        Joint("shoulder", "revolute", "base", "arm"),
+        Joint("wrist", "revolute", "arm", "flange", rotor=rotor),
+    )
+    return da.Arm(Robot("hollow", links, joints))
+
+
+def test_a_part_without_inertia_is_named_when_it_matters() -> None:
+    a = massless()
+    assert a.inverse_dynamics([0.1, 0.2], [1, 1], [1, 1]).shape == (2,)
+    for ask in (a.forward_dynamics, a.forward_derivatives):
+        with pytest.raises(da.SingularInertiaError, match="arm 'hollow' has no B⁻¹: nothing resists joint wrist"):
+            ask([0.1, 0.2], [1, 1], [1, 1])
+    if MODELS.exists():  # a point mass on the axis resists as little
+        with pytest.raises(da.SingularInertiaError, match="nothing resists joint joint_6"):
+            arm("tx40.urdf").forward_dynamics(*np.zeros((3, 6)))
+    assert np.isfinite(massless(Rotor(0.01, 10.0)).forward_dynamics([0.1, 0.2], [1, 1], [1, 1])).all()
+
+
+# -- S 7.3.2, in numbers --------------------------------------------------------------------------
+
+
+def test_two_link_planar_arm_of_section_7_3_2() -> None:
+    a = da.load("planar-2r")
+    q = np.random.default_rng(0).uniform(-3, 3, (20, 2))
+    qd = np.random.default_rng(1).uniform(-3, 3, (20, 2))
+    h = -50 * 1.0 * 0.5 * np.sin(q[:, 1])
+    C = np.stack([np.stack([h * qd[:, 1], h * qd.sum(1)], -1), np.stack([-h * qd[:, 0], 0 * h], -1)], -2)
+    assert np.allclose(a.coriolis_matrix(q, qd), C, atol=1e-12)
+    N = np.stack(
+        [
+            np.stack([0 * h, -2 * h * qd[:, 0] - h * qd[:, 1]], -1),
+            np.stack([2 * h * qd[:, 0] + h * qd[:, 1], 0 * h], -1),
+        ],
+        -2,
+    )
+    assert np.allclose(properties.skew_part(a, q, qd), N, atol=1e-11)
+    t = a.torque_terms(q, qd, qd)
+    assert np.all(t.coriolis[:, 1] == 0.0)  # the Coriolis effect is present only at joint 1
+    assert np.ptp(t.inertia[:, 1, 1] / qd[:, 1]) < 1e-12  # b_22 is constant
+    assert np.allclose(t.rotor / qd[:, None, :], [[100**2 * 0.01, 100 * 0.01], [100 * 0.01, 100**2 * 0.01]])
