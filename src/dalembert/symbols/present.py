@@ -14,19 +14,22 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.symbols.model import model
-from dalembert.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
+from dalembert.symbols.names import TRIGONOMETRIC, Letter
 from dalembert.symbols.ring import WIDTH, Polynomial
 from dalembert.symbols.write import (
     Latex,
     Product,
     Sum,
     Text,
+    aligned,
+    broken,
     by_angle,
     by_inertia,
     grouped,
     joined,
     times,
     to_sympy,
+    wrapped,
     written,
 )
 
