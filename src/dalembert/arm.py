@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from dalembert.coordinates import ArmInCoordinates
     from dalembert.symbols.present import Equations
 
-if TYPE_CHECKING:
-    from dalembert.coordinates import ArmInCoordinates
-    from dalembert.symbols.present import Equations
-
 Array = NDArray[np.floating[Any]]
 
 
@@ -259,37 +255,6 @@ class Arm:
     def jacobian_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The time derivative of the geometric Jacobian: (…, 6, n)."""
         return self._run("jacobian_derivative", {"q": q, "qd": qd})
-
-    # -- closed forms ----------------------------------------------------------------------------
-
-    def equations(self, parameters: str = "nonzero", progress: Callable[[float], None] | None = None) -> Equations:
-        """B, C, g and τ in closed form: SymPy with S's letters, LaTeX, text.
-
-        parameters  "nonzero": every number that is not zero becomes a letter; "all": all ten inertial
-                    parameters of every link, S (7.77); "numbers": only the joint variables are letters
-        progress    called with the fraction done
-
-        >>> import dalembert as da
-        >>> da.load("planar-2r").equations().g[1]
-        c_12*g*l_2*m_l2
-        """
-        from dalembert.symbols.present import equations
-
-        return equations(self.robot, parameters, progress)
-
-    def in_coordinates(self, T: Any, offset: ArrayLike | None = None) -> ArmInCoordinates:
-        """The same arm in other generalized coordinates y, with q = T y + offset: S Problem 7.6.
-
-        T is an n×n matrix; "absolute" for the angles of the links with the base, where joints are
-        parallel; or a function y → q that runs on SymPy symbols.
-
-        >>> import dalembert as da
-        >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]
-        -I_m2*k_r2**2 + I_m2*k_r2 + a_1*c_2m1*l_2*m_l2
-        """
-        from dalembert.coordinates import in_coordinates
-
-        return in_coordinates(self, T, offset)
 
     # -- closed forms ----------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ class ArmInCoordinates:
     >>> import dalembert as da
     >>> arm = da.load("planar-2r").in_coordinates("absolute")
     >>> arm.inertia_matrix([0.0, 1.0]).round(3)
-    array([[167.51 , -85.492],
+    array([[275.51 , -85.492],
            [-85.492, 122.5  ]])
     """
 
