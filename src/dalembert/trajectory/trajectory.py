@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.errors import DalembertError
+
+if TYPE_CHECKING:
+    from dalembert.arm import Arm
+    from dalembert.trajectory.limits import LimitsLike
+    from dalembert.trajectory.scaling import ScalingReport
+    from dalembert.trajectory.time_optimal import TimeOptimalReport
 
 Array = NDArray[np.floating[Any]]
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
@@ -25,6 +31,7 @@ class Trajectory:
     sample instants. ``knots`` are the instants at which an acceleration may jump; there the value
     is that of the piece which begins (of the piece which ends, at the last). Make one with
     :func:`dalembert.trapezoidal` and its neighbours, or :func:`dalembert.read_trajectory`.
+    ``scaling`` says what :meth:`scaled` or :meth:`time_optimal` did, for a motion that they made.
     """
 
     duration: float
@@ -32,6 +39,7 @@ class Trajectory:
     evaluate: Evaluate = field(repr=False)
     knots: tuple[float, ...] = field(default=(), repr=False)
     sampled_at: Array | None = field(default=None, repr=False)
+    scaling: ScalingReport | TimeOptimalReport | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):
@@ -73,3 +81,26 @@ class Trajectory:
     def qdd(self) -> Array:
         """Accelerations at the sample instants: (N, n)."""
         return self(self.t)[2]
+
+    def scaled(self, arm: Arm, limits: LimitsLike = None, *, allow_faster: bool = False) -> Trajectory:
+        """The same path, slowed down evenly until no limit of ``arm`` is exceeded: S 7.7, r = ct.
+
+        limits        the arm's own unless given: :class:`Limits` for each joint, or a dict such as
+                      {"effort": [87, 87, 12], "velocity": 2.0}
+        allow_faster  speed up, too, where the limits leave room
+        Returns       the motion; its ``.scaling`` names the joint, the instant, c and both durations
+        """
+        from dalembert.trajectory.scaling import scaled
+
+        return scaled(self, arm, limits, allow_faster)
+
+    def time_optimal(self, arm: Arm, limits: LimitsLike = None, *, grid: int = 1000) -> Trajectory:
+        """The same path from rest to rest in the least time that the limits of ``arm`` allow.
+
+        limits   as for :meth:`scaled`: torque, velocity and acceleration, viscous and Coulomb friction counted
+        grid     at least this many intervals along the path
+        Returns  the motion; its ``.scaling`` has both durations, s, ṡ, s̈ and the active limit along the path
+        """
+        from dalembert.trajectory.time_optimal import time_optimal
+
+        return time_optimal(self, arm, limits, grid)
