@@ -1,1 +1,1 @@
-"""The command line: ``dalembert arms``, ``dalembert show``, ``dalembert torques``."""
+"""The command line: ``dalembert arms``, ``dalembert show``, ``dalembert equations``, ``dalembert torques``."""

@@ -106,6 +106,50 @@ def show(
     show_json(robot) if json else show_robot(robot)
 
 
+class Letters(StrEnum):
+    """Which numbers become letters."""
+
+    nonzero = "nonzero"
+    all = "all"
+    numbers = "numbers"
+
+
+@app.command()
+def equations(
+    arm: ArmArgument,
+    latex: Annotated[bool, typer.Option("--latex", help="LaTeX (an align* of amsmath).")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Plain text, all of it, however long.")] = False,
+    term: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TERM", help="One term only: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol)."
+        ),
+    ] = None,
+    parameters: Annotated[
+        Letters,
+        typer.Option(help="What becomes a letter: numbers that are not zero, all inertial parameters, or none."),
+    ] = Letters.nonzero,
+    absolute: Annotated[
+        bool, typer.Option("--absolute", help="In the links' angles with the base (parallel joints only).")
+    ] = False,
+    payload: Annotated[
+        float | None, typer.Option(metavar="MASS", help="A point mass m_L held at the tip, in kg.", show_default=False)
+    ] = None,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Show the equations of motion in closed form: B, C, g and the torques."""
+    from dalembert.cli.equations import show_equations
+    from dalembert.cli.torques import load
+
+    if latex and text:
+        raise DalembertError("--latex and --text are both given; choose one")
+    loaded = load(arm, physical.value, tip)
+    if payload is not None:
+        loaded = loaded.with_payload(payload)
+    show_equations(loaded, latex=latex, text=text, term=term, parameters=parameters.value, absolute=absolute)
+
+
 @app.command()
 def torques(
     arm: ArmArgument,

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dalembert.errors import DalembertError
 from dalembert.robot.linalg import (
     IDENTITY,
-    NULL,
     ZERO,
     Matrix,
     Scalar,
@@ -38,7 +38,8 @@ from dalembert.symbols.ring import WIDTH, Polynomial, Ring, Terms
 
 AngleKey = tuple[tuple[int, int], ...]  # (joint from 1, ±1) …
 Progress = Callable[[float], None]
-FLOAT_NOISE = 1e-13
+FLOAT_NOISE = 1e-14
+TOO_MANY = 600_000  # terms of one composite body
 
 
 class Circles:
@@ -156,15 +157,14 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     circles = Circles(model)
     seen = see(model, circles)
     n = len(seen)
-    composite = composites(model, seen)
-    tell(0.1)
+    composite = composites(model, seen, lambda fraction: tell(0.2 * fraction))
     zero = model.ring.number(0)
     B = [[zero] * n for _ in range(n)]
     g = [zero] * n
     gravity = _gravity_in_groups(model, seen)
     for i in range(n):
         _inertia_column(model, seen, composite[i], i, B, g, gravity)
-        tell(0.1 + 0.2 * (i + 1) / n)
+        tell(0.2 + 0.1 * (i + 1) / n)
     (rows,) = _without_noise([B])
     B = rows
     ((g,),) = _without_noise([[g]])
@@ -189,12 +189,14 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, [short(x) for x in g], friction)
 
 
-def composites(model: Model, seen: list[Seen]) -> list[Lump]:
+def composites(model: Model, seen: list[Seen], tell: Progress) -> list[Lump]:
     """For every joint, all that it moves as one body, about its origin, in its group's base axes."""
     zero = model.ring.number(0)
-    out = [Lump(zero, (zero, zero, zero), NULL) for _ in seen]
+    none = (zero, zero, zero)
+    out = [Lump(zero, none, (none, none, none)) for _ in seen]
     for i in reversed(range(len(seen))):
         own: Member = model.members[i]
+        tell(1.0 - (i + 1) / len(seen))
         for body in own.lumps:
             out[i] = _together(out[i], _turned(seen[i].spin, _turned(seen[i].M, body)))
         p = own.parent
@@ -202,6 +204,14 @@ def composites(model: Model, seen: list[Seen]) -> list[Lump]:
             turn = seen[i].turn
             there = out[i] if turn is None else _turned(turn, out[i])
             out[p] = _together(out[p], moved(there, seen[i].r))
+            ((first, *tensor),) = _without_noise([[out[p].first, *out[p].tensor]], 0.01 * FLOAT_NOISE)
+            out[p] = Lump(out[p].mass, tuple(first), tuple(map(tuple, tensor)))  # type: ignore[arg-type]
+            terms = sum(len(out[p].tensor[a][b]) for a in range(3) for b in range(a + 1))
+            if terms > TOO_MANY:
+                raise DalembertError(
+                    f"the closed form of these {len(seen)} joints is too large to be of use: what joint {p + 1} moves has "
+                    f"{terms} terms already (parameters='numbers' makes the fewest); the compiled functions have no such limit"
+                )
     return out
 
 
@@ -297,12 +307,12 @@ def _half(c: Any) -> Any:
     return c // 2 if isinstance(c, int) and c % 2 == 0 else Fraction(c) / 2
 
 
-def _without_noise(tables: list[Any]) -> list[Any]:
-    """Without what rounding leaves of things that cancel: 1e-13 of the largest coefficient."""
-    largest = max((abs(c) for table in tables for row in table for x in row for c in x.terms.values()), default=0)
-    floor = FLOAT_NOISE * float(largest)
-    if not any(isinstance(c, float) for table in tables for row in table for x in row for c in x.terms.values()):
+def _without_noise(tables: list[Any], level: float = FLOAT_NOISE) -> list[Any]:
+    """Without what rounding leaves of things that cancel: so much of the largest coefficient."""
+    coefficients = [c for table in tables for row in table for x in row for c in x.terms.values()]
+    if not any(isinstance(c, float) for c in coefficients):
         return tables
+    floor = level * float(max(map(abs, coefficients)))
     return [[[x.map(lambda c: c if abs(c) > floor else 0) for x in row] for row in table] for table in tables]
 
 

@@ -10,7 +10,7 @@ a_i, d_i, α_i                   the Denavit–Hartenberg table (α_i only where
 p_i,x …                         where joint i stands on its parent link, for robots without DH table
 ϑ_i, d_i                        the joint variable of a turning and of a sliding joint; d°_i is added to
                                 the latter where the robot has an offset
-c_2, s_12 …                     cos ϑ_2, sin(ϑ_1 + ϑ_2)
+c_2, s_12 …                     cos ϑ_2, sin(ϑ_1+ϑ_2)
 m_L                             the payload
 F_vi, F_si, F_mi                friction: viscous and Coulomb at the joint; viscous at the motor
 g                               the acceleration of gravity
@@ -31,6 +31,7 @@ KINDS = (
     "velocity", "acceleration", "sign",
 )  # fmt: skip
 RANK = {kind: rank for rank, kind in enumerate(KINDS)}
+RANK["sine"] = RANK["cosine"]  # s_23 c_4 s_5: by joint
 INERTIAL = {"gear", "tensor", "mass"}
 TRIGONOMETRIC = {"cosine", "sine"}
 
@@ -115,7 +116,7 @@ def weighted_sum(parts: Sequence[tuple[float, Letter]]) -> tuple[str, str, str]:
     for factor, one in sorted(parts, key=lambda part: part[0] < 0):
         size = "" if abs(factor) == 1 else f"{abs(factor):g}"
         latex += ("-" if factor < 0 else "+" if latex else "") + size + one.latex
-        text += ((" − " if text else "−") if factor < 0 else " + " if text else "") + size + one.text
+        text += ("−" if factor < 0 else "+" if text else "") + size + one.text
         name += ("m" if factor < 0 else "") + (size and f"{size}x".replace(".", "p")) + str(one.index)
     return latex, text, name
 

@@ -27,6 +27,7 @@ from dalembert.symbols.write import (
     by_inertia,
     grouped,
     joined,
+    shortest,
     times,
     to_sympy,
     wrapped,
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MANY = 400  # terms of B, C and g above which text() is a summary
+PARTS = {
+    "Inertia matrix B(q)": "B",
+    "Coriolis and centrifugal matrix C(q, q̇)": "C",
+    "Gravity g(q)": "g",
+    "Equations of motion": "tau",
+}
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class Equations:
         for i in n:
             for j in n:
                 for k in range(j, self.n):
-                    out[i][j][k] = out[i][k][j] = by_inertia(self.form.christoffel[i][j][k])
+                    out[i][j][k] = out[i][k][j] = shortest(self.form.christoffel[i][j][k])
         return out
 
     @cached_property
@@ -288,7 +295,7 @@ class Equations:
         latex_sub = sub if len(sub) == 1 else f"{{{sub}}}"
         found: Sum
         if letter == "b":
-            found = self._B[at[0]][at[1]]
+            found = self._B[min(at)][max(at)]
         elif letter == "c":
             found = self._C[at[0]][at[1]] if len(at) == 2 else self._christoffel[at[0]][at[1]][at[2]]
         else:
@@ -304,43 +311,46 @@ class Equations:
 
     # -- text and LaTeX --------------------------------------------------------------------------
 
-    def text(self, term: str | None = None, *, whole: bool = False) -> str:
+    def text(self, term: str | None = None, *, whole: bool = False, progress: Progress | None = None) -> str:
         """The equations, or one term, as plain text. Very large ones are summed up unless ``whole``."""
         if term is not None:
             name, _, found = self._named(term)
             return broken(f"{name} = ", written(self.form.ring, found, Text()))
         if self.size > MANY and not whole:
             return self._summary()
-        return (
-            "\n".join(line for part in self._parts() for line in (*self._text_part(*part), "")) + "\n" + self.legend()
-        )
+        lines: list[str] = []
+        for k, (title, names) in enumerate(PARTS.items(), 1):
+            lines += [title, *self._text_part(names), ""]
+            if progress:
+                progress(k / len(PARTS))
+        return "\n".join(lines) + "\n" + self.legend()
 
-    def _parts(self) -> Iterator[tuple[str, list[str]]]:
-        n = range(1, self.n + 1)
-        comma = "," if self.n > 9 else ""
-        yield "Inertia matrix B(q)", [f"B{i}{comma}{j}" for i in n for j in n if j >= i]
-        yield "Coriolis and centrifugal matrix C(q, q̇)", [f"C{i}{comma}{j}" for i in n for j in n]
-        yield "Gravity g(q)", [f"g{i}" for i in n]
-        yield "Equations of motion", [f"tau{i}" for i in n]
+    def _names(self, letter: str) -> list[str]:
+        """The terms of B (its upper half), C, g or tau."""
+        n, comma = range(1, self.n + 1), "," if self.n > 9 else ""
+        if letter in ("g", "tau"):
+            return [f"{letter}{i}" for i in n]
+        return [f"{letter}{i}{comma}{j}" for i in n for j in n if letter == "C" or j >= i]
 
-    def _text_part(self, title: str, names: list[str]) -> Iterator[str]:
-        yield title
-        if title.startswith("Equations"):
-            for i in range(self.n):
-                parts = [joined(written(self.form.ring, x, Text()), Text()) for x in self._tau_parts(i) if x] or ["0"]
-                yield wrapped(f"  τ_{i + 1} = {parts[0]}", 8)
-                for part in parts[1:]:
-                    yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
-            return
-        zero = []
-        for name in names:
+    def _both(self, short: str, swapped: str) -> str:
+        """b_12 = b_21"""
+        return short if short == swapped else f"{short} = {swapped}"
+
+    def _text_part(self, letter: str) -> Iterator[str]:
+        ring, zero = self.form.ring, []
+        for name in self._names(letter):
             short, _, found = self._named(name)
-            if not found:
+            if letter == "tau":
+                parts = [joined(written(ring, x, Text()), Text()) for x in self._tau_parts(int(name[3:]) - 1) if x]
+                start, *rest = parts or ["0"]
+                yield wrapped(f"  {short} = {start}", 8)
+                for part in rest:
+                    yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
+            elif found:
+                both = self._both(short, self._named(_swapped(name))[0]) if letter == "B" else short
+                yield broken(f"  {both} = ", written(ring, found, Text()))
+            else:
                 zero.append(short)
-                continue
-            symmetric = title.startswith("Inertia") and name[1] != name[-1] and self.n < 10
-            both = f"{short} = b_{short[-1]}{short[-2]}" if symmetric else short
-            yield broken(f"  {both} = ", written(self.form.ring, found, Text()))
         if zero:
             yield "  " + (" = ".join(zero) if len(zero) <= 8 else "all others") + " = 0"
 
@@ -373,26 +383,26 @@ class Equations:
         lines += ["", "One term: text('B11') or --term B11. All of it: latex() or --latex.", ""]
         return "\n".join(lines)
 
-    def latex(self, term: str | None = None) -> str:
-        """The equations as a LaTeX ``align*`` (amsmath), or the right-hand side of one term."""
+    def latex(self, term: str | None = None, *, progress: Progress | None = None) -> str:
+        """The equations as a LaTeX ``align*`` (amsmath), or the right-hand side of one term.
+
+        Entries of B, C and g that are zero are left out when there are more than three joints.
+        """
         ring, style = self.form.ring, Latex()
         if term is not None:
             return joined(written(ring, self._named(term)[2], style), style)
         lines = []
-        for title, names in self._parts():
-            for name in names:
+        for k, letter in enumerate(PARTS.values(), 1):
+            for name in self._names(letter):
                 _, short, found = self._named(name)
-                if title.startswith("Equations"):
-                    i = int(name[3:]) - 1
-                    parts = [joined(written(ring, part, style), style) for part in self._tau_parts(i) if part]
+                if letter == "tau":
+                    parts = [joined(written(ring, x, style), style) for x in self._tau_parts(int(name[3:]) - 1) if x]
                     lines += aligned(short, parts or ["0"])
-                elif found or self.n < 4:
-                    both = (
-                        short
-                        if title[0] != "I" or name[1] == name[-1] or self.n > 9
-                        else f"{short} = b_{{{name[-1]}{name[1]}}}"
-                    )
+                elif found or self.n <= 3:
+                    both = self._both(short, self._named(_swapped(name))[1]) if letter == "B" else short
                     lines += aligned(both, [joined(written(ring, found, style), style)])
+            if progress:
+                progress(k / len(PARTS))
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
 
     def _repr_latex_(self) -> str | None:
@@ -453,6 +463,12 @@ class Equations:
             else:
                 out.append({"slide": q, "velocity": qd, "acceleration": qdd}[one.kind][..., one.index - 1])
         return out
+
+
+def _swapped(name: str) -> str:
+    """B21 of B12."""
+    digits = name[1:].split(",") if "," in name else list(name[1:])
+    return name[0] + ("," if "," in name else "").join(reversed(digits))
 
 
 def _factor(x: Polynomial) -> tuple[tuple[int, int], ...]:

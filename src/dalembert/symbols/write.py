@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dalembert.symbols.names import INERTIAL, RANK, TRIGONOMETRIC, Letter
+from dalembert.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
 from dalembert.symbols.ring import Coefficient, Polynomial, Ring, tidy
 
 WIDE = 100  # columns of text before a sum is broken
 LATEX_WIDE = 64  # printed characters of a line of LaTeX, about the width of a page
 
+MOTION = ("velocity", "acceleration", "sign")
 Factors = tuple[tuple[int, int], ...]  # (letter's number in the ring, exponent)
 
 
@@ -84,9 +85,9 @@ def by_angle(x: Polynomial) -> Sum:
     return grouped(x, lambda one: one.kind == "gravity" or one.kind in TRIGONOMETRIC, by_angle=True)
 
 
-def plain(x: Polynomial) -> Sum:
-    """Term by term."""
-    return grouped(x, lambda one: False)
+def shortest(x: Polynomial) -> Sum:
+    """Grouped by inertia or by angle, whichever makes fewer groups: Christoffel symbols."""
+    return min(by_inertia(x), by_angle(x), key=len)
 
 
 def times(x: Sum, factors: Factors, more: Iterable[Sum] = (), coefficient: Coefficient = 1) -> Sum:
@@ -125,10 +126,6 @@ class Text:
         head = roots if top == 1 and roots else [str(top), *roots]
         return [f"{' '.join(head)}/{bottom}"] if bottom > 1 else (head if head != ["1"] else [])
 
-    def brackets(self, inner: str) -> str:
-        """( … )"""
-        return f"({inner})"
-
 
 class Latex(Text):
     """LaTeX: 2 a_1 \\ell_2 c_2."""
@@ -159,20 +156,26 @@ def written(ring: Ring, x: Sum, style: Text) -> list[str]:
     """The terms of a sum, each with its sign: '2 a', '− b' …"""
     out = []
     for p in x:
-        roots: list[str] = []
-        names: list[str] = []
-        for k, e in sorted(p.factors, key=lambda pair: ring.letters[pair[0]].order):
-            (roots if RANK[ring.letters[k].kind] == 0 else names).append(style.name(ring.letters[k], e))
-        words = style.coefficient(abs(p.coefficient), roots)
-        brackets = [style.brackets(joined(written(ring, inner, style), style)) for inner in p.sums]
-        # S writes (…) g c_1 but m_ℓ2 (…): what is grouped by angle has the bracket first
-        leading = bool(p.sums) and all(
-            ring.letters[k].kind in ("gravity", *TRIGONOMETRIC, "velocity", "acceleration", "sign")
-            for k, _ in p.factors
-        )
-        body = [*words, *brackets, *names] if leading else [*words, *names, *brackets]
-        negative = p.coefficient < 0
-        out.append((f"{style.minus} " if negative else "") + (" ".join(body) or "1"))
+        letters = [(ring.letters[k], e) for k, e in sorted(p.factors, key=lambda pair: ring.letters[pair[0]].order)]
+        # S writes (…) g c_1 and (…) ϑ̈_1 but m_ℓ2 (…) and s_2 (ϑ̇_1 + ϑ̇_2): angles follow a bracket of masses
+        angles_last = all(one.kind in (*TRIGONOMETRIC, *MOTION, "root", "gravity") for one, _ in letters)
+        places: dict[str, list[str]] = {
+            "root": [],
+            "before": [],
+            "bracket": [],
+            "after": [],
+            "speeds": [],
+            "motion": [],
+        }
+        for one, e in letters:
+            place = "motion" if one.kind in MOTION else "after" if angles_last else "before"
+            places["root" if one.kind == "root" else place].append(style.name(one, e))
+        for inner in p.sums:
+            of_speeds = any(ring.letters[k].kind == "velocity" for k, _ in inner[0].factors)
+            places["speeds" if of_speeds else "bracket"].append(f"({joined(written(ring, inner, style), style)})")
+        words = style.coefficient(abs(p.coefficient), places.pop("root"))
+        body = " ".join([*words, *(word for place in places.values() for word in place)])
+        out.append((f"{style.minus} " if p.coefficient < 0 else "") + (body or "1"))
     return out or ["0"]
 
 
@@ -200,29 +203,42 @@ def broken(start: str, terms: list[str]) -> str:
 
 
 def wrapped(line: str, pad: int) -> str:
-    """A long line broken before + and −."""
-    pieces = re.split(r"(?<=\S) (?=[+−] )", line)
-    rows = [pieces[0]]
-    for piece in pieces[1:]:
-        if len(rows[-1]) + 1 + len(piece) <= WIDE:
+    """A long line broken before + and −, not inside inner brackets if that can be helped."""
+    return "\n".join(_filled(line, [""], " " * pad, WIDE, len))
+
+
+def _filled(
+    line: str, rows: list[str], pad: str, width: int, length: Callable[[str], int], depth: int = 0
+) -> list[str]:
+    """The pieces of a line added to the rows, a new row begun (with ``pad``) where one is full."""
+    for piece in _pieces(line, depth):
+        if depth < 4 and length(piece) > width - len(pad):
+            _filled(piece, rows, pad, width, length, depth + 1)
+        elif not rows[-1]:
+            rows[-1] = piece
+        elif length(rows[-1]) + 1 + length(piece) <= width:
             rows[-1] += f" {piece}"
         else:
-            rows.append(" " * pad + piece)
-    return "\n".join(rows)
+            rows.append(pad + piece)
+    return rows
+
+
+def _pieces(line: str, depth: int) -> list[str]:
+    """The line cut before each sign that stands in at most so many brackets."""
+    cuts, inside = [0], 0
+    for k, character in enumerate(line):
+        inside += (character == "(") - (character == ")")
+        if character == " " and inside <= depth and line[k + 1 : k + 3] in ("+ ", "− ", "- ") and line[:k].strip():
+            cuts.append(k)
+    return [line[a:b] if a == 0 else line[a + 1 : b] for a, b in zip(cuts, [*cuts[1:], len(line)], strict=True)]
 
 
 def aligned(name: str, parts: list[str]) -> list[str]:
     """Rows of an align environment, broken before + and − where they would run off the page."""
     rows: list[str] = []
     for part in parts:
-        start = "+ " if rows and not part.startswith("-") else ""
-        pieces = re.split(r" (?=[+-] )", start + part)
-        rows.append(pieces[0])
-        for piece in pieces[1:]:
-            if _seen_length(rows[-1]) + _seen_length(piece) <= LATEX_WIDE:
-                rows[-1] += f" {piece}"
-            else:
-                rows.append(piece)
+        start = "" if not rows else "- " if part.startswith("-") else "+ "
+        rows += _filled(start + part.removeprefix("-" if rows else ""), [""], "", LATEX_WIDE, _seen_length)
     return [f"{name} &= {rows[0]}", *(rf"&\quad {row}" for row in rows[1:])]
 
 
