@@ -259,8 +259,8 @@ def test_wrong_names_get_one_sentence(asked, sentence):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "arm.xml: this is not valid XML: no element found"),
-        ("<robot", "arm.xml: this is not valid XML"),
+        ("", "arm.xml: the file is empty"),
+        ("<robot", "arm.xml: this is not well-formed XML"),
         ("<sdf/>", "arm.xml: its root element is <sdf>; MJCF has <mujoco> and URDF has <robot>"),
     ],
 )
