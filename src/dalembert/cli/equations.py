@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dalembert import Arm
-from dalembert.cli.terminal import Bar
+from dalembert.cli.terminal import Bar, plain
 from dalembert.symbols.present import Equations
 
 
@@ -21,5 +21,5 @@ def show_equations(arm: Arm, *, latex: bool, text: bool, term: str | None, param
             shown = made.latex(term, progress=lambda fraction: bar(0.5 + 0.5 * fraction))
         else:
             shown = made.text(term, whole=text, progress=lambda fraction: bar(0.5 + 0.5 * fraction))
-    sys.stdout.write(shown.rstrip("\n") + "\n")
+    sys.stdout.write("".join(f"{plain(line)}\n" for line in shown.rstrip("\n").splitlines()))
     sys.stdout.flush()

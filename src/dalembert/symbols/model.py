@@ -140,7 +140,12 @@ class Lettering:
         for j, k in PAIRS:
             axes = AXES[j] + AXES[k]
             entry[j, k] = entry[k, j] = self(
-                float(I[j][k]), base, f"{subscript},{axes}", "tensor", index, f"{meaning}, {axes}"
+                float(I[j][k]),
+                base,
+                f"{subscript},{axes}",
+                "tensor",
+                index,
+                f"{meaning}, {axes}" + ("" if j == k else f" (the tensor's entry, S's −I_{axes})"),
             )
         return tuple(tuple(entry[j, k] for k in range(3)) for j in range(3))  # type: ignore[return-value]
 

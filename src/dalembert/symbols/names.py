@@ -124,10 +124,10 @@ def weighted_sum(parts: Sequence[tuple[float, Letter]]) -> tuple[str, str, str]:
 def circle_letters(
     angle: Sequence[tuple[int, float]], revolute: Sequence[bool], phase: float = 0.0
 ) -> tuple[Letter, Letter]:
-    """c_12 and s_12 for an angle ϑ_1 + ϑ_2; cos(ϑ_2 − ϑ_1) where joints count otherwise than once."""
+    """c_12 and s_12 for the angle ϑ_1 + ϑ_2; cos(ϑ_2−ϑ_1+0.3) where it is not the plain sum of some."""
     key = tuple(angle)
     first = min(joint for joint, _ in key)
-    if all(factor == 1 for _, factor in key):
+    if phase == 0 and all(factor == 1 for _, factor in key):
         joints = [str(joint) for joint, _ in key]
         sub = ("" if max(joint for joint, _ in key) < 10 else ",").join(joints)
         made = [
@@ -140,6 +140,8 @@ def circle_letters(
         latex, text, name = weighted_sum(
             [(factor, joint_variable(joint, revolute[joint - 1])) for joint, factor in key]
         )
+        if phase:
+            latex, text = latex + f"{phase:+.6g}", text + f"{phase:+.6g}".replace("-", "−")
         made = [
             Letter(f"{f}_{name}", rf"\{word}({latex})", f"{word}({text})", kind)
             for f, word, kind in (("c", "cos", "cosine"), ("s", "sin", "sine"))

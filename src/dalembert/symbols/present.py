@@ -359,11 +359,7 @@ class Equations:
         rows = []
         for k in self._used:
             one: Letter = self.form.ring.letters[k]
-            if one.kind in TRIGONOMETRIC and one.phase:
-                word = "cos" if one.kind == "cosine" else "sin"
-                total = " + ".join(self.form.q[j - 1].text for j, _ in one.angle)
-                rows.append((one.text, f"{word}({total} + {one.phase:.6g})", ""))
-            elif one.value is not None and one.kind != "root":
+            if one.value is not None and one.kind != "root":
                 rows.append((one.text, f"{one.value:.6g}", one.meaning))
         if not rows:
             return ""
