@@ -10,13 +10,34 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, RobotError, ShapeError, SingularInertiaError
 from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 
+if TYPE_CHECKING:
+    from dalembert.trajectory.cartesian import circle, line
+    from dalembert.trajectory.csv_file import read_trajectory
+    from dalembert.trajectory.fourier import fourier
+    from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
+    from dalembert.trajectory.splines import spline
+    from dalembert.trajectory.trajectory import Trajectory
+
 __version__ = "0.1.0"
+
+# names that are imported when they are first asked for, and where they stand
+_LATER = {
+    "Trajectory": "trajectory.trajectory",
+    "circle": "trajectory.cartesian",
+    "fourier": "trajectory.fourier",
+    "line": "trajectory.cartesian",
+    "polynomial": "trajectory.profiles",
+    "read_trajectory": "trajectory.csv_file",
+    "spline": "trajectory.splines",
+    "trapezoidal": "trajectory.profiles",
+    "triangular": "trajectory.profiles",
+}
 
 __all__ = [
     "Arm",
@@ -33,10 +54,28 @@ __all__ = [
     "Rotor",
     "ShapeError",
     "SingularInertiaError",
+    "Trajectory",
     "arms",
+    "circle",
+    "fourier",
     "from_dh",
+    "line",
     "load",
+    "polynomial",
+    "read_trajectory",
+    "spline",
+    "trapezoidal",
+    "triangular",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'dalembert' has no attribute '{name}'")
+    from importlib import import_module
+
+    globals()[name] = value = getattr(import_module(f"dalembert.{_LATER[name]}"), name)
+    return value
 
 
 def arms() -> list[str]:

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.errors import DalembertError
-
-if TYPE_CHECKING:
-    from dalembert.arm import Arm
-    from dalembert.trajectory.limits import LimitsLike
-    from dalembert.trajectory.scaling import ScalingReport
-    from dalembert.trajectory.time_optimal import TimeOptimalReport
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError, ShapeError
 
 Array = NDArray[np.floating[Any]]
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
 SAMPLES = 501  # how many instants .t has unless the motion came with its own
+SAME_INSTANT = 1e-12  # of the duration: knots nearer to each other are one
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
     """A joint motion from 0 to ``duration`` (s), known at every instant.
 
-    ``motion(t)`` gives (q, qd, qdd), each of shape (*t.shape, n); ``.t .q .qd .qdd`` are the same at
-    sample instants. ``knots`` are the instants at which an acceleration may jump; there the value
-    is that of the piece which begins (of the piece which ends, at the last). Make one with
-    :func:`dalembert.trapezoidal` and its neighbours, or :func:`dalembert.read_trajectory`.
-    ``scaling`` says what :meth:`scaled` or :meth:`time_optimal` did, for a motion that they made.
+    ``motion(t)`` gives (q, qd, qdd), each of shape (*t.shape, n), in rad, rad/s, rad/s² (m for
+    sliding joints); ``.t .q .qd .qdd`` are the same at sample instants. ``knots`` are the instants
+    at which an acceleration may jump; there the value is that of the piece which begins (of the
+    piece which ends, at the last). Make one with :func:`dalembert.trapezoidal` and its neighbours,
+    or :func:`dalembert.read_trajectory`.
+
+    >>> import dalembert as da
+    >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
+    >>> q, qd, qdd = motion(0.5)
+    >>> q, qd, qdd
+    (array([ 0.125, -0.25 ]), array([ 0.5, -1. ]), array([ 1., -2.]))
     """
 
     duration: float
@@ -39,11 +43,18 @@ class Trajectory:
     evaluate: Evaluate = field(repr=False)
     knots: tuple[float, ...] = field(default=(), repr=False)
     sampled_at: Array | None = field(default=None, repr=False)
-    scaling: ScalingReport | TimeOptimalReport | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):
             raise DalembertError(f"a motion must last some time; its duration is {self.duration:g} s")
+        object.__setattr__(self, "duration", float(self.duration))
+        merged: list[float] = []
+        for knot in sorted(float(k) for k in self.knots):
+            if merged and knot - merged[-1] <= SAME_INSTANT * self.duration:
+                merged[-1] = knot  # the later of the two: by then every piece has begun
+            else:
+                merged.append(knot)
+        object.__setattr__(self, "knots", tuple(merged))
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """(q, qd, qdd) at the instants ``t``, which must lie between 0 and the duration."""
@@ -58,49 +69,121 @@ class Trajectory:
         q, qd, qdd = (np.asarray(x).reshape(*at.shape, self.n) for x in self.evaluate(flat))
         return q, qd, qdd
 
-    @property
+    # -- at the sample instants ------------------------------------------------------------------
+
+    @cached_property
     def t(self) -> Array:
         """The sample instants: (N,), knots among them."""
         if self.sampled_at is not None:
             return self.sampled_at
+        knots = np.array([k for k in self.knots if 0 < k < self.duration])
         even = np.linspace(0.0, self.duration, SAMPLES)
-        inner = [k for k in self.knots if 0 < k < self.duration]
-        return np.unique(np.concatenate([even, inner]))
+        if len(knots):
+            beside = np.abs(even[:, None] - knots).min(axis=1) <= SAME_INSTANT * self.duration
+            even = even[~beside]
+        return np.sort(np.concatenate([even, knots]))
+
+    @cached_property
+    def _samples(self) -> tuple[Array, Array, Array]:
+        return self(self.t)
 
     @property
     def q(self) -> Array:
         """Positions at the sample instants: (N, n)."""
-        return self(self.t)[0]
+        return self._samples[0]
 
     @property
     def qd(self) -> Array:
         """Velocities at the sample instants: (N, n)."""
-        return self(self.t)[1]
+        return self._samples[1]
 
     @property
     def qdd(self) -> Array:
         """Accelerations at the sample instants: (N, n)."""
-        return self(self.t)[2]
+        return self._samples[2]
 
-    def scaled(self, arm: Arm, limits: LimitsLike = None, *, allow_faster: bool = False) -> Trajectory:
-        """The same path, slowed down evenly until no limit of ``arm`` is exceeded: S 7.7, r = ct.
+    # -- what it asks of an arm ------------------------------------------------------------------
 
-        limits        the arm's own unless given: :class:`Limits` for each joint, or a dict such as
-                      {"effort": [87, 87, 12], "velocity": 2.0}
-        allow_faster  speed up, too, where the limits leave room
-        Returns       the motion; its ``.scaling`` names the joint, the instant, c and both durations
+    def fits(self, arm: Arm) -> None:
+        """A sentence if ``arm`` has another number of joints."""
+        if arm.n != self.n:
+            raise ShapeError(f"the motion has {self.n} joints, but arm '{arm.name}' has {arm.n}")
+
+    def limits_report(
+        self, arm: Arm, *, torque: bool = False, tip_wrench: ArrayLike | None = None
+    ) -> list[LimitExcess]:
+        """Every limit of ``arm`` that the motion exceeds, with its worst instant; empty when all is well.
+
+        Positions, velocities and accelerations are compared where the robot has limits for them;
+        with ``torque`` the torques too (``tip_wrench`` as in :meth:`dalembert.Arm.inverse_dynamics`).
+
+        >>> import dalembert as da
+        >>> fast = da.triangular([0.0, 0.0], [3.0, 3.0], duration=0.3)
+        >>> print(fast.limits_report(da.load("planar-2r"))[0])
+        joint 'joint1': velocity 20 rad/s at t = 0.15 s is above its limit of 15 rad/s
         """
-        from dalembert.trajectory.scaling import scaled
+        from dalembert.trajectory.limits import limits_report
 
-        return scaled(self, arm, limits, allow_faster)
+        return limits_report(self, arm, torque, tip_wrench)
 
-    def time_optimal(self, arm: Arm, limits: LimitsLike = None, *, grid: int = 1000) -> Trajectory:
-        """The same path from rest to rest in the least time that the limits of ``arm`` allow.
+    def check_limits(self, arm: Arm, *, torque: bool = False, tip_wrench: ArrayLike | None = None) -> None:
+        """An error that names the first joint, value, limit and instant of :meth:`limits_report`."""
+        report = self.limits_report(arm, torque=torque, tip_wrench=tip_wrench)
+        if report:
+            more = f" (and {len(report) - 1} more)" if len(report) > 1 else ""
+            raise DalembertError(f"{report[0]}{more}")
 
-        limits   as for :meth:`scaled`: torque, velocity and acceleration, viscous and Coulomb friction counted
-        grid     at least this many intervals along the path
-        Returns  the motion; its ``.scaling`` has both durations, s, ṡ, s̈ and the active limit along the path
+    # -- files -----------------------------------------------------------------------------------
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        arm: Arm | None = None,
+        tip_wrench: ArrayLike | None = None,
+        rate: float | None = None,
+        overwrite: bool = True,
+    ) -> None:
+        """Write a CSV file: t (s), q1 …, qd1 …, qdd1 … (rad, m), and tau1 … (N m, N) if ``arm`` is given.
+
+        rate  samples a second; the sample instants ``.t`` unless given. The end is always written.
+        The file is written whole or not at all, every number to the last bit.
         """
-        from dalembert.trajectory.time_optimal import time_optimal
+        from dalembert.files import whole_file
+        from dalembert.trajectory.csv_file import write_table
 
-        return time_optimal(self, arm, limits, grid)
+        t = self.t
+        if rate is not None:
+            if not rate > 0:
+                raise DalembertError(f"the rate is {rate:g} samples a second; it must be above zero")
+            even = np.arange(np.floor(self.duration * rate * (1 + 1e-12)) + 1) / rate
+            t = np.append(even[even < self.duration * (1 - 1e-12)], self.duration)
+        q, qd, qdd = self(t)
+        groups, columns = ["q", "qd", "qdd"], [t, q, qd, qdd]
+        if arm is not None:
+            self.fits(arm)
+            groups.append("tau")
+            columns.append(arm.inverse_dynamics(q, qd, qdd, tip_wrench))
+        names = ["t", *(f"{group}{k + 1}" for group in groups for k in range(self.n))]
+        with whole_file(path, overwrite=overwrite) as file:
+            write_table(file, names, columns)
+
+
+@dataclass(frozen=True)
+class LimitExcess:
+    """One limit that a motion exceeds: its sentence is ``str(excess)``."""
+
+    joint: str
+    quantity: str  # position, velocity, acceleration or torque
+    value: float  # the worst, with its sign
+    limit: float
+    time: float  # s
+    unit: str
+
+    def __str__(self) -> str:
+        side = "below" if self.value < self.limit and self.quantity == "position" else "above"
+        value = self.value if self.quantity == "position" else abs(self.value)
+        return (
+            f"joint '{self.joint}': {self.quantity} {value:.6g} {self.unit} at t = {self.time:.6g} s "
+            f"is {side} its limit of {self.limit:.6g} {self.unit}"
+        )

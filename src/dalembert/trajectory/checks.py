@@ -1,0 +1,50 @@
+"""Arguments of motions, checked: each mistake is one sentence that names the argument and the joint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.errors import DalembertError, ShapeError
+
+Array = NDArray[np.floating[Any]]
+
+
+def finite(name: str, value: ArrayLike) -> Array:
+    """``value`` as an array of finite numbers."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} is not an array of numbers: {value!r:.80}") from None
+    if not np.isfinite(array).all():
+        raise DalembertError(f"{name} has the value {array[~np.isfinite(array)][0]:g}; every number must be finite")
+    return array
+
+
+def joints(name: str, value: ArrayLike, n: int | None = None) -> Array:
+    """One number for each of ``n`` joints: (n,); a single number serves all of them."""
+    array = finite(name, value)
+    if array.ndim == 0:
+        return np.full(1 if n is None else n, float(array))
+    if array.ndim != 1 or (n is not None and len(array) != n) or not len(array):
+        wanted = "(n,), one number for each joint" if n is None else f"({n},), one number for each joint"
+        raise ShapeError(f"{name} has shape {array.shape}; it must have shape {wanted}")
+    return array
+
+
+def positive(name: str, value: ArrayLike, n: int) -> Array:
+    """Like :func:`joints`, and every number above zero."""
+    array = joints(name, value, n)
+    bad = np.flatnonzero(array <= 0)
+    if len(bad):
+        which = f" of joint {bad[0] + 1}" if n > 1 else ""
+        raise DalembertError(f"the {name}{which} is {array[bad[0]]:g}; it must be above zero")
+    return array
+
+
+def both_ends(q0: ArrayLike, q1: ArrayLike) -> tuple[Array, Array]:
+    """Where a motion begins and ends: two arrays (n,)."""
+    n = max(finite("q0", q0).size, finite("q1", q1).size)
+    return joints("q0", q0, n), joints("q1", q1, n)

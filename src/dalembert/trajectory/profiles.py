@@ -1,0 +1,256 @@
+"""Joint motions from one point to another: triangular and trapezoidal velocities, polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.trajectory.checks import both_ends, joints, positive
+from dalembert.trajectory.trajectory import Trajectory
+
+Array = NDArray[np.floating[Any]]
+
+ROUNDING = 1e-9  # relative: times and speeds that agree to this are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Trapezoids:
+    """Each joint speeds up evenly, cruises, slows down evenly, then stands still.
+
+    q0, q1        (n,) where it begins and ends
+    durations     (n,) T of each joint (s); 0 for a joint that does not move
+    acceleration_times  (n,) t_a of each joint (s), at most T/2; T/2 makes a triangle
+    """
+
+    q0: Array
+    q1: Array
+    durations: Array
+    acceleration_times: Array
+
+    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
+        T, ta, last = self.durations, self.acceleration_times, self.durations.max()
+        moves = T > 0
+        v = np.divide(self.q1 - self.q0, T - ta, out=np.zeros_like(T), where=moves)  # cruising speed
+        a = np.divide(v, ta, out=np.zeros_like(T), where=moves)
+        t = t[:, None]
+        left = T - t
+        speeding, slowing = t < ta, t >= T - ta
+        standing = (left < 0) | ((left == 0) & (last > T)) | ~moves
+        q = np.where(speeding, self.q0 + 0.5 * a * t**2, self.q0 + v * (t - 0.5 * ta))
+        q = np.where(slowing, self.q1 - 0.5 * a * left**2, q)
+        qd = np.where(speeding, a * t, np.where(slowing, a * left, v))
+        qdd = np.where(speeding, a, np.where(slowing, -a, 0.0))
+        return np.where(standing, self.q1, q), np.where(standing, 0.0, qd), np.where(standing, 0.0, qdd)
+
+    def trajectory(self) -> Trajectory:
+        """The motion, which ends with its slowest joint."""
+        if not self.durations.max() > 0:
+            raise DalembertError("q0 and q1 are the same, so there is nothing to move")
+        T, ta = self.durations, self.acceleration_times
+        return Trajectory(T.max(), len(T), self, tuple(np.unique([*ta, *(T - ta), *T])))
+
+
+def triangular(
+    q0: ArrayLike,
+    q1: ArrayLike,
+    *,
+    duration: ArrayLike | None = None,
+    max_velocity: ArrayLike | None = None,
+    acceleration: ArrayLike | None = None,
+    synchronised: bool = False,
+) -> Trajectory:
+    """A motion with triangular velocities: half the time faster, half the time slower.
+
+    q0, q1        (n,) where it begins and ends (rad or m); it is at rest there
+    duration      T (s), or
+    max_velocity  the peak v (rad/s), so T = 2|q1 − q0|/v, or
+    acceleration  a (rad/s²), so T = 2 √(|q1 − q0|/a)
+    synchronised  all joints arrive with the slowest; otherwise each takes its own time and then
+                  stands still
+    Exactly one of the three is given: one number for all joints, or one for each.
+
+    >>> import numpy as np
+    >>> motion = triangular([0.0, 1.0], [np.pi / 2, 1.0 + np.pi / 2], duration=0.5)
+    >>> motion(0.25)[1].round(3)
+    array([6.283, 6.283])
+    """
+    q0, q1 = both_ends(q0, q1)
+    d, n = np.abs(q1 - q0), len(q0)
+    given = _given(n, duration=duration, max_velocity=max_velocity, acceleration=acceleration)
+    match given:
+        case {"duration": T, **rest} if not rest:
+            pass
+        case {"max_velocity": v, **rest} if not rest:
+            T = 2 * d / v
+        case {"acceleration": a, **rest} if not rest:
+            T = 2 * np.sqrt(d / a)
+        case _:
+            raise DalembertError(
+                "a triangular motion needs exactly one of duration, max_velocity and acceleration, "
+                f"not {_listed(given)}"
+            )
+    T = np.where(d > 0, T, 0.0)
+    if synchronised:
+        T = np.where(d > 0, T.max(), 0.0)
+    return Trapezoids(q0, q1, T, T / 2).trajectory()
+
+
+def trapezoidal(
+    q0: ArrayLike,
+    q1: ArrayLike,
+    *,
+    acceleration_time: ArrayLike | None = None,
+    max_velocity: ArrayLike | None = None,
+    duration: ArrayLike | None = None,
+    acceleration: ArrayLike | None = None,
+    synchronised: bool = False,
+) -> Trajectory:
+    """A motion with trapezoidal velocities: faster, steady, slower, as in S Example 7.2.
+
+    q0, q1             (n,) where it begins and ends (rad or m); it is at rest there
+    acceleration_time  t_a (s), how long it speeds up, and slows down
+    max_velocity       v (rad/s), the steady speed
+    duration           T = |q1 − q0|/v + t_a (s)
+    acceleration       a = v/t_a (rad/s²)
+    synchronised       all joints arrive with the slowest; otherwise each takes its own time and
+                       then stands still
+
+    Two of the first three are given, or acceleration with max_velocity or duration: one number for
+    all joints, or one for each. A way too short to reach v becomes a triangle: a given
+    acceleration_time is kept and the peak is lowered to |q1 − q0|/t_a; a given acceleration is kept
+    and the peak is lowered to √(a |q1 − q0|). ``synchronised`` keeps every joint's t_a and lowers its v.
+
+    >>> motion = trapezoidal([0.0, 0.0], [1.0, -2.0], acceleration_time=0.15, max_velocity=5.0)
+    >>> round(motion.duration, 6), motion(0.2)[1], motion(0.4)[1].round(6)
+    (0.55, array([ 5., -5.]), array([ 0., -5.]))
+    """
+    q0, q1 = both_ends(q0, q1)
+    d = np.abs(q1 - q0)
+    given = _given(
+        len(q0), acceleration_time=acceleration_time, max_velocity=max_velocity, duration=duration,
+        acceleration=acceleration,
+    )  # fmt: skip
+    match given:
+        case {"acceleration_time": ta, "max_velocity": v, **rest} if not rest or set(rest) == {"duration"}:
+            T = np.maximum(d / v + ta, 2 * ta)
+            if rest:
+                _agree(rest["duration"], T, d, "acceleration_time and max_velocity")
+        case {"acceleration_time": ta, "duration": T, **rest} if not rest:
+            _possible(2 * ta <= T * (1 + ROUNDING), d, lambda j: (
+                f"an acceleration time of {ta[j]:g} s at both ends does not fit into a duration of {T[j]:g} s"
+            ))  # fmt: skip
+        case {"max_velocity": v, "duration": T, **rest} if not rest:
+            _possible(v * T > d, d, lambda j: (
+                f"a way of {d[j]:g} in {T[j]:g} s needs more than the maximum velocity of {v[j]:g}"
+            ))  # fmt: skip
+            _possible(v * T <= 2 * d * (1 + ROUNDING), d, lambda j: (
+                f"a way of {d[j]:g} in {T[j]:g} s never gets as fast as {v[j]:g}: its peak is at most {2 * d[j] / T[j]:g}"
+            ))  # fmt: skip
+            ta = T - d / v
+        case {"acceleration": a, "max_velocity": v, **rest} if not rest:
+            ta = np.minimum(v / a, np.sqrt(d / a))
+            T = np.divide(d, a * ta, out=np.zeros_like(d), where=d > 0) + ta
+        case {"acceleration": a, "duration": T, **rest} if not rest:
+            _possible(a * T**2 >= 4 * d * (1 - ROUNDING), d, lambda j: (
+                f"a way of {d[j]:g} in {T[j]:g} s needs an acceleration of at least {4 * d[j] / T[j] ** 2:g}, not {a[j]:g}"
+            ))  # fmt: skip
+            root = np.sqrt(np.maximum(T**2 - 4 * d / a, 0.0))
+            ta = 2 * d / a / (T + root)  # the smaller root of a t_a² − a T t_a + d = 0
+        case _:
+            raise DalembertError(
+                "a trapezoidal motion needs two of acceleration_time, max_velocity and duration, or acceleration "
+                f"with max_velocity or duration; it has {_listed(given)}"
+            )
+    T = np.where(d > 0, T, 0.0)
+    if synchronised:
+        T = np.where(d > 0, T.max(), 0.0)
+    return Trapezoids(q0, q1, T, np.minimum(np.where(d > 0, ta, 0.0), T / 2)).trajectory()
+
+
+def polynomial(
+    q0: ArrayLike,
+    q1: ArrayLike,
+    duration: float,
+    degree: int = 3,
+    *,
+    start_velocity: ArrayLike | None = None,
+    end_velocity: ArrayLike | None = None,
+    start_acceleration: ArrayLike | None = None,
+    end_acceleration: ArrayLike | None = None,
+    start_jerk: ArrayLike | None = None,
+    end_jerk: ArrayLike | None = None,
+) -> Trajectory:
+    """A motion along the polynomial of degree 3, 5 or 7 with the given values at both ends.
+
+    q0, q1    (n,) where it begins and ends (rad or m)
+    duration  T (s)
+    degree    3 takes velocities, 5 accelerations too, 7 jerks too; what is not given is zero
+
+    >>> polynomial([0.0], [1.0], 2.0, degree=5)(1.0)[1]
+    array([0.9375])
+    """
+    from scipy.interpolate import BPoly
+
+    q0, q1 = both_ends(q0, q1)
+    if degree not in (3, 5, 7):
+        raise DalembertError(f"a polynomial motion has degree 3, 5 or 7, not {degree}")
+    (T,) = positive("duration", duration, 1)
+    given = [("velocity", start_velocity, end_velocity), ("acceleration", start_acceleration, end_acceleration),
+             ("jerk", start_jerk, end_jerk)]  # fmt: skip
+    ends: list[tuple[Array, Array]] = [(q0, q1)]
+    for order, (name, start, end) in enumerate(given, 1):
+        if 2 * order + 1 > degree:
+            for side, value in (("start", start), ("end", end)):
+                if value is not None:
+                    raise DalembertError(
+                        f"{side}_{name} is given, but a polynomial of degree {degree} has no room for it; "
+                        f"take degree {2 * order + 1}"
+                    )
+            continue
+        ends.append(tuple(joints(f"{side}_{name}", 0.0 if value is None else value, len(q0))
+                          for side, value in (("start", start), ("end", end))))  # type: ignore[arg-type] # fmt: skip
+    values = np.stack([np.stack(pair) for pair in ends], axis=1)  # (2 ends, orders, n)
+    return Trajectory(float(T), len(q0), Derivatives.of(BPoly.from_derivatives([0.0, T], values)))
+
+
+@dataclass(frozen=True, eq=False)
+class Derivatives:
+    """A SciPy polynomial or spline with its first two derivatives."""
+
+    curves: tuple[Any, Any, Any]
+
+    @classmethod
+    def of(cls, curve: Any) -> Derivatives:
+        """The curve and its derivatives."""
+        return cls((curve, curve.derivative(1), curve.derivative(2)))
+
+    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
+        q, qd, qdd = (curve(t) for curve in self.curves)
+        return q, qd, qdd
+
+
+def _given(n: int, **values: ArrayLike | None) -> dict[str, Array]:
+    """Those of the values that are given, one positive number for each joint."""
+    return {name: positive(name, value, n) for name, value in values.items() if value is not None}
+
+
+def _listed(names: Sequence[str] | dict[str, Array]) -> str:
+    return " and ".join(names) or "none of them"
+
+
+def _possible(holds: NDArray[np.bool_], d: Array, sentence: Any) -> None:
+    """``sentence(j)`` as an error for the first joint that moves and for which it does not hold."""
+    bad = np.flatnonzero(~holds & (d > 0))
+    if len(bad):
+        raise DalembertError(f"joint {bad[0] + 1}: {sentence(bad[0])}" if len(d) > 1 else sentence(bad[0]))
+
+
+def _agree(duration: Array, T: Array, d: Array, by: str) -> None:
+    _possible(np.isclose(duration, T, rtol=ROUNDING, atol=0), d, lambda j: (
+        f"a duration of {duration[j]:g} s contradicts the {T[j]:g} s that {by} make; leave one of the three out"
+    ))  # fmt: skip
