@@ -298,6 +298,7 @@ def traced(mechanism: Mechanism, name: str, formulation: str, options: tuple[str
         return min(graphs, key=lambda graph: count(graph).total)
     from dalembert.emit.llvm import size
     from dalembert.graph.passes import factored, pruned
+    from dalembert.graph.sums import condensed
     from dalembert.graph.tape import Graph
 
     graph = Graph()
@@ -306,7 +307,7 @@ def traced(mechanism: Mechanism, name: str, formulation: str, options: tuple[str
         for x, shape in signature_of(name, mechanism.n, options).inputs
     }
     graph.output(_flat(quantity(name).trace[formulation](mechanism, inputs)))
-    return factored(pruned(graph))
+    return condensed(factored(pruned(graph)))
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,16 @@ def acceleration_matrix(w: Vector, wd: Vector) -> Matrix:
     )
 
 
+def feels_its_turn(link: LeanLink) -> bool:
+    """False for a link that looks the same however its joint is turned."""
+    S, same = link.Sigma, 1e-15 * abs(link.Sigma[0][0])
+    return not (
+        link.revolute
+        and abs(S[0][0] - S[1][1]) <= same
+        and all(x == 0.0 for x in (link.h[0], link.h[1], S[0][1], S[0][2], S[1][2]))
+    )
+
+
 def moment_of(U: Matrix, w: Vector, S: Matrix) -> Vector:
     """ax(UΣ − (UΣ)ᵀ); the differences of U's diagonal are differences of squares of ω."""
     xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
@@ -89,6 +99,7 @@ def inverse_dynamics(
     f: list[Vector] = []
     mu: list[Vector] = []
     U_0 = acceleration_matrix(w_0, wd_0)
+    parents = {link.parent for link in links}
     for i, link in enumerate(links):
         j = link.parent
         w_p, wd_p, U_p, a_p = (w[j], wd[j], U[j], a[j]) if j >= 0 else (w_0, wd_0, U_0, a_0)
@@ -96,7 +107,9 @@ def inverse_dynamics(
         a_i = tmatvec(link.R, add(a_p, matvec(U_p, link.t)))
         x = q[i] + link.offset
         if link.revolute:
-            c, s = cos(x), sin(x)
+            # the frame of a last link that looks the same from all sides need not turn with it
+            turns = i in parents or feels_its_turn(link) or (h_e is not None and i == mechanism.tip_body)
+            c, s = (cos(x), sin(x)) if turns else (1.0, 0.0)
             w_i, wd_i, a_i = turned_back(c, s, w_i), turned_back(c, s, wd_i), turned_back(c, s, a_i)
             w_i = (w_i[0], w_i[1], w_i[2] + qd[i])
             wd_i = (wd_i[0] + qd[i] * w_i[1], wd_i[1] - qd[i] * w_i[0], wd_i[2] + qdd[i])
