@@ -280,3 +280,18 @@ def test_two_link_planar_arm_of_section_7_3_2() -> None:
     assert np.all(t.coriolis[:, 1] == 0.0)  # the Coriolis effect is present only at joint 1
     assert np.ptp(t.inertia[:, 1, 1] / qd[:, 1]) < 1e-12  # b_22 is constant
     assert np.allclose(t.rotor / qd[:, None, :], [[100**2 * 0.01, 100 * 0.01], [100 * 0.01, 100**2 * 0.01]])
+
+
+@pytest.mark.parametrize("name", ["planar-2r", "scara", "stanford", "random-chain"])
+def test_coefficients_of_the_paper_are_arrays(name: str) -> None:
+    """M's D, h, c and D_rot, D_tran, h_tran, h_rot, c give the same torques and the same B, C, g."""
+    a = arm(name)
+    q, qd, qdd = states(a, 7, 12)
+    m, d = a.lagrange_euler(q), a.dalembert(q, qd)
+    assert m.h.shape == (7, a.n, a.n, a.n)
+    smooth = a.inverse_dynamics(q, qd, qdd) - a.friction_torque(qd)
+    assert relative(times(m.D, qdd) + np.einsum("kijl,kj,kl->ki", m.h, qd, qd) + m.c, smooth) < TOLERANCE
+    assert relative(times(d.D_rot + d.D_tran, qdd) + d.h_tran + d.h_rot + d.c, smooth) < TOLERANCE
+    assert relative(m.D, a.inertia_matrix(q)) < TOLERANCE
+    assert np.allclose(m.h, a.christoffel(q), atol=1e-9)
+    assert relative(m.c, a.gravity_torque(q)) < TOLERANCE

@@ -15,7 +15,7 @@ from dalembert.errors import ShapeError, SingularInertiaError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Robot
-from dalembert.terms import TorqueTerms
+from dalembert.terms import Dalembert, LagrangeEuler, TorqueTerms
 
 if TYPE_CHECKING:
     from dalembert.coordinates import ArmInCoordinates
@@ -202,6 +202,49 @@ class Arm:
         (np.float64(-47.94), np.float64(11.99))
         """
         return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench}))
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Y(q, q̇, q̈): (…, n, 13n), with τ = Y π exactly, S (7.81); π is :attr:`parameters`.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> x = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+        >>> np.allclose(arm.regressor(*x) @ arm.parameters, arm.inverse_dynamics(*x))
+        True
+        """
+        return self._run("regressor", {"q": q, "qd": qd, "qdd": qdd})
+
+    @property
+    def parameters(self) -> Array:
+        """π of S (7.81): (13n,), for every joint m, m c, I about the frame's origin, I_m, F_v, F_s.
+
+        A Coulomb level that differs between the directions enters with its mean: S has one F_s.
+        """
+        from dalembert.equations.regressor import parameters
+
+        return np.array(parameters(self.mechanism), float)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number."""
+        from dalembert.equations.regressor import parameter_names
+
+        return tuple(f"{name}_{k + 1}" for k in range(self.n) for name in parameter_names())
+
+    def lagrange_euler(self, q: ArrayLike) -> LagrangeEuler:
+        """The dynamic coefficients of M section 2: ``.D`` (…, n, n), ``.h`` (…, n, n, n), ``.c`` (…, n).
+
+        τ_i = Σ_k D_ik q̈_k + Σ_km h_ikm q̇_k q̇_m + c_i, M (2.5), before friction and contact.
+        """
+        return LagrangeEuler(*self._run("lagrange_euler", {"q": q}))
+
+    def dalembert(self, q: ArrayLike, qd: ArrayLike) -> Dalembert:
+        """The generalized d'Alembert equations of M section 4, rotational and translational parts apart.
+
+        ``.D_rot .D_tran`` (…, n, n), ``.h_tran .h_rot .c`` (…, n); τ = (D_rot + D_tran) q̈ + h_tran +
+        h_rot + c, M (4.1), before friction and contact.
+        """
+        return Dalembert(*self._run("dalembert", {"q": q, "qd": qd}))
 
     def forward_derivatives(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
         """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ): three arrays (…, n, n); the last is B⁻¹."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from dalembert.equations import (
@@ -24,6 +24,7 @@ from dalembert.equations import (
     lean_newton_euler,
     newton_euler,
     newton_euler_base,
+    regressor,
     terms,
 )
 from dalembert.equations.newton_euler import BaseMotion
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 Shape = tuple["int | str", ...]
 
-# core shapes of every input by name; "n" is the number of joints
+# core shapes of every input by name; "n" is the number of joints, "13n" thirteen times that
 INPUTS: dict[str, Shape] = {
     "q": ("n",),
     "qd": ("n",),
@@ -108,6 +109,11 @@ def _joint_wrenches(m: Mechanism, x: dict[str, list[Any]]) -> Any:
 def _gravity(m: Mechanism, x: dict[str, list[Any]]) -> Any:
     rest = [0.0] * m.n
     return lean_newton_euler.inverse_dynamics(m, x["q"], rest, rest)
+
+
+def _fields(values: Any) -> list[Any]:
+    """The fields of a dataclass, in order."""
+    return [getattr(values, field.name) for field in fields(values)]
 
 
 def _of(function: Callable[..., Any], *names: str) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:
@@ -202,6 +208,27 @@ QUANTITIES: dict[str, Quantity] = {
         ("tip_wrench",),
         "the torque in its parts, S (7.40)",
     ),
+    "regressor": Quantity(
+        ("q", "qd", "qdd"),
+        (("Y", ("n", "13n")),),
+        {"virtual-work": _of(regressor.regressor, "q", "qd", "qdd")},
+        (),
+        "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
+    ),
+    "lagrange_euler": Quantity(
+        ("q",),
+        (("D", ("n", "n")), ("h", ("n", "n", "n")), ("c", ("n",))),
+        {"lagrange-euler": lambda m, x: _fields(lagrange_euler.coefficients(m, x["q"]))},
+        (),
+        "the coefficients D_ik, h_ikm, c_i of M (2.11), (2.14), (2.15)",
+    ),
+    "dalembert": Quantity(
+        ("q", "qd"),
+        (("D_rot", ("n", "n")), ("D_tran", ("n", "n")), ("h_tran", ("n",)), ("h_rot", ("n",)), ("c", ("n",))),
+        {"dalembert": lambda m, x: _fields(dalembert.coefficients(m, x["q"], x["qd"]))},
+        (),
+        "the coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)",
+    ),
     "forward_derivatives": Quantity(
         ("q", "qd", "tau"),
         (("dq", ("n", "n")), ("dqd", ("n", "n")), ("dtau", ("n", "n"))),
@@ -280,7 +307,7 @@ def signature_of(name: str, n: int, options: tuple[str, ...]) -> Signature:
     from dalembert.emit.llvm import Signature
 
     def sized(shape: Shape) -> tuple[int, ...]:
-        return tuple(n if k == "n" else int(k) for k in shape)
+        return tuple(k if isinstance(k, int) else n * int(k.removesuffix("n") or 1) for k in shape)
 
     entry = quantity(name)
     return Signature(

@@ -12,6 +12,26 @@ Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
+class LagrangeEuler:
+    """The dynamic coefficients of M (2.11), (2.14), (2.15)."""
+
+    D: Array
+    h: Array
+    c: Array
+
+
+@dataclass(frozen=True)
+class Dalembert:
+    """The coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)."""
+
+    D_rot: Array
+    D_tran: Array
+    h_tran: Array
+    h_rot: Array
+    c: Array
+
+
+@dataclass(frozen=True)
 class TorqueTerms:
     """Who causes what at which joint; the eight fields sum to the torque.
 

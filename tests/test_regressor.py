@@ -1,0 +1,88 @@
+"""τ = Yπ, S (7.80)–(7.84)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from arms import FILES, REGISTRY, arm, relative, robots, states
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_dynamics import pin_oracle
+
+import dalembert as da
+from dalembert.equations import newton_euler
+from dalembert.equations.regressor import parameter_names, parameters, regressor
+from dalembert.robot import Robot
+from dalembert.robot.mechanism import mechanism
+
+
+def one_sided(a: da.Arm, qd: np.ndarray) -> np.ndarray:
+    """What two-sided Coulomb friction has beyond its mean, which S's one F_s cannot say."""
+    gap = np.array([0.5 * (b.coulomb[0] - b.coulomb[1]) for b in a.mechanism.bodies])
+    return gap * np.sign(qd) ** 2
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_torque_is_linear_in_the_parameters(name: str) -> None:
+    a = arm(name)
+    x = states(a, 12, 1)
+    Y = a.regressor(*x)
+    assert Y.shape == (12, a.n, 13 * a.n)
+    assert len(a.parameter_names) == len(a.parameters) == 13 * a.n
+    assert relative(Y @ a.parameters + one_sided(a, x[1]), a.inverse_dynamics(*x)) < 1e-10
+
+
+@settings(max_examples=60)
+@given(robots(8), st.integers(0, 10**6))
+def test_two_sided_friction_and_offset_as_floats(robot: Robot, seed: int) -> None:
+    m = mechanism(robot)
+    q, qd, qdd = np.random.default_rng(seed).uniform(-2, 2, (3, m.n)).tolist()
+    Y = np.array(regressor(m, q, qd, qdd, two_sided=True, offset=True), float)
+    pi = np.array(parameters(m, two_sided=True, offset=True), float)
+    assert Y.shape == (m.n, m.n * len(parameter_names(True, True)))
+    assert relative(Y @ pi, newton_euler.inverse_dynamics(m, q, qd, qdd)) < 1e-10
+
+
+@pytest.mark.parametrize("name", ["puma560", "panda", "stanford"])
+def test_block_triangular_for_a_chain(name: str) -> None:
+    """S (7.80): joint i does not feel the links before it."""
+    a = arm(name)
+    Y = a.regressor(*states(a, 4, 2)).reshape(4, a.n, a.n, 13)
+    for i in range(a.n):
+        assert np.all(Y[:, i, :i] == 0.0)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_inertial_columns_equal_pinocchio(name: str) -> None:
+    """Their link frames are ours in URDF; their order is m, mc, Ixx Ixy Iyy Ixz Iyz Izz."""
+    a, oracle = pin_oracle(name)
+    model, data, order, back = oracle.model, oracle.data, oracle.order, oracle.back
+    for q, qd, qdd in zip(*states(a, 3, 3), strict=True):
+        pin.computeJointTorqueRegressor(model, data, oracle.q(q), qd[order], qdd[order])
+        theirs = data.jointTorqueRegressor.reshape(model.nv, model.nv, 10)[np.ix_(back, back)]
+        ours = a.regressor(q, qd, qdd).reshape(a.n, a.n, 13)[:, :, [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]]
+        assert relative(ours, theirs) < 1e-10
+
+
+def test_two_link_planar_arm_of_7_83_and_7_84() -> None:
+    """The eight columns of S that do not vanish, as printed."""
+    a = da.load("planar-2r")
+    (t1, t2), (v1, v2), (w1, w2) = (0.4, -0.9), (1.3, 0.7), (-2.1, 3.4)
+    a1 = a2 = 1.0
+    g, k = 9.81, 100.0
+    c1, s2, c2, c12 = np.cos(t1), np.sin(t2), np.cos(t2), np.cos(t1 + t2)
+    Y = a.regressor([t1, t2], [v1, v2], [w1, w2]).reshape(2, 2, 13)
+    quad = -2 * s2 * v1 * v2 - s2 * v2**2
+    printed = [
+        [a1**2 * w1 + a1 * g * c1, 2 * a1 * w1 + g * c1, w1, k**2 * w1,
+         (a1**2 + 2 * a1 * a2 * c2 + a2**2) * w1 + (a1 * a2 * c2 + a2**2) * w2 + a1 * a2 * quad + a1 * g * c1 + a2 * g * c12,
+         (2 * a1 * c2 + 2 * a2) * w1 + (a1 * c2 + 2 * a2) * w2 + a1 * quad + g * c12, w1 + w2, k * w2],
+        [0, 0, 0, 0,
+         (a1 * a2 * c2 + a2**2) * w1 + a2**2 * w2 + a1 * a2 * s2 * v1**2 + a2 * g * c12,
+         (a1 * c2 + 2 * a2) * w1 + 2 * a2 * w2 + a1 * s2 * v1**2 + g * c12, w1 + w2, k * w1 + k**2 * w2],
+    ]  # fmt: skip
+    ours = Y[:, :, [0, 1, 9, 10]].reshape(2, 8)  # m, mx, Izz, Im of each joint
+    assert np.allclose(ours, printed, atol=1e-12)
+    pi = a.parameters.reshape(2, 13)[:, [0, 1, 9, 10]].ravel()
+    assert pi == pytest.approx([55, -25, 10 + 50 * 0.25 + 0.01, 0.01, 50, -25, 10 + 50 * 0.25, 0.01])  # (7.83)
