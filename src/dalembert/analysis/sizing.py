@@ -1,0 +1,367 @@
+"""Sizing: what a motion asks of every joint, motor and bearing, and how much its limits leave.
+
+The torque of joint i is τ_i of S (7.42): what the drive gives at the joint, with what its rotor needs
+counted in. Through a gear without losses the motor gives τ_i / k_ri at k_ri q̇_i, so that the power
+τ_i q̇_i is the same on both sides: S (7.22), Example 7.1. A joint without a rotor in its robot file
+has no motor here: those figures are NaN.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.files import whole_file
+
+Array = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+CHUNK = 1 << 14  # instants computed at a time
+
+
+class Motion(Protocol):
+    """What sizing reads of a motion: instants (N,) and joint motions (N, n)."""
+
+    @property
+    def t(self) -> Any: ...  # noqa: D102
+    @property
+    def q(self) -> Any: ...  # noqa: D102
+    @property
+    def qd(self) -> Any: ...  # noqa: D102
+    @property
+    def qdd(self) -> Any: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A motion at instants that do not go backwards; an instant stands twice where the motion jumps."""
+
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+
+    def rows(self, chosen: Any) -> Samples:
+        """Some of the instants."""
+        return Samples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen])
+
+
+def samples(motion: Motion) -> Samples:
+    """The sample instants of a motion, and at each of its knots the values on both sides.
+
+    A knot is where an acceleration may jump: a peak just before it is a peak, too.
+    """
+    t = np.asarray(motion.t, float)
+    inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
+    if not inner or getattr(motion, "sampled_at", None) is not None or not callable(motion):
+        return Samples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)))
+    before = np.array(inner) - 1e-9 * (t[-1] - t[0])
+    asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))
+    q, qd, qdd = motion(asked)
+    shown = asked.copy()  # the value just before a knot belongs to the knot
+    shown[np.searchsorted(asked, before)] = inner
+    return Samples(shown, q, qd, qdd)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One thing at every joint: its largest size, when that is first reached, RMS, and the limit.
+
+    value   (n,) the value with its sign at the peak; ``peak`` is its size
+    at      (n,) the instant of the peak (s)
+    rms     (n,) root mean square over the motion
+    limit   (n,) NaN where none is known
+    """
+
+    name: str
+    symbol: str
+    units: tuple[str, ...]
+    value: Array
+    at: Array
+    rms: Array
+    limit: Array
+
+    @property
+    def peak(self) -> Array:
+        """The largest size: (n,)."""
+        return np.abs(self.value)
+
+    @property
+    def used(self) -> Array:
+        """The peak as a share of the limit: (n,); 1 is all of it, NaN where no limit is known."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.limit > 0, self.peak / self.limit, np.where(self.peak > 0, np.inf, 0) + 0 * self.limit)
+
+    @property
+    def margin(self) -> Array:
+        """What is left of the limit as a share of it: (n,); negative where the limit is exceeded."""
+        return 1.0 - self.used
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """What a motion asks of the joints, the motors and the bearings of an arm.
+
+    torque, speed, acceleration, power         at the joint
+    motor_torque, motor_speed, motor_power     at the motor's shaft; NaN for joints without a rotor
+    energy      (n,) J given to the joint; ``returned`` (n,) J taken back from it, both ≥ 0
+    force, moment                              sizes of f_i and μ_i, S (7.112), (7.113)
+    axial, radial, tilting                     f_i along and across the axis, μ_i across it
+    lowest, highest, lower, upper              (n,) positions reached, and their limits (NaN: none)
+    """
+
+    arm: str
+    joints: tuple[str, ...]
+    start: float
+    duration: float
+    torque: Quantity
+    speed: Quantity
+    acceleration: Quantity
+    power: Quantity
+    motor_torque: Quantity
+    motor_speed: Quantity
+    motor_power: Quantity
+    energy: Array
+    returned: Array
+    force: Quantity
+    moment: Quantity
+    axial: Quantity
+    radial: Quantity
+    tilting: Quantity
+    lowest: Array
+    highest: Array
+    lower: Array
+    upper: Array
+    position_units: tuple[str, ...] = field(default=())
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Everything that has a peak."""
+        return tuple(value for value in vars(self).values() if isinstance(value, Quantity))
+
+    @property
+    def exceeded(self) -> list[str]:
+        """A sentence for every limit that the motion exceeds."""
+        out = []
+        for quantity in (self.torque, self.speed, self.acceleration):
+            for i in np.flatnonzero(quantity.used > 1):
+                out.append(
+                    f"joint '{self.joints[i]}' needs a {quantity.name} of {quantity.peak[i]:.4g} {quantity.units[i]} "
+                    f"at t = {quantity.at[i]:.4g} s, above its limit of {quantity.limit[i]:.4g} {quantity.units[i]}"
+                )
+        for i, name in enumerate(self.joints):
+            for reached, limit, word in (
+                (self.lowest[i], self.lower[i], "below"),
+                (self.highest[i], self.upper[i], "above"),
+            ):
+                if (reached < limit) if word == "below" else (reached > limit):
+                    unit = self.position_units[i]
+                    out.append(f"joint '{name}' goes to {reached:.4g} {unit}, {word} its limit of {limit:.4g} {unit}")
+        return out
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row for each joint, {column: value}.
+
+        The columns are ``joint``, then ``torque_peak``, ``torque_at``, ``torque_rms``, ``torque_unit`` and,
+        where a limit is known, ``torque_limit`` and ``torque_margin``; and so on for every quantity.
+        """
+        rows: list[dict[str, Any]] = []
+        for i, name in enumerate(self.joints):
+            row: dict[str, Any] = {"joint": name}
+            for x in self.quantities:
+                key = x.name.replace(" ", "_")
+                row |= {f"{key}_peak": float(x.peak[i]), f"{key}_at": float(x.at[i]), f"{key}_rms": float(x.rms[i])}
+                row[f"{key}_unit"] = x.units[i]
+                if not np.isnan(x.limit).all():
+                    row |= {f"{key}_limit": float(x.limit[i]), f"{key}_margin": float(x.margin[i])}
+            row |= {"energy_given": float(self.energy[i]), "energy_returned": float(self.returned[i])}
+            row["energy_unit"] = "J"
+            for key in ("lowest", "highest", "lower", "upper"):
+                row[f"position_{key}"] = float(getattr(self, key)[i])
+            row["position_unit"] = self.position_units[i]
+            rows.append(row)
+        return rows
+
+    def csv(self) -> str:
+        """The table as CSV; what is not known is an empty cell."""
+        import csv
+
+        rows = self.table()
+        text = StringIO()
+        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({k: "" if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()})
+        return text.getvalue()
+
+    def to_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the table to a file, whole or not at all."""
+        with whole_file(path, overwrite=overwrite) as file:
+            file.write(self.csv())
+
+
+def size(
+    arm: Arm,
+    motion: Motion,
+    tip_wrench: ArrayLike | None = None,
+    payload: float | None = None,
+    payload_com: ArrayLike = (0.0, 0.0, 0.0),
+    progress: Progress | None = None,
+) -> Sizing:
+    """What ``motion`` asks of ``arm``.
+
+    motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
+    tip_wrench  (6,) or (N, 6) exerted by the tip on its environment, as in ``arm.inverse_dynamics``
+    payload     a mass held at the tip (kg), its centre at ``payload_com`` in the tip's frame (m)
+
+    Means and energies are integrals by trapezoids between the sample instants; the values on both
+    sides of a jump count.
+
+    >>> import dalembert as da
+    >>> from dalembert.trajectory.csv_file import MotionTable
+    >>> still = np.zeros((2, 2))
+    >>> sizing = size(da.load("planar-2r"), MotionTable(np.array([0.0, 1.0]), still, still, still))
+    >>> sizing.torque.peak, sizing.motor_torque.peak
+    (array([1030.05,  245.25]), array([10.3005,  2.4525]))
+    """
+    if payload is not None:
+        arm = arm.with_payload(payload, payload_com)
+    at = samples(motion)
+    check_fits(arm, at)
+    tau, f, mu = loads(arm, at, tip_wrench, progress)
+    t, n = at.t, arm.n
+    joints = arm.robot.moving_joints
+    slides = [joint.type == "prismatic" for joint in joints]
+    units = {
+        "position": tuple("m" if s else "rad" for s in slides),
+        "speed": tuple("m/s" if s else "rad/s" for s in slides),
+        "acceleration": tuple("m/s²" if s else "rad/s²" for s in slides),
+        "torque": tuple("N" if s else "N m" for s in slides),
+    }
+    k_r = np.array([np.nan if joint.rotor is None else joint.rotor.gear for joint in joints])
+
+    def limits(name: str) -> Array:
+        values = [getattr(joint.limits, name) for joint in joints]
+        return np.array([np.nan if v is None or np.isinf(v) else v for v in values], float)
+
+    none = np.full(n, np.nan)
+
+    def quantity(name: str, symbol: str, unit: str | tuple[str, ...], x: Array, limit: Array = none) -> Quantity:
+        peak = np.argmax(np.where(np.isnan(x), -1.0, np.abs(x)), axis=0)
+        value = np.take_along_axis(x, peak[None], 0)[0]
+        when = np.where(np.isnan(value), np.nan, t[peak])
+        return Quantity(name, symbol, (unit,) * n if isinstance(unit, str) else unit, value, when, rms(t, x), limit)
+
+    power = tau * at.qd
+    given, returned = energies(t, power)
+    along = np.array([body.link_frame.rotation for body in arm.mechanism.bodies], float)
+    z = np.einsum("kji,kj->ki", along, np.array([body.axis for body in arm.mechanism.bodies], float))
+    axial, turning = np.einsum("tki,ki->tk", f, z), np.einsum("tki,ki->tk", mu, z)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        motor_limits = limits("effort") / np.abs(k_r), limits("velocity") * np.abs(k_r)
+    return Sizing(
+        arm=arm.name,
+        joints=arm.joint_names,
+        start=float(t[0]),
+        duration=float(t[-1] - t[0]),
+        torque=quantity("torque", "τ", units["torque"], tau, limits("effort")),
+        speed=quantity("speed", "q̇", units["speed"], at.qd, limits("velocity")),
+        acceleration=quantity("acceleration", "q̈", units["acceleration"], at.qdd, limits("acceleration")),
+        power=quantity("power", "τ q̇", "W", power),
+        motor_torque=quantity("motor torque", "τ/k_r", "N m", tau / k_r, motor_limits[0]),
+        motor_speed=quantity("motor speed", "k_r q̇", "rad/s", at.qd * k_r, motor_limits[1]),
+        motor_power=quantity("motor power", "τ q̇", "W", power + 0 * k_r),
+        energy=given,
+        returned=returned,
+        force=quantity("bearing force", "|f|", "N", np.linalg.norm(f, axis=-1)),
+        moment=quantity("bearing moment", "|μ|", "N m", np.linalg.norm(mu, axis=-1)),
+        axial=quantity("axial force", "f along z", "N", axial),
+        radial=quantity("radial force", "f across z", "N", np.linalg.norm(f - axial[..., None] * z, axis=-1)),
+        tilting=quantity("tilting moment", "μ across z", "N m", np.linalg.norm(mu - turning[..., None] * z, axis=-1)),
+        lowest=at.q.min(axis=0),
+        highest=at.q.max(axis=0),
+        lower=limits("lower"),
+        upper=limits("upper"),
+        position_units=units["position"],
+    )
+
+
+def check_fits(arm: Arm, at: Samples) -> None:
+    """The motion must be of this arm's joints, at one instant at least, in numbers."""
+    for name in ("q", "qd", "qdd"):
+        x = getattr(at, name)
+        if x.shape != (len(at.t), arm.n):
+            raise DalembertError(
+                f"the motion's {name} has shape {x.shape}; arm '{arm.name}' has {arm.n} joints and the motion "
+                f"{len(at.t)} instants, so it must be ({len(at.t)}, {arm.n})"
+            )
+        bad = np.argwhere(~np.isfinite(x))
+        if len(bad):
+            row, joint = bad[0]
+            raise DalembertError(f"the motion's {name}{joint + 1} at t = {at.t[row]:g} s is not a finite number")
+    if not len(at.t):
+        raise DalembertError("the motion has no instants")
+
+
+def loads(
+    arm: Arm, at: Samples, tip_wrench: ArrayLike | None = None, progress: Progress | None = None
+) -> tuple[Array, Array, Array]:
+    """Torques (N, n) and bearing loads f, μ (N, n, 3) along a motion, a chunk at a time."""
+    tau, wrenches = np.empty(at.q.shape), np.empty((*at.q.shape, 6))
+    h = None if tip_wrench is None else np.asarray(tip_wrench, float)
+    for part in chunks(len(at.t)):
+        state = at.q[part], at.qd[part], at.qdd[part]
+        push = h[part] if h is not None and h.ndim > 1 else h
+        with np.errstate(all="ignore"):
+            tau[part] = arm.inverse_dynamics(*state, push)
+            wrenches[part] = arm.joint_wrenches(*state, push)
+        if progress is not None:
+            progress(part.stop / len(at.t))
+    bad = np.argwhere(~np.isfinite(tau))
+    if len(bad):
+        row, joint = bad[0]
+        raise DalembertError(
+            f"the torque of joint '{arm.joint_names[joint]}' at t = {at.t[row]:g} s is not a finite number; "
+            "the motion has values far too large there"
+        )
+    return tau, wrenches[..., :3], wrenches[..., 3:]
+
+
+def chunks(count: int) -> Iterator[slice]:
+    """0 … count in pieces."""
+    for start in range(0, count, CHUNK):
+        yield slice(start, min(start + CHUNK, count))
+
+
+def rms(t: Array, x: Array) -> Array:
+    """The root mean square over time of x (N, n): (n,); of what stands there when no time passes."""
+    if t[-1] == t[0]:
+        return np.sqrt(np.mean(x**2, axis=0))
+    share = np.diff(t, prepend=t[0]) + np.diff(t, append=t[-1])  # an instant stands for the half steps beside it
+    return np.sqrt(share @ x**2 / (2 * (t[-1] - t[0])))
+
+
+def energies(t: Array, power: Array) -> tuple[Array, Array]:
+    """(given, returned), each (n,) and ≥ 0: the integrals of the positive and the negative power.
+
+    The power is taken to be straight between samples, so that given − returned is the integral by
+    trapezoids exactly.
+
+    >>> energies(np.array([0.0, 2.0]), np.array([[1.0], [-1.0]]))
+    (array([0.5]), array([0.5]))
+    """
+    dt, a, b = np.diff(t)[:, None], power[:-1], power[1:]
+    plain = dt * (a + b) / 2
+    width = np.where(a * b < 0, np.abs(a - b), 1.0)
+    crossing = a * b < 0
+    up = np.where(crossing, dt * np.maximum(a, b) ** 2 / (2 * width), np.maximum(plain, 0.0))
+    down = np.where(crossing, dt * np.minimum(a, b) ** 2 / (2 * width), np.maximum(-plain, 0.0))
+    return up.sum(axis=0), down.sum(axis=0)

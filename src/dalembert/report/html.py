@@ -1,0 +1,195 @@
+"""The pieces of a page: text, tables, grids of figures, downloads, and the style of it all."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dalembert.report.figures import Key, Panel, assemble
+from dalembert.report.svg import figure_svg
+
+STYLE = """
+:root { --ink: #1c2733; --soft: #5f6c79; --line: #dfe4e9; --wash: #f5f7f9; --blue: #1f5fa8; --red: #b3261e;
+  --amber: #8a5a00; --green: #1e6b3c; }
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body { margin: 0; color: var(--ink); background: #fff; line-height: 1.5;
+  font: 16px/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, "Liberation Sans", sans-serif; }
+main, header > div, footer > div { max-width: 1160px; margin: 0 auto; padding: 0 24px; }
+header { background: var(--wash); border-bottom: 1px solid var(--line); padding: 28px 0 20px; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 6px; letter-spacing: -0.01em; }
+h2 { font-size: 1.4rem; line-height: 1.25; margin: 56px 0 8px; padding-top: 14px; border-top: 2px solid var(--ink); }
+h3 { font-size: 1.08rem; margin: 34px 0 4px; }
+h4 { font-size: 0.95rem; margin: 20px 0 4px; }
+p { margin: 6px 0 10px; max-width: 76ch; }
+a { color: var(--blue); }
+.soft { color: var(--soft); }
+nav { margin-top: 12px; display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 0.95rem; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 12px; margin: 22px 0 8px; }
+.card { border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; }
+.card b { display: block; font-size: 1.25rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
+.card span { color: var(--soft); font-size: 0.88rem; }
+.grid { display: grid; gap: 14px 26px; margin: 8px 0; align-items: start; }
+.grid.two { grid-template-columns: repeat(auto-fill, minmax(min(100%, 430px), 1fr)); }
+.grid.three { grid-template-columns: repeat(auto-fill, minmax(min(100%, 310px), 1fr)); }
+figure { margin: 0; min-width: 0; break-inside: avoid; }
+figure svg { display: block; width: 100%; height: auto; }
+figcaption { color: var(--soft); font-size: 0.9rem; }
+.key { display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 6px 0; padding: 0; list-style: none; font-size: 0.9rem; }
+.key i { display: inline-block; width: 20px; height: 4px; border-radius: 2px; margin-right: 7px; vertical-align: 3px; }
+.key.areas i { width: 13px; height: 13px; vertical-align: -2px; }
+.scroll { overflow-x: auto; margin: 8px 0 16px; -webkit-overflow-scrolling: touch; }
+table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
+th, td { padding: 5px 12px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th { font-weight: 600; vertical-align: bottom; }
+thead th { border-bottom: 1.5px solid var(--ink); }
+thead tr.groups th { border-bottom: 0; text-align: left; color: var(--soft); font-weight: 500; padding-bottom: 0; }
+th:first-child, td:first-child { text-align: left; padding-left: 8px; position: sticky; left: 0; background: #fff; }
+th.start, td.start { border-left: 1px solid var(--line); }
+td.words { text-align: left; white-space: normal; }
+.good { color: var(--green); } .tight { color: var(--amber); font-weight: 600; }
+.bad { color: var(--red); font-weight: 600; }
+.notice { border-left: 4px solid var(--line); background: var(--wash); padding: 8px 14px; margin: 12px 0; max-width: 80ch; }
+.notice.bad { border-color: var(--red); font-weight: 400; color: var(--ink); }
+.notice ul { margin: 4px 0; padding-left: 20px; }
+.downloads { display: flex; flex-wrap: wrap; gap: 8px 10px; margin: 10px 0; padding: 0; list-style: none; }
+.downloads a { display: inline-block; border: 1px solid var(--line); border-radius: 6px; padding: 5px 12px;
+  text-decoration: none; font-size: 0.92rem; background: #fff; }
+.downloads a:hover { border-color: var(--blue); }
+.downloads small { color: var(--soft); }
+.equations { overflow-x: auto; margin: 8px 0 14px; padding-bottom: 4px; }
+.equations table { font-size: 1rem; }
+.equations td { border: 0; padding: 3px 0; vertical-align: baseline; }
+.equations td:first-child { text-align: right; padding-right: 8px; position: static; }
+.equations td:last-child { text-align: left; }
+.equations .gap td { padding-top: 14px; }
+svg.formula { overflow: visible; fill: var(--ink); max-width: none; }
+code { font-size: 0.92em; background: var(--wash); padding: 1px 4px; border-radius: 3px; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 18px; font-size: 0.92rem; max-width: 90ch; }
+dt { font-weight: 600; } dd { margin: 0; }
+footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40px; color: var(--soft); font-size: 0.9rem; }
+@media (max-width: 640px) {
+  body { font-size: 15px; }
+  main, header > div, footer > div { padding: 0 14px; }
+  h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 40px; }
+  .cards { grid-template-columns: 1fr 1fr; }
+  th, td { padding: 5px 9px; }
+  dl { grid-template-columns: 1fr; } dd { margin-bottom: 6px; }
+}
+@media print {
+  body { font-size: 10.5pt; } header { background: none; padding-top: 0; }
+  main, header > div, footer > div { max-width: none; padding: 0; }
+  nav, .downloads, .for-screen { display: none; }
+  h2 { break-before: page; } h3, h4 { break-after: avoid; }
+  .scroll, .equations { overflow: visible; } table { font-size: 8pt; } th, td { padding: 3px 6px; }
+  .grid.two { grid-template-columns: 1fr 1fr; } .grid.three { grid-template-columns: 1fr 1fr 1fr; }
+}
+"""
+
+
+def text(words: Any) -> str:
+    """Words as HTML."""
+    return html.escape(str(words), quote=True)
+
+
+def page(title: str, body: str) -> str:
+    """A whole page that needs nothing from anywhere."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def number(value: float, digits: int = 4, *, sign: bool = False) -> str:
+    """A number as a table shows it, with thin spaces between thousands; what is not known is a dash.
+
+    >>> number(12345.6), number(0.00123456), number(float("nan")), number(-2.5)
+    ('12\\u202f346', '0.001235', '–', '−2.5')
+    """
+    if np.isnan(value):
+        return "–"
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if abs(value) >= 1e9 or 0 < abs(value) < 1e-4:
+        shown = f"{value:.{digits - 1}e}".replace("e+0", "e").replace("e-0", "e-")
+        head, _, power = shown.partition("e")
+        shown = f"{head}·10{power.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    else:
+        before = len(str(int(abs(value))))
+        places = max(0, digits - before) if abs(value) >= 1 else digits - 1 - int(np.floor(np.log10(abs(value) or 1)))
+        shown = f"{value:,.{places}f}".replace(",", "\u202f")
+        if "." in shown:
+            shown = shown.rstrip("0").rstrip(".")
+    if shown.strip("-0.") == "":
+        shown = "0"
+    return ("+" if sign and value > 0 else "") + shown.replace("-", "−")
+
+
+def share(value: float) -> str:
+    """A margin in percent, in the colour of what it means."""
+    if np.isnan(value):
+        return '<span class="soft">–</span>'
+    kind = "bad" if value < -1e-9 else "tight" if value < 0.1 else "good"
+    shown = "exceeded" if np.isinf(value) else f"{100 * value:.0f} %" if abs(value) >= 0.1 else f"{100 * value:.1f} %"
+    return f'<span class="{kind}">{shown.replace("-", "−")}</span>'
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], groups: Sequence[tuple[str, int]] = ()) -> str:
+    """A table of cells that are HTML already. ``groups`` are headings over so many columns each."""
+    starts, at = set(), 0
+    for _, width in groups:
+        starts.add(at)
+        at += width
+    starts.discard(0)
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        made = (f'<{tag}{" class=start" if k in starts else ""}>{cell}</{tag}>' for k, cell in enumerate(cells))
+        return f"<tr>{''.join(made)}</tr>"
+
+    over = ""
+    if groups:
+        cells, at = [], 0
+        for word, width in groups:
+            cells.append(f'<th colspan="{width}"{" class=start" if at in starts else ""}>{text(word)}</th>')
+            at += width
+        over = f'<tr class="groups">{"".join(cells)}</tr>'
+    head = line("th", [text(c) for c in columns])
+    body = "\n".join(line("td", row) for row in rows)
+    return f'<div class="scroll"><table><thead>{over}{head}</thead><tbody>\n{body}\n</tbody></table></div>\n'
+
+
+def key(pairs: Iterable[Key], *, areas: bool = False) -> str:
+    """What the colours mean."""
+    items = "".join(f'<li><i style="background:{colour}"></i>{text(word)}</li>' for colour, word in pairs)
+    return f'<ul class="key{" areas" if areas else ""}">{items}</ul>\n' if items else ""
+
+
+def grid(panels: Sequence[Panel], name: str, about: str, *, across: str = "two", areas: bool = False) -> str:
+    """The panels in a grid that becomes one column on a narrow screen, with one key for all."""
+    made = []
+    for k, panel in enumerate(panels):
+        figure = assemble([panel], legend=False, titles=bool(panel.title))
+        made.append(f"<figure>{figure_svg(figure, f'{panel.title} {about}'.strip(), f'{name}-{k}')}</figure>")
+    pairs = dict.fromkeys(pair for panel in panels for pair in panel.key)
+    return f'{key(pairs, areas=areas)}<div class="grid {across}">\n{"".join(made)}\n</div>\n'
+
+
+def download(name: str, words: str, data: str) -> str:
+    """A link that saves ``data`` as the file ``name``, without a network."""
+    coded = base64.b64encode(data.encode()).decode()
+    kilobytes = f"{len(data) / 1000:.0f} kB" if len(data) >= 1000 else f"{len(data)} B"
+    return (
+        f'<li><a download="{text(name)}" href="data:text/csv;charset=utf-8;base64,{coded}">{text(words)} '
+        f"<small>CSV, {kilobytes}</small></a></li>\n"
+    )
+
+
+def csv_text(names: Sequence[str], columns: Sequence[Any]) -> str:
+    """Columns ((N,) or (N, k) each) under their names."""
+    rows = np.column_stack(columns).tolist()
+    return "\n".join([",".join(names), *(",".join(f"{x:.12g}" for x in row) for row in rows)]) + "\n"

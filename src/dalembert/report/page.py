@@ -1,0 +1,401 @@
+"""The report: one HTML page about an arm and its motions, for a colleague."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from dalembert.analysis.sizing import Quantity
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.files import check_writable, whole_file
+from dalembert.report import figures
+from dalembert.report.html import csv_text, download, grid, number, page, share, table, text
+from dalembert.report.study import Study, Variant
+from dalembert.report.svg import formula_svg
+
+Progress = Callable[[float], None]
+
+SMALL = 3  # joints up to which an arm gets its equations and every torque term by itself
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    studies: Sequence[Study],
+    *,
+    title: str | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write the report about some motions of one arm, whole or not at all."""
+    check_writable(path, overwrite=overwrite)
+    made = report_html(studies, title=title, progress=progress)
+    with whole_file(path, overwrite=overwrite) as file:
+        file.write(made)
+
+
+def report_html(studies: Sequence[Study], *, title: str | None = None, progress: Progress | None = None) -> str:
+    """The page as text. All studies must be of one arm."""
+    if not studies:
+        raise DalembertError("a report needs at least one motion")
+    arm = studies[0].arm
+    if any(study.arm != arm for study in studies):
+        raise DalembertError("a report is about one arm; these motions belong to several")
+    title = title or f"{arm.name}: {studies[0].title if len(studies) == 1 else f'{len(studies)} motions'}"
+    parts = [_head(title, studies), "<main>", _summary(studies), _the_arm(arm)]
+    steps = 8 * len(studies) + 1
+    done = 0
+    for index, study in enumerate(studies):
+        for part in _motion(study, index, len(studies)):
+            parts.append(part)
+            done += 1
+            if progress is not None:
+                progress(min(done / steps, 1.0))
+    parts += [_equations(arm), _words(studies), "</main>", _foot()]
+    return page(title, "\n".join(parts))
+
+
+# -- the top -------------------------------------------------------------------------------------
+
+
+def _head(title: str, studies: Sequence[Study]) -> str:
+    arm = studies[0].arm
+    links = [("arm", "The arm"), *((f"motion-{k + 1}", s.title) for k, s in enumerate(studies))]
+    if arm.n <= SMALL:
+        links.append(("equations", "Equations of motion"))
+    links.append(("words", "How to read it"))
+    shown = "".join(f'<a href="#{where}">{text(word)}</a>' for where, word in links)
+    kinds = "".join("P" if joint.type == "prismatic" else "R" for joint in arm.robot.moving_joints)
+    about = f"{arm.n} joint{'s' if arm.n > 1 else ''} ({kinds}), {number(_mass(arm))} kg"
+    source = f" · {text(arm.robot.source)}" if arm.robot.source else ""
+    return (
+        f'<header><div><h1>{text(title)}</h1><p class="soft">Dynamics report: {text(arm.name)}, {about}{source}</p>'
+        f"<nav>{shown}</nav></div></header>"
+    )
+
+
+def _mass(arm: Arm) -> float:
+    robot = arm.robot
+    rotors = sum(joint.rotor.mass for joint in robot.joints if joint.rotor is not None)
+    held = robot.payload.mass if robot.payload is not None else 0.0
+    return float(sum(link.inertia.mass for link in robot.links) + rotors + held)
+
+
+def _summary(studies: Sequence[Study]) -> str:
+    """The few numbers one looks for first."""
+    parts = []
+    if len(studies) == 1:
+        (study,) = studies
+        cards = [(f"{number(study.sizing.duration)} s", "duration")]
+        used = study.sizing.torque.used
+        if not np.isnan(used).all():
+            worst = int(np.nanargmax(used))
+            cards.append((f"{100 * used[worst]:.0f} %", f"of its limit used by {study.arm.joint_names[worst]}, the most"))
+        peak = study.sizing.power
+        most = int(np.argmax(peak.peak))
+        cards.append((f"{number(peak.peak[most], 3)} W", f"peak power, at {study.arm.joint_names[most]}"))
+        cards.append((f"{number(float(study.sizing.energy.sum()), 3)} J", "given by all drives"))
+        parts.append("".join(f'<div class="card"><b>{text(b)}</b><span>{text(s)}</span></div>' for b, s in cards))
+        parts = [f'<div class="cards">{parts[0]}</div>']
+    else:
+        rows = []
+        for k, study in enumerate(studies, 1):
+            sizing, names = study.sizing, study.arm.joint_names
+            worst = 0 if np.isnan(sizing.torque.used).all() else int(np.nanargmax(sizing.torque.used))
+            rows.append([
+                f'<a href="#motion-{k}">{text(study.title)}</a>', f"{number(sizing.duration)}",
+                *(number(x) for x in sizing.torque.peak), share(sizing.torque.margin[worst]),
+                number(float(sizing.power.peak.max()), 3), number(float(sizing.energy.sum()), 3),
+            ])  # fmt: skip
+        columns = ["motion", "duration (s)", *(f"peak {n} ({u})" for n, u in zip(names, sizing.torque.units, strict=True)),
+                   "smallest margin", "peak power (W)", "energy given (J)"]  # fmt: skip
+        parts.append("<h3>At a glance</h3>" + table(columns, rows))
+    beyond = [(study, study.sizing.exceeded) for study in studies if study.sizing.exceeded]
+    if beyond:
+        lines = "".join(
+            f"<li>{text(s.title) + ': ' if len(studies) > 1 else ''}{text(line)}</li>" for s, found in beyond for line in found
+        )
+        parts.append(f'<div class="notice bad"><b>Limits are exceeded.</b><ul>{lines}</ul></div>')
+    missing = studies[0].without_effort_limit
+    if missing:
+        parts.append(
+            f'<div class="notice">Effort limits are missing at {text(", ".join(missing))}: the margins of their '
+            "torques, and what scaling would do, are left out. The option --limits gives them.</div>"
+        )
+    if (h := studies[0].tip_wrench) is not None:
+        force, moment = (" ".join(number(x) for x in part) for part in (h[:3], h[3:]))
+        parts.append(
+            f'<div class="notice">The tip pushes on its environment with the constant force ({force}) N and the '
+            f"moment ({moment}) N m, in base axes.</div>"
+        )
+    return "\n".join(parts)
+
+
+def _the_arm(arm: Arm) -> str:
+    rows = []
+    limits = {"velocity": "speed", "acceleration": "acceleration", "effort": "effort"}
+    joints = arm.robot.moving_joints
+    with_rotor = any(joint.rotor is not None for joint in joints)
+    rubs = any(body.viscous or any(body.coulomb) for body in arm.mechanism.bodies)
+    kept = [name for name in limits if any(getattr(joint.limits, name) is not None for joint in joints)]
+    for joint, body in zip(joints, arm.mechanism.bodies, strict=True):
+        slides = joint.type == "prismatic"
+        lim = joint.limits
+        row = [text(joint.name), text(joint.type), f"{_known(lim.lower)} … {_known(lim.upper)} {'m' if slides else 'rad'}"]
+        units = {"velocity": ("rad/s", "m/s"), "acceleration": ("rad/s²", "m/s²"), "effort": ("N m", "N")}
+        row += [_known(getattr(lim, name), units[name][slides]) for name in kept]
+        if with_rotor:
+            rotor = joint.rotor
+            row += (
+                ["–"] * 3
+                if rotor is None
+                else [_known(rotor.gear), _known(rotor.inertia, "kg m²"), _known(rotor.mass, "kg")]
+            )
+        if rubs:
+            levels = body.coulomb
+            coulomb = _known(levels[0]) if levels[0] == levels[1] else f"+{_known(levels[0])} / −{_known(levels[1])}"
+            row += [_known(body.viscous), coulomb]
+        rows.append(row)
+    columns, groups = ["joint", "type", "range", *(limits[name] for name in kept)], [("", 2), ("limits", 1 + len(kept))]
+    if with_rotor:
+        columns += ["gear k_r", "rotor inertia", "rotor mass"]
+        groups.append(("drive", 3))
+    if rubs:
+        columns += ["viscous", "Coulomb"]
+        groups.append(("friction at the joint", 2))
+    gravity = " ".join(number(x) for x in arm.robot.gravity)
+    payload = ""
+    if arm.robot.payload is not None:
+        com = ", ".join(number(x) for x in arm.robot.payload.com)
+        payload = f" It holds {number(arm.robot.payload.mass)} kg, centred at ({com}) m in the tip's frame."
+    notes = "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
+    return (
+        f'<h2 id="arm">The arm</h2>\n<p>Gravity is ({gravity}) m/s² in base axes.{payload}</p>'
+        f"{table(columns, rows, groups)}{notes}"
+    )
+
+
+def _known(value: float | None, unit: str = "") -> str:
+    return "–" if value is None else f"{number(float(value))} {unit}".rstrip()
+
+
+# -- a motion ------------------------------------------------------------------------------------
+
+
+def _motion(study: Study, index: int, count: int) -> Iterator[str]:
+    name, small = f"m{index + 1}", study.arm.n <= SMALL
+    across = "two" if study.arm.n <= 4 else "three"
+    about = f"of {study.arm.name}, {study.title}"
+    note = f"<p>{text(study.note)}</p>" if study.note else ""
+    head = study.title if count > 1 else f"The motion: {study.title}"
+    yield f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}' + _thinned(study)
+    yield (
+        "<h3>Start and end</h3>\n" + grid(figures.arm_panels(study), f"{name}-arm", about) + "<h3>Motion of the joints</h3>\n"
+        + grid(figures.motion_panels(study), f"{name}-motion", about, across="three")
+    )  # fmt: skip
+    limited = not np.isnan(study.sizing.torque.limit).all()
+    whole = grid([figures.share_panel(study)], f"{name}-share", about, across="one") if limited and not small else ""
+    dashed = " Dashed lines are limits." if limited else ""
+    yield (
+        f"<h3>Torques{' against their limits' if limited else ''}</h3>\n"
+        f"<p>What each drive gives at its joint, τ of S (7.42), its rotor included.{dashed}</p>{whole}"
+        + grid(figures.torque_panels(study), f"{name}-torque", about, across=across)
+    )
+    yield (
+        "<h3>Where the torques come from</h3>\n<p>Causes that push the same way are stacked; their sum is the dark line.</p>"
+        + grid(figures.stacked_panels(study), f"{name}-stack", about, across=across, areas=True)
+    )  # fmt: skip
+    if small:
+        yield (
+            "<h4>Every contribution by itself</h4>\n<p>Inertia: torque by the acceleration of each joint, rotors included. "
+            "Velocities: centrifugal torque by the velocity of one joint, Coriolis torque by those of two.</p>"
+            + grid(figures.pair_panels(study), f"{name}-pairs", about, across="three")
+        )
+    yield "<h3>Motion of the tip</h3>\n" + grid(figures.tip_panels(study), f"{name}-tip", about, across="three")
+    yield _sizing(study)
+    yield _scaling(study, name, about, across)
+    yield _downloads(study)
+
+
+def _thinned(study: Study) -> str:
+    if not study.thinned:
+        return ""
+    return (
+        f"<p class=soft>Of {len(study.at.t):,} instants {len(study.rows):,} are drawn and offered for download, the peaks "
+        "among them; the tables count all.</p>"
+    )
+
+
+def _sizing(study: Study) -> str:
+    """Four tables: joints, power, motors, bearings."""
+    s = study.sizing
+    every = range(len(s.joints))
+
+    def cells(x: Quantity, i: int, *, rms: bool = True, limit: bool = True) -> list[str]:
+        unit = x.units[i]
+        row = [f"{number(x.peak[i])} {unit}" if not np.isnan(x.peak[i]) else "–", number(x.at[i])]
+        row += [number(x.rms[i])] if rms else []
+        return [*row, number(x.limit[i]), share(x.margin[i])] if limit else row
+
+    five = ["peak", "at (s)", "RMS", "limit", "margin"]
+    parts = ["<h3>Sizing</h3>\n<h4>Joints</h4>\n"]
+    groups, columns = [("", 1), ("torque", 5), ("speed", 5)], ["joint", *five, *five]
+    accelerates = not np.isnan(s.acceleration.limit).all()
+    if accelerates:
+        groups, columns = [*groups, ("acceleration", 5)], [*columns, *five]
+    used = [s.torque, s.speed, *([s.acceleration] if accelerates else [])]
+    rows = [[text(s.joints[i]), *(c for x in used for c in cells(x, i))] for i in every]
+    parts.append(table(columns, rows, groups))
+    parts.append("<h4>Power and energy</h4>\n")
+    rows = [
+        [text(s.joints[i]), *cells(s.power, i, limit=False), number(s.energy[i]), number(s.returned[i]),
+         number(s.energy[i] - s.returned[i])]
+        for i in every
+    ]  # fmt: skip
+    totals = [s.energy.sum(), s.returned.sum(), (s.energy - s.returned).sum()]
+    rows.append(["<b>all</b>", "", "", "", *(f"<b>{number(float(x))}</b>" for x in totals)])
+    parts.append(
+        table(
+            ["joint", "peak", "at (s)", "RMS (W)", "given", "returned", "net"], rows,
+            [("", 1), ("power τ q̇", 3), ("energy (J)", 3)],
+        )
+    )  # fmt: skip
+    driven = [i for i in every if not np.isnan(s.motor_torque.peak[i])]
+    if driven:
+        joints = study.arm.robot.moving_joints
+        rows = [
+            [text(s.joints[i]), _known(joints[i].rotor.gear if joints[i].rotor else None),
+             *cells(s.motor_torque, i), *cells(s.motor_speed, i), number(s.motor_power.peak[i])]
+            for i in driven
+        ]  # fmt: skip
+        groups = [("", 2), ("motor torque τ / k_r", 5), ("motor speed k_r q̇", 5), ("power", 1)]
+        parts.append("<h4>Motors, through their gears</h4>\n" + table(["joint", "k_r", *five, *five, "peak (W)"], rows, groups))
+    else:
+        parts.append("<p class=soft>The robot file names no rotors and gears, so there are no figures at the motors.</p>")
+    loads = (s.force, s.axial, s.radial, s.moment, s.tilting)
+    rows = [[text(s.joints[i]), *(c for x in loads for c in cells(x, i, rms=False, limit=False))] for i in every]
+    groups = [("", 1), ("force |f|", 2), ("along the axis", 2), ("across it", 2), ("moment |μ|", 2), ("tilting", 2)]
+    parts.append("<h4>Bearings</h4>\n" + table(["joint", *["peak", "at (s)"] * 5], rows, groups))
+    return "".join(parts)
+
+
+def _scaling(study: Study, name: str, about: str, across: str) -> str:
+    """What slowing down or hurrying up would do."""
+    head = "<h3>What scaling would do</h3>\n"
+    variants = [study.evenly, study.fastest]
+    found = [v for v in variants if v.study is not None]
+    if not found:
+        why = dict.fromkeys(v.why_not for v in variants)
+        return head + f"<p class=soft>Not computed: {text('; '.join(why))}.</p>"
+    paces: list[Variant] = [Variant("as given", study), *found]
+    rows = []
+    for pace in paces:
+        at = pace.study
+        assert at is not None
+        c = at.sizing.duration / study.sizing.duration
+        used = at.sizing.torque.used
+        worst = int(np.nanargmax(used))
+        rows.append([
+            text(pace.name), number(at.sizing.duration), f"{number(1 / c)}",
+            *(number(x) for x in at.sizing.torque.peak), share(float(at.sizing.torque.margin[worst])),
+            text(at.sizing.joints[worst]), number(at.sizing.torque.at[worst] - at.sizing.start),
+        ])  # fmt: skip
+    columns = ["pace", "duration (s)", "c", *(f"{n} ({u})" for n, u in
+               zip(study.arm.joint_names, study.sizing.torque.units, strict=True)), "smallest margin", "at", "at (s)"]  # fmt: skip
+    groups = [("", 3), ("peak torque", study.arm.n), ("", 3)]
+    missing = "".join(f"<p class=soft>{text(v.name)}: not computed, {text(v.why_not)}.</p>" for v in variants if not v.study)
+    return (
+        head + "<p>Evenly scaled: the same path run through c times as fast, r = c t, with the largest c that no limit "
+        "forbids (S 7.7). Time-optimal: the same path from rest to rest in the least time.</p>"
+        + table(columns, rows, groups) + missing
+        + grid(figures.scaling_panels(study), f"{name}-scaling", about, across=across)
+    )  # fmt: skip
+
+
+def _downloads(study: Study) -> str:
+    arm, at, n = study.arm, study.shown, range(1, study.arm.n + 1)
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{arm.name}-{study.title}").strip("-").lower()
+    names = ["t", *(f"{group}{k}" for group in ("q", "qd", "qdd", "tau") for k in n)]
+    items = [
+        download(f"{stem}.csv", "Motion and torques", csv_text(names, [at.t, at.q, at.qd, at.qdd, study.shown_torque])),
+        download(f"{stem}-contributions.csv", "Contributions", _contributions(study)),
+        download(
+            f"{stem}-tip.csv", "Motion of the tip",
+            csv_text(["t", *(f"{g}{a}" for g in ("", "v", "a") for a in "xyz")], [at.t, *study.tip]),
+        ),
+        download(f"{stem}-sizing.csv", "Sizing", study.sizing.csv()),
+    ]  # fmt: skip
+    for variant in (study.evenly, study.fastest):
+        if (other := variant.study) is not None:
+            columns = [other.shown.t, other.shown.q, other.shown.qd, other.shown.qdd, other.shown_torque]
+            items.append(download(f"{stem}-{variant.name.replace(' ', '-')}.csv", variant.name.capitalize(), csv_text(names, columns)))
+    return f'<h3 class="for-screen">The numbers</h3>\n<ul class="downloads">{"".join(items)}</ul>\n'
+
+
+def _contributions(study: Study) -> str:
+    """By cause; for small arms every term."""
+    n, terms = range(study.arm.n), study.terms
+    columns: dict[str, figures.Array] = {}
+    if study.arm.n <= SMALL:
+        for kind in ("inertia", "rotor", "centrifugal"):
+            columns |= {f"{kind}{i + 1}_{j + 1}": getattr(terms, kind)[:, i, j] for i in n for j in n}
+        columns |= {
+            f"coriolis{i + 1}_{j + 1}_{k + 1}": terms.coriolis[:, i, j, k] for i in n for j in n for k in n if j < k
+        }
+        columns |= {
+            f"{kind}{i + 1}": getattr(terms, kind)[:, i] for kind in ("gravity", "viscous", "coulomb", "contact") for i in n
+        }
+    else:
+        columns |= {f"{kind}{i + 1}": x[:, i] for kind, x in terms.by_joint.items() for i in n}
+    kept = {name: x for name, x in columns.items() if x.any()}
+    return csv_text(["t", *kept], [study.shown.t, *kept.values()])
+
+
+# -- the end -------------------------------------------------------------------------------------
+
+
+def _equations(arm: Arm) -> str:
+    """The equations of a small arm, as formulas."""
+    if arm.n > SMALL:
+        return ""
+    made = arm.equations()
+    body = made.latex().replace(r"\begin{align*}", "").replace(r"\end{align*}", "").strip()
+    rows = []
+    for line in body.split(r"\\"):
+        left, _, right = line.strip().partition("&=") if "&=" in line else ("", "", line.strip().lstrip("&"))
+        right = right.replace(r"\quad", "", 1).strip() if not left else right.strip()
+        name, rest = formula_svg(f"{left} =") if left else "", formula_svg((r"\quad " if not left else "") + right)
+        rows.append(f"<tr{' class=gap' if left.strip().startswith(chr(92) + 'tau') else ''}><td>{name}</td><td>{rest}</td></tr>")
+    legend = made.legend().strip()
+    letters = f"<pre class=soft>{text(legend)}</pre>" if legend else ""
+    return (
+        '<h2 id="equations">Equations of motion</h2>\n<p>The inertia matrix, the matrix of centrifugal and Coriolis terms, '
+        "gravity and the torques, in the letters of S 7.3.</p>"
+        f'<div class="equations"><table>{"".join(rows)}</table></div>{letters}'
+    )
+
+
+def _words(studies: Sequence[Study]) -> str:
+    words = [
+        ("torque τ", "what the drive of a joint gives at the joint, friction and its rotor's inertia counted in: N m, or N "
+         "for a joint that slides"),
+        ("motor", "behind a gear without losses: torque τ / k_r, speed k_r q̇, and the same power τ q̇"),
+        ("margin", "what a peak leaves of its limit, as a share of the limit; red where the limit is exceeded"),
+        ("RMS", "root of the mean square over the motion, by trapezoids between the sample instants"),
+        ("given, returned", "the integrals of the positive and of the negative power of each drive"),
+        ("bearing loads", "the force f and the moment μ, about the origin of the joint's frame, that the link before a joint "
+         "exerts on the link behind it, S (7.112), (7.113); tilting is the part of μ across the axis"),
+        ("S", "the textbook chapter on dynamics whose equations and example these are; the numbers are its equations'"),
+        ("units", "SI, radians"),
+    ]  # fmt: skip
+    items = "".join(f"<dt>{text(a)}</dt><dd>{text(b)}</dd>" for a, b in words)
+    return f'<h2 id="words">How to read it</h2>\n<dl>{items}</dl>'
+
+
+def _foot() -> str:
+    from dalembert import __version__
+
+    return f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"

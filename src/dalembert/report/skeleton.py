@@ -1,0 +1,109 @@
+"""An arm as lines: where its links run and its joints sit, and from where to look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pose:
+    """The arm at one instant, in base axes (m).
+
+    lines   the links, (k, 3) each; ``rails`` how far sliding joints are out
+    turns, slides   (k, 3) where the joints are; ``tip`` (3,)
+    """
+
+    lines: list[Array]
+    rails: list[Array]
+    turns: Array
+    slides: Array
+    tip: Array
+
+
+def skeleton(arm: Arm, q: Array) -> list[Pose]:
+    """The arm at each of the configurations q (N, n)."""
+    bodies, robot = arm.mechanism.bodies, arm.robot
+    links, tips = arm.link_poses(q), arm.pose(q)[:, :3, 3]
+    base = _matrix(robot.base)
+    out = []
+    for at, tip in zip(links, tips, strict=True):
+        begins, moved = [], []  # where each joint sits on its parent, and where its slide has gone
+        for i, body in enumerate(bodies):
+            parent = at[body.parent] if body.parent >= 0 else base
+            begins.append((parent @ _matrix(body.placement))[:3, 3])
+            moved.append((at[i] @ np.linalg.inv(_matrix(body.link_frame)))[:3, 3])
+        lines, rails = [], []
+        for j in arm.mechanism.children(-1):
+            lines.append(np.array([base[:3, 3], begins[j]]))
+        for i, body in enumerate(bodies):
+            if not body.revolute:
+                rails.append(np.array([begins[i], moved[i]]))
+            ends = [begins[j] for j in arm.mechanism.children(i)]
+            if i == arm.mechanism.tip_body:
+                ends.append(tip)
+            for end in ends or [at[i][:3, 3]]:
+                lines.append(np.array([moved[i], end]))
+        turns = np.array([p for p, body in zip(begins, bodies, strict=True) if body.revolute]).reshape(-1, 3)
+        slides = np.array([p for p, body in zip(moved, bodies, strict=True) if not body.revolute]).reshape(-1, 3)
+        out.append(Pose(lines, rails, turns, slides, tip))
+    return out
+
+
+def _matrix(placement: Any) -> Array:
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3] = placement.rotation, placement.translation
+    return out
+
+
+@dataclass(frozen=True)
+class View:
+    """A way to look: ``matrix`` (2, 3) takes a point to the page."""
+
+    name: str
+    matrix: Array
+    across: str
+    up: str
+    scales: bool
+
+
+def views(points: Array, gravity: Array) -> list[View]:
+    """From where to look at these points: square on when they lie in a plane of base axes, else two views."""
+    spread = np.ptp(points, axis=0)
+    flat = [k for k in range(3) if spread[k] < 1e-6 * max(spread.max(), 1e-9)]
+    upwards = int(np.argmax(np.abs(gravity))) if gravity.any() else 2
+    if flat:
+        away = flat[-1] if upwards not in flat[-1:] or len(flat) == 1 else flat[0]
+        across, up = (k for k in range(3) if k != away)
+        if across == upwards and up != upwards:
+            across, up = up, across
+        return [_square("", across, up)]
+    side = [k for k in range(3) if k != upwards]
+    widest = side[0] if spread[side[0]] >= spread[side[1]] else side[1]
+    return [_corner(upwards, gravity), _square("From the side", widest, upwards)]
+
+
+def _square(name: str, across: int, up: int) -> View:
+    matrix = np.zeros((2, 3))
+    matrix[0, across] = matrix[1, up] = 1.0
+    return View(name, matrix, f"{'xyz'[across]} (m)", f"{'xyz'[up]} (m)", True)
+
+
+def _corner(upwards: int, gravity: Array) -> View:
+    """From a corner and from above, without perspective."""
+    z = np.zeros(3)
+    z[upwards] = -np.sign(gravity[upwards]) if gravity[upwards] else 1.0
+    x = np.roll(np.eye(3), 1, axis=1)[upwards]  # the axis that follows the one upwards
+    y = np.cross(z, x)
+    azimuth, height = np.radians(-58.0), np.radians(22.0)
+    across = -np.sin(azimuth) * x + np.cos(azimuth) * y
+    towards = np.cos(azimuth) * x + np.sin(azimuth) * y
+    up = np.cos(height) * z - np.sin(height) * towards
+    return View("From a corner", np.array([across, up]), "", "", False)

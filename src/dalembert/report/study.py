@@ -1,0 +1,153 @@
+"""A study: one arm, one motion, and everything a report says about them, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.analysis.sizing import Motion, Samples, Sizing, check_fits, loads, samples, size
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.terms import TorqueTerms
+
+Array = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+MOST = 2001  # instants that are drawn and offered for download; more are thinned out
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """An arm, a motion, and what follows; make one with :func:`study`.
+
+    at      the motion at every instant, twice where it jumps; ``torque`` (N, n) there
+    rows    the instants that are drawn: all of them, or ``MOST`` and the peaks; ``shown`` is the
+            motion there, and ``terms`` the torque in its parts
+    """
+
+    arm: Arm
+    motion: Any
+    title: str
+    note: str
+    tip_wrench: tuple[float, ...] | None
+    at: Samples
+    torque: Array
+    rows: NDArray[np.intp]
+
+    @property
+    def thinned(self) -> bool:
+        """Whether fewer instants are drawn than there are."""
+        return len(self.rows) < len(self.at.t)
+
+    @cached_property
+    def shown(self) -> Samples:
+        """The motion at the instants that are drawn."""
+        return self.at.rows(self.rows)
+
+    @property
+    def shown_torque(self) -> Array:
+        """The torques at the instants that are drawn."""
+        return self.torque[self.rows]
+
+    @cached_property
+    def terms(self) -> TorqueTerms:
+        """The torque in its parts, at the instants that are drawn."""
+        return self.arm.torque_terms(self.shown.q, self.shown.qd, self.shown.qdd, self.tip_wrench)
+
+    @cached_property
+    def causes(self) -> dict[str, Array]:
+        """Every cause that is there at all, summed over joints that cause it: name → (N, n)."""
+        all_of_them = self.terms.by_joint
+        noise = 1e-9 * np.abs(self.shown_torque).max(initial=0.0)
+        return {name: x for name, x in all_of_them.items() if np.abs(x).max(initial=0.0) > noise}
+
+    @cached_property
+    def sizing(self) -> Sizing:
+        """What the motion asks of joints, motors and bearings."""
+        return size(self.arm, self.at, self.tip_wrench)
+
+    @cached_property
+    def tip(self) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration of the tip in base axes, (N, 3) each, where drawn."""
+        q, qd, qdd = self.shown.q, self.shown.qd, self.shown.qdd
+        J, Jd = self.arm.jacobian(q)[:, :3], self.arm.jacobian_derivative(q, qd)[:, :3]
+        velocity = np.einsum("tij,tj->ti", J, qd)
+        acceleration = np.einsum("tij,tj->ti", J, qdd) + np.einsum("tij,tj->ti", Jd, qd)
+        return self.arm.pose(q)[:, :3, 3], velocity, acceleration
+
+    # -- what scaling would do -------------------------------------------------------------------
+
+    @property
+    def without_effort_limit(self) -> list[str]:
+        """The joints whose effort limit is not known."""
+        return [joint.name for joint in self.arm.robot.moving_joints if joint.limits.effort is None]
+
+    @cached_property
+    def evenly(self) -> Variant:
+        """The motion at the even pace that uses the limits up, S 7.7."""
+        return self._variant("evenly scaled", lambda motion: motion.scaled(self.arm, allow_faster=True))
+
+    @cached_property
+    def fastest(self) -> Variant:
+        """The same path in the least time."""
+        return self._variant("time-optimal", lambda motion: motion.time_optimal(self.arm))
+
+    def _variant(self, name: str, make: Callable[[Any], Any]) -> Variant:
+        if self.without_effort_limit:
+            return Variant(name, None, f"limits missing at {', '.join(self.without_effort_limit)}")
+        if self.tip_wrench is not None:
+            return Variant(name, None, "scaling counts no force at the tip")
+        if not hasattr(self.motion, "scaled"):
+            return Variant(name, None, "the motion is known at its sample instants only")
+        try:
+            return Variant(name, study(self.arm, make(self.motion), title=name))
+        except DalembertError as error:
+            return Variant(name, None, str(error))
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """The motion at another pace; or, in a sentence, why there is none."""
+
+    name: str
+    study: Study | None
+    why_not: str = ""
+
+
+def study(
+    arm: Arm,
+    motion: Motion,
+    *,
+    title: str = "",
+    note: str = "",
+    tip_wrench: tuple[float, ...] | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Compute what a report says about a motion of an arm.
+
+    motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
+    title, note one line and one paragraph about the motion, for its reader
+    tip_wrench  constant [fx fy fz mx my mz] by the tip on its environment, in base axes
+    """
+    at = samples(motion)
+    check_fits(arm, at)
+    wrench = None if tip_wrench is None else tuple(float(x) for x in tip_wrench)
+    tau, _, _ = loads(arm, at, wrench, progress)
+    return Study(arm, motion, title or "Motion", note, wrench, at, tau, _drawn(tau))
+
+
+def _drawn(tau: Array) -> NDArray[np.intp]:
+    """The instants that are drawn: evenly spread, and the extremes of every torque."""
+    count = len(tau)
+    if count <= MOST + 64:
+        return np.arange(count)
+    extremes = np.concatenate([tau.argmax(axis=0), tau.argmin(axis=0)])
+    return np.unique(np.concatenate([np.linspace(0, count - 1, MOST).round().astype(np.intp), extremes]))
+
+
+__all__ = ["MOST", "Study", "Variant", "study"]
