@@ -15,3 +15,17 @@ class ShapeError(DalembertError):
 
 class SingularInertiaError(DalembertError):
     """B(q) has no inverse because a moving part has no inertia at all."""
+
+
+class PathError(DalembertError):
+    """A tip path that the arm cannot follow. ``kind`` is "unreachable", "singular" or "limit".
+
+    point  (x, y, z) of the first point at fault (m), s its distance along the path (m), time its instant (s)
+    """
+
+    def __init__(self, sentence: str, kind: str, point: tuple[float, float, float], s: float, time: float) -> None:
+        super().__init__(sentence)
+        self.kind, self.point, self.s, self.time = kind, point, s, time
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return PathError, (str(self), self.kind, self.point, self.s, self.time)

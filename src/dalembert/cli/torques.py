@@ -69,6 +69,13 @@ def compute(
         motion = read_motion(motion_file, arm.n, arm.name, bar)
     if motion.ignored:
         say("note", f"{motion_file}: the columns {', '.join(motion.ignored)} are not needed and were ignored")
+    if motion.reconstructed:
+        source = "qd" if motion.reconstructed == ("qdd",) else "q"
+        say(
+            "note",
+            f"{motion_file}: {' and '.join(motion.reconstructed)} are not in the file and were made from {source}, "
+            "by a quintic spline without phase shift",
+        )
     tau = torques(arm, motion, tip_wrench)
     names = ("t", *(f"tau{k + 1}" for k in range(arm.n)))
     if output == "-":

@@ -1,4 +1,7 @@
-"""Motions and torques in CSV files: a header of names, then one line for each instant."""
+"""Motions and torques in CSV files: a header of names, then one line for each instant.
+
+The columns are t (s), q1 … (rad; m where a joint slides), qd1 … (rad/s), qdd1 … (rad/s²) and tau1 … (N m; N).
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,12 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.tables import nearest, shown
+from dalembert.trajectory.trajectory import Trajectory
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
 CHUNK = 1 << 15  # lines read or written at a time
@@ -29,28 +34,52 @@ _COLUMN = re.compile(r"(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 @dataclass(frozen=True)
 class MotionTable:
-    """The motion in a file: t (N,) in s, and q, qd, qdd (N, n). ``ignored`` columns were not read."""
+    """The motion in a file: t (N,) in s, and q, qd, qdd (N, n).
+
+    reconstructed  the groups (qd, qdd) that the file does not have and that were made from the others
+    ignored        the columns that were not read
+    tau            (N, n), if it was asked for and is there
+    """
 
     t: Array
     q: Array
     qd: Array
     qdd: Array
     ignored: tuple[str, ...] = ()
+    reconstructed: tuple[str, ...] = ()
+    tau: Array | None = None
 
 
-def read_motion(path: str | os.PathLike[str], n: int, arm: str, progress: Progress | None = None) -> MotionTable:
+def read_motion(
+    path: str | os.PathLike[str],
+    n: int | None = None,
+    arm: str | None = None,
+    progress: Progress | None = None,
+    *,
+    torques: bool = False,
+    strict: bool = False,
+    cutoff: float | None = None,
+) -> MotionTable:
     """Read the columns t, q1 … qn, qd1 … qdn, qdd1 … qddn, in any order, of a file for ``arm``.
 
-    Columns tau1 … are known and ignored. Everything else that is wrong is one sentence with the
-    file, the line and the column. ``progress`` is told the fraction read.
+    The group qd or qdd may be missing whole: it is made from the others without phase shift
+    (:func:`dalembert.trajectory.splines.reconstructed`, which also explains ``cutoff``). Everything else
+    that is wrong is one sentence with the file, the line and the column.
+
+    n         how many joints; as many as the file has columns q1 … unless given
+    progress  is told the fraction read
+    torques   read tau1 … taun too, where they are there; otherwise they are known and ignored
+    strict    every instant must be later than the one before, not the same
     """
     try:
         size = os.stat(path).st_size
         with open(path, "rb") as raw, TextIOWrapper(raw, encoding="utf-8-sig") as file:
             names, line = _header(path, file)
-            wanted = _wanted(path, names, n, arm)
+            n, groups = _groups(path, names, n, arm, torques)
+            wanted = [names.index(name) for name in ["t", *(f"{g}{k + 1}" for g in groups for k in range(n))]]
+            missing = tuple(group for group in GROUPS if group not in groups)
             parts = []
-            for part in _rows(path, file, names, line, wanted):
+            for part in _rows(path, file, names, line, wanted, strict or bool(missing)):
                 parts.append(part)
                 if progress is not None and size:
                     progress(min(1.0, raw.tell() / size))
@@ -61,9 +90,45 @@ def read_motion(path: str | os.PathLike[str], n: int, arm: str, progress: Progre
     if not parts:
         raise DalembertError(f"{path}: the file has a header but no rows")
     table = np.concatenate(parts)
-    q, qd, qdd = (table[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
+    t, found = table[:, 0], {g: table[:, 1 + k * n : 1 + (k + 1) * n] for k, g in enumerate(groups)}
+    if missing:
+        _complete(path, t, found, cutoff)
     used = set(wanted)
-    return MotionTable(table[:, 0], q, qd, qdd, tuple(name for k, name in enumerate(names) if k not in used))
+    ignored = tuple(name for k, name in enumerate(names) if k not in used)
+    return MotionTable(t, found["q"], found["qd"], found["qdd"], ignored, missing, found.get("tau"))
+
+
+def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cutoff: float | None = None) -> Trajectory:
+    """The motion in a CSV file with a header t, q1, …, qd1, …, qdd1, … (docs/trajectories.md).
+
+    Missing velocities or accelerations are made from what is there, without phase shift; ``cutoff``
+    (Hz) smooths what they are made from. At the file's instants the motion has the file's values,
+    between them quintic pieces; it begins at 0, which is the file's first instant. With ``arm`` the
+    number of joints is checked. Columns tau1, … are not part of a motion and are left aside.
+    """
+    from dalembert.trajectory.splines import Quintics
+
+    name, n = (arm.name, arm.n) if arm is not None else (None, None)
+    table = read_motion(path, n, name, strict=True, cutoff=cutoff)
+    if len(table.t) < 2:
+        raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
+    t = table.t - table.t[0]
+    return Trajectory(float(t[-1]), table.q.shape[1], Quintics(t, table.q, table.qd, table.qdd), sampled_at=t)
+
+
+def _complete(path: Any, t: Array, found: dict[str, Array], cutoff: float | None) -> None:
+    """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too."""
+    from dalembert.trajectory.splines import reconstructed
+
+    try:
+        if "qd" not in found:
+            found["qd"], second = reconstructed(t, found["q"], cutoff)
+            found.setdefault("qdd", second)
+        else:
+            found["qdd"] = reconstructed(t, found["qd"], cutoff)[0]
+    except DalembertError as error:
+        missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in found)
+        raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None
 
 
 def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], progress: Progress | None = None) -> None:
@@ -101,15 +166,21 @@ def _header(path: Any, file: TextIO) -> tuple[list[str], int]:
     return names, number
 
 
-def _wanted(path: Any, names: list[str], n: int, arm: str) -> list[int]:
-    """Where t, q, qd and qdd stand among the columns, or a sentence that names the columns at fault."""
-    known = ["t", *(f"{group}{k}" for group in GROUPS for k in range(1, n + 1))]
+def _groups(path: Any, names: list[str], n: int | None, arm: str | None, torques: bool) -> tuple[int, list[str]]:
+    """How many joints the file is for and which groups of columns it has, or a sentence about the columns at fault."""
+    counts = {group: _joints(names, group) for group in (*GROUPS, "tau")}
+    owner = f"arm '{arm}'" if arm else "the motion"
+    whose = f"{owner} has {n} joint{'s' if n != 1 else ''}"
+    if n is None:
+        n = max(len(counts["q"]), 1)
+        whose = f"q has {n} column{'s' if n != 1 else ''}"
     columns = f"t, q1 … q{n}, qd1 … qd{n}, qdd1 … qdd{n}" if n > 1 else "t, q1, qd1, qdd1"
     unknown = [name for name in names if name != "t" and not _COLUMN.fullmatch(name)]
     if unknown:
         if len(unknown) == 1 and not unknown[0]:
             raise DalembertError(f"{path}: column {names.index('') + 1} has no name; known columns are {columns}")
         plural = "s" if len(unknown) > 1 else ""
+        known = ["t", *(f"{group}{k}" for group in GROUPS for k in range(1, n + 1))]
         raise DalembertError(
             f"{path}: unknown column{plural} {_listed([shown(x) for x in unknown])}; known are {columns}"
             f"{nearest(unknown[0], known)}"
@@ -117,22 +188,27 @@ def _wanted(path: Any, names: list[str], n: int, arm: str) -> list[int]:
     double = [name for name, times in Counter(names).items() if times > 1]
     if double:
         raise DalembertError(f"{path}: the column {_listed(double)} stands in the header more than once")
-    counts = {group: _joints(names, group) for group in GROUPS}
-    for group, numbers in counts.items():
+    wanted = (*GROUPS, "tau") if torques else GROUPS
+    for group in wanted:
+        numbers = counts[group]
         if numbers and numbers == list(range(1, len(numbers) + 1)) and len(numbers) != n:
             raise ShapeError(
-                f"{path}: its columns give {group} the shape (…, {len(numbers)}), but arm '{arm}' has {n} "
-                f"joint{'s' if n > 1 else ''}: {group} must have the shape (…, {n})"
+                f"{path}: its columns give {group} the shape (…, {len(numbers)}), but {whose}: "
+                f"{group} must have the shape (…, {n})"
             )
-    column_of = {name: k for k, name in enumerate(names)}
-    missing = [name for name in known if name not in column_of]
+    groups = [group for group in wanted if counts[group] or group == "q"]
+    needed = ["t", *(f"{group}{k}" for group in groups for k in range(1, n + 1))]
+    missing = [name for name in needed if name not in names]
     if missing:
         verb, plural = ("is", "") if len(missing) == 1 else ("are", "s")
-        raise DalembertError(f"{path}: the column{plural} {_listed(missing)} {verb} missing; needed are {columns}")
-    beyond = [name for name in names if (found := _COLUMN.fullmatch(name)) and int(found[2]) > n and found[1] != "tau"]
+        raise DalembertError(
+            f"{path}: the column{plural} {_listed(missing)} {verb} missing; needed are {columns} "
+            "(qd or qdd may be left out whole)"
+        )
+    beyond = [f"{group}{k}" for group in wanted for k in counts[group] if k > n]
     if beyond:
-        raise DalembertError(f"{path}: arm '{arm}' has {n} joints, so there can be no column {_listed(beyond)}")
-    return [column_of[name] for name in known]
+        raise DalembertError(f"{path}: {whose}, so there can be no column {_listed(beyond)}")
+    return n, groups
 
 
 def _joints(names: list[str], group: str) -> list[int]:
@@ -143,8 +219,10 @@ def _listed(words: list[str], most: int = 8) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
-def _rows(path: Any, file: Iterable[str], names: list[str], header_line: int, wanted: list[int]) -> Iterator[Array]:
-    """The wanted columns, a chunk of lines at a time."""
+def _rows(
+    path: Any, file: Iterable[str], names: list[str], header_line: int, wanted: list[int], strict: bool
+) -> Iterator[Array]:
+    """The wanted columns, a chunk of lines at a time; ``strict``: no instant twice."""
     first = ",".join("0" * len(names))  # tells loadtxt how many cells a row has
     lines = enumerate(file, header_line + 1)
     before = -np.inf
@@ -166,10 +244,15 @@ def _rows(path: Any, file: Iterable[str], names: list[str], header_line: int, wa
                 f"the value is {value}; it must be a finite number"
             )
         t = part[:, 0]
-        falls = np.flatnonzero(np.diff(t, prepend=before) < 0)
+        steps = np.diff(t, prepend=before)
+        falls = np.flatnonzero(steps <= 0 if strict else steps < 0)
         if len(falls):
             row = falls[0]
             earlier = t[row - 1] if row else before
+            if earlier == t[row]:
+                raise DalembertError(
+                    f"{path}, line {rows[row][0]}, column 't': the instant {t[row]:g} s is there twice"
+                )
             raise DalembertError(
                 f"{path}, line {rows[row][0]}, column 't': time goes backwards, from {earlier:g} to {t[row]:g} s"
             )

@@ -147,7 +147,7 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     from scipy.interpolate import make_interp_spline
 
     if len(t) < 6:
-        raise DalembertError(f"velocities can be made from positions at 6 instants or more, not at {len(t)}")
+        raise DalembertError(f"a derivative needs values at 6 instants or more, not at {len(t)}")
     if cutoff is not None:
         values = _low_pass(t, values, cutoff)
     # times and values from zero: large offsets would cost digits

@@ -122,7 +122,7 @@ class Trajectory:
         >>> print(fast.limits_report(da.load("planar-2r"))[0])
         joint 'joint1': velocity 20 rad/s at t = 0.15 s is above its limit of 15 rad/s
         """
-        from dalembert.trajectory.limits import limits_report
+        from dalembert.trajectory.limits_check import limits_report
 
         return limits_report(self, arm, torque, tip_wrench)
 

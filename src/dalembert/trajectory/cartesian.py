@@ -1,0 +1,290 @@
+"""Motions of the tip along a line or a circle, turned into motions of the joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError, PathError, ShapeError
+from dalembert.trajectory.checks import finite
+from dalembert.trajectory.inverse_kinematics import (
+    Branch,
+    Followed,
+    Path,
+    Task,
+    as_configuration,
+    as_point,
+    follow,
+    place,
+    search,
+    task_of,
+)
+from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
+from dalembert.trajectory.trajectory import Trajectory
+
+Array = NDArray[np.floating[Any]]
+Profile = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic"] | Trajectory
+
+DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """x(s) = start + s u."""
+
+    start: Array
+    direction: Array  # of length one
+    length: float
+
+    def __call__(self, s: Array) -> tuple[Array, Array, Array]:
+        x = self.start + s[:, None] * self.direction
+        return x, np.broadcast_to(self.direction, x.shape), np.zeros_like(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Arc:
+    """x(s) = centre + ρ (cos(s/ρ) u + sin(s/ρ) v), with orthogonal unit vectors u, v."""
+
+    centre: Array
+    u: Array
+    v: Array
+    radius: float
+    length: float
+
+    def __call__(self, s: Array) -> tuple[Array, Array, Array]:
+        c, s_ = np.cos(s / self.radius)[:, None], np.sin(s / self.radius)[:, None]
+        out = c * self.u + s_ * self.v
+        return self.centre + self.radius * out, c * self.v - s_ * self.u, -out / self.radius
+
+
+@dataclass(frozen=True, eq=False)
+class AlongPath:
+    """q(s(t)): the joints along a path, with the speed of a profile."""
+
+    joints: Followed
+    profile: Trajectory
+
+    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
+        s, sd, sdd = self.profile(t)
+        q, q1, q2 = self.joints(np.clip(s[:, 0], 0.0, self.joints.path.length))
+        return q, q1 * sd, q2 * sd**2 + q1 * sdd
+
+
+def line(
+    arm: Arm,
+    start: ArrayLike | None = None,
+    end: ArrayLike | None = None,
+    *,
+    displacement: ArrayLike | None = None,
+    q0: ArrayLike | None = None,
+    branch: Branch | None = None,
+    orientation: Literal["free", "constant"] = "free",
+    profile: Profile = "trapezoidal",
+    acceleration_time: float | None = None,
+    max_velocity: float | None = None,
+    duration: float | None = None,
+    acceleration: float | None = None,
+    respect_limits: bool = True,
+) -> Trajectory:
+    """The tip goes along a straight line, the joints as inverse kinematics has it.
+
+    start         (3,) where the tip begins, base axes (m), (2,) in the plane; where q0 has it unless given
+    end           (3,) where it ends, or
+    displacement  (3,) how far it goes
+    q0            (n,) joint positions at or near the start: they choose the branch
+    branch        "lower-elbow" or "upper-elbow" instead, for arms whose first two joints are parallel
+    orientation   "constant" keeps the tip's axes as they are at the start; "free" leaves them
+    profile       "trapezoidal" or "triangular" with their values in m, m/s, m/s²; "cubic", "quintic"
+                  or "septic" with a duration; or a Trajectory of one joint from 0 to the line's length
+    respect_limits  a position beyond a joint's limit is an error
+
+    Arms with more joints than needed take the smallest joint velocities. The first point that cannot
+    be reached, is singular or needs a joint beyond its limits is an error that names it.
+
+    >>> import dalembert as da
+    >>> motion = line(da.load("planar-2r"), (0.2, 0), displacement=(1.6, 0), branch="lower-elbow",
+    ...               acceleration_time=0.15, max_velocity=5.0)
+    >>> round(motion.duration, 6), motion(0.0)[0].round(4)
+    (0.47, array([-1.4706,  2.9413]))
+    """
+    begin = _Start.of(arm, start, q0, branch, orientation, respect_limits)
+    way = _way(begin, end, displacement)
+    length = float(np.linalg.norm(way))
+    if not length > 0:
+        raise DalembertError(f"the line has no length: it begins and ends at {place(begin.x)}")
+    along = _along(
+        length, profile, acceleration_time=acceleration_time, max_velocity=max_velocity, duration=duration,
+        acceleration=acceleration,
+    )  # fmt: skip
+    return begin.motion(Line(begin.x, way / length, length), along, respect_limits)
+
+
+def circle(
+    arm: Arm,
+    centre: ArrayLike,
+    start: ArrayLike | None = None,
+    *,
+    angle: float = 2 * np.pi,
+    normal: ArrayLike = (0.0, 0.0, 1.0),
+    q0: ArrayLike | None = None,
+    branch: Branch | None = None,
+    orientation: Literal["free", "constant"] = "free",
+    profile: Profile = "trapezoidal",
+    acceleration_time: float | None = None,
+    max_velocity: float | None = None,
+    duration: float | None = None,
+    acceleration: float | None = None,
+    respect_limits: bool = True,
+) -> Trajectory:
+    """The tip goes along a circle, or a part of one, the joints as inverse kinematics has it.
+
+    centre  (3,) in base axes (m), (2,) in the plane
+    start   (3,) where the tip begins; where q0 has it unless given. Its distance from the centre is the radius
+    angle   how far around (rad); negative goes the other way
+    normal  the axis to turn about, right-handed; the start lies in the plane across it
+    The rest is as in :func:`dalembert.line`; lengths along the circle are in m.
+
+    >>> import dalembert as da
+    >>> motion = circle(da.load("planar-2r"), (1.0, 0), (1.3, 0), branch="lower-elbow", profile="quintic", duration=2.0)
+    >>> motion(0.0)[0].round(4), motion(2.0)[0].round(4)
+    (array([-0.8632,  1.7264]), array([-0.8632,  1.7264]))
+    """
+    begin = _Start.of(arm, start, q0, branch, orientation, respect_limits)
+    middle = as_point(arm, begin.task, "centre", centre)
+    axis = finite("normal", normal)
+    if axis.shape != (3,) or not np.linalg.norm(axis) > 0:
+        raise DalembertError(f"normal is {axis.tolist()}; it needs a direction, like (0, 0, 1)")
+    axis = axis / np.linalg.norm(axis)
+    out = begin.x - middle
+    radius = float(np.linalg.norm(out))
+    if not radius > 0:
+        raise DalembertError(f"the circle has no radius: it begins at its centre, {place(middle)}")
+    if abs(out @ axis) > 1e-9 * max(1.0, radius):
+        raise DalembertError(
+            f"the start {place(begin.x)} is {abs(out @ axis):.4g} m away from the plane of the circle: "
+            "the normal must be across the line from the centre to the start"
+        )
+    turn = float(finite("angle", angle))
+    if turn == 0:
+        raise DalembertError("the angle is zero, so there is nothing to move along")
+    u = out / radius
+    v = np.cross(axis, u) * np.sign(turn)
+    length = radius * abs(turn)
+    along = _along(
+        length, profile, acceleration_time=acceleration_time, max_velocity=max_velocity, duration=duration,
+        acceleration=acceleration,
+    )  # fmt: skip
+    return begin.motion(Arc(middle, u, v / np.linalg.norm(v), radius, length), along, respect_limits)
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """Where a path begins: the task, the point, the tip's axes and the joints."""
+
+    task: Task
+    x: Array
+    rotation: Array
+    q: Array
+
+    @classmethod
+    def of(
+        cls,
+        arm: Arm,
+        start: ArrayLike | None,
+        q0: ArrayLike | None,
+        branch: Branch | None,
+        orientation: str,
+        respect_limits: bool,
+    ) -> _Start:
+        if orientation not in ("free", "constant"):
+            raise DalembertError(f"unknown orientation '{orientation}'; known are 'free' and 'constant'")
+        seed = None if q0 is None else as_configuration(arm, q0)
+        placing = task_of(arm, orientation=False)
+        if start is not None:
+            x = as_point(arm, placing, "start", start)
+        elif seed is not None:
+            x = arm.pose(seed)[:3, 3]
+        else:
+            raise DalembertError("a path needs a start, or the joint positions q0 that it starts from")
+        found, reason = search(placing, x, np.eye(3), seed, branch, respect_limits)
+        if found is None:
+            kind = "limit" if "limit" in reason else "unreachable"
+            raise PathError(
+                f"the tip of arm '{arm.name}' cannot be at the start {place(x)}, s = 0 m, t = 0 s: {reason}",
+                kind, (float(x[0]), float(x[1]), float(x[2])), 0.0, 0.0,
+            )  # fmt: skip
+        task = task_of(arm, orientation=True) if orientation == "constant" else placing
+        return cls(task, x, arm.pose(found)[:3, :3], found)
+
+    def motion(self, path: Path, along: Trajectory, respect_limits: bool) -> Trajectory:
+        """The motion along the path with the speed of ``along``."""
+        for s in np.linspace(0.0, path.length, 9):
+            x = path(np.array([s]))[0][0]
+            if self.task.outside(x) > 1e-9 * max(1.0, path.length):
+                raise PathError(
+                    f"the path leaves the plane in which the tip of arm '{self.task.arm.name}' moves: "
+                    f"{place(x)}, s = {s:.6g} m along it, is {self.task.outside(x):.4g} m outside",
+                    "unreachable", (float(x[0]), float(x[1]), float(x[2])), float(s), _time_at(along, float(s)),
+                )  # fmt: skip
+        followed = follow(self.task, path, self.rotation, self.q, lambda s: _time_at(along, s), respect_limits)
+        return Trajectory(along.duration, self.task.arm.n, AlongPath(followed, along), along.knots)
+
+
+def _way(begin: _Start, end: ArrayLike | None, displacement: ArrayLike | None) -> Array:
+    """The vector (3,) from the start of a line to its end."""
+    if end is not None and displacement is None:
+        return as_point(begin.task.arm, begin.task, "end", end) - begin.x
+    if displacement is None or end is not None:
+        raise DalembertError("a line needs exactly one of end and displacement")
+    way = finite("displacement", displacement)
+    if way.shape not in ((2,), (3,)):
+        raise ShapeError(f"displacement has shape {way.shape}; it needs 3 numbers x, y, z, or 2")
+    return np.append(way, np.zeros(3 - len(way)))
+
+
+def _along(length: float, profile: Profile, **values: Any) -> Trajectory:
+    """How the tip's distance along its path grows with time: a motion of one joint, in m."""
+    given = {name: value for name, value in values.items() if value is not None}
+    if isinstance(profile, Trajectory):
+        if given:
+            raise DalembertError(f"the profile is a motion itself, so {', '.join(given)} cannot be given too")
+        if profile.n != 1:
+            raise DalembertError(f"a profile is a motion of one joint, and this one has {profile.n}")
+        s = profile.q[:, 0]
+        slack = 1e-9 * length
+        if abs(s[0]) > slack or abs(s[-1] - length) > slack or s.min() < -slack or s.max() > length + slack:
+            raise DalembertError(
+                f"the profile goes from {s[0]:.6g} to {s[-1]:.6g} m, between {s.min():.6g} and {s.max():.6g} m; "
+                f"it must go from 0 to the path's length, {length:.6g} m, and stay between"
+            )
+        return profile
+    if profile in DEGREES:
+        if set(given) != {"duration"}:
+            raise DalembertError(
+                f"a {profile} profile needs a duration and nothing else, not {', '.join(given) or 'nothing'}"
+            )
+        return polynomial([0.0], [length], given["duration"], DEGREES[profile])
+    if profile == "triangular":
+        if "acceleration_time" in given:
+            raise DalembertError("a triangular profile has no acceleration_time; half its duration is that")
+        return triangular([0.0], [length], **given)
+    if profile == "trapezoidal":
+        return trapezoidal([0.0], [length], **given)
+    raise DalembertError(f"unknown profile '{profile}'; known are trapezoidal, triangular, {', '.join(DEGREES)}")
+
+
+def _time_at(profile: Trajectory, s: float) -> float:
+    """The first instant at which the profile has come to s."""
+    t, so_far = profile.t, profile.q[:, 0]
+    k = int(np.argmax(so_far >= s - 1e-12 * abs(so_far[-1])))
+    if k == 0:
+        return 0.0
+    low, high = float(t[k - 1]), float(t[k])
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if profile(middle)[0][0] >= s else (middle, high)
+    return high

@@ -1,0 +1,482 @@
+"""From where the tip is to where the joints are, for any arm: numerically, on the compiled kernels.
+
+The task is the tip's position and, if wished, its orientation, taken only in the directions in which
+the arm can move its tip at all: x and y for an arm in the plane. A point is solved by damped
+Gauss–Newton steps; a path is followed from a first configuration, in steps so short that neither
+another branch nor a singular point can be stepped over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError, PathError, ShapeError
+from dalembert.trajectory.checks import finite
+from dalembert.trajectory.splines import Quintics
+
+Array = NDArray[np.floating[Any]]
+Branch = Literal["lower-elbow", "upper-elbow"]
+
+SEEDS = 96  # configurations from which a point is searched
+STEPS = 120  # damped steps at most
+CONVERGED = 1e-11  # m and rad
+SINGULAR = 1e-4  # smallest over largest singular value of the task's Jacobian
+TURN = 0.05  # rad or m: the longest step of a joint along a path
+IN_LIMITS = 1e-9
+
+
+class Path(Protocol):
+    """A curve of the tip, by its arc length."""
+
+    @property
+    def length(self) -> float:
+        """In m."""
+        ...
+
+    def __call__(self, s: Array) -> tuple[Array, Array, Array]:
+        """x, dx/ds, d²x/ds²: three arrays (N, 3)."""
+        ...
+
+
+# -- the task ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Which directions of the tip are prescribed: rows (p, 3) of position, (o, 3) of orientation, base axes."""
+
+    arm: Arm
+    position: Array
+    orientation: Array
+    origin: Array  # a point the tip can be at, to place the plane or line it is bound to
+
+    @property
+    def size(self) -> int:
+        """How many directions are prescribed."""
+        return len(self.position) + len(self.orientation)
+
+    def jacobian(self, q: Array) -> Array:
+        """The prescribed rows of the Jacobian: (…, r, n)."""
+        return self._rows(self.arm.jacobian(q))
+
+    def jacobian_derivative(self, q: Array, qd: Array) -> Array:
+        """The prescribed rows of its time derivative: (…, r, n)."""
+        return self._rows(self.arm.jacobian_derivative(q, qd))
+
+    def directions(self, x: Array) -> Array:
+        """A derivative (…, 3) of the tip's position, the orientation constant, in the task's rows: (…, r)."""
+        return np.concatenate([x @ self.position.T, np.zeros((*x.shape[:-1], len(self.orientation)))], axis=-1)
+
+    def error(self, q: Array, x: Array, R: Array) -> Array:
+        """How far the tip is from x, R: (…, r) in m and rad."""
+        pose = self.arm.pose(q)
+        moved = (x - pose[..., :3, 3]) @ self.position.T
+        if not len(self.orientation):
+            return moved
+        turned = rotation_vector(R @ np.swapaxes(pose[..., :3, :3], -1, -2)) @ self.orientation.T
+        return np.concatenate([moved, turned], axis=-1)
+
+    def outside(self, x: Array) -> float:
+        """How far x (3,) is from the plane or line in which the tip moves (m)."""
+        off = x - self.origin
+        return float(np.linalg.norm(off - self.position.T @ (self.position @ off)))
+
+    def _rows(self, J: Array) -> Array:
+        return np.concatenate([self.position @ J[..., :3, :], self.orientation @ J[..., 3:, :]], axis=-2)
+
+
+def task_of(arm: Arm, orientation: bool) -> Task:
+    """The task of placing the tip, or with ``orientation`` of placing and turning it."""
+    q = _seeds(arm, 32)
+    J = arm.jacobian(q)
+    position = _span(J[:, :3])
+    turning = _span(J[:, 3:]) if orientation else np.zeros((0, 3))
+    task = Task(arm, position, turning, arm.pose(q[0])[:3, 3])
+    if not task.size:
+        raise DalembertError(f"no joint of arm '{arm.name}' moves its tip")
+    if task.size > arm.n:
+        what = "position and orientation" if orientation else "position"
+        raise DalembertError(
+            f"the tip's {what} in its {task.size} directions need {task.size} joints, and arm '{arm.name}' has {arm.n}"
+        )
+    return task
+
+
+def _span(J: Array) -> Array:
+    """Orthonormal rows (r, 3) of the directions that the columns of all J (N, 3, n) span; base axes if they do."""
+    M = np.einsum("kij,klj->il", J, J)
+    values, vectors = np.linalg.eigh(M)
+    r = int((values > max(1e-16 * values[-1], 1e-24)).sum())  # squares: 1e-8 of the largest, 1e-12 m
+    along = np.flatnonzero(np.diag(M) > max(1e-16 * values[-1], 1e-24))
+    return np.eye(3)[along] if len(along) == r else vectors[:, 3 - r :].T
+
+
+def rotation_vector(R: Array) -> Array:
+    """Axis times angle of rotations (…, 3, 3): (…, 3), the angle at most π."""
+    axial = 0.5 * np.stack(
+        [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1
+    )
+    sine = np.linalg.norm(axial, axis=-1)
+    cosine = 0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1.0)
+    angle = np.arctan2(sine, cosine)
+    vector = axial * np.where(sine > 1e-9, angle / np.where(sine > 1e-9, sine, 1.0), 1.0)[..., None]
+    turned = (sine <= 1e-6) & (cosine < 0)  # half a turn: R = 2 u uᵀ − 1, u of either sign
+    if np.any(turned):
+        S = 0.5 * (R + np.eye(3))
+        k = np.argmax(np.diagonal(S, axis1=-2, axis2=-1), axis=-1)
+        u = np.take_along_axis(S, k[..., None, None], axis=-1)[..., 0]
+        u = u / np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
+        vector = np.where(turned[..., None], np.pi * u, vector)
+    return vector
+
+
+# -- a point -------------------------------------------------------------------------------------
+
+
+def configuration_at(
+    arm: Arm,
+    point: ArrayLike,
+    rotation: ArrayLike | None = None,
+    *,
+    q0: ArrayLike | None = None,
+    branch: Branch | None = None,
+    respect_limits: bool = True,
+) -> Array:
+    """Joint positions (n,) that bring the tip to a point.
+
+    point     (3,) in base axes (m), or (2,) for an arm that moves its tip in the plane of x and y
+    rotation  (3, 3) the tip's axes in base axes; free unless given
+    q0        where the search begins, and so which of several solutions is found
+    branch    "lower-elbow" or "upper-elbow", for arms whose first two joints turn about parallel axes:
+              q2 between 0 and π for a two-link arm is the lower one, as in S Example 7.2
+    Without q0 the solution with the smallest joint angles is taken, of those within the limits.
+
+    >>> import dalembert as da
+    >>> configuration_at(da.load("planar-2r"), (0.2, 0.0), branch="lower-elbow").round(4)
+    array([-1.4706,  2.9413])
+    """
+    task = task_of(arm, rotation is not None)
+    x = as_point(arm, task, "point", point)
+    R = np.eye(3) if rotation is None else _rotation(rotation)
+    seed = None if q0 is None else as_configuration(arm, q0)
+    found, reason = search(task, x, R, seed, branch, respect_limits)
+    if found is None:
+        raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {place(x)}: {reason}")
+    return found
+
+
+def search(
+    task: Task, x: Array, R: Array, q0: Array | None, branch: Branch | None, respect_limits: bool
+) -> tuple[Array | None, str]:
+    """A configuration with the tip at x, R, or None and the reason why there is none."""
+    arm = task.arm
+    elbow = None if branch is None else _elbow(arm, branch)
+    if task.outside(x) > 1e-9 * max(1.0, float(np.abs(x).max())):
+        return None, f"it is {task.outside(x):.4g} m away from the {_flat(task)} in which the tip moves"
+    seeds = _seeds(arm, SEEDS) if q0 is None else q0[None]
+    q, left = solve(task, x, R, seeds)
+    at = left < CONVERGED
+    if not at.any() and q0 is not None:  # a starting value far away may lead nowhere; others tell whether all do
+        others = solve(task, x, R, _seeds(arm, SEEDS))[1]
+        if (others < CONVERGED).any():
+            return None, "the search from q0 does not lead there; give a q0 nearer to it"
+    if not at.any():
+        nearest = np.linalg.norm((x - arm.pose(q)[:, :3, 3]), axis=-1).min()
+        far = f"the nearest it comes is {nearest:.4g} m away" if nearest > 1e-6 else "not with that orientation"
+        return None, f"out of reach, {far}"
+    q = q[at]
+    if elbow is not None:
+        q = q[elbow(q) > 0]
+        if not len(q):
+            return None, f"only with the other elbow than branch '{branch}'"
+    if q0 is None:
+        q = _least_turns(arm, q)
+    q = q[np.argsort(np.linalg.norm(q if q0 is None else q - q0, axis=-1).round(9), kind="stable")]
+    if respect_limits:
+        worst = [_beyond(arm, one) for one in q]
+        fine = [k for k, problem in enumerate(worst) if problem is None]
+        if not fine:
+            joint, value, side, limit, unit = worst[0]  # type: ignore[misc]
+            return (
+                None,
+                f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}",
+            )
+        q = q[fine]
+    return q[0], ""
+
+
+def solve(task: Task, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
+    """Damped Gauss–Newton from each of the configurations q (k, n): where they end, and the errors left (k,)."""
+    q = q.copy()
+    damping = np.full(len(q), 1e-2)
+    error = task.error(q, x, R)
+    left = np.linalg.norm(error, axis=-1)
+    eye = np.eye(task.size)
+    for _ in range(STEPS):
+        if (left < 0.01 * CONVERGED).all():
+            break
+        J = task.jacobian(q)
+        Jt = np.swapaxes(J, -1, -2)
+        # Jᵀ(JJᵀ + λ)⁻¹ e: the shortest of the damped steps
+        step = (Jt @ np.linalg.solve(J @ Jt + (damping * left)[:, None, None] * eye + 1e-15 * eye, error[..., None]))[
+            ..., 0
+        ]
+        step *= np.minimum(1.0, 1.0 / np.maximum(np.linalg.norm(step, axis=-1), 1e-300))[:, None]
+        error_there = task.error(q + step, x, R)
+        left_there = np.linalg.norm(error_there, axis=-1)
+        better = left_there < left
+        q[better] += step[better]
+        error[better], left[better] = error_there[better], left_there[better]
+        damping = np.clip(np.where(better, 0.2 * damping, 5.0 * damping), 1e-12, 1e6)
+    return q, left
+
+
+def _seeds(arm: Arm, count: int) -> Array:
+    """Configurations spread over the joints' ranges; the same every time."""
+    low, high = np.empty(arm.n), np.empty(arm.n)
+    for j, joint in enumerate(arm.robot.moving_joints):
+        half = 1.0 if joint.type == "prismatic" else np.pi
+        lower, upper = joint.limits.lower, joint.limits.upper
+        low[j] = -half if lower is None or not np.isfinite(lower) else lower
+        high[j] = half if upper is None or not np.isfinite(upper) else upper
+        if joint.type != "prismatic" and low[j] <= -np.pi and high[j] >= np.pi:
+            low[j], high[j] = -np.pi, np.pi
+        if high[j] < low[j]:  # one of the two is the file's, the other was guessed
+            low[j], high[j] = (low[j], low[j] + 2 * half) if upper is None else (high[j] - 2 * half, high[j])
+    return np.random.default_rng(0).uniform(low, high, (count, arm.n))
+
+
+def _least_turns(arm: Arm, q: Array) -> Array:
+    """The same configurations with every angle in (−π, π], or a turn away where only that is within the limits."""
+    q = q.copy()
+    for j, joint in enumerate(arm.robot.moving_joints):
+        if joint.type == "prismatic":
+            continue
+        turn = 2 * np.pi
+        q[:, j] -= turn * np.ceil((q[:, j] - np.pi - 1e-9) / turn)
+        lower, upper = joint.limits.lower, joint.limits.upper
+        if lower is not None and np.isfinite(lower):
+            q[:, j] += turn * np.maximum(0, np.ceil((lower - IN_LIMITS - q[:, j]) / turn))
+        if upper is not None and np.isfinite(upper):
+            q[:, j] -= turn * np.maximum(0, np.ceil((q[:, j] - upper - IN_LIMITS) / turn))
+    return q
+
+
+def _beyond(arm: Arm, q: Array) -> tuple[str, float, str, float, str] | None:
+    """(joint, value, side, limit, unit) of the first joint that is beyond a position limit."""
+    for value, joint in zip(q, arm.robot.moving_joints, strict=True):
+        unit = "m" if joint.type == "prismatic" else "rad"
+        for side, limit, sign in (("lower", joint.limits.lower, -1), ("upper", joint.limits.upper, 1)):
+            if limit is not None and sign * (value - limit) > IN_LIMITS:
+                return joint.name, float(value), side, limit, unit
+    return None
+
+
+def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
+    """A function that is positive on the wanted side of the line through shoulder and tip."""
+    if branch not in ("lower-elbow", "upper-elbow"):
+        raise DalembertError(f"unknown branch '{branch}'; known are 'lower-elbow' and 'upper-elbow'")
+    J = arm.jacobian(_seeds(arm, 8))
+    turning = J[:, 3:, :2]
+    axes = np.linalg.norm(turning, axis=1)
+    parallel = arm.n >= 2 and np.allclose(axes, 1) and np.allclose(np.cross(turning[..., 0], turning[..., 1]), 0)
+    if not parallel:
+        raise DalembertError(
+            f"branch '{branch}' means an elbow between two parallel axes, and the first two joints of arm '{arm.name}' "
+            "have none; choose the branch by q0"
+        )
+    sign = 1.0 if branch == "lower-elbow" else -1.0
+
+    def side(q: Array) -> Array:
+        J = arm.jacobian(q)
+        z = J[..., 3:, 0]
+        tip_from_shoulder, tip_from_elbow = (np.cross(J[..., :3, k], J[..., 3:, k]) for k in (0, 1))
+        elbow_from_shoulder = tip_from_shoulder - tip_from_elbow
+        return sign * (np.cross(elbow_from_shoulder, tip_from_elbow) * z).sum(axis=-1)
+
+    return side
+
+
+# -- a path --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """The joints along a path, by its arc length s: q, dq/ds, d²q/ds², each (N, n)."""
+
+    task: Task
+    path: Path
+    rotation: Array
+    between: Quintics  # near enough for one or two Newton steps
+
+    def __call__(self, s: Array) -> tuple[Array, Array, Array]:
+        x, x1, x2 = self.path(s)
+        q = self.between(s)[0]
+        for _ in range(2):
+            q = q + (np.linalg.pinv(self.task.jacobian(q)) @ self.task.error(q, x, self.rotation)[..., None])[..., 0]
+        q1, q2 = derivatives(self.task, q, x1, x2)
+        return q, q1, q2
+
+
+def derivatives(task: Task, q: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
+    """q′ = J⁺x′ and q″ = J⁺(x″ − J′q′) + (1 − J⁺J) J′ᵀ J⁺ᵀ q′ for a tip with the derivatives x′, x″ (N, 3).
+
+    J⁺ is J⁻¹ for as many joints as directions; the last term, the derivative of J⁺ itself, is then zero.
+    """
+    J = task.jacobian(q)
+    inverse = np.linalg.pinv(J)
+    q1 = _times(inverse, task.directions(x1))
+    J1 = task.jacobian_derivative(q, q1)
+    q2 = _times(inverse, task.directions(x2) - _times(J1, q1))
+    if task.size < task.arm.n:
+        bent = _times(np.swapaxes(J1, -1, -2), _times(np.swapaxes(inverse, -1, -2), q1))
+        q2 = q2 + bent - _times(inverse, _times(J, bent))
+    return q1, q2
+
+
+def _times(A: Array, x: Array) -> Array:
+    return (A @ x[..., None])[..., 0]
+
+
+def follow(
+    task: Task, path: Path, rotation: Array, q0: Array, time_at: Callable[[float], float], respect_limits: bool
+) -> Followed:
+    """The joints along the whole path from the configuration q0 at its beginning.
+
+    The first point that cannot be reached, is singular or needs a joint beyond its limit is a
+    :class:`PathError`.
+    """
+    march = _March(task, path, rotation, time_at)
+    s, q, step = 0.0, q0, path.length / 50
+    redundant = task.size < task.arm.n
+    instants, configurations = [0.0], [q0]
+    while True:
+        ratio = march.conditioning(q)
+        if ratio < SINGULAR:
+            march.stop(s, q)
+        if respect_limits and (problem := _beyond(task.arm, q)) is not None:
+            joint, value, side, limit, unit = problem
+            what = (
+                f"joint '{joint}' would have to be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}"
+            )
+            march.fail("limit", s, f"arm '{task.arm.name}' cannot follow the path: {what},")
+        if s >= path.length:
+            break
+        speed = float(np.linalg.norm(march.flow(s, q)))
+        step = min(step, min(TURN, 0.5 * ratio) / max(speed, 1e-300), path.length - s)
+        while True:
+            there = path.length if path.length - (s + step) < 1e-9 * path.length else s + step
+            guess = march.predicted(s, q, there - s)
+            reached = march.corrected(there, guess)
+            moved = np.linalg.norm(reached - guess) if reached is not None else np.inf
+            if reached is not None and moved <= (1e-10 if redundant else 1e-3 * max(speed * step, 1e-6)):
+                break
+            step /= 2
+            if step < 1e-10 * path.length:
+                march.stop(s, q)
+        s, q, step = there, reached, 1.5 * step
+        instants.append(s)
+        configurations.append(q)
+    nodes, qs = np.array(instants), np.array(configurations)
+    _, x1, x2 = path(nodes)
+    return Followed(task, path, rotation, Quintics(nodes, qs, *derivatives(task, qs, x1, x2)))
+
+
+@dataclass(frozen=True, eq=False)
+class _March:
+    """The steps of :func:`follow`."""
+
+    task: Task
+    path: Path
+    rotation: Array
+    time_at: Callable[[float], float]
+
+    def conditioning(self, q: Array) -> float:
+        """The smallest singular value of the task's Jacobian over the largest."""
+        values = np.linalg.svd(self.task.jacobian(q), compute_uv=False)
+        return float(values[-1] / values[0]) if values[0] > 0 else 0.0
+
+    def flow(self, s: float, q: Array) -> Array:
+        """dq/ds = J⁺ dx/ds."""
+        x1 = self.path(np.array([s]))[1][0]
+        return np.linalg.pinv(self.task.jacobian(q)) @ self.task.directions(x1)
+
+    def predicted(self, s: float, q: Array, h: float) -> Array:
+        """q after a distance h along the path, by a Runge–Kutta step of fourth order."""
+        k1 = self.flow(s, q)
+        k2 = self.flow(s + h / 2, q + h / 2 * k1)
+        k3 = self.flow(s + h / 2, q + h / 2 * k2)
+        k4 = self.flow(s + h, q + h * k3)
+        return q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+    def corrected(self, s: float, q: Array) -> Array | None:
+        """The configuration nearest to q with the tip at s, or None if Newton's steps do not lead to one."""
+        x = self.path(np.array([s]))[0][0]
+        for _ in range(6):
+            error = self.task.error(q, x, self.rotation)
+            if np.linalg.norm(error) < CONVERGED:
+                return q
+            q = q + np.linalg.pinv(self.task.jacobian(q)) @ error
+        return None
+
+    def stop(self, s: float, q: Array) -> NoReturn:
+        """The arm cannot go on at s: beyond it there is nothing to reach, or the arm is singular there."""
+        arm = self.task.arm
+        beyond = s + 1e-3 * self.path.length
+        if beyond <= self.path.length:
+            x = self.path(np.array([beyond]))[0][0]
+            seeds = np.concatenate([q[None], _seeds(arm, SEEDS)])
+            if not (solve(self.task, x, self.rotation, seeds)[1] < CONVERGED).any():
+                self.fail("unreachable", s, f"the path leaves the reach of arm '{arm.name}'")
+        self.fail("singular", s, f"arm '{arm.name}' is singular on the path and cannot move its tip in every direction")
+
+    def fail(self, kind: str, s: float, sentence: str) -> NoReturn:
+        """The error, with the point, its distance along the path and its instant."""
+        x, time = self.path(np.array([s]))[0][0], self.time_at(s)
+        where = f"at {place(x)}, s = {s:.6g} m along the path, t = {time:.6g} s"
+        raise PathError(f"{sentence} {where}", kind, (float(x[0]), float(x[1]), float(x[2])), s, time)
+
+
+# -- arguments -----------------------------------------------------------------------------------
+
+
+def place(x: Array) -> str:
+    """A point as sentences say it."""
+    return "({}, {}, {}) m".format(*(f"{v + 0.0:.6g}" if abs(v) > 1e-9 else "0" for v in x))
+
+
+def as_point(arm: Arm, task: Task, name: str, value: ArrayLike) -> Array:
+    """A point (3,); two numbers are enough where the tip keeps its z."""
+    x = finite(name, value)
+    if x.shape == (2,) and np.allclose(task.position[:, 2], 0, atol=1e-12):
+        return np.array([x[0], x[1], task.origin[2]])
+    if x.shape != (3,):
+        also = (
+            " (or 2, for an arm in the plane of x and y)" if x.shape != (2,) else f"; arm '{arm.name}' moves in z too"
+        )
+        raise ShapeError(f"{name} has shape {x.shape}; it needs 3 numbers x, y, z{also}")
+    return x
+
+
+def as_configuration(arm: Arm, q0: ArrayLike) -> Array:
+    q = finite("q0", q0)
+    if q.shape != (arm.n,):
+        raise ShapeError(f"q0 has shape {q.shape}, but arm '{arm.name}' has {arm.n} joints: it must be ({arm.n},)")
+    return q
+
+
+def _rotation(value: ArrayLike) -> Array:
+    R = finite("rotation", value)
+    if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-8) or np.linalg.det(R) < 0:
+        raise ShapeError("rotation is not a rotation matrix (3, 3)")
+    return R
+
+
+def _flat(task: Task) -> str:
+    return {1: "line", 2: "plane"}.get(len(task.position), "region")
