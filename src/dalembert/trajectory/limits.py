@@ -1,77 +1,102 @@
-"""Where a motion goes beyond an arm's limits, and when it does so most."""
+"""The limits that a motion must keep: an arm's own, or given for the occasion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.robot.model import Joint
-from dalembert.trajectory.trajectory import LimitExcess, Trajectory
+from dalembert.errors import DalembertError
+from dalembert.robot.model import Limits
+from dalembert.robot.tables import nearest
 
-Array = NDArray[np.floating[Any]]
-
-ROUNDING = 1e-9  # of the limit: a motion that just reaches it is within it
-QUANTITIES = ("position", "velocity", "acceleration", "torque")
-UNITS = {
-    "revolute": ("rad", "rad/s", "rad/s²", "N m"),
-    "prismatic": ("m", "m/s", "m/s²", "N"),
-}
+Array = NDArray[np.float64]
+LimitsLike = Sequence[Limits] | Mapping[str, Any] | None
+KINDS = ("effort", "velocity", "acceleration")
 
 
-def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayLike | None) -> list[LimitExcess]:
-    """:meth:`Trajectory.limits_report`."""
-    motion.fits(arm)
+class LimitError(DalembertError):
+    """A limit that is missing, or that no timing of the motion can keep: at ``joint`` and ``time`` (s)."""
 
-    def values(t: Array) -> tuple[Array, ...]:
-        q, qd, qdd = motion(t)
-        return (q, qd, qdd, arm.inverse_dynamics(q, qd, qdd, tip_wrench)) if torque else (q, qd, qdd)
-
-    t = instants(motion)
-    at_samples = values(t)
-    report = []
-    for j, joint in enumerate(arm.robot.moving_joints):
-        units = UNITS["prismatic" if joint.type == "prismatic" else "revolute"]
-        for kind, sign, limit in _bounds(joint, len(at_samples)):
-
-            def excess(at: Array, kind: int = kind, sign: int = sign, j: int = j) -> Array:
-                value = values(at)[kind][:, j]
-                return np.abs(value) if sign == 0 else sign * value
-
-            sampled = at_samples[kind][:, j]
-            worst = int(np.argmax(np.abs(sampled) if sign == 0 else sign * sampled))
-            when = _refined(excess, t, worst)
-            value = float(values(np.array([when]))[kind][0, j])
-            beyond = abs(value) - limit if sign == 0 else sign * (value - limit)
-            if beyond > ROUNDING * max(1.0, abs(limit)):
-                report.append(LimitExcess(joint.name, QUANTITIES[kind], value, limit, when, units[kind]))
-    return report
+    def __init__(self, sentence: str, joint: str = "", kind: str = "effort", time: float | None = None) -> None:
+        super().__init__(sentence)
+        self.joint, self.kind, self.time = joint, kind, time
 
 
-def instants(motion: Trajectory) -> Array:
-    """The sample instants, and those just before each knot, where a piece has its last value."""
-    before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]
-    return np.unique(np.concatenate([motion.t - motion.t[0], before]))
+@dataclass(frozen=True)
+class JointLimits:
+    """Magnitudes for each joint, (n,) each; infinite where nothing is limited."""
+
+    effort: Array
+    velocity: Array
+    acceleration: Array
 
 
-def _bounds(joint: Joint, kinds: int) -> Iterator[tuple[int, int, float]]:
-    """(quantity, sign, limit) of each limit the joint has; sign 0 means that the size counts."""
-    limits = joint.limits
-    signed = (0, -1, limits.lower), (0, 1, limits.upper)
-    sized = (1, 0, limits.velocity), (2, 0, limits.acceleration), (3, 0, limits.effort)
-    for kind, sign, limit in (*signed, *sized):
-        if limit is not None and np.isfinite(limit) and kind < kinds:
-            yield kind, sign, limit
+def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
+    """The limits to keep, checked.
+
+    limits  None for the arm's own; :class:`Limits` for each joint; or a dict with some of the keys
+            "effort", "velocity", "acceleration", each a number or one number for each joint. Only what
+            a dict names is limited. Otherwise every joint needs an effort limit, and a velocity or
+            acceleration limit if any other joint has one.
+    """
+    if isinstance(limits, Mapping):
+        return _from_dict(arm, limits)
+    given = [joint.limits for joint in arm.robot.moving_joints] if limits is None else list(limits)
+    if len(given) != arm.n or not all(isinstance(one, Limits) for one in given):
+        raise DalembertError(
+            f"limits must be {arm.n} Limits, one for each joint of arm '{arm.name}', or a dict with "
+            f'"effort", "velocity" or "acceleration"; there are {len(given)}'
+        )
+    found = {}
+    for kind in KINDS:
+        values = [getattr(one, kind) for one in given]
+        if kind != "effort" and all(value is None for value in values):
+            found[kind] = np.full(arm.n, np.inf)
+            continue
+        for name, value in zip(arm.joint_names, values, strict=True):
+            if value is None:
+                raise LimitError(
+                    f"joint '{name}' of arm '{arm.name}' has no {kind} limit; give one, as in "
+                    f'limits={{"{kind}": […]}}, or in the robot file',
+                    joint=name,
+                    kind=kind,
+                )
+        found[kind] = np.array(values, float)
+    return _positive(arm, JointLimits(**found))
 
 
-def _refined(excess: Callable[[Array], Array], t: Array, worst: int) -> float:
-    """The instant of the largest excess near sample ``worst``: the gap beside it, sampled finer and finer."""
-    low, best, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]
-    for _ in range(3):
-        fine = np.unique(np.concatenate([np.linspace(low, high, 21), [best]]))
-        k = int(np.argmax(excess(fine)))
-        low, best, high = fine[max(k - 1, 0)], fine[k], fine[min(k + 1, len(fine) - 1)]
-    return float(best)
+def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> JointLimits:
+    found = {kind: np.full(arm.n, np.inf) for kind in KINDS}
+    for kind, value in limits.items():
+        if kind not in KINDS:
+            raise DalembertError(f"unknown limit '{kind}'; known are {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
+        values = [value] * arm.n if np.ndim(value) == 0 else list(value)
+        if len(values) != arm.n:
+            raise DalembertError(
+                f"limits['{kind}'] has {len(values)} values, but arm '{arm.name}' has {arm.n} joints: "
+                f"give one number, or {arm.n}"
+            )
+        for name, one in zip(arm.joint_names, values, strict=True):
+            if one is None or np.isnan(float(one)):
+                raise LimitError(f"limits['{kind}'] has no number for joint '{name}'", joint=name, kind=kind)
+        found[kind] = np.array(values, float)
+    if not limits:
+        raise DalembertError('limits is an empty dict; name what is limited: "effort", "velocity" or "acceleration"')
+    return _positive(arm, JointLimits(**found))
+
+
+def _positive(arm: Arm, limits: JointLimits) -> JointLimits:
+    for kind in KINDS:
+        for name, value in zip(arm.joint_names, getattr(limits, kind), strict=True):
+            if not value > 0:
+                raise LimitError(
+                    f"joint '{name}' of arm '{arm.name}' has the {kind} limit {value:g}; it must be more than 0",
+                    joint=name,
+                    kind=kind,
+                )
+    return limits

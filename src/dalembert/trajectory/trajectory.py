@@ -6,13 +6,18 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
+
+if TYPE_CHECKING:
+    from dalembert.trajectory.limits import LimitsLike
+    from dalembert.trajectory.scaling import ScalingReport
+    from dalembert.trajectory.time_optimal import TimeOptimalReport
 
 Array = NDArray[np.floating[Any]]
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
@@ -29,7 +34,8 @@ class Trajectory:
     sliding joints); ``.t .q .qd .qdd`` are the same at sample instants. ``knots`` are the instants
     at which an acceleration may jump; there the value is that of the piece which begins (of the
     piece which ends, at the last). Make one with :func:`dalembert.trapezoidal` and its neighbours,
-    or :func:`dalembert.read_trajectory`.
+    or :func:`dalembert.read_trajectory`. ``scaling`` says what :meth:`scaled` or :meth:`time_optimal`
+    did, for a motion that they made.
 
     >>> import dalembert as da
     >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
@@ -43,6 +49,7 @@ class Trajectory:
     evaluate: Evaluate = field(repr=False)
     knots: tuple[float, ...] = field(default=(), repr=False)
     sampled_at: Array | None = field(default=None, repr=False)
+    scaling: ScalingReport | TimeOptimalReport | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):
@@ -132,6 +139,44 @@ class Trajectory:
         if report:
             more = f" (and {len(report) - 1} more)" if len(report) > 1 else ""
             raise DalembertError(f"{report[0]}{more}")
+
+    # -- other timings of the same path --------------------------------------------------------------
+
+    def scaled(self, arm: Arm, limits: LimitsLike = None, *, allow_faster: bool = False) -> Trajectory:
+        """The same motion, slowed down evenly until no limit of ``arm`` is exceeded: S 7.7, r = ct.
+
+        limits        the arm's own unless given: :class:`Limits` for each joint, or a dict such as
+                      {"effort": [87, 87, 12], "velocity": 2.0}
+        allow_faster  speed it up, too, where the limits leave room
+        Returns       the motion; its ``.scaling`` names the joint, the instant, c and both durations
+
+        >>> import dalembert as da
+        >>> fast = da.triangular([0.0, 0.0], [3.0, 3.0], duration=0.3)
+        >>> print(fast.scaled(da.load("planar-2r")).scaling)
+        slowed down by c = 1.96669, from 0.3 to 0.590008 s: the effort limit of joint 'joint1' at t = 0 s decides
+        """
+        from dalembert.trajectory.scaling import scaled
+
+        return scaled(self, arm, limits, allow_faster)
+
+    def time_optimal(
+        self, arm: Arm, limits: LimitsLike = None, *, grid: int = 1000, duration: float | None = None
+    ) -> Trajectory:
+        """The same path from rest to rest in the least time that the limits of ``arm`` allow.
+
+        limits    as for :meth:`scaled`; torque (viscous and Coulomb friction counted), velocity, acceleration
+        grid      at least about this many intervals along the path
+        duration  a time to take instead of the least, in s
+        Returns   the motion; its ``.scaling`` has both durations, s, ṡ, s̈ and the active limits along the path
+
+        >>> import dalembert as da
+        >>> slow = da.triangular([0.0, 0.0], [3.0, 3.0], duration=3.0)
+        >>> slow.time_optimal(da.load("planar-2r")).duration < 0.59
+        True
+        """
+        from dalembert.trajectory.time_optimal import time_optimal
+
+        return time_optimal(self, arm, limits, grid, duration)
 
     # -- files -----------------------------------------------------------------------------------
 

@@ -1,0 +1,415 @@
+"""The passes behind ``time_optimal``, in native code: reachable sets along the path, one number at a time.
+
+Along a path q(s) every limit on torque or acceleration reads
+
+    |m(s) u + c(s) x + v(s) √x + k(s)| ≤ 1,        x = ṡ²,  u = s̈,  dx/ds = 2u,
+
+once divided by the limit. On the interval i between two grid points u is linear in s, from u_L to
+u_R, and x(s) is the exact integral of it; the limits are asked for at both ends of the interval, with
+the one-sided values of the coefficients, so that jumps at knots cost nothing:
+
+    y = x + h (u_L + u_R),    u_L ∈ [α_L(x), β_L(x)],    u_R ∈ [α_R(y), β_R(y)].
+
+Where a coefficient of u is small or changes its sign within the interval (a zero-inertia point) such a
+u would swing to and fro; there u is constant, u_L = u_R, which damps it. α is convex and β concave
+in x, so every set of speeds is an interval, and its ends are found by Newton's method from outside,
+which moves one way only and, for straight rows, ends after finitely many steps.
+
+The root √x is concave. Where viscous friction *helps* a limit (braking) it stands as it is; where it
+*hurts* it is replaced by its tangent at the last profile, which is never less than the root: what comes
+out keeps the true limits, and the last profile stays allowed, so that repeating can only be faster.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's "collocation"
+HUGE = 1e300
+ROUND = 1e-13
+
+
+@njit(cache=True)
+def _rows(
+    into: Any, f: Any, floor: Any, room: float, level: float, width: float, ahead: float
+) -> None:  # pragma: no cover
+    """The limits at one end of an interval as u ≥ A + B x − E √x and u ≤ A' + B' x + E' √x.
+
+    into   (6, J), or (6, 2J) where each side of a limit needs a column of its own
+    f      (4, J): m, c, v, k
+    floor  (J,) an |m| that is as good as none
+    room   what is kept free of every limit
+    level  x of the profile at which √x is made straight; 0 where the path stops
+    width  √x of a chord for the side where friction helps, or 0 to keep the root itself
+    ahead  2h to express the far end of an interval of constant u by x at its near end, or 0
+    """
+    J, root = f.shape[1], sqrt(level)
+    two = into.shape[1] == 2 * J
+    for j in range(J):
+        m, c, v, k = f[0, j], f[1, j], f[2, j], f[3, j]
+        if abs(m) < floor[j]:
+            m = floor[j] if m >= 0.0 else -floor[j]
+        for side in range(2):  # 0: from above, m u ≤ 1 − …; 1: from below
+            sign = 1.0 - 2.0 * side
+            col = 2 * j + side if two else j
+            if two or side == 0:
+                into[0, col], into[1, col], into[2, col] = -HUGE, 0.0, 0.0
+                into[3, col], into[4, col], into[5, col] = HUGE, 0.0, 0.0
+            c_s, k_s, e = c, k, 0.0
+            if v != 0.0 and root > 0.0:
+                if v * sign > 0.0:  # friction hurts: the tangent
+                    c_s += 0.5 * v / root
+                    k_s += 0.5 * v * root
+                elif width > 0.0:  # friction helps: a chord below the root
+                    c_s += v / width
+                else:
+                    e = v
+            m_s = m + ahead * c_s
+            if abs(m_s) < floor[j]:
+                m_s = floor[j] if m_s >= 0.0 else -floor[j]
+            if m_s == 0.0:
+                continue
+            a, b, r = (sign * (1.0 - room) - k_s) / m_s, -c_s / m_s, -e / m_s
+            if m_s * sign > 0.0:
+                into[3, col], into[4, col], into[5, col] = a, b, r
+            else:
+                into[0, col], into[1, col], into[2, col] = a, b, -r
+
+
+@njit(cache=True)
+def _bounds(r: Any, x: float, curved: bool) -> tuple[float, float, float, float]:  # pragma: no cover
+    """α, α', β, β' at x."""
+    alpha, d_alpha, beta, d_beta = -HUGE, 0.0, HUGE, 0.0
+    if not curved:
+        for j in range(r.shape[1]):
+            value = r[0, j] + r[1, j] * x
+            if value > alpha:
+                alpha, d_alpha = value, r[1, j]
+            value = r[3, j] + r[4, j] * x
+            if value < beta:
+                beta, d_beta = value, r[4, j]
+        return alpha, d_alpha, beta, d_beta
+    w = sqrt(x) if x > 1e-300 else 1e-150
+    half = 0.5 / w
+    for j in range(r.shape[1]):
+        value = r[0, j] + r[1, j] * x - r[2, j] * w
+        if value > alpha:
+            alpha, d_alpha = value, r[1, j] - r[2, j] * half
+        value = r[3, j] + r[4, j] * x + r[5, j] * w
+        if value < beta:
+            beta, d_beta = value, r[4, j] + r[5, j] * half
+    return alpha, d_alpha, beta, d_beta
+
+
+@njit(cache=True)
+def _gap(
+    near: Any, far: Any, both: bool, x: float, curved: bool, low: float, high: float, slope: float
+) -> tuple[float, float, float]:  # pragma: no cover
+    """(β − α, its slope, the size of both) at x, the target low ≤ x + u/slope ≤ high among the bounds."""
+    alpha, da, beta, db = _bounds(near, x, curved)
+    if both:
+        a2, da2, b2, db2 = _bounds(far, x, False)
+        if a2 > alpha:
+            alpha, da = a2, da2
+        if b2 < beta:
+            beta, db = b2, db2
+    target = (high - x) * slope
+    if target < beta:
+        beta, db = target, -slope
+    target = (low - x) * slope
+    if target > alpha:
+        alpha, da = target, -slope
+    return beta - alpha, db - da, abs(alpha) + abs(beta)
+
+
+@njit(cache=True)
+def _range(
+    near: Any, far: Any, both: bool, curved: bool, low: float, high: float, slope: float, most: float
+) -> tuple[float, float]:  # pragma: no cover
+    """The interval of x in [0, most] for which some u is allowed; (1, −1) where there is none."""
+    x = most
+    for _ in range(200):
+        g, dg, size = _gap(near, far, both, x, curved, low, high, slope)
+        if g >= -ROUND * size:
+            break
+        if dg >= 0.0:
+            return 1.0, -1.0
+        new = x - g / dg
+        if new < 0.0:
+            if new < -1e-12 * most and x < 1e-12 * most:
+                return 1.0, -1.0
+            new = 0.0 if x > 0.0 else -1.0
+            if new < 0.0:
+                return 1.0, -1.0
+        if new >= x * (1.0 - 1e-15):
+            break
+        x = new
+    highest = x
+    x = 0.0
+    for _ in range(200):
+        g, dg, size = _gap(near, far, both, x, curved, low, high, slope)
+        if g >= -ROUND * size or x >= highest:
+            break
+        if dg <= 0.0:
+            return highest, highest
+        new = x - g / dg
+        if new <= x * (1.0 + 1e-15):
+            break
+        x = new
+    return min(x, highest), highest
+
+
+@njit(cache=True)
+def _none(near: Any, x: float, curved: bool) -> tuple[float, float]:  # pragma: no cover
+    alpha, _, beta, _ = _bounds(near, x, curved)
+    return alpha, beta
+
+
+@njit(cache=True)
+def most_speed(D: Any, floor: Any, x_most: Any, top: float, into: Any) -> None:  # pragma: no cover
+    """The largest x for which some u is allowed at each grid point: the maximum velocity curve."""
+    N, J = D.shape[0], D.shape[3]
+    r = np.empty((6, J))
+    for i in range(N + 1):
+        into[i] = min(x_most[i], top)
+    for i in range(N):
+        for side in range(2):
+            _rows(r, D[i, 2 * side], floor, 0.0, 0.0, 0.0, 0.0)
+            _, high = _range(r, r, False, False, -HUGE, HUGE, 1.0, into[i + side])
+            into[i + side] = max(high, 0.0)
+
+
+@njit(cache=True)
+def solve(
+    D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, curved: bool,
+    K: Any, x: Any, u: Any,
+) -> int:  # fmt: skip  # pragma: no cover
+    """Backward over the controllable sets K, then forward along the fastest profile.
+
+    D       (N, 3, 4, J): m, c, v, k at the left end, the middle and the right end of each interval
+    h       (N,) lengths; x_most (N+1,): x allowed by velocity limits, 0 where the motion must stop
+    room    (N,) kept free of every limit; kind (N,): CONSTANT, LINEAR or LEFT_ONLY
+    level   (N+1,) the last profile (used where `curved`: where there is viscous friction)
+    K       (N+1, 2), x (N+1,), u (N, 2): the results
+    Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
+            where the forward pass is stuck at i
+    """
+    N, J = D.shape[0], D.shape[3]
+    near, far = np.empty((N, 6, J)), np.empty((N, 6, J))
+    ahead = np.empty((N if curved else 1, 6, 2 * J))
+    ends = np.empty((N, 2))
+    last = np.empty((6, J))
+    _rows(last, D[N - 1, 2], floor, room[N - 1], level[N], 0.0, 0.0)
+    K[N, 0], K[N, 1] = _range(last, last, False, curved, -HUGE, HUGE, 1.0, x_most[N])
+    if K[N, 1] < K[N, 0]:
+        return N + 1
+    for i in range(N - 1, -1, -1):
+        low, high = K[i + 1, 0], K[i + 1, 1]
+        _rows(near[i], D[i, 0], floor, room[i], level[i], 0.0, 0.0)
+        if kind[i] == LINEAR:
+            _rows(far[i], D[i, 2], floor, room[i], level[i + 1], 0.0, 0.0)
+            # what of the next set the right end of this interval can stand
+            a, b = _range(far[i], far[i], False, curved, -HUGE, HUGE, 1.0, high)
+            low, high = max(a, low), min(b, high)
+            if low > high:
+                return i + 1
+            ends[i, 0], ends[i, 1] = low, high
+            alpha, _ = _none(far[i], high, curved)
+            _, beta = _none(far[i], low, curved)
+            low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
+        else:
+            slope = 0.5 / h[i]
+            if kind[i] == CONSTANT:
+                width = 0.0
+                if curved:
+                    width = 1.1 * sqrt(level[i + 1])
+                    high = min(high, width * width)
+                    if low > high:
+                        return i + 1
+                    if width == 0.0:
+                        width = 1.0
+                _rows(ahead[i] if curved else far[i], D[i, 2], floor, room[i], level[i + 1], width, 2.0 * h[i])
+            ends[i, 0], ends[i, 1] = low, high
+        both = kind[i] == CONSTANT
+        other = ahead[i] if curved else far[i]
+        K[i, 0], K[i, 1] = _range(near[i], other, both, curved, low, high, slope, x_most[i])
+        if K[i, 1] < K[i, 0]:
+            return i + 1
+    x[0] = K[0, 1]
+    for i in range(N):
+        low, high = ends[i, 0], ends[i, 1]
+        alpha, _, beta, _ = _bounds(near[i], x[i], curved)
+        if kind[i] == LINEAR:
+            least, most = x[i] + h[i] * alpha, x[i] + h[i] * beta
+            y = high
+            for _ in range(200):
+                a, da, b, db = _bounds(far[i], y, curved)
+                g, dg = most - y + h[i] * b, -1.0 + h[i] * db
+                other = y - h[i] * a - least
+                if other < g:
+                    g, dg = other, 1.0 - h[i] * da
+                if g >= -ROUND * (abs(most) + y + h[i] * (abs(a) + abs(b))):
+                    break
+                if dg >= 0.0:
+                    return -(i + 1)
+                new = y - g / dg
+                if new >= y * (1.0 - 1e-15):
+                    break
+                y = max(new, low)
+                if y == low:
+                    break
+            a, _, b, _ = _bounds(far[i], y, curved)
+            mean = 0.5 * (y - x[i]) / h[i]
+            left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
+            x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
+        else:
+            if kind[i] == CONSTANT:
+                a, _, b, _ = _bounds(ahead[i] if curved else far[i], x[i], False)
+                alpha, beta = max(alpha, a), min(beta, b)
+            y = min(x[i] + 2.0 * h[i] * beta, high)
+            if y < low:
+                if y < low - 1e-9 * (low + x[i]) - 1e-300:
+                    return -(i + 1)
+                y = low
+            x[i + 1] = max(y, 0.0)
+            u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
+    return 0
+
+
+@njit(cache=True)
+def check(
+    D: Any, S: Any, h: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any, parts: int
+) -> None:  # pragma: no cover
+    """How far each interval goes beyond its limits, inside as well as at its ends, relative to the limit.
+
+    S     (N, 3, n): |q'| over the velocity limit, at the left end, the middle and the right end
+    over  (N,) torque and acceleration; fast (N,) velocity; near (N, J): the largest share of each limit
+    blur  (N,) how wrong the parabolas through three points may be between them, as a share of the limit
+    """
+    N, J, n = D.shape[0], D.shape[3], S.shape[2]
+    for i in range(N):
+        bend = (u[i, 1] - u[i, 0]) / h[i]
+        worst, quick = -1.0, -1.0
+        near[i, :] = 0.0
+        for p in range(parts + 1):
+            t = p / parts
+            z = max(x[i] + (2.0 * u[i, 0] + bend * t * h[i]) * t * h[i], 0.0)
+            a, w = u[i, 0] + bend * t * h[i], sqrt(z)
+            l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+            for j in range(J):
+                m = l0 * D[i, 0, 0, j] + l1 * D[i, 1, 0, j] + l2 * D[i, 2, 0, j]
+                c = l0 * D[i, 0, 1, j] + l1 * D[i, 1, 1, j] + l2 * D[i, 2, 1, j]
+                v = l0 * D[i, 0, 2, j] + l1 * D[i, 1, 2, j] + l2 * D[i, 2, 2, j]
+                k = l0 * D[i, 0, 3, j] + l1 * D[i, 1, 3, j] + l2 * D[i, 2, 3, j]
+                share = abs(m * a + c * z + v * w + k)
+                near[i, j] = max(near[i, j], share)
+                worst = max(worst, share - 1.0)
+            for j in range(n):
+                quick = max(quick, (l0 * S[i, 0, j] + l1 * S[i, 1, j] + l2 * S[i, 2, j]) * w - 1.0)
+        over[i], fast[i] = worst, quick
+        # third differences with the next interval, where the coefficients run on smoothly
+        blur[i] = 0.0
+        if i + 1 < N and abs(h[i + 1] - h[i]) < 1e-6 * h[i]:
+            for j in range(J):
+                jump, d = 0.0, 0.0
+                for f in range(4):
+                    scale = abs(u[i, 0]) if f == 0 else (x[i] if f == 1 else (sqrt(x[i]) if f == 2 else 1.0))
+                    jump += abs(D[i, 2, f, j] - D[i + 1, 0, f, j]) * scale
+                    third = D[i, 0, f, j] - 3.0 * D[i, 1, f, j] + 3.0 * D[i, 2, f, j] - D[i + 1, 1, f, j]
+                    d += abs(third) * scale
+                if jump < 1e-6 and near[i, j] > 0.9:
+                    blur[i] = max(blur[i], 0.064 * d)
+
+
+@njit(cache=True)
+def kinds(D: Any, h: Any, near: Any, x_most: Any, into: Any, share: float) -> None:  # pragma: no cover
+    """CONSTANT where a limit that matters (more than `share` of it used) has little or no inertia."""
+    N, J = D.shape[0], D.shape[3]
+    for i in range(N):
+        constant = x_most[i] == 0.0 or x_most[i + 1] == 0.0
+        if not constant:
+            for j in range(J):
+                if near[i, j] < share:
+                    continue
+                left, right = D[i, 0, 0, j], D[i, 2, 0, j]
+                small, large = min(abs(left), abs(right)), max(abs(left), abs(right))
+                bend = max(abs(D[i, 0, 1, j]), abs(D[i, 2, 1, j])) * h[i]
+                if left * right < 0.0 or small < 0.6 * large or bend > 0.25 * small:
+                    constant = True
+                    break
+        if constant:
+            into[i] = CONSTANT
+        elif into[i] != LEFT_ONLY:
+            into[i] = LINEAR
+
+
+@njit(cache=True)
+def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[float, float]:  # pragma: no cover
+    """s and ṡ after t (s) where s̈ = acceleration + bend s, from s = 0 and ṡ = start."""
+    z = bend * t * t
+    C, S, term_c, term_s = 0.5, 1.0, 0.5, 1.0  # (cosh √z − 1)/z and sinh √z/√z, as series
+    for k in range(1, 40):
+        term_c *= z / ((2 * k + 1) * (2 * k + 2))
+        term_s *= z / ((2 * k) * (2 * k + 1))
+        C += term_c
+        S += term_s
+        if abs(term_c) < 1e-18 and abs(term_s) < 1e-18:
+            break
+    C *= t * t
+    S *= t
+    return start * S + acceleration * C, start * (1.0 + bend * C) + acceleration * S
+
+
+@njit(cache=True)
+def times(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
+    """When each grid point is passed; i + 1 where interval i cannot be crossed."""
+    into[0] = 0.0
+    for i in range(h.shape[0]):
+        first, last = sqrt(x[i]), sqrt(x[i + 1])
+        if first + last <= 0.0:
+            return i + 1
+        t = 2.0 * h[i] / (first + last)
+        if u[i, 0] != u[i, 1]:
+            bend = (u[i, 1] - u[i, 0]) / h[i]
+            for _ in range(20):
+                s, sd = moved(first, u[i, 0], bend, t)
+                if sd <= 0.0:
+                    return i + 1
+                step = (h[i] - s) / sd
+                t += step
+                if abs(step) < 1e-15 * t:
+                    break
+        into[i + 1] = into[i] + t
+    return 0
+
+
+@njit(cache=True)
+def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:  # pragma: no cover
+    """(s, ṡ, s̈) at the instants t, by intervals; each interval keeps to its own side of its knots."""
+    N = u.shape[0]
+    i = 0
+    for p in range(t.shape[0]):
+        if i >= N or T[i] > t[p] or (i + 1 < N and T[i + 1] <= t[p]):
+            i = min(max(np.searchsorted(T, t[p], side="right") - 1, 0), N - 1)
+        h = s[i + 1] - s[i]
+        bend = (u[i, 1] - u[i, 0]) / h
+        d, sd = moved(sqrt(x[i]), u[i, 0], bend, t[p] - T[i])
+        d = min(max(d, 0.0), h if i == N - 1 else h - 1e-13 * s[N])
+        out[0, p] = s[i] + d
+        out[1, p] = max(sd, 0.0)
+        out[2, p] = u[i, 0] + bend * d
+
+
+@njit(cache=True)
+def safe_between(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
+    """Marks CONSTANT where a linear u would turn x(s) around too sharply; how many were marked."""
+    count = 0
+    for i in range(h.shape[0]):
+        if u[i, 0] != u[i, 1] and abs(u[i, 1] - u[i, 0]) * h[i] > 0.5 * min(x[i], x[i + 1]):
+            into[i] = CONSTANT
+            count += 1
+    return count

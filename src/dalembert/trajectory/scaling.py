@@ -1,0 +1,251 @@
+"""Linear time scaling of a motion until the arm can do it: S 7.7, r = ct.
+
+The torque of the motion q̄(r), r = ct, follows from the torques of the motion as it was, S (7.126),
+without another run of inverse dynamics. S leaves friction out; with it
+
+    τ(c) = τ_s / c² + τ_v / c + τ_0,
+
+τ_s   B q̈ + C q̇, which scales with the square of the speed, S (7.123)
+τ_v   F_v q̇, which scales with the speed
+τ_0   g + F_s sgn(q̇), which does not scale
+
+Each limit on each instant forbids an interval of speeds 1/c, whose ends are roots of a quadratic; c is
+the least slow-down that lies in none of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.trajectory.limits import JointLimits, LimitError, LimitsLike, joint_limits
+from dalembert.trajectory.trajectory import Trajectory
+
+Array = NDArray[np.floating[Any]]
+
+INSTANTS = 2001  # where the torques are looked at first
+CLOSE = 0.02  # shares of a limit this near to the worst are looked at again
+FINER = 64  # between two of the first instants
+
+
+@dataclass(frozen=True)
+class ScalingReport:
+    """What :meth:`Trajectory.scaled` did.
+
+    c                the new duration over the old one, S's c in r = ct; 1 when nothing was exceeded
+    duration, duration_before   in s
+    joint, time      which limit decides c: the joint, and the instant (s) in the motion as it was
+    limit            "effort", "velocity" or "acceleration"; "" when the limits decide nothing
+    exceeded         the largest share of any limit that the motion as it was takes (1: the limit itself)
+    exceeded_joint, exceeded_time   where that is: S's joint that exceeds its limit most
+    torque_before, torque           of the deciding joint at that instant (N m), before and after
+    scaling_torque, viscous_torque, constant_torque   τ_s, τ_v and τ_0 of it, as the motion was
+    """
+
+    c: float
+    duration: float
+    duration_before: float
+    joint: str
+    time: float
+    limit: str
+    exceeded: float
+    exceeded_joint: str
+    exceeded_time: float
+    torque_before: float
+    torque: float
+    scaling_torque: float
+    viscous_torque: float
+    constant_torque: float
+
+    def __str__(self) -> str:
+        if self.c == 1.0:
+            return f"no limit is exceeded (at most {self.exceeded:.1%} of one): the motion is unchanged"
+        verb = "slowed down" if self.c > 1 else "sped up"
+        return (
+            f"{verb} by c = {self.c:.6g}, from {self.duration_before:.6g} to {self.duration:.6g} s: "
+            f"the {self.limit} limit of joint '{self.joint}' at t = {self.time:.4g} s decides"
+        )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Along the motion, (N, n) each: torque in its three parts, and the velocity and acceleration."""
+
+    t: Array
+    scaling: Array
+    viscous: Array
+    constant: Array
+    qd: Array
+    qdd: Array
+
+
+def friction_of(arm: Arm) -> tuple[Array, Array, Array]:
+    """F_v, and F_s at positive and at negative speed: (n,) each."""
+    bodies = arm.mechanism.bodies
+    return (
+        np.array([float(b.viscous) for b in bodies]),
+        np.array([float(b.coulomb[0]) for b in bodies]),
+        np.array([float(b.coulomb[1]) for b in bodies]),
+    )
+
+
+def coulomb(sign: Array, forward: Array, backward: Array) -> Array:
+    """F_s sgn(q̇), with a level of its own for each direction."""
+    return np.where(sign > 0, forward, np.where(sign < 0, -backward, 0.0))
+
+
+def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster: bool = False) -> Trajectory:
+    """See :meth:`Trajectory.scaled`."""
+    keep = joint_limits(arm, limits)
+    motion.fits(arm)
+    coarse = _instants(motion)
+    parts = _parts(motion, arm, coarse)
+    _rest_is_possible(arm, keep, parts)
+    top = np.inf if allow_faster else 1.0
+    speed = _fastest(keep, parts, top)[0]
+    # look again, between the instants, wherever a limit is nearly reached at that speed
+    finer = _between(coarse, _shares(keep, parts, speed if np.isfinite(speed) else 1.0))
+    if len(finer):
+        more = _parts(motion, arm, finer)
+        parts = _Parts(*(np.concatenate([getattr(parts, f), getattr(more, f)]) for f in _Parts.__dataclass_fields__))
+        _rest_is_possible(arm, keep, parts)
+        speed = _fastest(keep, parts, top)[0]
+    if not np.isfinite(speed):
+        raise LimitError("the motion never moves a limited joint: it can be as fast as you like, so no c is the largest")
+    _, kind, row, joint = _fastest(keep, parts, top)
+    return _result(motion, arm, keep, parts, 1.0 / speed, kind, row, joint)
+
+
+def _result(
+    motion: Trajectory, arm: Arm, keep: JointLimits, parts: _Parts, c: float, kind: str, row: int, joint: int
+) -> Trajectory:
+    before = _shares(keep, parts, 1.0)
+    worst_row, worst = np.unravel_index(int(before.max(axis=2).argmax()), before.shape[:2])
+    if kind == "":
+        row, joint = int(worst_row), int(worst)
+    a, b, k = (float(x[row, joint]) for x in (parts.scaling, parts.viscous, parts.constant))
+    report = ScalingReport(
+        c=c,
+        duration=c * motion.duration,
+        duration_before=motion.duration,
+        joint=arm.joint_names[joint],
+        time=float(parts.t[row]),
+        limit=kind,
+        exceeded=float(before.max()),
+        exceeded_joint=arm.joint_names[int(worst)],
+        exceeded_time=float(parts.t[worst_row]),
+        torque_before=a + b + k,
+        torque=a / c**2 + b / c + k,
+        scaling_torque=a,
+        viscous_torque=b,
+        constant_torque=k,
+    )
+    if c == 1.0:
+        return replace(motion, scaling=report)
+
+    def evaluate(t: Array) -> tuple[Array, Array, Array]:
+        q, qd, qdd = motion.evaluate(np.clip(t / c, 0.0, motion.duration))
+        return q, np.asarray(qd) / c, np.asarray(qdd) / c**2
+
+    knots = tuple(c * k for k in motion.knots)
+    at = None if motion.sampled_at is None else c * motion.sampled_at
+    return Trajectory(c * motion.duration, motion.n, evaluate, knots, at, report)
+
+
+def _instants(motion: Trajectory) -> Array:
+    """Even instants, and both sides of every knot."""
+    T = motion.duration
+    knots = np.array([k for k in motion.knots if 0 < k < T])
+    tiny = 1e-10 * T
+    return np.unique(np.concatenate([np.linspace(0, T, INSTANTS), knots - tiny, knots, knots + tiny]))
+
+
+def _parts(motion: Trajectory, arm: Arm, t: Array) -> _Parts:
+    q, qd, qdd = motion(t)
+    F_v, forward, backward = friction_of(arm)
+    torque = arm.inverse_dynamics(q, qd, qdd)
+    viscous = F_v * qd
+    constant = arm.gravity_torque(q) + coulomb(qd, forward, backward)
+    return _Parts(t, torque - viscous - constant, viscous, constant, qd, qdd)
+
+
+def _shares(keep: JointLimits, parts: _Parts, speed: float) -> Array:
+    """How much of each limit is taken at this speed: (N, n, 3)."""
+    torque = parts.scaling * speed**2 + parts.viscous * speed + parts.constant
+    return np.stack(
+        [
+            np.abs(torque) / keep.effort,
+            np.abs(parts.qd) * speed / keep.velocity,
+            np.abs(parts.qdd) * speed**2 / keep.acceleration,
+        ],
+        axis=2,
+    )
+
+
+def _between(t: Array, shares: Array) -> Array:
+    """Finer instants around those at which some share of a limit is close to its largest."""
+    near = np.flatnonzero((shares > (1 - CLOSE) * shares.max(axis=(0, 1))).any(axis=(1, 2)) & (len(t) > 1))
+    gaps = np.unique(np.concatenate([near - 1, near]))
+    gaps = gaps[(gaps >= 0) & (gaps < len(t) - 1)]
+    share = np.arange(1, FINER) / FINER
+    return (t[gaps, None] + np.diff(t)[gaps, None] * share).ravel()
+
+
+def _rest_is_possible(arm: Arm, keep: JointLimits, parts: _Parts) -> None:
+    """However slow, τ_0 remains."""
+    share = np.abs(parts.constant) / keep.effort
+    if share.max() >= 1.0:
+        row, joint = np.unravel_index(int(share.argmax()), share.shape)
+        name, t, load = arm.joint_names[joint], float(parts.t[row]), float(parts.constant[row, joint])
+        rubs = "and Coulomb friction " if arm.mechanism.bodies[joint].coulomb != (0.0, 0.0) else ""
+        raise LimitError(
+            f"gravity {rubs}alone take{'' if rubs else 's'} {load:.6g} of joint '{name}' at t = {t:.4g} s, and its "
+            f"effort limit is {keep.effort[joint]:.6g}: slower does not help, so change the path, the payload or the limit",
+            joint=str(name),
+            time=t,
+        )
+
+
+def _fastest(keep: JointLimits, parts: _Parts, top: float) -> tuple[float, str, int, int]:
+    """The largest speed ≤ top that no limit forbids, and the limit, instant and joint that forbid more."""
+    ends = _forbidden(keep, parts)
+    speed, found = top, ("", 0, 0)
+    while True:
+        lowest = speed
+        for kind, (low, high) in ends.items():
+            inside = (low < speed) & ((high > speed) | (high == np.inf))
+            if inside.any():
+                flat = int(np.where(inside, low, np.inf).argmin())
+                row, joint = np.unravel_index(flat, low.shape)
+                if low[row, joint] < lowest:
+                    lowest, found = float(low[row, joint]), (kind.split()[0], int(row), int(joint))
+        if lowest == speed:
+            return speed, *found
+        speed = lowest
+
+
+def _forbidden(keep: JointLimits, parts: _Parts) -> dict[str, tuple[Array, Array]]:
+    """For each limit, instant and joint the open interval of speeds that it forbids: (N, n) ends."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = {}
+        for name, side in (("effort", 1.0), ("effort below", -1.0)):
+            # a z² + b z + k > effort, with k < effort; z is the speed
+            a, b = side * parts.scaling, side * parts.viscous
+            k = side * parts.constant - keep.effort
+            square = b * b - 4 * a * k
+            root = np.sqrt(np.maximum(square, 0.0))
+            # k < 0, so the first positive root, in the form that does not cancel
+            first = np.where(b + root > 0, -2 * k / (b + root), np.inf)
+            second = np.where(a < 0, (-b - root) / (2 * a), np.inf)  # a < 0: torque falls again
+            never = (square < 0) | ~(first > 0) | ~np.isfinite(k)
+            ends[name] = (np.where(never, np.inf, first), np.where(never, -np.inf, second))
+        velocity = keep.velocity / np.abs(parts.qd)
+        acceleration = np.sqrt(keep.acceleration / np.abs(parts.qdd))
+        forever = np.full_like(velocity, np.inf)
+        ends["velocity"] = (np.nan_to_num(velocity, nan=np.inf, posinf=np.inf), forever)
+        ends["acceleration"] = (np.nan_to_num(acceleration, nan=np.inf, posinf=np.inf), forever)
+    return ends
