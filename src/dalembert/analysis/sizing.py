@@ -21,7 +21,7 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
 CHUNK = 1 << 14  # instants computed at a time
@@ -31,13 +31,13 @@ class Motion(Protocol):
     """What sizing reads of a motion: instants (N,) and joint motions (N, n)."""
 
     @property
-    def t(self) -> Any: ...  # noqa: D102
+    def t(self) -> Any: ...
     @property
-    def q(self) -> Any: ...  # noqa: D102
+    def q(self) -> Any: ...
     @property
-    def qd(self) -> Any: ...  # noqa: D102
+    def qd(self) -> Any: ...
     @property
-    def qdd(self) -> Any: ...  # noqa: D102
+    def qdd(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Sizing:
         """A sentence for every limit that the motion exceeds."""
         out = []
         for quantity in (self.torque, self.speed, self.acceleration):
-            for i in np.flatnonzero(quantity.used > 1):
+            for i in np.flatnonzero(quantity.used > 1).tolist():
                 out.append(
                     f"joint '{self.joints[i]}' needs a {quantity.name} of {quantity.peak[i]:.4g} {quantity.units[i]} "
                     f"at t = {quantity.at[i]:.4g} s, above its limit of {quantity.limit[i]:.4g} {quantity.units[i]}"

@@ -202,6 +202,73 @@ def torques(
         raise typer.Exit(LIMIT_EXCEEDED)
 
 
+@app.command()
+def report(
+    arm: ArmArgument,
+    motion: Annotated[
+        Path | None,
+        typer.Argument(metavar="[MOTION.csv]", help="The motion, one line for each instant.", show_default=False),
+    ] = None,
+    example: Annotated[
+        str | None, typer.Option(metavar="7.2", help="The motions of the book's example instead.", show_default=False)
+    ] = None,
+    limits: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMITS",
+            help="Limits in place of the robot's: a .toml or .csv file, or text like "
+            '"effort: 87 87 12; velocity: 2".',
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path(
+        "report.html"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT.html if it is there.")] = False,
+    check_limits: Annotated[
+        bool, typer.Option("--check-limits", help="Exit with status 3 when the motion exceeds a limit.")
+    ] = False,
+    tip_wrench: Annotated[
+        str | None,
+        typer.Option(
+            metavar='"fx fy fz mx my mz"',
+            help="Constant force (N) and moment (N m) by the tip on its environment, in base axes.",
+            show_default=False,
+        ),
+    ] = None,
+    payload: Annotated[
+        float | None, typer.Option(metavar="MASS", help="Mass held at the tip, in kg.", show_default=False)
+    ] = None,
+    payload_com: Annotated[
+        str | None,
+        typer.Option(metavar='"x y z"', help="Its centre of mass in the tip's frame, in m.", show_default=False),
+    ] = None,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Write a report on a motion: one HTML page that needs no network.
+
+    It shows the arm, the motion, the torques against their limits and where they come from, what joints, motors and
+    bearings must bear, and what scaling would do; with all numbers as CSV.
+
+    MOTION.csv has the columns t (s), q1 … qn, qd1 … qdn, qdd1 … qddn, as for 'dalembert torques'.
+    """
+    from dalembert.cli.report import write
+    from dalembert.cli.torques import load, numbers_of
+
+    if payload_com is not None and payload is None:
+        raise DalembertError("--payload-com says where the payload is, but --payload MASS is missing")
+    wrench = numbers_of("--tip-wrench", tip_wrench, "fx fy fz mx my mz")
+    com = numbers_of("--payload-com", payload_com, "x y z")
+    loaded = load(arm, physical.value, tip)
+    if payload is not None:
+        loaded = loaded.with_payload(payload, com or (0.0, 0.0, 0.0))
+    if not write(
+        loaded, arm, motion, example, out, force=force, check_limits=check_limits, limits=limits, tip_wrench=wrench
+    ):
+        raise typer.Exit(LIMIT_EXCEEDED)
+
+
 def main() -> None:
     """The entry point: ``dalembert`` in a shell."""
     for stream in (sys.stdout, sys.stderr):

@@ -1,10 +1,10 @@
 """Reports: what a motion asks of an arm, as figures and as one page for a colleague.
 
-    from dalembert.report import figures, study, write_report
+from dalembert.report import figures, study, write_report
 
-    made = study(arm, motion)
-    figures.torque_figure(made)          # a matplotlib Figure
-    write_report("report.html", [made])  # the whole page
+made = study(arm, motion)
+figures.torque_figure(made)          # a matplotlib Figure
+write_report("report.html", [made])  # the whole page
 """
 
 from dalembert.report.page import report_html, write_report

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 Key = tuple[str, str]  # what a colour means: (colour, word)
 
 INK, SOFT, RED = "#1c2733", "#8b97a3", "#b3261e"
@@ -36,7 +36,7 @@ CAUSES = {
     "coulomb": ("#c8a8d8", "Coulomb friction"),
     "contact": ("#bb4a3d", "force at the tip"),
 }
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
     "text.color": INK,
@@ -75,10 +75,30 @@ class Panel:
     title: str
     draw: Callable[[Any], None]
     key: tuple[Key, ...] = ()
-    size: tuple[float, float] = (5.2, 2.7)
+    size: tuple[float, float] = (5.2, 2.7)  # inches
 
 
-def assemble(panels: Sequence[Panel], columns: int = 2, *, legend: bool = True, titles: bool = True) -> Figure:
+HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: panels two and three to a line, and one
+
+
+def alone(panel: Panel) -> Figure:
+    """The panel by itself, without its key; its axes begin where those of its neighbours begin."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    width, height = panel.size
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=panel.size)
+        top = 0.30 if panel.title else 0.08
+        figure.subplots_adjust(0.62 / width, 0.42 / height, 1 - 0.12 / width, 1 - top / height)
+        axes = figure.add_subplot()
+        panel.draw(axes)
+        if panel.title:
+            axes.set_title(panel.title)
+    return figure
+
+
+def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
     """The panels side by side in one figure, with one legend for all."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -92,10 +112,9 @@ def assemble(panels: Sequence[Panel], columns: int = 2, *, legend: bool = True, 
         for k, panel in enumerate(panels, 1):
             axes = figure.add_subplot(lines, columns, k)
             panel.draw(axes)
-            if titles:
-                axes.set_title(panel.title)
+            axes.set_title(panel.title)
         key = dict.fromkeys(pair for panel in panels for pair in panel.key)
-        if legend and key:
+        if key:
             handles = [Line2D([], [], color=colour, lw=3, label=word) for colour, word in key]
             figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4 * columns))
     return figure
@@ -167,12 +186,13 @@ def _by_joint(
 
         def draw(axes: Axes, some: list[int] = some) -> None:
             for i in some:
-                axes.plot(study.shown.t, x[:, i], color=_colour(i))
+                covers = any(np.allclose(x[:, i], x[:, j], rtol=0, atol=1e-6 * np.ptp(x)) for j in some if j < i)
+                axes.plot(study.shown.t, x[:, i], color=_colour(i), ls=(0, (4, 4)) if covers else "-")
             _time_axis(axes, study)
 
         key = tuple((_colour(i), joints[i].name) for i in some)
         word = name if names is None else names[slides]
-        out.append(Panel(f"{word} ({units[slides]})", draw, key))
+        out.append(Panel(f"{word} ({units[slides]})", draw, key, THIRD))
     return out
 
 
@@ -204,17 +224,18 @@ def share_panel(study: Study) -> Panel:
             axes.axhline(bound, color=RED, lw=1.0, ls=(0, (5, 3)))
         axes.axhspan(100, 10 * most, color=RED, alpha=0.06, lw=0)
         axes.axhspan(-10 * most, -100, color=RED, alpha=0.06, lw=0)
-        axes.set_yticks([y for y in (-100, -50, 0, 50, 100)] if most < 200 else axes.get_yticks().tolist())
+        axes.set_yticks([-100, -50, 0, 50, 100] if most < 200 else axes.get_yticks().tolist())
         axes.set_ylim(-1.08 * most, 1.08 * most)
         _time_axis(axes, study)
 
     key = tuple((_colour(i), study.arm.joint_names[i]) for i in known)
-    return Panel("Torque as a share of its limit (%)", draw, key, (10.6, 3.2))
+    return Panel("Torque as a share of its limit (%)", draw, key, WHOLE)
 
 
 def stacked_panels(study: Study) -> list[Panel]:
     """For each joint the torque by cause: what pushes upwards stacked above zero, the rest below."""
-    t, causes = study.shown.t, study.causes
+    few = _few(len(study.shown.t))
+    t, causes = study.shown.t[few], {name: x[few] for name, x in study.causes.items()}
     key = tuple(CAUSES[name] for name in causes)
     out = []
     for i in range(study.arm.n):
@@ -227,8 +248,8 @@ def stacked_panels(study: Study) -> list[Panel]:
                     if part.any():
                         axes.fill_between(t, base, base + part, color=CAUSES[name][0], lw=0)
                 above, below = above + up, below + down
-            axes.plot(t, study.shown_torque[:, i], color="white", lw=2.6)
-            axes.plot(t, study.shown_torque[:, i], color=INK, lw=1.3)
+            axes.plot(study.shown.t, study.shown_torque[:, i], color="white", lw=2.6)
+            axes.plot(study.shown.t, study.shown_torque[:, i], color=INK, lw=1.3)
             _time_axis(axes, study)
 
         title = f"{study.arm.joint_names[i]} ({study.sizing.torque.units[i]})"
@@ -253,9 +274,7 @@ def pair_panels(study: Study) -> list[Panel]:
             for k in range(j + 1, n)
         ]
         out.append(_lines(study, f"Velocities {of_joint}", [*squares, *products]))
-        rest = [
-            (*CAUSES[name], getattr(terms, name)[:, i]) for name in ("gravity", "viscous", "coulomb", "contact")
-        ]
+        rest = [(*CAUSES[name], getattr(terms, name)[:, i]) for name in ("gravity", "viscous", "coulomb", "contact")]
         out.append(_lines(study, f"{_rest(study)} {of_joint}", [line for line in rest if line[2].any()]))
     return out
 
@@ -266,7 +285,7 @@ def _rest(study: Study) -> str:
     return " and ".join(words).capitalize() or "Gravity"
 
 
-def _lines(study: Study, title: str, lines: list[tuple[str, str, Array]]) -> Panel:
+def _lines(study: Study, title: str, lines: Sequence[tuple[str, str, Array]]) -> Panel:
     """Lines with a legend inside; those that are zero throughout are named so."""
     noise = 1e-9 * np.abs(study.shown_torque).max(initial=0.0)
     moving = [line for line in lines if np.abs(line[2]).max(initial=0.0) > noise]
@@ -283,14 +302,16 @@ def _lines(study: Study, title: str, lines: list[tuple[str, str, Array]]) -> Pan
             axes.axhline(0, color=SOFT)
         _time_axis(axes, study)
 
-    return Panel(title, draw, (), (4.4, 2.7))
+    return Panel(title, draw, (), THIRD)
 
 
 def tip_panels(study: Study) -> list[Panel]:
     """Position, velocity and acceleration of the tip along the base's axes; axes it keeps away from left out."""
     reach = max(np.abs(study.tip[0]).max(initial=0.0), 1e-6)
     scales = (reach, *(max(np.abs(x).max(initial=0.0), 1e-9) for x in study.tip[1:]))
-    seen = [k for k in range(3) if any(np.abs(x[:, k]).max() > 1e-9 * s for x, s in zip(study.tip, scales, strict=True))]
+    seen = [
+        k for k in range(3) if any(np.abs(x[:, k]).max() > 1e-9 * s for x, s in zip(study.tip, scales, strict=True))
+    ]
     key = tuple((AXES[k], "xyz"[k]) for k in seen)
     out = []
     for name, x in zip(("Position (m)", "Velocity (m/s)", "Acceleration (m/s²)"), study.tip, strict=True):
@@ -300,7 +321,7 @@ def tip_panels(study: Study) -> list[Panel]:
                 axes.plot(study.shown.t, x[:, k], color=AXES[k])
             _time_axis(axes, study)
 
-        out.append(Panel(f"Tip: {name[0].lower()}{name[1:]}", draw, key, (4.4, 2.7)))
+        out.append(Panel(f"Tip: {name[0].lower()}{name[1:]}", draw, key, THIRD))
     return out
 
 
@@ -372,9 +393,7 @@ def arm_panels(study: Study) -> list[Panel]:
             axes.set_xlabel(view.across, labelpad=1)
             axes.set_ylabel(view.up, labelpad=1)
             if not view.scales:
-                axes.set_xticklabels([])
-                axes.set_yticklabels([])
-                axes.tick_params(length=0)
+                axes.set_axis_off()
                 _triad(axes, view, base, 0.2 * reach)
 
         return Panel(view.name, draw, key, (5.2, 4.0))
@@ -389,7 +408,7 @@ def _pull(axes: Axes, g: Array) -> None:
         return
     dx, dy = 30 * g / size
     axes.annotate(
-        "g", xy=(0.95, 0.90), xytext=(-dx, -dy), xycoords="axes fraction", textcoords="offset points",
+        "g", xy=(0.95, 0.84), xytext=(-dx, -dy), xycoords="axes fraction", textcoords="offset points",
         arrowprops={"arrowstyle": "-|>", "color": SOFT, "shrinkA": 1, "shrinkB": 0}, ha="center", va="center",
         color=SOFT, annotation_clip=False,
     )  # fmt: skip
@@ -412,9 +431,14 @@ def _colour(i: int) -> str:
     return JOINTS[i % len(JOINTS)]
 
 
+def _few(count: int, most: int = 600) -> Any:
+    """Rows for areas, which are not simplified as lines are: all, or evenly spread ones."""
+    return slice(None) if count <= most else np.linspace(0, count - 1, most).round().astype(int)
+
+
 def _small(study: Study) -> tuple[float, float]:
     """The size of a panel that stands there once for each joint."""
-    return (5.2, 2.7) if study.arm.n <= 4 else (4.0, 2.4)
+    return HALF if study.arm.n <= 4 else THIRD
 
 
 def _time_axis(axes: Axes, study: Study) -> None:

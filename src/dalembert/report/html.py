@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.report.figures import Key, Panel, assemble
+from dalembert.report.figures import Key, Panel, alone
 from dalembert.report.svg import figure_svg
 
 STYLE = """
@@ -50,7 +50,7 @@ thead th { border-bottom: 1.5px solid var(--ink); }
 thead tr.groups th { border-bottom: 0; text-align: left; color: var(--soft); font-weight: 500; padding-bottom: 0; }
 th:first-child, td:first-child { text-align: left; padding-left: 8px; position: sticky; left: 0; background: #fff; }
 th.start, td.start { border-left: 1px solid var(--line); }
-td.words { text-align: left; white-space: normal; }
+table.letters td:last-child, table.letters th:last-child { text-align: left; white-space: normal; }
 .good { color: var(--green); } .tight { color: var(--amber); font-weight: 600; }
 .bad { color: var(--red); font-weight: 600; }
 .notice { border-left: 4px solid var(--line); background: var(--wash); padding: 8px 14px; margin: 12px 0; max-width: 80ch; }
@@ -148,7 +148,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], groups: Sequenc
     starts.discard(0)
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        made = (f'<{tag}{" class=start" if k in starts else ""}>{cell}</{tag}>' for k, cell in enumerate(cells))
+        made = (f"<{tag}{' class=start' if k in starts else ''}>{cell}</{tag}>" for k, cell in enumerate(cells))
         return f"<tr>{''.join(made)}</tr>"
 
     over = ""
@@ -169,14 +169,15 @@ def key(pairs: Iterable[Key], *, areas: bool = False) -> str:
     return f'<ul class="key{" areas" if areas else ""}">{items}</ul>\n' if items else ""
 
 
-def grid(panels: Sequence[Panel], name: str, about: str, *, across: str = "two", areas: bool = False) -> str:
-    """The panels in a grid that becomes one column on a narrow screen, with one key for all."""
+def grid(
+    panels: Sequence[Panel], name: str, about: str, *, across: str = "two", areas: bool = False, beside: str = ""
+) -> str:
+    """The panels, and what stands ``beside`` them, in a grid that becomes one column on a narrow screen."""
     made = []
     for k, panel in enumerate(panels):
-        figure = assemble([panel], legend=False, titles=bool(panel.title))
-        made.append(f"<figure>{figure_svg(figure, f'{panel.title} {about}'.strip(), f'{name}-{k}')}</figure>")
+        made.append(f"<figure>{figure_svg(alone(panel), f'{panel.title} {about}'.strip(), f'{name}-{k}')}</figure>")
     pairs = dict.fromkeys(pair for panel in panels for pair in panel.key)
-    return f'{key(pairs, areas=areas)}<div class="grid {across}">\n{"".join(made)}\n</div>\n'
+    return f'{key(pairs, areas=areas)}<div class="grid {across}">\n{"".join(made)}{beside}\n</div>\n'
 
 
 def download(name: str, words: str, data: str) -> str:
@@ -192,4 +193,4 @@ def download(name: str, words: str, data: str) -> str:
 def csv_text(names: Sequence[str], columns: Sequence[Any]) -> str:
     """Columns ((N,) or (N, k) each) under their names."""
     rows = np.column_stack(columns).tolist()
-    return "\n".join([",".join(names), *(",".join(f"{x:.12g}" for x in row) for row in rows)]) + "\n"
+    return "\n".join([",".join(names), *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"

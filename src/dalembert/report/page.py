@@ -93,7 +93,9 @@ def _summary(studies: Sequence[Study]) -> str:
         used = study.sizing.torque.used
         if not np.isnan(used).all():
             worst = int(np.nanargmax(used))
-            cards.append((f"{100 * used[worst]:.0f} %", f"of its limit used by {study.arm.joint_names[worst]}, the most"))
+            cards.append(
+                (f"{100 * used[worst]:.0f} %", f"of its limit used by {study.arm.joint_names[worst]}, the most")
+            )
         peak = study.sizing.power
         most = int(np.argmax(peak.peak))
         cards.append((f"{number(peak.peak[most], 3)} W", f"peak power, at {study.arm.joint_names[most]}"))
@@ -116,7 +118,9 @@ def _summary(studies: Sequence[Study]) -> str:
     beyond = [(study, study.sizing.exceeded) for study in studies if study.sizing.exceeded]
     if beyond:
         lines = "".join(
-            f"<li>{text(s.title) + ': ' if len(studies) > 1 else ''}{text(line)}</li>" for s, found in beyond for line in found
+            f"<li>{text(s.title) + ': ' if len(studies) > 1 else ''}{text(line)}</li>"
+            for s, found in beyond
+            for line in found
         )
         parts.append(f'<div class="notice bad"><b>Limits are exceeded.</b><ul>{lines}</ul></div>')
     missing = studies[0].without_effort_limit
@@ -126,7 +130,7 @@ def _summary(studies: Sequence[Study]) -> str:
             "torques, and what scaling would do, are left out. The option --limits gives them.</div>"
         )
     if (h := studies[0].tip_wrench) is not None:
-        force, moment = (" ".join(number(x) for x in part) for part in (h[:3], h[3:]))
+        force, moment = (", ".join(number(x) for x in part) for part in (h[:3], h[3:]))
         parts.append(
             f'<div class="notice">The tip pushes on its environment with the constant force ({force}) N and the '
             f"moment ({moment}) N m, in base axes.</div>"
@@ -144,7 +148,11 @@ def _the_arm(arm: Arm) -> str:
     for joint, body in zip(joints, arm.mechanism.bodies, strict=True):
         slides = joint.type == "prismatic"
         lim = joint.limits
-        row = [text(joint.name), text(joint.type), f"{_known(lim.lower)} … {_known(lim.upper)} {'m' if slides else 'rad'}"]
+        row = [
+            text(joint.name),
+            text(joint.type),
+            f"{_known(lim.lower)} … {_known(lim.upper)} {'m' if slides else 'rad'}",
+        ]
         units = {"velocity": ("rad/s", "m/s"), "acceleration": ("rad/s²", "m/s²"), "effort": ("N m", "N")}
         row += [_known(getattr(lim, name), units[name][slides]) for name in kept]
         if with_rotor:
@@ -166,7 +174,7 @@ def _the_arm(arm: Arm) -> str:
     if rubs:
         columns += ["viscous", "Coulomb"]
         groups.append(("friction at the joint", 2))
-    gravity = " ".join(number(x) for x in arm.robot.gravity)
+    gravity = ", ".join(number(x) for x in arm.robot.gravity)
     payload = ""
     if arm.robot.payload is not None:
         com = ", ".join(number(x) for x in arm.robot.payload.com)
@@ -193,7 +201,7 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
     head = study.title if count > 1 else f"The motion: {study.title}"
     yield f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}' + _thinned(study)
     yield (
-        "<h3>Start and end</h3>\n" + grid(figures.arm_panels(study), f"{name}-arm", about) + "<h3>Motion of the joints</h3>\n"
+        "<h3>Start and end</h3>\n" + grid(figures.arm_panels(study), f"{name}-arm", about, beside=_ends(study)) + "<h3>Motion of the joints</h3>\n"
         + grid(figures.motion_panels(study), f"{name}-motion", about, across="three")
     )  # fmt: skip
     limited = not np.isnan(study.sizing.torque.limit).all()
@@ -220,6 +228,21 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
     yield _downloads(study)
 
 
+def _ends(study: Study) -> str:
+    """Where the motion begins and ends, in numbers."""
+    units, q = study.sizing.position_units, study.at.q
+    rows = [
+        [text(name), number(q[0, i]), number(q[-1, i]), number(q[-1, i] - q[0, i], sign=True), units[i]]
+        for i, name in enumerate(study.arm.joint_names)
+    ]
+    first, last = study.tip[0][0], study.tip[0][-1]
+    small = 1e-9 * max(float(np.abs(study.tip[0]).max()), 1e-9)
+    for k, axis in enumerate("xyz"):
+        values = (first[k], last[k], last[k] - first[k])
+        rows.append([f"tip {axis}", *(number(0.0 if abs(v) < small else float(v)) for v in values), "m"])
+    return f"<div>{table(['', 'start', 'end', 'travel', 'unit'], rows)}</div>"
+
+
 def _thinned(study: Study) -> str:
     if not study.thinned:
         return ""
@@ -243,12 +266,15 @@ def _sizing(study: Study) -> str:
     five = ["peak", "at (s)", "RMS", "limit", "margin"]
     parts = ["<h3>Sizing</h3>\n<h4>Joints</h4>\n"]
     groups, columns = [("", 1), ("torque", 5), ("speed", 5)], ["joint", *five, *five]
-    accelerates = not np.isnan(s.acceleration.limit).all()
-    if accelerates:
-        groups, columns = [*groups, ("acceleration", 5)], [*columns, *five]
-    used = [s.torque, s.speed, *([s.acceleration] if accelerates else [])]
-    rows = [[text(s.joints[i]), *(c for x in used for c in cells(x, i))] for i in every]
+    rows = [[text(s.joints[i]), *cells(s.torque, i), *cells(s.speed, i)] for i in every]
     parts.append(table(columns, rows, groups))
+    rows = [
+        [text(s.joints[i]), *cells(s.acceleration, i), number(s.lowest[i]), number(s.highest[i]),
+         f"{number(s.lower[i])} … {number(s.upper[i])} {s.position_units[i]}", _inside(study, i)]
+        for i in every
+    ]  # fmt: skip
+    groups = [("", 1), ("acceleration", 5), ("position", 4)]
+    parts.append(table(["joint", *five, "lowest", "highest", "limits", "left"], rows, groups))
     parts.append("<h4>Power and energy</h4>\n")
     rows = [
         [text(s.joints[i]), *cells(s.power, i, limit=False), number(s.energy[i]), number(s.returned[i]),
@@ -265,21 +291,35 @@ def _sizing(study: Study) -> str:
     )  # fmt: skip
     driven = [i for i in every if not np.isnan(s.motor_torque.peak[i])]
     if driven:
-        joints = study.arm.robot.moving_joints
+        gears = [body.gear for body in study.arm.mechanism.bodies]
         rows = [
-            [text(s.joints[i]), _known(joints[i].rotor.gear if joints[i].rotor else None),
+            [text(s.joints[i]), _known(gears[i]),
              *cells(s.motor_torque, i), *cells(s.motor_speed, i), number(s.motor_power.peak[i])]
             for i in driven
         ]  # fmt: skip
         groups = [("", 2), ("motor torque τ / k_r", 5), ("motor speed k_r q̇", 5), ("power", 1)]
-        parts.append("<h4>Motors, through their gears</h4>\n" + table(["joint", "k_r", *five, *five, "peak (W)"], rows, groups))
+        parts.append(
+            "<h4>Motors, through their gears</h4>\n" + table(["joint", "k_r", *five, *five, "peak (W)"], rows, groups)
+        )
     else:
-        parts.append("<p class=soft>The robot file names no rotors and gears, so there are no figures at the motors.</p>")
+        parts.append(
+            "<p class=soft>The robot file names no rotors and gears, so there are no figures at the motors.</p>"
+        )
     loads = (s.force, s.axial, s.radial, s.moment, s.tilting)
     rows = [[text(s.joints[i]), *(c for x in loads for c in cells(x, i, rms=False, limit=False))] for i in every]
     groups = [("", 1), ("force |f|", 2), ("along the axis", 2), ("across it", 2), ("moment |μ|", 2), ("tilting", 2)]
     parts.append("<h4>Bearings</h4>\n" + table(["joint", *["peak", "at (s)"] * 5], rows, groups))
     return "".join(parts)
+
+
+def _inside(study: Study, i: int) -> str:
+    """How far the positions stay from the nearer of their limits."""
+    s = study.sizing
+    left = [x for x in (s.lowest[i] - s.lower[i], s.upper[i] - s.highest[i]) if not np.isnan(x)]
+    if not left:
+        return '<span class="soft">–</span>'
+    kind = "bad" if min(left) < 0 else "good"
+    return f'<span class="{kind}">{number(float(min(left)), 3)}</span>'
 
 
 def _scaling(study: Study, name: str, about: str, across: str) -> str:
@@ -299,17 +339,20 @@ def _scaling(study: Study, name: str, about: str, across: str) -> str:
         used = at.sizing.torque.used
         worst = int(np.nanargmax(used))
         rows.append([
-            text(pace.name), number(at.sizing.duration), f"{number(1 / c)}",
+            text(pace.name), number(at.sizing.duration), number(c),
             *(number(x) for x in at.sizing.torque.peak), share(float(at.sizing.torque.margin[worst])),
             text(at.sizing.joints[worst]), number(at.sizing.torque.at[worst] - at.sizing.start),
         ])  # fmt: skip
     columns = ["pace", "duration (s)", "c", *(f"{n} ({u})" for n, u in
                zip(study.arm.joint_names, study.sizing.torque.units, strict=True)), "smallest margin", "at", "at (s)"]  # fmt: skip
     groups = [("", 3), ("peak torque", study.arm.n), ("", 3)]
-    missing = "".join(f"<p class=soft>{text(v.name)}: not computed, {text(v.why_not)}.</p>" for v in variants if not v.study)
+    missing = "".join(
+        f"<p class=soft>{text(v.name)}: not computed, {text(v.why_not)}.</p>" for v in variants if not v.study
+    )
     return (
-        head + "<p>Evenly scaled: the same path run through c times as fast, r = c t, with the largest c that no limit "
-        "forbids (S 7.7). Time-optimal: the same path from rest to rest in the least time.</p>"
+        head + "<p>Evenly scaled: every instant c times as late, r = c t, with the least c that no limit forbids (S 7.7); "
+        "below 1 the motion can be faster. Time-optimal: the same path from rest to rest in the least time, at a pace "
+        "that varies.</p>"
         + table(columns, rows, groups) + missing
         + grid(figures.scaling_panels(study), f"{name}-scaling", about, across=across)
     )  # fmt: skip
@@ -331,7 +374,11 @@ def _downloads(study: Study) -> str:
     for variant in (study.evenly, study.fastest):
         if (other := variant.study) is not None:
             columns = [other.shown.t, other.shown.q, other.shown.qd, other.shown.qdd, other.shown_torque]
-            items.append(download(f"{stem}-{variant.name.replace(' ', '-')}.csv", variant.name.capitalize(), csv_text(names, columns)))
+            items.append(
+                download(
+                    f"{stem}-{variant.name.replace(' ', '-')}.csv", variant.name.capitalize(), csv_text(names, columns)
+                )
+            )
     return f'<h3 class="for-screen">The numbers</h3>\n<ul class="downloads">{"".join(items)}</ul>\n'
 
 
@@ -346,7 +393,9 @@ def _contributions(study: Study) -> str:
             f"coriolis{i + 1}_{j + 1}_{k + 1}": terms.coriolis[:, i, j, k] for i in n for j in n for k in n if j < k
         }
         columns |= {
-            f"{kind}{i + 1}": getattr(terms, kind)[:, i] for kind in ("gravity", "viscous", "coulomb", "contact") for i in n
+            f"{kind}{i + 1}": getattr(terms, kind)[:, i]
+            for kind in ("gravity", "viscous", "coulomb", "contact")
+            for i in n
         }
     else:
         columns |= {f"{kind}{i + 1}": x[:, i] for kind, x in terms.by_joint.items() for i in n}
@@ -368,9 +417,16 @@ def _equations(arm: Arm) -> str:
         left, _, right = line.strip().partition("&=") if "&=" in line else ("", "", line.strip().lstrip("&"))
         right = right.replace(r"\quad", "", 1).strip() if not left else right.strip()
         name, rest = formula_svg(f"{left} =") if left else "", formula_svg((r"\quad " if not left else "") + right)
-        rows.append(f"<tr{' class=gap' if left.strip().startswith(chr(92) + 'tau') else ''}><td>{name}</td><td>{rest}</td></tr>")
-    legend = made.legend().strip()
-    letters = f"<pre class=soft>{text(legend)}</pre>" if legend else ""
+        rows.append(
+            f"<tr{' class=gap' if left.strip().startswith(chr(92) + 'tau') else ''}><td>{name}</td><td>{rest}</td></tr>"
+        )
+    legend = [re.fullmatch(r"\s*(\S+)\s*= (\S.*?)(?:\s\s+(.*))?", line) for line in made.legend().splitlines()[1:]]
+    known = [[text(x or "") for x in found.groups()] for found in legend if found]
+    letters = (
+        table(["letter", "value (SI)", "what it is"], known).replace("<table>", '<table class="letters">')
+        if known
+        else ""
+    )
     return (
         '<h2 id="equations">Equations of motion</h2>\n<p>The inertia matrix, the matrix of centrifugal and Coriolis terms, '
         "gravity and the torques, in the letters of S 7.3.</p>"

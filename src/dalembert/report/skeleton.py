@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

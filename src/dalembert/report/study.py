@@ -14,8 +14,9 @@ from dalembert.analysis.sizing import Motion, Samples, Sizing, check_fits, loads
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.terms import TorqueTerms
+from dalembert.trajectory.trajectory import Trajectory
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
 MOST = 2001  # instants that are drawn and offered for download; more are thinned out
@@ -102,12 +103,24 @@ class Study:
             return Variant(name, None, f"limits missing at {', '.join(self.without_effort_limit)}")
         if self.tip_wrench is not None:
             return Variant(name, None, "scaling counts no force at the tip")
-        if not hasattr(self.motion, "scaled"):
-            return Variant(name, None, "the motion is known at its sample instants only")
+        if not hasattr(Trajectory, "scaled"):
+            return Variant(name, None, "not built in")
         try:
-            return Variant(name, study(self.arm, make(self.motion), title=name))
+            return Variant(name, study(self.arm, make(self.trajectory), title=name))
         except DalembertError as error:
             return Variant(name, None, str(error))
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """The motion at every instant; between the rows of a table by quintic pieces."""
+        if isinstance(self.motion, Trajectory):
+            return self.motion
+        from dalembert.trajectory.splines import Quintics
+
+        t = self.at.t - self.at.t[0]
+        if len(t) < 2 or not (np.diff(t) > 0).all():
+            raise DalembertError("the motion's instants must all differ")
+        return Trajectory(float(t[-1]), self.arm.n, Quintics(t, self.at.q, self.at.qd, self.at.qdd), sampled_at=t)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ def figure_svg(figure: Figure, label: str, name: str) -> str:
     file = StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "path.simplify": True}):
-        figure.savefig(file, format="svg", metadata=nothing)  # type: ignore[arg-type]
+        figure.savefig(file, format="svg", metadata=nothing)
     text = file.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -40,7 +40,7 @@ def _short(found: re.Match[str]) -> str:
     return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
 
 
-def formula_svg(latex: str, size: float = 15.0) -> str:
+def formula_svg(latex: str, size: float = 17.0) -> str:
     """One line of LaTeX, without its dollars, as an <svg> that sits on the line of the text around it."""
     import matplotlib
     from matplotlib.font_manager import FontProperties

@@ -1,0 +1,165 @@
+"""Limits for the occasion: from a TOML or CSV file, or from a line of text, put on a robot.
+
+All three name some of lower, upper, velocity, acceleration and effort (SI units); what they leave out
+stays as the robot has it.
+
+text    "effort: 87 87 12; velocity: 2" (one number stands for every joint, ``-`` changes nothing)
+TOML    the same as keys, ``effort = [87, 87, 12]``, ``velocity = 2.0``; and ``[joints.NAME]`` tables
+CSV     a header such as ``joint,effort,velocity``, then a line for each joint that is named
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dalembert.errors import RobotError
+from dalembert.robot.model import Joint, Limits, Robot
+from dalembert.robot.tables import nearest, shown
+
+KINDS = ("lower", "upper", "velocity", "acceleration", "effort")
+Found = Iterator[tuple[str, str, str, float]]  # where it stands, joint, kind, value
+
+
+def with_limits(robot: Robot, source: str) -> Robot:
+    """The robot with the limits that ``source`` gives: a path that ends in .toml or .csv, or text."""
+    path = Path(source)
+    if path.suffix.lower() in (".toml", ".csv"):
+        found = list((_from_toml if path.suffix.lower() == ".toml" else _from_csv)(robot, path))
+    else:
+        found = list(_from_text(robot, source))
+    changed: dict[str, dict[str, float]] = {}
+    places: dict[str, str] = {}
+    for where, joint, kind, value in found:
+        if kind not in ("lower", "upper") and not value > 0:
+            raise RobotError(f"{where}: the {kind} limit of joint '{joint}' is {value:g}; it must be more than 0")
+        changed.setdefault(joint, {})[kind] = value
+        places.setdefault(joint, where)
+    return robot.replace(
+        joints=tuple(
+            replace(one, limits=_changed(places[one.name], one, changed[one.name])) if one.name in changed else one
+            for one in robot.joints
+        )
+    )
+
+
+def _changed(where: str, joint: Joint, values: dict[str, float]) -> Limits:
+    try:
+        return replace(joint.limits, **values)
+    except RobotError as error:
+        raise RobotError(f"{where}: joint '{joint.name}': {error}") from None
+
+
+def _names(robot: Robot) -> list[str]:
+    return [joint.name for joint in robot.moving_joints]
+
+
+def _known(where: str, kind: str) -> str:
+    if kind not in KINDS:
+        raise RobotError(f"{where}: unknown limit {shown(kind)}; known are {', '.join(KINDS)}{nearest(kind, KINDS)}")
+    return kind
+
+
+def _number(where: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise RobotError(f"{where}: {shown(str(value))} is not a number") from None
+    if isinstance(value, bool) or math.isnan(number):
+        raise RobotError(f"{where}: {shown(str(value))} is not a number")
+    return number
+
+
+def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Found:
+    """One number for all joints, or one for each."""
+    names = _names(robot)
+    if len(values) == 1:
+        values = values * len(names)
+    if len(values) != len(names):
+        raise RobotError(
+            f"{where}: {kind} has {len(values)} values, but robot '{robot.name}' has {len(names)} joints: "
+            f"give one number, or {len(names)}"
+        )
+    for name, value in zip(names, values, strict=True):
+        if value != "-":
+            yield where, name, kind, _number(f"{where}, {kind} of joint '{name}'", value)
+
+
+def _from_text(robot: Robot, text: str) -> Found:
+    where = "--limits"
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        kind, colon, numbers = part.partition(":")
+        if not colon or not numbers.split():
+            raise RobotError(
+                f"{where}: {shown(part)} is neither a file that ends in .toml or .csv nor text like "
+                '"effort: 87 87 12; velocity: 2"'
+            )
+        yield from _each(robot, where, _known(where, kind.strip()), numbers.replace(",", " ").split())
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise RobotError(f"{path}: this is not a text file in UTF-8") from None
+    except OSError as error:
+        raise RobotError(f"{path}: the file cannot be read ({error.strerror})") from None
+
+
+def _joint(where: str, robot: Robot, name: str) -> str:
+    names = _names(robot)
+    if name not in names:
+        raise RobotError(
+            f"{where}: robot '{robot.name}' has no joint {shown(name)}; its joints are {', '.join(names)}"
+            f"{nearest(name, names)}"
+        )
+    return name
+
+
+def _from_toml(robot: Robot, path: Path) -> Found:
+    try:
+        data = tomllib.loads(_read(path))
+    except tomllib.TOMLDecodeError as error:
+        raise RobotError(f"{path}: this is not TOML: {error}") from None
+    for key, value in data.items():
+        if key != "joints":
+            yield from _each(robot, str(path), _known(str(path), key), value if isinstance(value, list) else [value])
+    tables = data.get("joints", {})
+    if not isinstance(tables, dict) or not all(isinstance(entries, dict) for entries in tables.values()):
+        raise RobotError(f"{path}: 'joints' must be tables like [joints.NAME]")
+    for name, entries in tables.items():
+        where = f"{path}, [joints.{name}]"
+        _joint(where, robot, name)
+        for kind, value in entries.items():
+            yield where, name, _known(where, kind), _number(f"{where}, {kind}", value)
+
+
+def _from_csv(robot: Robot, path: Path) -> Found:
+    lines = [
+        (number, [cell.strip() for cell in row])
+        for number, row in enumerate(csv.reader(_read(path).splitlines(), skipinitialspace=True), 1)
+        if any(cell.strip() for cell in row)
+    ]
+    if not lines:
+        raise RobotError(f"{path}: the file is empty; it needs a header joint, effort, … and rows")
+    header, columns = lines[0]
+    if columns[0] != "joint":
+        raise RobotError(f"{path}, line {header}: the first column must be 'joint', and is {shown(columns[0])}")
+    for kind in columns[1:]:
+        _known(f"{path}, line {header}", kind)
+    twice = {name for name in columns if columns.count(name) > 1}
+    if twice:
+        raise RobotError(f"{path}, line {header}: the column {min(twice)} stands there more than once")
+    for number, row in lines[1:]:
+        where = f"{path}, line {number}"
+        if len(row) != len(columns):
+            raise RobotError(f"{where}: the row has {len(row)} values, but the header has {len(columns)} columns")
+        name = _joint(where, robot, row[0])
+        for kind, cell in zip(columns[1:], row[1:], strict=True):
+            if cell not in ("", "-"):
+                yield where, name, kind, _number(f"{where}, column '{kind}'", cell)
