@@ -17,7 +17,12 @@ from dalembert.graph.passes import factored, pruned
 from dalembert.graph.rules import ALGEBRA, TRIGONOMETRY, Rule
 from dalembert.graph.tape import OPERATIONS, Expr, Graph, evaluate
 
-FUNCTIONS = {"sin": math.sin, "cos": math.cos, "sign": lambda x: (x > 0) - (x < 0)}
+FUNCTIONS = {
+    "sin": math.sin,
+    "cos": math.cos,
+    "sign": lambda x: (x > 0) - (x < 0),
+    "select": lambda c, x, y: x if c != 0 else y,
+}
 
 
 @pytest.mark.parametrize("rule", TRIGONOMETRY.rules, ids=lambda r: r.text)
@@ -48,7 +53,8 @@ def test_rule_is_applied(rule: Rule) -> None:
         graph._rules = TRIGONOMETRY
         names: dict = {name: graph.input(name) for name in free}
         names |= {k: graph.constant(v) for k, v in constants.items()}
-        names |= {f: (lambda x, f=f: graph.apply(f, x)) for f in ("sin", "cos", "sign")}
+        for f in FUNCTIONS:
+            names[f] = lambda *x, f=f: graph.apply(f, *map(graph.lift, x))
         return graph, graph.lift(eval(text, {}, names))
 
     (g1, a), (g2, b) = written(left), written(right)
@@ -173,6 +179,16 @@ def test_derivative_of_sqrt_and_sign() -> None:
     (slope,) = gradient(g, x.sqrt() * x.sign(), [x])
     g.output([slope])
     assert evaluate(g, [4.0])[0] == pytest.approx(0.25)
+
+
+def test_comparison_and_choice() -> None:
+    g = Graph()
+    x, y = g.input("x"), g.input("y")
+    chosen = x.less(y).select(3.0 * x, y * y)
+    g.output([x.less(y), chosen, *gradient(g, chosen, [x, y])])
+    assert evaluate(g, [1.0, 2.0]) == [1.0, 3.0, 3.0, 0.0]
+    assert evaluate(g, [2.0, 1.5]) == [0.0, 2.25, 0.0, 3.0]
+    assert evaluate(g, [math.nan, 1.0])[0] == 0.0
 
 
 def test_counts() -> None:

@@ -17,7 +17,7 @@ ORDER = [
     {"equations", "graph"},
     {"emit"},
     {"kernel"},
-    {"quantities", "symbols"},
+    {"quantities", "rollouts", "symbols"},
     {"arm"},
     {"trajectory", "identification", "simulation", "analysis"},
     {"report"},

@@ -29,3 +29,7 @@ class PathError(DalembertError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return PathError, (str(self), self.kind, self.point, self.s, self.time)
+
+
+class SimulationError(DalembertError):
+    """A simulation that cannot go on: it left the numbers, or a joint met its limit."""

@@ -114,9 +114,13 @@ def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
     """The module's text; the same graph gives the same text, byte for byte."""
     if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
         raise ValueError("the graph's inputs do not fill the signature")
-    parts, slots = _parts(graph, signature, width)
-    text = Text(width)
-    v, s = text.vector, f"v{width}f64"
+    parts, slots = function_parts(graph, signature, width)
+    return module([*parts, loops(signature.arrays, len(signature.inputs), len(parts), slots, width)], width)
+
+
+def module(functions: Sequence[str], width: int) -> str:
+    """The functions with what they need declared."""
+    v, s = Text(width).vector, f"v{width}f64"
     declared = [
         *declarations(width),
         f"declare {v} @llvm.sqrt.{s}({v})",
@@ -127,17 +131,7 @@ def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
     attributes = (
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{64 * width}" "min-legal-vector-width"="{64 * width}" }}'
     )
-    shapes = signature.arrays
-    return "\n".join(
-        [
-            "; dalembert",
-            *declared,
-            *parts,
-            loops(shapes, len(signature.inputs), len(parts), slots, width),
-            attributes,
-            "",
-        ]
-    )
+    return "\n".join(["; dalembert", *declared, *functions, attributes, ""])
 
 
 def _schedule(graph: Graph) -> list[list[int]]:
@@ -176,8 +170,13 @@ def _needed_by_angles(graph: Graph, wanted: list[int], level: list[int]) -> list
     return early
 
 
-def _parts(graph: Graph, signature: Signature, width: int) -> tuple[list[str], int]:
-    """The tape as one or more functions, and how many workspace slots they share."""
+def function_parts(
+    graph: Graph, signature: Signature, width: int, name: str = "part", lanes: bool = False
+) -> tuple[list[str], int]:
+    """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
+
+    With ``lanes`` an array is not rows in memory but one vector of W lanes after the other.
+    """
     order: list[tuple[str, list[int]]] = []  # ("angles", lines) or ("lines", lines)
     for stage in _schedule(graph):
         trig = [k for k in stage if graph.op(k) in ("sin", "cos")]
@@ -200,7 +199,7 @@ def _parts(graph: Graph, signature: Signature, width: int) -> tuple[list[str], i
     slot_of = _slots(graph, packed, part_of)
     writers = _output_writers(graph, part_of)
     functions = [
-        _function(graph, signature, width, index, chunks, part_of, slot_of, writers.get(index, []))
+        _function(graph, signature, width, index, chunks, part_of, slot_of, writers.get(index, []), name, lanes)
         for index, chunks in enumerate(packed)
     ]
     return functions, max(slot_of.values(), default=-1) + 1
@@ -245,11 +244,18 @@ def _function(
     part_of: dict[int, int],
     slot_of: dict[int, int],
     outputs: list[int],
+    name: str,
+    by_lanes: bool,
 ) -> str:
     text = Text(width)
     names: dict[int, str] = {}
     where = _elements(graph, signature)
     pointers: dict[int, list[str]] = {}
+
+    def vector_at(array: int, element: int) -> str:
+        if array not in pointers:
+            pointers[array] = [text.let(f"load ptr, ptr {text.let(f'getelementptr ptr, ptr %arrays, i64 {array}')}")]
+        return text.let(f"getelementptr {text.vector}, ptr {pointers[array][0]}, i64 {element}")
 
     def lanes(array: int) -> list[str]:
         if array not in pointers:
@@ -272,6 +278,8 @@ def _function(
             op, args = graph.nodes[line]
             if op == "const":
                 names[line] = text.splat(args[0])
+            elif op == "input" and by_lanes:
+                names[line] = text.let(f"load {text.vector}, ptr {vector_at(*where[line])}, align {8 * width}")
             elif op == "input":
                 load_inputs(*where[line])
             else:
@@ -297,6 +305,11 @@ def _function(
             text.say(f"store {text.vector} {names[line]}, ptr {at}, align {8 * width}")
     for array, start, end in _output_starts(signature):
         mine = sorted(p - start for p in outputs if start <= p < end)
+        if by_lanes:
+            for e in mine:
+                store = value(graph.outputs[start + e])
+                text.say(f"store {text.vector} {store}, ptr {vector_at(array, e)}, align {8 * width}")
+            continue
         while mine:
             # a run of neighbouring elements that this part knows, as many as fit into one group
             run = 1
@@ -304,7 +317,7 @@ def _function(
                 run += 1
             store_group(text, lanes(array), mine[0], [value(graph.outputs[start + e]) for e in mine[:run]])
             mine = mine[run:]
-    head = f"define internal void @part{index}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
+    head = f"define internal void @{name}{index}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
     return "\n".join([head, "entry:", *text.lines, "  ret void", "}"])
 
 
@@ -333,4 +346,10 @@ def _instruction(text: Text, op: str, operands: list[str]) -> str:
         itself = text.let(f"fcmp ueq {v} {x}, {text.splat(0.0)}")
         signed = text.let(f"call {v} @llvm.copysign.v{text.width}f64({v} {one}, {v} {x})")
         return text.let(f"select <{text.width} x i1> {itself}, {v} {x}, {v} {signed}")
+    if op == "less":
+        smaller = text.let(f"fcmp olt {v} {operands[0]}, {operands[1]}")
+        return text.let(f"select <{text.width} x i1> {smaller}, {v} {text.splat(1.0)}, {v} {text.splat(0.0)}")
+    if op == "select":
+        chosen = text.let(f"fcmp une {v} {operands[0]}, {text.splat(0.0)}")
+        return text.let(f"select <{text.width} x i1> {chosen}, {v} {operands[1]}, {v} {operands[2]}")
     return text.let(INSTRUCTIONS[op].format(*operands, v=v, s=f"v{text.width}f64"))

@@ -106,3 +106,11 @@ class Counted:
     def sign(self) -> Counted:
         """A sign is a comparison, not an operation of the literature's counts."""
         return self
+
+    def less(self, other: object) -> Counted:
+        """A comparison."""
+        return self
+
+    def select(self, x: object, y: object) -> Counted:
+        """A choice."""
+        return self

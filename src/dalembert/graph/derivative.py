@@ -35,6 +35,10 @@ def partials(graph: Graph, line: int) -> list[tuple[int, Expr | float]]:
             return [(args[0], -x.sin())]
         case "sign", _:
             return [(args[0], 0.0)]
+        case "less", _:
+            return [(args[0], 0.0), (args[1], 0.0)]
+        case "select", [c, _, _]:
+            return [(args[0], 0.0), (args[1], c.select(1.0, 0.0)), (args[2], c.select(0.0, 1.0))]
     raise KeyError(f"no derivative is known for '{op}'")
 
 

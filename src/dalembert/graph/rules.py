@@ -53,6 +53,9 @@ sin(-x) -> -sin(x)
 cos(-x) -> cos(x)
 sin(x) * sin(x) + cos(x) * cos(x) -> 1
 sign(-x) -> -sign(x)
+select(0, x, y) -> y
+select(1, x, y) -> x
+select(x, y, y) -> y
 """
 
 TRIGONOMETRY_TEXT = """

@@ -49,6 +49,8 @@ OPERATIONS: dict[str, Operation] = {
     "sin": Operation(1, _trig(math.sin)),
     "cos": Operation(1, _trig(math.cos)),
     "sign": Operation(1, _sign),
+    "less": Operation(2, lambda x, y: 1.0 if x < y else 0.0),
+    "select": Operation(3, lambda c, x, y: x if c != 0.0 else y),
 }
 
 Node = tuple[str, tuple[Any, ...]]
@@ -205,6 +207,14 @@ class Expr:
     def sign(self) -> Expr:
         """sgn x, with sgn 0 = 0"""
         return self.graph.apply("sign", self)
+
+    def less(self, other: Any) -> Expr:
+        """1 where x < other, else 0; 0 where either is NaN"""
+        return self.graph.apply("less", self, self.graph.lift(other))
+
+    def select(self, x: Any, y: Any) -> Expr:
+        """x where this is not 0, else y"""
+        return self.graph.apply("select", self, self.graph.lift(x), self.graph.lift(y))
 
     def __repr__(self) -> str:
         op, args = self.graph.nodes[self.line]

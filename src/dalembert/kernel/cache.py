@@ -46,7 +46,8 @@ def source_digest() -> bytes:
     for room in ("robot", "equations", "graph", "emit", "kernel"):
         for path in sorted((package / room).glob("*.py")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    digest.update((package / "quantities.py").read_bytes())
+    for name in ("quantities.py", "rollouts.py"):
+        digest.update((package / name).read_bytes())
     return digest.digest()
 
 

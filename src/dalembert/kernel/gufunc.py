@@ -46,17 +46,20 @@ def gufunc(
     name: str,
     doc: str,
     recipe: tuple[Callable[..., np.ufunc], tuple[Any, ...]],
+    kinds: str = "fd",
 ) -> np.ufunc:
-    """The gufunc whose loops ``code`` holds; ``recipe`` (function, arguments) makes it again."""
-    loops = (ctypes.c_void_p * 2)(code.address("loop_f"), code.address("loop_d"))
-    data = (ctypes.c_void_p * 2)(None, None)
-    f, d = np.dtype(np.float32).num, np.dtype(np.float64).num
-    arrays = inputs + outputs
-    types = (ctypes.c_byte * (2 * arrays))(*([f] * arrays + [d] * arrays))
+    """The gufunc whose loops ``code`` holds; ``recipe`` (function, arguments) makes it again.
+
+    ``kinds`` are the types it has loops for: f is float32, d is float64.
+    """
+    count, arrays = len(kinds), inputs + outputs
+    loops = (ctypes.c_void_p * count)(*(code.address(f"loop_{kind}") for kind in kinds))
+    data = (ctypes.c_void_p * count)(*[None] * count)
+    types = (ctypes.c_byte * (count * arrays))(*(np.dtype(kind).num for kind in kinds for _ in range(arrays)))
     held = [ctypes.create_string_buffer(text.encode()) for text in (name, doc, signature)]
     none = -1  # no identity for reductions
     ufunc = _api()(
-        ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), 2, inputs, outputs,
+        ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), count, inputs, outputs,
         none, ctypes.addressof(held[0]), ctypes.addressof(held[1]), 0, ctypes.addressof(held[2]),
     )  # fmt: skip
     # NumPy keeps pointers into all of this, and a ufunc may be called as long as the process lives

@@ -41,6 +41,22 @@ def sgn(x: Scalar) -> Scalar:
     return x.sign()
 
 
+def less(x: Scalar, y: Scalar) -> Scalar:
+    """1 where x < y, else 0."""
+    if not isinstance(x, (int, float)):
+        return x.less(y)
+    if not isinstance(y, (int, float)):
+        return (-y).less(-x)
+    return 1.0 if x < y else 0.0
+
+
+def select(condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
+    """x where the condition is not 0, else y."""
+    if isinstance(condition, (int, float)):
+        return x if condition != 0.0 else y
+    return condition.select(x, y)
+
+
 # Robot files print right angles with 11 or more digits ("1.57079632679"). Taken literally they turn
 # every 0 of a rotation into 5e-12 and cost operations; nobody means that. Angles this close to a
 # multiple of π/2 are that multiple.

@@ -1,0 +1,253 @@
+"""A program as LLVM IR: the whole rollout is one loop, W states at a time.
+
+Every slot is a row of vectors on the stack, lane l being state l of the block. The functions are
+straight-line code (:mod:`dalembert.emit.llvm`) that is there once, however often it is called. The
+loop over the steps is inside: memory is touched to read what is given for a step, and to write the
+state when a record is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dalembert.emit.llvm import Signature, Text, function_parts, module
+from dalembert.graph.program import Program
+from dalembert.graph.tape import Graph
+
+# dst[e] lane l = *(rows[l] + offset + e·stride), and back
+_MOVES = """
+define internal void @lanes_in(ptr %rows, i64 %offset, ptr %dst, i64 %count, i64 %stride) noinline nounwind {{
+entry:
+  br label %element
+element:
+  %e = phi i64 [ 0, %entry ], [ %e.next, %lanes.done ]
+  %within = mul i64 %e, %stride
+  %from = add i64 %within, %offset
+  %first = mul i64 %e, {width}
+  br label %lane
+lane:
+  %l = phi i64 [ 0, %element ], [ %l.next, %lane ]
+  %row.at = getelementptr ptr, ptr %rows, i64 %l
+  %row = load ptr, ptr %row.at
+  %src = getelementptr i8, ptr %row, i64 %from
+  %x = load double, ptr %src, align 1
+  %at = add i64 %first, %l
+  %to = getelementptr double, ptr %dst, i64 %at
+  store double %x, ptr %to
+  %l.next = add i64 %l, 1
+  %l.more = icmp slt i64 %l.next, {width}
+  br i1 %l.more, label %lane, label %lanes.done
+lanes.done:
+  %e.next = add i64 %e, 1
+  %e.more = icmp slt i64 %e.next, %count
+  br i1 %e.more, label %element, label %done
+done:
+  ret void
+}}
+define internal void @lanes_out(ptr %rows, i64 %offset, ptr %src, i64 %count, i64 %stride) noinline nounwind {{
+entry:
+  br label %lane
+lane:
+  %l = phi i64 [ 0, %entry ], [ %l.next, %elements.done ]
+  %row.at = getelementptr ptr, ptr %rows, i64 %l
+  %row = load ptr, ptr %row.at
+  br label %element
+element:
+  %e = phi i64 [ 0, %lane ], [ %e.next, %element ]
+  %first = mul i64 %e, {width}
+  %at = add i64 %first, %l
+  %from = getelementptr double, ptr %src, i64 %at
+  %x = load double, ptr %from
+  %within = mul i64 %e, %stride
+  %to = add i64 %within, %offset
+  %dst = getelementptr i8, ptr %row, i64 %to
+  store double %x, ptr %dst, align 1
+  %e.next = add i64 %e, 1
+  %e.more = icmp slt i64 %e.next, %count
+  br i1 %e.more, label %element, label %elements.done
+elements.done:
+  %l.next = add i64 %l, 1
+  %l.more = icmp slt i64 %l.next, {width}
+  br i1 %l.more, label %lane, label %done
+done:
+  ret void
+}}
+"""
+
+
+def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], width: int) -> str:
+    """The module's text: every function once, and NumPy's inner loop around them, for doubles."""
+    texts: list[str] = [_MOVES.format(width=width)]
+    parts: dict[str, int] = {}
+    slots = 1
+    for name, (graph, signature) in graphs.items():
+        functions, needed = function_parts(graph, signature, width, f"{name}_part", lanes=True)
+        texts += functions
+        parts[name] = len(functions)
+        slots = max(slots, needed)
+    texts.append(_Loop(program, parts, slots, width).written())
+    texts.append('!0 = !{!"branch_weights", i32 1, i32 100000}')
+    return module(texts, width)
+
+
+class _Loop(Text):
+    """The text of loop_d."""
+
+    def __init__(self, program: Program, parts: Mapping[str, int], slots: int, width: int) -> None:
+        super().__init__(width)
+        self.program, self.parts, self.slots = program, parts, slots
+        self.given = (*program.state, *program.constant, *program.stepwise)
+        self.arrays = (*self.given, *program.state)  # in NumPy's order: inputs, then outputs
+        at = 0
+        self.place: dict[str, int] = {}
+        for name, size in program.sizes.items():
+            self.place[name] = at
+            at += size
+        self.total = at
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def entry_of(self, table: str, index: int, kind: str = "i64") -> str:
+        return self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr {table}, i64 {index}')}")
+
+    def slot(self, name: str, element: int = 0) -> str:
+        return self.let(f"getelementptr {self.vector}, ptr %memory, i64 {self.place[name] + element}")
+
+    def copy(self, origin: str, to: str) -> None:
+        for k in range(self.program.sizes[to]):
+            x = self.let(f"load {self.vector}, ptr {self.slot(origin, k)}, align {8 * self.width}")
+            self.say(f"store {self.vector} {x}, ptr {self.slot(to, k)}, align {8 * self.width}")
+
+    def somewhere(self, name: str) -> str:
+        """Whether the slot is not 0 in some lane."""
+        w = self.width
+        x = self.let(f"load {self.vector}, ptr {self.slot(name)}, align {8 * w}")
+        mask = self.let(f"bitcast <{w} x i1> {self.let(f'fcmp une {self.vector} {x}, {self.splat(0.0)}')} to i{w}")
+        return self.let(f"icmp ne i{w} {mask}, 0")
+
+    def written(self) -> str:
+        program, width = self.program, self.width
+        self.label("entry")
+        self.say(f"%memory = alloca {self.vector}, i64 {self.total}, align {8 * width}")
+        self.say(f"%workspace = alloca {self.vector}, i64 {self.slots}, align {8 * width}")
+        rows = [self.let(f"alloca ptr, i64 {width}") for _ in self.arrays]
+        tables = [self._table((*call.inputs, *call.outputs)) for call in program.calls]
+        # dims: the batch, then each core size once, in the order in which the signature names them
+        seen: list[object] = []
+        for size in self._core_sizes():
+            if size not in seen:
+                seen.append(size)
+        count = self.entry_of("%dims", 0)
+        steps = self.entry_of("%dims", 1 + seen.index("s"))
+        records = self.entry_of("%dims", 1 + seen.index("m"))
+        base = [self.entry_of("%args", a, "ptr") for a in range(len(self.arrays))]
+        outer = [self.entry_of("%steps", a) for a in range(len(self.arrays))]
+        core = self._core_strides()
+        nothing = self.let(f"icmp sle i64 {count}, 0")
+        unasked = self.let(f"icmp sle i64 {records}, 0")
+        idle = self.let(f"or i1 {nothing}, {unasked}")
+        self.say(f"br i1 {idle}, label %done, label %begin")
+        self.label("begin")
+        every = self.let(f"sdiv i64 {steps}, {records}")
+        self.say("br label %block")
+
+        self.label("block")
+        self.say("%first = phi i64 [ 0, %begin ], [ %first.next, %block.end ]")
+        last = self.let(f"sub i64 {count}, 1")
+        for lane in range(width):
+            wanted = self.let(f"add i64 %first, {lane}")
+            inside = self.let(f"icmp slt i64 {wanted}, {last}")
+            row = self.let(f"select i1 {inside}, i64 {wanted}, i64 {last}")
+            for a in range(len(self.arrays)):
+                pointer = self.let(f"getelementptr i8, ptr {base[a]}, i64 {self.let(f'mul i64 {row}, {outer[a]}')}")
+                self.say(f"store ptr {pointer}, ptr {self.let(f'getelementptr ptr, ptr {rows[a]}, i64 {lane}')}")
+        fixed = len(program.state) + len(program.constant)
+        for a, name in enumerate(self.given[:fixed]):
+            self._move("in", rows[a], "0", name, core[a][0])
+        self.say("br label %step")
+
+        self.label("step")
+        self.say("%k = phi i64 [ 0, %block ], [ %k.next, %step.end ]")
+        self.say("%due = phi i64 [ 1, %block ], [ %due.next, %step.end ]")
+        self.say("%record = phi i64 [ 0, %block ], [ %record.next, %step.end ]")
+        for a, name in enumerate(self.given[fixed:], fixed):
+            self._move("in", rows[a], self.let(f"mul i64 %k, {core[a][0]}"), name, core[a][1])
+        for name in program.inner:
+            for k in range(program.sizes[name]):
+                self.say(f"store {self.vector} zeroinitializer, ptr {self.slot(name, k)}, align {8 * width}")
+        self.say("br label %pass")
+        self.label("pass")
+        for index, call in enumerate(program.calls):
+            if call.when is not None:
+                self.say(f"br i1 {self.somewhere(call.when)}, label %call{index}, label %after{index}")
+                self.label(f"call{index}")
+            for part in range(self.parts[call.function]):
+                name = f"{call.function}_part{part}"
+                self.say(f"call void @{name}(ptr {tables[index]}, ptr null, ptr %workspace)")
+            if call.when is not None:
+                self.say(f"br label %after{index}")
+                self.label(f"after{index}")
+        for origin, to in program.carry:
+            self.copy(origin, to)
+        if program.again is not None:
+            self.say(f"br i1 {self.somewhere(program.again)}, label %pass, label %passed")
+        else:
+            self.say("br label %passed")
+
+        self.label("passed")
+        self.say(f"%is.due = icmp sge i64 %due, {every}")
+        self.say("br i1 %is.due, label %write, label %step.end")
+        self.label("write")
+        for a, name in enumerate(program.state, len(self.given)):
+            self._move("out", rows[a], self.let(f"mul i64 %record, {core[a][0]}"), name, core[a][1])
+        self.say("%record.after = add i64 %record, 1")
+        self.say("br label %step.end")
+        self.label("step.end")
+        self.say("%record.next = phi i64 [ %record, %passed ], [ %record.after, %write ]")
+        self.say("%due.before = phi i64 [ %due, %passed ], [ 0, %write ]")
+        self.say("%due.next = add i64 %due.before, 1")
+        self.say("%k.next = add i64 %k, 1")
+        self.say(f"%k.more = icmp slt i64 %k.next, {steps}")
+        self.say("br i1 %k.more, label %step, label %block.end")
+        self.label("block.end")
+        self.say(f"%first.next = add i64 %first, {width}")
+        self.say(f"%first.more = icmp slt i64 %first.next, {count}")
+        self.say("br i1 %first.more, label %block, label %done")
+        self.label("done")
+        self.say("ret void")
+        head = "define void @loop_d(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {"
+        return "\n".join([head, *self.lines, "}"])
+
+    def _move(self, way: str, rows: str, offset: str, name: str, stride: str) -> None:
+        size = self.program.sizes[name]
+        self.say(
+            f"call void @lanes_{way}(ptr {rows}, i64 {offset}, ptr {self.slot(name)}, i64 {size}, i64 {stride})"
+        )
+
+    def _table(self, slots: Sequence[str]) -> str:
+        """The addresses of a call's slots."""
+        table = self.let(f"alloca ptr, i64 {len(slots)}")
+        for k, name in enumerate(slots):
+            self.say(f"store ptr {self.slot(name)}, ptr {self.let(f'getelementptr ptr, ptr {table}, i64 {k}')}")
+        return table
+
+    def _core_sizes(self) -> list[object]:
+        program = self.program
+        sizes: list[object] = [program.sizes[x] for x in (*program.state, *program.constant)]
+        for x in program.stepwise:
+            sizes += ["s", program.sizes[x]]
+        for x in program.state:
+            sizes += ["m", program.sizes[x]]
+        return sizes
+
+    def _core_strides(self) -> list[list[str]]:
+        """The strides of the core axes, which NumPy lists after those of the loop."""
+        program, at = self.program, len(self.arrays)
+        plain = len(program.state) + len(program.constant)
+        core = []
+        for a in range(len(self.arrays)):
+            axes = 1 if a < plain else 2
+            core.append([self.entry_of("%steps", at + k) for k in range(axes)])
+            at += axes
+        return core

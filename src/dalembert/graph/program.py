@@ -1,0 +1,82 @@
+"""Programs: the same few functions called over and over on a memory of named slots.
+
+A rollout is a program: one pass calls functions in order, every call reads some slots and writes
+others; a step may take several passes, and a rollout takes many steps. What the functions compute
+is not known here. :func:`perform` runs one step in plain Python, on floats or on arrays;
+:mod:`dalembert.emit.rollout` makes one compiled loop of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: function, slots it reads, other slots it writes; only if ``when`` is not 0 somewhere."""
+
+    function: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    when: str | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a step does.
+
+    sizes     how many numbers each slot holds
+    calls     one pass
+    carry     (from, to): copied when a pass is over
+    state     slots that go from step to step; they are given at first and recorded
+    inner     slots that are 0 when a step begins
+    stepwise  slots given anew for every step
+    constant  slots given once
+    again     a slot of one number: while it is not 0, the step takes another pass
+    """
+
+    sizes: Mapping[str, int]
+    calls: tuple[Call, ...]
+    carry: tuple[tuple[str, str], ...]
+    state: tuple[str, ...]
+    inner: tuple[str, ...] = ()
+    stepwise: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
+    again: str | None = None
+
+    def __post_init__(self) -> None:
+        for call in self.calls:
+            both = set(call.inputs) & set(call.outputs)
+            if both:
+                raise ValueError(f"{call.function} would overwrite what it reads: {', '.join(sorted(both))}")
+
+    def signature(self) -> str:
+        """NumPy's notation: state, constants (k), stepwise (s,k) → the state at m instants (m,k)."""
+        rows = [f"({self.sizes[x]})" for x in (*self.state, *self.constant)]
+        rows += [f"(s,{self.sizes[x]})" for x in self.stepwise]
+        return ",".join(rows) + "->" + ",".join(f"(m,{self.sizes[x]})" for x in self.state)
+
+
+Function = Callable[..., Sequence[Any]]
+
+
+def perform(
+    program: Program,
+    functions: Mapping[str, Function],
+    memory: MutableMapping[str, Any],
+    zero: Callable[[int], Any],
+    holds: Callable[[Any], bool],
+) -> None:
+    """One step. ``zero(k)`` makes a slot of k zeros; ``holds(slot)`` says whether it is not 0 somewhere."""
+    for slot in program.inner:
+        memory[slot] = zero(program.sizes[slot])
+    while True:
+        for call in program.calls:
+            if call.when is None or holds(memory[call.when]):
+                results = functions[call.function](*(memory[x] for x in call.inputs))
+                memory.update(zip(call.outputs, results, strict=True))
+        memory.update({to: memory[origin] for origin, to in program.carry})
+        if program.again is None or not holds(memory[program.again]):
+            return

@@ -1,0 +1,444 @@
+"""What a simulation's step is made of: programs over the equations, traced, compiled and cached.
+
+The pieces are in :mod:`dalembert.equations.stepping` and :mod:`dalembert.equations.control`; here
+is in which order they are called. A program runs as one compiled loop (:func:`rollout_kernel`), or
+piece by piece from Python (:func:`piece_kernels`) where a torque is a Python function.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from dalembert.equations import articulated, control, energy, stepping
+from dalembert.equations.stepping import PARAMETERS, Setting
+from dalembert.graph.program import Call, Program
+from dalembert.robot.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dalembert.emit.llvm import Signature
+    from dalembert.graph.tape import Graph
+
+LAWS: dict[str, Callable[..., list[Any]]] = {"pd": control.pd_gravity, "computed": control.computed_torque}
+STAGES = ("_0", "_half", "_1")  # the instants 0, h/2 and h of a step
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which program: everything that changes the code, nothing that is data.
+
+    method      "rk4" or "variational"
+    law         "none", "given" (an array), "pd", "computed", or "host" (a Python function)
+    friction    whether the arm's friction acts
+    stops       (lower, upper) of every joint, to bump into; () for none
+    tip_wrench  whether one is given
+    parameters  whether the dynamic parameters are inputs
+    """
+
+    method: str = "rk4"
+    law: str = "given"
+    friction: bool = True
+    stops: tuple[tuple[float, float], ...] = ()
+    tip_wrench: bool = False
+    parameters: bool = False
+
+
+Piece = Callable[..., Sequence[Sequence[Any]]]
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """A program and the pieces it calls, each a function of lists of scalars."""
+
+    program: Program
+    pieces: Mapping[str, Piece]
+
+    def calls(self) -> dict[str, Call]:
+        """For each piece one of its calls; the others have slots of the same sizes."""
+        return {call.function: call for call in self.program.calls if call.function in self.pieces}
+
+
+def rollout(mechanism: Mechanism, plan: Plan) -> Rollout:
+    """The program for a plan."""
+    if not plan.friction:
+        mechanism = stepping.smooth(mechanism, viscous=False)
+    stops = plan.stops or ((-inf, inf),) * mechanism.n
+    setting = Setting(mechanism, stops)
+    if plan.method == "variational":
+        return _variational(setting, plan)
+    if setting.has_events or (plan.parameters and plan.friction):
+        return _eventful(setting, plan)
+    return _smooth(setting, plan)
+
+
+# -- pieces that all programs share --------------------------------------------------------------
+
+
+class _Inputs:
+    """What is given besides the state: slots, and how a piece takes them apart again."""
+
+    def __init__(self, setting: Setting, plan: Plan) -> None:
+        n = setting.n
+        self.setting, self.plan = setting, plan
+        self.sizes: dict[str, int] = {"h": 1}
+        self.stepwise: list[str] = ["h"]
+        self.constant: list[str] = []
+        if plan.law == "given":
+            self._add("tau", n, self.stepwise)
+        elif plan.law == "host":
+            self._add("t", 1, self.stepwise)
+        elif plan.law in LAWS:
+            for stage in STAGES:
+                self._add("reference" + stage, 3 * n, self.stepwise)
+            self._add("kp", n, self.constant)
+            self._add("kd", n, self.constant)
+        if plan.tip_wrench:
+            self._add("tip_wrench", 6, self.constant)
+        if plan.parameters:
+            self._add("parameters", PARAMETERS * n, self.constant)
+
+    def _add(self, name: str, size: int, kind: list[str]) -> None:
+        self.sizes[name] = size
+        kind.append(name)
+
+    def parameters(self) -> tuple[str, ...]:
+        """The slot of the parameters, if they are given."""
+        return ("parameters",) if self.plan.parameters else ()
+
+    def load(self, stage: str) -> tuple[str, ...]:
+        """The slots that torque and contact are made from."""
+        law = {
+            "none": (),
+            "given": ("tau",),
+            "host": ("tau" + stage,),
+        }.get(self.plan.law, ("reference" + stage, "kp", "kd"))
+        return (*law, *(("tip_wrench",) if self.plan.tip_wrench else ()), *self.parameters())
+
+    def take(
+        self, values: Sequence[Sequence[Any]], q: Sequence[Any], qd: Sequence[Any]
+    ) -> tuple[Setting, Sequence[Any], Sequence[Any] | None]:
+        """(setting, τ, h_e) from what is in the slots of :meth:`load`."""
+        rest = list(values)
+        setting = self.setting_of(rest.pop()) if self.plan.parameters else self.setting
+        h_e = rest.pop() if self.plan.tip_wrench else None
+        if self.plan.law == "none":
+            tau: Sequence[Any] = [0.0] * setting.n
+        elif self.plan.law in LAWS:
+            # a controller knows the arm it was made for, not the parameters it meets
+            tau = LAWS[self.plan.law](self.setting.mechanism, q, qd, *rest)
+        else:
+            (tau,) = rest
+        return setting, tau, h_e
+
+    def setting_of(self, parameters: Sequence[Any]) -> Setting:
+        """The setting with other parameters."""
+        mechanism = stepping.with_parameters(self.setting.mechanism, parameters)
+        if not self.plan.friction:
+            mechanism = stepping.smooth(mechanism, viscous=False)
+        return Setting(mechanism, self.setting.stops, lean=False)
+
+
+def _host_sizes(inputs: _Inputs) -> dict[str, int]:
+    return {"tau" + stage: inputs.setting.n for stage in STAGES} if inputs.plan.law == "host" else {}
+
+
+# -- Runge–Kutta 4, smooth -----------------------------------------------------------------------
+
+
+def _smooth(setting: Setting, plan: Plan) -> Rollout:
+    n, inputs = setting.n, _Inputs(setting, plan)
+
+    def accelerate(q: Any, qd: Any, *values: Any) -> Any:
+        s, tau, h_e = inputs.take(values, q, qd)
+        free = [0.0] * n
+        return (stepping.accelerate(s, q, qd, tau, h_e, free, free)[0],)
+
+    def with_articulated_bodies(q: Any, qd: Any, *values: Any) -> Any:
+        s, tau, h_e = inputs.take(values, q, qd)
+        return (articulated.forward_dynamics(stepping.smooth(s.mechanism), q, qd, tau, h_e),)
+
+    calls: list[Call] = []
+    stages = (("q", "qd", "_0"), ("q2", "v2", "_half"), ("q3", "v3", "_half"), ("q4", "v4", "_1"))
+    for k, (q, v, stage) in enumerate(stages, 1):
+        if plan.law == "host":
+            calls.append(Call("torque" + stage, (q, v, "t", "h"), ("tau" + stage,)))
+        calls.append(Call("accelerate", (q, v, *inputs.load(stage)), (f"a{k}",)))
+        if k < 4:
+            part = "whole" if k == 3 else "half"
+            calls.append(Call(part, ("q", "qd", v, f"a{k}", "h"), (f"q{k + 1}", f"v{k + 1}")))
+    calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "h"), ("q5", "v5")))
+    sizes = {x: n for x in ("q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5) for x in "qv"), "a1", "a2", "a3", "a4")}
+    program = Program(
+        {**sizes, **inputs.sizes, **_host_sizes(inputs)}, tuple(calls), (("q5", "q"), ("v5", "qd")), ("q", "qd"),
+        (), tuple(inputs.stepwise), tuple(inputs.constant),
+    )  # fmt: skip
+    pieces: dict[str, Piece] = {
+        "accelerate": accelerate,
+        "half": stepping.advance(0.5),
+        "whole": stepping.advance(1.0),
+        "combine": stepping.combine,
+    }
+    if not plan.parameters and n > 8:  # long chains: linear in the number of joints
+        pieces["accelerate"] = with_articulated_bodies
+    return Rollout(program, pieces)
+
+
+# -- Runge–Kutta 4 with dry friction and stops ---------------------------------------------------
+
+
+def _eventful(setting: Setting, plan: Plan) -> Rollout:
+    n, inputs = setting.n, _Inputs(setting, plan)
+    inner = ("slip", "aim", "bump", "trial", "done", "tries")
+    known = inputs.parameters()
+
+    def of(function: Callable[..., Any]) -> Piece:
+        """A function of the setting, whose last slot may be the parameters."""
+
+        def piece(*values: Any) -> Any:
+            if plan.parameters:
+                return function(inputs.setting_of(values[-1]), *values[:-1])
+            return function(setting, *values)
+
+        return piece
+
+    def accelerate(q: Any, qd: Any, held: Any, dry: Any, *values: Any) -> Any:
+        s, tau, h_e = inputs.take(values, q, qd)
+        return stepping.accelerate(s, q, qd, tau, h_e, held, dry)
+
+    calls = [
+        Call("modes", ("q", "qd", "slip", "aim", "bump", "trial", "done", "h", *known), ("held", "way", "dry", "step"))
+    ]
+    stages = (("q", "qd", "_0"), ("q2", "v2", "_half"), ("q3", "v3", "_half"), ("q4", "v4", "_1"))
+    load = {stage: tuple(x.replace("reference", "wanted") for x in inputs.load(stage)) for stage in STAGES}
+    if plan.law in LAWS:
+        samples = tuple("reference" + stage for stage in STAGES)
+        for stage in STAGES:
+            calls.append(Call("sample" + stage, (*samples, "done", "step", "h"), ("wanted" + stage,)))
+    for k, (q, v, stage) in enumerate(stages, 1):
+        if plan.law == "host":
+            calls.append(Call("torque" + stage, (q, v, "t", "step", "done"), ("tau" + stage,)))
+        matrices = ("B1", "r1") if k == 1 else ("B", "r")
+        calls.append(Call("accelerate", (q, v, "held", "dry", *load[stage]), (f"a{k}", *matrices)))
+        if k == 1:
+            calls.append(
+                Call("judge", ("q", "qd", "slip", "held", "a1", "B1", "r1", *known), ("judged", "news"))
+            )
+        if k < 4:
+            part = "whole" if k == 3 else "half"
+            calls.append(Call(part, ("q", "qd", v, f"a{k}", "step"), (f"q{k + 1}", f"v{k + 1}")))
+    calls += [
+        Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "step"), ("q5", "v5")),
+        Call(
+            "events",
+            ("q", "qd", "way", "a1", "q5", "v5", "aim", "bump", "held", "step", "tries", "news", *known),
+            ("keep", "stopped", "hit", "still", "aim1", "bump1", "trial1", "bang"),
+        ),
+        Call("project", ("B", "v5", "still", *known), ("stilled",), when="bang"),
+        Call(
+            "commit",
+            (
+                "q", "qd", "q5", "v5", "stilled", "bang", "keep", "stopped", "hit", "slip", "judged", "news",
+                "aim", "bump", "aim1", "bump1", "trial1", "step", "done", "tries", "h", *known,
+            ),
+            ("q6", "v6", "slip6", "aim6", "bump6", "trial6", "done6", "tries6", "again"),
+        ),
+    ]  # fmt: skip
+    each = (
+        "q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5, 6) for x in "qv"), "a1", "a2", "a3", "a4", "held", "way", "dry",
+        "r1", "r", "judged", "stopped", "hit", "still", "stilled", "slip", "aim", "bump", "aim1", "bump1", "slip6",
+        "aim6", "bump6",
+    )  # fmt: skip
+    one = ("step", "news", "keep", "trial1", "bang", "trial", "done", "tries", "trial6", "done6", "tries6", "again")
+    sizes = {**dict.fromkeys(each, n), **dict.fromkeys(one, 1), "B1": n * n, "B": n * n}
+    if plan.law in LAWS:
+        sizes |= {"wanted" + stage: 3 * n for stage in STAGES}
+    program = Program(
+        {**sizes, **inputs.sizes, **_host_sizes(inputs)}, tuple(calls),
+        (("q6", "q"), ("v6", "qd"), *((f"{x}6", x) for x in inner)),
+        ("q", "qd"), inner, tuple(inputs.stepwise), tuple(inputs.constant), "again",
+    )  # fmt: skip
+    pieces: dict[str, Piece] = {
+        "modes": of(stepping.modes),
+        "accelerate": accelerate,
+        "judge": of(stepping.judge),
+        "half": stepping.advance(0.5),
+        "whole": stepping.advance(1.0),
+        "combine": stepping.combine,
+        "events": of(stepping.events),
+        "project": of(stepping.project),
+        "commit": of(stepping.commit),
+    }
+    if plan.law in LAWS:
+        for stage, part in zip(STAGES, (0.0, 0.5, 1.0), strict=True):
+            pieces["sample" + stage] = stepping.reference_at(part)
+    return Rollout(program, pieces)
+
+
+# -- variational ---------------------------------------------------------------------------------
+
+
+def _variational(setting: Setting, plan: Plan) -> Rollout:
+    n, inputs = setting.n, _Inputs(setting, plan)
+
+    def solve(q_m: Any, p: Any, v: Any, rounds: Any, h: Any, *values: Any) -> Any:
+        s, tau, h_e = inputs.take(values, q_m, v)
+        return stepping.discrete_legendre(s, q_m, p, v, rounds, h, tau, h_e)
+
+    def finish(q: Any, v1: Any, p: Any, p1: Any, again: Any, h: Any) -> Any:
+        """(q, p) of the next step once v has settled."""
+        moved = [stepping.select(again[0], x, x + h[0] * y) for x, y in zip(q, v1, strict=True)]
+        return moved, [stepping.select(again[0], x, y) for x, y in zip(p, p1, strict=True)]
+
+    def settle(again: Any, settled: Any) -> Any:
+        """A state that has settled waits for its neighbours: (must it wait, has it settled, is it at work)."""
+        wait = stepping.either(settled[0], again[0])
+        return [wait], [stepping.either(settled[0], stepping.no(again[0]))], [stepping.both(again[0], stepping.no(settled[0]))]
+
+    def keep(settled: Any, v: Any, v1: Any) -> Any:
+        return ([stepping.select(settled[0], x, y) for x, y in zip(v, v1, strict=True)],)
+
+    calls = [Call("midpoint", ("q", "v", "h"), ("q_m",))]
+    if plan.law == "host":
+        calls.append(Call("torque_half", ("q_m", "v", "t", "h"), ("tau_half",)))
+    calls += [
+        Call("solve", ("q_m", "p", "v", "rounds", "h", *inputs.load("_half")), ("v1", "p1", "rounds1", "again")),
+        Call("settle", ("again", "settled"), ("wait", "settled1", "working")),
+        Call("finish", ("q", "v1", "p", "p1", "wait", "h"), ("q1", "p2")),
+        Call("keep", ("settled", "v", "v1"), ("v2",)),
+    ]
+    sizes = dict.fromkeys(("q", "p", "v", "q_m", "q1", "v1", "v2", "p1", "p2"), n)
+    sizes |= dict.fromkeys(("rounds", "rounds1", "again", "settled", "settled1", "wait", "working"), 1)
+    program = Program(
+        {**sizes, **inputs.sizes, **_host_sizes(inputs)}, tuple(calls),
+        (("q1", "q"), ("p2", "p"), ("v2", "v"), ("rounds1", "rounds"), ("settled1", "settled")),
+        ("q", "p", "v"), ("rounds", "settled"), tuple(inputs.stepwise), tuple(inputs.constant), "working",
+    )  # fmt: skip
+
+    pieces: dict[str, Piece] = {
+        "midpoint": stepping.midpoint,
+        "solve": solve,
+        "settle": settle,
+        "finish": finish,
+        "keep": keep,
+    }
+    return Rollout(program, pieces)
+
+
+# -- other functions of the state ----------------------------------------------------------------
+
+
+def single(mechanism: Mechanism, plan: Plan, what: str) -> tuple[tuple[str, ...], dict[str, int], Piece]:
+    """(inputs, sizes, piece) of a function that is wanted by itself.
+
+    "torque": the control law;  "momentum": p of (q, q̇);  "velocity": q̇ of (q, p);  "energy": T and U of
+    (q, q̇, parameters)
+    """
+    n, setting = mechanism.n, Setting(mechanism, ((-inf, inf),) * mechanism.n)
+    if what == "energy":
+        def both(q: Any, qd: Any, parameters: Any) -> Any:
+            other = Setting(stepping.with_parameters(mechanism, parameters), setting.stops, lean=False)
+            (p,) = stepping.momentum(other, q, qd)
+            return [0.5 * sum((x * y for x, y in zip(p[1:], qd[1:], strict=True)), p[0] * qd[0])], [
+                energy.potential_energy(other.mechanism, q)
+            ]
+
+        return ("q", "qd", "parameters"), {"q": n, "qd": n, "parameters": PARAMETERS * n}, both
+    if what == "torque":
+        law = LAWS[plan.law]
+        sizes = {"q": n, "qd": n, "reference": 3 * n, "kp": n, "kd": n, "tau": n}
+        return ("q", "qd", "reference", "kp", "kd"), sizes, lambda *x: (law(mechanism, *x),)
+    sizes = {"q": n, "x": n, "y": n}
+    function = {"momentum": stepping.momentum, "velocity": stepping.velocity}[what]
+    return ("q", "x"), sizes, lambda *x: function(setting, *x)
+
+
+# -- compiled ------------------------------------------------------------------------------------
+
+
+def _traced(piece: Piece, inputs: Sequence[str], sizes: Mapping[str, int]) -> tuple[Graph, Signature]:
+    from dalembert.emit.llvm import Signature
+    from dalembert.graph.passes import factored, pruned
+    from dalembert.graph.tape import Graph
+
+    graph = Graph()
+    arrays = [[graph.input(f"x{a}_{k}") for k in range(sizes[x])] for a, x in enumerate(inputs)]
+    results = [list(values) for values in piece(*arrays)]
+    for values in results:
+        graph.output(values)
+    signature = Signature(
+        tuple((f"x{a}", (sizes[x],)) for a, x in enumerate(inputs)),
+        tuple((f"y{k}", (len(values),)) for k, values in enumerate(results)),
+    )
+    return factored(pruned(graph)), signature
+
+
+_kernels: dict[str, Any] = {}
+_lock = threading.Lock()
+
+
+def rollout_kernel(mechanism: Mechanism, plan: Plan) -> np.ufunc:
+    """The whole rollout as one gufunc; :meth:`Program.signature` says what it takes.
+
+    ``out=`` must be given: how often the state is recorded is told by its shape.
+    """
+    from dalembert.emit.rollout import rollout_ir
+    from dalembert.kernel import cache
+    from dalembert.kernel.compile import Loaded, object_code, target
+    from dalembert.kernel.gufunc import gufunc
+
+    key = cache.key_of("rollout", repr(mechanism), repr(plan), repr(target()))
+    with _lock:
+        if key not in _kernels:
+            made = rollout(mechanism, plan)
+            program = made.program
+            code = cache.load(key)
+            if code is None:
+                graphs = {
+                    name: _traced(made.pieces[name], call.inputs, program.sizes) for name, call in made.calls().items()
+                }
+                code = object_code(rollout_ir(program, graphs, target().width))
+                cache.store(key, code)
+            inputs = len(program.state) + len(program.constant) + len(program.stepwise)
+            doc = f"Many steps from {', '.join(program.state)}: all in one loop."
+            _kernels[key] = gufunc(
+                Loaded(code), program.signature(), inputs, len(program.state), "rollout", doc,
+                (rollout_kernel, (mechanism, plan)), kinds="d",
+            )  # fmt: skip
+        return _kernels[key]
+
+
+def piece_kernel(mechanism: Mechanism, plan: Plan, name: str) -> np.ufunc:
+    """One piece of the program, or a function of :func:`single`, as a gufunc."""
+    from dalembert.emit.llvm import llvm_ir
+    from dalembert.kernel import cache
+    from dalembert.kernel.compile import Loaded, object_code, target
+    from dalembert.kernel.gufunc import gufunc
+
+    key = cache.key_of("piece", name, repr(mechanism), repr(plan), repr(target()))
+    with _lock:
+        if key not in _kernels:
+            if name in ("torque", "momentum", "velocity", "energy"):
+                inputs, sizes, piece = single(mechanism, plan, name)
+            else:
+                made = rollout(mechanism, plan)
+                inputs, sizes, piece = made.calls()[name].inputs, dict(made.program.sizes), made.pieces[name]
+            graph, signature = _traced(piece, inputs, sizes)
+            code = cache.load(key)
+            if code is None:
+                code = object_code(llvm_ir(graph, signature, target().width))
+                cache.store(key, code)
+            _kernels[key] = gufunc(
+                Loaded(code), signature.gufunc(), len(signature.inputs), len(signature.outputs), name,
+                f"{name}({', '.join(inputs)})", (piece_kernel, (mechanism, plan, name)),
+            )  # fmt: skip
+        return _kernels[key]
+
+
+def piece_kernels(mechanism: Mechanism, plan: Plan) -> dict[str, np.ufunc]:
+    """Every piece of the program."""
+    return {name: piece_kernel(mechanism, plan, name) for name in rollout(mechanism, plan).calls()}
