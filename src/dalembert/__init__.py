@@ -17,6 +17,8 @@ from dalembert.errors import DalembertError, RobotError, ShapeError, SingularIne
 from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 
 if TYPE_CHECKING:
+    from dalembert.simulation.controllers import PD, ComputedTorque
+    from dalembert.simulation.simulate import simulate
     from dalembert.trajectory.cartesian import circle, line
     from dalembert.trajectory.csv_file import read_trajectory
     from dalembert.trajectory.fourier import fourier
@@ -28,19 +30,24 @@ __version__ = "0.1.0"
 
 # names that are imported when they are first asked for, and where they stand
 _LATER = {
+    "ComputedTorque": "simulation.controllers",
+    "PD": "simulation.controllers",
     "Trajectory": "trajectory.trajectory",
     "circle": "trajectory.cartesian",
     "fourier": "trajectory.fourier",
     "line": "trajectory.cartesian",
     "polynomial": "trajectory.profiles",
     "read_trajectory": "trajectory.csv_file",
+    "simulate": "simulation.simulate",
     "spline": "trajectory.splines",
     "trapezoidal": "trajectory.profiles",
     "triangular": "trajectory.profiles",
 }
 
 __all__ = [
+    "PD",
     "Arm",
+    "ComputedTorque",
     "DalembertError",
     "Frame",
     "Friction",
@@ -63,6 +70,7 @@ __all__ = [
     "load",
     "polynomial",
     "read_trajectory",
+    "simulate",
     "spline",
     "trapezoidal",
     "triangular",

@@ -1,0 +1,286 @@
+"""Adaptive steps: DOP853 (Dormand and Prince, order 8) between the instants at which a joint changes over.
+
+The pieces are those of the fixed steps: while it is known who is held and which way friction points,
+the equations are smooth. SciPy's events find when a velocity passes zero, when a held joint's load
+passes its friction, and when a joint reaches its stop; there the modes are found anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.equations.stepping import Setting, most_passes
+from dalembert.errors import SimulationError
+from dalembert.rollouts import Plan, piece_kernels, rollout
+from dalembert.simulation.task import Task, check_limits, check_numbers
+
+Array = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+
+class Dynamics:
+    """Accelerations with dry friction and stops, on arrays of any shape; the torque is given."""
+
+    def __init__(self, task: Task) -> None:
+        plan = replace(task.plan, method="rk4", law="given")
+        mechanism = task.arm.mechanism
+        self.n, self.plan, self.task = task.arm.n, plan, task
+        self.pieces = piece_kernels(mechanism, plan)
+        self.eventful = "judge" in self.pieces
+        stops = plan.stops or ((-np.inf, np.inf),) * self.n
+        self.setting = Setting(mechanism, stops)
+        self.known = rollout(mechanism, plan).program.constant
+
+    def constants(self, index: tuple[int, ...] | None = None) -> dict[str, Array]:
+        """Wrench and parameters of one state of the batch; of all, with an axis for time, unless one is named."""
+        made = {}
+        for name in self.known:
+            value = self.task.constants[name]
+            if index is None:
+                made[name] = value[..., None, :]
+            else:
+                made[name] = np.broadcast_to(value, (*self.task.batch, value.shape[-1]))[index]
+        return made
+
+    def accelerate(
+        self, q: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array] | None
+    ) -> Any:
+        """q̈ (and B, r where there are modes)."""
+        load = (tau, *constants.values())
+        return self.pieces["accelerate"](q, qd, *(modes or ()), *load)
+
+    def modes(
+        self, q: Array, qd: Array, tau: Array, constants: dict[str, Array], slip: Array | None = None
+    ) -> tuple[Array, Array, Array, Array]:
+        """(held, way, dry, q̈): who is at rest, found by trying."""
+        zero, one = np.zeros_like(q), np.zeros((*q.shape[:-1], 1))
+        slip = zero if slip is None else slip
+        last = (constants["parameters"],) if self.plan.parameters else ()
+        for _ in range(int(most_passes(self.n))):
+            held, way, dry, _ = self.pieces["modes"](q, qd, slip, zero, zero, one, one, one + 1.0, *last)
+            a, B, r = self.accelerate(q, qd, tau, constants, (held, dry))
+            slip, news = self.pieces["judge"](q, qd, slip, held, a, B, r, *last)
+            if not np.any(news):
+                break
+        return held, way, dry, a
+
+    def push(self, q: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array]) -> Array:
+        """The torque on every joint that is held."""
+        a, B, r = self.accelerate(q, qd, tau, constants, modes)
+        return r - np.einsum("...ij,...j->...i", B.reshape(*q.shape, self.n), a)
+
+
+def adaptive(task: Task, rtol: float, atol: float, progress: Progress | None) -> tuple[Array, Array]:
+    """(q, qd) at the records, each state of the batch by itself."""
+    n = task.arm.n
+    q, qd = (np.empty((*task.batch, len(task.records), n)) for _ in range(2))
+    count = max(1, int(np.prod(task.batch, dtype=int)))
+    dynamics = Dynamics(task)
+    for number, index in enumerate(np.ndindex(*task.batch)):
+
+        def told(fraction: float, number: int = number) -> None:
+            if progress is not None:
+                progress((number + fraction) / count)
+
+        q[index], qd[index] = _Flight(task, dynamics, index, rtol, atol, told).records()
+    return q, qd
+
+
+class _Flight:
+    """One state from beginning to end."""
+
+    def __init__(
+        self, task: Task, dynamics: Dynamics, index: tuple[int, ...], rtol: float, atol: float, progress: Progress
+    ) -> None:
+        self.task, self.dynamics, self.index = task, dynamics, index
+        self.rtol, self.atol, self.progress = rtol, atol, progress
+        self.n = task.arm.n
+        self.constants = dynamics.constants(index)
+        self.row = 0  # of the torque array
+        self.held: Array | None = None
+        if task.controller is not None:
+            gains = (np.broadcast_to(task.constants[x], (*task.batch, self.n))[index] for x in ("kp", "kd"))
+            reference = task.controller.pose
+            if reference is not None:
+                reference = np.broadcast_to(reference, (*task.batch, self.n))[index]
+            self.controller = type(task.controller)(*gains, reference if reference is not None else task.controller.motion)
+
+    def torque(self, t: float, q: Array, qd: Array) -> Array:
+        """τ at an instant."""
+        task = self.task
+        if task.controller is not None:
+            return self.controller.torque(task.arm, t, q, qd)
+        if task.function is not None:
+            return task.call_function(t, q, qd)
+        if task.torques is not None:
+            held = task.torque_at(self.row)
+            return np.broadcast_to(held, (*task.batch, self.n))[self.index]
+        return np.zeros(self.n)
+
+    def records(self) -> tuple[Array, Array]:
+        """(q, qd) at the records."""
+        task, n = self.task, self.n
+        times = task.t[task.records]
+        found = np.empty((len(times), 2 * n))
+        x = np.concatenate([task.q0[self.index], task.qd0[self.index]])
+        found[0] = x
+        done = 1
+        many = task.torques is not None and task.torques.shape[-2] > 1
+        edges = task.t if many else task.t[[0, -1]]
+        for self.row, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+            t, stuck = float(begin), 0
+            slip = np.zeros(n)
+            while t < end:
+                x = self._settled(t, x, slip)
+                wanted = times[done:][(times[done:] > t) & (times[done:] <= end)]
+                asked = wanted if len(wanted) and wanted[-1] == end else np.append(wanted, end)
+                solution = self._solved(t, float(end), x, asked)
+                got = solution.y.T
+                take = min(len(got), len(wanted))
+                found[done : done + take] = got[:take]
+                done += take
+                self._check(found[done - take : done], times[done - take : done])
+                if solution.status == 1:
+                    which = next(k for k, hits in enumerate(solution.t_events) if len(hits))
+                    stuck = stuck + 1 if solution.t_events[which][0] <= t + 1e-12 * max(1.0, t) else 0
+                    t, x = float(solution.t_events[which][0]), solution.y_events[which][0].copy()
+                    x, slip = self._happened(which, t, x)
+                    if stuck > 50 + 4 * n:
+                        raise SimulationError(
+                            f"at t = {t:.6g} s it cannot be found out which joints stick and which slip; use method 'rk4'"
+                        )
+                else:
+                    t, x, slip, stuck = float(end), got[-1].copy(), np.zeros(n), 0
+                self.progress(t / task.duration)
+        return found[:, :n], found[:, n:]
+
+    def _check(self, x: Array, t: Array) -> None:
+        lone = replace_batch(self.task, self.index)
+        check_numbers(lone, x[:, : self.n], x[:, self.n :], t)
+        if self.task.limits is not None and not self.task.plan.stops:
+            check_limits(lone, x[:, : self.n], t)
+
+    def _settled(self, t: float, x: Array, slip: Array) -> Array:
+        """The state after what is immediate: a joint at its stop that moves into it is stopped; then the modes."""
+        n, dynamics = self.n, self.dynamics
+        if not dynamics.eventful:
+            return x
+        q, qd = x[:n].copy(), x[n:].copy()
+        for _ in range(int(most_passes(n))):
+            into = np.zeros(n)
+            for i in range(n):
+                lower, upper = dynamics.setting.stops[i]
+                if (q[i] >= upper and qd[i] > 0) or (q[i] <= lower and qd[i] < 0):
+                    into[i] = 1.0
+            if not into.any():
+                break
+            qd = self._stopped(t, q, qd, into)
+        held, way, dry, _ = dynamics.modes(q, qd, self.torque(t, q, qd), self.constants, slip)
+        self.held, self.way, self.dry = held, way, dry
+        return np.concatenate([q, qd])
+
+    def _stopped(self, t: float, q: Array, qd: Array, still: Array) -> Array:
+        free = np.zeros(self.n)
+        _, B, _ = self.dynamics.accelerate(q, qd, self.torque(t, q, qd), self.constants, (free, free))
+        last = (self.constants["parameters"],) if self.dynamics.plan.parameters else ()
+        return self.dynamics.pieces["project"](B, qd, still, *last)
+
+    def _solved(self, t: float, end: float, x: Array, asked: Array) -> Any:
+        from scipy.integrate import solve_ivp
+
+        n, dynamics, constants = self.n, self.dynamics, self.constants
+        modes = (self.held, self.dry) if dynamics.eventful else None
+
+        def slope(at: float, y: Array) -> Array:
+            q, qd = y[:n], y[n:]
+            result = dynamics.accelerate(q, qd, self.torque(at, q, qd), constants, modes)
+            return np.concatenate([qd, result[0] if modes is not None else result])
+
+        with np.errstate(all="ignore"):
+            solution = solve_ivp(
+                slope, (t, end), x, "DOP853", t_eval=asked, events=self._events(), rtol=self.rtol, atol=self.atol
+            )
+        if solution.status < 0:
+            at = float(solution.t[-1]) if len(solution.t) else t
+            raise SimulationError(f"the simulation left the numbers after t = {at:.6g} s; {solution.message}")
+        return solution
+
+    def _events(self) -> list[Any]:
+        """One function an event; all fall through zero."""
+        n, dynamics = self.n, self.dynamics
+        self.kinds: list[tuple[str, int]] = []
+        functions: list[Any] = []
+        if not dynamics.eventful:
+            return functions
+        held, way, dry = self.held, self.way, self.dry
+        assert held is not None
+
+        def add(kind: str, i: int, function: Callable[[float, Array], float]) -> None:
+            function.terminal, function.direction = True, -1  # type: ignore[attr-defined]
+            self.kinds.append((kind, i))
+            functions.append(function)
+
+        for i in range(n):
+            lower, upper = dynamics.setting.stops[i]
+            if held[i]:
+                add("breaks", i, lambda t, y, i=i: self._margin(t, y, i))
+                continue
+            if dynamics.setting.dry(i) and way[i]:
+                add("rests", i, lambda t, y, i=i: float(way[i] * y[n + i]))
+            if upper < np.inf:
+                add("upper", i, lambda t, y, i=i, u=upper: float(u - y[i]))
+            if lower > -np.inf:
+                add("lower", i, lambda t, y, i=i, u=lower: float(y[i] - u))
+        return functions
+
+    def _margin(self, t: float, y: Array, i: int) -> float:
+        """How much more a held joint can bear; infinite on the side of a stop."""
+        n = self.n
+        assert self.held is not None
+        q, qd = y[:n], y[n:]
+        push = self.dynamics.push(q, qd, self.torque(t, q, qd), self.constants, (self.held, self.dry))[i]
+        forward, backward = self._levels(i)
+        lower, upper = self.dynamics.setting.stops[i]
+        above = 1e9 if q[i] >= upper else forward - push
+        below = 1e9 if q[i] <= lower else push + backward
+        return float(min(above, below))
+
+    def _levels(self, i: int) -> tuple[float, float]:
+        if not self.dynamics.plan.friction:
+            return 0.0, 0.0
+        if self.dynamics.plan.parameters:
+            level = float(self.constants["parameters"][13 * i + 12])
+            return level, level
+        return self.task.arm.mechanism.bodies[i].coulomb
+
+    def _happened(self, which: int, t: float, x: Array) -> tuple[Array, Array]:
+        """The state after the event, and who now slips."""
+        kind, i = self.kinds[which]
+        n, slip = self.n, np.zeros(self.n)
+        q, qd = x[:n], x[n:]
+        assert self.held is not None
+        still = np.zeros(n)
+        still[i] = 1.0
+        if kind == "breaks":
+            push = self.dynamics.push(q, qd, self.torque(t, q, qd), self.constants, (self.held, self.dry))[i]
+            slip[i] = 1.0 if push > 0 else -1.0
+        elif kind == "rests":
+            qd = self._stopped(t, q, qd, np.maximum(still, self.held))
+        else:
+            lower, upper = self.dynamics.setting.stops[i]
+            q[i] = upper if kind == "upper" else lower
+            qd = self._stopped(t, q, qd, still)
+        return np.concatenate([q, qd]), slip
+
+
+def replace_batch(task: Task, index: tuple[int, ...]) -> Task:
+    """The task for the words of an error about one state."""
+    return task if not task.batch else replace(task, batch=())
+
+
+__all__ = ["Dynamics", "Plan", "adaptive"]

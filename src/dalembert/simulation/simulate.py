@@ -1,0 +1,175 @@
+"""``da.simulate``: direct dynamics over time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.rollouts import piece_kernel
+from dalembert.simulation.adaptive import Dynamics, adaptive
+from dalembert.simulation.controllers import Controller
+from dalembert.simulation.fixed import fixed_steps
+from dalembert.simulation.task import Task, make_task
+
+if TYPE_CHECKING:
+    from dalembert.arm import Arm
+
+Array = NDArray[np.float64]
+Torque = ArrayLike | Controller | Callable[[float, Array, Array], Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A simulated motion: t (N,), and q, qd, tau (…, N, n); the leading axes are the batch."""
+
+    arm: Arm
+    t: Array
+    q: Array
+    qd: Array
+    task: Task = field(repr=False)
+
+    @cached_property
+    def tau(self) -> Array:
+        """The torque at every instant: (…, N, n)."""
+        task, shape = self.task, self.q.shape
+        if task.controller is not None:
+            return task.controller.torque(self.arm, self.t, self.q, self.qd)
+        if task.function is not None:
+            tau = np.empty(shape)
+            for k, t in enumerate(self.t):
+                tau[..., k, :] = task.call_function(t, self.q[..., k, :], self.qd[..., k, :])
+            return tau
+        if task.torques is not None:
+            last = task.torques.shape[-2] - 1
+            return np.broadcast_to(task.torques[..., np.minimum(task.records, last), :], shape).copy()
+        return np.zeros(shape)
+
+    @cached_property
+    def qdd(self) -> Array:
+        """The acceleration at every instant, 0 for a joint that sticks: (…, N, n)."""
+        dynamics = Dynamics(self.task)
+        constants = dynamics.constants()
+        if dynamics.eventful:
+            return dynamics.modes(self.q, self.qd, self.tau, constants)[3]
+        return dynamics.accelerate(self.q, self.qd, self.tau, constants, None)
+
+    @cached_property
+    def _energies(self) -> tuple[Array, Array]:
+        if self.task.plan.parameters:
+            parameters = self.task.constants["parameters"][..., None, :]
+            T, U = piece_kernel(self.arm.mechanism, self.task.plan, "energy")(self.q, self.qd, parameters)
+            return T[..., 0], U[..., 0]
+        return self.arm.kinetic_energy(self.q, self.qd), self.arm.potential_energy(self.q)
+
+    @property
+    def kinetic(self) -> Array:
+        """Kinetic energy (J): (…, N)."""
+        return self._energies[0]
+
+    @property
+    def potential(self) -> Array:
+        """Potential energy (J): (…, N)."""
+        return self._energies[1]
+
+    @property
+    def energy(self) -> Array:
+        """Kinetic and potential energy (J): (…, N)."""
+        return self.kinetic + self.potential
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a ``.csv`` (t, q1 …, qd1 …, qdd1 …, tau1 …; one run only) or a ``.npz`` (any batch)."""
+        from dalembert.files import check_writable, whole_file
+        from dalembert.trajectory.csv_file import write_table
+
+        check_writable(path, overwrite=overwrite)
+        kind = Path(path).suffix.lower()
+        if kind == ".npz":
+            arrays = {x: getattr(self, x) for x in ("t", "q", "qd", "qdd", "tau", "energy")}
+            beside = Path(path).with_name(f".{Path(path).name}.part.npz")
+            try:
+                np.savez(beside, allow_pickle=False, **arrays)
+                os.replace(beside, path)
+            finally:
+                beside.unlink(missing_ok=True)
+            return
+        if kind != ".csv":
+            raise DalembertError(f"{path}: a run is saved as .csv or .npz, not as '{kind}'")
+        if self.q.ndim != 2:
+            raise ShapeError(f"{path}: a CSV file holds one run and this is a batch of {self.q.shape[:-2]}; use .npz")
+        with whole_file(path, overwrite=overwrite) as file:
+            write_table(file, self.columns(), (self.t, self.q, self.qd, self.qdd, self.tau))
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of a CSV file."""
+        return ("t", *(f"{x}{k + 1}" for x in ("q", "qd", "qdd", "tau") for k in range(self.arm.n)))
+
+
+def simulate(
+    arm: Arm,
+    q0: ArrayLike,
+    qd0: ArrayLike | None,
+    torque: Torque,
+    duration: float,
+    *,
+    method: Literal["rk4", "dop853", "variational"] = "rk4",
+    step: float = 1e-3,
+    every: int = 1,
+    tip_wrench: ArrayLike | None = None,
+    friction: bool = True,
+    stops: Literal["error", "contact"] | None = None,
+    parameters: ArrayLike | None = None,
+    rtol: float = 1e-11,
+    atol: float = 1e-12,
+    progress: Callable[[float], None] | None = None,
+) -> Run:
+    """Direct dynamics, S 7.6: the motion that follows from a state and the torques.
+
+    q0, qd0     (…, n) the state at first; all leading axes are a batch and run at once
+    torque      None; (n,) constant; (…, steps, n) held over each step (an axis of 1 is constant);
+                a controller, :class:`dalembert.PD` or :class:`dalembert.ComputedTorque`; or a Python
+                function (t, q, qd) → (…, n), which is slower: the steps are then taken from Python
+    method      "rk4": Runge–Kutta 4 with a fixed step, one compiled loop; "dop853": adaptive, of order 8,
+                one state after the other; "variational": symplectic, its energy error does not grow
+    step        s; for "dop853" only the distance of records and of an array's torques
+    every       how many steps from record to record
+    tip_wrench  (…, 6) exerted by the end effector on the environment, in base axes
+    friction    False leaves out the arm's friction
+    stops       joint limits: None ignores them; "error" ends the simulation at the first joint that
+                passes its limit; "contact" makes them inelastic stops
+    parameters  (…, 13 n) dynamic parameters in place of the arm's own, S (7.77): for each joint m, m c,
+                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s
+    rtol, atol  of "dop853"
+    progress    called with the fraction done
+
+    >>> import dalembert as da
+    >>> run = da.simulate(da.load("pendulum"), [0.5], [0.0], None, 1.0, friction=False)
+    >>> bool(abs(run.energy - run.energy[0]).max() < 1e-9)
+    True
+    """
+    task = make_task(
+        arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters
+    )
+    if method == "dop853":
+        q, qd = adaptive(task, rtol, atol, progress)
+    else:
+        q, qd = fixed_steps(task, progress)
+    return Run(arm, task.t[task.records], q, qd, task)
+
+
+def parameters_of(arm: Arm) -> Array:
+    """The arm's own dynamic parameters, (13 n,): what ``simulate(parameters=…)`` takes."""
+    rows: list[float] = []
+    for body in arm.mechanism.bodies:
+        I = body.inertia.tensor_at_origin
+        rows += [body.inertia.mass, *body.inertia.first_moments]
+        rows += [I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2]]
+        rows += [body.rotor_inertia, body.viscous, 0.5 * (body.coulomb[0] + body.coulomb[1])]
+    return np.array(rows, float)
