@@ -1,0 +1,202 @@
+"""What the formulations cost: M's Table 3, our formulas as written, as compiled, and nanoseconds.
+
+>>> table_3("newton-euler", 6)
+Operations(multiplications=792, additions=662, divisions=0, square_roots=0, sines=0, cosines=0)
+>>> polynomial([(n, n * n + n * (n - 1) // 2) for n in range(1, 6)])
+(Fraction(0, 1), Fraction(-1, 2), Fraction(3, 2))
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dalembert import quantities
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.graph.count import Operations, count
+from dalembert.robot.dh import Row, from_dh
+from dalembert.robot.inertia import Inertia, steiner
+from dalembert.robot.linalg import NULL, Vector, add, madd, scale, sub
+
+F = Fraction
+Polynomial = tuple[Fraction, ...]  # coefficients of 1, n, n², …
+
+# M, Table 3: (multiplications, additions), for inverse dynamics of n joints
+TABLE_3: dict[str, tuple[Polynomial, Polynomial]] = {
+    "lagrange-euler": (
+        (F(0), F(160, 3), F(739, 3), F(512, 3), F(128, 3)),
+        (F(0), F(245, 6), F(559, 3), F(781, 6), F(98, 3)),
+    ),
+    "newton-euler": ((F(0), F(132)), (F(-4), F(111))),
+    "dalembert": ((F(69), F(268, 3), F(105, 2), F(13, 6)), (F(45), F(146, 3), F(44), F(4, 3))),
+}
+# degree in n of the operations as written; those of Table 3 as Table 3 has them
+DEGREE = {
+    "lagrange-euler": 4,
+    "newton-euler": 1,
+    "dalembert": 3,
+    "lagrange": 4,
+    "newton-euler-base": 1,
+    "lean": 1,
+}
+FORMULATIONS = tuple(DEGREE)
+GROWING = ("lagrange-euler", "newton-euler", "dalembert", "lean")
+# formulations of degree 4 are traced and compiled up to this many joints unless all are asked for
+MANY_JOINTS = 7
+STATES = 1024
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The cost of inverse dynamics by one formulation for an arm of n joints.
+
+    table        M's Table 3, where it has the formulation
+    written      the formulas as they stand, nothing shared
+    compiled     after simplification; None where it was left out (see ``MANY_JOINTS``)
+    nanoseconds  measured for each state, in a batch on one core; None where it was not measured
+    """
+
+    formulation: str
+    n: int
+    table: Operations | None
+    written: Operations
+    compiled: Operations | None = None
+    nanoseconds: float | None = None
+
+
+def table_3(formulation: str, n: int) -> Operations | None:
+    """M's Table 3 for n joints; None for a formulation that it does not have."""
+    if formulation not in TABLE_3:
+        return None
+    mul, plus = (int(value(p, n)) for p in TABLE_3[formulation])
+    return Operations(multiplications=mul, additions=plus)
+
+
+def value(coefficients: Polynomial, n: int) -> Fraction:
+    """The polynomial at n."""
+    return sum((c * n**k for k, c in enumerate(coefficients)), F(0))
+
+
+def polynomial(points: Sequence[tuple[int, int]]) -> Polynomial:
+    """The polynomial of lowest degree through points (n, count) at successive n, exactly."""
+    rows: list[list[int]] = [[y for _, y in points]]
+    while len(rows[-1]) > 1 and any(rows[-1]):
+        rows.append([b - a for a, b in zip(rows[-1], rows[-1][1:], strict=False)])
+    total: list[Fraction] = [F(0)] * len(points)
+    basis: list[Fraction] = [F(1)]  # (n − n₀)(n − n₀ − 1) … / k!
+    for k, row in enumerate(rows):
+        for power, c in enumerate(basis):
+            total[power] += row[0] * c
+        root = points[0][0] + k
+        shifted = [F(0), *basis]
+        basis = [(a - root * b) / (k + 1) for a, b in zip(shifted, [*basis, F(0)], strict=True)]
+    while len(total) > 1 and total[-1] == 0:
+        total.pop()
+    return tuple(total)
+
+
+def chain(n: int) -> Arm:
+    """n revolute joints of which nothing is special: no angle, length, mass or moment is zero.
+
+    Always the same figures, and the arm of n joints begins as the one of n − 1.
+    """
+    if n < 1:
+        raise DalembertError(f"an arm has 1 joint or more, not {n}")
+    figures = random.Random(1788)
+    rows = []
+    for _ in range(n):
+        a, alpha, d, theta = (figures.uniform(0.2, 0.9) for _ in range(4))
+        rows.append(Row(a, alpha, d, theta, inertia=_body(figures)))
+    return Arm(from_dh(rows, name=f"general {n}R"))
+
+
+def _body(figures: random.Random) -> Inertia:
+    """Six point masses: a body that can be."""
+    points: list[Vector] = [tuple(figures.uniform(-0.3, 0.3) for _ in range(3)) for _ in range(6)]  # type: ignore[misc]
+    masses = [figures.uniform(0.1, 1.0) for _ in points]
+    mass = sum(masses)
+    com = scale(1.0 / mass, add(*(scale(m, r) for m, r in zip(masses, points, strict=True))))
+    tensor = NULL
+    for m, r in zip(masses, points, strict=True):
+        tensor = madd(tensor, steiner(m, sub(r, com)))
+    return Inertia(mass, com, tensor)
+
+
+def nanoseconds(arm: Arm, formulation: str, seconds: float = 0.15) -> float:
+    """Time for one state of inverse dynamics, in a batch of ``STATES`` on one core: the best of several."""
+    kernel = arm.kernel("inverse_dynamics", formulation=formulation)
+    q, qd, qdd = np.random.default_rng(0).uniform(-1.0, 1.0, (3, STATES, arm.n))
+    tau = kernel(q, qd, qdd)
+    best, until = float("inf"), time.perf_counter() + seconds
+    while True:
+        start = time.perf_counter()
+        kernel(q, qd, qdd, out=tau)
+        now = time.perf_counter()
+        best = min(best, now - start)
+        if now > until:
+            return best / STATES * 1e9
+
+
+def line(arm: Arm, formulation: str, *, measure: bool = True, compiled: bool = True) -> Line:
+    """One formulation's cost for one arm."""
+    written = quantities.written(arm.mechanism, "inverse_dynamics", formulation)
+    table = table_3(formulation, arm.n)
+    if not compiled:
+        return Line(formulation, arm.n, table, written)
+    operations = count(quantities.traced(arm.mechanism, "inverse_dynamics", formulation, ()))
+    return Line(
+        formulation, arm.n, table, written, operations, nanoseconds(arm, formulation) if measure else None
+    )  # fmt: skip
+
+
+def _too_large(formulation: str, n: int) -> bool:
+    return DEGREE[formulation] >= 4 and n > MANY_JOINTS
+
+
+def _lines(
+    jobs: Sequence[tuple[Arm, str]], measure: bool, everything: bool, progress: Progress | None
+) -> tuple[Line, ...]:
+    work = [arm.n ** (DEGREE[name] - _too_large(name, arm.n) * (not everything) * 3) for arm, name in jobs]
+    found = []
+    for k, (arm, name) in enumerate(jobs):
+        if progress is not None:
+            progress(sum(work[:k]) / sum(work))
+        found.append(line(arm, name, measure=measure, compiled=everything or not _too_large(name, arm.n)))
+    return tuple(found)
+
+
+def compare(
+    arm: Arm,
+    formulations: Sequence[str] = FORMULATIONS,
+    *,
+    measure: bool = True,
+    everything: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Line, ...]:
+    """What inverse dynamics of this arm costs by each formulation.
+
+    measure     also compile, and time a state
+    everything  also where tracing and compiling takes long: degree 4 and more than ``MANY_JOINTS`` joints
+    """
+    return _lines([(arm, name) for name in formulations], measure, everything, progress)
+
+
+def growth(
+    joints: Iterable[int] = range(2, 13),
+    formulations: Sequence[str] = GROWING,
+    *,
+    measure: bool = True,
+    everything: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Line, ...]:
+    """How the cost grows with the number of joints, for the arms of :func:`chain`."""
+    arms = [chain(n) for n in joints]
+    return _lines([(arm, name) for name in formulations for arm in arms], measure, everything, progress)

@@ -1,0 +1,310 @@
+"""What inverse dynamics costs: growth as in M's Table 3, and no more than the best published models."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from arms import random_inertia, relative, states
+from dalembert.analysis.price import (
+    DEGREE,
+    FORMULATIONS,
+    MANY_JOINTS,
+    TABLE_3,
+    chain,
+    compare,
+    growth,
+    nanoseconds,
+    polynomial,
+    table_3,
+    value,
+)
+from dalembert.cli import compare as command
+from dalembert.equations.regrouping import lean_links
+from dalembert.graph.count import Operations
+from dalembert.quantities import written
+from dalembert.robot import Friction, Inertia, Link
+from dalembert.robot.dh import Row, from_dh
+from test_cli import mistake, run
+
+Table = list[tuple[float, float, float]]  # modified DH: a, α in right angles, d
+
+
+def bare(arm: da.Arm) -> da.Arm:
+    """The links alone, as the published counts have them: no rotors, no friction."""
+    joints = tuple(replace(joint, rotor=None, friction=Friction()) for joint in arm.robot.joints)
+    return da.Arm(arm.robot.replace(joints=joints))
+
+
+def all_parameters(arm: da.Arm) -> da.Arm:
+    """The arm's geometry with bodies of which no parameter is zero."""
+    rng = np.random.default_rng(0)
+    return da.Arm(bare(arm).robot.replace(links=tuple(Link(x.name, random_inertia(rng)) for x in arm.robot.links)))
+
+
+def modified_dh(table: Table, bodies: list[Inertia]) -> da.Arm:
+    rows = [Row(a, k * math.pi / 2, d, inertia=body) for (a, k, d), body in zip(table, bodies, strict=True)]
+    return da.Arm(from_dh(rows, "modified"))
+
+
+def diagonal(mass: float, com: tuple[float, float, float], *moments: float) -> Inertia:
+    return Inertia(mass, com, np.diag(moments).tolist())
+
+
+# Armstrong, Khatib and Burdick 1986, Tables of link masses, centres of gravity and moments of inertia
+ARMSTRONG: Table = [
+    (0, 0, 0), (0, -1, 0.2435), (0.4318, 0, -0.0934), (-0.0203, 1, 0.4331), (0, -1, 0), (0, 1, 0),
+]  # fmt: skip
+ARMSTRONG_BODIES = [
+    diagonal(0.0, (0, 0, 0), 0, 0, 0.35),
+    diagonal(17.40, (0.068, 0.006, -0.016), 0.130, 0.524, 0.539),
+    diagonal(4.80, (0, -0.070, 0.014), 0.066, 0.0125, 0.086),
+    diagonal(0.82, (0, 0, -0.019), 1.8e-3, 1.8e-3, 1.3e-3),
+    diagonal(0.34, (0, 0, 0), 0.30e-3, 0.30e-3, 0.40e-3),
+    diagonal(0.09, (0, 0, 0.032), 0.15e-3, 0.15e-3, 0.04e-3),
+]
+RX90: Table = [(0, 0, 0), (0, 1, 0), (0.45, 0, 0), (0, -1, 0.45), (0, 1, 0), (0, -1, 0)]
+
+
+def armstrong() -> da.Arm:
+    return modified_dh(ARMSTRONG, ARMSTRONG_BODIES)
+
+
+def armstrong_of_other_values() -> da.Arm:
+    """The same parameters are zero, but no two of the others are equal by chance."""
+    rng = np.random.default_rng(0)
+    bodies = [
+        Inertia(x.mass, x.com, (np.array(x.tensor) * rng.uniform(0.8, 1.2, 3)).tolist()) for x in ARMSTRONG_BODIES
+    ]
+    return modified_dh(ARMSTRONG, bodies)
+
+
+def rx90() -> da.Arm:
+    rng = np.random.default_rng(1)
+    return modified_dh(RX90, [random_inertia(rng) for _ in RX90])
+
+
+# the best customised symbolic models: multiplications + additions, ../shared/data/INDEX.md
+PUBLISHED = {
+    "Stanford, Paul's parameters": (lambda: bare(da.load("stanford")), 142 + 96),
+    "Stanford, Paul's parameters and rotors": (lambda: da.load("stanford"), 142 + 96),
+    "Stanford, all parameters": (lambda: all_parameters(da.load("stanford")), 262 + 211),
+    "PUMA 560, Armstrong's parameters": (armstrong, 196 + 145),
+    "PUMA 560, other values at Armstrong's": (armstrong_of_other_values, 196 + 145),
+    "PUMA 560, shipped": (lambda: bare(da.load("puma560")), 196 + 145),
+    "PUMA 560, all parameters": (lambda: all_parameters(armstrong()), 301 + 240),
+    "RX-90, all parameters": (rx90, 287 + 226),
+    "iiwa, shipped": (lambda: da.load("iiwa14"), 343 + 271),
+    "iiwa, all parameters": (lambda: all_parameters(da.load("iiwa14")), 343 + 271),
+    "Panda, shipped": (lambda: da.load("panda"), 361 + 288),
+    "Panda, all parameters": (lambda: all_parameters(da.load("panda")), 361 + 288),
+    "UR type, shipped ur5e": (lambda: da.load("ur5e"), 297 + 239),
+    "UR type, shipped ur10": (lambda: da.load("ur10"), 297 + 239),
+    "UR type, all parameters": (lambda: all_parameters(da.load("ur5e")), 297 + 239),
+    "general 6R": (lambda: chain(6), 425 + 369),
+}
+
+
+def total(arm: da.Arm) -> int:
+    return arm.operations("inverse_dynamics").compiled.total
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_no_more_operations_than_the_best_published(name: str) -> None:
+    make, best = PUBLISHED[name]
+    arm = make()
+    assert total(arm) <= best
+    # and what is counted is the model: it gives the torques of the page's own recursion
+    x = states(arm, 20)
+    assert relative(arm.inverse_dynamics(*x), arm.inverse_dynamics(*x, formulation="newton-euler")) < 1e-11
+
+
+@pytest.mark.parametrize("name", ["ur5e", "ur10", "puma560"])
+def test_parallel_axes_cost_less(name: str) -> None:
+    """The same arm, but its third axis is no longer parallel to the second."""
+    arm = all_parameters(da.load(name))
+    third = arm.robot.joints[2]
+    twist = da.Placement.rpy(0.3, 0.2, 0.0)
+    joint = replace(third, placement=third.placement @ twist)
+    twisted = da.Arm(arm.robot.replace(joints=(*arm.robot.joints[:2], joint, *arm.robot.joints[3:])))
+    assert total(arm) < total(twisted) - 30
+    best = {"puma560": 301 + 240}.get(name, 297 + 239)
+    assert total(arm) < best  # fewer, not only as few
+
+
+def test_every_parameter_of_the_general_chain_is_there() -> None:
+    links = lean_links(chain(6).mechanism)
+    for link in links[1:]:
+        Sigma = np.array(link.Sigma)
+        assert np.all(np.abs(Sigma[np.triu_indices(3)][:5]) > 1e-6)  # Σ_zz was regrouped
+        assert abs(link.h[0]) > 1e-6 and abs(link.h[1]) > 1e-6
+        assert abs(link.d) > 0.1 or link is links[-1]  # nothing hangs on the last: its frame stands at the joint
+        assert abs(link.t[0]) > 0.1 and 0.1 < abs(link.R[2][2]) < 0.99
+    assert chain(4).robot.joints == chain(6).robot.joints[:4]
+    assert all(link.inertia.impossible() is None for link in chain(12).robot.links)
+
+
+# -- growth --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("field", ["multiplications", "additions"])
+def test_written_counts_are_polynomials_of_the_degrees_of_table_3(formulation: str, field: str) -> None:
+    degree = DEGREE[formulation]
+    counts = [getattr(written(chain(n).mechanism, "inverse_dynamics", formulation), field) for n in range(2, 13)]
+    assert np.all(np.diff(counts, degree) > 0)
+    assert np.all(np.diff(counts, degree + 1) == 0)
+    fit = polynomial(list(enumerate(counts, 2)))
+    assert len(fit) == degree + 1 and [value(fit, n) for n in range(2, 13)] == counts
+    if formulation in TABLE_3:
+        assert all(len(p) == degree + 1 for p in TABLE_3[formulation])
+
+
+def test_table_3_evaluated() -> None:
+    def figures(name: str, n: int) -> tuple[int, int]:
+        found = table_3(name, n)
+        assert found is not None
+        return found.multiplications, found.additions
+
+    assert figures("lagrange-euler", 6) == (101348, 77405)  # as Fu, Gonzalez and Lee print them
+    assert figures("newton-euler", 6) == (792, 662)
+    assert figures("dalembert", 6) == (2963, 2209)
+    assert table_3("lagrange", 6) is None
+    for n in range(1, 20):
+        for pair in TABLE_3.values():
+            assert all(value(p, n).denominator == 1 for p in pair)
+
+
+def test_polynomials() -> None:
+    p = (Fraction(-4), Fraction(1, 2), Fraction(0), Fraction(3, 2))
+    assert polynomial([(n, int(value(p, n))) for n in range(3, 10)]) == p
+    assert polynomial([(5, 7), (6, 7)]) == (7,)
+    assert polynomial([(1, 0)]) == (0,)
+    assert command.in_n((Fraction(0),)) == "0" and command.in_n((Fraction(-1), Fraction(-1))) == "−n − 1"
+
+
+def test_compare_and_growth_give_lines() -> None:
+    lines = compare(da.load("planar-2r"))
+    assert [line.formulation for line in lines] == list(FORMULATIONS)
+    for line in lines:
+        arm_says = da.load("planar-2r").operations("inverse_dynamics", line.formulation)
+        assert (line.written, line.compiled) == (arm_says.written, arm_says.compiled)
+        assert line.nanoseconds is not None and 0.5 < line.nanoseconds < 1e5
+        assert isinstance(line.table, Operations) == (line.formulation in TABLE_3)
+    seen: list[float] = []
+    grown = growth(range(2, 4), ("newton-euler", "lean"), measure=False, progress=seen.append)
+    assert [(line.formulation, line.n) for line in grown] == [(f, n) for f in ("newton-euler", "lean") for n in (2, 3)]
+    assert all(line.nanoseconds is None for line in grown)
+    assert seen == sorted(seen) and seen[0] == 0 and seen[-1] < 1
+    (large,) = growth([MANY_JOINTS + 1], ["lagrange-euler"])
+    assert large.compiled is None and large.nanoseconds is None and large.written.total > 80000
+    with pytest.raises(da.DalembertError, match="1 joint or more, not 0"):
+        chain(0)
+
+
+def test_compiled_costs_less_than_written_and_grows_with_n() -> None:
+    lines = growth(range(2, 6), measure=False)
+    for line in lines:
+        assert line.compiled is not None and line.compiled.total < line.written.total
+        assert line.compiled.divisions == line.compiled.square_roots == 0
+    lean = [line.compiled.total for line in lines if line.formulation == "lean" and line.compiled]
+    assert lean == sorted(lean)
+
+
+def test_lagrange_euler_of_seven_joints_compiles_in_time() -> None:
+    import time
+
+    start = time.perf_counter()
+    assert nanoseconds(chain(7), "lagrange-euler", 0.0) > 10
+    assert time.perf_counter() - start < 60  # 20 s on a quiet machine
+
+
+# -- the command ---------------------------------------------------------------------------------
+
+
+def test_command_for_an_arm() -> None:
+    for name in ("scara", "stanford"):
+        output = run("compare", name, "--no-measure").stdout
+        assert f"{name}: inverse dynamics, {da.load(name).n} joints" in output
+        assert max(map(len, output.splitlines())) <= 80
+        for line in compare(da.load(name), measure=False):
+            (row,) = (text.split() for text in output.splitlines() if text.startswith(f"{line.formulation} "))
+            counts = [x for x in (line.table, line.written, line.compiled) if x is not None]
+            assert row[1:-1] == [str(k) for x in counts for k in (x.multiplications, x.additions)]
+    timed = run("compare", "planar-2r").stdout
+    assert "ns: for each state" in timed and "│" not in timed
+
+
+def test_command_for_growth(tmp_path: Path) -> None:
+    output = run("compare", "--joints", "6..9", "--no-measure").stdout
+    assert "written × = 276 n − 105" in output
+    assert "101348" in output and "424785" in output
+    assert "—" in output and "--all takes them too" in " ".join(output.split())
+    assert "E, N, D: the same by M's Table 3" in output
+    assert max(map(len, output.splitlines())) <= 80
+    one = run("compare", "--joints", "3", "--no-measure").stdout
+    assert "│" not in one and "written × =" not in one
+    both = run("compare", "planar-2r", "--joints", "2-3", "--no-measure").stdout
+    assert "planar-2r: inverse dynamics, 2 joints" in both and "n general revolute joints" in both
+
+
+@pytest.mark.parametrize("suffix", ["png", "SVG", "pdf"])
+def test_command_draws(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"growth.{suffix}"
+    args = ("compare", "--joints", "2..3", "--no-measure", "--plot", path)
+    result = run(*args)
+    assert "the figure is in" in result.stderr
+    assert path.read_bytes()[:4] in (b"\x89PNG", b"<?xm", b"%PDF")
+    assert [x.name for x in tmp_path.iterdir()] == [path.name]
+    before = path.read_bytes()
+    assert "is there already" in mistake(*args)
+    assert path.read_bytes() == before
+    run(*args, "--force")
+
+
+def test_figure_shows_time_where_it_was_measured() -> None:
+    lines = growth([2, 3], measure=False)
+    assert len(command.figure(lines).axes) == 1
+    timed = [replace(line, nanoseconds=5.0) for line in lines]
+    assert len(command.figure(timed).axes) == 2
+
+
+@pytest.mark.parametrize(("text", "numbers"), [
+    ("7", [7]), ("2..4", [2, 3, 4]), ("2-4", [2, 3, 4]), (" 2 .. 3 ", [2, 3]), ("5…6", [5, 6]), ("3..3", [3]),
+])  # fmt: skip
+def test_joints(text: str, numbers: list[int]) -> None:
+    assert list(command.joints_of(text)) == numbers
+
+
+@pytest.mark.parametrize(("text", "sentence"), [
+    ("many", 'is not a number of joints like 7, or a range like 2..12'),
+    ("", "is not a number of joints"), ("2..", "is not a number of joints"), ("2..3..4", "is not a number of joints"),
+    ("1.5", "is not a number of joints"), ("-3", "is not a number of joints"), ("2\n", "2"),
+    ("12..2", "begins after its end; write 2..12"), ("0..3", "between 1 and 24, not 0"), ("2..99", "not 99"),
+])  # fmt: skip
+def test_wrong_joints(text: str, sentence: str) -> None:
+    if text == "2\n":
+        assert list(command.joints_of(text)) == [2]
+    else:
+        assert sentence in mistake("compare", "--joints", text, "--no-measure")
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    assert "nosucharm" in mistake("compare", "nosucharm", "--no-measure")
+    assert "give a range" in mistake("compare", "scara", "--plot", "x.png")
+    assert "give a range" in mistake("compare", "--joints", "4", "--plot", "x.png")
+    assert ".png, .svg, .pdf" in mistake("compare", "--joints", "2..3", "--plot", tmp_path / "growth.gif")
+    assert "does not exist" in mistake("compare", "--joints", "2..3", "--plot", tmp_path / "no" / "growth.png")
+    assert "is a folder" in mistake("compare", "--joints", "2..3", "--plot", _folder(tmp_path))
+
+
+def _folder(tmp_path: Path) -> Path:
+    path = tmp_path / "folder.png"
+    path.mkdir()
+    return path
