@@ -258,13 +258,12 @@ def _least_turns(arm: Arm, q: Array) -> Array:
     for j, joint in enumerate(arm.robot.moving_joints):
         if joint.type == "prismatic":
             continue
-        turn = 2 * np.pi
-        q[:, j] -= turn * np.ceil((q[:, j] - np.pi - 1e-9) / turn)
-        lower, upper = joint.limits.lower, joint.limits.upper
-        if lower is not None and np.isfinite(lower):
-            q[:, j] += turn * np.maximum(0, np.ceil((lower - IN_LIMITS - q[:, j]) / turn))
-        if upper is not None and np.isfinite(upper):
-            q[:, j] -= turn * np.maximum(0, np.ceil((q[:, j] - upper - IN_LIMITS) / turn))
+        q[:, j] -= 2 * np.pi * np.ceil((q[:, j] - np.pi - 1e-9) / (2 * np.pi))
+        lower = -np.inf if joint.limits.lower is None else joint.limits.lower - IN_LIMITS
+        upper = np.inf if joint.limits.upper is None else joint.limits.upper + IN_LIMITS
+        for turned in (q[:, j] + 2 * np.pi, q[:, j] - 2 * np.pi):
+            outside, fits = (q[:, j] < lower) | (q[:, j] > upper), (turned >= lower) & (turned <= upper)
+            q[:, j] = np.where(outside & fits, turned, q[:, j])
     return q
 
 
@@ -360,12 +359,8 @@ def follow(
         ratio = march.conditioning(q)
         if ratio < SINGULAR:
             march.stop(s, q)
-        if respect_limits and (problem := _beyond(task.arm, q)) is not None:
-            joint, value, side, limit, unit = problem
-            what = (
-                f"joint '{joint}' would have to be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}"
-            )
-            march.fail("limit", s, f"arm '{task.arm.name}' cannot follow the path: {what},")
+        if respect_limits and _beyond(task.arm, q) is not None:
+            march.stop_at_limit(instants[-2] if s > 0 else 0.0, configurations[-2] if s > 0 else q, s)
         if s >= path.length:
             break
         speed = float(np.linalg.norm(march.flow(s, q)))
@@ -375,7 +370,9 @@ def follow(
             guess = march.predicted(s, q, there - s)
             reached = march.corrected(there, guess)
             moved = np.linalg.norm(reached - guess) if reached is not None else np.inf
-            if reached is not None and moved <= (1e-10 if redundant else 1e-3 * max(speed * step, 1e-6)):
+            if reached is not None and moved <= (
+                1e-10 + 1e-13 / ratio if redundant else 1e-3 * max(speed * step, 1e-6)
+            ):
                 break
             step /= 2
             if step < 1e-10 * path.length:
@@ -420,9 +417,9 @@ class _March:
         x = self.path(np.array([s]))[0][0]
         for _ in range(6):
             error = self.task.error(q, x, self.rotation)
-            if np.linalg.norm(error) < CONVERGED:
-                return q
             q = q + np.linalg.pinv(self.task.jacobian(q)) @ error
+            if np.linalg.norm(error) < CONVERGED:  # and one step more has been done
+                return q
         return None
 
     def stop(self, s: float, q: Array) -> NoReturn:
@@ -435,6 +432,26 @@ class _March:
             if not (solve(self.task, x, self.rotation, seeds)[1] < CONVERGED).any():
                 self.fail("unreachable", s, f"the path leaves the reach of arm '{arm.name}'")
         self.fail("singular", s, f"arm '{arm.name}' is singular on the path and cannot move its tip in every direction")
+
+    def stop_at_limit(self, before: float, q: Array, after: float) -> NoReturn:
+        """A joint goes beyond its limit between two points of the path, with q at the first."""
+        low, high, there = before, after, self.corrected(after, self.predicted(before, q, after - before))
+        joint, value, side, limit, unit = _beyond(self.task.arm, q if there is None else there) or (
+            "",
+            0.0,
+            "",
+            0.0,
+            "",
+        )
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            at = self.corrected(middle, self.predicted(before, q, middle - before))
+            low, high = (low, middle) if at is None or _beyond(self.task.arm, at) is not None else (middle, high)
+        self.fail(
+            "limit", high,
+            f"joint '{joint}' of arm '{self.task.arm.name}' reaches its {side} limit of {limit:.6g} {unit}, "
+            f"and the path would take it to {value:.6g} {unit},",
+        )  # fmt: skip
 
     def fail(self, kind: str, s: float, sentence: str) -> NoReturn:
         """The error, with the point, its distance along the path and its instant."""
