@@ -49,6 +49,19 @@ def _rows(
     """
     J, root = f.shape[1], sqrt(level)
     two = into.shape[1] == 2 * J
+    if not two and root == 0.0:
+        for j in range(J):
+            m = f[0, j] + ahead * f[1, j]
+            if abs(m) < floor[j]:
+                m = floor[j] if m >= 0.0 else -floor[j]
+            inverse = 1.0 / m if m != 0.0 else HUGE
+            span, middle = (1.0 - room) * abs(inverse), -f[3, j] * inverse
+            if m == 0.0:
+                span, middle, inverse = HUGE, 0.0, 0.0
+            into[0, j], into[3, j] = middle - span, middle + span
+            into[1, j] = into[4, j] = -f[1, j] * inverse
+            into[2, j] = into[5, j] = 0.0
+        return
     for j in range(J):
         m, c, v, k = f[0, j], f[1, j], f[2, j], f[3, j]
         if abs(m) < floor[j]:
@@ -164,6 +177,30 @@ def _range(
 
 
 @njit(cache=True)
+def _worthwhile(
+    near: Any, far: Any, curved: bool, step: float, lowest: float, highest: float
+) -> float:  # pragma: no cover
+    """The largest x in the interval that does not cost more than itself in the x it leads to, x + 2h β(x).
+
+    Next to a zero-inertia point a little more x can be had for a violent braking just after; it is not worth it.
+    """
+    _, _, b1, d1 = _bounds(near, highest, curved)
+    _, _, b2, d2 = _bounds(far, highest, False)
+    if step * (d1 if b1 < b2 else d2) >= -2.0:
+        return highest
+    low, high = lowest, highest
+    for _ in range(60):
+        x = 0.5 * (low + high)
+        _, _, b1, d1 = _bounds(near, x, curved)
+        _, _, b2, d2 = _bounds(far, x, False)
+        if step * (d1 if b1 < b2 else d2) >= -2.0:
+            low = x
+        else:
+            high = x
+    return low
+
+
+@njit(cache=True)
 def _none(near: Any, x: float, curved: bool) -> tuple[float, float]:  # pragma: no cover
     alpha, _, beta, _ = _bounds(near, x, curved)
     return alpha, beta
@@ -171,16 +208,16 @@ def _none(near: Any, x: float, curved: bool) -> tuple[float, float]:  # pragma: 
 
 @njit(cache=True)
 def most_speed(D: Any, floor: Any, x_most: Any, top: float, into: Any) -> None:  # pragma: no cover
-    """The largest x for which some u is allowed at each grid point: the maximum velocity curve."""
+    """The largest x for which some u is allowed at some grid points: the maximum velocity curve.
+
+    Evenly chosen intervals, as many as `into` has room for; their left ends.
+    """
     N, J = D.shape[0], D.shape[3]
     r = np.empty((6, J))
-    for i in range(N + 1):
-        into[i] = min(x_most[i], top)
-    for i in range(N):
-        for side in range(2):
-            _rows(r, D[i, 2 * side], floor, 0.0, 0.0, 0.0, 0.0)
-            _, high = _range(r, r, False, False, -HUGE, HUGE, 1.0, into[i + side])
-            into[i + side] = max(high, 0.0)
+    for p in range(into.shape[0]):
+        i = p * N // into.shape[0]
+        _rows(r, D[i, 0], floor, 0.0, 0.0, 0.0, 0.0)
+        _, into[p] = _range(r, r, False, False, -HUGE, HUGE, 1.0, min(x_most[i], top))
 
 
 @njit(cache=True)
@@ -239,6 +276,8 @@ def solve(
         K[i, 0], K[i, 1] = _range(near[i], other, both, curved, low, high, slope, x_most[i])
         if K[i, 1] < K[i, 0]:
             return i + 1
+        if both and K[i, 1] > K[i, 0]:
+            K[i, 1] = _worthwhile(near[i], other, curved, 2.0 * h[i], K[i, 0], K[i, 1])
     x[0] = K[0, 1]
     for i in range(N):
         low, high = ends[i, 0], ends[i, 1]
@@ -282,10 +321,11 @@ def solve(
 
 @njit(cache=True)
 def check(
-    D: Any, S: Any, h: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any, parts: int
+    D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any, parts: int
 ) -> None:  # pragma: no cover
     """How far each interval goes beyond its limits, inside as well as at its ends, relative to the limit.
 
+    smooth (N,) whether the path runs on without a knot into the next interval
     S     (N, 3, n): |q'| over the velocity limit, at the left end, the middle and the right end
     over  (N,) torque and acceleration; fast (N,) velocity; near (N, J): the largest share of each limit
     blur  (N,) how wrong the parabolas through three points may be between them, as a share of the limit
@@ -293,36 +333,84 @@ def check(
     N, J, n = D.shape[0], D.shape[3], S.shape[2]
     for i in range(N):
         bend = (u[i, 1] - u[i, 0]) / h[i]
-        worst, quick = -1.0, -1.0
-        near[i, :] = 0.0
+        L, M, R, share = D[i, 0], D[i, 1], D[i, 2], near[i]
+        for j in range(J):
+            share[j] = 0.0
+        quick = 0.0
         for p in range(parts + 1):
             t = p / parts
             z = max(x[i] + (2.0 * u[i, 0] + bend * t * h[i]) * t * h[i], 0.0)
             a, w = u[i, 0] + bend * t * h[i], sqrt(z)
             l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
             for j in range(J):
-                m = l0 * D[i, 0, 0, j] + l1 * D[i, 1, 0, j] + l2 * D[i, 2, 0, j]
-                c = l0 * D[i, 0, 1, j] + l1 * D[i, 1, 1, j] + l2 * D[i, 2, 1, j]
-                v = l0 * D[i, 0, 2, j] + l1 * D[i, 1, 2, j] + l2 * D[i, 2, 2, j]
-                k = l0 * D[i, 0, 3, j] + l1 * D[i, 1, 3, j] + l2 * D[i, 2, 3, j]
-                share = abs(m * a + c * z + v * w + k)
-                near[i, j] = max(near[i, j], share)
-                worst = max(worst, share - 1.0)
+                left = L[0, j] * a + L[1, j] * z + L[2, j] * w + L[3, j]
+                middle = M[0, j] * a + M[1, j] * z + M[2, j] * w + M[3, j]
+                right = R[0, j] * a + R[1, j] * z + R[2, j] * w + R[3, j]
+                value = abs(l0 * left + l1 * middle + l2 * right)
+                share[j] = value if value > share[j] else share[j]
             for j in range(n):
-                quick = max(quick, (l0 * S[i, 0, j] + l1 * S[i, 1, j] + l2 * S[i, 2, j]) * w - 1.0)
-        over[i], fast[i] = worst, quick
+                value = (l0 * S[i, 0, j] + l1 * S[i, 1, j] + l2 * S[i, 2, j]) * w
+                quick = value if value > quick else quick
+        worst = 0.0
+        for j in range(J):
+            worst = share[j] if share[j] > worst else worst
+        over[i], fast[i] = worst - 1.0, quick - 1.0
         # third differences with the next interval, where the coefficients run on smoothly
         blur[i] = 0.0
-        if i + 1 < N and abs(h[i + 1] - h[i]) < 1e-6 * h[i]:
+        if i + 1 < N and smooth[i] and abs(h[i + 1] - h[i]) < 1e-6 * h[i]:
             for j in range(J):
-                jump, d = 0.0, 0.0
+                if near[i, j] < 0.9:
+                    continue
+                d = 0.0
                 for f in range(4):
                     scale = abs(u[i, 0]) if f == 0 else (x[i] if f == 1 else (sqrt(x[i]) if f == 2 else 1.0))
-                    jump += abs(D[i, 2, f, j] - D[i + 1, 0, f, j]) * scale
                     third = D[i, 0, f, j] - 3.0 * D[i, 1, f, j] + 3.0 * D[i, 2, f, j] - D[i + 1, 1, f, j]
                     d += abs(third) * scale
-                if jump < 1e-6 and near[i, j] > 0.9:
-                    blur[i] = max(blur[i], 0.064 * d)
+                blur[i] = max(blur[i], 0.064 * d)
+
+
+@njit(cache=True)
+def assemble(
+    where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, F_v: Any, forward: Any, backward: Any, still: Any,
+    effort: Any, acceleration: Any, velocity: Any, torques: Any, accelerations: Any, velocities: Any,
+    D: Any, speed: Any, largest: Any,
+) -> None:  # fmt: skip  # pragma: no cover
+    """The coefficients of every limit on every interval, divided by the limit; the largest |m|, |c|, |k| of each.
+
+    where   (N, 3) the points of an interval among the rows of g, m, c, qp, qpp: left, middle, right
+    g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp, which is taken out here
+    still   (n,) joints that only tremble: Coulomb friction may act either way
+    torques, accelerations, velocities  which joints are limited
+    """
+    N, J = where.shape[0], len(torques)
+    largest[:] = 0.0
+    for i in range(N):
+        for side in range(3):
+            p = where[i, side]
+            for r in range(J):
+                j = torques[r]
+                v = F_v[j] * qp[p, j]
+                speed_here = qp[p, j]
+                rub_here = forward[j] if speed_here > 0.0 else (-backward[j] if speed_here < 0.0 else 0.0)
+                sign = 0.0 if still[j] else qp[where[i, 1], j]  # one sign for each interval: that of its middle
+                rub = forward[j] if sign > 0.0 else (-backward[j] if sign < 0.0 else 0.0)
+                scale = 1.0 / effort[j]
+                D[i, side, 0, r] = (m[p, j] - g[p, j]) * scale
+                D[i, side, 1, r] = (c[p, j] - g[p, j] - v - rub_here) * scale
+                D[i, side, 2, r] = v * scale
+                D[i, side, 3, r] = (g[p, j] + rub) * scale
+            for r in range(len(accelerations)):
+                j = accelerations[r]
+                D[i, side, 0, J + r] = qp[p, j] / acceleration[j]
+                D[i, side, 1, J + r] = qpp[p, j] / acceleration[j]
+                D[i, side, 2, J + r] = D[i, side, 3, J + r] = 0.0
+            for r in range(len(velocities)):
+                j = velocities[r]
+                speed[i, side, r] = abs(qp[p, j]) / velocity[j]
+            for f in range(4):
+                for r in range(D.shape[3]):
+                    value = abs(D[i, side, f, r])
+                    largest[f, r] = value if value > largest[f, r] else largest[f, r]
 
 
 @njit(cache=True)

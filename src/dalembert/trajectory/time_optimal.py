@@ -30,6 +30,7 @@ Array = NDArray[np.floating[Any]]
 ALLOWED = 4e-7  # a limit may be exceeded by this share of it, anywhere
 PARTS = 4  # each interval is looked at in this many parts
 ROUNDS = 12  # of the passes on one grid
+SAMPLED = 101  # grid points at which the maximum velocity curve is looked at for a scale
 REFINEMENTS = 6  # of the grid, where it is too coarse
 AT_REST = 1e-9  # q' below this share of its largest is rest
 
@@ -137,6 +138,7 @@ class _Grid:
     floor   (J,) an |m| that is as good as none
     speed   (N, 3, n_v) |q'| over the velocity limit
     x_most  (N+1,) what velocity limits and stops allow
+    smooth  (N,) whether the path runs on without a knot into the next interval
     """
 
     s: Array
@@ -145,6 +147,7 @@ class _Grid:
     floor: Array
     speed: Array
     x_most: Array
+    smooth: NDArray[np.bool_]
 
 
 def _grid(path: _Path, count: int) -> Array:
@@ -193,6 +196,8 @@ def _with_turns(path: _Path, s: Array) -> Array:
 
 def _coefficients(path: _Path, s: Array) -> _Grid:
     """m, c, v and k of every limit on both ends and in the middle of every interval."""
+    from dalembert.trajectory import passes
+
     N, keep = len(s) - 1, path.keep
     h = np.diff(s)
     # one call of the path and three of inverse dynamics for all of: grid points, left of knots, middles
@@ -206,60 +211,47 @@ def _coefficients(path: _Path, s: Array) -> _Grid:
     middle = np.arange(len(all_points) - N, len(all_points))
     q, qp, qpp = path.at(all_points)
     size = np.abs(qp).max(axis=0)
-    gather = np.stack([right_of, middle, left_of], axis=1)  # (N, 3)
-
-    rows: list[list[Array]] = [[], [], [], []]
+    if not size.max() > 0:
+        raise DalembertError("the motion never moves, so it has no timing")
+    where = np.stack([right_of, middle, left_of], axis=1)  # (N, 3)
+    g = m = c = q
     if len(path.torque):
-        still = np.zeros_like(q)
-        g = path.inverse_dynamics(q, still, still)
-        m = path.inverse_dynamics(q, still, qp) - g
-        c = path.inverse_dynamics(q, qp, qpp) - g - path.F_v * qp - coulomb(qp, path.forward, path.backward)
-        limit = keep.effort.copy()
-        k = g[gather]
-        if path.rubbing.any():
-            # one sign for each interval, that of its middle; a joint that only trembles may rub either way
-            trembles = (size > 0) & (size < 1e-12 * max(float(size.max()), 1e-300))
-            sign = np.where(trembles, 0.0, qp[middle])
-            k = k + coulomb(sign, path.forward, path.backward)[:, None, :]
-            limit = limit - np.where(trembles, np.maximum(path.forward, path.backward), 0.0)
-        j = path.torque
-        for into, part in zip(rows, (m[gather], c[gather], (path.F_v * qp)[gather], k), strict=True):
-            into.append(part[..., j] / limit[j])
-    if len(path.acceleration):
-        j = path.acceleration
-        zero = np.zeros((N, 3, len(j)))
-        for into, part in zip(rows, (qp[gather][..., j], qpp[gather][..., j], zero, zero), strict=True):
-            into.append(part / keep.acceleration[j])
-    if rows[0]:
-        D = np.ascontiguousarray(np.stack([np.concatenate(part, axis=2) for part in rows], axis=2))
-    else:
-        D = np.zeros((N, 3, 4, 0))
-    largest = np.abs(D).max(axis=(0, 1))  # (4, J)
+        rest = np.zeros_like(q)
+        g = path.inverse_dynamics(q, rest, rest)
+        m = path.inverse_dynamics(q, rest, qp)
+        c = path.inverse_dynamics(q, qp, qpp)
+    # a joint that only trembles may rub either way
+    still = path.rubbing & (size > 0) & (size < 1e-12 * float(size.max()))
+    effort = keep.effort - np.where(still, np.maximum(path.forward, path.backward), 0.0)
+    J = len(path.torque) + len(path.acceleration)
+    D, speed, largest = np.empty((N, 3, 4, J)), np.empty((N, 3, len(path.velocity))), np.empty((4, J))
+    passes.assemble(
+        where, g, m, c, qp, qpp, path.F_v, path.forward, path.backward, still,
+        effort, keep.acceleration, keep.velocity, path.torque, path.acceleration, path.velocity, D, speed, largest,
+    )  # fmt: skip
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
-    _never_moved(path, D, s, floor)
-
-    speed = np.ascontiguousarray(np.abs(qp[gather][..., path.velocity]) / keep.velocity[path.velocity])
+    _never_moved(path, D, s, floor, largest[3])
     with np.errstate(divide="ignore"):
         ends = 1.0 / np.square(speed[:, ::2].max(axis=2, initial=0.0))  # (N, 2)
     x_most = np.concatenate([ends[:, 0], [np.inf]])
     x_most[1:] = np.minimum(x_most[1:], ends[:, 1])
     # rest at both ends, and where the path has a corner
-    rest = AT_REST * max(float(size.max()), 1e-300)
-    if np.abs(qp[0]).max() > rest:
+    at_rest = AT_REST * float(size.max())
+    if np.abs(qp[0]).max() > at_rest:
         x_most[0] = 0.0
-    if np.abs(qp[N]).max() > rest:
+    if np.abs(qp[N]).max() > at_rest:
         x_most[N] = 0.0
     if len(at_knot):
         corner = np.abs(qp[at_knot] - qp[N + 1 : N + 1 + len(at_knot)]).max(axis=1) > 1e-6 * float(size.max())
         x_most[at_knot[corner]] = 0.0
-    if not size.max() > 0:
-        raise DalembertError("the motion never moves, so it has no timing")
-    return _Grid(s, h, D, floor, speed, x_most)
+    smooth = np.ones(N, bool)
+    smooth[at_knot - 1] = False
+    return _Grid(s, h, D, floor, speed, x_most, smooth)
 
 
-def _never_moved(path: _Path, D: Array, s: Array, floor: Array) -> None:
+def _never_moved(path: _Path, D: Array, s: Array, floor: Array, load: Array) -> None:
     """A row that no timing changes must be within its limit as it is."""
-    fixed = np.flatnonzero((floor == 0) & (np.abs(D[:, :, 3]).max(axis=(0, 1), initial=0.0) > 1.0))
+    fixed = np.flatnonzero((floor == 0) & (load > 1.0))
     if len(fixed):
         j = int(fixed[0])
         i = int(np.abs(D[:, 0, 3, j]).argmax())
@@ -348,7 +340,7 @@ def _on_grid(path: _Path, grid: _Grid, cap: float, refinements: int) -> tuple[_P
         stuck = passes.times(h, x, u, t)
         if stuck:
             raise _no_motion(path, grid, stuck - 1)
-        passes.check(D, grid.speed, h, x, u, over, fast, near, blur, PARTS)
+        passes.check(D, grid.speed, h, grid.smooth, x, u, over, fast, near, blur, PARTS)
         worst = max(float(over.max(initial=-1.0)), float(fast.max(initial=-1.0)))
         if worst <= ALLOWED and (found is None or t[-1] < found.duration):
             found = _Profile(grid, x.copy(), u.copy(), t.copy(), near.copy(), worst, round_, refinements)
@@ -375,7 +367,7 @@ def _on_grid(path: _Path, grid: _Grid, cap: float, refinements: int) -> tuple[_P
 
 def _top_speed(grid: _Grid, passes: Any) -> float:
     """A finite x above anything that matters, where nothing limits the speed."""
-    curve = np.empty(len(grid.s))
+    curve = np.empty(SAMPLED)
     passes.most_speed(grid.D, grid.floor, grid.x_most, 1e200, curve)
     real = curve[(curve > 0) & (curve < 1e199)]
     return float(1e8 * np.median(real)) if len(real) else 1.0
