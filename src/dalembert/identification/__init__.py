@@ -1,0 +1,1 @@
+"""What can be known of an arm from its motion: regressor, base parameters, estimates, S 7.4."""

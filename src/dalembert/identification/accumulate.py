@@ -1,0 +1,254 @@
+"""Least squares over logs of any length, without ever holding the stacked regressor of S (7.85).
+
+Every joint's equations are taken in blocks of rows; a block is put under the triangle R of what came
+before and the two are made a triangle again by Householder reflections (LAPACK's tpqrt). RᵀR = ȲᵀȲ, but
+Ȳ itself is never squared: the condition number stays that of Ȳ, and memory stays that of one block.
+
+The joints are kept apart until the end: joint i feels only the columns of the links it moves (S (7.80)),
+so its triangle is small; joints may be weighted afterwards, as often as one likes; and the sequential
+procedure of S 7.4, from the last joint to the first, finds its equations ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.identification.parameters import WIDTH, ParameterSet
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+BLOCK = 1024  # samples that are triangularised at once
+PIECE = 64  # samples whose regressor is made at once: a third of a megabyte, which stays near the core
+PANEL = 8  # columns that tpqrt handles together: the fastest for 20 to 90 columns
+PROBES = 16  # random states that show which columns a joint feels
+
+
+@dataclass(frozen=True)
+class Triangle:
+    """What least squares needs of any number of equations Yπ = τ.
+
+    R        (p, p) upper triangular, RᵀR = YᵀY
+    z        (p,), Rᵀz = Yᵀτ: the estimates solve Rπ = z
+    rss      the sum of squares of τ that no π can explain
+    rows     how many equations there were
+    columns  the columns of the parameter set that R's columns stand for
+
+    Triangles of the same columns are added with ``+``: the equations of both.
+    """
+
+    R: Array
+    z: Array
+    rss: float
+    rows: int
+    columns: tuple[int, ...]
+
+    @property
+    def whole(self) -> Array:
+        """[[R, z], [0, √rss]], the triangle of [Y, τ]."""
+        p = len(self.z)
+        out = np.zeros((p + 1, p + 1))
+        out[:p, :p], out[:p, p], out[p, p] = self.R, self.z, np.sqrt(self.rss)
+        return out
+
+    def __add__(self, other: Triangle) -> Triangle:
+        if self.columns != other.columns:
+            raise DalembertError("these triangles stand for different columns; only equal ones can be added")
+        return triangle(np.vstack([self.whole, other.whole]), self.rows + other.rows, self.columns)
+
+    def solved(self, tolerance: float = 1e-12) -> Array:
+        """The least-squares π (p,), of least length where the equations leave it open."""
+        return np.asarray(np.linalg.lstsq(self.R, self.z, rcond=tolerance)[0], dtype=np.float64)
+
+    def squares(self, pi: ArrayLike) -> float:
+        """‖Yπ − τ‖² for any π."""
+        return float(np.sum((self.R @ np.asarray(pi, float) - self.z) ** 2) + self.rss)
+
+    def of(self, columns: Sequence[int]) -> Triangle:
+        """The triangle of some of its columns alone, the other parameters taken as zero."""
+        at = {column: k for k, column in enumerate(self.columns)}
+        chosen = [at[c] for c in columns]
+        whole = self.whole
+        return triangle(whole[:, [*chosen, len(self.z)]], self.rows, tuple(columns))
+
+    def expanded(self, K: ArrayLike) -> Triangle:
+        """The triangle for π where this one is for π_b = Kπ: Y = Y_b K."""
+        K = np.asarray(K, float)
+        whole = self.whole
+        return triangle(np.hstack([whole[:, :-1] @ K, whole[:, -1:]]), self.rows, tuple(range(K.shape[1])))
+
+    def scaled(self, weight: float) -> Triangle:
+        """Every equation times ``weight``."""
+        return Triangle(weight * self.R, weight * self.z, weight**2 * self.rss, self.rows, self.columns)
+
+
+def triangle(equations: Array, rows: int, columns: tuple[int, ...]) -> Triangle:
+    """The triangle of equations [Y, τ]; the diagonal of R is not negative."""
+    p = len(columns)
+    whole = np.zeros((p + 1, p + 1))
+    made = np.linalg.qr(equations, mode="r") if len(equations) else np.zeros((0, p + 1))
+    whole[: len(made)] = made[: p + 1]
+    signs = np.where(np.diag(whole) < 0, -1.0, 1.0)
+    whole *= signs[:, None]
+    return Triangle(whole[:p, :p], whole[:p, p].copy(), float(whole[p, p] ** 2), rows, columns)
+
+
+@dataclass(frozen=True)
+class JointTriangles:
+    """A triangle for every joint's own equations, each of the columns that the joint feels."""
+
+    joints: tuple[Triangle, ...]
+    columns: tuple[int, ...]
+
+    def __add__(self, other: JointTriangles) -> JointTriangles:
+        return JointTriangles(
+            tuple(a + b for a, b in zip(self.joints, other.joints, strict=True)), self.columns
+        )  # fmt: skip
+
+    def together(self, weights: ArrayLike | None = None) -> Triangle:
+        """One triangle of all joints, joint i's equations times ``weights[i]``: 1/σ_i to weight by noise."""
+        n = len(self.joints)
+        w = np.ones(n) if weights is None else np.asarray(weights, float)
+        if w.shape != (n,):
+            raise ShapeError(f"weights has shape {w.shape}; it must be ({n},), one number a joint")
+        at = {column: k for k, column in enumerate(self.columns)}
+        stacked = []
+        for one, weight in zip(self.joints, w, strict=True):
+            wide = np.zeros((len(one.z) + 1, len(self.columns) + 1))
+            wide[:, [*(at[c] for c in one.columns), len(self.columns)]] = weight * one.whole
+            stacked.append(wide)
+        return triangle(np.vstack(stacked), sum(one.rows for one in self.joints), self.columns)
+
+
+def accumulate(
+    parameters: ParameterSet,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    tau: ArrayLike,
+    weights: ArrayLike | None = None,
+    columns: Sequence[int] | None = None,
+    block: int = BLOCK,
+) -> Triangle:
+    """The triangle of a whole log (N, n), in memory that does not grow with N.
+
+    weights  (n,) or (N, n): factors of the equations
+    columns  of the parameter set, those to keep (``base.independent``); all unless given
+
+    >>> import numpy as np, dalembert as da
+    >>> arm = da.load("planar-2r")
+    >>> parameters = ParameterSet(arm, only=["mx_1", "Izz_1", "mx_2", "Izz_2", "Im_2"])
+    >>> x = np.random.default_rng(0).uniform(-2, 2, (3, 1000, 2))
+    >>> found = accumulate(parameters, *x, parameters.regressor(*x) @ parameters.values)
+    >>> np.allclose(found.solved(), parameters.values)
+    True
+    """
+    if weights is not None and np.ndim(weights) == 1:
+        return accumulate_joints(parameters, q, qd, qdd, tau, None, columns, block).together(weights)
+    return accumulate_joints(parameters, q, qd, qdd, tau, weights, columns, block).together()
+
+
+def accumulate_joints(
+    parameters: ParameterSet,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    tau: ArrayLike,
+    weights: ArrayLike | None = None,
+    columns: Sequence[int] | None = None,
+    block: int = BLOCK,
+) -> JointTriangles:
+    """The same, every joint's equations by themselves. ``weights``: (N, n) factors of single equations."""
+    q, qd, qdd, tau = parameters.checked(q=q, qd=qd, qdd=qdd, tau=tau)
+    if weights is not None:
+        (weights,) = parameters.checked(weights=weights)
+        if len(weights) != len(q):
+            raise ShapeError(f"weights has {len(weights)} samples and q {len(q)}")
+    if block < 1:
+        raise DalembertError(f"block is {block}; at least one sample must be taken at once")
+    chosen = tuple(range(parameters.size)) if columns is None else tuple(int(c) for c in columns)
+    work = _Work(parameters, felt_columns(parameters, chosen), min(block, max(len(q), 1)))
+    for start in range(0, len(q), work.block):
+        rows = slice(start, start + work.block)
+        work.take(q[rows], qd[rows], qdd[rows], tau[rows], None if weights is None else weights[rows])
+    joints = tuple(
+        triangle(R, len(q), felt) for R, felt in zip(work.triangles, work.felt, strict=True)
+    )  # fmt: skip
+    if not all(np.isfinite(one.whole).all() for one in joints):
+        raise DalembertError("the log holds values that are not finite numbers; leave such samples out")
+    return JointTriangles(joints, chosen)
+
+
+def felt_columns(parameters: ParameterSet, columns: Sequence[int]) -> list[tuple[int, ...]]:
+    """Of these columns, those that are not zero for each joint: seen at random states, since they are analytic.
+
+    Extra columns may be zero almost everywhere and always count.
+    """
+    x = np.random.default_rng(0).uniform(-1.5, 1.5, (3, PROBES, parameters.arm.n))
+    seen = np.abs(parameters.regressor(*x)).max(axis=0) > 0.0
+    seen[:, [joint < 0 for joint in parameters.joints]] = True
+    return [tuple(c for c in columns if row[c]) for row in seen]
+
+
+@dataclass
+class _Work:
+    """The arrays of one accumulation, made once."""
+
+    parameters: ParameterSet
+    felt: list[tuple[int, ...]]
+    block: int
+    triangles: list[Array] = field(init=False)
+    _rows: list[Array] = field(init=False)
+    _wide: Array = field(init=False)
+    _at: list[tuple[Index, Index]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = self.parameters.arm.n
+        self.triangles = [np.zeros((len(f) + 1, len(f) + 1), order="F") for f in self.felt]
+        self._rows = [np.zeros((self.block, len(f) + 1), order="F") for f in self.felt]
+        self._wide = np.zeros((PIECE, n, WIDTH * n))
+        source = np.array([c for _, c, _ in self.parameters._plan], dtype=np.intp)
+        self._at = []
+        for f in self.felt:  # which columns come from the kernel, and which are filled in
+            mine = source[list(f)]
+            self._at.append((np.flatnonzero(mine < WIDTH * n), mine))
+
+    def take(self, q: Array, qd: Array, qdd: Array, tau: Array, weights: Array | None) -> None:
+        """One block of samples into every joint's triangle."""
+        from scipy.linalg.lapack import dtpqrt
+
+        m, n, parameters = len(q), self.parameters.arm.n, self.parameters
+        kernel = parameters.arm.kernel("regressor")
+        for start in range(0, m, PIECE):
+            piece = slice(start, min(start + PIECE, m))
+            Y = self._wide[: piece.stop - start]
+            kernel(q[piece], qd[piece], qdd[piece], out=Y)
+            for i, (own, mine) in enumerate(self._at):
+                if len(own) == len(mine):
+                    self._rows[i][piece, :-1] = Y[:, i].take(mine, axis=1)
+                else:
+                    self._rows[i][piece, own] = Y[:, i].take(mine[own], axis=1)
+        more: dict[int, Array] = {}
+        for i, (own, mine) in enumerate(self._at):
+            rows = self._rows[i][:m]
+            for k in set(range(len(mine))) - set(own.tolist()):
+                column = int(mine[k])
+                if column not in more:
+                    more[column] = np.zeros((m, n))
+                    parameters._fill(more[column], column, q, qd, qdd)
+                rows[:, k] = more[column][:, i]
+            rows[:, -1] = tau[:, i]
+            if weights is not None:
+                rows *= weights[:, i, None]
+            R = self.triangles[i]
+            made = dtpqrt(0, min(PANEL, len(R)), R, rows, overwrite_a=True, overwrite_b=True)
+            if made[0] is not R:
+                self.triangles[i] = np.asfortranarray(made[0])
+
+
+__all__ = ["JointTriangles", "Triangle", "accumulate", "accumulate_joints", "triangle"]

@@ -1,0 +1,220 @@
+"""Base parameters: the fewest numbers that determine the torques, and what each of them is made of.
+
+Of S's 13n parameters some move nothing (zero columns of Y) and some are felt only together (dependent
+columns). Here the columns are taken in a fixed order, link after link from the base, of every link the
+tensor first, then the first moments, then the mass; a column that those before it can replace is
+dependent. What an outer link shares with an inner one is so counted with the inner one, as Gautier and
+Khalil do, and Y_dependent = Y_independent X, so that π_base = π_independent + X π_dependent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.identification.parameters import ParameterSet
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-8  # of a column of length one: what is left of a dependent column beside the others
+SAMPLES = 4  # equations a parameter
+WITHIN_LINK = (
+    "Ixx",
+    "Ixy",
+    "Ixz",
+    "Iyy",
+    "Iyz",
+    "Izz",
+    "mx",
+    "my",
+    "mz",
+    "m",
+    "Im",
+    "Fv",
+    "Fs",
+    "Fs+",
+    "Fs-",
+    "offset",
+)
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """π_base = K π: what a motion can tell of the parameters of a set.
+
+    parameters   the set that it is about
+    independent  columns whose parameters stand first in the combinations; Y_base = Y[:, independent]
+    dependent    columns that count with those
+    zero         columns that no motion shows
+    K            (b, p), with τ = Y_base K π
+    condition    of Y_base, its columns scaled to length one, at the random states
+    margin       the least that was left of an independent column of length one, and the most of a dependent one
+    tolerance    the line between the two
+    """
+
+    parameters: ParameterSet
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
+    zero: tuple[int, ...]
+    K: Array
+    condition: float
+    margin: tuple[float, float]
+    tolerance: float
+
+    @property
+    def rank(self) -> int:
+        """How many base parameters there are."""
+        return len(self.independent)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of the independent parameter in each combination."""
+        return tuple(self.parameters.names[k] for k in self.independent)
+
+    @cached_property
+    def values(self) -> Array:
+        """π_base as the arm has it."""
+        return np.asarray(self.K @ self.parameters.values, dtype=np.float64)
+
+    @cached_property
+    def formulas(self) -> tuple[str, ...]:
+        """Every base parameter as a sum of standard ones, with numbers.
+
+        >>> import dalembert as da
+        >>> s = ParameterSet(da.load("planar-2r"), only="nonzero")
+        >>> print(*base_parameters(s).formulas, sep=chr(10))
+        Izz_1 − m_1 + 10000 Im_1 − m_2
+        mx_1 + m_1 + m_2
+        Izz_2 − m_2
+        mx_2 + m_2
+        Im_2
+        """
+        order = canonical_order(self.parameters)
+        return tuple(
+            written([(row[k], self.parameters.names[k]) for k in order if row[k] != 0.0], first=own)
+            for row, own in zip(self.K, self.names, strict=True)
+        )
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Y_base: (N, n, b), with τ = Y_base π_base."""
+        return self.parameters.regressor(q, qd, qdd)[..., list(self.independent)]
+
+    def of(self, pi: ArrayLike) -> Array:
+        """π_base of a standard parameter vector."""
+        return np.asarray(self.K @ np.asarray(pi, float), dtype=np.float64)
+
+
+def written(terms: Sequence[tuple[float, str]], first: str) -> str:
+    """A sum with numbers before the names, the one called ``first`` at its head."""
+    ordered = sorted(terms, key=lambda term: term[1] != first)
+    out = ""
+    for factor, name in ordered:
+        size = f"{abs(factor):.6g}"
+        sign = ("−" if not out else " − ") if factor < 0 else (" + " if out else "")
+        out += sign + ("" if size == "1" else size + " ") + name
+    return out
+
+
+def canonical_order(parameters: ParameterSet) -> list[int]:
+    """The columns in the order in which they may replace one another; extra ones last."""
+
+    def place(k: int) -> tuple[Any, ...]:
+        joint = parameters.joints[k]
+        if joint < 0:
+            return (1, 0, 0, k)
+        kind = parameters.names[k].rpartition("_")[0]
+        return (0, joint, WITHIN_LINK.index(kind), k)
+
+    return sorted(range(parameters.size), key=place)
+
+
+def random_states(arm: Arm, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """States that show everything: positions within the limits, speeds and accelerations of order one."""
+    rng = np.random.default_rng(seed)
+    low, high = np.full(arm.n, -np.pi), np.full(arm.n, np.pi)
+    for j, joint in enumerate(arm.robot.moving_joints):
+        reach = 1.0 if joint.type == "prismatic" else np.pi
+        low[j] = -reach if joint.limits.lower is None else max(joint.limits.lower, -2 * np.pi)
+        high[j] = reach if joint.limits.upper is None else min(joint.limits.upper, 2 * np.pi)
+        if not high[j] > low[j]:
+            low[j], high[j] = -reach, reach
+    q = rng.uniform(low, high, (count, arm.n))
+    qd, qdd = rng.uniform(-3.0, 3.0, (2, count, arm.n))
+    return q, qd, qdd
+
+
+def base_parameters(
+    parameters: ParameterSet | Arm, samples: int | None = None, tolerance: float = TOLERANCE, seed: int = 0
+) -> BaseParameters:
+    """The base parameters of a set, from Y at random states within the limits of the joints.
+
+    samples    how many states; enough for four equations a parameter unless given
+    tolerance  a column is dependent when less than this is left of it, of its own length, once the part
+               along the columns before it has been taken away
+
+    Y is analytic, so that random states show its rank with certainty but for rounding; ``margin`` says
+    how clear the decision was.
+    """
+    if isinstance(parameters, Arm):
+        parameters = ParameterSet(parameters)
+    p, n = parameters.size, parameters.arm.n
+    count = samples if samples is not None else max(24, SAMPLES * p // max(n, 1) + 1)
+    if count * n < p:
+        raise DalembertError(f"{count} samples make {count * n} equations for {p} parameters; take more")
+    W = parameters.regressor(*random_states(parameters.arm, count, seed)).reshape(count * n, p)
+    length = np.linalg.norm(W, axis=0)
+    largest = length.max(initial=0.0)
+    order = canonical_order(parameters)
+    zero = tuple(k for k in range(p) if length[k] <= 1e-14 * largest)
+    unit = W / np.where(length > 0, length, 1.0)
+    independent, dependent, least, most = _chosen(unit, [k for k in order if k not in zero], tolerance)
+    K = np.zeros((len(independent), p))
+    K[range(len(independent)), independent] = 1.0
+    basis = unit[:, independent]
+    if dependent:
+        X = np.linalg.lstsq(basis, unit[:, dependent], rcond=None)[0]
+        X[np.abs(X) < 1e-10] = 0.0
+        X = X * length[dependent] / length[independent][:, None]
+        K[:, dependent] = _snapped(X)
+    singular = np.linalg.svd(basis, compute_uv=False) if independent else np.ones(1)
+    return BaseParameters(
+        parameters, tuple(independent), tuple(dependent), zero, K, float(singular[0] / singular[-1]),
+        (least, most), tolerance,
+    )  # fmt: skip
+
+
+def _chosen(unit: Array, order: list[int], tolerance: float) -> tuple[list[int], list[int], float, float]:
+    """Columns that those before them cannot replace, and the others: Gram–Schmidt, twice for its rounding."""
+    Q = np.zeros((len(unit), min(unit.shape)))
+    independent: list[int] = []
+    dependent: list[int] = []
+    least, most = 1.0, 0.0
+    for k in order:
+        basis = Q[:, : len(independent)]
+        rest = unit[:, k] - basis @ (basis.T @ unit[:, k])
+        rest -= basis @ (basis.T @ rest)
+        left = float(np.linalg.norm(rest))
+        if left > tolerance and len(independent) < Q.shape[1]:
+            Q[:, len(independent)] = rest / left
+            independent.append(k)
+            least = min(least, left)
+        else:
+            dependent.append(k)
+            most = max(most, left)
+    return independent, dependent, least, most
+
+
+def _snapped(X: Array) -> Array:
+    """Rounding taken off: numbers that are whole to ten digits, or have few decimals."""
+    near = np.round(X, 9)
+    return np.asarray(np.where(np.abs(X - near) <= 1e-10 * np.maximum(1.0, np.abs(X)), near, X), dtype=np.float64)
+
+
+__all__ = ["BaseParameters", "base_parameters", "canonical_order", "random_states"]
