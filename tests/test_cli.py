@@ -357,6 +357,21 @@ def test_files_that_are_no_text(bad, tmp_path: Path) -> None:
     assert "first line has no end" in mistake("torques", "planar-2r", "/dev/zero")
 
 
+def test_missing_velocities_are_made_and_said(tmp_path: Path) -> None:
+    path, t = tmp_path / "positions.csv", np.linspace(0, 2, 201)
+    q, qd, qdd = (np.stack([f(3 * t), f(3 * t + 1)], axis=1) * k for f, k in ((np.sin, 1), (np.cos, 3), (np.sin, -9)))
+    np.savetxt(path, np.column_stack([t, q]), delimiter=",", header="t,q1,q2", comments="")
+    result = run("torques", "planar-2r", path)
+    (note,) = (line for line in result.stderr.splitlines() if line.startswith("note: "))
+    assert note.endswith("qd and qdd are not in the file and were made from q, by a quintic spline without phase shift")
+    tau = da.load("planar-2r").inverse_dynamics(q, qd, qdd)
+    assert np.abs(read_back(result.stdout)[1][6:-6, 1:] - tau[6:-6]).max() < 1e-3
+    np.savetxt(path, np.column_stack([t, q, qd]), delimiter=",", header="t,q1,q2,qd1,qd2", comments="")
+    assert "qdd are not in the file and were made from qd" in run("torques", "planar-2r", path).stderr
+    path.write_text("t,q1,q2\n" + "".join(f"{k // 2},0,0\n" for k in range(9)))
+    assert "line 3, column 't': the instant 0 s is there twice" in mistake("torques", "planar-2r", path)
+
+
 def test_repeated_instants_and_a_single_instant_are_fine(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     for lines in (GOOD[:2], [*GOOD[:2], GOOD[1]]):

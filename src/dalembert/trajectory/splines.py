@@ -72,13 +72,18 @@ def spline(
             q = np.concatenate([q[:-1], q[:1]])
         if boundary == "not-a-knot" and len(t) <= degree:
             raise DalembertError(f"a not-a-knot spline of degree {degree} needs at least {degree + 1} waypoints")
-        rest = [(order, np.zeros(n)) for order in range(1, (degree + 1) // 2)]
-        conditions = {"clamped": (rest, rest), "not-a-knot": None}.get(boundary, boundary)
+        half = (degree + 1) // 2
+        orders = {"clamped": range(1, half), "natural": range(half, degree)}.get(boundary)
+        zeros = [(order, np.zeros(n)) for order in orders or ()]
+        conditions = (zeros, zeros) if zeros else {"not-a-knot": None}.get(boundary, boundary)
     else:
         conditions = _conditions(boundary, n, degree)
-    if conditions == "natural" and len(t) < (degree + 1) // 2:
-        raise DalembertError(f"a natural spline of degree {degree} needs at least {(degree + 1) // 2} waypoints")
-    curve = make_interp_spline(t, q, k=degree, bc_type=conditions)
+    try:
+        curve = make_interp_spline(t, q, k=degree, bc_type=conditions)
+    except np.linalg.LinAlgError:
+        raise DalembertError(
+            f"{len(t)} waypoints with these boundary values do not determine a spline of degree {degree}"
+        ) from None
     return Trajectory(float(t[-1]), n, Derivatives.of(curve))
 
 
