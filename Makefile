@@ -8,7 +8,7 @@ BIN := .venv/bin
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo     torques of a two-link arm along a motion, from shell commands"
+	@echo "make demo     a report on the motions of a two-link arm, as one page: out/example-7.2.html"
 	@echo "make test     the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make lint     formatting, ruff and mypy, changing nothing"
 	@echo "make format   let ruff put the formatting right"
@@ -23,6 +23,8 @@ demo: .venv/.installed
 	@echo
 	$(BIN)/python examples/make_motion.py planar-2r out/motion.csv
 	$(BIN)/dalembert torques planar-2r out/motion.csv -o out/torques.csv --force
+	@echo
+	$(BIN)/dalembert report planar-2r --example 7.2 --out out/example-7.2.html --force
 
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS)

@@ -25,6 +25,7 @@ Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
 CHUNK = 1 << 14  # instants computed at a time
+ROUNDING = 1e-6  # of a limit: a motion that just reaches it is within it
 
 
 class Motion(Protocol):
@@ -148,11 +149,24 @@ class Sizing:
         return tuple(value for value in vars(self).values() if isinstance(value, Quantity))
 
     @property
+    def tightest(self) -> tuple[Quantity, int] | None:
+        """The quantity (torque, speed or acceleration) and the joint that leave least of their limit."""
+        known = [
+            (float(x.used[i]), k, i)
+            for k, x in enumerate((self.torque, self.speed, self.acceleration))
+            for i in np.flatnonzero(~np.isnan(x.limit)).tolist()
+        ]
+        if not known:
+            return None
+        _, k, i = max(known, key=lambda one: one[0])
+        return (self.torque, self.speed, self.acceleration)[k], i
+
+    @property
     def exceeded(self) -> list[str]:
         """A sentence for every limit that the motion exceeds."""
         out = []
         for quantity in (self.torque, self.speed, self.acceleration):
-            for i in np.flatnonzero(quantity.used > 1).tolist():
+            for i in np.flatnonzero(quantity.used > 1 + ROUNDING).tolist():
                 out.append(
                     f"joint '{self.joints[i]}' needs a {quantity.name} of {quantity.peak[i]:.4g} {quantity.units[i]} "
                     f"at t = {quantity.at[i]:.4g} s, above its limit of {quantity.limit[i]:.4g} {quantity.units[i]}"
@@ -162,7 +176,8 @@ class Sizing:
                 (self.lowest[i], self.lower[i], "below"),
                 (self.highest[i], self.upper[i], "above"),
             ):
-                if (reached < limit) if word == "below" else (reached > limit):
+                slack = ROUNDING * max(1.0, abs(limit))
+                if (reached < limit - slack) if word == "below" else (reached > limit + slack):
                     unit = self.position_units[i]
                     out.append(f"joint '{name}' goes to {reached:.4g} {unit}, {word} its limit of {limit:.4g} {unit}")
         return out

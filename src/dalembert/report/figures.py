@@ -90,7 +90,7 @@ def alone(panel: Panel) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=panel.size)
         top = 0.30 if panel.title else 0.08
-        figure.subplots_adjust(0.62 / width, 0.42 / height, 1 - 0.12 / width, 1 - top / height)
+        figure.subplots_adjust(0.62 / width, 0.42 / height, 1 - 0.2 / width, 1 - top / height)
         axes = figure.add_subplot()
         panel.draw(axes)
         if panel.title:
@@ -124,7 +124,7 @@ def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
 
 
 def draw_arm(study: Study) -> Figure:
-    """The arm in its start and its end pose, and the way of its tip."""
+    """The arm in its start and its end pose, and the path of its tip."""
     return assemble(arm_panels(study))
 
 
@@ -294,8 +294,9 @@ def _lines(study: Study, title: str, lines: Sequence[tuple[str, str, Array]]) ->
         for colour, word, y in moving:
             axes.plot(study.shown.t, y, color=colour, label=word)
         if moving:
-            _headroom(axes, len(moving))
-            axes.legend(loc="upper left", ncols=2, borderaxespad=0.1, columnspacing=1.2, handlelength=1.2)
+            columns = 2 if max(len(word) for _, word, _ in moving) <= 18 else 1
+            _headroom(axes, -(-len(moving) // columns))
+            axes.legend(loc="upper left", ncols=columns, borderaxespad=0.1, columnspacing=1.2, handlelength=1.2)
         else:
             axes.set_ylim(-1, 1)
             axes.text(0.5, 0.56, "zero throughout", transform=axes.transAxes, ha="center", va="bottom", color=SOFT)
@@ -359,14 +360,14 @@ def arm_panels(study: Study) -> list[Panel]:
     gravity = np.array(study.arm.robot.gravity, float)
     base = np.array(study.arm.robot.base.translation, float)
     everything = np.concatenate([*(line.reshape(-1, 3) for pose in poses for line in pose.lines), path, base[None]])
-    key = (("#b9c3cd", "start"), ("#1f5fa8", "end"), ("#d1702a", "tip's way"))
+    key = (("#b9c3cd", "start"), ("#dde3e8", "on the way"), ("#1f5fa8", "end"), ("#d1702a", "path of the tip"))
 
     def panel(view: View) -> Panel:
         def draw(axes: Axes) -> None:
             reach = max(float(np.ptp(everything @ view.matrix.T, axis=0).max()), 1e-3)
             for k, pose in enumerate(poses):
                 first, last = k == 0, k == len(poses) - 1
-                colour = "#1f5fa8" if last else "#b9c3cd" if first else "#e7ebef"
+                colour = "#1f5fa8" if last else "#b9c3cd" if first else "#dde3e8"
                 for line in pose.lines:
                     x, y = view.matrix @ line.T
                     axes.plot(x, y, color=colour, lw=5.0 if first or last else 1.6, zorder=2 + 2 * last + first)
@@ -453,9 +454,9 @@ def _time_axis(axes: Axes, study: Study) -> None:
 
 
 def _headroom(axes: Axes, lines: int) -> None:
-    """Room above the curves for a legend of so many entries in two columns."""
+    """Room above the curves for a legend of so many lines."""
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high + (high - low) * (0.06 + 0.11 * -(-lines // 2)))
+    axes.set_ylim(low, high + (high - low) * (0.04 + 0.14 * lines))
 
 
 def _limits(axes: Axes, limit: float, y: Array) -> None:

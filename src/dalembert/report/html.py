@@ -44,7 +44,7 @@ figcaption { color: var(--soft); font-size: 0.9rem; }
 .key.areas i { width: 13px; height: 13px; vertical-align: -2px; }
 .scroll { overflow-x: auto; margin: 8px 0 16px; -webkit-overflow-scrolling: touch; }
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 5px 12px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th, td { padding: 5px 10px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; vertical-align: bottom; }
 thead th { border-bottom: 1.5px solid var(--ink); }
 thead tr.groups th { border-bottom: 0; text-align: left; color: var(--soft); font-weight: 500; padding-bottom: 0; }
@@ -108,8 +108,8 @@ def page(title: str, body: str) -> str:
 def number(value: float, digits: int = 4, *, sign: bool = False) -> str:
     """A number as a table shows it, with thin spaces between thousands; what is not known is a dash.
 
-    >>> number(12345.6), number(0.00123456), number(float("nan")), number(-2.5)
-    ('12\\u202f346', '0.001235', '–', '−2.5')
+    >>> number(12345.6), number(0.00123456), number(float("nan")), number(-2.5), number(2e-5)
+    ('12\\u202f346', '0.001235', '–', '−2.5', '2·10⁻⁵')
     """
     if np.isnan(value):
         return "–"
@@ -118,6 +118,7 @@ def number(value: float, digits: int = 4, *, sign: bool = False) -> str:
     if abs(value) >= 1e9 or 0 < abs(value) < 1e-4:
         shown = f"{value:.{digits - 1}e}".replace("e+0", "e").replace("e-0", "e-")
         head, _, power = shown.partition("e")
+        head = head.rstrip("0").rstrip(".")
         shown = f"{head}·10{power.translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
     else:
         before = len(str(int(abs(value))))
@@ -134,8 +135,16 @@ def share(value: float) -> str:
     """A margin in percent, in the colour of what it means."""
     if np.isnan(value):
         return '<span class="soft">–</span>'
-    kind = "bad" if value < -1e-9 else "tight" if value < 0.1 else "good"
-    shown = "exceeded" if np.isinf(value) else f"{100 * value:.0f} %" if abs(value) >= 0.1 else f"{100 * value:.1f} %"
+    if abs(value) < 5e-4:
+        value = 0.0
+    kind = "bad" if value < 0 else "tight" if value < 0.1 else "good"
+    shown = (
+        "exceeded"
+        if np.isinf(value)
+        else f"{100 * value:.0f} %"
+        if abs(value) >= 0.1 or not value
+        else f"{100 * value:.1f} %"
+    )
     return f'<span class="{kind}">{shown.replace("-", "−")}</span>'
 
 

@@ -90,12 +90,10 @@ def _summary(studies: Sequence[Study]) -> str:
     if len(studies) == 1:
         (study,) = studies
         cards = [(f"{number(study.sizing.duration)} s", "duration")]
-        used = study.sizing.torque.used
-        if not np.isnan(used).all():
-            worst = int(np.nanargmax(used))
-            cards.append(
-                (f"{100 * used[worst]:.0f} %", f"of its limit used by {study.arm.joint_names[worst]}, the most")
-            )
+        if (tightest := study.sizing.tightest) is not None:
+            x, i = tightest
+            words = f"of a limit used at most: {x.name} of {study.arm.joint_names[i]}"
+            cards.append((f"{100 * x.used[i]:.0f} %", words))
         peak = study.sizing.power
         most = int(np.argmax(peak.peak))
         cards.append((f"{number(peak.peak[most], 3)} W", f"peak power, at {study.arm.joint_names[most]}"))
@@ -106,14 +104,13 @@ def _summary(studies: Sequence[Study]) -> str:
         rows = []
         for k, study in enumerate(studies, 1):
             sizing, names = study.sizing, study.arm.joint_names
-            worst = 0 if np.isnan(sizing.torque.used).all() else int(np.nanargmax(sizing.torque.used))
             rows.append([
                 f'<a href="#motion-{k}">{text(study.title)}</a>', f"{number(sizing.duration)}",
-                *(number(x) for x in sizing.torque.peak), share(sizing.torque.margin[worst]),
+                *(number(x) for x in sizing.torque.peak), *_tightest(study)[:2],
                 number(float(sizing.power.peak.max()), 3), number(float(sizing.energy.sum()), 3),
             ])  # fmt: skip
         columns = ["motion", "duration (s)", *(f"peak {n} ({u})" for n, u in zip(names, sizing.torque.units, strict=True)),
-                   "smallest margin", "peak power (W)", "energy given (J)"]  # fmt: skip
+                   "least margin", "of", "peak power (W)", "energy given (J)"]  # fmt: skip
         parts.append("<h3>At a glance</h3>" + table(columns, rows))
     beyond = [(study, study.sizing.exceeded) for study in studies if study.sizing.exceeded]
     if beyond:
@@ -151,7 +148,7 @@ def _the_arm(arm: Arm) -> str:
         row = [
             text(joint.name),
             text(joint.type),
-            f"{_known(lim.lower)} … {_known(lim.upper)} {'m' if slides else 'rad'}",
+            _range(lim.lower, lim.upper, "m" if slides else "rad"),
         ]
         units = {"velocity": ("rad/s", "m/s"), "acceleration": ("rad/s²", "m/s²"), "effort": ("N m", "N")}
         row += [_known(getattr(lim, name), units[name][slides]) for name in kept]
@@ -186,6 +183,11 @@ def _the_arm(arm: Arm) -> str:
     )
 
 
+def _range(lower: float | None, upper: float | None, unit: str) -> str:
+    shown = _known(lower), _known(upper)
+    return "–" if shown == ("–", "–") else f"{shown[0]} … {shown[1]} {unit}"
+
+
 def _known(value: float | None, unit: str = "") -> str:
     return "–" if value is None else f"{number(float(value))} {unit}".rstrip()
 
@@ -208,7 +210,8 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
     whole = grid([figures.share_panel(study)], f"{name}-share", about, across="one") if limited and not small else ""
     dashed = " Dashed lines are limits." if limited else ""
     yield (
-        f"<h3>Torques{' against their limits' if limited else ''}</h3>\n"
+        f"<h3>Torques{' and forces' if 'N' in study.sizing.torque.units else ''}"
+        f"{' against their limits' if limited else ''}</h3>\n"
         f"<p>What each drive gives at its joint, τ of S (7.42), its rotor included.{dashed}</p>{whole}"
         + grid(figures.torque_panels(study), f"{name}-torque", about, across=across)
     )
@@ -270,7 +273,7 @@ def _sizing(study: Study) -> str:
     parts.append(table(columns, rows, groups))
     rows = [
         [text(s.joints[i]), *cells(s.acceleration, i), number(s.lowest[i]), number(s.highest[i]),
-         f"{number(s.lower[i])} … {number(s.upper[i])} {s.position_units[i]}", _inside(study, i)]
+         _range(s.lower[i], s.upper[i], s.position_units[i]), _inside(study, i)]
         for i in every
     ]  # fmt: skip
     groups = [("", 1), ("acceleration", 5), ("position", 4)]
@@ -278,11 +281,12 @@ def _sizing(study: Study) -> str:
     parts.append("<h4>Power and energy</h4>\n")
     rows = [
         [text(s.joints[i]), *cells(s.power, i, limit=False), number(s.energy[i]), number(s.returned[i]),
-         number(s.energy[i] - s.returned[i])]
+         _net(s.energy[i], s.returned[i])]
         for i in every
     ]  # fmt: skip
-    totals = [s.energy.sum(), s.returned.sum(), (s.energy - s.returned).sum()]
-    rows.append(["<b>all</b>", "", "", "", *(f"<b>{number(float(x))}</b>" for x in totals)])
+    given, returned = float(s.energy.sum()), float(s.returned.sum())
+    totals = (number(given), number(returned), _net(given, returned))
+    rows.append(["<b>all</b>", "", "", "", *(f"<b>{x}</b>" for x in totals)])
     parts.append(
         table(
             ["joint", "peak", "at (s)", "RMS (W)", "given", "returned", "net"], rows,
@@ -312,6 +316,11 @@ def _sizing(study: Study) -> str:
     return "".join(parts)
 
 
+def _net(given: float, returned: float) -> str:
+    net = float(given - returned)
+    return number(0.0 if abs(net) < 1e-9 * max(given, returned) else net)
+
+
 def _inside(study: Study, i: int) -> str:
     """How far the positions stay from the nearer of their limits."""
     s = study.sizing
@@ -331,31 +340,41 @@ def _scaling(study: Study, name: str, about: str, across: str) -> str:
         why = dict.fromkeys(v.why_not for v in variants)
         return head + f"<p class=soft>Not computed: {text('; '.join(why))}.</p>"
     paces: list[Variant] = [Variant("as given", study), *found]
-    rows = []
+    rows, peaks = [], []
     for pace in paces:
         at = pace.study
         assert at is not None
         c = at.sizing.duration / study.sizing.duration
-        used = at.sizing.torque.used
-        worst = int(np.nanargmax(used))
-        rows.append([
-            text(pace.name), number(at.sizing.duration), number(c),
-            *(number(x) for x in at.sizing.torque.peak), share(float(at.sizing.torque.margin[worst])),
-            text(at.sizing.joints[worst]), number(at.sizing.torque.at[worst] - at.sizing.start),
-        ])  # fmt: skip
-    columns = ["pace", "duration (s)", "c", *(f"{n} ({u})" for n, u in
-               zip(study.arm.joint_names, study.sizing.torque.units, strict=True)), "smallest margin", "at", "at (s)"]  # fmt: skip
-    groups = [("", 3), ("peak torque", study.arm.n), ("", 3)]
+        rows.append([text(pace.name), number(at.sizing.duration), number(c), *_tightest(at)])
+        peaks.append(at.sizing.torque.peak)
+    columns = ["pace", "duration (s)", "c", "least margin", "of", "at (s)"]
     missing = "".join(
-        f"<p class=soft>{text(v.name)}: not computed, {text(v.why_not)}.</p>" for v in variants if not v.study
+        f"<p class=soft>{text(v.name.capitalize())}: not computed, {text(v.why_not)}.</p>"
+        for v in variants
+        if not v.study
     )
+    torque = study.sizing.torque
+    by_joint = [
+        [text(name), *(number(peak[i]) for peak in peaks), number(torque.limit[i]), torque.units[i]]
+        for i, name in enumerate(study.arm.joint_names)
+    ]
     return (
         head + "<p>Evenly scaled: every instant c times as late, r = c t, with the least c that no limit forbids (S 7.7); "
-        "below 1 the motion can be faster. Time-optimal: the same path from rest to rest in the least time, at a pace "
-        "that varies.</p>"
-        + table(columns, rows, groups) + missing
+        "below 1 the motion becomes faster. Time-optimal: the same path from rest to rest in the least time, at a pace "
+        "that varies.</p>" + table(columns, rows) + missing
+        + table(["joint", *(pace.name for pace in paces), "limit", "unit"], by_joint, [("", 1), ("peak torque", len(paces)), ("", 2)])
         + grid(figures.scaling_panels(study), f"{name}-scaling", about, across=across)
     )  # fmt: skip
+
+
+def _tightest(study: Study) -> list[str]:
+    """The least margin, what has it, and when."""
+    found = study.sizing.tightest
+    if found is None:
+        return ["–", "–", "–"]
+    quantity, i = found
+    when = number(float(quantity.at[i]))
+    return [share(float(quantity.margin[i])), f"{text(quantity.name)} of {text(study.sizing.joints[i])}", when]
 
 
 def _downloads(study: Study) -> str:

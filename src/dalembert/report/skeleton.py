@@ -35,10 +35,11 @@ def skeleton(arm: Arm, q: Array) -> list[Pose]:
     base = _matrix(robot.base)
     out = []
     for at, tip in zip(links, tips, strict=True):
-        begins, moved = [], []  # where each joint sits on its parent, and where its slide has gone
+        begins, moved, axes = [], [], []  # where each joint sits on its parent, where its slide has gone, its axis
         for i, body in enumerate(bodies):
-            parent = at[body.parent] if body.parent >= 0 else base
-            begins.append((parent @ _matrix(body.placement))[:3, 3])
+            frame = (at[body.parent] if body.parent >= 0 else base) @ _matrix(body.placement)
+            begins.append(frame[:3, 3])
+            axes.append(frame[:3, :3] @ np.array(body.axis, float))
             moved.append((at[i] @ np.linalg.inv(_matrix(body.link_frame)))[:3, 3])
         lines, rails = [], []
         for j in arm.mechanism.children(-1):
@@ -50,11 +51,20 @@ def skeleton(arm: Arm, q: Array) -> list[Pose]:
             if i == arm.mechanism.tip_body:
                 ends.append(tip)
             for end in ends or [at[i][:3, 3]]:
-                lines.append(np.array([moved[i], end]))
+                lines.append(_elbow(moved[i], end, axes[i]))
         turns = np.array([p for p, body in zip(begins, bodies, strict=True) if body.revolute]).reshape(-1, 3)
         slides = np.array([p for p, body in zip(moved, bodies, strict=True) if not body.revolute]).reshape(-1, 3)
         out.append(Pose(lines, rails, turns, slides, tip))
     return out
+
+
+def _elbow(start: Array, end: Array, axis: Array) -> Array:
+    """A link from its joint to the next: along the joint's axis first, then across, as DH measures d and a."""
+    along = ((end - start) @ axis) * axis
+    across = end - start - along
+    if min(np.linalg.norm(along), np.linalg.norm(across)) < 0.02 * np.linalg.norm(end - start):
+        return np.array([start, end])
+    return np.array([start, start + along, end])
 
 
 def _matrix(placement: Any) -> Array:

@@ -19,7 +19,7 @@ from dalembert.trajectory.trajectory import Trajectory
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
-MOST = 2001  # instants that are drawn and offered for download; more are thinned out
+MOST = 1001  # instants that are drawn and offered for download; more are thinned out
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +103,6 @@ class Study:
             return Variant(name, None, f"limits missing at {', '.join(self.without_effort_limit)}")
         if self.tip_wrench is not None:
             return Variant(name, None, "scaling counts no force at the tip")
-        if not hasattr(Trajectory, "scaled"):
-            return Variant(name, None, "not built in")
         try:
             return Variant(name, study(self.arm, make(self.trajectory), title=name))
         except DalembertError as error:
