@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from dalembert.equations import articulated, control, energy, stepping
+from dalembert.equations import articulated, control, stepping
 from dalembert.equations.stepping import PARAMETERS, Setting
 from dalembert.graph.program import Call, Program
+from dalembert.robot.linalg import select
 from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class _Inputs:
         mechanism = stepping.with_parameters(self.setting.mechanism, parameters)
         if not self.plan.friction:
             mechanism = stepping.smooth(mechanism, viscous=False)
-        return Setting(mechanism, self.setting.stops, lean=False)
+        return Setting(mechanism, self.setting.stops)
 
 
 def _host_sizes(inputs: _Inputs) -> dict[str, int]:
@@ -291,16 +292,16 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
 
     def finish(q: Any, v1: Any, p: Any, p1: Any, again: Any, h: Any) -> Any:
         """(q, p) of the next step once v has settled."""
-        moved = [stepping.select(again[0], x, x + h[0] * y) for x, y in zip(q, v1, strict=True)]
-        return moved, [stepping.select(again[0], x, y) for x, y in zip(p, p1, strict=True)]
+        moved = [select(again[0], x, x + h[0] * y) for x, y in zip(q, v1, strict=True)]
+        return moved, [select(again[0], x, y) for x, y in zip(p, p1, strict=True)]
 
     def settle(again: Any, settled: Any) -> Any:
         """A state that has settled waits for its neighbours: (must it wait, has it settled, is it at work)."""
-        wait = stepping.either(settled[0], again[0])
-        return [wait], [stepping.either(settled[0], stepping.no(again[0]))], [stepping.both(again[0], stepping.no(settled[0]))]
+        ready, before = stepping.no(again[0]), settled[0]
+        return [stepping.either(before, again[0])], [stepping.either(before, ready)], [select(before, 0.0, again[0])]
 
     def keep(settled: Any, v: Any, v1: Any) -> Any:
-        return ([stepping.select(settled[0], x, y) for x, y in zip(v, v1, strict=True)],)
+        return ([select(settled[0], x, y) for x, y in zip(v, v1, strict=True)],)
 
     calls = [Call("midpoint", ("q", "v", "h"), ("q_m",))]
     if plan.law == "host":
@@ -340,14 +341,11 @@ def single(mechanism: Mechanism, plan: Plan, what: str) -> tuple[tuple[str, ...]
     """
     n, setting = mechanism.n, Setting(mechanism, ((-inf, inf),) * mechanism.n)
     if what == "energy":
-        def both(q: Any, qd: Any, parameters: Any) -> Any:
-            other = Setting(stepping.with_parameters(mechanism, parameters), setting.stops, lean=False)
-            (p,) = stepping.momentum(other, q, qd)
-            return [0.5 * sum((x * y for x, y in zip(p[1:], qd[1:], strict=True)), p[0] * qd[0])], [
-                energy.potential_energy(other.mechanism, q)
-            ]
 
-        return ("q", "qd", "parameters"), {"q": n, "qd": n, "parameters": PARAMETERS * n}, both
+        def energies(q: Any, qd: Any, parameters: Any) -> Any:
+            return stepping.energies(Setting(stepping.with_parameters(mechanism, parameters), setting.stops), q, qd)
+
+        return ("q", "qd", "parameters"), {"q": n, "qd": n, "parameters": PARAMETERS * n}, energies
     if what == "torque":
         law = LAWS[plan.law]
         sizes = {"q": n, "qd": n, "reference": 3 * n, "kp": n, "kd": n, "tau": n}

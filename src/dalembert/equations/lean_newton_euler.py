@@ -58,7 +58,10 @@ def acceleration_matrix(w: Vector, wd: Vector) -> Matrix:
 
 def feels_its_turn(link: LeanLink) -> bool:
     """False for a link that looks the same however its joint is turned."""
-    S, same = link.Sigma, 1e-15 * abs(link.Sigma[0][0])
+    S = link.Sigma
+    if not all(isinstance(x, (int, float)) for x in (*S[0], *S[1], *S[2])):
+        return True  # traced parameters may be anything
+    same = 1e-15 * abs(S[0][0])
     return not (
         link.revolute
         and abs(S[0][0] - S[1][1]) <= same

@@ -16,6 +16,7 @@ Only joint torques may be computed from the result: forces between links do chan
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dalembert.robot.linalg import (
@@ -80,7 +81,12 @@ def _clean(R: Matrix) -> Matrix:
 
 
 def _clean_vector(v: Vector, size: float) -> Vector:
-    return tuple(0.0 if abs(x) <= 1e-15 * size else x for x in v)  # type: ignore[return-value]
+    return tuple(0.0 if isinstance(x, (int, float)) and abs(x) <= 1e-15 * size else x for x in v)  # type: ignore[return-value]
+
+
+def _size(values: Iterable[Scalar]) -> float:
+    """The largest of those that are numbers; traced parameters have no size."""
+    return max((abs(x) for x in values if isinstance(x, (int, float))), default=0.0)
 
 
 def _axes(z: Vector, x: Vector) -> Matrix:
@@ -184,8 +190,8 @@ def _express(mechanism: Mechanism, frames: list[Placement], i: int) -> LeanLink:
         R = _clean(matmul(R, rotation_about(Z, quarter)))
         theta = 0.0
     inertia = body.inertia.seen_from(frame.inverse)
-    size = max(abs(x) for row in inertia.second_moments for x in row)
-    first = _clean_vector(inertia.first_moments, max(1e-300, *(abs(x) for x in inertia.first_moments)))
+    size = _size(x for row in inertia.second_moments for x in row)
+    first = _clean_vector(inertia.first_moments, max(1e-300, _size(inertia.first_moments)))
     Sigma = tuple(_clean_vector(row, size * 10) for row in inertia.second_moments)
     return LeanLink(
         body.parent, body.revolute, R, _clean_vector(t, 1.0), offset + theta if theta else offset,

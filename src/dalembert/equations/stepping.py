@@ -29,14 +29,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from dalembert.equations import lean_newton_euler, newton_euler
+from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import coriolis_matrix, inertia_matrix
 from dalembert.equations.factorisation import factorised
-from dalembert.equations.forward_dynamics import column_by_column
 from dalembert.equations.friction import coulomb
-from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import Scalar, less, select, sgn, sqrt
+from dalembert.equations.kinematics import frames
+from dalembert.robot.linalg import (
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    dot,
+    less,
+    madd,
+    matmul,
+    matvec,
+    mscale,
+    outer,
+    scale,
+    select,
+    sgn,
+    sqrt,
+    transpose,
+)
 from dalembert.robot.mechanism import Mechanism
+from dalembert.robot.placement import Placement
 
 Values = Sequence[Scalar]
 PARAMETERS = 13  # a joint's: m, m c (3), I (6) about the frame's origin, I_m, F_v, F_s; S (7.77)
@@ -77,26 +94,41 @@ def smooth(mechanism: Mechanism, viscous: bool = True) -> Mechanism:
     return replace(mechanism, bodies=tuple(bodies))
 
 
+@dataclass(frozen=True)
+class Moments:
+    """A body by its moments about the frame's origin, S (7.77): linear, so that even the mass may be 0."""
+
+    mass: Scalar
+    first_moments: Vector
+    second_moments: Matrix
+
+    def seen_from(self, placement: Placement) -> Moments:
+        """The same body when its frame stands at ``placement``, in the outer frame's axes."""
+        R, t, m = placement.rotation, placement.translation, self.mass
+        h = matvec(R, self.first_moments)
+        turned = matmul(R, matmul(self.second_moments, transpose(R)))
+        moved = madd(madd(outer(t, h), outer(h, t)), mscale(m, outer(t, t)))
+        return Moments(m, add(h, scale(m, t)), madd(turned, moved))
+
+
 def with_parameters(mechanism: Mechanism, parameters: Values) -> Mechanism:
     """The mechanism with the parameters of S (7.77) of every augmented link, 13 a joint."""
     bodies = []
     for i, body in enumerate(mechanism.bodies):
         m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[PARAMETERS * i : PARAMETERS * (i + 1)]
-        inertia = Inertia.from_origin(m, (hx, hy, hz), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
-        bodies.append(replace(body, inertia=inertia, rotor_inertia=I_m, viscous=F_v, coulomb=(F_s, F_s)))
+        half = 0.5 * (xx + yy + zz)  # Σ = ½ tr(I) 1 − I
+        Sigma = ((half - xx, -xy, -xz), (-xy, half - yy, -yz), (-xz, -yz, half - zz))
+        inertia = Moments(m, (hx, hy, hz), Sigma)
+        bodies.append(replace(body, inertia=inertia, rotor_inertia=I_m, viscous=F_v, coulomb=(F_s, F_s)))  # type: ignore[arg-type]
     return replace(mechanism, bodies=tuple(bodies))
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is simulated: the mechanism, where its stops are, and whether its parameters are numbers.
-
-    stops  (lower, upper) of every joint, infinite where there is none
-    """
+    """What is simulated: the mechanism, and (lower, upper) of every joint's stops, infinite where there is none."""
 
     mechanism: Mechanism
     stops: tuple[tuple[float, float], ...]
-    lean: bool = True
 
     @property
     def n(self) -> int:
@@ -104,8 +136,13 @@ class Setting:
         return self.mechanism.n
 
     def dry(self, i: int) -> bool:
-        """Whether the joint has dry friction."""
+        """Whether the joint has dry friction, or may have: a parameter that is not known yet."""
         return any(not isinstance(F, (int, float)) or F != 0.0 for F in self.mechanism.bodies[i].coulomb)
+
+    def sticks(self, i: int) -> Scalar:
+        """Whether there is dry friction that can hold the joint."""
+        forward, backward = self.mechanism.bodies[i].coulomb
+        return less(0.0, forward + backward) if self.dry(i) else 0.0
 
     def stopped(self, i: int) -> bool:
         """Whether the joint has a stop."""
@@ -127,11 +164,7 @@ def inertia_and_load(
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """B(q), and τ′(q, q̇) of (7.116) without the dry friction."""
     mechanism, rest = smooth(setting.mechanism), [0.0] * setting.n
-    if setting.lean:
-        load = lean_newton_euler.inverse_dynamics(mechanism, q, qd, rest, h_e)
-        return inertia_matrix(mechanism, q), load
-    # the regrouping of the lean recursion needs numbers; the page's own form takes any parameter
-    return column_by_column(mechanism, q), newton_euler.inverse_dynamics(mechanism, q, qd, rest, h_e)
+    return inertia_matrix(mechanism, q), lean_newton_euler.inverse_dynamics(mechanism, q, qd, rest, h_e)
 
 
 def solve_free(setting: Setting, B: Sequence[Sequence[Scalar]], r: Values, held: Values) -> list[Scalar]:
@@ -197,7 +230,7 @@ def modes(
     for i in range(setting.n):
         moves = sgn(qd[i]) * sgn(qd[i])
         lower, upper = setting.at_stops(i, q[i])
-        may_be_held = 1.0 if setting.dry(i) else either(lower, upper)
+        may_be_held = either(setting.sticks(i), either(lower, upper))
         rests = both(may_be_held, no(moves))
         held.append(both(rests, no(slip[i])))
         way.append(select(moves, sgn(qd[i]), both(rests, slip[i])))
@@ -238,8 +271,7 @@ def judge(
         rests = no(sgn(qd[i]) * sgn(qd[i]))
         # a joint thought to slip one way that is pulled the other way is held
         back = both(rests, less(slip[i] * a[i], 0.0))
-        if not setting.dry(i):
-            back = both(either(lower, upper), back)
+        back = both(either(setting.sticks(i), either(lower, upper)), back)
         new.append(select(back, 0.0, select(up, 1.0, select(down, -1.0, slip[i]))))
         news = either(either(up, down), either(back, news))
     return new, [news]
@@ -276,7 +308,7 @@ def events(
     when_beyond: list[Scalar] = [1.0] * n
     for i in range(n):
         if setting.dry(i):
-            passed[i] = less(way[i] * qd1[i], 0.0)
+            passed[i] = both(setting.sticks(i), less(way[i] * qd1[i], 0.0))
             when[i] = _root(way[i] * qd[i], way[i] * a[i] * step[0], way[i] * qd1[i])
         lower, upper = setting.stops[i]
         above = less(upper, q1[i]) if upper < inf else 0.0
@@ -370,6 +402,19 @@ def velocity(setting: Setting, q: Values, p: Values) -> tuple[list[Scalar]]:
     """q̇ = B⁻¹(q) p"""
     B, _ = inertia_and_load(setting, q, [0.0] * setting.n, None)
     return (factorised(setting.mechanism, B).solve(p),)
+
+
+def energies(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar], list[Scalar]]:
+    """T = ½ q̇ᵀ p and U = −Σ g_0ᵀ (m p + R h), S (7.31), (7.36), from the moments of the links."""
+    (p,) = momentum(setting, q, qd)
+    T: Scalar = 0.0
+    U: Scalar = 0.0
+    placed = frames(setting.mechanism, q)
+    for i, body in enumerate(setting.mechanism.bodies):
+        T = T + 0.5 * qd[i] * p[i]
+        h = add(scale(body.inertia.mass, placed.p[i]), matvec(placed.R[i], body.inertia.first_moments))
+        U = U - dot(setting.mechanism.gravity, h)
+    return [T], [U]
 
 
 def midpoint(q: Values, v: Values, h: Values) -> tuple[list[Scalar]]:

@@ -157,13 +157,10 @@ def make_task(
     if parameters is not None:
         if method == "variational":
             raise DalembertError("the variational method takes no parameters; use 'rk4' or 'dop853'")
-        given = _numbers("parameters", parameters, PARAMETERS * n, f"{joints} of {PARAMETERS} parameters each")
-        masses = given.reshape(*given.shape[:-1], n, PARAMETERS)[..., 0]
-        if np.any(masses == 0.0):
-            joint = arm.joint_names[int(np.argwhere(masses == 0.0)[0][-1])]
-            raise ShapeError(f"parameters gives the link of joint '{joint}' no mass; every link needs one here")
-        constants["parameters"] = given
-        leading.append(given.shape[:-1])
+        constants["parameters"] = _numbers(
+            "parameters", parameters, PARAMETERS * n, f"{joints} of {PARAMETERS} parameters each"
+        )
+        leading.append(constants["parameters"].shape[:-1])
     torques, controller, function, law = None, None, None, "none"
     if isinstance(torque, Controller):
         controller, law = torque, torque.law
@@ -235,12 +232,19 @@ def check_limits(task: Task, q: Array, t: Array) -> None:
     bad = np.argwhere((q < low) | (q > high))
     if len(bad):
         worst = bad[np.argmin(bad[:, -2])]
-        value, joint, at = float(q[tuple(worst)]), int(worst[-1]), float(t[worst[-2]])
-        side, limit = ("below its lower", 0) if value < low[joint] else ("above its upper", 1)
-        raise SimulationError(
-            f"joint '{task.arm.joint_names[joint]}' is at {value:.6g} at t = {at:.6g} s, {side} limit "
-            f"{task.limits[joint, limit]:g}{state_name(task.batch, worst[:-2])}"
-        )
+        value, joint = float(q[tuple(worst)]), int(worst[-1])
+        raise beyond(task, joint, value, float(t[worst[-2]]), worst[:-2])
+
+
+def beyond(task: Task, joint: int, value: float, t: float, index: Any) -> SimulationError:
+    """The error for a joint at or beyond a limit."""
+    assert task.limits is not None
+    lower, upper = (float(x) for x in task.limits[joint])
+    side, limit = ("below its lower", lower) if value - lower < upper - value else ("above its upper", upper)
+    return SimulationError(
+        f"joint '{task.arm.joint_names[joint]}' is at {value:.6g} at t = {t:.6g} s, {side} limit {limit:g}"
+        f"{state_name(task.batch, index)}"
+    )
 
 
 def check_numbers(task: Task, q: Array, qd: Array, t: Array) -> None:
