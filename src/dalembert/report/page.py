@@ -104,18 +104,19 @@ def _summary(studies: Sequence[Study]) -> str:
         rows = []
         for k, study in enumerate(studies, 1):
             sizing, names = study.sizing, study.arm.joint_names
+            margin, of, _ = _tightest(study)
             rows.append([
                 f'<a href="#motion-{k}">{text(study.title)}</a>', f"{number(sizing.duration)}",
-                *(number(x) for x in sizing.torque.peak), *_tightest(study)[:2],
+                *(number(x) for x in sizing.torque.peak), f"{margin} {of}",
                 number(float(sizing.power.peak.max()), 3), number(float(sizing.energy.sum()), 3),
             ])  # fmt: skip
-        columns = ["motion", "duration (s)", *(f"peak {n} ({u})" for n, u in zip(names, sizing.torque.units, strict=True)),
-                   "least margin", "of", "peak power (W)", "energy given (J)"]  # fmt: skip
-        parts.append("<h3>At a glance</h3>" + table(columns, rows))
+        joints = [f"{joint} ({unit})" for joint, unit in zip(names, sizing.torque.units, strict=True)]
+        columns = ["motion", "duration (s)", *joints, "least margin", "peak power (W)", "energy given (J)"]
+        parts.append("<h3>At a glance</h3>" + table(columns, rows, [("", 2), ("peak torque", len(joints)), ("", 3)]))
     beyond = [(study, study.sizing.exceeded) for study in studies if study.sizing.exceeded]
     if beyond:
         lines = "".join(
-            f"<li>{text(s.title) + ': ' if len(studies) > 1 else ''}{text(line)}</li>"
+            f"<li>{text(s.title) + ': ' if len(studies) > 1 else ''}{_unbroken(text(line))}</li>"
             for s, found in beyond
             for line in found
         )
@@ -133,6 +134,13 @@ def _summary(studies: Sequence[Study]) -> str:
             f"moment ({moment}) N m, in base axes.</div>"
         )
     return "\n".join(parts)
+
+
+def _unbroken(words: str) -> str:
+    """A number and its unit on one line."""
+    return re.sub(
+        r"(?<=\d) (N m|N|rad/s²|rad/s|rad|m/s²|m/s|m|s)\b", lambda unit: unit[0].replace(" ", "\u00a0"), words
+    )
 
 
 def _the_arm(arm: Arm) -> str:
