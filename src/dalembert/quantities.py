@@ -52,6 +52,7 @@ INPUTS: dict[str, Shape] = {
 
 
 CHEAPEST = "cheapest"
+CONDENSED_LENGTH = 6000
 
 
 @dataclass(frozen=True)
@@ -334,7 +335,9 @@ def traced(mechanism: Mechanism, name: str, formulation: str, options: tuple[str
         for x, shape in signature_of(name, mechanism.n, options).inputs
     }
     graph.output(_flat(quantity(name).trace[formulation](mechanism, inputs)))
-    return condensed(factored(pruned(graph)))
+    graph = factored(pruned(graph))
+    # the book's closed forms run to tens of thousands of lines: there the search takes longer than it saves
+    return condensed(graph) if len(graph.nodes) <= CONDENSED_LENGTH else graph
 
 
 @dataclass(frozen=True)
