@@ -32,46 +32,49 @@ CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's
 HUGE = 1e300
 ROUND = 1e-13
 
+# no NaN and no infinity comes in here; products and sums may be fused, but not reordered
+native = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "nnan"})
 
-@njit(cache=True)
+
+@native
 def _rows(
-    into: Any, f: Any, floor: Any, room: float, level: float, width: float, ahead: float
+    into: Any, at: int, D: Any, i: int, end: int, floor: Any, room: float, level: float, width: float, ahead: float
 ) -> None:  # pragma: no cover
     """The limits at one end of an interval as u ≥ A + B x − E √x and u ≤ A' + B' x + E' √x.
 
-    into   (6, J), or (6, 2J) where each side of a limit needs a column of its own
-    f      (4, J): m, c, v, k
+    into   (…, 6, J), of which row `at` is filled; (…, 6, 2J) where each side of a limit needs its own column
+    D      (N, 3, 4, J): m, c, v, k, of which interval i and end 0 (left) or 2 (right) is taken
     floor  (J,) an |m| that is as good as none
     room   what is kept free of every limit
     level  x of the profile at which √x is made straight; 0 where the path stops
     width  √x of a chord for the side where friction helps, or 0 to keep the root itself
     ahead  2h to express the far end of an interval of constant u by x at its near end, or 0
     """
-    J, root = f.shape[1], sqrt(level)
-    two = into.shape[1] == 2 * J
+    J, root = D.shape[3], sqrt(level)
+    two = into.shape[2] == 2 * J
     if not two and root == 0.0:
         for j in range(J):
-            m = f[0, j] + ahead * f[1, j]
+            m = D[i, end, 0, j] + ahead * D[i, end, 1, j]
             if abs(m) < floor[j]:
                 m = floor[j] if m >= 0.0 else -floor[j]
             inverse = 1.0 / m if m != 0.0 else HUGE
-            span, middle = (1.0 - room) * abs(inverse), -f[3, j] * inverse
+            span, middle = (1.0 - room) * abs(inverse), -D[i, end, 3, j] * inverse
             if m == 0.0:
                 span, middle, inverse = HUGE, 0.0, 0.0
-            into[0, j], into[3, j] = middle - span, middle + span
-            into[1, j] = into[4, j] = -f[1, j] * inverse
-            into[2, j] = into[5, j] = 0.0
+            into[at, 0, j], into[at, 3, j] = middle - span, middle + span
+            into[at, 1, j] = into[at, 4, j] = -D[i, end, 1, j] * inverse
+            into[at, 2, j] = into[at, 5, j] = 0.0
         return
     for j in range(J):
-        m, c, v, k = f[0, j], f[1, j], f[2, j], f[3, j]
+        m, c, v, k = D[i, end, 0, j], D[i, end, 1, j], D[i, end, 2, j], D[i, end, 3, j]
         if abs(m) < floor[j]:
             m = floor[j] if m >= 0.0 else -floor[j]
         for side in range(2):  # 0: from above, m u ≤ 1 − …; 1: from below
             sign = 1.0 - 2.0 * side
             col = 2 * j + side if two else j
             if two or side == 0:
-                into[0, col], into[1, col], into[2, col] = -HUGE, 0.0, 0.0
-                into[3, col], into[4, col], into[5, col] = HUGE, 0.0, 0.0
+                into[at, 0, col], into[at, 1, col], into[at, 2, col] = -HUGE, 0.0, 0.0
+                into[at, 3, col], into[at, 4, col], into[at, 5, col] = HUGE, 0.0, 0.0
             c_s, k_s, e = c, k, 0.0
             if v != 0.0 and root > 0.0:
                 if v * sign > 0.0:  # friction hurts: the tangent
@@ -88,44 +91,50 @@ def _rows(
                 continue
             a, b, r = (sign * (1.0 - room) - k_s) / m_s, -c_s / m_s, -e / m_s
             if m_s * sign > 0.0:
-                into[3, col], into[4, col], into[5, col] = a, b, r
+                into[at, 3, col], into[at, 4, col], into[at, 5, col] = a, b, r
             else:
-                into[0, col], into[1, col], into[2, col] = a, b, -r
+                into[at, 0, col], into[at, 1, col], into[at, 2, col] = a, b, -r
 
 
-@njit(cache=True)
-def _bounds(r: Any, x: float, curved: bool) -> tuple[float, float, float, float]:  # pragma: no cover
+@native
+def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float, float]:  # pragma: no cover
     """α, α', β, β' at x."""
-    alpha, d_alpha, beta, d_beta = -HUGE, 0.0, HUGE, 0.0
+    J = r.shape[2]
+    alpha, beta, lowest, highest = -HUGE, HUGE, 0, 0
     if not curved:
-        for j in range(r.shape[1]):
-            value = r[0, j] + r[1, j] * x
-            if value > alpha:
-                alpha, d_alpha = value, r[1, j]
-            value = r[3, j] + r[4, j] * x
-            if value < beta:
-                beta, d_beta = value, r[4, j]
-        return alpha, d_alpha, beta, d_beta
+        for j in range(J):
+            value = r[i, 0, j] + r[i, 1, j] * x
+            lowest = j if value > alpha else lowest
+            alpha = value if value > alpha else alpha
+        for j in range(J):
+            value = r[i, 3, j] + r[i, 4, j] * x
+            highest = j if value < beta else highest
+            beta = value if value < beta else beta
+        if J == 0:
+            return alpha, 0.0, beta, 0.0
+        return alpha, r[i, 1, lowest], beta, r[i, 4, highest]
     w = sqrt(x) if x > 1e-300 else 1e-150
     half = 0.5 / w
-    for j in range(r.shape[1]):
-        value = r[0, j] + r[1, j] * x - r[2, j] * w
-        if value > alpha:
-            alpha, d_alpha = value, r[1, j] - r[2, j] * half
-        value = r[3, j] + r[4, j] * x + r[5, j] * w
-        if value < beta:
-            beta, d_beta = value, r[4, j] + r[5, j] * half
-    return alpha, d_alpha, beta, d_beta
+    for j in range(J):
+        value = r[i, 0, j] + r[i, 1, j] * x - r[i, 2, j] * w
+        lowest = j if value > alpha else lowest
+        alpha = value if value > alpha else alpha
+        value = r[i, 3, j] + r[i, 4, j] * x + r[i, 5, j] * w
+        highest = j if value < beta else highest
+        beta = value if value < beta else beta
+    if J == 0:
+        return alpha, 0.0, beta, 0.0
+    return alpha, r[i, 1, lowest] - r[i, 2, lowest] * half, beta, r[i, 4, highest] + r[i, 5, highest] * half
 
 
-@njit(cache=True)
+@native
 def _gap(
-    near: Any, far: Any, both: bool, x: float, curved: bool, low: float, high: float, slope: float
+    near: Any, far: Any, i: int, both: bool, x: float, curved: bool, low: float, high: float, slope: float
 ) -> tuple[float, float, float]:  # pragma: no cover
     """(β − α, its slope, the size of both) at x, the target low ≤ x + u/slope ≤ high among the bounds."""
-    alpha, da, beta, db = _bounds(near, x, curved)
+    alpha, da, beta, db = _bounds(near, i, x, curved)
     if both:
-        a2, da2, b2, db2 = _bounds(far, x, False)
+        a2, da2, b2, db2 = _bounds(far, i, x, False)
         if a2 > alpha:
             alpha, da = a2, da2
         if b2 < beta:
@@ -139,32 +148,31 @@ def _gap(
     return beta - alpha, db - da, abs(alpha) + abs(beta)
 
 
-@njit(cache=True)
+@native
 def _range(
-    near: Any, far: Any, both: bool, curved: bool, low: float, high: float, slope: float, most: float
+    near: Any, far: Any, i: int, both: bool, curved: bool, low: float, high: float, slope: float, most: float
 ) -> tuple[float, float]:  # pragma: no cover
     """The interval of x in [0, most] for which some u is allowed; (1, −1) where there is none."""
     x = most
     for _ in range(200):
-        g, dg, size = _gap(near, far, both, x, curved, low, high, slope)
+        g, dg, size = _gap(near, far, i, both, x, curved, low, high, slope)
         if g >= -ROUND * size:
             break
         if dg >= 0.0:
             return 1.0, -1.0
         new = x - g / dg
-        if new < 0.0:
-            if new < -1e-12 * most and x < 1e-12 * most:
+        if new <= 0.0:  # from very far away the step may round to nothing: there is a root if 0 is allowed
+            at_rest, _, size = _gap(near, far, i, both, 0.0, curved, low, high, slope)
+            if at_rest < -ROUND * size or x == 0.0:
                 return 1.0, -1.0
-            new = 0.0 if x > 0.0 else -1.0
-            if new < 0.0:
-                return 1.0, -1.0
+            new = 1e-9 * x if x > 1e-290 else 0.0
         if new >= x * (1.0 - 1e-15):
             break
         x = new
     highest = x
     x = 0.0
     for _ in range(200):
-        g, dg, size = _gap(near, far, both, x, curved, low, high, slope)
+        g, dg, size = _gap(near, far, i, both, x, curved, low, high, slope)
         if g >= -ROUND * size or x >= highest:
             break
         if dg <= 0.0:
@@ -176,54 +184,62 @@ def _range(
     return min(x, highest), highest
 
 
-@njit(cache=True)
+@native
+def _leads_down(
+    near: Any, far: Any, i: int, curved: bool, step: float, x: float, high: float
+) -> bool:  # pragma: no cover
+    """Whether a little less x would let the next x, min(x + 2h β(x), high), be higher by more than that."""
+    _, _, b1, d1 = _bounds(near, i, x, curved)
+    _, _, b2, d2 = _bounds(far, i, x, False)
+    if b2 < b1:
+        b1, d1 = b2, d2
+    return x + step * b1 < high and step * d1 < -2.0
+
+
+@native
 def _worthwhile(
-    near: Any, far: Any, curved: bool, step: float, lowest: float, highest: float
+    near: Any, far: Any, i: int, curved: bool, step: float, lowest: float, highest: float, high: float
 ) -> float:  # pragma: no cover
-    """The largest x in the interval that does not cost more than itself in the x it leads to, x + 2h β(x).
+    """The largest x in the interval that does not cost more than it brings on the next interval, of constant u.
 
     Next to a zero-inertia point a little more x can be had for a violent braking just after; it is not worth it.
     """
-    _, _, b1, d1 = _bounds(near, highest, curved)
-    _, _, b2, d2 = _bounds(far, highest, False)
-    if step * (d1 if b1 < b2 else d2) >= -2.0:
+    if lowest >= highest or not _leads_down(near, far, i, curved, step, highest, high):
         return highest
-    low, high = lowest, highest
+    good, bad = lowest, highest
     for _ in range(60):
-        x = 0.5 * (low + high)
-        _, _, b1, d1 = _bounds(near, x, curved)
-        _, _, b2, d2 = _bounds(far, x, False)
-        if step * (d1 if b1 < b2 else d2) >= -2.0:
-            low = x
+        x = 0.5 * (good + bad)
+        if _leads_down(near, far, i, curved, step, x, high):
+            bad = x
         else:
-            high = x
-    return low
+            good = x
+    return good
 
 
-@njit(cache=True)
-def _none(near: Any, x: float, curved: bool) -> tuple[float, float]:  # pragma: no cover
-    alpha, _, beta, _ = _bounds(near, x, curved)
+@native
+def _none(near: Any, i: int, x: float, curved: bool) -> tuple[float, float]:  # pragma: no cover
+    alpha, _, beta, _ = _bounds(near, i, x, curved)
     return alpha, beta
 
 
-@njit(cache=True)
+@native
 def most_speed(D: Any, floor: Any, x_most: Any, top: float, into: Any) -> None:  # pragma: no cover
     """The largest x for which some u is allowed at some grid points: the maximum velocity curve.
 
     Evenly chosen intervals, as many as `into` has room for; their left ends.
     """
     N, J = D.shape[0], D.shape[3]
-    r = np.empty((6, J))
+    r = np.empty((1, 6, J))
     for p in range(into.shape[0]):
         i = p * N // into.shape[0]
-        _rows(r, D[i, 0], floor, 0.0, 0.0, 0.0, 0.0)
-        _, into[p] = _range(r, r, False, False, -HUGE, HUGE, 1.0, min(x_most[i], top))
+        _rows(r, 0, D, i, 0, floor, 0.0, 0.0, 0.0, 0.0)
+        _, into[p] = _range(r, r, 0, False, False, -HUGE, HUGE, 1.0, min(x_most[i], top))
 
 
-@njit(cache=True)
+@native
 def solve(
     D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, curved: bool,
-    K: Any, x: Any, u: Any,
+    K: Any, x: Any, u: Any, near: Any, far: Any, second: Any,
 ) -> int:  # fmt: skip  # pragma: no cover
     """Backward over the controllable sets K, then forward along the fastest profile.
 
@@ -232,61 +248,51 @@ def solve(
     room    (N,) kept free of every limit; kind (N,): CONSTANT, LINEAR or LEFT_ONLY
     level   (N+1,) the last profile (used where `curved`: where there is viscous friction)
     K       (N+1, 2), x (N+1,), u (N, 2): the results
+    near, far, second   (N, 6, J) to work in; second is far itself, or (N, 6, 2J) where `curved`
     Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
             where the forward pass is stuck at i
     """
     N, J = D.shape[0], D.shape[3]
-    near, far = np.empty((N, 6, J)), np.empty((N, 6, J))
-    ahead = np.empty((N if curved else 1, 6, 2 * J))
     ends = np.empty((N, 2))
-    last = np.empty((6, J))
-    _rows(last, D[N - 1, 2], floor, room[N - 1], level[N], 0.0, 0.0)
-    K[N, 0], K[N, 1] = _range(last, last, False, curved, -HUGE, HUGE, 1.0, x_most[N])
+    last = np.empty((1, 6, J))
+    _rows(last, 0, D, N - 1, 2, floor, room[N - 1], level[N], 0.0, 0.0)
+    K[N, 0], K[N, 1] = _range(last, last, 0, False, curved, -HUGE, HUGE, 1.0, x_most[N])
     if K[N, 1] < K[N, 0]:
         return N + 1
     for i in range(N - 1, -1, -1):
         low, high = K[i + 1, 0], K[i + 1, 1]
-        _rows(near[i], D[i, 0], floor, room[i], level[i], 0.0, 0.0)
+        _rows(near, i, D, i, 0, floor, room[i], level[i], 0.0, 0.0)
         if kind[i] == LINEAR:
-            _rows(far[i], D[i, 2], floor, room[i], level[i + 1], 0.0, 0.0)
+            _rows(far, i, D, i, 2, floor, room[i], level[i + 1], 0.0, 0.0)
             # what of the next set the right end of this interval can stand
-            a, b = _range(far[i], far[i], False, curved, -HUGE, HUGE, 1.0, high)
+            a, b = _range(far, far, i, False, curved, -HUGE, HUGE, 1.0, high)
             low, high = max(a, low), min(b, high)
             if low > high:
                 return i + 1
             ends[i, 0], ends[i, 1] = low, high
-            alpha, _ = _none(far[i], high, curved)
-            _, beta = _none(far[i], low, curved)
+            alpha, _ = _none(far, i, high, curved)
+            _, beta = _none(far, i, low, curved)
             low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
         else:
             slope = 0.5 / h[i]
             if kind[i] == CONSTANT:
-                width = 0.0
-                if curved:
-                    width = 1.1 * sqrt(level[i + 1])
-                    high = min(high, width * width)
-                    if low > high:
-                        return i + 1
-                    if width == 0.0:
-                        width = 1.0
-                _rows(ahead[i] if curved else far[i], D[i, 2], floor, room[i], level[i + 1], width, 2.0 * h[i])
+                width = sqrt(high) if high > 0.0 else 1.0  # the chord reaches over all that the target allows
+                _rows(second, i, D, i, 2, floor, room[i], level[i + 1], width, 2.0 * h[i])
             ends[i, 0], ends[i, 1] = low, high
-        both = kind[i] == CONSTANT
-        other = ahead[i] if curved else far[i]
-        K[i, 0], K[i, 1] = _range(near[i], other, both, curved, low, high, slope, x_most[i])
+        K[i, 0], K[i, 1] = _range(near, second, i, kind[i] == CONSTANT, curved, low, high, slope, x_most[i])
         if K[i, 1] < K[i, 0]:
             return i + 1
-        if both and K[i, 1] > K[i, 0]:
-            K[i, 1] = _worthwhile(near[i], other, curved, 2.0 * h[i], K[i, 0], K[i, 1])
     x[0] = K[0, 1]
+    if kind[0] == CONSTANT:
+        x[0] = _worthwhile(near, second, 0, curved, 2.0 * h[0], K[0, 0], x[0], ends[0, 1])
     for i in range(N):
         low, high = ends[i, 0], ends[i, 1]
-        alpha, _, beta, _ = _bounds(near[i], x[i], curved)
+        alpha, _, beta, _ = _bounds(near, i, x[i], curved)
         if kind[i] == LINEAR:
             least, most = x[i] + h[i] * alpha, x[i] + h[i] * beta
             y = high
             for _ in range(200):
-                a, da, b, db = _bounds(far[i], y, curved)
+                a, da, b, db = _bounds(far, i, y, curved)
                 g, dg = most - y + h[i] * b, -1.0 + h[i] * db
                 other = y - h[i] * a - least
                 if other < g:
@@ -301,25 +307,36 @@ def solve(
                 y = max(new, low)
                 if y == low:
                     break
-            a, _, b, _ = _bounds(far[i], y, curved)
+            if i + 1 < N and kind[i + 1] == CONSTANT:
+                best = _worthwhile(near, second, i + 1, curved, 2.0 * h[i + 1], low, y, ends[i + 1, 1])
+                for _ in range(60):
+                    a, _, b, _ = _bounds(far, i, best, curved)
+                    if best - h[i] * a >= least:
+                        y = best
+                        break
+                    best = 0.5 * (best + y)
+            a, _, b, _ = _bounds(far, i, y, curved)
             mean = 0.5 * (y - x[i]) / h[i]
             left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
             x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
         else:
             if kind[i] == CONSTANT:
-                a, _, b, _ = _bounds(ahead[i] if curved else far[i], x[i], False)
+                a, _, b, _ = _bounds(second, i, x[i], False)
                 alpha, beta = max(alpha, a), min(beta, b)
             y = min(x[i] + 2.0 * h[i] * beta, high)
             if y < low:
                 if y < low - 1e-9 * (low + x[i]) - 1e-300:
                     return -(i + 1)
                 y = low
+            if i + 1 < N and kind[i + 1] == CONSTANT:
+                least = min(max(low, x[i] + 2.0 * h[i] * alpha), y)
+                y = _worthwhile(near, second, i + 1, curved, 2.0 * h[i + 1], least, y, ends[i + 1, 1])
             x[i + 1] = max(y, 0.0)
             u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
     return 0
 
 
-@njit(cache=True)
+@native
 def check(
     D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any, parts: int
 ) -> None:  # pragma: no cover
@@ -337,7 +354,7 @@ def check(
         for j in range(J):
             share[j] = 0.0
         quick = 0.0
-        for p in range(parts + 1):
+        for p in range(1, parts + 1):  # at the left end the passes themselves ask for the limits
             t = p / parts
             z = max(x[i] + (2.0 * u[i, 0] + bend * t * h[i]) * t * h[i], 0.0)
             a, w = u[i, 0] + bend * t * h[i], sqrt(z)
@@ -355,65 +372,97 @@ def check(
         for j in range(J):
             worst = share[j] if share[j] > worst else worst
         over[i], fast[i] = worst - 1.0, quick - 1.0
-        # third differences with the next interval, where the coefficients run on smoothly
+    for i in range(N):  # third differences, where the coefficients run on smoothly
         blur[i] = 0.0
-        if i + 1 < N and smooth[i] and abs(h[i + 1] - h[i]) < 1e-6 * h[i]:
-            for j in range(J):
-                if near[i, j] < 0.9:
-                    continue
-                d = 0.0
-                for f in range(4):
-                    scale = abs(u[i, 0]) if f == 0 else (x[i] if f == 1 else (sqrt(x[i]) if f == 2 else 1.0))
-                    third = D[i, 0, f, j] - 3.0 * D[i, 1, f, j] + 3.0 * D[i, 2, f, j] - D[i + 1, 1, f, j]
-                    d += abs(third) * scale
-                blur[i] = max(blur[i], 0.064 * d)
+    for i in range(N - 1):
+        if not smooth[i] or abs(h[i + 1] - h[i]) > 1e-6 * h[i]:
+            continue
+        most = 0.0
+        for j in range(J):
+            if near[i, j] < 0.9 and near[i + 1, j] < 0.9:
+                continue
+            d = 0.0
+            for f in range(4):
+                scale = abs(u[i, 0]) if f == 0 else (x[i] if f == 1 else (sqrt(x[i]) if f == 2 else 1.0))
+                d += abs(D[i, 0, f, j] - 3.0 * D[i, 1, f, j] + 3.0 * D[i, 2, f, j] - D[i + 1, 1, f, j]) * scale
+            most = max(most, 0.064 * d)
+        blur[i], blur[i + 1] = max(blur[i], most), max(blur[i + 1], most)
 
 
-@njit(cache=True)
+@native
 def assemble(
     where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, F_v: Any, forward: Any, backward: Any, still: Any,
     effort: Any, acceleration: Any, velocity: Any, torques: Any, accelerations: Any, velocities: Any,
-    D: Any, speed: Any, largest: Any,
+    D: Any, speed: Any, largest: Any, x_most: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
     """The coefficients of every limit on every interval, divided by the limit; the largest |m|, |c|, |k| of each.
+
+    speed is |q'| over the velocity limit; x_most (N+1,) comes as a cap, and goes as what velocity allows besides.
 
     where   (N, 3) the points of an interval among the rows of g, m, c, qp, qpp: left, middle, right
     g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp, which is taken out here
     still   (n,) joints that only tremble: Coulomb friction may act either way
     torques, accelerations, velocities  which joints are limited
     """
-    N, J = where.shape[0], len(torques)
+    N, J, A, V = where.shape[0], len(torques), len(accelerations), len(velocities)
     largest[:] = 0.0
     for i in range(N):
+        centre = where[i, 1]
         for side in range(3):
             p = where[i, side]
+            into = D[i, side]
             for r in range(J):
                 j = torques[r]
-                v = F_v[j] * qp[p, j]
-                speed_here = qp[p, j]
-                rub_here = forward[j] if speed_here > 0.0 else (-backward[j] if speed_here < 0.0 else 0.0)
-                sign = 0.0 if still[j] else qp[where[i, 1], j]  # one sign for each interval: that of its middle
-                rub = forward[j] if sign > 0.0 else (-backward[j] if sign < 0.0 else 0.0)
-                scale = 1.0 / effort[j]
-                D[i, side, 0, r] = (m[p, j] - g[p, j]) * scale
-                D[i, side, 1, r] = (c[p, j] - g[p, j] - v - rub_here) * scale
-                D[i, side, 2, r] = v * scale
-                D[i, side, 3, r] = (g[p, j] + rub) * scale
-            for r in range(len(accelerations)):
+                scale, rate = 1.0 / effort[j], qp[p, j]
+                into[0, r] = (m[p, j] - g[p, j]) * scale
+                into[1, r] = (c[p, j] - g[p, j]) * scale
+                into[2, r] = 0.0
+                into[3, r] = g[p, j] * scale
+                if F_v[j] > 0.0:
+                    into[2, r] = F_v[j] * rate * scale
+                    into[1, r] -= into[2, r]
+                if forward[j] > 0.0 or backward[j] > 0.0:
+                    here = forward[j] if rate > 0.0 else (-backward[j] if rate < 0.0 else 0.0)
+                    into[1, r] -= here * scale
+                    sign = 0.0 if still[j] else qp[centre, j]  # one sign for each interval: that of its middle
+                    rub = forward[j] if sign > 0.0 else (-backward[j] if sign < 0.0 else 0.0)
+                    into[3, r] += rub * scale
+            for r in range(A):
                 j = accelerations[r]
-                D[i, side, 0, J + r] = qp[p, j] / acceleration[j]
-                D[i, side, 1, J + r] = qpp[p, j] / acceleration[j]
-                D[i, side, 2, J + r] = D[i, side, 3, J + r] = 0.0
-            for r in range(len(velocities)):
+                scale = 1.0 / acceleration[j]
+                into[0, J + r] = qp[p, j] * scale
+                into[1, J + r] = qpp[p, j] * scale
+                into[2, J + r] = into[3, J + r] = 0.0
+            most = 0.0
+            for r in range(V):
                 j = velocities[r]
-                speed[i, side, r] = abs(qp[p, j]) / velocity[j]
+                value = abs(qp[p, j]) / velocity[j]
+                speed[i, side, r] = value
+                most = value if value > most else most
+            if side != 1 and most * most * x_most[i + side // 2] > 1.0:
+                x_most[i + side // 2] = 1.0 / (most * most)
             for f in range(4):
-                for r in range(D.shape[3]):
-                    value = abs(D[i, side, f, r])
+                for r in range(J + A):
+                    value = abs(into[f, r])
                     largest[f, r] = value if value > largest[f, r] else largest[f, r]
 
 
-@njit(cache=True)
+@native
+def largest_share(D: Any, x: Any, u: Any) -> float:  # pragma: no cover
+    """The largest share of any limit that is taken at the ends of the intervals."""
+    worst = 0.0
+    for i in range(D.shape[0]):
+        for side in range(2):
+            z, a = x[i + side], u[i, side]
+            w = sqrt(z)
+            for j in range(D.shape[3]):
+                f = 2 * side
+                value = abs(D[i, f, 0, j] * a + D[i, f, 1, j] * z + D[i, f, 2, j] * w + D[i, f, 3, j])
+                worst = value if value > worst else worst
+    return worst
+
+
+@native
 def kinds(D: Any, h: Any, near: Any, x_most: Any, into: Any, share: float) -> None:  # pragma: no cover
     """CONSTANT where a limit that matters (more than `share` of it used) has little or no inertia."""
     N, J = D.shape[0], D.shape[3]
@@ -435,7 +484,7 @@ def kinds(D: Any, h: Any, near: Any, x_most: Any, into: Any, share: float) -> No
             into[i] = LINEAR
 
 
-@njit(cache=True)
+@native
 def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[float, float]:  # pragma: no cover
     """s and ṡ after t (s) where s̈ = acceleration + bend s, from s = 0 and ṡ = start."""
     z = bend * t * t
@@ -452,7 +501,7 @@ def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[flo
     return start * S + acceleration * C, start * (1.0 + bend * C) + acceleration * S
 
 
-@njit(cache=True)
+@native
 def times(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
     """When each grid point is passed; i + 1 where interval i cannot be crossed."""
     into[0] = 0.0
@@ -475,7 +524,7 @@ def times(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
     return 0
 
 
-@njit(cache=True)
+@native
 def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:  # pragma: no cover
     """(s, ṡ, s̈) at the instants t, by intervals; each interval keeps to its own side of its knots."""
     N = u.shape[0]
@@ -492,7 +541,7 @@ def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:  # pragma: no 
         out[2, p] = u[i, 0] + bend * d
 
 
-@njit(cache=True)
+@native
 def safe_between(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
     """Marks CONSTANT where a linear u would turn x(s) around too sharply; how many were marked."""
     count = 0

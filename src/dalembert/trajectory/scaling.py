@@ -115,7 +115,9 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
         _rest_is_possible(arm, keep, parts)
         speed = _fastest(keep, parts, top)[0]
     if not np.isfinite(speed):
-        raise LimitError("the motion never moves a limited joint: it can be as fast as you like, so no c is the largest")
+        raise LimitError(
+            "the motion never moves a limited joint: it can be as fast as you like, so no c is the largest"
+        )
     _, kind, row, joint = _fastest(keep, parts, top)
     return _result(motion, arm, keep, parts, 1.0 / speed, kind, row, joint)
 

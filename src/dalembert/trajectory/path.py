@@ -1,0 +1,299 @@
+"""A motion as a path with limits on it: what the time-optimal passes work on.
+
+S (7.122) with friction, along the path q(s), reads τ = m s̈ + c ṡ² + v ṡ + k with
+
+    m = B q',  c = B q'' + C(q, q') q',  v = F_v q',  k = g + F_s sgn(q'),
+
+and q̈ = q' s̈ + q'' ṡ². All come from three batches of the arm's compiled inverse dynamics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.trajectory.limits import JointLimits, LimitError
+from dalembert.trajectory.scaling import friction_of
+from dalembert.trajectory.trajectory import Trajectory
+
+Array = NDArray[np.floating[Any]]
+Indices = NDArray[np.intp]
+
+AT_REST = 1e-9  # q' below this share of its largest is rest
+
+
+class Path:
+    """What the passes need to know of a motion: its limits as rows m u + c x + v √x + k."""
+
+    def __init__(self, motion: Trajectory, arm: Arm, keep: JointLimits) -> None:
+        self.motion, self.arm, self.keep = motion, arm, keep
+        self.length = motion.duration
+        self.tiny = 1e-12 * self.length
+        self.inverse_dynamics = arm.kernel("inverse_dynamics")
+        self.F_v, self.forward, self.backward = friction_of(arm)
+        self.torque = np.flatnonzero(np.isfinite(keep.effort))
+        self.acceleration = np.flatnonzero(np.isfinite(keep.acceleration))
+        self.velocity = np.flatnonzero(np.isfinite(keep.velocity))
+        self.rubbing = (self.forward > 0) | (self.backward > 0)
+        self.viscous = bool((self.F_v[self.torque] > 0).any())
+        inner = [k for k in motion.knots if self.tiny < k < self.length - self.tiny]
+        self.knots = np.unique(np.array(inner, float))
+        self.stops = self._stops()
+
+    def _stops(self) -> Array:
+        """Where the new motion must have ṡ = 0: ends at which q' ≠ 0, and corners of the path."""
+        before, after = self.knots - self.tiny, self.knots + self.tiny
+        qp = self.at(np.concatenate([[0.0, self.length], before, after, np.linspace(0, self.length, 11)]))[1]
+        size = float(np.abs(qp).max())
+        if not size > 0:
+            raise DalembertError("the motion never moves, so it has no timing")
+        moving = np.abs(qp[:2]).max(axis=1) > AT_REST * size
+        k = len(self.knots)
+        corner = np.abs(qp[2 : 2 + k] - qp[2 + k : 2 + 2 * k]).max(axis=1, initial=0.0) > 1e-6 * size
+        return np.concatenate([np.array([0.0, self.length])[moving], self.knots[corner]])
+
+    def at(self, s: Array) -> tuple[Array, Array, Array]:
+        """q, q', q''."""
+        q, qd, qdd = self.motion.evaluate(s)
+        return np.asarray(q, float), np.asarray(qd, float), np.asarray(qdd, float)
+
+    @property
+    def every_row(self) -> Rows:
+        """All limits on torque and acceleration."""
+        return Rows(self.torque, self.acceleration)
+
+    def names(self, rows: Rows) -> tuple[tuple[str, str], ...]:
+        """(joint, limit) of these rows, then of the velocity limits."""
+        joints = self.arm.joint_names
+        listed = (("effort", rows.torque), ("acceleration", rows.acceleration), ("velocity", self.velocity))
+        return tuple((joints[j], kind) for kind, which in listed for j in which)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Limits on torque and acceleration, by the joints they are on."""
+
+    torque: Indices
+    acceleration: Indices
+
+    def __len__(self) -> int:
+        return len(self.torque) + len(self.acceleration)
+
+    def split(self, chosen: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+        """The chosen rows, and the others."""
+        k = len(self.torque)
+        return (
+            Rows(self.torque[chosen[:k]], self.acceleration[chosen[k:]]),
+            Rows(self.torque[~chosen[:k]], self.acceleration[~chosen[k:]]),
+        )
+
+
+# -- the grid ------------------------------------------------------------------------------------
+
+
+def even_grid(path: Path, count: int) -> Array:
+    """Grid points: every knot, the points where a joint with Coulomb friction turns, and even steps between."""
+    marks = np.concatenate([[0.0], path.knots, [path.length]])
+    pieces = np.maximum(2, np.ceil(count * np.diff(marks) / path.length - 1e-9)).astype(int)
+    if len(pieces) == 1:
+        s = np.linspace(0.0, path.length, pieces[0] + 1)
+    else:
+        s = np.concatenate(
+            [a + (b - a) * np.arange(k) / k for a, b, k in zip(marks[:-1], marks[1:], pieces, strict=True)]
+            + [[path.length]]
+        )
+    s = _finer_at_stops(path, s)
+    if path.rubbing.any():
+        s = _with_turns(path, s)
+    return s
+
+
+def _finer_at_stops(path: Path, s: Array) -> Array:
+    """Beside a stop ṡ grows like a root, so the grid is finer there: 16 graded intervals for 4 even ones."""
+    graded = np.square(np.arange(1, 16) / 16.0)
+    added, dropped = [], np.zeros(len(s), bool)
+    for stop in path.stops:
+        i = int(np.searchsorted(s, stop - path.tiny))
+        for step in (-1, 1):
+            end = i + 4 * step
+            if 0 <= end < len(s) and not np.isin(s[i + step : end : step], path.knots).any():
+                added.append(s[i] + (s[end] - s[i]) * graded)
+                dropped[i + step : end : step] = True
+    return np.unique(np.concatenate([s[~dropped], *added])) if added else s
+
+
+def _with_turns(path: Path, s: Array) -> Array:
+    """The grid with the points added at which a joint with Coulomb friction turns round."""
+    speed = path.at(s)[1][:, path.rubbing]
+    scale = np.abs(speed).max(axis=0)
+    where, joint = np.nonzero((speed[:-1] * speed[1:] < 0) & (scale > 0))
+    if not len(where):
+        return s
+    low, high = s[where].copy(), s[where + 1].copy()
+    rising = speed[where + 1, joint] > 0
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        after = (path.at(middle)[1][:, path.rubbing][np.arange(len(joint)), joint] > 0) == rising
+        low, high = np.where(after, low, middle), np.where(after, middle, high)
+        if np.all(high - low < path.tiny):
+            break
+    turns = np.unique(high + path.tiny)
+    turns = turns[np.diff(turns, prepend=-np.inf) > 1e-9 * path.length]
+    # a turn takes the place of an even grid point that is too near
+    fixed = np.concatenate([[0.0], path.knots, [path.length]])
+    index = np.searchsorted(s, turns)
+    step = np.minimum(s[np.minimum(index, len(s) - 1)] - s[index - 1], path.length)
+    gap = np.abs(s[None, :] - turns[:, None]) < 0.2 * step[:, None]
+    free = ~np.isin(s, fixed)
+    kept = s[~(gap.any(axis=0) & free)]
+    turns = turns[np.abs(turns[:, None] - fixed).min(axis=1) > 1e-9 * path.length]
+    return np.unique(np.concatenate([kept, turns]))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The path and the arm at all points of a grid: its N + 1 points, left of its knots, and N middles.
+
+    where   (N, 3) the points of each interval: left end, middle, right end
+    g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
+    still   (n,) joints that only tremble; smooth (N,) no knot between this interval and the next
+    stops   (N+1,) where ṡ = 0
+    """
+
+    s: Array
+    where: Indices
+    g: Array
+    m: Array
+    c: Array
+    qp: Array
+    qpp: Array
+    still: NDArray[np.bool_]
+    smooth: NDArray[np.bool_]
+    stops: NDArray[np.bool_]
+
+
+def sample(path: Path, s: Array) -> Samples:
+    """One call of the path and three of inverse dynamics for everything."""
+    N = len(s) - 1
+    at_knot, stops = np.zeros(N + 1, bool), np.zeros(N + 1, bool)
+    at_knot[np.searchsorted(s, path.knots)] = True
+    stops[np.searchsorted(s, path.stops)] = True
+    knots = np.flatnonzero(at_knot)
+    where = np.empty((N, 3), np.intp)
+    where[:, 0] = np.arange(N)
+    where[:, 1] = np.arange(N + 1 + len(knots), 2 * N + 1 + len(knots))
+    where[:, 2] = np.arange(1, N + 1)
+    where[knots - 1, 2] = np.arange(N + 1, N + 1 + len(knots))
+    points = np.concatenate([s, s[knots] - path.tiny, 0.5 * (s[:-1] + s[1:])])
+    points[knots] += path.tiny
+    q, qp, qpp = path.at(points)
+    g = m = c = q
+    if len(path.torque):
+        rest = np.zeros_like(q)
+        g = path.inverse_dynamics(q, rest, rest)
+        m = path.inverse_dynamics(q, rest, qp)
+        c = path.inverse_dynamics(q, qp, qpp)
+    still = np.zeros(path.motion.n, bool)
+    if path.rubbing.any():
+        size = np.abs(qp).max(axis=0)
+        still = path.rubbing & (size > 0) & (size < 1e-12 * float(size.max()))
+    return Samples(s, where, g, m, c, qp, qpp, still, ~at_knot[1:], stops)
+
+
+# -- the limits on it ------------------------------------------------------------------------------
+
+
+@dataclass
+class Problem:
+    """Some limits on N intervals, as the passes take them; J rows.
+
+    D       (N, 3, 4, J) m, c, v, k over the limit, at the left end, the middle and the right end
+    floor   (J,) an |m| that is as good as none
+    speed   (N, 3, n_v) |q'| over the velocity limit
+    x_most  (N+1,) what velocity limits and stops allow
+    """
+
+    s: Array
+    h: Array
+    rows: Rows
+    D: Array
+    floor: Array
+    speed: Array
+    x_most: Array
+    smooth: NDArray[np.bool_]
+
+
+def problem(path: Path, at: Samples, rows: Rows, cap: float = 1e200, every: int = 1) -> Problem:
+    """These rows on the grid, or on a coarser one that takes ``every`` so many intervals together."""
+    from dalembert.trajectory import passes
+
+    s, where, smooth, stops = at.s, at.where, at.smooth, at.stops
+    if every > 1:
+        chosen = stops.copy()
+        chosen[::every] = True
+        chosen[-1] = True
+        points = np.flatnonzero(chosen)
+        left, right = points[:-1], points[1:]
+        inner = np.where(right - left > 1, where[(left + right) // 2, 0], where[left, 1])
+        where = np.stack([where[left, 0], inner, where[right - 1, 2]], axis=1)
+        s, smooth, stops = s[points], smooth[right - 1], stops[points]
+    N, J, keep = len(s) - 1, len(rows), path.keep
+    D, speed, largest = np.empty((N, 3, 4, J)), np.empty((N, 3, len(path.velocity))), np.empty((4, J))
+    x_most = np.full(N + 1, cap)
+    # a joint that only trembles may rub either way
+    effort = keep.effort - np.where(at.still, np.maximum(path.forward, path.backward), 0.0)
+    passes.assemble(
+        where, at.g, at.m, at.c, at.qp, at.qpp, path.F_v, path.forward, path.backward, at.still,
+        effort, keep.acceleration, keep.velocity, rows.torque, rows.acceleration, path.velocity,
+        D, speed, largest, x_most,
+    )  # fmt: skip
+    x_most[stops] = 0.0
+    floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
+    fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
+    if len(fixed):  # a load that no timing changes
+        j = int(fixed[0])
+        i = int(np.abs(D[:, 0, 3, j]).argmax())
+        raise too_heavy(path, int(rows.torque[j]), float(s[i]), float(D[i, 0, 3, j]))
+    return Problem(s, np.diff(s), rows, D, floor, speed, x_most, smooth)
+
+
+def too_heavy(path: Path, joint: int, s: float, share: float) -> LimitError:
+    """Gravity alone is more than a joint can hold."""
+    name, limit = path.arm.joint_names[joint], float(path.keep.effort[joint])
+    rubs = "and Coulomb friction alone take" if path.rubbing[joint] else "alone takes"
+    return LimitError(
+        f"gravity {rubs} {share * limit:.6g} of joint '{name}' at t = {s:.4g} s of the motion, and its effort limit is "
+        f"{limit:.6g}: no timing helps, so change the path, the payload or the limit",
+        joint=name,
+        time=s,
+    )
+
+
+def stuck(path: Path, on: Problem, status: int) -> LimitError:
+    """The sentence for a path that cannot be followed: the joint and where."""
+    i = min(abs(status) - 1, len(on.h) - 1)
+    s, k = float(on.s[i]), len(on.rows.torque)
+    load = np.abs(on.D[max(0, i - 1) : i + 2, :, 3, :k])
+    if load.size and load.max() > 1.0:
+        where = np.unravel_index(int(load.argmax()), load.shape)
+        return too_heavy(path, int(on.rows.torque[where[2]]), s, float(load.max()))
+    # the two rows that contradict each other at rest
+    names = path.names(on.rows)
+    m, load = on.D[i, 0, 0], on.D[i, 0, 3]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.where(m > 0, (-1 - load) / m, np.where(m < 0, (1 - load) / m, -np.inf))
+        high = np.where(m > 0, (1 - load) / m, np.where(m < 0, (-1 - load) / m, np.inf))
+    pair = sorted({names[int(np.argmax(low))], names[int(np.argmin(high))]})
+    said = " and ".join(f"the {kind} limit of joint '{joint}'" for joint, kind in pair)
+    return LimitError(
+        f"no timing brings the motion past t = {s:.4g} s: {said} leave{'' if len(pair) > 1 else 's'} no speed there "
+        "from which it can go on",
+        joint=pair[0][0],
+        kind=pair[0][1],
+        time=s,
+    )
