@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,8 @@ from dalembert.robot.model import Robot
 from dalembert.terms import Dalembert, LagrangeEuler, TorqueTerms
 
 if TYPE_CHECKING:
+    from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
+    from dalembert.analysis.operational import OperationalSpace
     from dalembert.coordinates import ArmInCoordinates
     from dalembert.symbols.present import Equations
 
@@ -298,6 +300,96 @@ class Arm:
     def jacobian_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The time derivative of the geometric Jacobian: (…, 6, n)."""
         return self._run("jacobian_derivative", {"q": q, "qd": qd})
+
+    # -- the tip ---------------------------------------------------------------------------------
+
+    def operational_space(
+        self,
+        frame: str = "tip",
+        orientation: str = "zyz",
+        task: str | Sequence[str] | None = None,
+        damping: float | None = None,
+    ) -> OperationalSpace:
+        """The dynamic model in operational space, S 7.8: ``.inertia(q) .coriolis(q, qd) .gravity(q) .torque(…)``.
+
+        frame        "tip", or a link's name
+        orientation  "zyz", "rpy", "quaternion" or "geometric"
+        task         "pose", "position", "orientation", or rows like "xy" or "x y yaw"; without it the
+                     rows that this arm can move
+        damping      a number, to go through singularities damped instead of raising an error there
+
+        >>> import dalembert as da
+        >>> da.load("puma560").operational_space(orientation="zyz").rows
+        ('x', 'y', 'z', 'phi', 'theta', 'psi')
+        """
+        from dalembert.analysis.operational import OperationalSpace
+
+        return OperationalSpace(self, frame, orientation, task, damping)
+
+    def dynamic_manipulability(
+        self,
+        q: ArrayLike,
+        torque_limits: ArrayLike | str | None = None,
+        task: str | Sequence[str] | None = None,
+        *,
+        redundancy: Literal["pseudo-inverse", "dynamic", "exact"] = "pseudo-inverse",
+        gravity: bool = True,
+        frame: str = "tip",
+    ) -> Ellipsoid:
+        """The dynamic manipulability ellipsoid, S (7.148): tip accelerations that τᵀτ ≤ 1 makes from rest.
+
+        torque_limits  (n,), or "arm" for the robot's own: then Σ (τ_i / limit_i)² ≤ 1
+        task           rows like "xy"; without it the rows of the position that this arm can move
+        redundancy     "pseudo-inverse": joint accelerations of least norm, as S has it; "dynamic": the
+                       dynamically consistent J̄ in its place; "exact": all accelerations those torques reach
+        gravity        False leaves the centre at 0
+
+        >>> import dalembert as da
+        >>> e = da.load("planar-3r").dynamic_manipulability([0.4, 0.7, -0.5], task="xy")
+        >>> e.center.round(2), e.radii.round(3)
+        (array([ 3.5 , -9.23]), array([0.347, 0.072]))
+        """
+        from dalembert.analysis.ellipsoid import dynamic_manipulability
+
+        return dynamic_manipulability(self, q, torque_limits, task, redundancy=redundancy, gravity=gravity, frame=frame)
+
+    def acceleration_polytope(
+        self,
+        q: ArrayLike,
+        torque_limits: ArrayLike | str = "arm",
+        task: str | Sequence[str] | None = None,
+        *,
+        gravity: bool = True,
+        frame: str = "tip",
+    ) -> Polytope:
+        """Exactly the tip accelerations that torques |τ_i| ≤ limit_i make from rest: what motors can do."""
+        from dalembert.analysis.ellipsoid import acceleration_polytope
+
+        return acceleration_polytope(self, q, torque_limits, task, gravity=gravity, frame=frame)
+
+    def velocity_manipulability(
+        self, q: ArrayLike, velocity_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
+    ) -> Ellipsoid:
+        """The ellipsoid of tip velocities that q̇ᵀq̇ ≤ 1 makes; ``velocity_limits`` scale the joints."""
+        from dalembert.analysis.ellipsoid import velocity_manipulability
+
+        return velocity_manipulability(self, q, velocity_limits, task)
+
+    def force_manipulability(
+        self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
+    ) -> Ellipsoid:
+        """The ellipsoid of tip forces that τᵀτ ≤ 1 holds, τ = Jᵀ h, without the arm's weight."""
+        from dalembert.analysis.ellipsoid import force_manipulability
+
+        return force_manipulability(self, q, torque_limits, task)
+
+    def static_manipulability(
+        self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
+    ) -> Ellipsoid:
+        """The ellipsoid of tip forces that τᵀτ ≤ 1 holds besides the arm's weight: |g + Jᵀ h| ≤ 1."""
+        from dalembert.analysis.ellipsoid import static_manipulability
+
+        return static_manipulability(self, q, torque_limits, task)
 
     # -- closed forms ----------------------------------------------------------------------------
 

@@ -33,3 +33,19 @@ class PathError(DalembertError):
 
 class SimulationError(DalembertError):
     """A simulation that cannot go on: it left the numbers, or a joint met its limit."""
+
+
+class SingularityError(DalembertError):
+    """A configuration in which the operational space model does not exist, S 7.8.
+
+    kind   "kinematic": the arm cannot move its tip in every direction of the task there;
+           "representation": it can, but the numbers chosen for the orientation have no derivative there
+    index  where in the batch (a tuple; empty for a single configuration), value the measure found
+    """
+
+    def __init__(self, sentence: str, kind: str, index: tuple[int, ...], value: float) -> None:
+        super().__init__(sentence)
+        self.kind, self.index, self.value = kind, index, value
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return SingularityError, (str(self), self.kind, self.index, self.value)

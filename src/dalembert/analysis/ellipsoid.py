@@ -1,0 +1,419 @@
+"""What an arm can do with its tip: ellipsoids of acceleration, velocity and force, and the exact polytope.
+
+S 7.9: torques with τᵀτ = 1 (here τᵀ W⁻² τ ≤ 1, W the torque limits if given) accelerate the tip of
+an arm at rest to the points of the ellipsoid (7.148), centred at −J B⁻¹ g. Rows are those of the
+geometric Jacobian: v̇_e, in m/s² and rad/s².
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert import task_quantities
+from dalembert.analysis.operational import SINGULAR, Task, row_names, space_of, spread, with_frame
+from dalembert.arm import Arm
+from dalembert.equations.operational_space import Space
+from dalembert.errors import DalembertError, ShapeError, SingularityError
+
+Array = NDArray[np.floating[Any]]
+Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid:
+    """All a = center + Σ_k u_k radii_k axes[:, k] with |u| ≤ 1.
+
+    center  (…, m)
+    axes    (…, m, m) unit vectors in its columns, in the order of the radii
+    radii   (…, m) from the largest to the smallest; 0 across a direction in which nothing can be done
+    rows    the names of the m components, ``what`` they are, ``unit`` of each
+    """
+
+    center: Array
+    axes: Array
+    radii: Array
+    rows: tuple[str, ...]
+    what: str = "acceleration"
+
+    @property
+    def volume(self) -> Array:
+        """The volume (m = 3), area (m = 2), length (m = 1), …: (…)."""
+        m = self.radii.shape[-1]
+        return _unit_ball(m) * np.prod(self.radii, axis=-1)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The unit of every row."""
+        return tuple(UNITS[self.what][row not in "xyz"] for row in self.rows)
+
+    @property
+    def matrix(self) -> Array:
+        """G with a = center + G u, |u| ≤ 1: (…, m, m)."""
+        return self.axes * self.radii[..., None, :]
+
+    def contains(self, a: ArrayLike, slack: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether a (…, m) lies within; ``slack`` is relative to the radii."""
+        away = self._seen(np.asarray(a, float) - self.center)
+        widest = np.maximum(self.radii[..., :1], 1e-300)
+        thin = self.radii <= 1e-12 * widest
+        share = np.where(thin, 0.0, away / np.where(thin, 1.0, self.radii))
+        flat = np.where(thin, np.abs(away) <= slack * widest, True).all(axis=-1)
+        return flat & ((share**2).sum(axis=-1) <= (1.0 + slack) ** 2)
+
+    def max_acceleration(self, direction: ArrayLike) -> Array:
+        """How far the surface is from 0, not from the centre, along a direction (…, m): (…), S 7.9.
+
+        The largest s ≥ 0 with s · direction / |direction| inside; NaN where no such s is.
+        """
+        d = self._direction(direction)
+        thin = self.radii <= 1e-12 * np.maximum(self.radii[..., :1], 1e-300)
+        safe = np.where(thin, 1.0, self.radii)
+        along, back = self._seen(d), self._seen(self.center)
+        u, c = np.where(thin, 0.0, along / safe), np.where(thin, 0.0, back / safe)
+        uu, uc, cc = (u * u).sum(-1), (u * c).sum(-1), (c * c).sum(-1)
+        root = uc**2 - uu * (cc - 1.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            s = np.where(uu > 0, (uc + np.sqrt(np.maximum(root, 0.0))) / uu, np.where(cc <= 1.0, 0.0, np.nan))
+        stuck = (thin & (np.abs(along) > 1e-12)).any(-1)  # a direction in which nothing can be done: only s = 0
+        s = np.where(stuck, np.where(cc <= 1.0, 0.0, np.nan), s)
+        return np.where((root < 0) | (s < 0), np.nan, s)
+
+    def _direction(self, direction: ArrayLike) -> Array:
+        return _unit(direction, self.rows)
+
+    def _seen(self, a: Array) -> Array:
+        """The components of a along the axes."""
+        return (np.swapaxes(self.axes, -1, -2) @ a[..., None])[..., 0]
+
+    def projected(self, P: ArrayLike) -> Ellipsoid:
+        """The shadow that it casts: a → P a, P (k, m)."""
+        P = np.asarray(P, float)
+        rows = tuple(f"r{k + 1}" for k in range(len(P)))
+        return _image((P @ self.center[..., None])[..., 0], P @ self.matrix, rows, self.what)
+
+
+UNITS = {
+    "acceleration": ("m/s²", "rad/s²"),
+    "velocity": ("m/s", "rad/s"),
+    "force": ("N", "N m"),
+}
+
+
+def _unit(direction: ArrayLike, rows: tuple[str, ...]) -> Array:
+    d = np.asarray(direction, float)
+    if d.ndim == 0 or d.shape[-1] != len(rows):
+        raise ShapeError(f"the direction has shape {d.shape}; its last axis must be the rows {', '.join(rows)}")
+    length = np.linalg.norm(d, axis=-1, keepdims=True)
+    if not (length > 0).all():
+        raise DalembertError("the direction is zero; it needs some length")
+    return d / length
+
+
+def _unit_ball(m: int) -> float:
+    from math import gamma, pi
+
+    return pi ** (m / 2) / gamma(m / 2 + 1)
+
+
+def _image(center: Array, G: Array, rows: tuple[str, ...], what: str) -> Ellipsoid:
+    """The image of the unit ball under u → center + G u."""
+    m = G.shape[-2]
+    axes, radii, _ = np.linalg.svd(G, full_matrices=True)
+    if radii.shape[-1] < m:
+        radii = np.concatenate([radii, np.zeros((*radii.shape[:-1], m - radii.shape[-1]))], axis=-1)
+    biggest = np.take_along_axis(axes, np.abs(axes).argmax(axis=-2)[..., None, :], axis=-2)
+    return Ellipsoid(center, axes * np.where(biggest < 0, -1.0, 1.0), radii[..., :m], rows, what)
+
+
+# -- what they are made of -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """J, J B⁻¹ (…, m, n) and −J B⁻¹ g (…, m) at some configurations."""
+
+    arm: Arm
+    space: Space
+    J: Array
+    over_B_J: Array
+    center: Array
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the rows: x, y, z, and wx, wy, wz."""
+        return row_names(self.space)
+
+
+def task_space(arm: Arm, task: Task, frame: str = "tip") -> Space:
+    """The rows of the task; without it those of the tip's position that the arm can move."""
+    chain = with_frame(arm, frame)
+    space = space_of(arm, chain, "geometric", task)
+    if task is None:
+        moved = tuple(k for k in space.rows if k < 3) or space.rows
+        space = Space("geometric", moved, space.normal)
+    return space
+
+
+def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reach:
+    """What the ellipsoids need."""
+    arm._needs_inertia()
+    space = task_space(arm, task, frame)
+    kernel = task_quantities.kernel(with_frame(arm, frame), space, "reach")
+    with np.errstate(all="ignore"):
+        J, over_B_J, center = kernel(arm._checked("q", q))
+    return Reach(arm, space, J, over_B_J, center)
+
+
+def sizes(arm: Arm, limits: ArrayLike | str | None, kind: str = "effort") -> Array:
+    """diag W: 1 without limits; "arm" for the robot's own; else one number a joint."""
+    word = {"effort": "torque", "velocity": "velocity"}[kind]
+    if limits is None:
+        return np.ones(arm.n)
+    if isinstance(limits, str):
+        if limits != "arm":
+            raise DalembertError(f"{word}_limits is '{limits}'; give numbers, or 'arm' for the robot's own limits")
+        known = [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
+        missing = [
+            j.name for j, v in zip(arm.robot.moving_joints, known, strict=True) if v is None or not 0 < v < np.inf
+        ]
+        if missing:
+            raise DalembertError(
+                f"arm '{arm.name}' has no {kind} limit at joint {', '.join(missing)}; give {word}_limits=[…]"
+            )
+        return np.array(known, float)
+    w = np.asarray(limits, float)
+    if w.shape not in ((), (arm.n,)):
+        raise ShapeError(
+            f"{word}_limits has shape {w.shape}, but arm '{arm.name}' has {arm.n} joints: it must be ({arm.n},)"
+        )
+    if not (np.isfinite(w) & (w > 0)).all():
+        raise DalembertError(f"{word}_limits must be above 0 and finite")
+    return np.broadcast_to(w, (arm.n,)).copy()
+
+
+# -- ellipsoids ----------------------------------------------------------------------------------
+
+
+def dynamic_manipulability(
+    arm: Arm,
+    q: ArrayLike,
+    torque_limits: ArrayLike | str | None = None,
+    task: Task = None,
+    *,
+    redundancy: Redundancy = "pseudo-inverse",
+    gravity: bool = True,
+    frame: str = "tip",
+) -> Ellipsoid:
+    """See :meth:`Arm.dynamic_manipulability`."""
+    if redundancy not in ("pseudo-inverse", "dynamic", "exact"):
+        raise DalembertError(f"redundancy is '{redundancy}'; it is 'pseudo-inverse', 'dynamic' or 'exact'")
+    at, w = reach(arm, q, task, frame), sizes(arm, torque_limits)
+    center = at.center if gravity else np.zeros_like(at.center)
+    if redundancy == "exact" or at.J.shape[-2] == arm.n:
+        return _image(center, at.over_B_J * w, at.rows, "acceleration")  # (7.149)
+    _check_rank(at)
+    Jt = np.swapaxes(at.J, -1, -2)
+    if redundancy == "pseudo-inverse":  # B J⁺
+        B = arm.inertia_matrix(q)
+        torque_of = B @ np.swapaxes(np.linalg.solve(at.J @ Jt, at.J), -1, -2)
+    else:  # B J̄ = Jᵀ (J B⁻¹ Jᵀ)⁻¹
+        torque_of = np.swapaxes(np.linalg.solve(at.over_B_J @ Jt, at.J), -1, -2)
+    _, inverse_radii, Vt = np.linalg.svd(torque_of / w[:, None], full_matrices=False)
+    return _image(center, np.swapaxes(Vt, -1, -2) / inverse_radii[..., None, :], at.rows, "acceleration")
+
+
+def velocity_manipulability(
+    arm: Arm,
+    q: ArrayLike,
+    velocity_limits: ArrayLike | str | None = None,
+    task: Task = None,
+    *,
+    frame: str = "tip",
+) -> Ellipsoid:
+    """The tip velocities of joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1."""
+    at = reach(arm, q, task, frame)
+    return _image(np.zeros_like(at.center), at.J * sizes(arm, velocity_limits, "velocity"), at.rows, "velocity")
+
+
+def force_manipulability(
+    arm: Arm,
+    q: ArrayLike,
+    torque_limits: ArrayLike | str | None = None,
+    task: Task = None,
+    *,
+    frame: str = "tip",
+) -> Ellipsoid:
+    """The tip forces that torques with |W⁻¹ τ| ≤ 1 hold, τ = Jᵀ h, weight left out: hᵀ J W⁻² Jᵀ h ≤ 1.
+
+    Its long axes are the short ones of the velocity ellipsoid: the duality of kinetics and statics.
+    """
+    at = reach(arm, q, task, frame)
+    _check_rank(at)
+    return _force(at, sizes(arm, torque_limits), np.zeros_like(at.center), np.ones(at.center.shape[:-1]))
+
+
+def static_manipulability(
+    arm: Arm,
+    q: ArrayLike,
+    torque_limits: ArrayLike | str | None = None,
+    task: Task = None,
+    *,
+    frame: str = "tip",
+) -> Ellipsoid:
+    """The forces h_e of an arm that stands still under its own weight: |W⁻¹ (g + Jᵀ h)| ≤ 1.
+
+    The weight moves the centre and, where the arm has more joints than rows, takes some of the
+    torque for itself: the ellipsoid shrinks. An arm too weak to stand has none: NaN radii.
+    """
+    at, w = reach(arm, q, task, frame), sizes(arm, torque_limits)
+    _check_rank(at)
+    g = arm.gravity_torque(q) / w
+    H = np.swapaxes(at.J / w, -1, -2)  # W⁻¹ Jᵀ
+    center = -(np.linalg.pinv(H) @ g[..., None])[..., 0]
+    rest = g + (H @ center[..., None])[..., 0]
+    left = 1.0 - (rest**2).sum(axis=-1)
+    return _force(at, w, center, np.sqrt(np.where(left >= 0, left, np.nan)))
+
+
+def _force(at: Reach, w: Array, center: Array, size: Array) -> Ellipsoid:
+    _, inverse_radii, Vt = np.linalg.svd(np.swapaxes(at.J / w, -1, -2), full_matrices=False)
+    G = np.swapaxes(Vt, -1, -2) / inverse_radii[..., None, :]
+    made = _image(center, G, at.rows, "force")
+    return Ellipsoid(center, made.axes, made.radii * size[..., None], at.rows, "force")
+
+
+def _check_rank(at: Reach) -> None:
+    """Refuse where J has no right inverse: the smallest beside the usual largest singular value."""
+    J = at.J
+    if J.shape[-2] > J.shape[-1]:
+        raise SingularityError(
+            f"the task has {J.shape[-2]} rows ({', '.join(at.rows)}) and arm '{at.arm.name}' {J.shape[-1]} joints; take fewer rows",
+            "kinematic", (), 0.0,
+        )  # fmt: skip
+    singular = np.linalg.svd(J, compute_uv=False)
+    share = singular[..., -1] / max(float(singular[..., 0].max()), 1e-300)
+    if (share < SINGULAR).any():
+        index = tuple(int(k) for k in np.unravel_index(np.argmin(share), share.shape))
+        where = f" at index {index[0] if len(index) == 1 else index} of the batch" if index else ""
+        raise SingularityError(
+            f"kinematic singularity of arm '{at.arm.name}'{where}: it cannot move {', '.join(at.rows)} in every direction there "
+            f"(smallest singular value of J {float(share[index]):.3g} of the largest); redundancy='exact' gives the flat ellipsoid",
+            "kinematic", index, float(share[index]),
+        )  # fmt: skip
+
+
+# -- the exact set -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    """All a = center + Σ_i u_i generators[:, i] with |u_i| ≤ 1: what motors with torque limits can do.
+
+    center      (m,) = −J B⁻¹ g;  generators (m, n) = J B⁻¹ diag(torque limits)
+    """
+
+    center: Array
+    generators: Array
+    rows: tuple[str, ...]
+
+    @property
+    def volume(self) -> float:
+        """2^m Σ |det| over every choice of m generators."""
+        m, n = self.generators.shape
+        return float(
+            2.0**m
+            * sum(abs(np.linalg.det(self.generators[:, list(some)])) for some in itertools.combinations(range(n), m))
+        )
+
+    @property
+    def vertices(self) -> Array:
+        """Its corners: (k, m); for two rows in the order in which they follow each other."""
+        from scipy.spatial import ConvexHull
+
+        m, n = self.generators.shape
+        if m == 1:
+            reach = np.abs(self.generators).sum()
+            return np.array([self.center - reach, self.center + reach])
+        if m == 2:
+            return self.center + _polygon(self.generators)
+        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=n)))
+        points = self.center + signs @ self.generators.T
+        return points[ConvexHull(points).vertices]
+
+    def support(self, direction: ArrayLike) -> Array:
+        """The largest aᵀd over the set, for unit directions d (…, m): (…)."""
+        d = _unit(direction, self.rows)
+        return d @ self.center + np.abs(d @ self.generators).sum(axis=-1)
+
+    def contains(self, a: ArrayLike, slack: float = 1e-9) -> NDArray[np.bool_]:
+        """Whether a (…, m) lies within: whether torques within the limits make it."""
+        points = np.asarray(a, float)
+        found = [self._shortest(p - self.center)[0] <= 1.0 + slack for p in points.reshape(-1, len(self.center))]
+        return np.array(found).reshape(points.shape[:-1])
+
+    def max_acceleration(self, direction: ArrayLike) -> Array:
+        """The largest s ≥ 0 with s · direction / |direction| in the set, (…); NaN where there is none."""
+        d = _unit(direction, self.rows)
+        values = [self._farthest(one) for one in d.reshape(-1, len(self.center))]
+        return np.array(values).reshape(d.shape[:-1])
+
+    def _shortest(self, a: Array) -> tuple[float, Array]:
+        """The least max |u_i| with G u = a."""
+        from scipy.optimize import linprog
+
+        m, n = self.generators.shape
+        one = np.ones((n, 1))
+        found = linprog(
+            np.r_[np.zeros(n), 1.0],
+            A_ub=np.block([[np.eye(n), -one], [-np.eye(n), -one]]), b_ub=np.zeros(2 * n),
+            A_eq=np.c_[self.generators, np.zeros(m)], b_eq=a, bounds=[(None, None)] * n + [(0, None)],
+        )  # fmt: skip
+        return (float(found.x[-1]), found.x[:-1]) if found.success else (np.inf, np.zeros(n))
+
+    def _farthest(self, d: Array) -> float:
+        from scipy.optimize import linprog
+
+        n = self.generators.shape[1]
+        found = linprog(
+            np.r_[np.zeros(n), -1.0], A_eq=np.c_[self.generators, -d], b_eq=-self.center,
+            bounds=[(-1, 1)] * n + [(0, None)],
+        )  # fmt: skip
+        return float(found.x[-1]) if found.success else float("nan")
+
+
+def _polygon(G: Array) -> Array:
+    """The corners of the zonogon Σ u_i G[:, i], anticlockwise: twice as many as there are generators."""
+    turned = G * np.where((G[1] < 0) | ((G[1] == 0) & (G[0] < 0)), -1.0, 1.0)
+    turned = turned[:, np.linalg.norm(G, axis=0) > 0]
+    order = np.argsort(np.arctan2(turned[1], turned[0]))
+    steps = 2.0 * turned[:, order].T
+    up = -turned.sum(axis=1) + np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
+    return np.concatenate([up[:-1], -up[:-1]])
+
+
+def acceleration_polytope(
+    arm: Arm,
+    q: ArrayLike,
+    torque_limits: ArrayLike | str = "arm",
+    task: Task = None,
+    *,
+    gravity: bool = True,
+    frame: str = "tip",
+) -> Polytope:
+    """See :meth:`Arm.acceleration_polytope`."""
+    at = reach(arm, q, task, frame)
+    if at.J.ndim != 2:
+        raise ShapeError(f"a polytope belongs to one configuration, and q has shape {np.shape(q)}")
+    center = at.center if gravity else np.zeros_like(at.center)
+    return Polytope(center, at.over_B_J * sizes(arm, torque_limits), at.rows)
+
+
+__all__ = [
+    "Ellipsoid", "Polytope", "acceleration_polytope", "dynamic_manipulability", "force_manipulability", "reach",
+    "spread", "static_manipulability", "velocity_manipulability",
+]  # fmt: skip

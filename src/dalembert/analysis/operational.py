@@ -1,0 +1,615 @@
+"""An arm seen from its tip: the dynamic model in operational space, S 7.8.
+
+The equations are in :mod:`dalembert.equations.operational_space`; here they get names, batches, and
+errors that tell the two kinds of singularity apart. docs/operational-space.md says what holds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert import quantities, task_quantities
+from dalembert.arm import Arm
+from dalembert.equations import operational_space as equations
+from dalembert.equations.operational_space import ANGLE, ORIENTATIONS, Space
+from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.robot.mechanism import Mechanism, mechanism
+from dalembert.robot.model import Frame
+
+Array = NDArray[np.floating[Any]]
+Orientation = Literal["zyz", "rpy", "quaternion", "geometric"]
+Task = str | Sequence[str] | None
+
+POSITION = ("x", "y", "z")
+TURNS: dict[str, tuple[str, str, str]] = {
+    "zyz": ("phi", "theta", "psi"),
+    "rpy": ("roll", "pitch", "yaw"),
+    "quaternion": ("ex", "ey", "ez"),
+    "geometric": ("wx", "wy", "wz"),
+}
+WHAT = {"zyz": "|sin theta|", "rpy": "|cos pitch|", "quaternion": "the scalar part"}
+
+SINGULAR = 1e-4  # measures below this raise SingularityError
+NEAR = 0.05  # measures below this are damped, where damping is asked for
+
+
+# -- which rows ----------------------------------------------------------------------------------
+
+
+def with_frame(arm: Arm, frame: str) -> Mechanism:
+    """The arm's mechanism with its tip at a link's frame; the payload stays where it is."""
+    assert arm.robot.tip is not None
+    if frame in ("tip", arm.robot.tip.name):
+        return arm.mechanism
+    arm.robot.link(frame)  # says which links there are
+    there = mechanism(arm.robot.replace(tip=Frame(frame, frame), payload=None))
+    return dataclasses.replace(arm.mechanism, tip_body=there.tip_body, tip=there.tip)
+
+
+def spread(arm: Arm, count: int = 16) -> Array:
+    """Configurations within the limits, none of them special, the same every time: (count, n)."""
+    low, high = joint_ranges(arm)
+    return np.random.default_rng(3).uniform(low, high, (count, arm.n))
+
+
+def joint_ranges(arm: Arm) -> tuple[Array, Array]:
+    """From where to where each joint goes: its limits, else half a turn (or 1 m) to both sides."""
+    low, high = np.empty(arm.n), np.empty(arm.n)
+    for j, joint in enumerate(arm.robot.moving_joints):
+        half = 1.0 if joint.type == "prismatic" else np.pi
+        lower, upper = (
+            np.nan if v is None or not np.isfinite(v) else v for v in (joint.limits.lower, joint.limits.upper)
+        )
+        if np.isnan(lower) and np.isnan(upper):
+            lower, upper = -half, half
+        low[j] = upper - 2 * half if np.isnan(lower) else lower
+        high[j] = lower + 2 * half if np.isnan(upper) else upper
+        if joint.type != "prismatic" and high[j] - low[j] > 2 * np.pi:  # turns that repeat each other
+            low[j], high[j] = max(low[j], -np.pi), max(low[j], -np.pi) + 2 * np.pi
+    return low, high
+
+
+def row_names(space: Space) -> tuple[str, ...]:
+    """The names of the rows: x, y, z, the orientation's, "angle"."""
+    names = (*POSITION, *TURNS[space.orientation], "angle")
+    return tuple(names[k] for k in space.rows)
+
+
+def space_of(arm: Arm, chain: Mechanism, orientation: str, task: Task) -> Space:
+    """The rows that ``task`` names; without it those that this arm can move, as many as it has joints."""
+    if orientation not in ORIENTATIONS:
+        raise DalembertError(f"unknown orientation '{orientation}'; known are {', '.join(ORIENTATIONS)}")
+    normal = _only_axis(arm, chain)
+    if task is None:
+        return _movable(arm, chain, orientation, normal)
+    names = (*POSITION, *TURNS[orientation], "angle")
+    wanted = _words(task, orientation)
+    for word in wanted:
+        if word not in names:
+            raise DalembertError(
+                f"task {task!r} asks for a row '{word}'; it is one of 'pose', 'position', 'orientation', or rows out of "
+                f"{', '.join(names)} (orientation '{orientation}')"
+            )
+    if len(set(wanted)) < len(wanted):
+        raise DalembertError(f"task {task!r} names a row twice")
+    if "angle" in wanted and normal is None:
+        raise DalembertError(
+            f"task {task!r} asks for the angle about one axis, but arm '{arm.name}' turns its tip about several"
+        )
+    if not wanted:
+        raise DalembertError("the task names no row at all")
+    return Space(orientation, tuple(names.index(word) for word in wanted), normal or (0.0, 0.0, 1.0))
+
+
+def _words(task: str | Sequence[str], orientation: str) -> list[str]:
+    if not isinstance(task, str):
+        return list(task)
+    known = {"pose": (*POSITION, *TURNS[orientation]), "position": POSITION, "orientation": TURNS[orientation]}
+    if task in known:
+        return list(known[task])
+    if task and set(task) <= set("xyz"):
+        return list(task)
+    return task.replace(",", " ").split()
+
+
+def _only_axis(arm: Arm, chain: Mechanism) -> tuple[float, float, float] | None:
+    """The unit vector about which every joint turns the tip, or None."""
+    J = np.array([equations.jacobian(chain, q) for q in spread(arm, 4)], float)[:, 3:]
+    columns = np.moveaxis(J, 1, -1).reshape(-1, 3)
+    columns = columns[np.linalg.norm(columns, axis=1) > 1e-9]
+    if not len(columns):
+        return None
+    n = columns[0] / np.linalg.norm(columns[0])
+    if np.abs(np.cross(columns, n)).max() > 1e-9:
+        return None
+    n = n * np.sign(n[np.argmax(np.abs(n))])
+    x, y, z = (float(round(v, 12)) + 0.0 if abs(v - round(v)) < 1e-12 else float(v) for v in n)
+    return x, y, z
+
+
+def _movable(arm: Arm, chain: Mechanism, orientation: str, normal: tuple[float, float, float] | None) -> Space:
+    """Row by row, those that can be moved while the ones before them stand still."""
+    every = Space(orientation, (0, 1, 2, ANGLE) if normal else (0, 1, 2, 3, 4, 5), normal or (0.0, 0.0, 1.0))
+    Js = np.array([equations.analytical(chain, every, q).J for q in spread(arm, 6)], float)
+    taken: list[int] = []
+    for k in range(every.m):
+        trial = Js[:, [*taken, k]]
+        norms = np.linalg.norm(trial, axis=-1, keepdims=True)
+        if (norms[:, -1] > 1e-9).any():
+            least = np.linalg.svd(trial / np.maximum(norms, 1e-9), compute_uv=False)[:, -1]
+            if len(taken) < arm.n and least.max() > 1e-6:
+                taken.append(k)
+    if not taken:
+        raise DalembertError(f"no joint of arm '{arm.name}' moves this frame")
+    return dataclasses.replace(every, rows=tuple(every.rows[k] for k in taken))
+
+
+# -- the model -----------------------------------------------------------------------------------
+
+
+class OperationalSpace:
+    """The dynamic model of an arm in operational space, S (7.133): B_A ẍ + C_A ẋ + g_A = γ_A − h_A.
+
+    Made by :meth:`Arm.operational_space`. Every method is compiled on first use and takes arrays
+    whose last axis is the joints (or, for x, the ``rows``); all leading axes broadcast.
+
+    damping  None: a singularity raises :class:`SingularityError`. A number λ: near one, where its
+             measure μ is below 0.05, λ² (1 − (μ/0.05)²) 1 is added to J_A B⁻¹ J_Aᵀ, and likewise in
+             the representation; farther away nothing is changed.
+
+    >>> import dalembert as da
+    >>> op = da.load("planar-3r").operational_space()
+    >>> op.rows
+    ('x', 'y', 'angle')
+    >>> op.inertia([0.3, 0.5, -0.7]).shape
+    (3, 3)
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        frame: str = "tip",
+        orientation: str = "zyz",
+        task: Task = None,
+        damping: float | None = None,
+    ) -> None:
+        if damping is not None and not damping > 0:
+            raise DalembertError(f"damping is {damping!r}; it is a number above 0, or None for an error")
+        self.arm, self.frame, self.damping = arm, frame, damping
+        self.mechanism = with_frame(arm, frame)
+        self.space = space_of(arm, self.mechanism, orientation, task)
+        self._kernels: dict[str, np.ufunc] = {}
+
+    @property
+    def m(self) -> int:
+        """How many rows the task has."""
+        return self.space.m
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the rows."""
+        return row_names(self.space)
+
+    @property
+    def orientation(self) -> str:
+        """How the orientation is written."""
+        return self.space.orientation
+
+    @property
+    def redundant(self) -> bool:
+        """Whether the arm has more joints than the task has rows."""
+        return self.arm.n > self.m
+
+    def __repr__(self) -> str:
+        return f"<OperationalSpace of {self.arm.name!r}: {' '.join(self.rows)} of {self.frame!r}>"
+
+    def __reduce__(self) -> Any:
+        return (OperationalSpace, (self.arm, self.frame, self.orientation, self.rows, self.damping))
+
+    # -- kinematics ------------------------------------------------------------------------------
+
+    def transform(self, q: ArrayLike) -> Array:
+        """The frame in the base frame: (…, 4, 4) homogeneous matrices."""
+        return quantities.kernel(self.mechanism, "pose")(self.arm._checked("q", q))
+
+    def pose(self, q: ArrayLike) -> Array:
+        """x_e: (…, m), in m and rad (ε has no unit).
+
+        "geometric" has no coordinates of its own; where its rows wx, wy, wz are asked for, these are
+        the axis of the orientation times its angle, whose derivative is ω only for a fixed axis.
+        """
+        T = self.transform(q)
+        R, p = T[..., :3, :3], T[..., :3, 3]
+        parts = [p]
+        parts.append(_orientation(self.space.orientation, R))
+        if ANGLE in self.space.rows:
+            parts.append(self._angle(R)[..., None])
+        return np.concatenate(parts, axis=-1)[..., list(self.space.rows)]
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """The analytical Jacobian J_A: (…, m, n)."""
+        return self._run("jacobian", q=q)
+
+    def transformation(self, q: ArrayLike) -> Array:
+        """T_A of S (7.128), v_e = T_A ẋ_e for the whole pose: (…, 6, 6)."""
+        return self._run("transformation", q=q)
+
+    def jacobian_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """J̇_A: (…, m, n)."""
+        return self._run("jacobian_derivative", q=q, qd=qd)
+
+    def velocity(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """ẋ_e = J_A q̇: (…, m)."""
+        return self._run("velocity", q=q, qd=qd)
+
+    def acceleration(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """ẍ_e = J_A q̈ + J̇_A q̇: (…, m)."""
+        return self._run("acceleration", q=q, qd=qd, qdd=qdd)
+
+    def difference(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """x − y for two poses (…, m), angles the short way round; "geometric": the turn from y to x."""
+        a, b = np.asarray(x, float), np.asarray(y, float)
+        out = a - b
+        rows = self.space.rows
+        if self.space.orientation == "geometric" and {3, 4, 5} <= set(rows):
+            from dalembert.trajectory.inverse_kinematics import rotation_vector
+
+            at = [rows.index(k) for k in (3, 4, 5)]
+            turned = _rotation(a[..., at]) @ np.swapaxes(_rotation(b[..., at]), -1, -2)
+            out[..., at] = rotation_vector(turned)
+            angles = [k for k, row in enumerate(rows) if row == ANGLE]
+        elif self.space.orientation == "quaternion":
+            angles = [k for k, row in enumerate(rows) if row == ANGLE]
+        else:
+            angles = [k for k, row in enumerate(rows) if row >= 3]
+        out[..., angles] = np.remainder(out[..., angles] + np.pi, 2 * np.pi) - np.pi
+        return out
+
+    # -- dynamics --------------------------------------------------------------------------------
+
+    def inertia(self, q: ArrayLike) -> Array:
+        """B_A = (J_A B⁻¹ J_Aᵀ)⁻¹: (…, m, m), S (7.130)."""
+        return self._run("inertia", q=q)
+
+    def coriolis(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """C_A: (…, m, m), with Ḃ_A − 2C_A skew-symmetric for every arm (Problem 7.9).
+
+        C_A ẋ_e is :meth:`coriolis_force` whenever q̇ = J̄_A ẋ_e: for every motion of a nonredundant
+        arm, and for motions of a redundant one without internal motion. No matrix can do both for
+        all motions of a redundant arm: docs/operational-space.md.
+        """
+        return self._run("coriolis", q=q, qd=qd)
+
+    def coriolis_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """C_A ẋ_e = B_A J_A B⁻¹ C q̇ − B_A J̇_A q̇: (…, m), S (7.131), with whatever q̇ the arm has."""
+        return self._run("coriolis_force", q=q, qd=qd)
+
+    def gravity(self, q: ArrayLike) -> Array:
+        """g_A = B_A J_A B⁻¹ g: (…, m), S (7.132)."""
+        return self._run("gravity", q=q)
+
+    def inverse_jacobian(self, q: ArrayLike) -> Array:
+        """The dynamically consistent J̄_A = B⁻¹ J_Aᵀ B_A: (…, n, m), S (7.138)."""
+        return self._run("inverse_jacobian", q=q)
+
+    def null_projector(self, q: ArrayLike) -> Array:
+        """1 − J_Aᵀ J̄_Aᵀ: (…, n, n), S (7.141): takes a torque to one that does not move the tip."""
+        return self._run("null_projector", q=q)
+
+    def torque(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        xdd: ArrayLike,
+        wrench: ArrayLike | None = None,
+        tau0: ArrayLike | None = None,
+    ) -> Array:
+        """Joint torques for a tip acceleration ẍ_e: (…, n), S (7.141), redundancy resolved dynamically.
+
+        wrench  (…, 6) by the end effector on the environment, base axes, at the tip
+        tau0    (…, n) any torques; only what does not move the tip is taken of them
+        Friction is counted in, so that ``forward_dynamics`` of the result moves the tip by ẍ_e.
+        """
+        return self._run(
+            "torque", q=q, qd=qd, xdd=xdd, tip_wrench=_or_zeros(wrench, 6), tau0=_or_zeros(tau0, self.arm.n)
+        )
+
+    def resolved_acceleration(
+        self, q: ArrayLike, qd: ArrayLike, xdd: ArrayLike, qdd0: ArrayLike | None = None
+    ) -> Array:
+        """q̈ = J_A⁺ (ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0: (…, n)."""
+        return self._run("resolved_acceleration", q=q, qd=qd, xdd=xdd, qdd0=_or_zeros(qdd0, self.arm.n))
+
+    def kinematic_torque(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        xdd: ArrayLike,
+        wrench: ArrayLike | None = None,
+        qdd0: ArrayLike | None = None,
+    ) -> Array:
+        """Joint torques for ẍ_e by way of joint accelerations: (…, n), redundancy resolved kinematically."""
+        return self.arm.inverse_dynamics(
+            q, qd, self.resolved_acceleration(q, qd, xdd, qdd0), tip_wrench=self._at_tip(q, wrench)
+        )
+
+    def _at_tip(self, q: ArrayLike, wrench: ArrayLike | None) -> Array | None:
+        """A wrench at this frame as one at the arm's tip."""
+        if wrench is None or self.mechanism == self.arm.mechanism:
+            return None if wrench is None else np.asarray(wrench, float)
+        h = np.asarray(wrench, float)
+        if self.mechanism.tip_body != self.arm.mechanism.tip_body:
+            raise DalembertError(
+                f"a wrench on '{self.frame}' is not one on the link of the arm's tip; load the arm with tip='{self.frame}'"
+            )
+        r = self.transform(q)[..., :3, 3] - self.arm.pose(q)[..., :3, 3]
+        moment = h[..., 3:] + np.cross(r, h[..., :3])
+        return np.concatenate([np.broadcast_to(h[..., :3], moment.shape), moment], axis=-1)
+
+    # -- singularities ---------------------------------------------------------------------------
+
+    def singularity(self, q: ArrayLike) -> tuple[Array, Array]:
+        """(kinematic, representation): two measures (…), near 0 at a singularity of that kind.
+
+        kinematic       √ of the smallest pivot of J_A B⁻¹ J_Aᵀ beside what is usual for this arm
+        representation  |sin ϑ| (zyz), |cos pitch| (rpy), η (quaternion); 1 where nothing is represented
+        """
+        q = self.arm._checked("q", q)
+        with np.errstate(all="ignore"):
+            _, pivots, measure = self._kernel("inertia")(q, np.zeros(2))
+        return self._kinematic("inertia", pivots), self._representation(measure)
+
+    def _kinematic(self, name: str, pivots: Array) -> Array:
+        usual = self._usual[1 if name == "resolved_acceleration" else 0]
+        share = (np.asarray(pivots) / usual).min(axis=-1)
+        return np.sqrt(np.where(share > 0, share, 0.0))
+
+    def _representation(self, measure: Array) -> Array:
+        measure = np.asarray(measure)
+        if not self.space.represented:
+            return np.ones(measure.shape)
+        return np.where(measure > 0, measure, 0.0)
+
+    @cached_property
+    def _usual(self) -> tuple[Array, Array]:
+        """The usual diagonals of J_A B⁻¹ J_Aᵀ and of J_A J_Aᵀ over the arm's configurations: (m,) each."""
+        free = dataclasses.replace(self.space, orientation="geometric")  # no representation, no outliers
+        diagonals = []
+        for q in spread(self.arm):
+            J = np.array(equations.analytical(self.mechanism, free, q).J, float)
+            B = np.array(equations.inertia_matrix(self.mechanism, q), float)
+            diagonals.append((np.einsum("ij,ji->i", J, np.linalg.solve(B, J.T)), np.einsum("ij,ij->i", J, J)))
+        first, second = np.mean(diagonals, axis=0)
+        return np.where(first > 0, first, 1.0), np.where(second > 0, second, 1.0)
+
+    def _kernel(self, name: str) -> np.ufunc:
+        if name not in self._kernels:
+            self.arm._needs_inertia()
+            space = self.space
+            if not space.represented and name != "transformation":  # one kernel for all representations
+                space = dataclasses.replace(space, orientation="geometric")
+            self._kernels[name] = task_quantities.kernel(self.mechanism, space, name)
+        return self._kernels[name]
+
+    def _run(self, name: str, **inputs: Any) -> Array:
+        kernel = self._kernel(name)
+        arrays = [self._checked(x, value) for x, value in inputs.items()]
+        damped = "soft" in task_quantities.TASK_QUANTITIES[name].inputs
+
+        def call(soft: Array) -> tuple[Array, Array | None, Array]:
+            try:
+                with np.errstate(all="ignore"):
+                    value, *rest = kernel(*arrays, *([soft] if damped else []))
+            except ValueError as problem:
+                shapes = ", ".join(f"{x} {a.shape}" for x, a in zip(inputs, arrays, strict=True))
+                raise ShapeError(f"these shapes do not broadcast: {shapes} ({problem})") from None
+            kinematic = self._kinematic(name, rest[0]) if len(rest) > 1 else None
+            return value, kinematic, self._representation(rest[-1])
+
+        value, kinematic, shown = call(np.zeros(2))
+        if self.damping is None or not damped:
+            if (shown < SINGULAR).any():
+                self._refuse("representation", shown, arrays[0])
+            if kinematic is not None and (kinematic < SINGULAR).any():
+                self._refuse("kinematic", kinematic, arrays[0])
+            return value
+        soft = np.zeros((*shown.shape, 2))
+        if (shown < NEAR).any():
+            soft[..., 1] = self._strength(shown)
+            value, kinematic, _ = call(soft)
+        if kinematic is not None and (kinematic < NEAR).any():
+            soft[..., 0] = self._strength(kinematic)
+            value, _, _ = call(soft)
+        return value
+
+    def _strength(self, measure: Array) -> Array:
+        """λ² (1 − (μ/NEAR)²), falling to 0 where the measure μ reaches NEAR."""
+        assert self.damping is not None
+        return self.damping**2 * np.clip(1.0 - (measure / NEAR) ** 2, 0.0, 1.0)
+
+    def _refuse(self, kind: str, measures: Array, q: Any) -> None:
+        index = tuple(int(k) for k in np.unravel_index(np.argmin(measures), measures.shape))
+        value = float(measures[index])
+        at = np.broadcast_to(q, (*measures.shape, self.arm.n))[index]
+        where = f"at index {index[0] if len(index) == 1 else index} of the batch, " if index else ""
+        where += "q = (" + ", ".join(f"{v:.5g}" for v in at) + ")"
+        if kind == "representation":
+            also = self._geometric_measure(at)
+            rest = (
+                "the arm itself can move there in every direction of the task"
+                if also >= SINGULAR
+                else "the arm is in a kinematic singularity there, too"
+            )
+            raise SingularityError(
+                f"representation singularity of the orientation '{self.orientation}' of arm '{self.arm.name}' {where}: "
+                f"{WHAT[self.orientation]} = {value:.3g}; {rest}. Another orientation ('geometric' has no such "
+                "singularity) or damping=… goes through it",
+                kind, index, value,
+            )  # fmt: skip
+        never = self._never_moved
+        if never:
+            sentence = (
+                f"kinematic singularity: arm '{self.arm.name}' cannot move the rows {', '.join(self.rows)} one by one in any "
+                f"configuration ({', '.join(never)} not at all or not by itself); leave the task out to take the rows it can move"
+            )
+        else:
+            sentence = (
+                f"kinematic singularity of arm '{self.arm.name}' {where}: it cannot move {', '.join(self.rows)} in every "
+                f"direction there (measure {value:.3g}, usual are values near 1); damping=… goes through it"
+            )
+        raise SingularityError(sentence, kind, index, value)
+
+    def _geometric_measure(self, q: Array) -> float:
+        """The kinematic measure at one configuration, whatever the representation."""
+        free = dataclasses.replace(self.space, orientation="geometric")
+        at = q.tolist()
+        J = np.array(equations.analytical(self.mechanism, free, at).J, np.float64)
+        A = J @ np.linalg.solve(np.array(equations.inertia_matrix(self.mechanism, at), np.float64), J.T)
+        scale = np.sqrt(self._usual[0])
+        return float(np.sqrt(max(np.linalg.eigvalsh(A / np.outer(scale, scale))[0], 0.0)))
+
+    @cached_property
+    def _never_moved(self) -> list[str]:
+        """Rows that no configuration lets move while those before them stand still."""
+        free = dataclasses.replace(self.space, orientation="geometric")
+        Js = np.array([equations.analytical(self.mechanism, free, q).J for q in spread(self.arm, 6)], float)
+        Js = Js / np.maximum(np.linalg.norm(Js, axis=-1, keepdims=True), 1e-9)
+        ranks = [max(np.linalg.matrix_rank(Js[:, :k], tol=1e-6), default=0) if k else 0 for k in range(self.m + 1)]
+        return [name for k, name in enumerate(self.rows) if ranks[k + 1] == ranks[k]]
+
+    def _angle(self, R: Array) -> Array:
+        """The angle about the normal, from where the frame stands with none."""
+        normal, reference = np.array(self.space.normal), self._reference
+        turned = R @ reference.T
+        axial = 0.5 * np.stack(
+            [
+                turned[..., 2, 1] - turned[..., 1, 2],
+                turned[..., 0, 2] - turned[..., 2, 0],
+                turned[..., 1, 0] - turned[..., 0, 1],
+            ],
+            axis=-1,
+        )
+        return np.arctan2(axial @ normal, 0.5 * (np.trace(turned, axis1=-2, axis2=-1) - 1.0))
+
+    @cached_property
+    def _reference(self) -> Array:
+        """Where the angle is 0: R(0) without its turn about the normal, if that can be told; else R(0)."""
+        R = self.transform(np.zeros(self.arm.n))[:3, :3]
+        eta, *eps = _quaternion(R)
+        along = float(np.dot(eps, self.space.normal))
+        if np.hypot(eta, along) < 1e-3:
+            return R
+        return _rotation(-2 * np.arctan2(along, eta) * np.array(self.space.normal)) @ R
+
+    def _checked(self, name: str, value: Any) -> Any:
+        if name != "xdd":
+            return self.arm._checked(name if name in quantities.INPUTS else "q", value)
+        x = np.asarray(value, float)
+        if x.ndim == 0 or x.shape[-1] != self.m:
+            raise ShapeError(
+                f"xdd has shape {x.shape}, but the task has the rows {', '.join(self.rows)}: the last axis must be {self.m}"
+            )
+        return x
+
+    # -- motions ---------------------------------------------------------------------------------
+
+    def follow(
+        self,
+        t: ArrayLike,
+        x: ArrayLike,
+        xd: ArrayLike,
+        xdd: ArrayLike,
+        q0: ArrayLike,
+        qd0: ArrayLike | None = None,
+        *,
+        wrench: ArrayLike | None = None,
+        resolution: Literal["kinematic", "dynamic"] = "kinematic",
+        tau0: Callable[[float, Array, Array], ArrayLike] | None = None,
+    ) -> OperationalMotion:
+        """Inverse dynamics of a motion given in operational space, both ways of S 7.8.
+
+        t            (N,) instants; x, xd, xdd (N, m) the motion at them
+        q0           (n,) a configuration near the one at which the motion begins
+        qd0          (n,) joint velocities at the start; what moves the tip is made to fit xd
+        wrench       (6,) or (N, 6) by the end effector on its environment
+        resolution   "kinematic": q̇ = J_A⁺ ẋ, then joint inverse dynamics (7.42);
+                     "dynamic": the torques (7.141), whose τ_0 moves the redundant joints as it likes
+        tau0         τ_0 as a function of t, q, q̇ ("dynamic" only); 0 unless given
+        """
+        from dalembert.analysis.resolution import follow
+
+        return follow(self, t, x, xd, xdd, q0, qd0, wrench, resolution, tau0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OperationalMotion:
+    """A motion of the joints that makes the tip move as asked, and its torques: t (N,), the rest (N, n)."""
+
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+
+
+def _or_zeros(value: ArrayLike | None, size: int) -> ArrayLike:
+    return np.zeros(size) if value is None else value
+
+
+# -- orientations as numbers ---------------------------------------------------------------------
+
+
+def _orientation(kind: str, R: Array) -> Array:
+    """The three numbers of an orientation: (…, 3)."""
+    if kind == "zyz":
+        s = np.hypot(R[..., 0, 2], R[..., 1, 2])
+        flat = s < 1e-12  # φ and ψ turn about the same axis: all of it is ψ
+        phi = np.where(flat, 0.0, np.arctan2(R[..., 1, 2], R[..., 0, 2]))
+        psi = np.where(flat, np.arctan2(R[..., 1, 0], R[..., 1, 1]), np.arctan2(R[..., 2, 1], -R[..., 2, 0]))
+        return np.stack([phi, np.arctan2(s, R[..., 2, 2]), psi], axis=-1)
+    if kind == "rpy":
+        c = np.hypot(R[..., 0, 0], R[..., 1, 0])
+        flat = c < 1e-12  # roll and yaw turn about the same axis: all of it is roll
+        roll = np.where(flat, np.arctan2(-R[..., 1, 2], R[..., 1, 1]), np.arctan2(R[..., 2, 1], R[..., 2, 2]))
+        yaw = np.where(flat, 0.0, np.arctan2(R[..., 1, 0], R[..., 0, 0]))
+        return np.stack([roll, np.arctan2(-R[..., 2, 0], c), yaw], axis=-1)
+    if kind == "quaternion":
+        return _quaternion(R)[..., 1:]
+    from dalembert.trajectory.inverse_kinematics import rotation_vector
+
+    return rotation_vector(R)
+
+
+def _quaternion(R: Array) -> Array:
+    """(η, ε) with η ≥ 0 of rotations (…, 3, 3): (…, 4), from the largest of its squares."""
+    a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
+    x, y, z = R[..., 2, 1], R[..., 0, 2], R[..., 1, 0]
+    u, v, w = R[..., 1, 2], R[..., 2, 0], R[..., 0, 1]
+    ways = np.stack(
+        [
+            np.stack([1 + a + b + c, x - u, y - v, z - w], axis=-1),
+            np.stack([x - u, 1 + a - b - c, z + w, y + v], axis=-1),
+            np.stack([y - v, z + w, 1 - a + b - c, x + u], axis=-1),
+            np.stack([z - w, y + v, x + u, 1 - a - b + c], axis=-1),
+        ],
+        axis=-2,
+    )
+    best = np.argmax(np.stack([ways[..., k, k] for k in range(4)], axis=-1), axis=-1)
+    Q = np.take_along_axis(ways, best[..., None, None], axis=-2)[..., 0, :]
+    Q = Q / np.linalg.norm(Q, axis=-1, keepdims=True)
+    return np.where(Q[..., :1] < 0, -Q, Q)
+
+
+def _rotation(vector: Array) -> Array:
+    """The rotation by axis times angle (…, 3): (…, 3, 3)."""
+    angle = np.linalg.norm(vector, axis=-1)[..., None, None]
+    zero = np.zeros(vector.shape[:-1])
+    x, y, z = (vector[..., k] for k in range(3))
+    S = np.stack([np.stack([zero, -z, y], -1), np.stack([z, zero, -x], -1), np.stack([-y, x, zero], -1)], axis=-2)
+    return np.eye(3) + np.sinc(angle / np.pi) * S + 0.5 * np.sinc(angle / (2 * np.pi)) ** 2 * (S @ S)

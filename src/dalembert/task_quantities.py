@@ -1,0 +1,229 @@
+"""What can be asked of an arm in operational space: the table, and its kernels.
+
+Like :mod:`dalembert.quantities`, for quantities that depend on which rows of the tip's pose are
+looked at (a :class:`Space`). Every kernel that inverts something also returns what tells whether it
+could: the pivots of the factorisation, and the measure of the representation.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dalembert.equations import operational_space as s
+from dalembert.equations.operational_space import Space
+from dalembert.robot.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dalembert.emit.llvm import Signature
+    from dalembert.graph.tape import Graph
+
+Shape = tuple["int | str", ...]
+Inputs = dict[str, list[Any]]
+
+# core shapes: n joints, m rows of the task; soft is (λ², μ²), the damping of the two kinds of singularity
+INPUTS: dict[str, Shape] = {
+    "q": ("n",),
+    "qd": ("n",),
+    "qdd": ("n",),
+    "xdd": ("m",),
+    "tip_wrench": (6,),
+    "tau0": ("n",),
+    "qdd0": ("n",),
+    "size": ("n",),
+    "soft": (2,),
+}
+TRUST: tuple[tuple[str, Shape], ...] = (("pivots", ("m",)), ("measure", ()))
+
+
+@dataclass(frozen=True)
+class TaskQuantity:
+    """Inputs by name, outputs (name, core shape), and the equations."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[tuple[str, Shape], ...]
+    trace: Callable[[Mechanism, Space, Inputs], list[Any]]
+    summary: str
+
+
+def _trusted(result: tuple[Any, s.Model]) -> list[Any]:
+    value, model = result
+    pivots, measure = model.trust
+    return [value, pivots, measure]
+
+
+def _jacobian(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+    k = s.analytical(m, space, x["q"], x["soft"])
+    return [k.J, k.turn.measure]
+
+
+def _jacobian_derivative(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+    k = s.analytical(m, space, x["q"], x["soft"])
+    return [s.analytical_derivative(m, space, x["q"], x["qd"], k), k.turn.measure]
+
+
+def _velocity(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+    k = s.analytical(m, space, x["q"], x["soft"])
+    return [[sum(a * b for a, b in zip(row, x["qd"], strict=True)) for row in k.J], k.turn.measure]
+
+
+def _acceleration(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+    k = s.analytical(m, space, x["q"], x["soft"])
+    Jd = s.analytical_derivative(m, space, x["q"], x["qd"], k)
+    moved = [
+        sum(a * b for a, b in zip((*row, *rate), (*x["qdd"], *x["qd"]), strict=True))
+        for row, rate in zip(k.J, Jd, strict=True)
+    ]
+    return [moved, k.turn.measure]
+
+
+def _inertia(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+    model = s.model(m, space, x["q"], x["soft"])
+    return _trusted((model.inertia(), model))
+
+
+def _inverse_jacobian(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+    model = s.model(m, space, x["q"], x["soft"])
+    columns = model.inverse_jacobian_transposed()
+    return _trusted(([list(row) for row in zip(*columns, strict=True)], model))
+
+
+def _torque(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+    return _trusted(s.torque(m, space, x["q"], x["qd"], x["xdd"], x["tip_wrench"], x["tau0"], x["soft"]))
+
+
+def _resolved(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+    return list(s.resolved_acceleration(m, space, x["q"], x["qd"], x["xdd"], x["qdd0"], x["soft"]))
+
+
+TASK_QUANTITIES: dict[str, TaskQuantity] = {
+    "transformation": TaskQuantity(
+        ("q",), (("T_A", (6, 6)), ("measure", ())), lambda m, space, x: list(s.transformation(m, space, x["q"])),
+        "T_A with v_e = T_A ẋ_e, S (7.128)",
+    ),
+    "jacobian": TaskQuantity(
+        ("q", "soft"), (("J_A", ("m", "n")), ("measure", ())), _jacobian, "analytical Jacobian J_A, S (7.128)"
+    ),
+    "jacobian_derivative": TaskQuantity(
+        ("q", "qd", "soft"), (("Jd_A", ("m", "n")), ("measure", ())), _jacobian_derivative, "J̇_A"
+    ),
+    "velocity": TaskQuantity(("q", "qd", "soft"), (("xd", ("m",)), ("measure", ())), _velocity, "ẋ_e = J_A q̇"),
+    "acceleration": TaskQuantity(
+        ("q", "qd", "qdd", "soft"), (("xdd", ("m",)), ("measure", ())), _acceleration, "ẍ_e = J_A q̈ + J̇_A q̇"
+    ),
+    "inertia": TaskQuantity(("q", "soft"), (("B_A", ("m", "m")), *TRUST), _inertia, "B_A, S (7.130)"),
+    "coriolis": TaskQuantity(
+        ("q", "qd", "soft"), (("C_A", ("m", "m")), *TRUST),
+        lambda m, space, x: _trusted(s.coriolis(m, space, x["q"], x["qd"], x["soft"])),
+        "C_A of S (7.131) with Ḃ_A − 2C_A skew-symmetric",
+    ),
+    "coriolis_force": TaskQuantity(
+        ("q", "qd", "soft"), (("force", ("m",)), *TRUST),
+        lambda m, space, x: _trusted(s.coriolis_force(m, space, x["q"], x["qd"], x["soft"])),
+        "C_A ẋ_e of S (7.131)",
+    ),
+    "gravity": TaskQuantity(
+        ("q", "soft"), (("g_A", ("m",)), *TRUST),
+        lambda m, space, x: _trusted(s.gravity(m, space, x["q"], x["soft"])), "g_A, S (7.132)",
+    ),
+    "inverse_jacobian": TaskQuantity(
+        ("q", "soft"), (("J_bar", ("n", "m")), *TRUST), _inverse_jacobian, "J̄_A, S (7.138)"
+    ),
+    "null_projector": TaskQuantity(
+        ("q", "soft"), (("N", ("n", "n")), *TRUST),
+        lambda m, space, x: _trusted(s.null_projector(m, space, x["q"], x["soft"])), "1 − J_Aᵀ J̄_Aᵀ, S (7.141)",
+    ),
+    "torque": TaskQuantity(
+        ("q", "qd", "xdd", "tip_wrench", "tau0", "soft"), (("tau", ("n",)), *TRUST), _torque, "τ of S (7.141)"
+    ),
+    "resolved_acceleration": TaskQuantity(
+        ("q", "qd", "xdd", "qdd0", "soft"), (("qdd", ("n",)), *TRUST), _resolved,
+        "q̈ = J_A⁺(ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0",
+    ),
+    "reach": TaskQuantity(
+        ("q",), (("J", ("m", "n")), ("over_B_J", ("m", "n")), ("center", ("m",))),
+        lambda m, space, x: list(s.reach(m, space, x["q"])), "J, J B⁻¹ and −J B⁻¹ g, S (7.148)",
+    ),
+    "manipulability": TaskQuantity(
+        ("q", "size"), (("p", (3,)), ("w", ())),
+        lambda m, space, x: list(s.manipulability(m, space, x["q"], x["size"])), "√det(J W² Jᵀ)",
+    ),
+    "dynamic_manipulability": TaskQuantity(
+        ("q", "size"), (("p", (3,)), ("w", ())),
+        lambda m, space, x: list(s.dynamic_manipulability(m, space, x["q"], x["size"])),
+        "the product of the radii of the ellipsoid of S (7.148)",
+    ),
+    "exact_manipulability": TaskQuantity(
+        ("q", "size"), (("p", (3,)), ("w", ())),
+        lambda m, space, x: list(s.exact_manipulability(m, space, x["q"], x["size"])), "√det(J B⁻¹ W² B⁻¹ Jᵀ)",
+    ),
+}  # fmt: skip
+
+
+def signature_of(name: str, n: int, m: int) -> Signature:
+    """Names and core shapes of the kernel's arrays."""
+    from dalembert.emit.llvm import Signature
+
+    def sized(shape: Shape) -> tuple[int, ...]:
+        return tuple({"n": n, "m": m}[k] if isinstance(k, str) else k for k in shape)
+
+    entry = TASK_QUANTITIES[name]
+    return Signature(
+        tuple((x, sized(INPUTS[x])) for x in entry.inputs), tuple((x, sized(shape)) for x, shape in entry.outputs)
+    )
+
+
+def traced(mechanism: Mechanism, space: Space, name: str) -> Graph:
+    """The quantity's graph, simplified."""
+    from dalembert.emit.llvm import size
+    from dalembert.graph.passes import factored, pruned
+    from dalembert.graph.sums import condensed
+    from dalembert.graph.tape import Graph
+    from dalembert.quantities import _flat
+
+    graph = Graph()
+    inputs = {
+        x: [graph.input(f"{x}{k + 1}") for k in range(size(shape))]
+        for x, shape in signature_of(name, mechanism.n, space.m).inputs
+    }
+    graph.output(_flat(TASK_QUANTITIES[name].trace(mechanism, space, inputs)))
+    return condensed(factored(pruned(graph)))
+
+
+_kernels: dict[str, Any] = {}
+_lock = threading.Lock()
+
+
+@functools.cache
+def _table() -> str:
+    """This file: the table is part of what is compiled."""
+    return Path(__file__).read_text(encoding="utf-8")
+
+
+def kernel(mechanism: Mechanism, space: Space, name: str) -> np.ufunc:
+    """The compiled gufunc: from memory, from the cache on disk, or made now."""
+    from dalembert.emit.llvm import llvm_ir
+    from dalembert.kernel import cache
+    from dalembert.kernel.compile import Loaded, object_code, target
+    from dalembert.kernel.gufunc import gufunc
+
+    key = cache.key_of("task", _table(), repr(mechanism), repr(space), name, repr(target()))
+    with _lock:
+        if key not in _kernels:
+            signature = signature_of(name, mechanism.n, space.m)
+            code = cache.load(key)
+            if code is None:
+                code = object_code(llvm_ir(traced(mechanism, space, name), signature, target().width))
+                cache.store(key, code)
+            arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
+            _kernels[key] = gufunc(
+                Loaded(code), signature.gufunc(), len(signature.inputs), len(signature.outputs), name,
+                f"{TASK_QUANTITIES[name].summary}. Arrays: {arrays}.", (kernel, (mechanism, space, name)),
+            )  # fmt: skip
+        return _kernels[key]
