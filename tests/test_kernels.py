@@ -55,6 +55,20 @@ def test_every_remainder(panda: np.ufunc, batch: tuple[np.ndarray, ...], count: 
     assert np.array_equal(panda(*(x[:count] for x in batch)), panda(*batch)[:count])
 
 
+def test_every_remainder_of_floats(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
+    """Floats are converted in one go where rows lie one behind the other, and row by row elsewhere."""
+    single = [x.astype(np.float32) for x in batch]
+    expected = panda(*single)
+    for count in range(26):
+        assert np.array_equal(panda(*(x[:count] for x in single)), expected[:count])
+    assert np.array_equal(panda(*(x[::3] for x in single)), expected[::3])
+    assert np.array_equal(panda(np.asfortranarray(single[0]), *single[1:]), expected)
+    out = np.full((15, 7), 7.0, np.float32)
+    panda(*(x[:13] for x in single), out=out[1:-1])
+    assert np.all(out[[0, -1]] == 7.0)
+    assert np.array_equal(out[1:-1], expected[:13])
+
+
 def test_nothing_beyond_the_arrays_is_touched(panda: np.ufunc, batch: tuple[np.ndarray, ...]) -> None:
     """Guards of NaN around inputs and of a mark around outputs stay as they are."""
     for count in (1, 3, 7, 8, 9, 13):

@@ -72,6 +72,49 @@ done:
   ret void"""
 
 
+# rows of floats that lie one behind the other are one long row, converted eight at a time
+_FLAT = """
+define internal void @flat_{name}(ptr %narrow, ptr %wide, i64 %count) noinline nounwind {{
+entry:
+  %some = icmp sge i64 %count, 8
+  br i1 %some, label %eights, label %rest
+eights:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %eights ]
+  %n = getelementptr float, ptr %narrow, i64 %k
+  %w = getelementptr double, ptr %wide, i64 %k
+  {eight}
+  %k.next = add i64 %k, 8
+  %k.end = add i64 %k.next, 8
+  %k.more = icmp sle i64 %k.end, %count
+  br i1 %k.more, label %eights, label %rest
+rest:
+  %r = phi i64 [ 0, %entry ], [ %k.next, %eights ]
+  %left = icmp slt i64 %r, %count
+  br i1 %left, label %ones, label %done
+ones:
+  %j = phi i64 [ %r, %rest ], [ %j.next, %ones ]
+  %n1 = getelementptr float, ptr %narrow, i64 %j
+  %w1 = getelementptr double, ptr %wide, i64 %j
+  {one}
+  %j.next = add i64 %j, 1
+  %j.more = icmp slt i64 %j.next, %count
+  br i1 %j.more, label %ones, label %done
+done:
+  ret void
+}}
+"""
+_FLAT_IN = {
+    "eight": "%x = load <8 x float>, ptr %n, align 1\n  %y = fpext <8 x float> %x to <8 x double>\n"
+    "  store <8 x double> %y, ptr %w, align 8",
+    "one": "%x1 = load float, ptr %n1, align 1\n  %y1 = fpext float %x1 to double\n  store double %y1, ptr %w1, align 8",
+}
+_FLAT_OUT = {
+    "eight": "%x = load <8 x double>, ptr %w, align 8\n  %y = fptrunc <8 x double> %x to <8 x float>\n"
+    "  store <8 x float> %y, ptr %n, align 1",
+    "one": "%x1 = load double, ptr %w1, align 8\n  %y1 = fptrunc double %x1 to float\n  store float %y1, ptr %n1, align 1",
+}
+
+
 class _Loop:
     """Text of one inner loop."""
 
@@ -121,6 +164,7 @@ def loops(shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int
             ("f", "float", "%y = fpext float %x to double", "%y = fptrunc double %x to float"),
         )
     )
+    copies += _FLAT.format(name="gather", **_FLAT_IN) + _FLAT.format(name="scatter", **_FLAT_OUT)
     both = [_loop(kind, shapes, inputs, parts, slots, width) for kind in ("d", "f")]
     return copies + "\n".join(both) + '\n!0 = !{!"branch_weights", i32 1, i32 100000}\n'
 
@@ -154,12 +198,7 @@ def _loop(kind: str, shapes: Sequence[tuple[int, ...]], inputs: int, parts: int,
     if kind == "d":
         in_place = "true"
         for a in lanes:
-            expected = 8
-            for axis in reversed(range(len(shapes[a]))):
-                if shapes[a][axis] > 1:
-                    fits = text.let(f"icmp eq i64 {core[a][axis]}, {expected}")
-                    in_place = text.let(f"and i1 {in_place}, {fits}")
-                expected *= shapes[a][axis]
+            in_place = text.let(f"and i1 {in_place}, {_contiguous(text, shapes[a], core[a], 8)}")
         text.say(f"br i1 {in_place}, label %direct, label %copied")
         _direct(text, count, strides)
     else:
@@ -169,6 +208,17 @@ def _loop(kind: str, shapes: Sequence[tuple[int, ...]], inputs: int, parts: int,
     text.say("ret void")
     head = f"define void @loop_{kind}(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {{"
     return "\n".join([head, *text.lines, "}"])
+
+
+def _contiguous(text: _Loop, shape: tuple[int, ...], core: list[str], item: int) -> str:
+    """Whether a row's numbers lie side by side."""
+    found, expected = "true", item
+    for axis in reversed(range(len(shape))):
+        if shape[axis] > 1:
+            fits = text.let(f"icmp eq i64 {core[axis]}, {expected}")
+            found = text.let(f"and i1 {found}, {fits}")
+        expected *= shape[axis]
+    return found
 
 
 def _core_strides(text: _Loop, shapes: Sequence[tuple[int, ...]]) -> list[list[str]]:
@@ -213,14 +263,18 @@ def _copied(
     shapes = text.shapes
     text.label("copied")
     at = 0
-    places = []
+    places: list[str] = []
+    flat: list[str] = []
     for a, shape in enumerate(shapes):
         places.append(text.let(f"getelementptr double, ptr %scratch, i64 {at}"))
+        if kind == "f":
+            dense = text.let(f"icmp eq i64 {strides[a]}, {4 * _size(shape)}")
+            flat.append(text.let(f"and i1 {dense}, {_contiguous(text, shape, core[a], 4)}"))
         text.put("%arrays", a, places[a], "ptr")
         at += rows * _size(shape)
     text.say("br label %group")
     text.label("group")
-    text.say("%done.rows = phi i64 [ 0, %copied ], [ %rows.next, %group ]")
+    text.say(f"%done.rows = phi i64 [ 0, %copied ], [ %rows.next, %{'group.end' if kind == 'f' else 'group'} ]")
     remaining = text.let(f"sub i64 {count}, %done.rows")
     few = text.let(f"icmp slt i64 {remaining}, {rows}")
     now = text.let(f"select i1 {few}, i64 {remaining}, i64 {rows}")
@@ -230,7 +284,19 @@ def _copied(
         sizes = [str(k) for k in shapes[a]] + ["1"] * (3 - len(shapes[a]))
         steps = core[a] + ["0"] * (3 - len(shapes[a]))
         axes = ", ".join(f"i64 {n}, i64 {s}" for n, s in zip(sizes, steps, strict=True))
-        text.say(f"call void @{name}_{kind}(ptr {row}, ptr {places[a]}, i64 {now}, i64 {strides[a]}, {axes})")
+        call = f"call void @{name}_{kind}(ptr {row}, ptr {places[a]}, i64 {now}, i64 {strides[a]}, {axes})"
+        if kind == "d":
+            text.say(call)
+            return
+        numbers = text.let(f"mul i64 {now}, {_size(shapes[a])}")
+        text.say(f"br i1 {flat[a]}, label %flat{a}, label %strided{a}")
+        text.label(f"flat{a}")
+        text.say(f"call void @flat_{name}(ptr {row}, ptr {places[a]}, i64 {numbers})")
+        text.say(f"br label %copied{a}")
+        text.label(f"strided{a}")
+        text.say(call)
+        text.say(f"br label %copied{a}")
+        text.label(f"copied{a}")
 
     for a in range(text.inputs):
         copy("gather", a)
@@ -238,6 +304,9 @@ def _copied(
     text.block()
     for a in range(text.inputs, len(shapes)):
         copy("scatter", a)
+    if kind == "f":
+        text.say("br label %group.end")
+        text.label("group.end")
     text.say(f"%rows.next = add i64 %done.rows, {now}")
     more = text.let(f"icmp slt i64 %rows.next, {count}")
     text.say(f"br i1 {more}, label %group, label %done")
