@@ -9,7 +9,6 @@ Khalil do, and Y_dependent = Y_independent X, so that π_base = π_independent +
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,11 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
+from dalembert.identification.letters import assembled, parameter_letter
 from dalembert.identification.parameters import ParameterSet
+from dalembert.symbols.write import Text
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-8  # of a column of length one: what is left of a dependent column beside the others
+# Of a column of length one, what may be left of it beside the others when it is dependent. Rounding leaves 1e-15;
+# robot files that print right angles as 1.5708 leave 5e-6, and what is felt only through such an error is not felt.
+TOLERANCE = 2e-5
 SAMPLES = 4  # equations a parameter
 WITHIN_LINK = (
     "Ixx",
@@ -90,17 +93,23 @@ class BaseParameters:
         >>> import dalembert as da
         >>> s = ParameterSet(da.load("planar-2r"), only="nonzero")
         >>> print(*base_parameters(s).formulas, sep=chr(10))
-        Izz_1 − m_1 + 10000 Im_1 − m_2
-        mx_1 + m_1 + m_2
-        Izz_2 − m_2
-        mx_2 + m_2
-        Im_2
+        Î_1zz − (m_1 + m_2) + 10000 I_m1
+        m_1ℓ_C1x + m_1 + m_2
+        Î_2zz − m_2
+        m_2ℓ_C2x + m_2
+        I_m2
         """
-        order = canonical_order(self.parameters)
-        return tuple(
-            written([(row[k], self.parameters.names[k]) for k in order if row[k] != 0.0], first=own)
-            for row, own in zip(self.K, self.names, strict=True)
-        )
+        order, style = canonical_order(self.parameters), Text()
+        text = [parameter_letter(name).text for name in self.parameters.names]
+        out = []
+        for row, own in zip(self.K, self.independent, strict=True):
+            groups: dict[float, list[str]] = {}  # by what is written: the factor to six digits
+            for k in order:
+                if row[k] != 0.0 and k != own:
+                    groups.setdefault(float(f"{row[k]:.6g}"), []).append(text[k])
+            sized = [(x < 0, "" if abs(x) == 1 else f"{abs(x):.6g}", names) for x, names in groups.items()]
+            out.append(assembled(text[own], sized, style))
+        return tuple(out)
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Y_base: (N, n, b), with τ = Y_base π_base."""
@@ -109,17 +118,6 @@ class BaseParameters:
     def of(self, pi: ArrayLike) -> Array:
         """π_base of a standard parameter vector."""
         return np.asarray(self.K @ np.asarray(pi, float), dtype=np.float64)
-
-
-def written(terms: Sequence[tuple[float, str]], first: str) -> str:
-    """A sum with numbers before the names, the one called ``first`` at its head."""
-    ordered = sorted(terms, key=lambda term: term[1] != first)
-    out = ""
-    for factor, name in ordered:
-        size = f"{abs(factor):.6g}"
-        sign = ("−" if not out else " − ") if factor < 0 else (" + " if out else "")
-        out += sign + ("" if size == "1" else size + " ") + name
-    return out
 
 
 def canonical_order(parameters: ParameterSet) -> list[int]:
@@ -157,7 +155,8 @@ def base_parameters(
 
     samples    how many states; enough for four equations a parameter unless given
     tolerance  a column is dependent when less than this is left of it, of its own length, once the part
-               along the columns before it has been taken away
+               along the columns before it has been taken away; it is zero when it is shorter than this
+               times the usual (median) length of a column
 
     Y is analytic, so that random states show its rank with certainty but for rounding; ``margin`` says
     how clear the decision was.
@@ -170,9 +169,9 @@ def base_parameters(
         raise DalembertError(f"{count} samples make {count * n} equations for {p} parameters; take more")
     W = parameters.regressor(*random_states(parameters.arm, count, seed)).reshape(count * n, p)
     length = np.linalg.norm(W, axis=0)
-    largest = length.max(initial=0.0)
+    usual = float(np.median(length[length > 0])) if np.any(length > 0) else 0.0
     order = canonical_order(parameters)
-    zero = tuple(k for k in range(p) if length[k] <= 1e-14 * largest)
+    zero = tuple(k for k in range(p) if length[k] <= tolerance * usual)
     unit = W / np.where(length > 0, length, 1.0)
     independent, dependent, least, most = _chosen(unit, [k for k in order if k not in zero], tolerance)
     K = np.zeros((len(independent), p))
@@ -180,7 +179,7 @@ def base_parameters(
     basis = unit[:, independent]
     if dependent:
         X = np.linalg.lstsq(basis, unit[:, dependent], rcond=None)[0]
-        X[np.abs(X) < 1e-10] = 0.0
+        X[np.abs(X) < 1e-12] = 0.0
         X = X * length[dependent] / length[independent][:, None]
         K[:, dependent] = _snapped(X)
     singular = np.linalg.svd(basis, compute_uv=False) if independent else np.ones(1)
@@ -212,9 +211,9 @@ def _chosen(unit: Array, order: list[int], tolerance: float) -> tuple[list[int],
 
 
 def _snapped(X: Array) -> Array:
-    """Rounding taken off: numbers that are whole to ten digits, or have few decimals."""
+    """Rounding taken off numbers that have few decimals."""
     near = np.round(X, 9)
-    return np.asarray(np.where(np.abs(X - near) <= 1e-10 * np.maximum(1.0, np.abs(X)), near, X), dtype=np.float64)
+    return np.asarray(np.where(np.abs(X - near) <= 1e-14 * np.maximum(1.0, np.abs(X)), near, X), dtype=np.float64)
 
 
 __all__ = ["BaseParameters", "base_parameters", "canonical_order", "random_states"]

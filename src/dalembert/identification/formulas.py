@@ -1,0 +1,334 @@
+"""Base parameters as formulas: each a sum of standard parameters, with letters for the lengths.
+
+The letters are those of ``arm.equations(parameters="all")``: m_i, m_iℓ_Cix, Î_ixx of augmented link i about
+the origin of its frame (S (7.77)), I_mi, F_vi, F_si; a_i, d_i of the Denavit–Hartenberg table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.identification.base import canonical_order
+from dalembert.identification.letters import assembled, parameter_letter
+from dalembert.identification.nullspace import Field, Hidden, Number, hidden_changes, seats_of
+from dalembert.identification.parameters import ParameterSet
+from dalembert.symbols.names import Letter
+from dalembert.symbols.write import Latex, Text
+
+Array = NDArray[np.float64]
+
+LENGTHS = ("symbols", "numbers")
+
+
+@dataclass(frozen=True)
+class SymbolicBaseParameters:
+    """π_base = K π with K in letters, found exactly; columns and names as in :class:`BaseParameters`.
+
+    coefficients  for every base parameter: column of the set → its coefficient, a number of ``field``
+    at_lengths    how many base parameters there are with the arm's own lengths; fewer than ``rank`` where
+                  those happen to be special in a way that no zero shows
+    """
+
+    parameters: ParameterSet
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
+    zero: tuple[int, ...]
+    coefficients: tuple[dict[int, Number], ...]
+    field: Field
+    at_lengths: int
+
+    @property
+    def rank(self) -> int:
+        """How many base parameters there are."""
+        return len(self.independent)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of the independent parameter in each combination."""
+        return tuple(self.parameters.names[k] for k in self.independent)
+
+    @cached_property
+    def expressions(self) -> tuple[Any, ...]:
+        """Every base parameter as a SymPy expression."""
+        import sympy
+
+        out = []
+        for row in self.coefficients:
+            terms = (
+                self._sympy(x) * sympy.Symbol(parameter_letter(self.parameters.names[k]).name) for k, x in row.items()
+            )
+            out.append(sympy.Add(*terms))
+        return tuple(out)
+
+    @cached_property
+    def formulas(self) -> tuple[str, ...]:
+        """Every base parameter as text.
+
+        >>> import dalembert as da
+        >>> both = ParameterSet(da.load("planar-2r"), only="nonzero")
+        >>> print(*symbolic_base_parameters(both).formulas, sep=chr(10))
+        Î_1zz − a_1² (m_1 + m_2) + k_r1² I_m1
+        m_1ℓ_C1x + a_1 (m_1 + m_2)
+        Î_2zz − a_2² m_2
+        m_2ℓ_C2x + a_2 m_2
+        I_m2
+        """
+        return tuple(self._written(k, Text()) for k in range(self.rank))
+
+    @cached_property
+    def latex(self) -> tuple[str, ...]:
+        """Every base parameter as LaTeX."""
+        return tuple(self._written(k, Latex()) for k in range(self.rank))
+
+    @cached_property
+    def legend(self) -> tuple[tuple[str, str, float], ...]:
+        """The letters that are not parameters: text, meaning, value."""
+        used = {symbol.name for x in self.expressions for symbol in x.free_symbols}
+        return tuple(
+            (one.text, one.meaning, float(one.value or 0.0)) for name, one in self._letters.items() if name in used
+        )
+
+    @cached_property
+    def K(self) -> Array:
+        """(b, p), with the arm's own lengths."""
+        return self.K_at({one.name: float(one.value or 0.0) for one in self.field.letters})
+
+    def K_at(self, values: dict[str, float]) -> Array:
+        """K for other values of the letters, by their names."""
+        import sympy
+
+        out = np.zeros((self.rank, self.parameters.size))
+        places = [(r, k, self._raw(x)) for r, row in enumerate(self.coefficients) for k, x in row.items()]
+        names = [one.name for one in self.field.letters]
+        numbers = sympy.lambdify([sympy.Symbol(name) for name in names], [x for _, _, x in places], "math")
+        for (r, k, _), x in zip(places, numbers(*(values[name] for name in names)), strict=True):
+            out[r, k] = x
+        return out
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def _raw(self, x: Number) -> Any:
+        import sympy
+
+        return self.field.domain.to_sympy(x) if self.field.exact else sympy.Float(x)
+
+    def _sympy(self, x: Number) -> Any:
+        """The coefficient in SymPy, with cos α and sin α for tan α/2."""
+        made = self._raw(x)
+        for one in self.field.letters:
+            if one.kind == "twist":
+                made = _without_half_tangent(made, one)
+        return made
+
+    @cached_property
+    def _letters(self) -> dict[str, Letter]:
+        """By the names of SymPy's symbols."""
+        out = {one.name: one for one in self.field.letters if one.kind != "twist"}
+        for one in self.field.letters:
+            if one.kind == "twist":
+                for f, word in (("c", "cos"), ("s", "sin")):
+                    k = one.index
+                    out[f"{f}_alpha{k}"] = Letter(
+                        f"{f}_alpha{k}", rf"\{word}\alpha_{k}", f"{word} α_{k}", "twist", k,
+                        float(getattr(np, word)(2 * np.arctan(one.value or 0.0))), f"{word} α of row {k}",
+                    )  # fmt: skip
+        return out
+
+    def _written(self, number: int, style: Text) -> str:
+        """Own parameter first, then the others, those with the same coefficient together."""
+        own, row = self.independent[number], self.coefficients[number]
+        groups: dict[Any, list[int]] = {}
+        place = {k: r for r, k in enumerate(canonical_order(self.parameters))}
+        for k in sorted(row, key=lambda k: (k != own, place[k])):
+            if k != own:
+                groups.setdefault(row[k] if self.field.exact else round(row[k], 9), []).append(k)
+        factors = [(*written_factor(self._sympy(x), self._letters, style), columns) for x, columns in groups.items()]
+        return assembled(
+            self._name(own, style),
+            [(minus, size, [self._name(k, style) for k in columns]) for minus, size, columns in factors],
+            style,
+        )
+
+    def _name(self, column: int, style: Text) -> str:
+        return style.name(parameter_letter(self.parameters.names[column]), 1)
+
+
+def symbolic_base_parameters(parameters: ParameterSet | Arm, lengths: str = "symbols") -> SymbolicBaseParameters:
+    """The base parameters in letters, exactly: no random state, no tolerance.
+
+    lengths  "symbols": every length, gear ratio and gravity that is not zero is a letter; "numbers": they are
+             the arm's decimal fractions (floats, where rotations are by angles other than multiples of 15°)
+    """
+    if isinstance(parameters, Arm):
+        parameters = ParameterSet(parameters)
+    if lengths not in LENGTHS:
+        raise DalembertError(f"lengths is '{lengths}'; it must be one of {', '.join(LENGTHS)}")
+    if parameters.extra:
+        raise DalembertError(
+            f"column '{parameters.extra[0].name}' is a function that no formula is known of; base_parameters() takes it"
+        )
+    field, made = _reduced(parameters, lengths)
+    order = canonical_order(parameters)
+    hidden = set(made)
+    independent = tuple(k for k in order if k not in hidden)
+    at = {k: r for r, k in enumerate(independent)}
+    rows: list[dict[int, Number]] = [{k: field.one} for k in independent]
+    zero = []
+    for k in (k for k in order if k in hidden):
+        shares = {j: -x for j, x in made[k].items() if j != k and not field.none(x)}
+        if not shares:
+            zero.append(k)
+        for j, x in shares.items():
+            rows[at[j]][k] = x
+    own = parameters.size - len(_reduced(parameters, "numbers")[1]) if lengths == "symbols" else len(independent)
+    dependent = tuple(k for k in order if k in hidden and k not in set(zero))
+    return SymbolicBaseParameters(parameters, independent, dependent, tuple(sorted(zero)), tuple(rows), field, own)
+
+
+def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, dict[int, Number]]]:
+    """Hidden changes, one for each dependent column: 1 there, 0 at the other dependent columns."""
+    arm = parameters.arm
+    seats, gravity, field = seats_of(arm.robot, lengths)
+    changes = hidden_changes(seats, gravity, field, parameters.rotor, parameters.offset)
+    if parameters.two_sided and parameters.offset:  # forward and backward levels can rise against each other
+        changes += [
+            Hidden({(i, "offset"): field.one, (i, "Fs+"): -field.one, (i, "Fs-"): field.one}) for i in range(arm.n)
+        ]
+    index = {name: k for k, name in enumerate(parameters.names)}
+    # columns that the set leaves out come last: a change may not touch them
+    place = {k: r for r, k in enumerate(canonical_order(parameters))}
+    outside: dict[str, int] = {}
+    vectors = []
+    for change in changes:
+        vector: dict[int, Number] = {}
+        for (link, kind), x in change.amounts.items():
+            name = f"{kind}_{link + 1}"
+            if name not in index:
+                index[name] = parameters.size + len(outside)
+                place[index[name]] = index[name]
+                outside[name] = index[name]
+            vector[index[name]] = x
+        vectors.append(vector)
+    made = _echelon(vectors, place, field)
+    return field, {k: vector for k, vector in made.items() if k < parameters.size}
+
+
+def _echelon(
+    vectors: list[dict[int, Number]], place: dict[int, int], field: Field
+) -> dict[int, dict[int, Number]]:  # fmt: skip
+    """Reduced echelon form, the pivot of a vector being its last column."""
+    waiting, made = list(vectors), dict[int, dict[int, Number]]()
+    for column in sorted(place, key=lambda k: -place[k]):
+        having = [v for v in waiting if column in v]
+        if not having:
+            continue
+        best = min(having, key=lambda v: field.size(v[column]))
+        waiting = [v for v in waiting if v is not best]
+        pivot = {k: x / best[column] for k, x in best.items()}
+        waiting = [_without(v, column, pivot, field) if column in v else v for v in waiting]
+        made = {c: _without(v, column, pivot, field) if column in v else v for c, v in made.items()}
+        made[column] = pivot
+    return made
+
+
+def _without(v: dict[int, Number], column: int, pivot: dict[int, Number], field: Field) -> dict[int, Number]:
+    out, factor = dict(v), v[column]
+    for k, x in pivot.items():
+        out[k] = out[k] - factor * x if k in out else -factor * x
+    del out[column]
+    return {k: x for k, x in out.items() if not field.none(x)}
+
+
+# -- coefficients ------------------------------------------------------------------------------------------
+
+
+def written_factor(x: Any, letters: dict[str, Letter], style: Text) -> tuple[bool, str]:
+    """A coefficient as (whether it is negative, its size); the size 1 is nothing."""
+    import sympy
+
+    top, bottom = sympy.fraction(sympy.together(x)) if letters else (x, sympy.Integer(1))
+    terms, negative = _terms(sympy.expand(top), letters, style)
+    if bottom != 1:
+        below, flipped = _terms(sympy.expand(bottom), letters, style)
+        above = f"({_joined(terms, style)})" if len(terms) > 1 else terms[0][1] or "1"
+        under = f"({_joined(below, style)})" if len(below) > 1 or " " in below[0][1] else below[0][1]
+        whole = (
+            rf"\frac{{{above.strip('()')}}}{{{under.strip('()')}}}" if isinstance(style, Latex) else f"{above}/{under}"
+        )
+        return negative != flipped, whole
+    if len(terms) == 1:
+        return negative, terms[0][1]
+    return negative, f"({_joined(terms, style)})"
+
+
+def _joined(terms: list[tuple[bool, str]], style: Text) -> str:
+    out = ""
+    for minus, text in terms:
+        out += (f" {style.minus if minus else style.plus} " if out else style.minus if minus else "") + (text or "1")
+    return out
+
+
+def _terms(x: Any, letters: dict[str, Letter], style: Text) -> tuple[list[tuple[bool, str]], bool]:
+    """The terms of a sum, (negative, size) each, turned so that the first is positive; and whether they were."""
+    made = []
+    for term in x.as_ordered_terms():
+        number, factors = term.as_coeff_mul()
+        powers, roots = [], []
+        for factor in factors:
+            base, e = factor.as_base_exp()
+            if base.is_Symbol:
+                powers.append((letters[base.name], int(e)))
+            else:
+                roots.append(rf"\sqrt{{{base}}}" if isinstance(style, Latex) else f"√{base}")
+        powers.sort(key=lambda pair: pair[0].order)
+        value = abs(number)
+        plain = bool(letters) and not value.is_Float and value.is_Rational and value.q < 1000
+        amount: Any = (int(value) if value.q == 1 else _fraction(value)) if plain else float(value)
+        if isinstance(amount, float) and amount == int(amount):
+            amount = int(amount)
+        words = style.coefficient(amount, roots)
+        made.append((bool(number < 0), " ".join([*words, *(style.name(one, e) for one, e in powers)])))
+    turned = made[0][0]
+    return [(minus != turned, text) for minus, text in made], turned
+
+
+def _fraction(value: Any) -> Any:
+    from fractions import Fraction
+
+    return Fraction(int(value.p), int(value.q))
+
+
+def _without_half_tangent(x: Any, one: Letter) -> Any:
+    """A quotient of polynomials in t = tan α/2 as one in cos α and sin α.
+
+    With both polynomials brought to the even degree 2k in S = sin α/2, C = cos α/2, every S^j C^(2k−j) is made
+    of S² = (1 − cos α)/2, C² = (1 + cos α)/2 and S C = (sin α)/2.
+    """
+    import sympy
+
+    t = sympy.Symbol(one.name)
+    if t not in x.free_symbols:
+        return x
+    c, s = sympy.Symbol(f"c_alpha{one.index}"), sympy.Symbol(f"s_alpha{one.index}")
+    top, bottom = (sympy.Poly(part, t) for part in sympy.fraction(sympy.cancel(x)))
+    k = (max(top.degree(), bottom.degree()) + 1) // 2
+
+    def turned(poly: Any) -> Any:
+        total = sympy.Integer(0)
+        for (j,), a in poly.terms():
+            half, odd = divmod(j, 2)
+            total += a * ((1 - c) / 2) ** half * ((1 + c) / 2) ** (k - half - odd) * (s / 2 if odd else 1)
+        return sympy.expand(total)
+
+    above, below = turned(top), turned(bottom)
+    return sympy.cancel(above / below).subs(c**2 - 1, -(s**2))
+
+
+__all__ = ["SymbolicBaseParameters", "symbolic_base_parameters"]

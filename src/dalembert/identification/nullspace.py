@@ -1,0 +1,485 @@
+"""What no motion shows of an arm's parameters, exactly: a recursion over the joints.
+
+Let δπ change the parameters and no torque. Then neither the inertia matrix nor the gravity torques change,
+and for an outermost link i, on joint i with screw φ, with J = [[Σ, h], [hᵀ, m]] (Σ = ∫ r rᵀ dm) its change,
+
+    tr(φ J φᵀ) + k_r² δI_m = 0                       the coefficient of q̇_i²
+    tr(V J φᵀ) + k_r (z_m · ω) δI_m = 0              of q̇_i times the parent's velocity V
+    d/dq_i tr(V (e^φq J e^φqᵀ) Vᵀ) = 0               what the parent moves is the same for all q_i
+    d/dq_i γ e^φq (h, m) = δoffset                   and so is its weight
+
+for every velocity V that the parent can have and every direction γ from which gravity can come. A change
+that satisfies these is felt like one of the parent's own parameters, and is undone by taking it away there:
+(J at link i, −J at its parent) is a change that no motion shows. With all of these subtracted the link is
+gone, and the next one is outermost: nothing else can be hidden.
+
+The velocities enter only through their span, their products through the span of the linear functionals
+J ↦ tr(V J V'ᵀ), gravity through the span of (γ, 1): each span is found from the parent's by moving it to the
+joint and closing it under the joint's motion. All of this is linear algebra on at most twelve numbers whose
+coefficients are polynomials in the lengths, so it can be done with letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dalembert.errors import DalembertError
+from dalembert.robot.linalg import Matrix, Vector, add, cross, dot, neg, tmatvec, transpose
+from dalembert.robot.model import Joint, Robot
+from dalembert.robot.placement import Placement
+from dalembert.symbols.model import Model, model
+from dalembert.symbols.names import Letter
+from dalembert.symbols.ring import Polynomial
+
+Number = Any  # an element of the field: a fraction, a quotient of polynomials in letters, or a float
+Row = list[Number]
+
+# the ten coordinates of J: places in the symmetric 4×4 matrix [[Σ, h], [hᵀ, m]]
+PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2), (0, 3), (1, 3), (2, 3), (3, 3))
+# the inertial parameters in Arm.regressor's order and where they stand below
+STANDARD = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+STRAIGHT = 2e-5  # rotations as near to right angles as this are meant to be that
+NOISE = 1e-9  # what counts as zero of floats of order one
+
+
+class Inexact(Exception):
+    """A rotation that is no sum of roots: the exact field does not hold it."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where the numbers live.
+
+    convert     a polynomial of the robot's model as such a number
+    letters     the letters among them
+    domain      SymPy's domain of the exact ones
+    exact       False: floats
+    """
+
+    zero: Number
+    one: Number
+    convert: Callable[[Polynomial], Number]
+    letters: tuple[Letter, ...] = ()
+    domain: Any = None
+    exact: bool = True
+
+    def none(self, x: Number) -> bool:
+        """Whether it is zero."""
+        return not x if self.exact else abs(x) < NOISE
+
+    def size(self, x: Number) -> float:
+        """The smaller, the better a pivot."""
+        if not self.exact:
+            return -abs(x)
+        return len(x.numer) + len(x.denom) if hasattr(x, "numer") and hasattr(x.numer, "terms") else 0
+
+
+class Span:
+    """The reduced echelon basis of some rows, grown row by row."""
+
+    def __init__(self, field: Field, width: int) -> None:
+        self.field, self.width = field, width
+        self.rows: dict[int, Row] = {}  # pivot → row
+
+    def add(self, row: Sequence[Number]) -> Row | None:
+        """Put a row in; what was new of it, or None."""
+        field, row = self.field, list(row)
+        if not field.exact:  # floats: of length one, so that zero means something
+            largest = max(map(abs, row), default=0.0)
+            if largest < NOISE:
+                return None
+            row = [x / largest for x in row]
+        for pivot, basis in self.rows.items():
+            if not field.none(row[pivot]):
+                row = _less(row, row[pivot], basis)
+        places = [k for k in range(self.width) if not field.none(row[k])]
+        if not places:
+            return None
+        pivot = min(places, key=lambda k: field.size(row[k]))
+        row = [x / row[pivot] if not field.none(x) else field.zero for x in row]
+        for other, basis in self.rows.items():
+            if not field.none(basis[pivot]):
+                self.rows[other] = _less(basis, basis[pivot], row)
+        self.rows[pivot] = row
+        return row
+
+    def close(self, rows: Sequence[Row], step: Callable[[Row], Row]) -> Span:
+        """Put rows in, and all that ``step`` makes of them."""
+        waiting = list(rows)
+        while waiting:
+            new = self.add(waiting.pop())
+            if new is not None and len(self.rows) < self.width:
+                waiting.append(step(new))
+        return self
+
+    @property
+    def basis(self) -> list[Row]:
+        """The rows."""
+        return list(self.rows.values())
+
+    def kernel(self) -> list[Row]:
+        """The vectors that all rows take to zero."""
+        out = []
+        for free in (k for k in range(self.width) if k not in self.rows):
+            vector = [self.field.zero] * self.width
+            vector[free] = self.field.one
+            for pivot, row in self.rows.items():
+                vector[pivot] = -row[free]
+            out.append(vector)
+        return out
+
+
+def _less(row: Row, factor: Number, basis: Row) -> Row:
+    return [x - factor * b if b else x for x, b in zip(row, basis, strict=True)]
+
+
+# -- rigid displacements of J, velocities and gravity ------------------------------------------------
+
+
+def _symmetric(field: Field, J: Row) -> list[Row]:
+    full = [[field.zero] * 4 for _ in range(4)]
+    for x, (a, b) in zip(J, PLACES, strict=True):
+        full[a][b] = full[b][a] = x
+    return full
+
+
+def _product(A: list[Row], B: list[Row]) -> list[Row]:
+    columns = list(zip(*B, strict=True))
+    return [[_sum(x * y for x, y in zip(row, column, strict=True) if x and y) for column in columns] for row in A]
+
+
+def _sum(terms: Any) -> Number:
+    total: Number = 0
+    for x in terms:
+        total = x + total if total else x
+    return total
+
+
+def _flipped(A: list[Row]) -> list[Row]:
+    return [list(row) for row in zip(*A, strict=True)]
+
+
+def _functional(V: list[Row], W: list[Row], field: Field) -> Row:
+    """The row f with f · J = tr(V J Wᵀ)."""
+    WV = _product(_flipped(W), V)  # tr(V J Wᵀ) = Σ (WᵀV)_ab J_ba
+    return [field.zero + (WV[a][b] if a == b else WV[a][b] + WV[b][a]) for a, b in PLACES]
+
+
+def _pulled(f: Row, T: list[Row], field: Field) -> Row:
+    """f(T J Tᵀ) as a functional of J."""
+    half = field.one / (field.one + field.one)
+    full = [[field.zero] * 4 for _ in range(4)]
+    for x, (a, b) in zip(f, PLACES, strict=True):
+        full[a][b] = full[b][a] = x if a == b else x * half
+    made = _product(_flipped(T), _product(full, T))
+    return [field.zero + (made[a][b] if a == b else made[a][b] + made[b][a]) for a, b in PLACES]
+
+
+def _twist(field: Field, v: Sequence[Number]) -> list[Row]:
+    """(ω, v) as the 4×4 matrix [[S(ω), v], [0, 0]]."""
+    (x, y, z), (a, b, c), o = v[:3], v[3:], field.zero
+    return [[o, -z, y, a], [z, o, -x, b], [-y, x, o, c], [o, o, o, o]]
+
+
+def _homogeneous(field: Field, R: Matrix, t: Vector) -> list[Row]:
+    o, i = field.zero, field.one
+    return [[*R[0], t[0]], [*R[1], t[1]], [*R[2], t[2]], [o, o, o, i]]
+
+
+def standard_of_sigma(J: Row) -> Row:
+    """(m, mx, my, mz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz) of J: I = tr(Σ) 1 − Σ."""
+    xx, xy, xz, yy, yz, zz, hx, hy, hz, m = J
+    return [m, hx, hy, hz, yy + zz, -xy, -xz, xx + zz, -yz, xx + yy]
+
+
+# -- the recursion ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Seat:
+    """A joint and its link in the field's numbers: T leads to the parent's frame, E from the link's frame."""
+
+    parent: int
+    screw: Row
+    R: Matrix
+    t: Vector
+    own_R: Matrix
+    own_t: Vector
+    gear: Number
+    rotor_axis: Vector | None  # in the parent's frame; None where only k_r² I_m counts
+
+
+@dataclass
+class Hidden:
+    """A change that no motion shows: (link, parameter's name) → amount, in standard parameters."""
+
+    amounts: dict[tuple[int, str], Number]
+
+
+@dataclass
+class _Reach:
+    """What a link can meet: velocities, their products, gravity with a 1 behind it."""
+
+    velocities: list[Row]
+    products: list[Row]
+    gravity: list[Row]
+
+
+def hidden_changes(
+    seats: Sequence[Seat], gravity: Vector, field: Field, rotor: bool = True, offset: bool = False
+) -> list[Hidden]:
+    """A basis of all changes of the parameters that change no torque."""
+    out: list[Hidden] = []
+    reaches: list[_Reach] = []
+    base = _Reach([], [], [[*(field.zero + x for x in gravity), field.zero, field.one]])
+    for i, seat in enumerate(seats):
+        parent = reaches[seat.parent] if seat.parent >= 0 else base
+        reach, null = _joint(seat, parent, field, rotor, offset)
+        reaches.append(reach)
+        for vector in null:
+            out.append(_in_standard(i, seats, vector, field))
+    return out
+
+
+def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) -> tuple[_Reach, list[Row]]:
+    """What link i can meet, and the changes (J, I_m, offset) at it that its parent can undo."""
+    T = _homogeneous(field, seat.R, seat.t)
+    phi = _twist(field, seat.screw)
+
+    def turned(v: Row) -> Row:  # d/dq of a velocity seen from the moving frame: V φ − φ V
+        V = _twist(field, v[:6])
+        A, B = _product(V, phi), _product(phi, V)
+        D = [[x - y for x, y in zip(a, b, strict=True)] for a, b in zip(A, B, strict=True)]
+        made = [D[2][1], D[0][2], D[1][0], D[0][3], D[1][3], D[2][3]]
+        return [field.zero + x for x in made] + [field.zero] * (len(v) - 6)
+
+    def moved(f: Row) -> Row:  # d/dq f(e^φq J e^φqᵀ) = f(φ J + J φᵀ)
+        return _derivative(f, phi, field)
+
+    def fallen(g: Row) -> Row:  # d/dq of γ e^φq
+        return [field.zero + _sum(g[k] * phi[k][b] for k in range(4)) for b in range(4)] + [field.zero]
+
+    # the parent's velocities at the joint, with what its rotor feels of them behind
+    at_joint = []
+    for v in parent.velocities:
+        w, u = tuple(v[:3]), tuple(v[3:])
+        spin = seat.gear * dot(seat.rotor_axis, w) if seat.rotor_axis is not None else field.zero
+        at_joint.append([*tmatvec(seat.R, w), *tmatvec(seat.R, add(u, cross(w, seat.t))), field.zero + spin])
+    coupled = Span(field, 7).close(at_joint, turned)
+    velocities = Span(field, 6).close([v[:6] for v in at_joint], turned)
+    products = Span(field, 10).close([_pulled(f, T, field) for f in parent.products], moved)
+    weights = []
+    for g in parent.gravity:
+        there = [field.zero + _sum(g[k] * T[k][b] for k in range(4) if g[k] and T[k][b]) for b in range(4)]
+        weights.append([*there, g[4]])
+    gravity = Span(field, 5).close(weights, fallen)
+
+    # the conditions on (J, I_m, offset)
+    o = field.zero
+    own = _functional(phi, phi, field)
+    rows = [[*own, seat.gear * seat.gear, o]]
+    rows += [[*_functional(_twist(field, v[:6]), phi, field), v[6], o] for v in coupled.basis]
+    rows += [[*moved(f), o, o] for f in products.basis]
+    slopes = Span(field, 5).close([[*(-x for x in fallen(g)[:4]), g[4]] for g in gravity.basis], fallen)
+    rows += [[o] * 6 + [g[0], g[1], g[2], g[3], o, g[4]] for g in slopes.basis]
+    if not rotor:
+        rows.append([o] * 10 + [field.one, o])
+    if not offset:
+        rows.append([o] * 11 + [field.one])
+    conditions = Span(field, 12)
+    for row in rows:
+        conditions.add(row)
+
+    for v in velocities.basis:
+        products.add(_functional(_twist(field, v), phi, field))
+    products.add(own)
+    products = Span(field, 10).close(products.basis, moved)
+    velocities.add(seat.screw)
+    return _Reach(velocities.basis, products.basis, gravity.basis), conditions.kernel()
+
+
+def _derivative(f: Row, phi: list[Row], field: Field) -> Row:
+    """The functional J ↦ f(φ J + J φᵀ)."""
+    half = field.one / (field.one + field.one)
+    full = [[field.zero] * 4 for _ in range(4)]
+    for x, (a, b) in zip(f, PLACES, strict=True):
+        full[a][b] = full[b][a] = x if a == b else x * half
+    A = _product(full, phi)  # tr(F (φJ + Jφᵀ)) = tr((Fφ + φᵀF) J)
+    return [field.zero + (A[a][a] + A[a][a] if a == b else 2 * (A[a][b] + A[b][a])) for a, b in PLACES]
+
+
+def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hidden:
+    """A change at link i and its undoing at the parent, as changes of standard parameters."""
+    seat = seats[i]
+    amounts: dict[tuple[int, str], Number] = {}
+
+    def put(link: int, J: list[Row], sign: int) -> None:
+        own = _homogeneous(field, *_inverse(seats[link].own_R, seats[link].own_t))
+        there = _product(own, _product(J, _flipped(own)))
+        for name, x in zip(STANDARD, standard_of_sigma([there[a][b] for a, b in PLACES]), strict=True):
+            if not field.none(field.zero + x):
+                amounts[link, name] = x if sign > 0 else -x
+
+    J = _symmetric(field, vector[:10])
+    put(i, J, 1)
+    if seat.parent >= 0:
+        T = _homogeneous(field, seat.R, seat.t)
+        put(seat.parent, _product(T, _product(J, _flipped(T))), -1)
+    for k, name in ((10, "Im"), (11, "offset")):
+        if not field.none(vector[k]):
+            amounts[i, name] = vector[k]
+    return Hidden(amounts)
+
+
+def _inverse(R: Matrix, t: Vector) -> tuple[Matrix, Vector]:
+    return transpose(R), neg(tmatvec(R, t))
+
+
+# -- a robot in the field's numbers ------------------------------------------------------------------------
+
+
+def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vector, Field]:
+    """The joints of a robot, gravity, and the field: with letters for lengths, or with numbers."""
+    # every rotor is looked for, also one whose inertia is given as zero
+    joints = tuple(
+        replace(joint, rotor=replace(joint.rotor, inertia=1.0))
+        if joint.rotor is not None and joint.rotor.inertia == 0.0
+        else joint
+        for joint in robot.joints
+    )
+    lettered = model(robot.replace(joints=tuple(map(_straightened, joints))), "all")
+    try:
+        field = exact_field(lettered, lengths == "symbols")
+        return (*_seats(lettered, field), field)
+    except Inexact:
+        if lengths == "symbols":
+            raise DalembertError(
+                f"robot '{robot.name}' has rotations by angles that are no multiples of 15° and stand in no DH table: "
+                "its base parameters can be had with lengths='numbers'"
+            ) from None
+        values = [one.value if one.value is not None else 1.0 for one in lettered.ring.letters]
+        field = Field(0.0, 1.0, lambda x: float(x.value(values)), exact=False)
+        return (*_seats(lettered, field), field)
+
+
+def _straightened(joint: Joint) -> Joint:
+    """The joint with its frames turned by whole right angles, where a file says 1.5708."""
+
+    def straight(placement: Placement) -> Placement:
+        near: Any = tuple(tuple(float(round(x)) for x in row) for row in placement.rotation)
+        off = max(
+            abs(x - y)
+            for row, other in zip(placement.rotation, near, strict=True)
+            for x, y in zip(row, other, strict=True)
+        )
+        return replace(placement, rotation=near) if 0.0 < off < STRAIGHT else placement
+
+    return replace(joint, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
+
+
+def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:
+    def number(x: Any) -> Number:
+        return field.convert(x) if isinstance(x, Polynomial) else field.convert(lettered.ring.number(x))
+
+    def vector(v: Any) -> Vector:
+        return tuple(number(x) for x in v)
+
+    o, i = field.zero, field.one
+    out = []
+    for k, member in enumerate(lettered.members):
+        (lump,) = member.lumps
+        units = {one.name: place for place, one in enumerate(lettered.ring.letters)}
+        m, h = units[f"m_{k + 1}"], [units[f"ml_{k + 1}{axis}"] for axis in "xyz"]
+        # first moments are R (m ℓ) + m r: read R and r off
+        first = [field.zero + x if not isinstance(x, Polynomial) else x for x in lump.first]
+        own_R: Any = tuple(tuple(number(_coefficient(x, u)) for u in h) for x in first)
+        own_t = vector(_coefficient(x, m) for x in first)
+        gear, axis = i, None
+        if member.rotor is not None:
+            gear, _, z, reflected = member.rotor
+            gear = number(gear)
+            axis = None if reflected or member.parent < 0 else vector(z)
+        R: Any = tuple(vector(row) for row in member.R)
+        screw = [o, o, i, o, o, o] if member.revolute else [o, o, o, o, o, i]
+        out.append(Seat(member.parent, screw, R, vector(member.t), own_R, own_t, gear, axis))
+    return out, vector(lettered.gravity)
+
+
+def _coefficient(x: Any, letter: int) -> Polynomial:
+    """What stands with a letter that occurs at most once in each term."""
+    from dalembert.symbols.ring import WIDTH
+
+    unit = 1 << (WIDTH * letter)
+    return Polynomial(x.ring, {m - unit: c for m, c in x.terms.items() if (m >> (WIDTH * letter)) & 15})
+
+
+def exact_field(lettered: Model, symbols: bool) -> Field:
+    """Quotients of polynomials in the lengths (or plain fractions), with √2 and √3 where they occur.
+
+    The cosine and sine of a twist that is no multiple of 15° are (1 − t²)/(1 + t²) and 2t/(1 + t²), with
+    t = tan α/2 a letter, or a fraction so near that the angle is the same to the last digit.
+    """
+    import sympy
+
+    ring = lettered.ring
+    roots = [k for k, one in enumerate(ring.letters) if one.kind == "root"]
+    ground: Any = sympy.QQ
+    if roots:
+        ground = sympy.QQ.algebraic_field(*(sympy.sqrt(ring.letters[k].index) for k in roots))
+    chosen: list[Letter] = []
+    if symbols:
+        for k, one in enumerate(ring.letters):
+            if one.kind in ("length", "gear", "gravity"):
+                chosen.append(one)
+            elif one.kind == "twist" and one.name.startswith("c_"):
+                chosen.append(half_tangent(one, ring.letters[k + 1]))
+    domain = ground.frac_field(*(sympy.Symbol(one.name) for one in chosen)) if chosen else ground
+    gens = dict(zip((one.name for one in chosen), domain.gens, strict=True)) if chosen else {}
+
+    def fraction(x: Any) -> Any:
+        x = Fraction(x)
+        return domain.convert(sympy.QQ(x.numerator, x.denominator))
+
+    one_ = domain.one
+    values: dict[int, Any] = {}
+    for k, one in enumerate(ring.letters):
+        if one.kind == "root":
+            values[k] = domain.convert(ground.from_sympy(sympy.sqrt(one.index)), ground)
+        elif one.kind == "twist":
+            if one.name.startswith("c_"):
+                t = half_tangent(one, ring.letters[k + 1])
+                tangent = gens[t.name] if symbols else fraction(Fraction(t.value or 0.0).limit_denominator(10**12))
+                values[k] = (one_ - tangent * tangent) / (one_ + tangent * tangent)
+                values[k + 1] = (tangent + tangent) / (one_ + tangent * tangent)
+        elif one.name in gens:
+            values[k] = gens[one.name]
+        elif one.value is not None:
+            values[k] = fraction(Fraction(repr(one.value)))
+
+    def convert(x: Polynomial) -> Any:
+        total = domain.zero
+        for monomial, c in x.terms.items():
+            if isinstance(c, float):
+                if not c.is_integer():
+                    raise Inexact
+                c = int(c)
+            term = fraction(c)
+            for k, e in ring.exponents(monomial):
+                for _ in range(e):
+                    term = term * values[k]
+            total = total + term
+        return total
+
+    return Field(domain.zero, domain.one, convert, tuple(chosen), domain)
+
+
+def half_tangent(cosine: Letter, sine: Letter) -> Letter:
+    """tan α/2 of a twist whose cosine and sine are letters."""
+    k, c, s = cosine.index, cosine.value or 0.0, sine.value or 0.0
+    return Letter(f"t_alpha{k}", rf"\tan(\alpha_{k}/2)", f"tan(α_{k}/2)", "twist", k, s / (1.0 + c))
+
+
+__all__ = ["Field", "Hidden", "Seat", "Span", "hidden_changes", "seats_of"]
