@@ -195,6 +195,121 @@ def compare(
         show_growth(wanted, measure=measure, everything=everything, plot=plot, force=force)
 
 
+class Kind(StrEnum):
+    """What an ellipsoid is of."""
+
+    dynamic = "dynamic"
+    velocity = "velocity"
+    force = "force"
+    static = "static"
+
+
+class Redundancy(StrEnum):
+    """What redundant joints do."""
+
+    pseudo_inverse = "pseudo-inverse"
+    dynamic = "dynamic"
+    exact = "exact"
+
+
+TaskOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ROWS",
+        help="Directions of the tip, like xy or 'x y z'; those of its position that the arm can move unless given.",
+        show_default=False,
+    ),
+]
+LimitsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar='unit|arm|"l1 … ln"',
+        help="Torque (or velocity) limits: 1 for every joint, the arm's own, or numbers. The arm's own if it has them.",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def ellipsoid(
+    arm: ArmArgument,
+    q: Annotated[
+        str,
+        typer.Option(
+            "--q", metavar='"q1 … qn"', help="The configuration (rad; m for sliding joints).", show_default=False
+        ),
+    ],
+    kind: Annotated[Kind, typer.Option(help="Accelerations, velocities, forces, or forces under the arm's weight.")] = (
+        Kind.dynamic
+    ),
+    task: TaskOption = None,
+    limits: LimitsOption = None,
+    redundancy: Annotated[
+        Redundancy,
+        typer.Option(help="Redundant joints: least accelerations, dynamically consistent, or all that is possible."),
+    ] = Redundancy.pseudo_inverse,
+    gravity: Annotated[bool, typer.Option("--gravity/--no-gravity", help="Whether gravity moves the centre.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, for programs.")] = False,
+    plot: Annotated[
+        str | None,
+        typer.Option(metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT.png if it is there.")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Show the dynamic manipulability ellipsoid: how the tip can be accelerated from one configuration."""
+    from dalembert.cli.ellipsoid import show_ellipsoid
+    from dalembert.cli.torques import load
+
+    show_ellipsoid(
+        load(arm, physical.value, tip), q, kind=kind.value, task=task, limits=limits, redundancy=redundancy.value,
+        gravity=gravity, as_json=json, plot=plot, force=force,
+    )  # fmt: skip
+
+
+class Take(StrEnum):
+    """What a cell of a map shows."""
+
+    best = "best"
+    mean = "mean"
+    worst = "worst"
+
+
+@app.command("map")
+def map_command(
+    arm: ArmArgument,
+    plot: Annotated[
+        str, typer.Option("--plot", "-o", metavar="OUT.png", help="Where the picture goes: .png, .svg or .pdf.")
+    ] = "map.png",
+    quantity: Annotated[
+        str,
+        typer.Option(
+            help="dynamic-manipulability, velocity-manipulability, force-manipulability or gravity-load.",
+            metavar="NAME",
+        ),
+    ] = "dynamic-manipulability",
+    task: TaskOption = None,
+    limits: LimitsOption = None,
+    take: Annotated[Take, typer.Option(help="Which of the configurations that reach a cell it shows.")] = Take.best,
+    redundancy: Annotated[Redundancy, typer.Option(help="As for 'dalembert ellipsoid'.")] = Redundancy.pseudo_inverse,
+    poses: Annotated[int, typer.Option(help="How many configurations are tried.", min=1)] = 1_000_000,
+    cells: Annotated[int, typer.Option(help="Cells along the longer side.", min=2, max=2000)] = 120,
+    seed: Annotated[int, typer.Option(help="For other random configurations.", min=0)] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT.png if it is there.")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Draw what an arm can do wherever its tip can be."""
+    from dalembert.cli.map import show_map
+    from dalembert.cli.torques import load
+
+    show_map(
+        load(arm, physical.value, tip), quantity=quantity, task=task, limits=limits, take=take.value,
+        redundancy=redundancy.value, poses=poses, cells=cells, seed=seed, plot=plot, force=force,
+    )  # fmt: skip
+
+
 @app.command()
 def torques(
     arm: ArmArgument,
@@ -261,8 +376,7 @@ def report(
         str | None,
         typer.Option(
             metavar="LIMITS",
-            help="Limits in place of the robot's: a .toml or .csv file, or text like "
-            '"effort: 87 87 12; velocity: 2".',
+            help='Limits in place of the robot\'s: a .toml or .csv file, or text like "effort: 87 87 12; velocity: 2".',
             show_default=False,
         ),
     ] = None,

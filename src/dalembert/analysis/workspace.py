@@ -1,0 +1,226 @@
+"""Maps over the workspace: what an arm can do wherever its tip can be.
+
+Configurations are drawn evenly from the joints' ranges, each gives a point of the workspace and a
+number, and every cell of a picture keeps the best (or worst, or mean) of those that fall into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert import task_quantities
+from dalembert.analysis.ellipsoid import sizes, task_space
+from dalembert.analysis.operational import Task, joint_ranges, row_names, with_frame
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+
+Array = NDArray[np.floating[Any]]
+Take = Literal["best", "mean", "worst"]
+
+# quantity → (words, unit of a length row, kernel, which limits)
+QUANTITIES = {
+    "dynamic-manipulability": ("mean radius of the dynamic manipulability ellipsoid", "m/s²", "effort"),
+    "velocity-manipulability": ("mean radius of the velocity ellipsoid", "m/s", "velocity"),
+    "force-manipulability": ("mean radius of the force ellipsoid", "N", "effort"),
+    "gravity-load": ("largest share of a torque limit that holding still takes", "", "effort"),
+}
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class WorkspaceMap:
+    """A number for every cell of the workspace in which the tip was seen.
+
+    values   (rows, columns), NaN where no configuration came; q (rows, columns, n) the configuration
+             whose value is shown (of "mean": the best)
+    across, up   edges of the cells (m);  ``axes`` what they are
+    count    (rows, columns) configurations seen
+    """
+
+    arm: Arm
+    quantity: str
+    take: str
+    limited: bool
+    values: Array
+    q: Array
+    count: NDArray[np.intp]
+    across: Array
+    up: Array
+    axes: tuple[str, str]
+    rows: tuple[str, ...]
+    poses: int
+
+    @property
+    def words(self) -> str:
+        """What is shown, with its unit."""
+        what, unit, _ = QUANTITIES[self.quantity]
+        if self.quantity != "gravity-load" and any(row not in "xyz" for row in self.rows):
+            unit = "mixed units"
+        return f"{what} ({unit})" if unit else what
+
+    @property
+    def best(self) -> tuple[float, Array, Array]:
+        """(value, q, place of the cell's middle) of the largest value."""
+        k = np.unravel_index(np.nanargmax(self.values), self.values.shape)
+        middle = np.array(
+            [0.5 * (self.across[k[1]] + self.across[k[1] + 1]), 0.5 * (self.up[k[0]] + self.up[k[0] + 1])]
+        )
+        return float(self.values[k]), self.q[k], middle
+
+
+def evaluator(
+    arm: Arm, quantity: str, limits: ArrayLike | str | None, task: Task, redundancy: str, frame: str = "tip"
+) -> tuple[Callable[[Array], tuple[Array, Array]], tuple[str, ...]]:
+    """A function q (N, n) → tip (N, 3), value (N,), and the rows it looks at."""
+    if quantity not in QUANTITIES:
+        raise DalembertError(f"there is no map of '{quantity}'; known are {', '.join(QUANTITIES)}")
+    arm._needs_inertia()
+    space, chain = task_space(arm, task, frame), with_frame(arm, frame)
+    size = sizes(arm, limits, QUANTITIES[quantity][2])
+    power = 1.0 / space.m
+
+    if quantity == "gravity-load":
+
+        def load(q: Array) -> tuple[Array, Array]:
+            return arm.pose(q)[..., :3, 3], np.abs(arm.gravity_torque(q) / size).max(axis=-1)
+
+        return load, row_names(space)
+    name = {"velocity-manipulability": "manipulability", "force-manipulability": "manipulability"}.get(quantity)
+    if name is None:
+        if redundancy not in ("pseudo-inverse", "exact"):
+            raise DalembertError(f"redundancy is '{redundancy}'; a map knows 'pseudo-inverse' and 'exact'")
+        exact = redundancy == "exact" or space.m == arm.n
+        name = "exact_manipulability" if exact else "dynamic_manipulability"
+    kernel = task_quantities.kernel(chain, space, name)
+    if quantity == "force-manipulability":
+        size, power = 1.0 / size, -power
+
+    def run(q: Array) -> tuple[Array, Array]:
+        with np.errstate(all="ignore"):
+            p, w = kernel(q, size)
+            w = np.where(w > 0, w, 0.0) ** power
+        return p, w
+
+    return run, row_names(space)
+
+
+def workspace_map(
+    arm: Arm,
+    quantity: str = "dynamic-manipulability",
+    *,
+    poses: int = 1_000_000,
+    cells: int = 120,
+    limits: ArrayLike | str | None = None,
+    task: Task = None,
+    take: Take = "best",
+    redundancy: str = "pseudo-inverse",
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> WorkspaceMap:
+    """A quantity over the workspace, from ``poses`` random configurations within the joint limits.
+
+    quantity  "dynamic-manipulability", "velocity-manipulability", "force-manipulability", "gravity-load"
+    limits    torque (velocity) limits (n,), "arm" for the robot's own, None for 1
+    take      what a cell shows of the configurations that fall into it
+    A planar arm is shown in its plane, others over the distance from the vertical axis and the height.
+
+    >>> import dalembert as da
+    >>> workspace_map(da.load("planar-2r"), poses=2000, cells=20).axes
+    ('x (m)', 'y (m)')
+    """
+    if take not in ("best", "mean", "worst"):
+        raise DalembertError(f"take is '{take}'; it is 'best', 'mean' or 'worst'")
+    if poses < 1 or cells < 2:
+        raise DalembertError(f"a map needs poses and cells, not {poses} poses and {cells} cells")
+    value_of, rows = evaluator(arm, quantity, limits, task, redundancy)
+    plane = _plane(arm)
+    low, high = joint_ranges(arm)
+    generator = np.random.default_rng(seed)
+    across, up, (wide, tall) = _edges(plane, value_of(generator.uniform(low, high, (CHUNK, arm.n)))[0], cells)
+    better = -1.0 if take == "worst" else 1.0
+    extreme = np.full(tall * wide, -np.inf)
+    chosen = np.zeros((tall * wide, arm.n))
+    total, count = np.zeros(tall * wide), np.zeros(tall * wide, np.intp)
+    done = 0
+    while done < poses:
+        q = generator.random((min(CHUNK, poses - done), arm.n))
+        q *= high - low
+        q += low
+        p, w = value_of(q)
+        u, v = plane.place(p)
+        column = np.floor((u - across[0]) * (wide / (across[-1] - across[0]))).astype(np.intp)
+        row = np.floor((v - up[0]) * (tall / (up[-1] - up[0]))).astype(np.intp)
+        cell = row * wide + column
+        good = np.isfinite(w) & (column >= 0) & (column < wide) & (row >= 0) & (row < tall)
+        if not good.all():
+            cell, w, q = cell[good], w[good], q[good]
+        count += np.bincount(cell, minlength=tall * wide)
+        if take == "mean":
+            total += np.bincount(cell, w, minlength=tall * wide)
+        improves = better * w > extreme[cell]
+        cell, w, q = cell[improves], better * w[improves], q[improves]
+        order = np.argsort(w)  # the last one written into a cell is its best
+        extreme[cell[order]], chosen[cell[order]] = w[order], q[order]
+        done += len(p)
+        if progress is not None:
+            progress(done / poses)
+    seen = count > 0
+    shown = np.where(seen, total / np.maximum(count, 1) if take == "mean" else better * extreme, np.nan)
+    return WorkspaceMap(
+        arm, quantity, take, limits is not None, shown.reshape(tall, wide), chosen.reshape(tall, wide, arm.n),
+        count.reshape(tall, wide), across, up, plane.names, rows, poses,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The picture's two axes: base axes, or the distance from the vertical through the base and the height."""
+
+    horizontal: tuple[int, ...]
+    vertical: int
+    center: tuple[float, float, float]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What they are called."""
+        across = (
+            f"{'xyz'[self.horizontal[0]]} (m)" if len(self.horizontal) == 1 else "distance from the vertical axis (m)"
+        )
+        return across, f"{'xyz'[self.vertical]} (m)"
+
+    def place(self, p: Array) -> tuple[Array, Array]:
+        """Where points (N, 3) are on the picture."""
+        if len(self.horizontal) == 1:
+            return p[:, self.horizontal[0]], p[:, self.vertical]
+        a, b = self.horizontal
+        return np.hypot(p[:, a] - self.center[a], p[:, b] - self.center[b]), p[:, self.vertical]
+
+
+def _plane(arm: Arm) -> Plane:
+    low, high = joint_ranges(arm)
+    p = arm.pose(np.random.default_rng(1).uniform(low, high, (64, arm.n)))[:, :3, 3]
+    moved = np.ptp(p, axis=0) > 1e-9
+    gravity = np.abs(np.array(arm.robot.gravity, float))
+    vertical = int(np.argmax(gravity)) if gravity.any() else 2
+    x, y, z = (float(v) for v in arm.robot.base.translation)
+    if moved.sum() == 3:
+        return Plane(tuple(k for k in range(3) if k != vertical), vertical, (x, y, z))
+    flat = [k for k in range(3) if moved[k]] + [k for k in range(3) if not moved[k]]
+    up = vertical if vertical in flat[:2] else max(flat[:2])
+    return Plane(tuple(k for k in flat[:2] if k != up), up, (x, y, z))
+
+
+def _edges(plane: Plane, p: Array, cells: int) -> tuple[Array, Array, tuple[int, int]]:
+    """Square cells over what was seen and a little more."""
+    u, v = plane.place(p)
+    margin = 0.04 * max(float(np.ptp(u)), float(np.ptp(v)), 1e-3)
+    left = 0.0 if len(plane.horizontal) == 2 else float(u.min()) - margin
+    right, low, high = float(u.max()) + margin, float(v.min()) - margin, float(v.max()) + margin
+    side = max(right - left, high - low) / cells
+    wide, tall = max(1, round((right - left) / side)), max(1, round((high - low) / side))
+    return np.linspace(left, right, wide + 1), np.linspace(low, high, tall + 1), (wide, tall)

@@ -1,0 +1,158 @@
+"""``dalembert ellipsoid``: what an arm can do with its tip in one configuration, as numbers and as a picture."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from dalembert.analysis import ellipsoid as shapes
+from dalembert.analysis.ellipsoid import Ellipsoid, Polytope, _polygon
+from dalembert.arm import Arm
+from dalembert.cli.compare import check_plot, save
+from dalembert.cli.terminal import console, number, numbers, plain, print_table
+from dalembert.cli.torques import numbers_of
+from dalembert.errors import DalembertError
+from dalembert.robot.linalg import sgn
+
+KINDS = {
+    "dynamic": "accelerations of the tip from rest, S (7.148)",
+    "velocity": "velocities of the tip",
+    "force": "forces of the tip, the arm's weight left out",
+    "static": "forces of the tip besides the arm's weight",
+}
+
+
+def limits_of(arm: Arm, text: str | None, kind: str) -> Any:
+    """What --limits says: "unit", "arm" or numbers; unless given, the arm's own if it has them all."""
+    if text is None:
+        known = [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
+        return "arm" if all(v is not None and 0 < v < np.inf for v in known) else None
+    if text.strip() in ("unit", "arm"):
+        return None if text.strip() == "unit" else "arm"
+    return numbers_of("--limits", text, " ".join(f"limit{k + 1}" for k in range(arm.n)))
+
+
+def show_ellipsoid(
+    arm: Arm,
+    q: str,
+    *,
+    kind: str,
+    task: str | None,
+    limits: str | None,
+    redundancy: str,
+    gravity: bool,
+    as_json: bool,
+    plot: str | None,
+    force: bool,
+) -> None:
+    """Compute, print, draw."""
+    at = numbers_of("--q", q, " ".join(f"q{k + 1}" for k in range(arm.n)))
+    assert at is not None
+    if plot is not None:
+        check_plot(plot, force=force)
+    size = limits_of(arm, limits, "velocity" if kind == "velocity" else "effort")
+    exact: Polytope | None = None
+    if kind == "dynamic":
+        way = cast(Literal["pseudo-inverse", "dynamic", "exact"], redundancy)
+        shape = arm.dynamic_manipulability(at, size, task, redundancy=way, gravity=gravity)
+        if size is not None:
+            exact = arm.acceleration_polytope(at, size, task, gravity=gravity)
+    else:
+        shape = getattr(shapes, f"{kind}_manipulability")(arm, at, size, task)
+    if not np.isfinite(shape.radii).all():
+        raise DalembertError(f"arm '{arm.name}' cannot stand still in this configuration with these torque limits")
+    if as_json:
+        json.dump(as_data(arm, at, shape, exact), sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        _print(arm, at, shape, exact, kind, size)
+    if plot is not None:
+        from dalembert.report.tip_figures import ellipsoid_figure
+
+        save(ellipsoid_figure(arm, at, shape, exact), plot, force=force)
+        console(stderr=True).print(f"the picture is in {plain(plot)}", soft_wrap=True)
+
+
+def as_data(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None) -> dict[str, Any]:
+    """The numbers for programs."""
+    data: dict[str, Any] = {
+        "arm": arm.name, "q": list(q), "what": shape.what, "rows": list(shape.rows), "units": list(shape.units),
+        "center": shape.center.tolist(), "radii": shape.radii.tolist(), "axes": shape.axes.T.tolist(),
+        "volume": float(shape.volume),
+    }  # fmt: skip
+    if exact is not None:
+        data["polytope"] = {"center": exact.center.tolist(), "generators": exact.generators.T.tolist()}
+    return data
+
+
+def _print(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: str, size: Any) -> None:
+    screen = console()
+    unit = shape.units[0] if len(set(shape.units)) == 1 else ""
+    bound = (
+        "of unit length"
+        if size is None
+        else "within the arm's limits"
+        if isinstance(size, str)
+        else "within these limits"
+    )
+    screen.print(f"{plain(arm.name)} at q = ({numbers(q)}): {KINDS[kind]}", style="bold", soft_wrap=True)
+    what = "joint velocities" if kind == "velocity" else "torques"
+    screen.print(f"by {what} {bound}; components {', '.join(shape.rows)}\n", soft_wrap=True)
+    screen.print(f"centre  {numbers(shape.center)} {unit}", soft_wrap=True)
+    screen.print(f"volume  {number(float(shape.volume))}\n", soft_wrap=True)
+    rows = [[str(k + 1), number(float(r), unit), numbers(shape.axes[:, k], 3)] for k, r in enumerate(shape.radii)]
+    print_table(screen, "", ["axis", ">radius", "direction"], rows)
+    ways = np.concatenate([np.eye(len(shape.rows)), -np.eye(len(shape.rows))])
+    most = shape.max_acceleration(ways)
+    cells = []
+    for k, d in enumerate(ways):
+        sign = "+" if sgn(float(d.sum())) > 0 else "−"
+        row = [f"{sign}{shape.rows[int(np.argmax(np.abs(d)))]}", _known(most[k], unit)]
+        cells.append([*row, _known(float(exact.max_acceleration(d)), unit) if exact is not None else ""])
+    screen.print()
+    print_table(screen, "", ["from 0 towards", ">ellipsoid", ">each joint within its limit"], cells)
+    if sum(row in "xyz" for row in shape.rows) >= 2:
+        screen.print("\n".join(["", *drawing(shape, exact)]), soft_wrap=True)
+
+
+def _known(value: Any, unit: str) -> str:
+    return "none" if np.isnan(value) else number(float(value), unit)
+
+
+def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -> list[str]:
+    """The shadow on two base axes in characters: o with gravity, · without, + exactly."""
+    named = [row for row in shape.rows if row in "xyz"]
+    across, up = named[0], named[-1]
+    pick = np.array([[float(row == a) for row in shape.rows] for a in (across, up)])
+    c, G = pick @ shape.center, pick @ shape.matrix
+    angle = np.linspace(0, 2 * np.pi, 400)
+    U, s, _ = np.linalg.svd(G, full_matrices=False)
+    ring = ((U * s) @ np.stack([np.cos(angle), np.sin(angle)])).T
+    layers: list[tuple[str, Any]] = []
+    if exact is not None:
+        corners = pick @ exact.center + _polygon(pick @ exact.generators)
+        edge = np.concatenate([corners, corners[:1]])
+        layers.append(("+", np.concatenate([np.linspace(a, b, 80) for a, b in itertools.pairwise(edge)])))
+    if np.hypot(*c) > 1e-12:
+        layers.append(("·", ring))
+    layers.append(("o", c + ring))
+    reach = max(float(np.abs(points).max()) for _, points in layers) or 1.0
+    width = 2 * height + 1
+    cells = [[" "] * width for _ in range(height)]
+    half = height // 2
+    for k in range(width):
+        cells[half][k] = "─"
+    for line in cells:
+        line[height] = "│"
+    cells[half][height] = "┼"
+    for mark, points in layers:
+        for x, y in points:
+            cells[round(half - y / reach * half)][round(height + x / reach * (height - 1))] = mark
+    words = "o ellipsoid" + (", · without gravity" if np.hypot(*c) > 1e-12 else "")
+    words += ", + each joint within its limit" if exact is not None else ""
+    head = f"{across} to the right, {up} upwards, ±{number(reach, shape.units[0], 3)} from edge to edge; 0 is the tip at rest"
+    return [head, *("".join(line).rstrip() for line in cells), words]
