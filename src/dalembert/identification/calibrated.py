@@ -1,0 +1,175 @@
+"""From base parameters to an arm: the nearest parameters that predict the same torques, put into a robot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.identification.base import BaseParameters
+from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.physical import consistent, entries, links_of, own, scales, signed, ten
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.model import Friction, Joint, Link, Robot, Rotor
+
+Array = NDArray[np.floating[Any]]
+
+SMALL_MASS = 1e-3  # kg: what a link keeps when least change would make it lighter than nothing
+
+
+def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
+    """The full parameters φ with Kφ = ``values`` that are nearest to the arm's own; possible bodies if there are any."""
+    parameters = base.parameters
+    phi = _least_change(base, values)
+    links = links_of(parameters.arm)
+    if _possible(base, links, phi):
+        return phi, []
+    try:
+        none = np.zeros((0, base.rank))
+        return consistent(base, none, np.zeros(0), exactly=values)[0], []
+    except DalembertError as error:
+        impossible = "[identify]" not in str(error)
+    why = (
+        "no links that can exist give these torques, so that some of the calibrated arm's are marked physical = false; "
+        "physical=True finds the nearest that can"
+        if impossible
+        else "the nearest parameters are not those of bodies, and finding others needs pip install 'dalembert[identify]'"
+    )
+    return phi, [why]
+
+
+def _least_change(base: BaseParameters, values: Array) -> Array:
+    """φ₀ + S²Kᵀ(KS²Kᵀ)⁻¹(π_b − Kφ₀), no link lighter than nothing."""
+    parameters = base.parameters
+    size, start = scales(parameters), parameters.values.copy()
+    masses = [k for k, name in enumerate(parameters.names) if name.rpartition("_")[0] == "m" and parameters.joints[k] >= 0]
+    for _ in range(len(masses) + 1):
+        KS = base.K * size
+        phi = start + size * np.linalg.lstsq(KS, values - base.K @ start, rcond=1e-13)[0]
+        links = links_of(parameters.arm)
+        light = [k for i, k in enumerate(masses) if size[k] > 0 and own(parameters, links, phi, i)[0] < SMALL_MASS]
+        if not light:
+            break
+        for k in light:
+            i = parameters.joints[k]
+            start[k] = SMALL_MASS + links.known[i][0]
+            size[k] = 0.0
+    return phi
+
+
+def _possible(base: BaseParameters, links: Any, phi: Array) -> bool:
+    parameters = base.parameters
+    for i in range(parameters.arm.n):
+        J = entries(own(parameters, links, phi, i))
+        if np.linalg.eigvalsh(J)[0] < -1e-9 * max(np.abs(J).max(), 1e-12):
+            return False
+    return bool((phi[signed(base, settled=True)] >= 0).all())
+
+
+def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm, list[str]]:
+    """The arm with these parameters, and what a robot cannot hold, one sentence each."""
+    arm, notes = parameters.arm, list[str]()
+    robot, n = arm.robot, arm.n
+    value = dict(zip(parameters.names, phi.tolist(), strict=True))
+    joints: dict[str, Joint] = {}
+    for i, joint in enumerate(robot.moving_joints):
+        joints[joint.name] = _joint(parameters, value, joint, i, notes)
+    links = links_of(arm)
+    renewed: dict[str, Link] = {}
+    for i in range(n):
+        renewed |= _links(robot, arm, links.names[i], own(parameters, links, phi, i), i, notes)
+    extra = [column.name for column in parameters.extra if value.get(column.name)]
+    if extra:
+        notes.append(f"a robot file cannot hold {', '.join(extra)}: predict() has them, the calibrated arm has not")
+    changed = robot.replace(
+        links=tuple(renewed.get(link.name, link) for link in robot.links),
+        joints=tuple(joints.get(joint.name, joint) for joint in robot.joints),
+        notes=(*robot.notes, note, *notes),
+    )
+    return Arm(changed), notes
+
+
+def _joint(parameters: ParameterSet, value: dict[str, float], joint: Joint, i: int, notes: list[str]) -> Joint:
+    """The joint with its rotor and friction as identified, all of the friction at the joint side."""
+    k = i + 1
+
+    def not_negative(name: str, what: str) -> float:
+        if value[name] < 0:
+            notes.append(f"{what} of joint '{joint.name}' is {value[name]:.3g}, which nothing can have; the arm has 0")
+        return max(value[name], 0.0)
+
+    rotor = joint.rotor
+    if f"Im_{k}" in value:
+        inertia = not_negative(f"Im_{k}", "the rotor inertia")
+        if rotor is not None or inertia > 0:
+            rotor = replace(rotor, inertia=inertia) if rotor is not None else Rotor(inertia=inertia, reflected=True)
+    if rotor is not None:
+        rotor = replace(rotor, viscous=0.0, coulomb=(0.0, 0.0))
+    viscous = not_negative(f"Fv_{k}", "viscous friction") if f"Fv_{k}" in value else 0.0
+    if f"Fs+_{k}" in value:
+        levels = [value[f"Fs+_{k}"], value[f"Fs-_{k}"]]
+    else:
+        levels = [value.get(f"Fs_{k}", 0.0)] * 2
+    offset = value.get(f"offset_{k}", 0.0)
+    if offset and min(levels[0] + offset, levels[1] - offset) >= 0:
+        levels = [levels[0] + offset, levels[1] - offset]
+        notes.append(
+            f"the torque offset of joint '{joint.name}' ({offset:.3g}) stands in its Coulomb friction, which is not the "
+            "same in both directions: equal to predict() while the joint moves"
+        )
+    elif offset:
+        notes.append(f"the torque offset of joint '{joint.name}' ({offset:.3g}) is not in the calibrated arm; predict() has it")
+    if min(levels) < 0:
+        notes.append(f"Coulomb friction of joint '{joint.name}' is {min(levels):.3g}, which nothing can have; the arm has 0")
+    return replace(joint, rotor=rotor, friction=Friction(viscous, (max(levels[0], 0.0), max(levels[1], 0.0))))
+
+
+def _links(robot: Robot, arm: Arm, name: str, wanted: Array, i: int, notes: list[str]) -> dict[str, Link]:
+    """The link of body i, so that with what is fixed to it it has the ten parameters ``wanted``."""
+    riding = _fixed_to(robot, name)
+    payload = np.zeros(10)
+    if robot.payload is not None and arm.mechanism.tip_body == i:
+        payload = ten(robot.payload.seen_from(arm.mechanism.tip))
+    rest = ten(arm.mechanism.bodies[i].link) - payload - ten(robot.link(name).inertia)
+    kept = _body(wanted - rest)
+    if kept is not None and kept.impossible() is None:
+        return {name: replace(robot.link(name), inertia=kept, physical=True)}
+    whole = _body(wanted)
+    if whole is None:
+        return {}
+    problem = whole.impossible()
+    out = {name: Link(name, whole, physical=problem is None)}
+    if problem is not None:
+        notes.append(f"link '{name}' is marked physical = false: {problem}")
+    if riding:
+        out |= {other: replace(robot.link(other), inertia=Inertia()) for other in riding}
+        notes.append(f"what is fixed to link '{name}' ({', '.join(riding)}) is counted with it")
+    return out
+
+
+def _fixed_to(robot: Robot, name: str) -> list[str]:
+    found, at = list[str](), [name]
+    while at:
+        here = at.pop()
+        for joint in robot.joints:
+            if joint.parent == here and not joint.moves:
+                found.append(joint.child)
+                at.append(joint.child)
+    return [other for other in found if not robot.link(other).inertia.is_zero]
+
+
+def _body(values: Array) -> Inertia | None:
+    """The inertia with these ten parameters; None without a mass to put at a centre."""
+    if abs(values).max(initial=0.0) < 1e-14:
+        return Inertia()
+    if not values[0] > 0:
+        return None
+    m, x, y, z, xx, xy, xz, yy, yz, zz = (float(v) for v in values)
+    return Inertia.from_origin(m, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+
+__all__ = ["calibrated_arm", "spread_out"]

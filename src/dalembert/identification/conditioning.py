@@ -1,0 +1,260 @@
+"""From a log to what the equations need: even samples, accelerations, and everything below one frequency.
+
+S 7.4: "The reconstructing filter does not work in real time and thus it can also be anti-causal". Positions
+and velocities go forwards and backwards through a Butterworth low-pass, and accelerations are derivatives
+of splines through what is left. Torques and the regressor's columns then go through one and the same
+symmetric low-pass and are thinned to the rate at which their noise is independent from sample to sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.identification.logs import Log
+
+Array = NDArray[np.floating[Any]]
+
+ENERGY = 0.99  # the share of the motion's power that tells how fast the motion is
+ABOVE = 10.0  # the cut-off, in frequencies below which that share lies
+STATES = 2.0  # positions and velocities keep this much more than torques, in cut-offs
+SPACING = 2.5  # samples kept a second, in cut-offs: just above what the low-pass lets through
+REACH = 2.0  # half the length of the symmetric low-pass, in periods of the cut-off
+EVEN = 0.02  # steps that differ by less than this share are even
+GAP = 0.5  # a gap longer than this many periods of the cut-off splits the log in two
+BLOCK = 4096  # samples at a time, so that memory does not grow with the log
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A stretch of even samples: t (N,), filtered q, qd, qdd and measured tau, all (N, n)."""
+
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioned:
+    """A log ready for the equations.
+
+    rate     samples a second
+    cutoff   of the low-pass for torques and regressor (Hz)
+    every    one sample in so many is kept
+    edge     samples lost at each end of a piece
+    """
+
+    pieces: tuple[Piece, ...]
+    rate: float
+    cutoff: float
+    every: int
+    edge: int
+    log: Log
+    notes: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def kernel(self) -> Array:
+        """The symmetric low-pass: a windowed sinc whose coefficients sum to one."""
+        half = self.reach
+        k = np.arange(-half, half + 1)
+        if half == 0:
+            return np.ones(1)
+        h = np.sinc(2 * self.cutoff / self.rate * k) * np.kaiser(2 * half + 1, 6.0)
+        return h / h.sum()
+
+    @property
+    def reach(self) -> int:
+        """Half the length of the low-pass, in samples; none where it would reach the whole band."""
+        return 0 if 2 * self.cutoff >= 0.95 * self.rate else round(REACH * self.rate / self.cutoff)
+
+    @cached_property
+    def kept(self) -> tuple[NDArray[np.intp], ...]:
+        """For each piece, the samples that stay."""
+        return tuple(np.arange(self.edge, len(piece.t) - self.edge, self.every) for piece in self.pieces)
+
+    @property
+    def count(self) -> int:
+        """How many instants stay."""
+        return sum(len(k) for k in self.kept)
+
+    def thinned(self, piece: int, x: Array) -> Array:
+        """``x`` (N, …), given at all samples of a piece, low-passed and at the kept samples only."""
+        return self._filtered(x, self.kept[piece])
+
+    def _filtered(self, x: Array, at: NDArray[np.intp]) -> Array:
+        """The low-pass at some samples of x, which all lie ``reach`` inside."""
+        from scipy.signal import upfirdn
+
+        if len(at) == 0:
+            return np.empty((0, *x.shape[1:]))
+        first, half, every = int(at[0]), self.reach, self.every
+        part = x[first - half : int(at[-1]) + half + 1].reshape(int(at[-1]) - first + 2 * half + 1, -1)
+        # output k of upfirdn ends at input k·every: zeros before the first let one of them end at 2·half
+        before = -2 * half % every
+        part = np.concatenate([np.zeros((before, part.shape[1])), part])
+        made = upfirdn(self.kernel, part, 1, every, axis=0)[(2 * half + before) // every :]
+        return made[: len(at)].reshape(len(at), *x.shape[1:])
+
+    def blocks(self) -> Iterator[tuple[int, slice, NDArray[np.intp]]]:
+        """(piece, samples to compute, where the kept ones lie among them): a bounded block at a time."""
+        for number, kept in enumerate(self.kept):
+            size = max(1, BLOCK // self.every)
+            for start in range(0, len(kept), size):
+                some = kept[start : start + size]
+                first = int(some[0]) - self.reach
+                yield number, slice(first, int(some[-1]) + self.reach + 1), some - first
+
+    @cached_property
+    def t(self) -> Array:
+        """The kept instants (s)."""
+        return np.concatenate([p.t[k] for p, k in zip(self.pieces, self.kept, strict=True)])
+
+    @cached_property
+    def qd(self) -> Array:
+        """The velocities at the kept instants."""
+        return np.concatenate([p.qd[k] for p, k in zip(self.pieces, self.kept, strict=True)])
+
+    @cached_property
+    def tau(self) -> Array:
+        """The measured torques at the kept instants, low-passed."""
+        return np.concatenate([self.thinned(k, piece.tau) for k, piece in enumerate(self.pieces)])
+
+
+def condition(
+    log: Log, *, cutoff: float | None = None, decimate: int | None = None, edge: float | None = None
+) -> Conditioned:
+    """Resample where the stamps are uneven, filter without phase shift, differentiate, choose the samples that stay.
+
+    cutoff    in Hz; unless given, ten times the frequency below which 99 % of the motion's power lies
+    decimate  keep one sample in so many; unless given, 2.5 a period of the cut-off
+    edge      seconds cut at both ends; two periods of the cut-off unless given
+    """
+    notes: list[str] = []
+    steps = np.diff(log.t)
+    forward = steps[steps > 0]
+    if not len(forward):
+        raise DalembertError(f"{log.source}: time does not pass in it")
+    step = float(np.median(forward))
+    rate = 1.0 / step
+    automatic = cutoff is None
+    if cutoff is None:
+        cutoff = automatic_cutoff(log, rate)
+    if not 0 < cutoff < 0.5 * rate:
+        raise DalembertError(
+            f"the cut-off is {cutoff:g} Hz; it must lie between 0 and half the rate, {0.5 * rate:g} Hz"
+        )
+    if decimate is not None and decimate < 1:
+        raise DalembertError(f"decimate is {decimate}; it keeps one sample in so many and must be at least 1")
+    every = decimate or max(1, int(rate / (SPACING * cutoff)))
+    raw = _stretches(log, step, GAP / cutoff, notes)
+    pieces = [_states(*arrays, rate, cutoff) for arrays in raw if len(arrays[0]) > 20]
+    made = Conditioned((), rate, cutoff, every, 0, log)
+    edge_samples = max(made.reach, round((REACH / cutoff if edge is None else edge) * rate))
+    pieces = [piece for piece in pieces if len(piece.t) > 2 * edge_samples + every]
+    if not pieces:
+        span = float(log.t[-1] - log.t[0])
+        raise DalembertError(
+            f"{log.source}: {span:.3g} s of motion are too few for a cut-off of {cutoff:.3g} Hz, which takes "
+            f"{edge_samples / rate:.3g} s from each end; log more, or raise the cut-off"
+        )
+    how = "chosen from the motion's spectrum" if automatic else "as asked"
+    notes.append(
+        f"low-pass at {cutoff:.3g} Hz ({how}), one sample in {every} kept, {edge_samples / rate:.2g} s cut at each end"
+    )
+    return Conditioned(tuple(pieces), rate, cutoff, every, edge_samples, log, tuple(notes))
+
+
+def automatic_cutoff(log: Log, rate: float) -> float:
+    """Ten times the frequency below which 99 % of the velocities' power lies, noise taken off; at most 0.2 rate."""
+    f, power = spectrum(log, rate)
+    at = []
+    strong = power.sum(axis=0)
+    for j in np.flatnonzero(strong > 1e-3 * strong.max()):
+        share = np.cumsum(power[:, j]) / strong[j]
+        at.append(f[int(np.searchsorted(share, ENERGY))])
+    span = float(np.sum(np.clip(np.diff(log.t), 0, None)))
+    found = ABOVE * max(at, default=1.0)
+    return float(min(max(found, 10.0 / span), 0.2 * rate))
+
+
+def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
+    """Frequencies and the velocities' power at them, (K,) and (K, n), with the noise floor taken off."""
+    from scipy.signal import periodogram
+
+    runs = np.split(np.arange(len(log.t)), np.flatnonzero(np.diff(log.t) <= 0) + 1)
+    rows = max(runs, key=len)
+    t = np.arange(log.t[rows[0]], log.t[rows[-1]], 1.0 / rate)
+    x = log.q if log.qd is None else log.qd
+    even = np.column_stack([np.interp(t, log.t[rows], x[rows, j]) for j in range(log.n)])
+    f, power = periodogram(even, rate, "hann", axis=0, detrend="linear")
+    floor = np.median(power[3 * len(power) // 4 :], axis=0) / np.log(2)
+    power = np.clip(power - 3 * floor, 0, None)
+    return f, power if log.qd is not None else power * (2 * np.pi * f[:, None]) ** 2
+
+
+def _stretches(
+    log: Log, step: float, longest: float, notes: list[str]
+) -> list[tuple[Array, Array, Array | None, Array]]:
+    """The log cut where time goes back or too much is missing, each stretch on even instants."""
+    from scipy.interpolate import CubicSpline
+
+    longest = max(longest, 3 * step)
+    steps = np.diff(log.t)
+    cuts = np.flatnonzero((steps <= 0) | (steps > longest)) + 1
+    missing = int(np.sum(np.round(steps[(steps > 1.5 * step) & (steps <= longest)] / step) - 1))
+    uneven = int(np.sum(np.abs(steps - step) > EVEN * step))
+    if missing:
+        notes.append(f"{log.source}: {missing} missing samples were filled in between their neighbours")
+    if uneven > len(cuts):
+        notes.append(f"{log.source}: the stamps are uneven; it was resampled at {1 / step:.6g} Hz")
+    if len(cuts):
+        notes.append(
+            f"{log.source}: it was cut into {len(cuts) + 1} stretches, where time goes back or samples are missing"
+        )
+    made = []
+    for rows in np.split(np.arange(len(log.t)), cuts):
+        if len(rows) < 10:
+            continue
+        t = log.t[rows]
+        qd = None if log.qd is None else log.qd[rows]
+        if np.abs(np.diff(t) - step).max() > EVEN * step:
+            even = t[0] + step * np.arange(int((t[-1] - t[0]) / step * (1 + 1e-12)) + 1)
+            q = CubicSpline(t, log.q[rows])(even)
+            qd = None if qd is None else CubicSpline(t, qd)(even)
+            tau = np.column_stack([np.interp(even, t, log.tau[rows, j]) for j in range(log.n)])
+            made.append((even, q, qd, tau))
+        else:
+            made.append((t, log.q[rows], qd, log.tau[rows]))
+    return made
+
+
+def _states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutoff: float) -> Piece:
+    """q, qd and qdd without phase shift: qdd from the logged qd, differentiated once, where there is one."""
+    from scipy.interpolate import make_interp_spline
+
+    at = np.arange(len(t)) / rate
+    wide = STATES * cutoff
+    q = low_pass(q, rate, wide)
+    if qd is None:
+        curve = make_interp_spline(at, q - q[0], k=5)
+        return Piece(t, q, curve.derivative(1)(at), curve.derivative(2)(at), tau)
+    qd = low_pass(qd, rate, wide)
+    return Piece(t, q, qd, make_interp_spline(at, qd, k=5).derivative(1)(at), tau)
+
+
+def low_pass(x: Array, rate: float, cutoff: float) -> Array:
+    """Forwards and backwards through a fourth-order Butterworth low-pass: no phase shift."""
+    from scipy.signal import butter, sosfiltfilt
+
+    if cutoff >= 0.45 * rate:
+        return x
+    length = min(len(x) - 1, int(3 * rate / cutoff))
+    return sosfiltfilt(butter(4, cutoff, fs=rate, output="sos"), x, axis=0, padtype="odd", padlen=length)

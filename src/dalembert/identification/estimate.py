@@ -1,0 +1,274 @@
+"""Least squares in the ways of S 7.4, from one triangle a joint: ordinary, weighted, damped, joint by joint, total.
+
+Every solver returns an :class:`Estimate`: π_b, the weights 1/σ_j it gave to the joints, and its covariance,
+which counts correlated residuals for what they are worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.identification.accumulate import JointTriangles, Triangle
+
+Array = NDArray[np.floating[Any]]
+
+METHODS = ("ordinary", "weighted", "reweighted", "damped", "sequential", "total")
+ROUNDS = 50  # of reweighting, at most
+FEWEST = 5  # a joint's residual is never worth fewer independent samples
+TOLERANCE = 1e-9  # a column whose own part is this small beside the largest says nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """π_b (b,) with what is known about its errors.
+
+    noise        σ_j (n,), the standard deviation of each joint's residual (N m)
+    weights      the factors that the joints' equations had
+    covariance   (b, b) of π_b, samples taken as independent (:func:`with_correlation` corrects it)
+    fixed        columns that the log does not determine; they keep the value they had
+    """
+
+    values: Array
+    noise: Array
+    weights: Array
+    covariance: Array
+    fixed: tuple[int, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def undetermined(whole: Triangle, typical: Array, least: float = 0.0) -> tuple[int, ...]:
+    """Columns without a part of their own in the log: pivoted QR of the columns over their usual size.
+
+    Besides what is zero but for rounding, those whose own part is below ``least``: with equations of
+    unit noise, 1/own part is the error in torque, at usual states, that the column leaves open.
+    """
+    from scipy.linalg import qr
+
+    if not len(typical):
+        return ()
+    _, R, order = qr(whole.R / typical, pivoting=True, mode="economic")
+    size = np.abs(np.diag(R))
+    if not size[0] > 0:
+        return tuple(range(len(typical)))
+    return tuple(sorted(int(c) for c in order[size < max(TOLERANCE * size[0], least)]))
+
+
+def solve(joints: JointTriangles, weights: Array, start: Array, fixed: tuple[int, ...]) -> Array:
+    """Least squares with these weights; the columns in ``fixed`` stay at ``start``."""
+    whole = joints.together(weights)
+    free = [k for k in range(len(start)) if k not in fixed]
+    values = start.copy()
+    right = whole.z - whole.R[:, list(fixed)] @ start[list(fixed)]
+    size = np.linalg.norm(whole.R[:, free], axis=0)
+    size[size == 0] = 1.0
+    values[free] = np.linalg.lstsq(whole.R[:, free] / size, right, rcond=None)[0] / size
+    return values
+
+
+def normal(joints: JointTriangles, b: int) -> list[Array]:
+    """R_jᵀR_j of every joint, in all b columns."""
+    at = {column: k for k, column in enumerate(joints.columns)}
+    made = []
+    for one in joints.joints:
+        N = np.zeros((b, b))
+        where = [at[c] for c in one.columns]
+        N[np.ix_(where, where)] = one.R.T @ one.R
+        made.append(N)
+    return made
+
+
+def squares(joints: JointTriangles, values: Array) -> Array:
+    """‖Yπ − τ‖² of every joint."""
+    at = {column: k for k, column in enumerate(joints.columns)}
+    return np.array([one.squares(values[[at[c] for c in one.columns]]) for one in joints.joints])
+
+
+def spread(
+    joints: JointTriangles, values: Array, weights: Array, fixed: tuple[int, ...], extra: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """(noise σ_j, covariance, A⁻¹): σ_j² = rss_j / (rows_j − the parameters that joint j's equations pay for).
+
+    ``extra`` is added to the normal matrix: the damping, or a prior's curvature.
+    """
+    b = len(values)
+    free = [k for k in range(b) if k not in fixed]
+    parts = normal(joints, b)
+    A = sum((w * w * N for w, N in zip(weights, parts, strict=True)), np.zeros((b, b)))
+    A = A + extra if extra is not None else A
+    inverse = np.zeros((b, b))
+    inverse[np.ix_(free, free)] = _inverse(A[np.ix_(free, free)])
+    rows = np.array([one.rows for one in joints.joints], float)
+    used = np.array([w * w * np.sum(inverse * N) for w, N in zip(weights, parts, strict=True)])
+    rest = np.maximum(rows - used, 1.0)
+    noise = np.sqrt(squares(joints, values) / rest)
+    middle = sum((w**4 * s * s * N for w, s, N in zip(weights, noise, parts, strict=True)), np.zeros((b, b)))
+    return noise, inverse @ middle @ inverse, inverse
+
+
+def _inverse(A: Array) -> Array:
+    """A⁻¹ of a positive definite matrix, its columns scaled first."""
+    d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
+    return d[:, None] * np.linalg.pinv(A * d[:, None] * d, rcond=1e-15, hermitian=True) * d
+
+
+def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], rounds: int) -> Estimate:
+    """Ordinary (rounds = 0), weighted by the noise that ordinary leaves (1), or until the weights settle."""
+    weights = np.ones(len(joints.joints))
+    values = solve(joints, weights, start, fixed)
+    noise, covariance, _ = spread(joints, values, weights, fixed)
+    for done in range(rounds):
+        before = weights
+        weights = 1.0 / np.maximum(noise, 1e-12 * max(float(noise.max()), 1e-300))
+        values = solve(joints, weights, start, fixed)
+        noise, covariance, _ = spread(joints, values, weights, fixed)
+        if done and np.abs(weights / before - 1).max() < 1e-6:
+            break
+    return Estimate(values, noise, weights, covariance, fixed)
+
+
+def damped(joints: JointTriangles, start: Array, damping: float | None, typical: Array) -> Estimate:
+    """min ‖W(Yπ − τ)‖² + λ²‖S(π − π₀)‖², S 7.4: for a log whose regressor is not full-rank.
+
+    π₀ is ``start``, S the columns' usual size, so that λ is in units of the noise. Unless given, λ is the
+    one of the least generalised cross-validation.
+    """
+    first = least_squares(joints, start, undetermined(joints.together(), typical), 1)
+    whole = joints.together(first.weights)
+    U, s, Vt = np.linalg.svd(whole.R / typical)
+    beta = U.T @ (whole.z - whole.R @ start)
+    rows = whole.rows
+    if damping is None:
+        grid = s[0] * np.logspace(-12, 0, 121)
+        scores = []
+        for lam in grid:
+            f = s**2 / (s**2 + lam**2)
+            scores.append((np.sum(((1 - f) * beta) ** 2) + whole.rss) / (rows - f.sum()) ** 2)
+        damping = float(grid[int(np.argmin(scores))])
+        how = "by generalised cross-validation"
+    else:
+        how = "as asked"
+    if not damping >= 0:
+        raise DalembertError(f"the damping factor is {damping:g}; it must be at least 0")
+    filtered = np.where(s > 0, s / np.maximum(s**2 + damping**2, 1e-300), 0.0)
+    values = start + (Vt.T @ (filtered * beta)) / typical
+    noise, covariance, _ = spread(joints, values, first.weights, (), np.diag((damping * typical) ** 2))
+    note = f"damped least squares with λ = {damping:.3g} ({how}), which pulls the parameters towards the arm's own"
+    return Estimate(values, noise, first.weights, covariance, (), (note,))
+
+
+def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate:
+    """S 7.4's procedure, joint by joint from the last to the first.
+
+    Joint j's equations, with what the joints after it have settled, settle the combinations of parameters
+    that they are the first to feel: π = π_p + N z, where N spans what is still open.
+    """
+    b = len(start)
+    at = {column: k for k, column in enumerate(joints.columns)}
+    values, open_, V = start.copy(), np.diag(1.0 / typical), np.zeros((b, b))
+    noise = np.ones(len(joints.joints))
+    for j in reversed(range(len(joints.joints))):
+        one = joints.joints[j]
+        R = np.zeros((len(one.z), b))
+        R[:, [at[c] for c in one.columns]] = one.R
+        if open_.shape[1]:
+            U, s, Vt = np.linalg.svd(R @ open_, full_matrices=True)
+            rank = int(np.sum(s > 1e-7 * max(float(s[0]) if len(s) else 0.0, 1e-300)))
+            gain = open_ @ Vt[:rank].T / s[:rank] @ U[:, :rank].T
+            values = values + gain @ (one.z - R @ values)
+            open_ = open_ @ Vt[rank:].T
+        else:
+            rank, gain = 0, np.zeros((b, len(one.z)))
+        noise[j] = np.sqrt(np.sum((R @ values - one.z) ** 2 + 0.0) + one.rss) / np.sqrt(max(one.rows - rank, 1))
+        left = np.eye(b) - gain @ R  # what the errors of the joints after it do here
+        V = left @ V @ left.T + noise[j] ** 2 * gain @ gain.T
+    fixed = tuple(int(k) for k in np.flatnonzero(np.linalg.norm(open_, axis=1) * typical > 1e-6)) if open_.size else ()
+    return Estimate(values, noise, 1.0 / np.maximum(noise, 1e-300), V, fixed)
+
+
+def total(equations: list[Array], rows: list[int], b: int, n: int) -> tuple[Array, Array, Array, Array, Array]:
+    """Total least squares of [Y, −V, y_L][π; g; 1] = 0, with y_L the torque of a payload that is known.
+
+    ``equations`` are the triangles of every joint's rows. Without the known column the zero vector would
+    solve it: the payload fixes the scale of parameters and drive gains alike. Returns (π_b, g, covariance
+    of both, noise, weights).
+    """
+    # first by ordinary least squares for the joints' noise, in the torque unit of the payload
+    stacked = np.vstack(equations)
+    x = np.linalg.lstsq(stacked[:, :-1], -stacked[:, -1], rcond=None)[0]
+    noise = np.ones(n)
+    for j, (E, m) in enumerate(zip(equations, rows, strict=True)):
+        noise[j] = np.linalg.norm(E @ np.append(x, 1.0)) / np.sqrt(max(m - (b + n) / n, 1.0))
+    weights = 1.0 / np.maximum(noise, 1e-12 * noise.max())
+    stacked = np.vstack([w * E for w, E in zip(weights, equations, strict=True)])
+    size = np.linalg.norm(stacked, axis=0)
+    if size[-1] == 0:
+        raise DalembertError("the known payload changes no torque in the loaded log, so it cannot fix the scale")
+    size[size == 0] = 1.0
+    _, s, Vt = np.linalg.svd(stacked / size)
+    v = Vt[-1]
+    if abs(v[-1]) < 1e-9:
+        raise DalembertError("total least squares finds no scale: the log with the payload does not show its weight")
+    x = v[:-1] / v[-1] * size[-1] / size[:-1]
+    A = stacked[:, :-1]
+    free = max(sum(rows) - len(x), 1)
+    # errors in every column alike: the variance of the equations grows with the length of what multiplies them
+    variance = s[-1] ** 2 / free * (1.0 + float(np.sum((v[:-1] / v[-1]) ** 2)))
+    inner = (A / size[:-1]).T @ (A / size[:-1]) - s[-1] ** 2 * np.eye(len(x))
+    covariance = variance * size[-1] ** 2 * np.linalg.pinv(inner, hermitian=True) / np.outer(size[:-1], size[:-1])
+    return x[:b], x[b:], covariance, noise, weights
+
+
+def correlation_time(residual: Array, least: float = 1.0) -> float:
+    """How many samples of a residual (M,) are worth one: 1 + 2 Σ ρ_k, summed while neighbours agree (Geyer)."""
+    r = residual - residual.mean()
+    m = len(r)
+    if m < 8 or not float(r @ r) > 0:
+        return least
+    size = 1 << (2 * m - 1).bit_length()
+    spectrum = np.abs(np.fft.rfft(r, size)) ** 2
+    rho = np.fft.irfft(spectrum, size)[:m]
+    rho /= rho[0]
+    pairs = rho[: 2 * (m // 2)].reshape(-1, 2).sum(axis=1)
+    end = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
+    found = 2.0 * float(np.minimum.accumulate(pairs[:end]).sum()) - 1.0
+    return max(least, min(found, m / FEWEST))
+
+
+def with_correlation(
+    joints: JointTriangles, estimate: Estimate, times: Array, inverse: Array | None = None
+) -> Array:
+    """The covariance when a joint's residual repeats itself over ``times`` samples."""
+    b = len(estimate.values)
+    if inverse is None:
+        _, _, inverse = spread(joints, estimate.values, estimate.weights, estimate.fixed)
+    scaled = zip(estimate.weights, estimate.noise, times, normal(joints, b), strict=True)
+    middle = sum((w**4 * s * s * c * N for w, s, c, N in scaled), np.zeros((b, b)))
+    return inverse @ middle @ inverse
+
+
+def essential(values: Array, whole: Triangle, inflation: Array, fixed: tuple[int, ...], least: float = 2.0) -> list[int]:
+    """The columns that the log needs: the least significant is left out again and again while |π| < 2 σ.
+
+    ``whole`` has equations of unit noise; ``inflation`` (b,) is what correlation adds to each σ.
+    """
+    kept = [k for k in range(len(values)) if k not in fixed]
+    while len(kept) > 1:
+        R = whole.R[:, kept]
+        A = R.T @ R
+        inverse = _inverse(A)
+        estimate = inverse @ (R.T @ whole.z)
+        t = np.abs(estimate) / np.maximum(np.sqrt(np.diag(inverse)) * inflation[kept], 1e-300)
+        worst = int(np.argmin(t))
+        if t[worst] >= least:
+            break
+        del kept[worst]
+    return kept
+
+
+Progress = Callable[[float], None]

@@ -1,0 +1,512 @@
+"""``identify``: from a log of a moving arm to its parameters, S 7.4."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.identification import estimate as ways
+from dalembert.identification.accumulate import JointTriangles, Triangle, felt_columns, triangle
+from dalembert.identification.base import BaseParameters, base_parameters
+from dalembert.identification.columns import balance_columns, coupling_columns, stribeck_columns
+from dalembert.identification.conditioning import Conditioned, condition
+from dalembert.identification.logs import Log, per_joint, read_log
+from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.result import Identification, Run, make_run
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.tables import nearest
+
+Array = NDArray[np.floating[Any]]
+Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
+Progress = Callable[[str, float], None]
+
+READING = ("columns", "gains", "gears", "motor_side", "time_unit", "joint_names")
+REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
+LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
+STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
+ODD = 8.0  # a torque that is so many times the model's, or so small a part of it, has another unit
+
+
+class IdentificationWarning(UserWarning):
+    """Something about a log or a fit that its user should know before trusting it."""
+
+
+def identify(
+    arm: Arm,
+    log: Source,
+    validate: Source | Sequence[Source] | None = None,
+    method: str = "weighted",
+    physical: bool = False,
+    prior: Arm | None = None,
+    *,
+    friction: Sequence[str] = ("viscous", "coulomb"),
+    two_sided: bool = False,
+    offset: bool = True,
+    rotor: bool | None = None,
+    stribeck: bool | float | Sequence[float] = False,
+    coupling: Sequence[Any] = (),
+    balance: Sequence[str | int] = (),
+    cutoff: float | None = None,
+    decimate: int | None = None,
+    edge: float | None = None,
+    dead_zone: float | Sequence[float] | None = None,
+    damping: float | None = None,
+    prior_deviation: float = 0.3,
+    prior_kind: str = "entropic",
+    bounds: Mapping[str, Any] | None = None,
+    loaded: Source | None = None,
+    payload: Inertia | Mapping[str, Any] | float | None = None,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> Identification:
+    """The dynamic parameters of an arm from a log of its motion: t, q, qd (or not) and torques or currents.
+
+    arm         its geometry; its inertias where known are the point from which the calibrated arm departs
+    log         a path (.csv .npz .parquet .bag .db3 .mcap), or a dict of arrays t, q, qd, tau
+    validate    other runs, on which the result is judged
+    method      "ordinary", "weighted" (by each joint's noise), "reweighted" (until the weights settle),
+                "damped", "sequential" (joint by joint, from the last), or "total"
+    physical    only parameters that bodies can have (semidefinite program; extra ``[identify]``)
+    prior       an arm whose inertias are believed to ``prior_deviation`` (relative); asks for physical too
+    friction    of "viscous" and "coulomb"; two_sided, offset, stribeck (True, or the speed(s) in rad/s) add to it
+    rotor       identify rotor inertias; unless given, if the arm has rotors or torques come from the motors
+    coupling    drives that two joints share, such as [(5, 6)]; balance: joints with a counterbalance
+    cutoff      of the low-pass (Hz), decimate, edge (s): see :func:`conditioning.condition`
+    dead_zone   a joint's equations do not count while it is slower than this (rad/s); unless given, those
+                slower than 1 % of its largest speed count for a tenth
+    damping     λ of "damped"; by generalised cross-validation unless given
+    bounds      {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: where a link's mass must be
+    loaded      for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
+    payload     that payload: an Inertia in the tip's frame, or a mass
+    reading     columns, gains, gears, motor_side, time_unit, joint_names: see :func:`logs.read_log`
+    progress    called with words and the fraction done
+    """
+    _check_options(method, prior_kind, prior_deviation, reading, loaded, payload)
+    physical = physical or prior is not None
+    if physical and method in ("damped", "sequential", "total"):
+        raise DalembertError(f"physical estimates are weighted least squares; they cannot be '{method}' too")
+    step = progress or (lambda words, fraction: None)
+    step("reading", 0.0)
+    found = read_log(log, arm, **reading)
+    others = [] if validate is None else [validate] if _single(validate) else list(validate)  # type: ignore[arg-type]
+    more = [read_log(one, arm, **reading) for one in others]
+    step("filtering", 0.0)
+    how = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
+    ready = condition(found, **how)  # type: ignore[arg-type]
+    notes = [*found.notes, *ready.notes]
+    if rotor is None:
+        rotor = _has_rotors(arm) or "gains" in reading or "tau" in tuple(reading.get("motor_side", ()))
+        if rotor and not _has_rotors(arm):
+            notes.append("rotor inertias are identified too, since the torques are those of the motors")
+    extra = (*coupling_columns(arm, coupling), *balance_columns(arm, balance))
+    fitted = _Fit(arm, ready, tuple(friction), two_sided, offset, rotor, dead_zone, step)
+    said = _suspicions(arm, found, ready)
+    if stribeck is not False:
+        extra = (*extra, *stribeck_columns(arm, fitted.stribeck_speeds(stribeck, extra, notes)))
+    base, joints = fitted.prepared(extra)
+    if not joints.together().rows or max(np.abs(one.R).max(initial=0.0) for one in joints.joints) == 0:
+        raise DalembertError(f"{found.source}: no sample is left to identify from; is the arm moving in it?")
+
+    typical = _typical(base)
+    start = base.values
+    fixed = ways.undetermined(joints.together(), typical)
+    gains = None
+    if method == "total":
+        made, gains, total_covariance = _total(fitted, base, loaded, payload, reading, how)
+    elif method == "damped":
+        made = ways.damped(joints, start, damping, typical)
+        fixed = ()
+    elif method == "sequential":
+        made = ways.sequential(joints, start, typical)
+        fixed = made.fixed
+    else:
+        rounds = {"ordinary": 0, "weighted": 1, "reweighted": ways.ROUNDS}[method]
+        made = ways.least_squares(joints, start, fixed, rounds)
+        if not physical:
+            size = float(np.sqrt(np.mean(ready.tau**2)))
+            unit = joints.together(1.0 / np.maximum(made.noise, 1e-12 * size))
+            fixed = ways.undetermined(unit, typical, 1.0 / (LOST * size))
+            made = ways.least_squares(joints, start, fixed, rounds)
+    notes += made.notes
+    if fixed:
+        names = [base.formulas[k] if len(base.formulas[k]) < 40 else base.names[k] + " + …" for k in fixed]
+        said.append(
+            f"{found.source}: the motion does not show {_listed(names)}, which keep the arm's own value; move "
+            f"{_listed(sorted({_joint_of(base, k) for k in fixed}))} more"
+        )
+
+    step("residuals", 0.0)
+    run = make_run(base, made.values, ready, gains)
+    moving = np.abs(ready.qd) >= fitted.zone
+    times = _correlation(run, moving)
+    values, full = made.values, None
+    if method == "total":
+        covariance = total_covariance * float(np.mean(times))
+    elif method in ("damped", "sequential"):
+        covariance = made.covariance * float(np.max(times))
+    else:
+        covariance = ways.with_correlation(joints, made, times)
+    if physical:
+        step("semidefinite program", 0.0)
+        size = _levels(base, ready)
+        values, full, covariance = _physical(
+            base, joints, made, times, prior, prior_deviation, prior_kind, bounds, size, notes
+        )
+        run = make_run(base, values, ready)
+        fixed_names: tuple[str, ...] = ()
+    else:
+        fixed_names = tuple(base.names[k] for k in fixed)
+    whole = joints.together()
+    weighted = joints.together(1.0 / np.maximum(made.noise, 1e-300))
+    inflation = np.sqrt(np.maximum(np.diag(covariance), 1e-300) / np.maximum(np.diag(made.covariance), 1e-300))
+    needed = ways.essential(values, weighted, np.maximum(inflation, 1.0), tuple(fixed))
+    free = [k for k in range(len(values)) if k not in fixed]
+    result = Identification(
+        before=arm, base=base, method=method, physical=physical, parameters=values, covariance=covariance, found_full=full,
+        condition=_condition(whole.R[:, free]), scaled_condition=_condition(_unit(weighted.R[:, free])),
+        noise=made.noise, correlation=times, essential=tuple(base.names[k] for k in needed), unidentified=fixed_names,
+        run=run, gains=gains, reading={k: v for k, v in reading.items() if v is not None},
+        conditioning={k: v for k, v in how.items() if v is not None},
+        validation=tuple(_validated(base, values, one, ready, how, gains, notes) for one in more),
+    )  # fmt: skip
+    _weak(result, typical, said)
+    object.__setattr__(result, "notes", tuple(dict.fromkeys(notes)))
+    object.__setattr__(result, "warnings", tuple(said))
+    for sentence in said:
+        warnings.warn(sentence, IdentificationWarning, stacklevel=2)
+    step("done", 1.0)
+    return result
+
+
+# -- options -------------------------------------------------------------------------------------
+
+
+def _check_options(
+    method: str, prior_kind: str, deviation: float, reading: Mapping[str, Any], loaded: Any, payload: Any
+) -> None:
+    if method not in ways.METHODS:
+        raise DalembertError(f"there is no method '{method}'; known are {', '.join(ways.METHODS)}{nearest(method, ways.METHODS)}")
+    if prior_kind not in ("entropic", "euclidean"):
+        raise DalembertError(f"prior_kind is '{prior_kind}'; it can be entropic or euclidean")
+    if not deviation > 0:
+        raise DalembertError(f"prior_deviation is {deviation:g}; it must be above 0, such as 0.3 for thirty percent")
+    unknown = [name for name in reading if name not in READING]
+    if unknown:
+        raise DalembertError(f"identify knows no option '{unknown[0]}'{nearest(unknown[0], READING)}")
+    if method == "total" and (loaded is None or payload is None):
+        raise DalembertError(
+            "total least squares finds drive gains too, and needs a known payload to fix the scale: give loaded (a run with "
+            "it) and payload (its mass, or an Inertia)"
+        )
+    if method != "total" and (loaded is not None or payload is not None):
+        raise DalembertError("loaded and payload are for method='total'")
+
+
+def _single(validate: Any) -> bool:
+    return isinstance(validate, (str, os.PathLike, Mapping, Log))
+
+
+def _has_rotors(arm: Arm) -> bool:
+    return any(body.has_rotor for body in arm.mechanism.bodies)
+
+
+def _listed(words: Sequence[str], most: int = 8) -> str:
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+
+
+def _joint_of(base: BaseParameters, k: int) -> str:
+    joint = base.parameters.joints[base.independent[k]]
+    return base.parameters.arm.joint_names[joint] if joint >= 0 else base.names[k]
+
+
+# -- the equations of a log ----------------------------------------------------------------------
+
+
+class _Fit:
+    """A conditioned log and the choice of parameters; its triangles for any further columns."""
+
+    def __init__(
+        self, arm: Arm, ready: Conditioned, friction: tuple[str, ...], two_sided: bool, offset: bool, rotor: bool,
+        dead_zone: Any, step: Progress,
+    ) -> None:  # fmt: skip
+        self.arm, self.ready, self.step = arm, ready, step
+        self.friction, self.two_sided, self.offset, self.rotor = friction, two_sided, offset, rotor
+        fastest = np.abs(ready.qd).max(axis=0)
+        self.zone = 0.01 * fastest if dead_zone is None else per_joint("dead_zone", dead_zone, arm.n)
+        self.at_rest = REST if dead_zone is None else 0.0
+        if "coulomb" not in friction:
+            self.zone = np.zeros(arm.n)
+
+    def parameters(self, extra: tuple[Any, ...]) -> ParameterSet:
+        return ParameterSet(self.arm, self.friction, self.two_sided, self.offset, self.rotor, extra)
+
+    def prepared(self, extra: tuple[Any, ...]) -> tuple[BaseParameters, JointTriangles]:
+        base = base_parameters(self.parameters(extra))
+        return base, triangles(base, self.ready, self.zone, self.at_rest, self.step)
+
+    def stribeck_speeds(self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]) -> list[float]:
+        """The speeds v of exp(−(q̇/v)²): as asked, or for each joint that which explains its torque best."""
+        n = self.arm.n
+        if asked is not True:
+            speeds = per_joint("stribeck", asked, n)  # type: ignore[arg-type]
+            if not (speeds > 0).all():
+                raise DalembertError("a Stribeck speed must be above 0")
+            return [float(v) for v in speeds]
+        fastest = np.abs(self.ready.qd).max(axis=0)
+        tried = []
+        for share in STRIBECK_SPEEDS:
+            speeds = np.maximum(share * fastest, 1e-9)
+            base, joints = self.prepared((*extra, *stribeck_columns(self.arm, speeds.tolist())))
+            fixed = ways.undetermined(joints.together(), _typical(base))
+            made = ways.least_squares(joints, base.values, fixed, 1)
+            tried.append(ways.squares(joints, made.values))
+        best = np.argmin(tried, axis=0)
+        chosen = [float(STRIBECK_SPEEDS[k] * v) for k, v in zip(best, fastest, strict=True)]
+        notes.append(f"the Stribeck speeds were chosen by trial: {', '.join(f'{v:.3g}' for v in chosen)} rad/s")
+        return chosen
+
+
+def triangles(
+    base: BaseParameters, ready: Conditioned, zone: Array, at_rest: float, step: Progress
+) -> JointTriangles:
+    """Every joint's triangle of the low-passed equations of a log, a block at a time.
+
+    A joint's equation at an instant has the factor ``at_rest`` while the joint is slower than ``zone``: there
+    friction is anything between its two levels.
+    """
+    parameters, columns = base.parameters, base.independent
+    n = parameters.arm.n
+    felt = felt_columns(parameters, columns)
+    at = {column: k for k, column in enumerate(columns)}
+    where = [[at[c] for c in mine] for mine in felt]
+    held: list[Triangle | None] = [None] * n
+    blocks = list(ready.blocks())
+    for done, (number, rows, kept) in enumerate(blocks):
+        piece = ready.pieces[number]
+        Y = ready._filtered(base.regressor(piece.q[rows], piece.qd[rows], piece.qdd[rows]), kept)
+        tau = ready._filtered(piece.tau[rows], kept)
+        moving = np.abs(piece.qd[rows][kept]) >= zone
+        weight = np.where(moving, 1.0, at_rest)
+        for j in range(n):
+            equations = np.column_stack([Y[:, j][:, where[j]], tau[:, j]]) * weight[:, j, None]
+            new = triangle(equations, int(moving[:, j].sum()), felt[j])
+            before = held[j]
+            held[j] = new if before is None else before + new
+        step("regressor", (done + 1) / len(blocks))
+    return JointTriangles(tuple(one for one in held if one is not None), columns)
+
+
+def _levels(base: BaseParameters, ready: Conditioned) -> Array:
+    """For every parameter that is no inertia, the value with which it alone would make the measured torques."""
+    parameters = base.parameters
+    size = np.sqrt(np.mean(ready.tau**2, axis=0))
+    piece = max(ready.pieces, key=lambda p: len(p.t))
+    some = slice(None, None, ready.every)
+    Y = parameters.regressor(piece.q[some], piece.qd[some], piece.qdd[some])
+    felt = np.sqrt(np.mean(Y**2, axis=0))  # (n, p)
+    with np.errstate(divide="ignore"):
+        return np.min(np.where(felt > 0, size[:, None] / np.maximum(felt, 1e-300), np.inf), axis=0)
+
+
+def _typical(base: BaseParameters) -> Array:
+    """The size of each base column at random states of order one."""
+    from dalembert.identification.base import random_states
+
+    Y = base.regressor(*random_states(base.parameters.arm, 200, seed=3))
+    return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)
+
+
+def _condition(R: Array) -> float:
+    s = np.linalg.svd(R, compute_uv=False)
+    return float(s[0] / s[-1]) if len(s) and s[-1] > 0 else float("inf")
+
+
+def _unit(R: Array) -> Array:
+    size = np.linalg.norm(R, axis=0)
+    return R / np.where(size > 0, size, 1.0)
+
+
+def _correlation(run: Run, moving: NDArray[np.bool_]) -> Array:
+    """Each joint's correlation time in kept samples, at least what the low-pass itself brings."""
+    ready = run.conditioned
+    least = max(1.0, ready.rate / ready.every / (2.0 * ready.cutoff)) if ready.reach else 1.0
+    n = run.residual.shape[1]
+    longest = max(np.split(np.arange(len(run.t)), np.cumsum([len(k) for k in ready.kept])[:-1]), key=len)
+    return np.array([ways.correlation_time(run.residual[longest[moving[longest, j]], j], least) for j in range(n)])
+
+
+def _validated(
+    base: BaseParameters, values: Array, log: Log, ready: Conditioned, how: Mapping[str, Any], gains: Array | None,
+    notes: list[str],
+) -> Run:  # fmt: skip
+    """A validation run, conditioned with the same cut-off."""
+    other = condition(log, **{**how, "cutoff": ready.cutoff})
+    notes += [*log.notes, *other.notes]
+    return make_run(base, values, other, gains)
+
+
+# -- physical, total -----------------------------------------------------------------------------
+
+
+def _physical(
+    base: BaseParameters, joints: JointTriangles, made: ways.Estimate, times: Array, prior: Arm | None,
+    deviation: float, kind: str, bounds: Mapping[str, Any] | None, levels: Array, notes: list[str],
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """(π_b, φ, covariance of π_b) with possible bodies, each sample worth what its correlation leaves of it."""
+    from dalembert.identification.physical import Prior, consistent
+
+    if prior is not None and (prior.n != base.parameters.arm.n):
+        raise DalembertError(f"the prior '{prior.name}' has {prior.n} joints, and the arm {base.parameters.arm.n}")
+    whole = joints.together(1.0 / (np.maximum(made.noise, 1e-12 * made.noise.max()) * np.sqrt(times)))
+    believed = None if prior is None else Prior(prior, deviation, kind)
+    phi, curvature, told = consistent(base, whole.R, whole.z, prior=believed, bounds=bounds, levels=levels)
+    notes += told
+    if prior is not None:
+        notes.append(
+            f"the inertias of '{prior.name}' are a prior ({kind}, {100 * deviation:g} %), its friction within the size of the "
+            "torques measured"
+        )
+    RK = whole.R @ base.K
+    H = RK.T @ RK + curvature
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+    inverse = scale[:, None] * np.linalg.pinv(H * scale[:, None] * scale, rcond=1e-14, hermitian=True) * scale
+    return base.K @ phi, phi, base.K @ inverse @ base.K.T
+
+
+def _total(
+    fitted: _Fit, base: BaseParameters, loaded: Any, payload: Any, reading: Mapping[str, Any], how: Mapping[str, Any]
+) -> tuple[ways.Estimate, Array, Array]:
+    """Parameters and drive gains from a run without and one with a known payload."""
+    arm, n, b = fitted.arm, fitted.arm.n, base.rank
+    if isinstance(payload, Inertia):
+        body = payload
+    elif isinstance(payload, Mapping):
+        body = Inertia(**payload)
+    else:
+        body = Inertia(float(payload))
+    if arm.robot.payload is not None:
+        raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
+    heavy = arm.with_payload(float(body.mass), body.com, body.tensor)
+    second = condition(read_log(loaded, arm, **reading), **{**how, "cutoff": fitted.ready.cutoff})
+    equations: list[list[Array]] = [[] for _ in range(n)]
+    rows = [0] * n
+    for ready, held in ((fitted.ready, False), (second, True)):
+        for number, part, kept in ready.blocks():
+            piece = ready.pieces[number]
+            state = piece.q[part], piece.qd[part], piece.qdd[part]
+            Y = ready._filtered(base.regressor(*state), kept)
+            tau = ready._filtered(piece.tau[part], kept)
+            known = np.zeros_like(tau)
+            if held:
+                known = ready._filtered(heavy.inverse_dynamics(*state) - arm.inverse_dynamics(*state), kept)
+            moving = np.abs(piece.qd[part][kept]) >= fitted.zone
+            for j in range(n):
+                use = moving[:, j]
+                V = np.zeros((int(use.sum()), n))
+                V[:, j] = -tau[use, j]
+                block = np.column_stack([Y[use, j], V, known[use, j]])
+                equations[j] = [np.linalg.qr(np.vstack([*equations[j], block]), mode="r")]
+                rows[j] += int(use.sum())
+    values, gains, covariance, noise, weights = ways.total([e[0] for e in equations], rows, b, n)
+    note = f"drive gains found with the payload: {', '.join(f'{g:.4g}' for g in gains)} times those given"
+    return ways.Estimate(values, noise, weights, covariance[:b, :b], (), (note,)), gains, covariance[:b, :b]
+
+
+# -- what looks wrong ----------------------------------------------------------------------------
+
+
+def _suspicions(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
+    """Sentences about a log that does not look like what it says it is."""
+    said = []
+    for j, name in enumerate(arm.joint_names):
+        if arm.robot.moving_joints[j].type != "prismatic" and np.ptp(log.q[:, j]) > 40.0:
+            said.append(f"{log.source}: joint '{name}' moves over {np.ptp(log.q[:, j]):.0f} rad, which looks like degrees")
+            break
+    if log.qd is not None:
+        said += _velocity_odd(arm, log, ready)
+    if any(not body.inertia.is_zero for body in arm.mechanism.bodies):
+        said += _torque_odd(arm, log, ready)
+    return said
+
+
+def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
+    piece = max(ready.pieces, key=lambda p: len(p.t))
+    slope = np.gradient(piece.q, 1.0 / ready.rate, axis=0)
+    inside = slice(ready.edge, len(piece.t) - ready.edge)
+    a, b = slope[inside], piece.qd[inside]
+    ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
+    moving = np.linalg.norm(a, axis=0) > 0.05 * np.linalg.norm(a, axis=0).max()
+    off = [j for j in np.flatnonzero(moving) if not 0.8 < ratio[j] < 1.25]
+    if not off:
+        return []
+    j = off[0]
+    looks = "degrees a second" if 40 < abs(ratio[j]) < 80 else "motor speed" if abs(ratio[j]) > 5 else "something else"
+    return [
+        f"{log.source}: qd of joint '{arm.joint_names[j]}' is {ratio[j]:.3g} times the derivative of q, which looks like {looks}"
+    ]
+
+
+def _torque_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
+    """Measured torques beside those of the arm as it is: their ratio tells units, motor side, sign."""
+    some = slice(None, None, max(1, ready.every))
+    measured, model = [], []
+    for k, piece in enumerate(ready.pieces):
+        measured.append(ready.thinned(k, piece.tau))
+        full = arm.inverse_dynamics(piece.q[some], piece.qd[some], piece.qdd[some])
+        model.append(full)
+    a, b = np.concatenate(model), np.concatenate(measured)
+    size_a, size_b = np.sqrt(np.mean(a**2, axis=0)), np.sqrt(np.mean(b**2, axis=0))
+    heavy = size_a > 0.05 * size_a.max()
+    if not heavy.any() or not size_a.max() > 0 or not (size_b[heavy] > 0).all():
+        return [f"{log.source}: the torques are zero throughout"] if not size_b.any() else []
+    factor = float(np.exp(np.median(np.log(size_b[heavy] / size_a[heavy]))))
+    said = []
+    if not 1 / ODD < factor < ODD:
+        said.append(f"{log.source}: the torques are {factor:.2g} times those of arm '{arm.name}', which looks like {_unit_of(arm, factor)}")
+    x, y = ready.tau, np.concatenate([
+        ready.thinned(k, arm.inverse_dynamics(p.q, p.qd, p.qdd)) for k, p in enumerate(ready.pieces)
+    ])  # fmt: skip
+    turned = np.sum(x * y, axis=0) / np.maximum(np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0), 1e-300)
+    opposite = [arm.joint_names[j] for j in np.flatnonzero(heavy) if turned[j] < -0.5]
+    if opposite:
+        said.append(f"{log.source}: the torques of {_listed(opposite)} point against those of the arm; is their sign turned?")
+    return said
+
+
+def _unit_of(arm: Arm, factor: float) -> str:
+    gears = [abs(float(body.gear)) for body in arm.mechanism.bodies if float(body.gear) != 1.0]
+    known = {1e3: "N mm", 1e-3: "kN m", 9.81: "another unit of force, like kgf m over N m", 100.0: "N cm"}
+    if gears:
+        known[1.0 / float(np.median(gears))] = "torques at the motor side (motor_side='tau')"
+    if factor < 1:
+        known.setdefault(0.1, "motor currents in A (gains), or torques at the motor side (motor_side, gears)")
+        known.setdefault(0.02, "torques at the motor side, or motor currents in A (motor_side and gears, or gains)")
+    closest = min(known, key=lambda k: abs(np.log(factor / k)))
+    if abs(np.log(factor / closest)) < np.log(4.0):
+        return known[closest]
+    return "another unit" if factor > 1 else "torques at the motor side, or another unit"
+
+
+def _weak(fit: Identification, typical: Array, said: list[str]) -> None:
+    """Names the base parameters that the log hardly shows: their error alone makes torques like those measured."""
+    if fit.physical:
+        return
+    size = float(np.sqrt(np.mean(fit.run.measured**2)))
+    brought = fit.std * typical
+    weak = [k for k in np.argsort(-brought) if np.isfinite(brought[k]) and brought[k] > size]
+    if weak:
+        joints = sorted({_joint_of(fit.base, int(k)) for k in weak})
+        said.append(
+            f"{fit.run.name}: the motion hardly shows {_listed([fit.names[k] for k in weak])}: their standard deviations "
+            f"stand for torques as large as those measured; excite {_listed(joints)} more"
+        )
+
+
+__all__ = ["IdentificationWarning", "identify"]

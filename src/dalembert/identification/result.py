@@ -1,0 +1,247 @@
+"""What an identification found: the parameters with their errors, how well they predict, and the calibrated arm."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.identification.base import BaseParameters, random_states
+from dalembert.identification.conditioning import Conditioned, condition
+from dalembert.identification.logs import Log, read_log
+
+Array = NDArray[np.floating[Any]]
+
+POSES = 10_000  # at which B(q) is looked at
+BLOCK = 4096  # samples predicted at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n)."""
+
+    name: str
+    t: Array
+    measured: Array
+    predicted: Array
+    conditioned: Conditioned
+
+    @cached_property
+    def residual(self) -> Array:
+        """Measured minus predicted."""
+        return self.measured - self.predicted
+
+    @property
+    def relative_error(self) -> float:
+        """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ over the run and all joints."""
+        return float(np.linalg.norm(self.residual) / max(float(np.linalg.norm(self.measured)), 1e-300))
+
+    @property
+    def joint_errors(self) -> Array:
+        """The same for each joint: (n,)."""
+        return np.linalg.norm(self.residual, axis=0) / np.maximum(np.linalg.norm(self.measured, axis=0), 1e-300)
+
+    @property
+    def rms(self) -> Array:
+        """The root mean square of each joint's residual (N m): (n,)."""
+        return np.sqrt(np.mean(self.residual**2, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """The parameters of an arm as its motion tells them.
+
+    parameters     π_base (b,); ``names`` and ``formulas`` say what each is
+    std            their standard deviations, correlation of the residuals counted
+    condition      of Ȳ in the base columns, unweighted
+    noise          σ_j, the standard deviation of the kept residuals of each joint (N m)
+    correlation    how many kept samples of each joint's residual are worth one
+    essential      the base parameters that the log needs, by name
+    unidentified   base parameters that the log does not determine; they keep the arm's own value
+    run            the run it was identified on; ``validation`` are the others
+    gains          factors of the measured torques, where total least squares found them
+    """
+
+    before: Arm
+    base: BaseParameters
+    method: str
+    physical: bool
+    parameters: Array
+    covariance: Array
+    found_full: Array | None
+    condition: float
+    scaled_condition: float
+    noise: Array
+    correlation: Array
+    essential: tuple[str, ...]
+    unidentified: tuple[str, ...]
+    run: Run
+    validation: tuple[Run, ...] = ()
+    gains: Array | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    conditioning: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The first standard parameter of each base parameter."""
+        return self.base.names
+
+    @property
+    def formulas(self) -> tuple[str, ...]:
+        """Each base parameter as a sum of standard ones."""
+        return self.base.formulas
+
+    @cached_property
+    def std(self) -> Array:
+        """Standard deviations (b,); infinite for what the log does not determine."""
+        out = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        out[[name in self.unidentified for name in self.names]] = np.inf
+        return out
+
+    @property
+    def relative_std(self) -> Array:
+        """|std / parameter|: (b,)."""
+        return self.std / np.maximum(np.abs(self.parameters), 1e-300)
+
+    @property
+    def relative_error(self) -> float:
+        """‖τ_measured − τ_predicted‖ / ‖τ_measured‖ on the identification run."""
+        return self.run.relative_error
+
+    @property
+    def validation_error(self) -> float | None:
+        """The same on the (first) validation run."""
+        return self.validation[0].relative_error if self.validation else None
+
+    # -- using it --------------------------------------------------------------------------------
+
+    def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """τ (N, n) of states, with everything that was identified: offsets, Stribeck, coupling too."""
+        return _torques(self.base, self.parameters, np.asarray(q, float), np.asarray(qd, float), np.asarray(qdd, float))
+
+    def predict(self, log: str | os.PathLike[str] | Mapping[str, ArrayLike] | Log, **reading: Any) -> Array:
+        """The torques (N, n) of any run, at every row of the log; the log need not have torques.
+
+        Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
+        filtered. Rows that hold no numbers get what their neighbours in time say.
+        """
+        found = self._read(log, torque_needed=False, **reading)
+        ready = condition(found, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff, "edge": 0.0})
+        t = _instants(log, found)
+        out = np.full((len(t), self.before.n), np.nan)
+        for piece in ready.pieces:
+            tau = self.torque(piece.q, piece.qd, piece.qdd)
+            inside = (t >= piece.t[0] - 1e-9) & (t <= piece.t[-1] + 1.0 / ready.rate)
+            for j in range(self.before.n):
+                out[inside, j] = np.interp(t[inside], piece.t, tau[:, j])
+        return out if self.gains is None else out / self.gains
+
+    def evaluate(self, log: str | os.PathLike[str] | Mapping[str, ArrayLike] | Log, **reading: Any) -> Run:
+        """Measured against predicted on another run, conditioned as for the fit."""
+        found = self._read(log, **reading)
+        ready = condition(found, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
+        return make_run(self.base, self.parameters, ready, self.gains)
+
+    def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
+        options = {**self.reading, **reading}
+        if isinstance(log, Mapping):
+            if "current" not in log:
+                options.pop("gains", None)
+            wanted = options.get("columns")
+            if wanted:
+                options["columns"] = {k: v for k, v in wanted.items() if v in log}
+        return read_log(log, self.before, torque_needed=torque_needed, **options)
+
+    @cached_property
+    def _full(self) -> tuple[Array, list[str]]:
+        from dalembert.identification.calibrated import spread_out
+
+        return (self.found_full, []) if self.found_full is not None else spread_out(self.base, self.parameters)
+
+    @property
+    def full(self) -> Array:
+        """φ (p,): a full parameter set with these base parameters, the nearest to the arm's own."""
+        return self._full[0]
+
+    @cached_property
+    def _calibrated(self) -> tuple[Arm, list[str]]:
+        from dalembert.identification.calibrated import calibrated_arm
+
+        note = f"parameters identified from {os.path.basename(self.run.name)} by dalembert ({self.method} least squares)"
+        arm, notes = calibrated_arm(self.base.parameters, self.full, note)
+        return arm, [*self._full[1], *notes]
+
+    @property
+    def arm(self) -> Arm:
+        """The calibrated arm; ``arm_notes`` says what a robot file cannot hold."""
+        return self._calibrated[0]
+
+    @property
+    def arm_notes(self) -> tuple[str, ...]:
+        """What the calibrated arm lacks of this identification, one sentence each."""
+        return tuple(self._calibrated[1])
+
+    @cached_property
+    def smallest_inertia(self) -> float:
+        """The smallest eigenvalue of B(q) of the identified parameters over 10,000 random poses."""
+        q, _, _ = random_states(self.before, POSES, seed=1)
+        n = self.before.n
+        still = np.zeros_like(q)
+        at_rest = _torques(self.base, self.parameters, q, still, still)
+        B = np.empty((POSES, n, n))
+        for j in range(n):
+            one = still.copy()
+            one[:, j] = 1.0
+            B[:, :, j] = _torques(self.base, self.parameters, q, still, one) - at_rest
+        return float(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min())
+
+    @property
+    def positive_definite(self) -> bool:
+        """Whether B(q) is positive definite over 10,000 random poses."""
+        return self.smallest_inertia > 0
+
+    def __repr__(self) -> str:
+        said = f"{len(self.parameters)} base parameters, relative error {100 * self.relative_error:.3g} %"
+        if self.validation:
+            said += f", on validation {100 * self.validation[0].relative_error:.3g} %"
+        return f"<Identification of {self.before.name!r}: {said}>"
+
+
+def _instants(log: Any, found: Log) -> Array:
+    """The instants of the log's own rows: those of a dict, with its NaN rows; of a file those that were kept."""
+    if isinstance(log, Mapping) and "t" in log:
+        return np.asarray(log["t"], float)
+    return found.t
+
+
+def _torques(base: BaseParameters, values: Array, q: Array, qd: Array, qdd: Array) -> Array:
+    out = np.empty(q.shape)
+    for start in range(0, len(q), BLOCK):
+        part = slice(start, start + BLOCK)
+        out[part] = base.regressor(q[part], qd[part], qdd[part]) @ values
+    return out
+
+
+def make_run(
+    base: BaseParameters,
+    values: Array,
+    ready: Conditioned,
+    gains: Array | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Run:
+    """A run's torques, measured and predicted, both through the same low-pass."""
+    predicted = []
+    for k, piece in enumerate(ready.pieces):
+        predicted.append(ready.thinned(k, _torques(base, values, piece.q, piece.qd, piece.qdd)))
+        if progress is not None:
+            progress((k + 1) / len(ready.pieces))
+    measured = ready.tau if gains is None else ready.tau * gains
+    return Run(ready.log.source, ready.t, measured, np.concatenate(predicted), ready)
