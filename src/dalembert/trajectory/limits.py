@@ -58,14 +58,14 @@ def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
         if kind != "effort" and all(value is None for value in values):
             found[kind] = np.full(arm.n, np.inf)
             continue
-        for name, value in zip(arm.joint_names, values, strict=True):
-            if value is None:
-                raise LimitError(
-                    f"joint '{name}' of arm '{arm.name}' has no {kind} limit; give one, as in "
-                    f'limits={{"{kind}": […]}}, or in the robot file',
-                    joint=name,
-                    kind=kind,
-                )
+        if None in values:
+            name = arm.joint_names[values.index(None)]
+            raise LimitError(
+                f"joint '{name}' of arm '{arm.name}' has no {kind} limit; give one, as in "
+                f'limits={{"{kind}": […]}}, or in the robot file',
+                joint=name,
+                kind=kind,
+            )
         found[kind] = np.array(values, float)
     return _positive(arm, JointLimits(**found))
 
@@ -92,11 +92,12 @@ def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> JointLimits:
 
 def _positive(arm: Arm, limits: JointLimits) -> JointLimits:
     for kind in KINDS:
-        for name, value in zip(arm.joint_names, getattr(limits, kind), strict=True):
-            if not value > 0:
-                raise LimitError(
-                    f"joint '{name}' of arm '{arm.name}' has the {kind} limit {value:g}; it must be more than 0",
-                    joint=name,
-                    kind=kind,
-                )
+        values = getattr(limits, kind)
+        for j in np.flatnonzero(~(values > 0)):
+            name = arm.joint_names[j]
+            raise LimitError(
+                f"joint '{name}' of arm '{arm.name}' has the {kind} limit {values[j]:g}; it must be more than 0",
+                joint=name,
+                kind=kind,
+            )
     return limits

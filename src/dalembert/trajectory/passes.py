@@ -345,7 +345,8 @@ def check(
     smooth (N,) whether the path runs on without a knot into the next interval
     S     (N, 3, n): |q'| over the velocity limit, at the left end, the middle and the right end
     over  (N,) torque and acceleration; fast (N,) velocity; near (N, J): the largest share of each limit
-    blur  (N,) how wrong the parabolas through three points may be between them, as a share of the limit
+    blur  (N,) how wrong the parabolas through three points may be between them, as a share of the limit: of the
+          order of h³, and more where a derivative jumps; counted in `over`
     """
     N, J, n = D.shape[0], D.shape[3], S.shape[2]
     for i in range(N):
@@ -385,8 +386,10 @@ def check(
             for f in range(4):
                 scale = abs(u[i, 0]) if f == 0 else (x[i] if f == 1 else (sqrt(x[i]) if f == 2 else 1.0))
                 d += abs(D[i, 0, f, j] - 3.0 * D[i, 1, f, j] + 3.0 * D[i, 2, f, j] - D[i + 1, 1, f, j]) * scale
-            most = max(most, 0.064 * d)
+            most = max(most, 0.3 * d)
         blur[i], blur[i + 1] = max(blur[i], most), max(blur[i + 1], most)
+    for i in range(N):
+        over[i] += blur[i]
 
 
 @native
@@ -482,6 +485,26 @@ def kinds(D: Any, h: Any, near: Any, x_most: Any, into: Any, share: float) -> No
             into[i] = CONSTANT
         elif into[i] != LEFT_ONLY:
             into[i] = LINEAR
+
+
+@native
+def tighten(
+    over: Any, fast: Any, allowed: float, fastest: Any, room: Any, slower: Any, x_most: Any
+) -> None:  # pragma: no cover
+    """More room on the intervals that exceed a limit and on their neighbours, where it may be exceeded next."""
+    N = over.shape[0]
+    for i in range(N):
+        if over[i] > 0.5 * allowed:
+            more = 1.1 * over[i] + 0.25 * allowed
+            room[i] += more
+            for k in range(max(i - 2, 0), min(i + 3, N)):
+                if over[k] <= 0.5 * allowed and room[k] < 0.5 * more:
+                    room[k] = 0.5 * more
+        if fast[i] > 0.5 * allowed:
+            slower[i] += 1.05 * fast[i] + 0.25 * allowed
+    for i in range(N + 1):
+        most = max(slower[i - 1] if i > 0 else 0.0, slower[i] if i < N else 0.0)
+        x_most[i] = fastest[i] * (1.0 - min(most, 0.5)) ** 2
 
 
 @native

@@ -41,8 +41,9 @@ class Path:
         self.velocity = np.flatnonzero(np.isfinite(keep.velocity))
         self.rubbing = (self.forward > 0) | (self.backward > 0)
         self.viscous = bool((self.F_v[self.torque] > 0).any())
-        inner = [k for k in motion.knots if self.tiny < k < self.length - self.tiny]
-        self.knots = np.unique(np.array(inner, float))
+        knots = np.unique(np.concatenate([np.array(motion.knots, float), _breaks(motion.evaluate)]))
+        inner = knots[(knots > self.tiny) & (knots < self.length - self.tiny)]
+        self.knots = inner[np.diff(inner, prepend=-np.inf) > 1e-9 * self.length]
         self.stops = self._stops()
 
     def _stops(self) -> Array:
@@ -72,6 +73,13 @@ class Path:
         joints = self.arm.joint_names
         listed = (("effort", rows.torque), ("acceleration", rows.acceleration), ("velocity", self.velocity))
         return tuple((joints[j], kind) for kind, which in listed for j in which)
+
+
+def _breaks(evaluate: Any) -> Array:
+    """Where the pieces of a spline meet: some derivative jumps there, though the acceleration need not."""
+    curve = getattr(evaluate, "curves", (evaluate,))[0]
+    found = getattr(curve, "t", getattr(curve, "x", ()))
+    return np.asarray(found, float).ravel()
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ Array = NDArray[np.floating[Any]]
 
 ALLOWED = 4e-7  # a limit may be exceeded by this share of it, anywhere
 PARTS = 4  # each interval is looked at in this many parts
+TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for a finer grid
 ROUNDS = 12  # of the passes on one grid
 SAMPLED = 101  # grid points at which the maximum velocity curve is looked at for a scale
 REFINEMENTS = 6  # of the grid, where it is too coarse
@@ -176,9 +177,8 @@ class _Passes:
     @property
     def coarse(self) -> NDArray[np.bool_]:
         """The intervals on which the grid is too coarse."""
-        if self.status == 0 and max(self.over.max(initial=0.0), self.fast.max(initial=0.0)) <= ALLOWED:
-            return self.blur > 0.5 * ALLOWED
-        return (self.blur > 0.5 * ALLOWED) | (self.over > 0.5 * ALLOWED) | (self.fast > 0.5 * ALLOWED)
+        exceeded = (self.over > ALLOWED) | (self.fast > ALLOWED)
+        return (self.blur > TOO_ROUGH) | exceeded
 
     def begin_with(self, seen: _Profile, rows: Rows) -> None:
         """Shares of the limits, and speeds, from a look at a coarser grid."""
@@ -201,7 +201,7 @@ class _Passes:
         D, h, N = on.D, on.h, len(on.h)
         room, slower = np.zeros(N), np.zeros(N)
         always = np.zeros(N, bool)  # where u stays constant whatever the shares say
-        x_most = self.fastest
+        x_most = self.fastest.copy()
         passes.kinds(D, h, near, self.fastest, self.kind, self.shares_from)
         if self.curved and not self.level.any():
             self._first_level(room)
@@ -228,15 +228,10 @@ class _Passes:
             if worst <= ALLOWED and (not self.curved or before - duration < 1e-7 * duration):
                 break
             before = duration
-            room += np.where(self.over > 0.5 * ALLOWED, 1.1 * self.over + 0.25 * ALLOWED, 0.0)
-            slower += np.where(self.fast > 0.5 * ALLOWED, 1.1 * self.fast + 0.25 * ALLOWED, 0.0)
-            always |= (self.over > 1e-3) & (self.kind == passes.LINEAR)
+            always |= (self.over > 1e-3 + self.blur) & (self.kind == passes.LINEAR)
+            passes.tighten(self.over, self.fast, ALLOWED, self.fastest, room, slower, x_most)
             passes.kinds(D, h, near, self.fastest, self.kind, 0.8)
             self.kind[always] = passes.CONSTANT
-            share = np.square(1.0 - np.minimum(slower, 0.5))
-            x_most = self.fastest.copy()
-            x_most[:-1] *= share
-            x_most[1:] *= share
             if self.curved:
                 self.level = self._positive(self.x)
         return found
