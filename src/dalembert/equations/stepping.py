@@ -220,6 +220,9 @@ def most_passes(n: int) -> float:
     return float(10 + 4 * n)
 
 
+SOFT = 1e-4  # rad/s or m/s: below this a joint meets its stop without shaking the others loose
+
+
 def modes(
     setting: Setting, q: Values, qd: Values, slip: Values, aim: Values, bump: Values, trial: Values, done: Values,
     h: Values,
@@ -329,8 +332,9 @@ def events(
     keep = either(tired, no(either(news[0], again)))
     hit = [select(keep, select(bump[i], bump[i], beyond[i]), 0.0) for i in range(n)]
     stopped = [both(keep, either(either(aim[i], passed[i]), hit[i])) for i in range(n)]
-    # friction has no time to act in an impact: it holds a joint only where nothing is hit
-    bang = some(hit)
+    # friction has no time to act in an impact: it holds a joint only where nothing is hit, or so softly
+    # that two joints would rock on their stops for ever
+    bang = some([both(hit[i], either(less(SOFT, qd1[i]), less(qd1[i], -SOFT))) for i in range(n)])
     still = [either(stopped[i], both(held[i], no(bang))) for i in range(n)]
     # on a pass that is thrown away for other reasons the aim stays
     aim1 = [select(again, both(new_passed[i], no(less(first, when[i]))), aim[i]) for i in range(n)]

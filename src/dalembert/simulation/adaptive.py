@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.equations.stepping import Setting, most_passes
+from dalembert.equations.stepping import SOFT, Setting, most_passes
 from dalembert.errors import SimulationError
 from dalembert.rollouts import piece_kernels, rollout
 from dalembert.simulation.task import Task, beyond, check_numbers
@@ -103,6 +103,8 @@ class _Flight:
         self.constants = dynamics.constants(index)
         self.row = 0  # of the torque array
         self.held: Array | None = None
+        self.fresh: set[int] = set()
+        self.calm = np.inf
         if task.controller is not None:
             gains = (np.broadcast_to(task.constants[x], (*task.batch, self.n))[index] for x in ("kp", "kd"))
             reference = task.controller.pose
@@ -133,13 +135,16 @@ class _Flight:
         many = task.torques is not None and task.torques.shape[-2] > 1
         edges = task.t if many else task.t[[0, -1]]
         for self.row, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
-            t, stuck = float(begin), 0
+            t, stuck, patience = float(begin), 0, 1e-7
             slip = np.zeros(n)
             while t < end:
                 x = self._settled(t, x, slip)
-                wanted = times[done:][(times[done:] > t) & (times[done:] <= end)]
-                asked = wanted if len(wanted) and wanted[-1] == end else np.append(wanted, end)
-                solution = self._solved(t, float(end), x, asked)
+                # twice as long every time, lest a joint that hardly moves never be seen to have left
+                patience = patience * 2.0 if self.fresh else 1e-7
+                goal = min(float(end), t + max(self.calm, patience))
+                wanted = times[done:][(times[done:] > t) & (times[done:] <= goal)]
+                asked = wanted if len(wanted) and wanted[-1] == goal else np.append(wanted, goal)
+                solution = self._solved(t, goal, x, asked)
                 got = np.asarray(solution.y).T if len(solution.t) else np.empty((0, 2 * n))
                 take = min(len(got), len(wanted))
                 found[done : done + take] = got[:take]
@@ -155,7 +160,7 @@ class _Flight:
                             f"at t = {t:.6g} s it cannot be found out which joints stick and which slip; use method 'rk4'"
                         )
                 else:
-                    t, x, slip, stuck = float(end), got[-1].copy(), np.zeros(n), 0
+                    t, x, slip, stuck = goal, got[-1].copy(), np.zeros(n), 0
                 self.progress(t / task.duration)
         return found[:, :n], found[:, n:]
 
@@ -176,9 +181,19 @@ class _Flight:
                     into[i] = 1.0
             if not into.any():
                 break
-            qd = self._stopped(t, q, qd, into)
-        held, way, dry, _ = dynamics.modes(q, qd, self.torque(t, q, qd), self.constants, slip)
+            soft = self.held is not None and np.abs(qd[into > 0]).max() < SOFT
+            qd = self._stopped(t, q, qd, np.maximum(into, self.held) if soft else into)
+        held, way, dry, a = dynamics.modes(q, qd, self.torque(t, q, qd), self.constants, slip)
         self.held, self.way, self.dry = held, way, dry
+        # joints that only just leave rest or a stop stand on the edge of the very event: it is not looked
+        # for until they are on their way
+        self.fresh, self.calm = set(), np.inf
+        for i in range(n):
+            lower, upper = dynamics.setting.stops[i]
+            at_stop = q[i] >= upper or q[i] <= lower
+            if not held[i] and (at_stop or (dynamics.setting.dry(i) and qd[i] == 0.0)):
+                self.fresh.add(i)
+                self.calm = min(self.calm, max(1e-7, abs(qd[i]) / max(abs(a[i]), 1e-3)), 1e-3)
         return np.concatenate([q, qd])
 
     def _stopped(self, t: float, q: Array, qd: Array, still: Array) -> Array:
@@ -236,6 +251,8 @@ class _Flight:
             if held[i]:
                 add("breaks", i, lambda t, y, i=i: self._margin(t, y, i))
                 continue
+            if i in self.fresh:
+                continue
             if dynamics.setting.dry(i) and way[i]:
                 add("rests", i, lambda t, y, i=i: float(way[i] * y[n + i]))
             if upper < np.inf:
@@ -283,6 +300,6 @@ class _Flight:
         else:
             lower, upper = self.dynamics.setting.stops[i]
             q[i] = upper if kind == "upper" else lower
-            qd = self._stopped(t, q, qd, still)
+            qd = self._stopped(t, q, qd, np.maximum(still, self.held) if abs(qd[i]) < SOFT else still)
         return np.concatenate([q, qd]), slip
 
