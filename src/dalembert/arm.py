@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
     from dalembert.analysis.operational import OperationalSpace
     from dalembert.coordinates import ArmInCoordinates
+    from dalembert.identification.base import BaseParameters
+    from dalembert.identification.formulas import SymbolicBaseParameters
     from dalembert.symbols.present import Equations
 
 Array = NDArray[np.floating[Any]]
@@ -421,6 +423,31 @@ class Arm:
         from dalembert.coordinates import in_coordinates
 
         return in_coordinates(self, T, offset)
+
+    def base_parameters(
+        self, lengths: str | None = None, tolerance: float | None = None, **columns: Any
+    ) -> BaseParameters | SymbolicBaseParameters:
+        """What a motion can tell of the parameters: the fewest combinations that determine the torques.
+
+        lengths    "symbols" for formulas with letters for the lengths, "numbers" for formulas with the arm's own;
+                   both exact. Unless given, numerically, from the regressor at random states
+        tolerance  of the numerical way, see :func:`dalembert.identification.base.base_parameters`
+        columns    which parameters count, as :class:`dalembert.identification.parameters.ParameterSet` has them:
+                   friction, two_sided, offset, rotor, only
+
+        >>> import dalembert as da
+        >>> found = da.load("pendulum").base_parameters("symbols", friction=(), rotor=False)
+        >>> found.formulas
+        ('Î_1zz − a_1² m_1', 'm_1ℓ_C1x + a_1 m_1', 'm_1ℓ_C1y')
+        """
+        from dalembert.identification.base import TOLERANCE, base_parameters
+        from dalembert.identification.formulas import symbolic_base_parameters
+        from dalembert.identification.parameters import ParameterSet
+
+        chosen = ParameterSet(self, **columns)
+        if lengths is None:
+            return base_parameters(chosen, tolerance=TOLERANCE if tolerance is None else tolerance)
+        return symbolic_base_parameters(chosen, lengths)
 
     # -- kernels ---------------------------------------------------------------------------------
 

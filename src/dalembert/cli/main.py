@@ -151,6 +151,30 @@ def equations(
 
 
 @app.command()
+def parameters(
+    arm: ArmArgument,
+    symbols: Annotated[bool, typer.Option("--symbols", help="Letters for lengths, gear ratios and gravity.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="LaTeX (an align* of amsmath).")] = False,
+    inertial: Annotated[bool, typer.Option("--inertial", help="Links only: no rotors, no friction.")] = False,
+    nonzero: Annotated[bool, typer.Option("--nonzero", help="Only parameters that are not zero in the arm.")] = False,
+    two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction of either direction.")] = False,
+    offset: Annotated[bool, typer.Option("--offset", help="A constant torque for every joint.")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Show what can be identified: the base parameters as formulas in the standard ones."""
+    from dalembert.cli.parameters import show_parameters
+    from dalembert.cli.torques import load
+
+    if inertial and two_sided:
+        raise DalembertError("--inertial leaves friction out, --two-sided asks for it; choose one")
+    show_parameters(
+        load(arm, physical.value, tip), symbols=symbols, latex=latex, inertial=inertial, nonzero=nonzero,
+        two_sided=two_sided, offset=offset,
+    )  # fmt: skip
+
+
+@app.command()
 def compare(
     arm: Annotated[
         str | None,

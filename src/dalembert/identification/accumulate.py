@@ -5,14 +5,14 @@ before and the two are made a triangle again by Householder reflections (LAPACK'
 Ȳ itself is never squared: the condition number stays that of Ȳ, and memory stays that of one block.
 
 The joints are kept apart until the end: joint i feels only the columns of the links it moves (S (7.80)),
-so its triangle is small; joints may be weighted afterwards, as often as one likes; and the sequential
+so its triangle is small; of those only independent ones are worked on, since Y = Y_base K gives the others; joints may be weighted afterwards, as often as one likes; and the sequential
 procedure of S 7.4, from the last joint to the first, finds its equations ready.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,11 +21,11 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.identification.parameters import WIDTH, ParameterSet
 
 Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 BLOCK = 1024  # samples that are triangularised at once
-PIECE = 64  # samples whose regressor is made at once: a third of a megabyte, which stays near the core
+PIECE = 128  # samples whose regressor is made at once: two thirds of a megabyte, which stays near the core
 PANEL = 8  # columns that tpqrt handles together: the fastest for 20 to 90 columns
+EXACT = 1e-10  # what counts as dependent here: only what is so but for rounding
 PROBES = 16  # random states that show which columns a joint feels
 
 
@@ -164,24 +164,52 @@ def accumulate_joints(
     block: int = BLOCK,
 ) -> JointTriangles:
     """The same, every joint's equations by themselves. ``weights``: (N, n) factors of single equations."""
-    q, qd, qdd, tau = parameters.checked(q=q, qd=qd, qdd=qdd, tau=tau)
+    q, qd, qdd, tau = parameters.checked(False, q=q, qd=qd, qdd=qdd, tau=tau)
     if weights is not None:
-        (weights,) = parameters.checked(weights=weights)
+        (weights,) = parameters.checked(False, weights=weights)
         if len(weights) != len(q):
             raise ShapeError(f"weights has {len(weights)} samples and q {len(q)}")
     if block < 1:
         raise DalembertError(f"block is {block}; at least one sample must be taken at once")
     chosen = tuple(range(parameters.size)) if columns is None else tuple(int(c) for c in columns)
-    work = _Work(parameters, felt_columns(parameters, chosen), min(block, max(len(q), 1)))
+    kept, K = _independent(parameters, chosen)
+    work = _Work(parameters, felt_columns(parameters, kept), min(block, max(len(q), 1)))
     for start in range(0, len(q), work.block):
         rows = slice(start, start + work.block)
         work.take(q[rows], qd[rows], qdd[rows], tau[rows], None if weights is None else weights[rows])
-    joints = tuple(
-        triangle(R, len(q), felt) for R, felt in zip(work.triangles, work.felt, strict=True)
-    )  # fmt: skip
-    if not all(np.isfinite(one.whole).all() for one in joints):
+    if not all(np.isfinite(R).all() for R in work.triangles):
         raise DalembertError("the log holds values that are not finite numbers; leave such samples out")
-    return JointTriangles(joints, chosen)
+    return JointTriangles(
+        tuple(_expanded(R, felt, kept, K, chosen, len(q)) for R, felt in zip(work.triangles, work.felt, strict=True)),
+        chosen,
+    )
+
+
+def _independent(parameters: ParameterSet, columns: tuple[int, ...]) -> tuple[tuple[int, ...], Array]:
+    """Of these columns, some that carry all of them: Y[:, columns] = Y[:, some] K, so that only those need work."""
+    from dalembert.identification.base import base_parameters
+
+    plain = [c for c in columns if parameters.joints[c] >= 0]
+    names = [parameters.names[c] for c in plain]
+    base = base_parameters(replace(parameters, extra=(), only=names), tolerance=EXACT)
+    own = [parameters.names.index(name) for name in base.parameters.names]  # the set keeps its own order
+    extra = [c for c in columns if parameters.joints[c] < 0]
+    kept = (*(own[k] for k in base.independent), *extra)
+    K = np.zeros((len(kept), len(columns)))
+    at = {c: k for k, c in enumerate(columns)}
+    K[: base.rank, [at[c] for c in own]] = base.K
+    for r, c in enumerate(extra):
+        K[base.rank + r, at[c]] = 1.0
+    return kept, K
+
+
+def _expanded(
+    R: Array, felt: tuple[int, ...], kept: tuple[int, ...], K: Array, columns: tuple[int, ...], rows: int
+) -> Triangle:
+    """A joint's triangle of the independent columns it feels, for all the columns that those carry."""
+    whole = R[:, :-1] @ K[[kept.index(c) for c in felt]]
+    seen = np.flatnonzero(np.any(whole != 0.0, axis=0)) if rows else np.zeros(0, np.intp)
+    return triangle(np.hstack([whole[:, seen], R[:, -1:]]), rows, tuple(columns[k] for k in seen))
 
 
 def felt_columns(parameters: ParameterSet, columns: Sequence[int]) -> list[tuple[int, ...]]:
@@ -195,60 +223,59 @@ def felt_columns(parameters: ParameterSet, columns: Sequence[int]) -> list[tuple
     return [tuple(c for c in columns if row[c]) for row in seen]
 
 
-@dataclass
 class _Work:
-    """The arrays of one accumulation, made once."""
+    """The arrays of one accumulation, made once.
 
-    parameters: ParameterSet
-    felt: list[tuple[int, ...]]
-    block: int
-    triangles: list[Array] = field(init=False)
-    _rows: list[Array] = field(init=False)
-    _wide: Array = field(init=False)
-    _at: list[tuple[Index, Index]] = field(init=False)
+    The felt columns of all joints, and their torques, are the rows of one array (columns, samples): each joint's
+    part of it, transposed, is the matrix in column order that LAPACK wants.
+    """
 
-    def __post_init__(self) -> None:
-        n = self.parameters.arm.n
-        self.triangles = [np.zeros((len(f) + 1, len(f) + 1), order="F") for f in self.felt]
-        self._rows = [np.zeros((self.block, len(f) + 1), order="F") for f in self.felt]
+    def __init__(self, parameters: ParameterSet, felt: list[tuple[int, ...]], block: int) -> None:
+        n = parameters.arm.n
+        self.parameters, self.felt, self.block = parameters, felt, block
+        self.triangles: list[Array] = [np.zeros((len(f) + 1, len(f) + 1), order="F") for f in felt]
+        ends = np.cumsum([len(f) + 1 for f in felt])
+        self._parts = [slice(int(end) - len(f) - 1, int(end)) for f, end in zip(felt, ends, strict=True)]
+        self._columns = np.zeros((int(ends[-1]), block))
         self._wide = np.zeros((PIECE, n, WIDTH * n))
-        source = np.array([c for _, c, _ in self.parameters._plan], dtype=np.intp)
-        self._at = []
-        for f in self.felt:  # which columns come from the kernel, and which are filled in
-            mine = source[list(f)]
-            self._at.append((np.flatnonzero(mine < WIDTH * n), mine))
+        source = [c for _, c, _ in parameters._plan]
+        places: list[int] = []  # in _columns, of what the kernel makes
+        flat: list[int] = []  # in _wide
+        self._more: list[tuple[int, int, int]] = []  # (place, joint, column) of what it does not
+        for i, (f, part) in enumerate(zip(felt, self._parts, strict=True)):
+            for k, c in enumerate(f):
+                if source[c] < WIDTH * n:
+                    places.append(part.start + k)
+                    flat.append(i * WIDTH * n + source[c])
+                else:
+                    self._more.append((part.start + k, i, source[c]))
+        self._places, self._flat = np.array(places, np.intp), np.array(flat, np.intp)
 
     def take(self, q: Array, qd: Array, qdd: Array, tau: Array, weights: Array | None) -> None:
         """One block of samples into every joint's triangle."""
         from scipy.linalg.lapack import dtpqrt
 
+        q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
         m, n, parameters = len(q), self.parameters.arm.n, self.parameters
         kernel = parameters.arm.kernel("regressor")
         for start in range(0, m, PIECE):
             piece = slice(start, min(start + PIECE, m))
             Y = self._wide[: piece.stop - start]
             kernel(q[piece], qd[piece], qdd[piece], out=Y)
-            for i, (own, mine) in enumerate(self._at):
-                if len(own) == len(mine):
-                    self._rows[i][piece, :-1] = Y[:, i].take(mine, axis=1)
-                else:
-                    self._rows[i][piece, own] = Y[:, i].take(mine[own], axis=1)
-        more: dict[int, Array] = {}
-        for i, (own, mine) in enumerate(self._at):
-            rows = self._rows[i][:m]
-            for k in set(range(len(mine))) - set(own.tolist()):
-                column = int(mine[k])
-                if column not in more:
-                    more[column] = np.zeros((m, n))
-                    parameters._fill(more[column], column, q, qd, qdd)
-                rows[:, k] = more[column][:, i]
-            rows[:, -1] = tau[:, i]
+            self._columns[self._places, piece] = Y.reshape(len(Y), -1).T[self._flat]
+        made: dict[int, Array] = {}
+        for place, joint, column in self._more:
+            if column not in made:
+                made[column] = np.zeros((m, n))
+                parameters._fill(made[column], column, q, qd, qdd)
+            self._columns[place, :m] = made[column][:, joint]
+        for i, part in enumerate(self._parts):
+            rows = self._columns[part, :m]
+            rows[-1] = tau[:, i]
             if weights is not None:
-                rows *= weights[:, i, None]
+                rows *= weights[:, i]
             R = self.triangles[i]
-            made = dtpqrt(0, min(PANEL, len(R)), R, rows, overwrite_a=True, overwrite_b=True)
-            if made[0] is not R:
-                self.triangles[i] = np.asfortranarray(made[0])
+            self.triangles[i] = dtpqrt(0, min(PANEL, len(R)), R, rows.T, overwrite_a=True, overwrite_b=True)[0]
 
 
 __all__ = ["JointTriangles", "Triangle", "accumulate", "accumulate_joints", "triangle"]

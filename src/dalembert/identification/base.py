@@ -154,9 +154,9 @@ def base_parameters(
     """The base parameters of a set, from Y at random states within the limits of the joints.
 
     samples    how many states; enough for four equations a parameter unless given
-    tolerance  a column is dependent when less than this is left of it, of its own length, once the part
-               along the columns before it has been taken away; it is zero when it is shorter than this
-               times the usual (median) length of a column
+    tolerance  a column is dependent when less than this is left of it, of its own length or of the usual (median)
+               length of a column if that is more, once the part along the columns before it is taken away;
+               it is zero when it is itself as short as that
 
     Y is analytic, so that random states show its rank with certainty but for rounding; ``margin`` says
     how clear the decision was.
@@ -172,7 +172,8 @@ def base_parameters(
     usual = float(np.median(length[length > 0])) if np.any(length > 0) else 0.0
     order = canonical_order(parameters)
     zero = tuple(k for k in range(p) if length[k] <= tolerance * usual)
-    unit = W / np.where(length > 0, length, 1.0)
+    length = np.maximum(length, usual)
+    unit = W / (length if usual else 1.0)
     independent, dependent, least, most = _chosen(unit, [k for k in order if k not in zero], tolerance)
     K = np.zeros((len(independent), p))
     K[range(len(independent)), independent] = 1.0
@@ -182,7 +183,7 @@ def base_parameters(
         X[np.abs(X) < 1e-12] = 0.0
         X = X * length[dependent] / length[independent][:, None]
         K[:, dependent] = _snapped(X)
-    singular = np.linalg.svd(basis, compute_uv=False) if independent else np.ones(1)
+    singular = np.linalg.svd(basis / np.linalg.norm(basis, axis=0), compute_uv=False) if independent else np.ones(1)
     return BaseParameters(
         parameters, tuple(independent), tuple(dependent), zero, K, float(singular[0] / singular[-1]),
         (least, most), tolerance,

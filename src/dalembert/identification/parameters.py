@@ -171,11 +171,14 @@ class ParameterSet:
         else:  # F_s⁻ pushes forward
             out[:, j] = qd[:, j] > 0 if kind == 0 else -1.0 * (qd[:, j] < 0)
 
-    def checked(self, **arrays: Any) -> tuple[Array, ...]:
-        """Arrays of states (N, n), all of one length, or an error that says which is not."""
+    def checked(self, convert: bool = True, **arrays: Any) -> tuple[Array, ...]:
+        """Arrays of states (N, n), all of one length, or an error that says which is not.
+
+        Without ``convert`` they keep their type, and arrays on disk stay there.
+        """
         out = []
         for name, x in arrays.items():
-            x = np.asarray(x, float)
+            x = np.asarray(x, float) if convert else np.asanyarray(x)
             if x.ndim != 2 or x.shape[1] != self.arm.n:
                 raise ShapeError(f"{name} has shape {x.shape}; arm '{self.arm.name}' needs (samples, {self.arm.n})")
             out.append(x)

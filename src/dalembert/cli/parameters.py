@@ -1,0 +1,56 @@
+"""``dalembert parameters``: what a motion can tell of an arm's parameters, as formulas."""
+
+from __future__ import annotations
+
+import sys
+
+from dalembert import Arm
+from dalembert.cli.terminal import console, number, plain, print_table
+from dalembert.identification.formulas import SymbolicBaseParameters, parameter_letter, symbolic_base_parameters
+from dalembert.identification.parameters import FRICTION, ParameterSet
+
+
+def show_parameters(
+    arm: Arm, *, symbols: bool, latex: bool, inertial: bool, nonzero: bool, two_sided: bool, offset: bool
+) -> None:
+    """Print the base parameters: how many, each as a sum of standard parameters, and its value."""
+    chosen = ParameterSet(
+        arm, friction=() if inertial else FRICTION, two_sided=two_sided, offset=offset, rotor=not inertial,
+        only="nonzero" if nonzero else None,
+    )  # fmt: skip
+    made = symbolic_base_parameters(chosen, "symbols" if symbols else "numbers")
+    if latex:
+        lines = [rf"\pi_{{{k}}} &= {formula}" for k, formula in enumerate(made.latex, 1)]
+        sys.stdout.write("\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n")
+        return
+    screen = console()
+    screen.print(_counts(made), soft_wrap=True)
+    screen.print()
+    values = made.K @ chosen.values
+    formulas = [plain(formula) for formula in made.formulas]
+    rows = [[str(k), formula, number(float(x))] for k, (formula, x) in enumerate(zip(formulas, values, strict=True), 1)]
+    print_table(screen, "", [">", "base parameter", ">value"], rows)
+    if made.zero:
+        unfelt = ", ".join(parameter_letter(chosen.names[k]).text for k in made.zero)
+        screen.print(f"\nNo motion shows {unfelt}.", soft_wrap=True)
+    if made.legend:
+        screen.print(
+            "\nwith " + ", ".join(f"{text} = {number(value)}" for text, _, value in made.legend), soft_wrap=True
+        )
+    screen.print(
+        "\nm, mℓ_C, Î: mass, first moments and inertia tensor of augmented link i about the origin of its frame, S (7.77).",
+        soft_wrap=True,
+    )
+    if made.at_lengths < made.rank:
+        screen.print(
+            f"With the arm's own lengths there are {made.at_lengths}: they are special; leave out --symbols to see them.",
+            soft_wrap=True,
+        )
+
+
+def _counts(made: SymbolicBaseParameters) -> str:
+    size, name = made.parameters.size, plain(made.parameters.arm.name)
+    return (
+        f"{name}: {made.rank} base parameters of {size}; {len(made.dependent)} count with others, "
+        f"{len(made.zero)} are never felt"
+    )
