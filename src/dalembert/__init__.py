@@ -13,11 +13,13 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError, RobotError, ShapeError, SingularInertiaError
+from dalembert.errors import DalembertError, RobotError, ShapeError, SingularInertiaError, SingularityError
 from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 
 if TYPE_CHECKING:
+    from dalembert.identification.fit import identify
     from dalembert.simulation.controllers import PD, ComputedTorque
+    from dalembert.simulation.operational_controller import OperationalController, Wall
     from dalembert.simulation.simulate import simulate
     from dalembert.trajectory.cartesian import circle, line
     from dalembert.trajectory.csv_file import read_trajectory
@@ -32,9 +34,12 @@ __version__ = "0.1.0"
 _LATER = {
     "ComputedTorque": "simulation.controllers",
     "PD": "simulation.controllers",
+    "OperationalController": "simulation.operational_controller",
     "Trajectory": "trajectory.trajectory",
+    "Wall": "simulation.operational_controller",
     "circle": "trajectory.cartesian",
     "fourier": "trajectory.fourier",
+    "identify": "identification.fit",
     "line": "trajectory.cartesian",
     "polynomial": "trajectory.profiles",
     "read_trajectory": "trajectory.csv_file",
@@ -55,17 +60,21 @@ __all__ = [
     "Joint",
     "Limits",
     "Link",
+    "OperationalController",
     "Placement",
     "Robot",
     "RobotError",
     "Rotor",
     "ShapeError",
     "SingularInertiaError",
+    "SingularityError",
     "Trajectory",
+    "Wall",
     "arms",
     "circle",
     "fourier",
     "from_dh",
+    "identify",
     "line",
     "load",
     "polynomial",
