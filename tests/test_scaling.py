@@ -61,7 +61,8 @@ def test_scaled_motion_just_keeps_its_limits(name: str, viscous: float) -> None:
     limits = {"effort": 1.5 * load + 1.0}
     slow = motion.scaled(a, limits)
     assert slow.scaling is not None and slow.scaling.c > 1
-    assert shares(a, slow, limits)[0] == pytest.approx(1.0, abs=1e-6)
+    # (where Coulomb friction jumps, samples meet the largest torque only nearly)
+    assert 1 - 1e-3 < shares(a, slow, limits)[0] <= 1 + 1e-6
     # the parts of the deciding torque add up
     report = slow.scaling
     assert report.scaling_torque + report.viscous_torque + report.constant_torque == pytest.approx(report.torque_before)

@@ -1,0 +1,425 @@
+"""The fastest timing of a path: analytic cases, limits between the grid points, toppra and its published suite."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from arms import REFERENCE, arm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.interpolate import CubicSpline, PPoly
+
+import dalembert as da
+from dalembert.trajectory import passes
+from dalembert.trajectory.limits import LimitError, joint_limits
+from dalembert.trajectory.path import Path, even_grid, problem, sample
+from dalembert.trajectory.profiles import Derivatives
+from dalembert.trajectory.trajectory import Trajectory
+
+EXCESS = 1e-6
+
+
+def sliding(mass: float = 2.0, viscous: float = 0.0, coulomb: float = 0.0, gravity: float = 0.0) -> da.Arm:
+    """One mass on a rail; gravity pulls it back along the rail."""
+    row = {"type": "prismatic", "mass": mass, "friction": {"viscous": viscous, "coulomb": coulomb}}
+    return da.from_dh([row], gravity=(0, 0, -gravity) if gravity else (0, -9.81, 0))
+
+
+def pendulum(viscous: float = 0.0) -> da.Arm:
+    row = {"a": 1.0, "mass": 1.0, "com": (0, 0, 0), "inertia": [0.01, 0.01, 0.01], "friction": {"viscous": viscous}}
+    return da.from_dh([row], gravity=(0, -9.81, 0))
+
+
+def rubbing(a: da.Arm, viscous: float, coulomb: float) -> da.Arm:
+    friction = da.Friction(viscous, (coulomb, 0.5 * coulomb))
+    return da.Arm(a.robot.replace(joints=tuple(replace(j, friction=friction) for j in a.robot.joints)))
+
+
+def of_curve(curve: Any, knots: Any = ()) -> Trajectory:
+    return Trajectory(float(curve.x[-1]), curve.c.shape[2], Derivatives.of(curve), tuple(knots))
+
+
+def excess(a: da.Arm, motion: Trajectory, limits: object = None, factor: int = 20) -> float:
+    """By how much of itself a limit is exceeded, on a grid 20 times as dense as the motion's own."""
+    keep = joint_limits(a, limits)  # type: ignore[arg-type]
+    assert motion.scaling is not None
+    t = motion.scaling.t  # type: ignore[union-attr]
+    fine = t[:-1, None] + np.diff(t)[:, None] * (np.arange(factor) + 0.37) / factor
+    q, qd, qdd = motion(np.concatenate([t, fine.ravel(), t[1:] * (1 - 1e-13)]))
+    pairs = ((a.inverse_dynamics(q, qd, qdd), keep.effort), (qd, keep.velocity), (qdd, keep.acceleration))
+    return max(float((np.abs(x) / limit).max()) for x, limit in pairs) - 1.0
+
+
+def is_the_same_path_from_rest_to_rest(before: Trajectory, after: Trajectory) -> None:
+    report = after.scaling
+    assert report is not None
+    assert np.abs(before(report.s)[0] - after(report.t)[0]).max() < 1e-9  # type: ignore[union-attr]
+    assert np.abs(after([0.0, after.duration])[1]).max() < 1e-6 * np.abs(after.qd).max()
+    # velocities and accelerations are derivatives
+    t = np.linspace(0.05, 0.95, 301) * after.duration
+    d = 1e-6 * after.duration
+    q1, q2 = after(t - d)[0], after(t + d)[0]
+    assert np.abs((q2 - q1) / (2 * d) - after(t)[1]).max() < 1e-3 * np.abs(after.qd).max()
+
+
+# -- analytic cases ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["cubic", "quintic", "septic", "line", "trapezoid"])
+def test_double_integrator_is_bang_bang(shape: str) -> None:
+    """T = 2 √(d / a), whatever the timing that the path came with."""
+    a, d, limit = sliding(), 1.5, 3.0
+    if shape == "line":
+        motion = of_curve(PPoly(np.array([[[d]], [[0.0]]]), np.array([0.0, 1.0])))
+    elif shape == "trapezoid":
+        motion = da.trapezoidal([0.0], [d], duration=2.0, max_velocity=1.0)
+    else:
+        motion = da.polynomial([0.0], [d], duration=2.0, degree={"cubic": 3, "quintic": 5, "septic": 7}[shape])
+    for limits in ({"acceleration": limit}, {"effort": 2.0 * limit}):
+        fast = motion.time_optimal(a, limits)
+        assert fast.duration == pytest.approx(2 * np.sqrt(d / limit), rel=2e-3 if shape == "septic" else 3e-4)
+        assert fast.duration >= 2 * np.sqrt(d / limit) * (1 - EXCESS)
+        assert excess(a, fast, limits) < EXCESS
+        is_the_same_path_from_rest_to_rest(motion, fast)
+
+
+def test_double_integrator_with_a_velocity_limit() -> None:
+    a, d, accel, speed = sliding(), 2.0, 4.0, 1.5
+    motion = da.polynomial([0.0], [d], duration=5.0)
+    limits = {"acceleration": accel, "velocity": speed}
+    fast = motion.time_optimal(a, limits)
+    assert fast.duration == pytest.approx(d / speed + speed / accel, rel=3e-4)
+    assert excess(a, fast, limits) < EXCESS
+    report = fast.scaling
+    assert [x.limit for x in report.active if x.end - x.start > 0.01] == ["acceleration", "velocity", "acceleration"]  # type: ignore[union-attr]
+
+
+def test_viscous_and_coulomb_friction_on_a_rail() -> None:
+    """m ẍ + F ẋ + F_s sgn ẋ = ±τ, solved exactly: exponential approach, then braking helped by friction."""
+    mass, F, F_s, tau, d = 2.0, 5.0, 3.0, 12.0, 1.0
+    a = sliding(mass, F, F_s)
+    push, brake, r = (tau - F_s) / F, (tau + F_s) / F, F / mass
+
+    def both(t1: float) -> tuple[float, float]:  # speed and way after t1 of full thrust
+        v = push * (1 - np.exp(-r * t1))
+        return v, push * t1 - v / r
+
+    def total(t1: float) -> tuple[float, float]:  # way and time, with braking to rest
+        v, way = both(t1)
+        t2 = np.log(1 + v / brake) / r
+        return way + v / r - brake * t2, t1 + t2
+
+    low, high = 0.0, 10.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if total(middle)[0] < d else (low, middle)
+    best = total(low)[1]
+    motion = da.polynomial([0.0], [d], duration=3.0)
+    fast = motion.time_optimal(a, {"effort": tau})
+    assert fast.duration == pytest.approx(best, rel=2e-4) and fast.duration > best * (1 - 2 * EXCESS)
+    assert excess(a, fast, {"effort": tau}) < EXCESS
+    free = motion.time_optimal(sliding(mass), {"effort": tau})
+    assert free.duration < fast.duration
+
+
+def test_terminal_speed_of_a_pulled_mass() -> None:
+    """With strong viscous friction the speed settles where F ẋ is the whole torque."""
+    a = sliding(1.0, viscous=50.0)
+    fast = da.polynomial([0.0], [4.0], duration=3.0).time_optimal(a, {"effort": 25.0})
+    assert np.abs(fast.qd).max() == pytest.approx(0.5, rel=1e-5)
+    assert excess(a, fast, {"effort": 25.0}) < EXCESS
+
+
+def test_weak_pendulum_passes_the_horizontal_by_its_swing() -> None:
+    """Gravity alone is too much at the horizontal (12 of m g l = 9.81·…), but it is passed with momentum."""
+    a = pendulum()
+    motion = da.polynomial([-np.pi / 2], [np.pi / 2], duration=2.0)
+    top = float(np.abs(a.gravity_torque(np.linspace(-1.5, 1.5, 101)[:, None])).max())
+    strong, weak = (motion.time_optimal(a, {"effort": f * top}) for f in (1.3, 0.9))
+    assert excess(a, strong, {"effort": 1.3 * top}) < EXCESS and excess(a, weak, {"effort": 0.9 * top}) < EXCESS
+    assert weak.duration > strong.duration
+    with pytest.raises(LimitError, match=r"joint '.*' at t = ") as error:
+        motion.time_optimal(a, {"effort": 0.3 * top})
+    assert error.value.joint == a.joint_names[0] and error.value.time is not None
+    # energy: the work of full torque over the swing must reach the height; just above that it is possible
+    work = 2 * top / np.pi
+    assert motion.time_optimal(a, {"effort": 1.02 * work}).duration > 0
+    with pytest.raises(LimitError):
+        motion.time_optimal(a, {"effort": 0.98 * work})
+
+
+# -- every arm, every friction ---------------------------------------------------------------------
+
+
+def a_path(a: da.Arm, seed: int, boundary: str = "clamped", points: int = 5) -> Trajectory:
+    way = np.random.default_rng(seed).uniform(-1, 1, (points, a.n))
+    return da.spline(np.arange(float(points)), way, boundary)
+
+
+def room_for(a: da.Arm, motion: Trajectory, share: float = 1.3) -> dict[str, Any]:
+    """Limits with a little more than what rest takes, so that the torques decide."""
+    q, qd, _ = motion(np.linspace(0, motion.duration, 400))
+    load = np.abs(a.inverse_dynamics(q, 1e-9 * qd, 0 * q)).max(axis=0)
+    return {"effort": share * load + 0.05 * load.max()}
+
+
+@pytest.mark.parametrize("name", ["planar-2r", "puma560", "scara", "panda", "iiwa14", "ur10", "pr-arm", "random-tree"])
+@pytest.mark.parametrize("friction", [(0.0, 0.0), (5.0, 0.0), (0.0, 2.0), (20.0, 1.0)])
+@pytest.mark.parametrize("boundary", ["clamped", "natural"])
+def test_no_limit_is_exceeded_anywhere(name: str, friction: tuple[float, float], boundary: str) -> None:
+    a = rubbing(arm(name), *friction)
+    motion = a_path(a, 5, boundary)
+    limits = room_for(a, motion)
+    fast = motion.time_optimal(a, limits, grid=400)
+    assert excess(a, fast, limits) < EXCESS
+    assert fast.scaling is not None and fast.scaling.largest_share < 1 + EXCESS  # type: ignore[union-attr]
+    is_the_same_path_from_rest_to_rest(motion, fast)
+    # torque is used up nearly everywhere: what bang-bang means
+    q, qd, qdd = fast(np.linspace(0.02, 0.98, 500) * fast.duration)
+    used = (np.abs(a.inverse_dynamics(q, qd, qdd)) / limits["effort"]).max(axis=1)
+    assert np.median(used) > 0.98
+    both = limits | {"velocity": 0.7 * np.abs(fast.qd).max(axis=0), "acceleration": 0.7 * np.abs(fast.qdd).max(axis=0)}
+    slower = motion.time_optimal(a, both, grid=400)
+    assert excess(a, slower, both) < EXCESS and slower.duration > fast.duration
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6))
+def test_no_limit_is_exceeded_random(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = rubbing(arm("puma560"), rng.choice([0.0, rng.uniform(0, 40)]), rng.choice([0.0, rng.uniform(0, 3)]))
+    motion = a_path(a, seed, str(rng.choice(["clamped", "natural", "not-a-knot"])), int(rng.integers(4, 9)))
+    limits = room_for(a, motion, rng.uniform(1.1, 3))
+    if rng.random() < 0.5:
+        limits |= {"velocity": rng.uniform(0.3, 5), "acceleration": rng.uniform(1, 30)}
+    fast = motion.time_optimal(a, limits, grid=int(rng.integers(150, 600)))
+    assert excess(a, fast, limits) < EXCESS
+    tighter = {kind: 0.9 * np.asarray(value) for kind, value in limits.items() if kind != "effort"}
+    if tighter:
+        assert motion.time_optimal(a, limits | tighter, grid=400).duration > fast.duration * (1 - 1e-4)
+
+
+def test_tighter_limits_are_never_faster() -> None:
+    a = arm("panda")
+    motion = a_path(a, 1)
+    times = []
+    for share in (1.0, 0.9, 0.8, 0.6, 0.4):
+        keep = joint_limits(a, None)
+        limits = {"effort": keep.effort, "velocity": share * keep.velocity, "acceleration": share * keep.acceleration}
+        times.append(motion.time_optimal(a, limits).duration)
+    assert np.all(np.diff(times) > 0)
+
+
+def test_finer_grids_agree() -> None:
+    a = arm("iiwa14")
+    motion = a_path(a, 2)
+    coarse, fine = (motion.time_optimal(a, grid=grid).duration for grid in (1000, 8000))
+    assert coarse == pytest.approx(fine, rel=2e-4) and coarse > fine * (1 - EXCESS)
+
+
+def test_the_timing_it_came_with_does_not_matter() -> None:
+    a = arm("planar-2r")
+    q0, q1 = [0.0, 0.5], [1.5, -1.0]
+    motions = [
+        da.polynomial(q0, q1, duration=1.0),
+        da.polynomial(q0, q1, duration=7.0, degree=3),
+        da.triangular(q0, q1, duration=3.0),
+        da.spline([0.0, 2.0], [q0, q1]),
+    ]
+    times = [motion.time_optimal(a).duration for motion in motions]
+    assert np.ptp(times) < 2e-4 * times[0]
+    again = motions[0].time_optimal(a)
+    assert again.time_optimal(a).duration == pytest.approx(times[0], rel=2e-4)
+
+
+def test_stops_corners_and_joints_that_never_move() -> None:
+    a = arm("planar-2r")
+    # a corner: q' jumps at the knot, so the motion must stop there
+    corner = PPoly(np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]]]), np.array([0.0, 1.0, 2.0]))
+    motion = of_curve(corner, (1.0,))
+    limits = {"acceleration": 4.0}
+    fast = motion.time_optimal(a, limits)
+    assert fast.duration == pytest.approx(2 * 2 * np.sqrt(1 / 4.0), rel=1e-3)
+    assert np.abs(fast(fast.duration / 2)[1]).max() < 0.01
+    # a motion that pauses for a while: the pause is nothing to the path
+    pause = da.spline([0.0, 1.0, 2.0, 3.0], [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0], [2.0, 0.0]], degree=3)
+    assert excess(a, pause.time_optimal(a), None) < EXCESS
+    still = da.polynomial([0.2, 0.3], [1.0, 0.3], duration=2.0)
+    rough = rubbing(a, 3.0, 2.0)
+    assert excess(rough, still.time_optimal(rough), None) < EXCESS
+
+
+def test_errors_are_one_sentence() -> None:
+    a = arm("planar-2r")
+    motion = da.polynomial([0.0, 0.0], [0.5, 0.5], duration=2.0)
+    with pytest.raises(LimitError, match=r"joint 'joint\d' at t = ") as error:
+        motion.time_optimal(a, {"effort": [300.0, 5000.0]})
+    assert error.value.joint == "joint1" and "\n" not in str(error.value)
+    still = da.polynomial([0.0, 0.0], [0.0, 0.5], duration=2.0)
+    slack = a.replace(gravity=(0, -9.81, 0))
+    with pytest.raises(LimitError, match="joint1"):
+        still.time_optimal(slack, {"effort": [100.0, 5000.0]})
+    with pytest.raises(LimitError, match=r"joint '.*' of arm 'stanford' has no effort limit"):
+        da.polynomial([0.1] * 6, [0.5] * 6, duration=2.0).time_optimal(arm("stanford"))
+    with pytest.raises(da.DalembertError, match="never moves"):
+        da.polynomial([0.0, 0.0], [0.0, 0.0], duration=1.0).time_optimal(a)
+    with pytest.raises(da.DalembertError, match="grid is 1"):
+        motion.time_optimal(a, grid=1)
+    with pytest.raises(da.DalembertError, match="no less than"):
+        motion.time_optimal(a, duration=1e-3)
+
+
+# -- toppra ------------------------------------------------------------------------------------------
+
+
+def toppras(motion: Any, a: da.Arm, grid: int, torque: bool = True) -> tuple[float, Any]:
+    """toppra's duration for the same spline, with the limits kept at both ends of every interval."""
+    toppra = pytest.importorskip("toppra")
+    constraint, algorithm = pytest.importorskip("toppra.constraint"), pytest.importorskip("toppra.algorithm")
+    toppra.setup_logging("ERROR")
+    keep, scheme = joint_limits(a, None), constraint.DiscretizationType.Interpolation
+    both = [np.stack([-x, x], axis=1) for x in (keep.velocity, keep.acceleration, keep.effort)]
+    limits = [
+        constraint.JointVelocityConstraint(both[0]),
+        constraint.JointAccelerationConstraint(both[1], discretization_scheme=scheme),
+    ]
+    if torque:
+        limits.append(
+            constraint.JointTorqueConstraint(
+                a.inverse_dynamics, both[2], np.zeros(a.n), discretization_scheme=scheme
+            )
+        )
+    path = toppra.SplineInterpolator(motion[0], motion[1], bc_type=motion[2])
+    points = np.linspace(0, motion[0][-1], grid + 1)
+    run = algorithm.TOPPRA(
+        limits, path, gridpoints=points, solver_wrapper="seidel", parametrizer="ParametrizeConstAccel"
+    )
+    found = run.compute_trajectory(0, 0)
+    return found.duration, found
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("boundary", ["clamped", "not-a-knot", "natural"])
+def test_never_longer_than_toppra(seed: int, boundary: str) -> None:
+    a = arm("panda")
+    keep = joint_limits(a, None)
+    limits = [da.Limits(effort=e, velocity=v, acceleration=c) for e, v, c in zip(
+        0.8 * keep.effort, keep.velocity, 1.5 * keep.acceleration, strict=True)]  # fmt: skip
+    weak = da.Arm(a.robot.replace(joints=tuple(
+        replace(j, limits=limits[a.joint_names.index(j.name)]) if j.moves else j for j in a.robot.joints)))  # fmt: skip
+    way = np.random.default_rng(seed).uniform(-1, 1, (5, 7))
+    t = np.arange(5.0)
+    theirs, _ = toppras((t, way, boundary), weak, 1000)
+    ours = da.spline(t, way, boundary).time_optimal(weak, grid=1000)
+    assert ours.duration <= theirs * (1 + EXCESS)
+    assert excess(weak, ours) < EXCESS
+
+
+def published() -> Any:
+    file = REFERENCE / "time_optimal.json"
+    if not file.exists():
+        pytest.skip("../shared/data is not here")
+    return json.loads(file.read_text())["published"]
+
+
+def test_published_profile_of_toppra() -> None:
+    """Controllable sets, greatest speeds and profile of toppra's own test, on its grid and with its collocation."""
+    case = published()["toppra_poly_path"]
+    coefficients = np.array(case["coeff"]).transpose(1, 0, 2)
+    curve = PPoly(coefficients, np.array([0.0, 1.0, 2.0, 3.0]))
+    N, keep = case["N"], {"velocity": case["vmax"], "acceleration": case["amax"]}
+    a = arm("planar-2r")
+    s = np.linspace(0, 3, N + 1)
+    # toppra looks at the left end of each interval only, and takes the piece that begins there
+    qp, qpp = curve.derivative(1)(s), curve.derivative(2)(s)
+    D = np.zeros((N, 3, 4, 2))
+    for side, points in ((0, slice(0, N)), (1, slice(0, N)), (2, slice(1, N + 1))):
+        D[:, side, 0], D[:, side, 1] = qp[points] / case["amax"], qpp[points] / case["amax"]
+    x_most = 1 / np.square(np.abs(qp) / case["vmax"]).max(axis=1)
+    floor = np.full(2, 1e-12)
+    greatest = np.empty(N)
+    passes.most_speed(D, floor, x_most, 1e9, greatest)
+    assert np.abs(greatest - case["feasible_max"][:N]).max() < case["tol"]
+    K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
+    ends = x_most.copy()
+    ends[-1] = 0.0
+    work = np.empty((N, 6, 2)), np.empty((N, 6, 2))
+    kind = np.full(N, passes.LEFT_ONLY, np.uint8)
+    h, none = np.diff(s), np.zeros(N)
+    assert passes.solve(D, floor, h, ends, none, kind, np.zeros(N + 1), False, K, x, u, *work, work[1]) == 0
+    assert np.abs(K[:, 1] - case["controllable_max"]).max() < 2 * case["tol"]
+    ends[0] = 0.0
+    assert passes.solve(D, floor, h, ends, none, kind, np.zeros(N + 1), False, K, x, u, *work, work[1]) == 0
+    assert np.abs(x - case["parametrization_x=sd^2"]).max() < 2 * case["tol"]
+    # and the profile that keeps the limits between the points as well, where toppra's does not
+    motion = of_curve(curve, (1.0, 2.0))
+    ours = motion.time_optimal(a, keep)
+    assert excess(a, ours, keep) < EXCESS
+
+
+def suite() -> list[Any]:
+    file = REFERENCE / "time_optimal.json"
+    if not file.exists():
+        return []
+    case = json.loads(file.read_text())["published"]["toppra_robustness_suite"]
+    return [
+        pytest.param(problem_, result, id=f"{result['name']}-{result['nb_gridpoints']}-{result['desired_duration']}-{k}")
+        for k, result in enumerate(case["results"])
+        for problem_ in [case["problems"][result["name"]]]
+    ]
+
+
+@pytest.mark.parametrize("case, result", suite())
+def test_published_robustness_suite(case: Any, result: Any) -> None:
+    way = np.array([[float(x) for x in row] for row in case["waypoints"]])
+    curve = CubicSpline(np.linspace(*case["ss_waypoints"], len(way)), way, bc_type="clamped")
+    a = arm("planar-3r")
+    limits = {"velocity": case["vlim"], "acceleration": case["alim"]}
+    wanted = float(result["desired_duration"])
+    grid = int(result["nb_gridpoints"]) - 1
+    ours = of_curve(curve).time_optimal(a, limits, grid=grid, duration=wanted or None)
+    assert excess(a, ours, limits) < EXCESS
+    if wanted:
+        assert ours.duration == pytest.approx(wanted, rel=1e-6)
+    else:
+        assert ours.duration <= float(result["duration"]) * (1 + EXCESS)
+    if "optimal_duration" in case and not wanted:
+        best = case["optimal_duration"]
+        assert best * (1 - EXCESS) <= ours.duration <= best * (1 + 5e-3)
+
+
+def test_a_wanted_duration_is_kept() -> None:
+    a = rubbing(arm("puma560"), 4.0, 1.0)
+    motion = a_path(a, 3)
+    limits = room_for(a, motion)
+    best = motion.time_optimal(a, limits, grid=300).duration
+    for share in (1.0, 1.3, 4.0):
+        slow = motion.time_optimal(a, limits, grid=300, duration=share * best)
+        assert slow.duration == pytest.approx(share * best, rel=1e-6)
+        assert excess(a, slow, limits) < EXCESS
+
+
+def test_numba_is_loaded_only_when_asked_for() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, dalembert as da; da.triangular([0.0], [1.0], duration=1.0).t; print('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+
+
+def test_coefficients_are_the_torques() -> None:
+    """m u + c x + v √x + k of the rows is inverse dynamics."""
+    a = rubbing(arm("puma560"), 3.0, 1.0)
+    motion = a_path(a, 4)
+    path = Path(motion, a, joint_limits(a, {"effort": 10.0, "acceleration": 5.0}))
+    on = problem(path, sample(path, even_grid(path, 50)), path.every_row)
+    q, qp, qpp = motion(0.5 * (on.s[:-1] + on.s[1:]))
+    x, u = 1.7, -0.6
+    rows = on.D[:, 1, 0] * u + on.D[:, 1, 1] * x + on.D[:, 1, 2] * np.sqrt(x) + on.D[:, 1, 3]
+    qdd = qp * u + qpp * x
+    torque = a.inverse_dynamics(q, qp * np.sqrt(x), qdd)
+    assert np.abs(rows - np.concatenate([torque / 10, qdd / 5], axis=1)).max() < 1e-10
