@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arms import random_robot, states
 from scipy.special import ellipj, ellipk
 
 import dalembert as da
+from arms import random_robot, states
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.graph.program import perform
 from dalembert.rollouts import Plan, rollout, rollout_kernel
@@ -25,7 +25,9 @@ from dalembert.simulation.simulate import parameters_of
 from dalembert.simulation.task import make_task, time_grid
 
 
-def slider(F: float | tuple[float, float], viscous: float = 0.0, pull: float = 0.0, limits: dict | None = None) -> da.Arm:
+def slider(
+    F: float | tuple[float, float], viscous: float = 0.0, pull: float = 0.0, limits: dict | None = None
+) -> da.Arm:
     """A mass of 2 kg that slides along z against friction, pulled along −z by ``pull`` N."""
     row = {
         "type": "prismatic", "mass": 2.0, "inertia": np.eye(3), "friction": {"coulomb": F, "viscous": viscous},
@@ -34,7 +36,9 @@ def slider(F: float | tuple[float, float], viscous: float = 0.0, pull: float = 0
     return da.from_dh([row], gravity=(0, 0, -pull / 2.0))
 
 
-def task_of(arm: da.Arm, q0: object, qd0: object, torque: object, duration: float, step: float, **more: object) -> object:
+def task_of(
+    arm: da.Arm, q0: object, qd0: object, torque: object, duration: float, step: float, **more: object
+) -> object:
     options = {
         "method": "rk4", "every": 1, "tip_wrench": None, "friction": True, "stops": None, "parameters": None, **more,
     }  # fmt: skip
@@ -76,7 +80,9 @@ def test_order_four_and_order_two() -> None:
         ]
 
     rk4, variational = errors("rk4"), errors("variational")
-    assert np.log2(rk4[0] / rk4[1]) == pytest.approx(4, abs=0.3) and np.log2(rk4[1] / rk4[2]) == pytest.approx(4, abs=0.3)
+    assert np.log2(rk4[0] / rk4[1]) == pytest.approx(4, abs=0.3) and np.log2(rk4[1] / rk4[2]) == pytest.approx(
+        4, abs=0.3
+    )
     assert np.log2(variational[1] / variational[2]) == pytest.approx(2, abs=0.1)
 
 
@@ -204,7 +210,9 @@ def test_a_state_does_not_feel_its_neighbours() -> None:
 
 def _inside(arm: da.Arm, q: np.ndarray) -> bool:
     limits = [j.limits for j in arm.robot.moving_joints]
-    return all(b.lower is None or b.lower < -1.5 for b in limits) and all(b.upper is None or b.upper > 1.5 for b in limits)
+    return all(b.lower is None or b.lower < -1.5 for b in limits) and all(
+        b.upper is None or b.upper > 1.5 for b in limits
+    )
 
 
 def test_records_and_last_short_step() -> None:
@@ -406,7 +414,14 @@ def test_stop_is_inelastic_and_lets_go(method: str) -> None:
     """Into the wall, held there by the torque, and off again when the torque turns."""
     arm = slider(0.0, limits=WALLS)
     run = da.simulate(
-        arm, [0.0], [1.0], lambda t, q, qd: [2.0 if t < 1.0 else -2.0], 1.5, stops="contact", method=method, step=1e-3  # type: ignore[arg-type]
+        arm,
+        [0.0],
+        [1.0],
+        lambda t, q, qd: [2.0 if t < 1.0 else -2.0],
+        1.5,
+        stops="contact",
+        method=method,
+        step=1e-3,  # type: ignore[arg-type]
     )
     hit = np.sqrt(1 + 2 * 0.5) - 1.0
     q = run.q[:, 0]
@@ -461,7 +476,11 @@ def test_pd_with_gravity_compensation_reaches_its_target() -> None:
     assert np.abs(run.q[:, -1] - target).max() < 1e-3
     g = arm.gravity_torque(run.q[0, -1])
     assert np.abs(run.tau[0, -1] - g).max() < 0.5
-    expected = arm.gravity_torque(run.q[0, 3]) + control.gains(7)[0] * (target - run.q[0, 3]) - control.gains(7)[1] * run.qd[0, 3]
+    expected = (
+        arm.gravity_torque(run.q[0, 3])
+        + control.gains(7)[0] * (target - run.q[0, 3])
+        - control.gains(7)[1] * run.qd[0, 3]
+    )
     assert run.tau[0, 3] == pytest.approx(expected, rel=1e-12)
 
 
@@ -515,7 +534,11 @@ def test_trajectory_ends_and_is_held() -> None:
             assert t.max() <= self.duration
             s = (t / 0.5)[:, None]
             x = np.array([0.4, -0.3])
-            return x * s**3 * (10 - 15 * s + 6 * s * s), x * 30 * s**2 * (1 - s) ** 2 / 0.5, x * 60 * s * (1 - s) * (1 - 2 * s) / 0.25
+            return (
+                x * s**3 * (10 - 15 * s + 6 * s * s),
+                x * 30 * s**2 * (1 - s) ** 2 / 0.5,
+                x * 60 * s * (1 - s) * (1 - 2 * s) / 0.25,
+            )
 
     run = da.simulate(arm, [0.0, 0.0], None, da.ComputedTorque(100.0, 20.0, Motion()), 1.0)
     assert np.abs(run.q[-1] - [0.4, -0.3]).max() < 1e-6
@@ -539,21 +562,21 @@ def test_controller_mistakes() -> None:
 def test_mistakes_are_one_sentence() -> None:
     arm = da.load("planar-2r")
     cases = [
-        (dict(q0=[0.0]), r"q0 has shape \(1,\), but arm 'planar-2r' has 2 joints"),
-        (dict(q0=["a", "b"]), "q0 is not an array"),
-        (dict(q0=[0.0, np.nan]), "q0 holds a value that is not a finite number"),
-        (dict(qd0=[0.0] * 3), "qd0 has shape"),
-        (dict(torque=np.zeros((5, 2))), r"second-last axis, which must be 1000"),
-        (dict(torque=[1.0, 2.0, 3.0]), "torque has shape"),
-        (dict(duration=-1.0), "duration is -1 s"),
-        (dict(step=0.0), "step is 0 s"),
-        (dict(every=0), "every is 0"),
-        (dict(method="euler"), "known are rk4, dop853, variational"),
-        (dict(stops="bounce"), "stops is 'bounce'"),
-        (dict(tip_wrench=[1.0]), "tip_wrench has shape"),
-        (dict(q0=np.zeros((3, 2)), qd0=np.zeros((2, 2))), "do not broadcast"),
-        (dict(parameters=[1.0]), "parameters has shape"),
-        (dict(torque=lambda t, q, qd: [1.0, 2.0, 3.0]), "the torque function must give"),
+        ({"q0": [0.0]}, r"q0 has shape \(1,\), but arm 'planar-2r' has 2 joints"),
+        ({"q0": ["a", "b"]}, "q0 is not an array"),
+        ({"q0": [0.0, np.nan]}, "q0 holds a value that is not a finite number"),
+        ({"qd0": [0.0] * 3}, "qd0 has shape"),
+        ({"torque": np.zeros((5, 2))}, r"second-last axis, which must be 1000"),
+        ({"torque": [1.0, 2.0, 3.0]}, "torque has shape"),
+        ({"duration": -1.0}, "duration is -1 s"),
+        ({"step": 0.0}, "step is 0 s"),
+        ({"every": 0}, "every is 0"),
+        ({"method": "euler"}, "known are rk4, dop853, variational"),
+        ({"stops": "bounce"}, "stops is 'bounce'"),
+        ({"tip_wrench": [1.0]}, "tip_wrench has shape"),
+        ({"q0": np.zeros((3, 2)), "qd0": np.zeros((2, 2))}, "do not broadcast"),
+        ({"parameters": [1.0]}, "parameters has shape"),
+        ({"torque": lambda t, q, qd: [1.0, 2.0, 3.0]}, "the torque function must give"),
     ]
     for changes, sentence in cases:
         given = {"q0": [0.0, 0.0], "qd0": None, "torque": None, "duration": 1.0, **changes}
@@ -601,12 +624,12 @@ def test_save_and_read_back(tmp_path: Path) -> None:
         run.save(path)
     run.save(path, overwrite=True)
     batch = da.simulate(arm, np.zeros((3, 2)), None, None, 0.01)
-    with pytest.raises(ShapeError, match="use .npz"):
+    with pytest.raises(ShapeError, match=r"use \.npz"):
         batch.save(tmp_path / "b.csv")
     batch.save(tmp_path / "b.npz")
     with np.load(tmp_path / "b.npz") as data:
         assert np.array_equal(data["q"], batch.q) and data["energy"].shape == (3, 11)
-    with pytest.raises(DalembertError, match="not as '.txt'"):
+    with pytest.raises(DalembertError, match=r"not as '\.txt'"):
         run.save(tmp_path / "run.txt")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["b.npz", "run.csv"]
 
@@ -626,7 +649,17 @@ def dalembert(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_command_line(tmp_path: Path) -> None:
     done = dalembert(
-        "simulate", "planar-2r", "--q", "0.1 0.2", "--duration", "0.5", "-o", "run.csv", "--plot", "run.png", cwd=tmp_path
+        "simulate",
+        "planar-2r",
+        "--q",
+        "0.1 0.2",
+        "--duration",
+        "0.5",
+        "-o",
+        "run.csv",
+        "--plot",
+        "run.png",
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     table = np.genfromtxt(tmp_path / "run.csv", delimiter=",", names=True)

@@ -173,7 +173,7 @@ def _smooth(setting: Setting, plan: Plan) -> Rollout:
             part = "whole" if k == 3 else "half"
             calls.append(Call(part, ("q", "qd", v, f"a{k}", "h"), (f"q{k + 1}", f"v{k + 1}")))
     calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "h"), ("q5", "v5")))
-    sizes = {x: n for x in ("q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5) for x in "qv"), "a1", "a2", "a3", "a4")}
+    sizes = dict.fromkeys(("q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5) for x in "qv"), "a1", "a2", "a3", "a4"), n)
     program = Program(
         {**sizes, **inputs.sizes, **_host_sizes(inputs)}, tuple(calls), (("q5", "q"), ("v5", "qd")), ("q", "qd"),
         (), tuple(inputs.stepwise), tuple(inputs.constant),
@@ -226,9 +226,7 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
         matrices = ("B1", "r1") if k == 1 else ("B", "r")
         calls.append(Call("accelerate", (q, v, "held", "dry", *load[stage]), (f"a{k}", *matrices)))
         if k == 1:
-            calls.append(
-                Call("judge", ("q", "qd", "slip", "held", "a1", "B1", "r1", *known), ("judged", "news"))
-            )
+            calls.append(Call("judge", ("q", "qd", "slip", "held", "a1", "B1", "r1", *known), ("judged", "news")))
         if k < 4:
             part = "whole" if k == 3 else "half"
             calls.append(Call(part, ("q", "qd", v, f"a{k}", "step"), (f"q{k + 1}", f"v{k + 1}")))
@@ -275,8 +273,8 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
         "commit": of(stepping.commit),
     }
     if plan.law in LAWS:
-        for stage, part in zip(STAGES, (0.0, 0.5, 1.0), strict=True):
-            pieces["sample" + stage] = stepping.reference_at(part)
+        for stage, at in zip(STAGES, (0.0, 0.5, 1.0), strict=True):
+            pieces["sample" + stage] = stepping.reference_at(at)
     return Rollout(program, pieces)
 
 

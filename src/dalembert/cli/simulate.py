@@ -91,7 +91,7 @@ def summary(run: Run, files: list[str | None]) -> None:
 
 
 def figure(run: Run) -> Figure:
-    """Positions, velocities, torques and energies over time."""
+    """Positions, velocities, torques (accelerations where there are none) and energies over time."""
     from dalembert.report.figures import INK, JOINTS, SOFT, Panel, assemble
 
     moving = run.arm.robot.moving_joints
@@ -119,11 +119,14 @@ def figure(run: Run) -> Figure:
         axes.set_xlabel("t (s)")
         axes.legend(loc="best", ncols=3)
 
+    third = Panel(f"Torque ({effort})", lines(run.tau))
+    if not np.any(run.tau):
+        third = Panel(f"Acceleration ({length}/s²)", lines(run.qdd))
     return assemble(
         [
             Panel(f"Position ({length})", lines(run.q), key),
             Panel(f"Velocity ({length}/s)", lines(run.qd)),
-            Panel(f"Torque ({effort})", lines(run.tau)),
+            third,
             Panel("Energy (J)", energies),
         ]
     )

@@ -317,7 +317,9 @@ def _function(
                 run += 1
             store_group(text, lanes(array), mine[0], [value(graph.outputs[start + e]) for e in mine[:run]])
             mine = mine[run:]
-    head = f"define internal void @{name}{index}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
+    head = (
+        f"define internal void @{name}{index}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
+    )
     return "\n".join([head, "entry:", *text.lines, "  ret void", "}"])
 
 

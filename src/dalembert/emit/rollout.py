@@ -221,9 +221,7 @@ class _Loop(Text):
 
     def _move(self, way: str, rows: str, offset: str, name: str, stride: str) -> None:
         size = self.program.sizes[name]
-        self.say(
-            f"call void @lanes_{way}(ptr {rows}, i64 {offset}, ptr {self.slot(name)}, i64 {size}, i64 {stride})"
-        )
+        self.say(f"call void @lanes_{way}(ptr {rows}, i64 {offset}, ptr {self.slot(name)}, i64 {size}, i64 {stride})")
 
     def _table(self, slots: Sequence[str]) -> str:
         """The addresses of a call's slots."""

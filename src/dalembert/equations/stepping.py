@@ -171,7 +171,9 @@ def solve_free(setting: Setting, B: Sequence[Sequence[Scalar]], r: Values, held:
     """x with B x = r in the rows of the free joints, and x = 0 for the held ones."""
     n = setting.n
     free = [no(h) for h in held]
-    masked = [[free[i] * free[j] * B[i][j] if i != j else select(held[i], 1.0, B[i][i]) for j in range(n)] for i in range(n)]
+    masked = [
+        [free[i] * free[j] * B[i][j] if i != j else select(held[i], 1.0, B[i][i]) for j in range(n)] for i in range(n)
+    ]
     x = factorised(setting.mechanism, masked).solve([select(held[i], 0.0, r[i]) for i in range(n)])
     return [select(held[i], 0.0, x[i]) for i in range(n)]
 
@@ -460,4 +462,9 @@ def discrete_legendre(
     moves = less(SETTLED * fastest, farthest)
     last = no(less(rounds[0], MOST_ROUNDS))
     wrong = select(both(last, moves), float("nan"), 0.0)
-    return [x + wrong for x in v1], [x + h[0] * y for x, y in zip(p, k, strict=True)], [rounds[0] + 1.0], [both(moves, no(last))]
+    return (
+        [x + wrong for x in v1],
+        [x + h[0] * y for x, y in zip(p, k, strict=True)],
+        [rounds[0] + 1.0],
+        [both(moves, no(last))],
+    )

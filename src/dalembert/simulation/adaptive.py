@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class _Flight:
         self.n = task.arm.n
         self.constants = dynamics.constants(index)
         self.row = 0  # of the torque array
-        self.held: Array | None = None
+        self.held, self.way, self.dry = (np.zeros(self.n) for _ in range(3))
         self.fresh: set[int] = set()
         self.calm = np.inf
         if task.controller is not None:
@@ -110,7 +111,8 @@ class _Flight:
             reference = task.controller.pose
             if reference is not None:
                 reference = np.broadcast_to(reference, (*task.batch, self.n))[index]
-            self.controller = type(task.controller)(*gains, reference if reference is not None else task.controller.motion)
+            kind: Any = type(task.controller)
+            self.controller = kind(*gains, reference if reference is not None else task.controller.motion)
 
     def torque(self, t: float, q: Array, qd: Array) -> Array:
         """τ at an instant."""
@@ -134,7 +136,7 @@ class _Flight:
         done = 1
         many = task.torques is not None and task.torques.shape[-2] > 1
         edges = task.t if many else task.t[[0, -1]]
-        for self.row, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        for self.row, (begin, end) in enumerate(pairwise(edges)):
             t, stuck, patience = float(begin), 0, 1e-7
             slip = np.zeros(n)
             while t < end:
@@ -181,7 +183,7 @@ class _Flight:
                     into[i] = 1.0
             if not into.any():
                 break
-            soft = self.held is not None and np.abs(qd[into > 0]).max() < SOFT
+            soft = np.abs(qd[into > 0]).max() < SOFT
             qd = self._stopped(t, q, qd, np.maximum(into, self.held) if soft else into)
         held, way, dry, a = dynamics.modes(q, qd, self.torque(t, q, qd), self.constants, slip)
         self.held, self.way, self.dry = held, way, dry
@@ -191,7 +193,7 @@ class _Flight:
         for i in range(n):
             lower, upper = dynamics.setting.stops[i]
             at_stop = q[i] >= upper or q[i] <= lower
-            if not held[i] and (at_stop or (dynamics.setting.dry(i) and qd[i] == 0.0)):
+            if not held[i] and (at_stop or (self._sticks(i) and qd[i] == 0.0)):
                 self.fresh.add(i)
                 self.calm = min(self.calm, max(1e-7, abs(qd[i]) / max(abs(a[i]), 1e-3)), 1e-3)
         return np.concatenate([q, qd])
@@ -227,44 +229,44 @@ class _Flight:
 
     def _events(self) -> list[Any]:
         """One function an event; all fall through zero."""
-        n, dynamics = self.n, self.dynamics
+        n, dynamics, limits = self.n, self.dynamics, self.task.limits
         self.kinds: list[tuple[str, int]] = []
         functions: list[Any] = []
 
-        def add(kind: str, i: int, function: Callable[[float, Array], float]) -> None:
-            function.terminal, function.direction = True, -1  # type: ignore[attr-defined]
-            self.kinds.append((kind, i))
-            functions.append(function)
+        def add(kind: str, i: int, function: Callable[[float, Array, int], float]) -> None:
+            def event(t: float, y: Array) -> float:
+                return float(function(t, y, i))
 
-        limits = self.task.limits
-        if limits is not None and not self.task.plan.stops:
-            for i in np.flatnonzero(np.isfinite(limits[:, 1])):
-                add("beyond", int(i), lambda t, y, i=i, u=limits[i, 1]: float(u - y[i]))
-            for i in np.flatnonzero(np.isfinite(limits[:, 0])):
-                add("beyond", int(i), lambda t, y, i=i, u=limits[i, 0]: float(y[i] - u))
-        if not dynamics.eventful:
-            return functions
-        held, way = self.held, self.way
-        assert held is not None
-        for i in range(n):
-            lower, upper = dynamics.setting.stops[i]
-            if held[i]:
-                add("breaks", i, lambda t, y, i=i: self._margin(t, y, i))
-                continue
-            if i in self.fresh:
-                continue
-            if dynamics.setting.dry(i) and way[i]:
-                add("rests", i, lambda t, y, i=i: float(way[i] * y[n + i]))
+            event.terminal, event.direction = True, -1  # type: ignore[attr-defined]
+            self.kinds.append((kind, i))
+            functions.append(event)
+
+        def add_bounds(bounds: Any, i: int, kinds: tuple[str, str]) -> None:
+            lower, upper = bounds
             if upper < np.inf:
-                add("upper", i, lambda t, y, i=i, u=upper: float(u - y[i]))
+                add(kinds[1], i, lambda t, y, i: upper - y[i])
             if lower > -np.inf:
-                add("lower", i, lambda t, y, i=i, u=lower: float(y[i] - u))
+                add(kinds[0], i, lambda t, y, i: y[i] - lower)
+
+        for i in range(n):
+            if limits is not None and not self.task.plan.stops:
+                add_bounds(limits[i], i, ("beyond", "beyond"))
+            if not dynamics.eventful:
+                continue
+            if self.held[i]:
+                add("breaks", i, self._margin)
+            elif i not in self.fresh:
+                if self._sticks(i) and self.way[i]:
+                    add("rests", i, lambda t, y, i: self.way[i] * y[n + i])
+                add_bounds(dynamics.setting.stops[i], i, ("lower", "upper"))
         return functions
+
+    def _sticks(self, i: int) -> bool:
+        return sum(self._levels(i)) > 0.0
 
     def _margin(self, t: float, y: Array, i: int) -> float:
         """How much more a held joint can bear; infinite on the side of a stop."""
         n = self.n
-        assert self.held is not None
         q, qd = y[:n], y[n:]
         push = self.dynamics.push(q, qd, self.torque(t, q, qd), self.constants, (self.held, self.dry))[i]
         forward, backward = self._levels(i)
@@ -289,7 +291,6 @@ class _Flight:
         q, qd = x[:n], x[n:]
         if kind == "beyond":
             raise beyond(self.task, i, float(q[i]), t, self.index)
-        assert self.held is not None
         still = np.zeros(n)
         still[i] = 1.0
         if kind == "breaks":
@@ -302,4 +303,3 @@ class _Flight:
             q[i] = upper if kind == "upper" else lower
             qd = self._stopped(t, q, qd, np.maximum(still, self.held) if abs(qd[i]) < SOFT else still)
         return np.concatenate([q, qd]), slip
-

@@ -67,7 +67,8 @@ class Run:
             parameters = self.task.constants["parameters"][..., None, :]
             T, U = piece_kernel(self.arm.mechanism, self.task.plan, "energy")(self.q, self.qd, parameters)
             return T[..., 0], U[..., 0]
-        return self.arm.kinetic_energy(self.q, self.qd), self.arm.potential_energy(self.q)
+        T, U = self.arm.kinetic_energy(self.q, self.qd), self.arm.potential_energy(self.q)
+        return np.asarray(T, float), np.asarray(U, float)
 
     @property
     def kinetic(self) -> Array:
@@ -154,9 +155,7 @@ def simulate(
     >>> bool(abs(run.energy - run.energy[0]).max() < 1e-9)
     True
     """
-    task = make_task(
-        arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters
-    )
+    task = make_task(arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters)
     if method == "dop853":
         q, qd = adaptive(task, rtol, atol, progress)
     else:

@@ -139,6 +139,10 @@ def make_task(
         raise DalembertError(f"there is no method '{method}'; known are {', '.join(METHODS)}")
     if stops not in (None, "error", "contact"):
         raise DalembertError(f"stops is {stops!r}; it can be None, 'error' or 'contact'")
+    if getattr(arm.robot, "loops", ()):
+        raise DalembertError(
+            f"arm '{arm.name}' has closed chains, which cannot be simulated yet; open chains and trees can"
+        )
     arm._needs_inertia()
     n, joints = arm.n, f"arm '{arm.name}' has {arm.n} joints"
     duration, step = _positive("duration", duration), _positive("step", step)
@@ -184,7 +188,9 @@ def make_task(
         batch = np.broadcast_shapes(*leading)
     except ValueError:
         shapes = ", ".join(str(s) for s in leading)
-        raise ShapeError(f"q0, qd0 and what is given with them do not broadcast: their leading axes are {shapes}") from None
+        raise ShapeError(
+            f"q0, qd0 and what is given with them do not broadcast: their leading axes are {shapes}"
+        ) from None
     dry = friction and (any(any(b.coulomb) for b in arm.mechanism.bodies))
     if method == "variational" and dry:
         raise DalembertError(

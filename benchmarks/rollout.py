@@ -1,0 +1,149 @@
+"""Rollouts of panda: one compiled loop beside MuJoCo's rollout and Pinocchio loops, one core (make bench).
+
+Everybody takes Runge–Kutta 4 steps of 1 ms with four evaluations each, from the same states, without
+torque, friction or limits. The peers run fewer states and steps, since a step costs them the same
+however many there are; ours runs all of 10,000 × 1,000.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from mujoco import rollout
+
+import dalembert as da
+from sidebyside import STATES, interleaved, one_core, panda_urdf_text, random_states, table
+
+STEPS, H = 1000, 1e-3
+FEW, SHORT = 16, 100  # what the peers run in a round
+
+
+def rk4(f, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One step with any forward dynamics."""
+    a1 = f(q, v)
+    v2 = v + H / 2 * a1
+    q2 = q + H / 2 * v
+    a2 = f(q2, v2)
+    v3 = v + H / 2 * a2
+    q3 = q + H / 2 * v2
+    a3 = f(q3, v3)
+    v4 = v + H * a3
+    q4 = q + H * v3
+    a4 = f(q4, v4)
+    return q + H / 6 * (v + 2 * v2 + 2 * v3 + v4), v + H / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+
+
+def main() -> None:
+    """One row each."""
+    one_core()
+    arm = da.load("panda")
+    text = panda_urdf_text()
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.timestep = H
+    model.opt.disableflags = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
+    data = mujoco.MjData(model)
+    pmodel = pin.buildModelFromXML(text)
+    pdata, pool = pmodel.createData(), pin.ModelPool(pmodel, 1)
+    q, qd, _ = random_states(7)
+    qd *= 0.1
+    zero = np.zeros(7)
+    start = np.zeros((FEW, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
+    start[:, 1:8], start[:, 8:15] = q[:FEW], qd[:FEW]
+    half = np.asfortranarray(np.zeros((7, STATES)))
+    result = np.asfortranarray(np.zeros((7, STATES)))
+
+    def with_mujoco(integrator: int) -> np.ndarray:
+        model.opt.integrator = integrator
+        return rollout.rollout(model, data, start, nstep=SHORT)[0]
+
+    def pinocchio_loop() -> np.ndarray:
+        x, v = q[0], qd[0]
+        for _ in range(SHORT):
+            x, v = rk4(lambda a, b: pin.aba(pmodel, pdata, a, b, zero), x, v)
+        return x
+
+    def pinocchio_batch() -> np.ndarray:
+        def f(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+            pin.abaInParallel(1, pool, x, v, half, result)
+            return result.copy(order="F")
+
+        return rk4(f, np.asfortranarray(q.T), np.asfortranarray(qd.T))[0]
+
+    def ours(every: int, states: int = STATES, steps: int = STEPS) -> da.Arm:
+        return da.simulate(arm, q[:states], qd[:states], None, steps * H, step=H, every=every, friction=False)
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["DALEMBERT_CACHE"] = folder
+        begin = time.perf_counter()
+        ours(1, 1, 1)
+        compiling = time.perf_counter() - begin
+    reference = ours(SHORT, FEW, SHORT).q[:, -1]
+    peers = {
+        "MuJoCo": with_mujoco(mujoco.mjtIntegrator.mjINT_RK4)[:, -1, 1:8],
+        "Pinocchio": pinocchio_loop()[None],
+    }
+    for name, theirs in peers.items():
+        print(
+            f"largest difference to {name} after {SHORT} steps: {np.abs(reference[: len(theirs)] - theirs).max():.1e}"
+        )
+    calls = {
+        "last": lambda: ours(STEPS),
+        "tenth": lambda: ours(10),
+        "small": lambda: ours(100, 500, 100),
+        "mujoco rk4": lambda: with_mujoco(mujoco.mjtIntegrator.mjINT_RK4),
+        "mujoco euler": lambda: with_mujoco(mujoco.mjtIntegrator.mjINT_EULER),
+        "pin loop": pinocchio_loop,
+        "pin batch": pinocchio_batch,
+    }
+    least = interleaved(calls, 5)
+    steps = {
+        "last": STATES * STEPS, "tenth": STATES * STEPS, "small": 500 * 100, "mujoco rk4": FEW * SHORT, "mujoco euler": FEW * SHORT,
+        "pin loop": SHORT, "pin batch": STATES,
+    }  # fmt: skip
+    names = {
+        "last": f"dalembert, {STATES:,} × {STEPS:,}, last state kept",
+        "tenth": f"dalembert, {STATES:,} × {STEPS:,}, every 10th state kept",
+        "small": "dalembert, 500 × 100, last state kept",
+        "mujoco rk4": "MuJoCo rollout, RK4",
+        "mujoco euler": "MuJoCo rollout, semi-implicit Euler (1 evaluation)",
+        "pin loop": "Pinocchio aba, Python loop of RK4",
+        "pin batch": "Pinocchio abaInParallel (1 thread), RK4 on arrays",
+    }
+    cost = {name: least[name] / steps[name] for name in calls}
+    rows = [(names[x], f"{cost[x] * 1e9:.0f}", f"{cost[x] / cost['last']:.1f}") for x in calls]
+    table("RK4 steps of panda, one core", rows, ("", "ns a step", "over ours"))
+    print(f"compile, first time: {compiling:.2f} s; the whole rollout: {least['last']:.2f} s")
+    eventful()
+
+
+def eventful() -> None:
+    """What sticking and stops cost."""
+    rows = []
+    for name, stops in (("puma560", None), ("puma560", "contact"), ("panda", "contact")):
+        arm = da.load(name)
+        limits = [(j.limits.lower or -3.0, j.limits.upper or 3.0) for j in arm.robot.moving_joints]
+        rng = np.random.default_rng(0)
+        q = np.stack([rng.uniform(0.9 * a, 0.9 * b, 2000) for a, b in limits], axis=1)
+        q = np.clip(q, [a for a, _ in limits], [b for _, b in limits])
+        qd = rng.uniform(-1, 1, q.shape)
+
+        def run(arm: da.Arm = arm, q: np.ndarray = q, qd: np.ndarray = qd, stops: str | None = stops) -> object:
+            return da.simulate(arm, q, qd, None, 0.5, every=500, stops=stops)  # type: ignore[arg-type]
+
+        cost = interleaved({"x": run}, 3)["x"] / (2000 * 500)
+        rows.append(
+            (
+                f"{name}, {'Coulomb friction' if name == 'puma560' else 'no friction'}, stops: {stops}",
+                f"{cost * 1e9:.0f}",
+            )
+        )
+    table("Steps with events, 2,000 states × 500 steps", rows, ("", "ns a step"))
+
+
+if __name__ == "__main__":
+    main()
