@@ -36,7 +36,7 @@ TURNS: dict[str, tuple[str, str, str]] = {
 WHAT = {"zyz": "|sin theta|", "rpy": "|cos pitch|", "quaternion": "the scalar part"}
 
 SINGULAR = 1e-4  # measures below this raise SingularityError
-NEAR = 0.05  # measures below this are damped, where damping is asked for
+FADES = 4.0  # damping λ² has faded away where the smallest pivot is this many times λ²
 
 
 # -- which rows ----------------------------------------------------------------------------------
@@ -159,9 +159,9 @@ class OperationalSpace:
     Made by :meth:`Arm.operational_space`. Every method is compiled on first use and takes arrays
     whose last axis is the joints (or, for x, the ``rows``); all leading axes broadcast.
 
-    damping  None: a singularity raises :class:`SingularityError`. A number λ: near one, where its
-             measure μ is below 0.05, λ² (1 − (μ/0.05)²) 1 is added to J_A B⁻¹ J_Aᵀ, and likewise in
-             the representation; farther away nothing is changed.
+    damping  None: a singularity raises :class:`SingularityError`. A number λ: where the smallest pivot
+             d of J_A B⁻¹ J_Aᵀ is below 4λ², λ² (1 − d/4λ²)² 1 is added to it: λ² 1 at the singularity,
+             nothing farther away. Likewise in the representation, with the square of its measure.
 
     >>> import dalembert as da
     >>> op = da.load("planar-3r").operational_space()
@@ -409,29 +409,31 @@ class OperationalSpace:
             except ValueError as problem:
                 shapes = ", ".join(f"{x} {a.shape}" for x, a in zip(inputs, arrays, strict=True))
                 raise ShapeError(f"these shapes do not broadcast: {shapes} ({problem})") from None
-            kinematic = self._kinematic(name, rest[0]) if len(rest) > 1 else None
-            return value, kinematic, self._representation(rest[-1])
+            return value, rest[0] if len(rest) > 1 else None, self._representation(rest[-1])
 
-        value, kinematic, shown = call(np.zeros(2))
+        value, pivots, shown = call(np.zeros(2))
         if self.damping is None or not damped:
             if (shown < SINGULAR).any():
                 self._refuse("representation", shown, arrays[0])
-            if kinematic is not None and (kinematic < SINGULAR).any():
+            if pivots is not None and ((kinematic := self._kinematic(name, pivots)) < SINGULAR).any():
                 self._refuse("kinematic", kinematic, arrays[0])
             return value
         soft = np.zeros((*shown.shape, 2))
-        if (shown < NEAR).any():
-            soft[..., 1] = self._strength(shown)
-            value, kinematic, _ = call(soft)
-        if kinematic is not None and (kinematic < NEAR).any():
-            soft[..., 0] = self._strength(kinematic)
-            value, _, _ = call(soft)
+        soft[..., 1] = self._strength(shown**2)
+        if soft.any():
+            value, pivots, _ = call(soft)
+        if pivots is not None:
+            soft[..., 0] = self._strength(pivots.min(axis=-1))
+            if soft[..., 0].any():
+                value, _, _ = call(soft)
         return value
 
-    def _strength(self, measure: Array) -> Array:
-        """λ² (1 − (μ/NEAR)²), falling to 0 where the measure μ reaches NEAR."""
+    def _strength(self, square: Array) -> Array:
+        """λ² (1 − d/4λ²)² below d = 4λ², else 0: d and this together grow with d, from λ² on."""
         assert self.damping is not None
-        return self.damping**2 * np.clip(1.0 - (measure / NEAR) ** 2, 0.0, 1.0)
+        most = self.damping**2
+        small = np.where(square > 0, square, 0.0)  # NaN and rounding below 0 are at the singularity itself
+        return most * np.clip(1.0 - small / (FADES * most), 0.0, 1.0) ** 2
 
     def _refuse(self, kind: str, measures: Array, q: Any) -> None:
         index = tuple(int(k) for k in np.unravel_index(np.argmin(measures), measures.shape))
