@@ -338,63 +338,95 @@ def solve(
 
 @native
 def check(
-    D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any, parts: int
+    D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any
 ) -> None:  # pragma: no cover
     """How far each interval goes beyond its limits, inside as well as at its ends, relative to the limit.
 
+    D      between its three points each coefficient is the parabola through them
+    S      (N, 3, n): |q'| over the velocity limit, at the left end, the middle and the right end
     smooth (N,) whether the path runs on without a knot into the next interval
-    S     (N, 3, n): |q'| over the velocity limit, at the left end, the middle and the right end
-    over  (N,) torque and acceleration; fast (N,) velocity; near (N, J): the largest share of each limit
-    blur  (N,) how wrong the parabolas through three points may be between them, as a share of the limit: of the
-          order of h³, and more where a derivative jumps; counted in `over`
+    over   (N,) torque and acceleration; fast (N,) velocity; near (N, J): the largest share of each limit
+    blur   (N,) how wrong the parabolas may be, as a share of the limit: of the order of h³, and more where a
+           derivative jumps; counted in `over`
+
+    Each share is taken at five points; what may be missed between them is an eighth of its second differences.
     """
     N, J, n = D.shape[0], D.shape[3], S.shape[2]
+    z, a, w = np.empty(5), np.empty(5), np.empty(5)
     for i in range(N):
         bend = (u[i, 1] - u[i, 0]) / h[i]
-        L, M, R, share = D[i, 0], D[i, 1], D[i, 2], near[i]
-        for j in range(J):
-            share[j] = 0.0
-        quick = 0.0
-        for p in range(1, parts + 1):  # at the left end the passes themselves ask for the limits
-            t = p / parts
-            z = max(x[i] + (2.0 * u[i, 0] + bend * t * h[i]) * t * h[i], 0.0)
-            a, w = u[i, 0] + bend * t * h[i], sqrt(z)
-            l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
-            for j in range(J):
-                left = L[0, j] * a + L[1, j] * z + L[2, j] * w + L[3, j]
-                middle = M[0, j] * a + M[1, j] * z + M[2, j] * w + M[3, j]
-                right = R[0, j] * a + R[1, j] * z + R[2, j] * w + R[3, j]
-                value = abs(l0 * left + l1 * middle + l2 * right)
-                share[j] = value if value > share[j] else share[j]
-            for j in range(n):
-                value = (l0 * S[i, 0, j] + l1 * S[i, 1, j] + l2 * S[i, 2, j]) * w
-                quick = value if value > quick else quick
+        for p in range(5):
+            t = 0.25 * p * h[i]
+            z[p] = max(x[i] + (2.0 * u[i, 0] + bend * t) * t, 0.0)
+            a[p], w[p] = u[i, 0] + bend * t, sqrt(z[p])
         worst = 0.0
         for j in range(J):
-            worst = share[j] if share[j] > worst else worst
-        over[i], fast[i] = worst - 1.0, quick - 1.0
-    for i in range(N):  # third differences, where the coefficients run on smoothly
-        blur[i] = 0.0
+            most, rough, before, last = 0.0, 0.0, 0.0, 0.0
+            for p in range(5):
+                t = 0.25 * p
+                l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+                value = (
+                    (l0 * D[i, 0, 0, j] + l1 * D[i, 1, 0, j] + l2 * D[i, 2, 0, j]) * a[p]
+                    + (l0 * D[i, 0, 1, j] + l1 * D[i, 1, 1, j] + l2 * D[i, 2, 1, j]) * z[p]
+                    + (l0 * D[i, 0, 2, j] + l1 * D[i, 1, 2, j] + l2 * D[i, 2, 2, j]) * w[p]
+                    + (l0 * D[i, 0, 3, j] + l1 * D[i, 1, 3, j] + l2 * D[i, 2, 3, j])
+                )
+                if p > 1:
+                    bow = abs(value - 2.0 * last + before)
+                    rough = bow if bow > rough else rough
+                before, last = last, value
+                value = abs(value)
+                most = value if value > most else most
+            near[i, j] = most
+            most += 0.125 * rough
+            worst = most if most > worst else worst
+        quick = 0.0
+        for j in range(n):
+            most, rough, before, last = 0.0, 0.0, 0.0, 0.0
+            for p in range(5):
+                t = 0.25 * p
+                l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+                value = (l0 * S[i, 0, j] + l1 * S[i, 1, j] + l2 * S[i, 2, j]) * w[p]
+                if p > 1:
+                    bow = 2.0 * last - value - before
+                    rough = bow if bow > rough else rough
+                before, last = last, value
+                most = value if value > most else most
+            quick = most + 0.125 * rough if most + 0.125 * rough > quick else quick
+        over[i], fast[i], blur[i] = worst - 1.0, quick - 1.0, 0.0
     for i in range(N - 1):
-        if not smooth[i] or abs(h[i + 1] - h[i]) > 1e-6 * h[i]:
-            continue
-        most = 0.0
-        for j in range(J):
-            if near[i, j] < 0.9 and near[i + 1, j] < 0.9:
-                continue
-            d = 0.0
-            for f in range(4):
-                scale = abs(u[i, 0]) if f == 0 else (x[i] if f == 1 else (sqrt(x[i]) if f == 2 else 1.0))
-                d += abs(D[i, 0, f, j] - 3.0 * D[i, 1, f, j] + 3.0 * D[i, 2, f, j] - D[i + 1, 1, f, j]) * scale
-            most = max(most, 0.3 * d)
-        blur[i], blur[i + 1] = max(blur[i], most), max(blur[i + 1], most)
+        if smooth[i]:  # how far the parabola of one interval misses the middle of the next, both ways
+            blur[i] = max(blur[i], _misses(D, near, x, u, h[i], h[i + 1], i, i + 1, 0, 2))
+            blur[i + 1] = max(blur[i + 1], _misses(D, near, x, u, h[i + 1], h[i], i + 1, i, 2, 0))
     for i in range(N):
         over[i] += blur[i]
 
 
 @native
+def _misses(
+    D: Any, near: Any, x: Any, u: Any, h: float, other: float, i: int, k: int, first: int, last: int
+) -> float:  # pragma: no cover
+    """What the parabola on interval i may be wrong by, judged by the middle of the neighbour k beyond its end `last`."""
+    t = 1.0 + 0.5 * other / h
+    l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+    # the cubic term: 0.048 at most within, t (t − ½)(t − 1) out there; five times that, for jumps of a derivative
+    share = 5.0 * 0.048 / (t * (t - 0.5) * (t - 1.0))
+    most = 0.0
+    size, speed = max(abs(u[i, 0]), abs(u[i, 1])), max(x[i], x[i + 1])
+    for j in range(D.shape[3]):
+        if near[i, j] < 0.9:
+            continue
+        d = 0.0
+        for f in range(4):
+            scale = size if f == 0 else (speed if f == 1 else (sqrt(speed) if f == 2 else 1.0))
+            d += abs(l0 * D[i, first, f, j] + l1 * D[i, 1, f, j] + l2 * D[i, last, f, j] - D[k, 1, f, j]) * scale
+        most = max(most, share * d)
+    return most
+
+
+@native
 def assemble(
-    where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, F_v: Any, forward: Any, backward: Any, still: Any,
+    where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, F_v: Any, forward: Any, backward: Any, still: Any, rests: Any,
     effort: Any, acceleration: Any, velocity: Any, torques: Any, accelerations: Any, velocities: Any,
     D: Any, speed: Any, largest: Any, x_most: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
@@ -405,6 +437,7 @@ def assemble(
     where   (N, 3) the points of an interval among the rows of g, m, c, qp, qpp: left, middle, right
     g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp, which is taken out here
     still   (n,) joints that only tremble: Coulomb friction may act either way
+    rests   (N,) intervals that begin or end at rest, where Coulomb friction is nothing: kept with and without it
     torques, accelerations, velocities  which joints are limited
     """
     N, J, A, V = where.shape[0], len(torques), len(accelerations), len(velocities)
@@ -429,7 +462,14 @@ def assemble(
                     into[1, r] -= here * scale
                     sign = 0.0 if still[j] else qp[centre, j]  # one sign for each interval: that of its middle
                     rub = forward[j] if sign > 0.0 else (-backward[j] if sign < 0.0 else 0.0)
-                    into[3, r] += rub * scale
+                    if not rests[i]:
+                        into[3, r] += rub * scale
+                        continue
+                    # |τ| ≤ 1 and |τ + rub| ≤ 1 together are |τ + rub/2| ≤ 1 − |rub|/2
+                    into[3, r] += 0.5 * rub * scale
+                    rest = 1.0 / max(1.0 - 0.5 * abs(rub) * scale, 1e-6)
+                    for f in range(4):
+                        into[f, r] *= rest
             for r in range(A):
                 j = accelerations[r]
                 scale = 1.0 / acceleration[j]
@@ -558,7 +598,7 @@ def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:  # pragma: no 
         h = s[i + 1] - s[i]
         bend = (u[i, 1] - u[i, 0]) / h
         d, sd = moved(sqrt(x[i]), u[i, 0], bend, t[p] - T[i])
-        d = min(max(d, 0.0), h if i == N - 1 else h - 1e-13 * s[N])
+        d = min(max(d, 0.0), h if i == N - 1 else h - 3e-12 * s[N])
         out[0, p] = s[i] + d
         out[1, p] = max(sd, 0.0)
         out[2, p] = u[i, 0] + bend * d

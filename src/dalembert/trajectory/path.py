@@ -169,7 +169,7 @@ class Samples:
 
     where   (N, 3) the points of each interval: left end, middle, right end
     g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
-    still   (n,) joints that only tremble; smooth (N,) no knot between this interval and the next
+    still   (n,) joints that only tremble; smooth (N,) no knot and no turn at the next grid point
     stops   (N+1,) where ṡ = 0
     """
 
@@ -206,11 +206,13 @@ def sample(path: Path, s: Array) -> Samples:
         g = path.inverse_dynamics(q, rest, rest)
         m = path.inverse_dynamics(q, rest, qp)
         c = path.inverse_dynamics(q, qp, qpp)
-    still = np.zeros(path.motion.n, bool)
+    still, smooth = np.zeros(path.motion.n, bool), ~at_knot[1:]
     if path.rubbing.any():
+        ways = np.sign(qp[where[:, 1]][:, path.rubbing])
+        smooth[:-1] &= (ways[:-1] == ways[1:]).all(axis=1)
         size = np.abs(qp).max(axis=0)
         still = path.rubbing & (size > 0) & (size < 1e-12 * float(size.max()))
-    return Samples(s, where, g, m, c, qp, qpp, still, ~at_knot[1:], stops)
+    return Samples(s, where, g, m, c, qp, qpp, still, smooth, stops)
 
 
 # -- the limits on it ------------------------------------------------------------------------------
@@ -253,10 +255,15 @@ def problem(path: Path, at: Samples, rows: Rows, cap: float = 1e200, every: int 
     N, J, keep = len(s) - 1, len(rows), path.keep
     D, speed, largest = np.empty((N, 3, 4, J)), np.empty((N, 3, len(path.velocity))), np.empty((4, J))
     x_most = np.full(N + 1, cap)
+    rests = stops[:-1] | stops[1:]
+    rests[[0, -1]] = True
+    if path.rubbing.any():
+        smooth = smooth.copy()
+        smooth[:-1] &= rests[:-1] == rests[1:]
     # a joint that only trembles may rub either way
     effort = keep.effort - np.where(at.still, np.maximum(path.forward, path.backward), 0.0)
     passes.assemble(
-        where, at.g, at.m, at.c, at.qp, at.qpp, path.F_v, path.forward, path.backward, at.still,
+        where, at.g, at.m, at.c, at.qp, at.qpp, path.F_v, path.forward, path.backward, at.still, rests,
         effort, keep.acceleration, keep.velocity, rows.torque, rows.acceleration, path.velocity,
         D, speed, largest, x_most,
     )  # fmt: skip

@@ -28,10 +28,8 @@ from dalembert.trajectory.trajectory import Trajectory
 Array = NDArray[np.floating[Any]]
 
 ALLOWED = 4e-7  # a limit may be exceeded by this share of it, anywhere
-PARTS = 4  # each interval is looked at in this many parts
 TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for a finer grid
 ROUNDS = 12  # of the passes on one grid
-SAMPLED = 101  # grid points at which the maximum velocity curve is looked at for a scale
 REFINEMENTS = 6  # of the grid, where it is too coarse
 EVERY = 8  # intervals taken together for a first look
 MATTERS = 0.6  # a limit of which less than this share is taken at the first look is left out at first
@@ -139,7 +137,7 @@ def _on_grid(path: Path, at: Samples, cap: float, refinements: int) -> tuple[_Pr
     from dalembert.trajectory import passes
 
     look = problem(path, at, path.every_row, every=EVERY if len(at.s) > 16 * EVERY else 1)
-    top = _top_speed(look)
+    top = _top_speed(path, look)
     most = min(top, cap * cap)
     first = _Passes(path, look, most, top)
     seen = first.repeat(3 if path.viscous else 1, refinements)
@@ -219,7 +217,7 @@ class _Passes:
             if unpassed := passes.times(h, self.x, self.u, self.t):
                 self.status = unpassed
                 return found
-            passes.check(D, on.speed, h, on.smooth, self.x, self.u, self.over, self.fast, near, self.blur, PARTS)
+            passes.check(D, on.speed, h, on.smooth, self.x, self.u, self.over, self.fast, near, self.blur)
             worst = max(float(self.over.max(initial=-1.0)), float(self.fast.max(initial=-1.0)))
             duration = float(self.t[-1])
             if found is None or found.worst > ALLOWED or (worst <= ALLOWED and duration < found.duration):
@@ -260,14 +258,14 @@ class _Passes:
                 return
 
 
-def _top_speed(on: Problem) -> float:
-    """A finite x above anything that matters, where nothing limits the speed."""
-    from dalembert.trajectory import passes
+def _top_speed(path: Path, on: Problem) -> float:
+    """A finite x above anything that matters, where nothing limits the speed.
 
-    curve = np.empty(SAMPLED)
-    passes.most_speed(on.D, on.floor, on.x_most, 1e200, curve)
-    real = curve[(curve > 0) & (curve < 1e199)]
-    return float(1e8 * np.median(real)) if len(real) else 1.0
+    Far above the x at which s̈ = ṡ² / length and ṡ² would take a whole limit at a typical point.
+    """
+    need = (np.abs(on.D[:, 1, 1]) + np.abs(on.D[:, 1, 0]) / path.length).max(axis=1, initial=0.0)
+    need = np.maximum(need, np.square(on.speed[:, 1].max(axis=1, initial=0.0)))
+    return float(1e8 / max(np.median(need), 1e-3 * need.max()))
 
 
 def _as_slow_as(path: Path, best: _Profile, duration: float) -> _Profile:
