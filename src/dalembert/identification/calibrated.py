@@ -16,7 +16,7 @@ from dalembert.identification.physical import consistent, entries, links_of, own
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Friction, Joint, Link, Robot, Rotor
 
-Array = NDArray[np.floating[Any]]
+Array = NDArray[np.float64]
 
 SMALL_MASS = 1e-3  # kg: what a link keeps when least change would make it lighter than nothing
 
@@ -46,7 +46,9 @@ def _least_change(base: BaseParameters, values: Array) -> Array:
     """φ₀ + S²Kᵀ(KS²Kᵀ)⁻¹(π_b − Kφ₀), no link lighter than nothing."""
     parameters = base.parameters
     size, start = scales(parameters), parameters.values.copy()
-    masses = [k for k, name in enumerate(parameters.names) if name.rpartition("_")[0] == "m" and parameters.joints[k] >= 0]
+    masses = [
+        k for k, name in enumerate(parameters.names) if name.rpartition("_")[0] == "m" and parameters.joints[k] >= 0
+    ]
     for _ in range(len(masses) + 1):
         KS = base.K * size
         phi = start + size * np.linalg.lstsq(KS, values - base.K @ start, rcond=1e-13)[0]
@@ -76,8 +78,14 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
     robot, n = arm.robot, arm.n
     value = dict(zip(parameters.names, phi.tolist(), strict=True))
     joints: dict[str, Joint] = {}
+    folded: list[str] = []
     for i, joint in enumerate(robot.moving_joints):
-        joints[joint.name] = _joint(parameters, value, joint, i, notes)
+        joints[joint.name] = _joint(value, joint, i, notes, folded)
+    if folded:
+        notes.append(
+            f"the torque offsets of {', '.join(folded)} stand in their Coulomb friction, one level for each direction: equal "
+            "to predict() while the joint moves"
+        )
     links = links_of(arm)
     renewed: dict[str, Link] = {}
     for i in range(n):
@@ -93,7 +101,7 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
     return Arm(changed), notes
 
 
-def _joint(parameters: ParameterSet, value: dict[str, float], joint: Joint, i: int, notes: list[str]) -> Joint:
+def _joint(value: dict[str, float], joint: Joint, i: int, notes: list[str], folded: list[str]) -> Joint:
     """The joint with its rotor and friction as identified, all of the friction at the joint side."""
     k = i + 1
 
@@ -110,21 +118,20 @@ def _joint(parameters: ParameterSet, value: dict[str, float], joint: Joint, i: i
     if rotor is not None:
         rotor = replace(rotor, viscous=0.0, coulomb=(0.0, 0.0))
     viscous = not_negative(f"Fv_{k}", "viscous friction") if f"Fv_{k}" in value else 0.0
-    if f"Fs+_{k}" in value:
-        levels = [value[f"Fs+_{k}"], value[f"Fs-_{k}"]]
-    else:
-        levels = [value.get(f"Fs_{k}", 0.0)] * 2
+    one = value.get(f"Fs_{k}", 0.0)
+    levels = [value.get(f"Fs+_{k}", one), value.get(f"Fs-_{k}", one)]
     offset = value.get(f"offset_{k}", 0.0)
     if offset and min(levels[0] + offset, levels[1] - offset) >= 0:
         levels = [levels[0] + offset, levels[1] - offset]
-        notes.append(
-            f"the torque offset of joint '{joint.name}' ({offset:.3g}) stands in its Coulomb friction, which is not the "
-            "same in both directions: equal to predict() while the joint moves"
-        )
+        folded.append(joint.name)
     elif offset:
-        notes.append(f"the torque offset of joint '{joint.name}' ({offset:.3g}) is not in the calibrated arm; predict() has it")
+        notes.append(
+            f"the torque offset of joint '{joint.name}' ({offset:.3g}) is not in the calibrated arm; predict() has it"
+        )
     if min(levels) < 0:
-        notes.append(f"Coulomb friction of joint '{joint.name}' is {min(levels):.3g}, which nothing can have; the arm has 0")
+        notes.append(
+            f"Coulomb friction of joint '{joint.name}' is {min(levels):.3g}, which nothing can have; the arm has 0"
+        )
     return replace(joint, rotor=rotor, friction=Friction(viscous, (max(levels[0], 0.0), max(levels[1], 0.0))))
 
 

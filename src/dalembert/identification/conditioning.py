@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from dalembert.errors import DalembertError
 from dalembert.identification.logs import Log
 
-Array = NDArray[np.floating[Any]]
+Array = NDArray[np.float64]
 
 ENERGY = 0.99  # the share of the motion's power that tells how fast the motion is
 ABOVE = 10.0  # the cut-off, in frequencies below which that share lies

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from dalembert.errors import DalembertError
 from dalembert.identification.accumulate import JointTriangles, Triangle
 
-Array = NDArray[np.floating[Any]]
+Array = NDArray[np.float64]
 
 METHODS = ("ordinary", "weighted", "reweighted", "damped", "sequential", "total")
 ROUNDS = 50  # of reweighting, at most
@@ -74,7 +73,7 @@ def solve(joints: JointTriangles, weights: Array, start: Array, fixed: tuple[int
 def normal(joints: JointTriangles, b: int) -> list[Array]:
     """R_jᵀR_j of every joint, in all b columns."""
     at = {column: k for k, column in enumerate(joints.columns)}
-    made = []
+    made: list[Array] = []
     for one in joints.joints:
         N = np.zeros((b, b))
         where = [at[c] for c in one.columns]
@@ -191,37 +190,54 @@ def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate
     return Estimate(values, noise, 1.0 / np.maximum(noise, 1e-300), V, fixed)
 
 
-def total(equations: list[Array], rows: list[int], b: int, n: int) -> tuple[Array, Array, Array, Array, Array]:
-    """Total least squares of [Y, −V, y_L][π; g; 1] = 0, with y_L the torque of a payload that is known.
+def total(
+    equations: list[Array], noise: Array, start: Array, held: NDArray[np.bool_], times: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Total least squares of [Y, y_L, −V][π; 1; g] = 0, with y_L the torque of a payload that is known.
 
-    ``equations`` are the triangles of every joint's rows. Without the known column the zero vector would
-    solve it: the payload fixes the scale of parameters and drive gains alike. Returns (π_b, g, covariance
-    of both, noise, weights).
+    ``equations`` are the triangles of every joint's rows, in that order of columns. Errors are in the
+    measured torques V, of standard deviation ``noise`` each, so that joint j's equations have the error g_j σ_j:
+    Σ_j ‖E_j [π; 1; g]‖² / (g_j σ_j)² is the least, found from π = ``start`` and g = 1. The payload fixes the
+    scale, which would be free otherwise. Gains in ``held`` stay 1: the payload does not reach those joints.
+    Returns (π_b, g, covariance of π_b and the other gains, weights).
     """
-    # first by ordinary least squares for the joints' noise, in the torque unit of the payload
-    stacked = np.vstack(equations)
-    x = np.linalg.lstsq(stacked[:, :-1], -stacked[:, -1], rcond=None)[0]
-    noise = np.ones(n)
-    for j, (E, m) in enumerate(zip(equations, rows, strict=True)):
-        noise[j] = np.linalg.norm(E @ np.append(x, 1.0)) / np.sqrt(max(m - (b + n) / n, 1.0))
-    weights = 1.0 / np.maximum(noise, 1e-12 * noise.max())
-    stacked = np.vstack([w * E for w, E in zip(weights, equations, strict=True)])
-    size = np.linalg.norm(stacked, axis=0)
-    if size[-1] == 0:
-        raise DalembertError("the known payload changes no torque in the loaded log, so it cannot fix the scale")
+    from scipy.optimize import least_squares as minimised
+
+    n, b = len(noise), len(start)
+    free = np.flatnonzero(~held)
+    size = np.linalg.norm(np.vstack([E[:, :b] / s for E, s in zip(equations, noise, strict=True)]), axis=0)
     size[size == 0] = 1.0
-    _, s, Vt = np.linalg.svd(stacked / size)
-    v = Vt[-1]
-    if abs(v[-1]) < 1e-9:
-        raise DalembertError("total least squares finds no scale: the log with the payload does not show its weight")
-    x = v[:-1] / v[-1] * size[-1] / size[:-1]
-    A = stacked[:, :-1]
-    free = max(sum(rows) - len(x), 1)
-    # errors in every column alike: the variance of the equations grows with the length of what multiplies them
-    variance = s[-1] ** 2 / free * (1.0 + float(np.sum((v[:-1] / v[-1]) ** 2)))
-    inner = (A / size[:-1]).T @ (A / size[:-1]) - s[-1] ** 2 * np.eye(len(x))
-    covariance = variance * size[-1] ** 2 * np.linalg.pinv(inner, hermitian=True) / np.outer(size[:-1], size[:-1])
-    return x[:b], x[b:], covariance, noise, weights
+
+    def whole(u: Array) -> tuple[Array, Array]:
+        g = np.ones(n)
+        g[free] = np.exp(u[b:])  # a drive gain does not change its sign
+        return u[:b] / size, g
+
+    def residual(u: Array) -> Array:
+        values, g = whole(u)
+        x = np.concatenate([values, [1.0], g])
+        return np.concatenate([E @ x / (g[j] * noise[j]) for j, E in enumerate(equations)])
+
+    def slope(u: Array) -> Array:
+        values, g = whole(u)
+        x = np.concatenate([values, [1.0], g])
+        parts = []
+        for j, E in enumerate(equations):
+            scale = 1.0 / (g[j] * noise[j])
+            D = np.zeros((len(E), b + len(free)))
+            D[:, :b] = scale * E[:, :b] / size
+            for k, i in enumerate(free):
+                D[:, b + k] = scale * g[i] * E[:, b + 1 + i] - (scale * (E @ x) if i == j else 0.0)
+            parts.append(D)
+        return np.vstack(parts)
+
+    found = minimised(residual, np.concatenate([start * size, np.zeros(len(free))]), slope, method="trf", x_scale="jac")
+    values, g = whole(found.x)
+    ends = np.cumsum([len(E) for E in equations])[:-1]
+    D = np.vstack([d / np.sqrt(t) for d, t in zip(np.split(slope(found.x), ends), times, strict=True)])
+    covariance = _inverse(D.T @ D)
+    unit = np.concatenate([1.0 / size, g[free]])
+    return values, g, covariance * np.outer(unit, unit), 1.0 / (noise * g)
 
 
 def correlation_time(residual: Array, least: float = 1.0) -> float:
@@ -240,9 +256,7 @@ def correlation_time(residual: Array, least: float = 1.0) -> float:
     return max(least, min(found, m / FEWEST))
 
 
-def with_correlation(
-    joints: JointTriangles, estimate: Estimate, times: Array, inverse: Array | None = None
-) -> Array:
+def with_correlation(joints: JointTriangles, estimate: Estimate, times: Array, inverse: Array | None = None) -> Array:
     """The covariance when a joint's residual repeats itself over ``times`` samples."""
     b = len(estimate.values)
     if inverse is None:
@@ -252,7 +266,9 @@ def with_correlation(
     return inverse @ middle @ inverse
 
 
-def essential(values: Array, whole: Triangle, inflation: Array, fixed: tuple[int, ...], least: float = 2.0) -> list[int]:
+def essential(
+    values: Array, whole: Triangle, inflation: Array, fixed: tuple[int, ...], least: float = 2.0
+) -> list[int]:
     """The columns that the log needs: the least significant is left out again and again while |π| < 2 σ.
 
     ``whole`` has equations of unit noise; ``inflation`` (b,) is what correlation adds to each σ.

@@ -23,11 +23,12 @@ from dalembert.identification.result import Identification, Run, make_run
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
-Array = NDArray[np.floating[Any]]
+Array = NDArray[np.float64]
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 Progress = Callable[[str, float], None]
 
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "joint_names")
+SEEN = 0.1  # a payload that makes less than this share of a joint's torque does not fix its drive gain
 REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
 LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
 STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
@@ -95,7 +96,7 @@ def identify(
     step = progress or (lambda words, fraction: None)
     step("reading", 0.0)
     found = read_log(log, arm, **reading)
-    others = [] if validate is None else [validate] if _single(validate) else list(validate)  # type: ignore[arg-type]
+    others: list[Any] = [] if validate is None else [validate] if _single(validate) else list(validate)  # type: ignore[arg-type]
     more = [read_log(one, arm, **reading) for one in others]
     step("filtering", 0.0)
     how = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
@@ -119,7 +120,7 @@ def identify(
     fixed = ways.undetermined(joints.together(), typical)
     gains = None
     if method == "total":
-        made, gains, total_covariance = _total(fitted, base, loaded, payload, reading, how)
+        made, gains, total_covariance = _total(fitted, base, joints, loaded, payload, reading, how, said)
     elif method == "damped":
         made = ways.damped(joints, start, damping, typical)
         fixed = ()
@@ -148,16 +149,16 @@ def identify(
     times = _correlation(run, moving)
     values, full = made.values, None
     if method == "total":
-        covariance = total_covariance * float(np.mean(times))
+        covariance = total_covariance
     elif method in ("damped", "sequential"):
         covariance = made.covariance * float(np.max(times))
     else:
         covariance = ways.with_correlation(joints, made, times)
     if physical:
         step("semidefinite program", 0.0)
-        size = _levels(base, ready)
+        levels = _levels(base, ready)
         values, full, covariance = _physical(
-            base, joints, made, times, prior, prior_deviation, prior_kind, bounds, size, notes
+            base, joints, made, times, prior, prior_deviation, prior_kind, bounds, levels, notes
         )
         run = make_run(base, values, ready)
         fixed_names: tuple[str, ...] = ()
@@ -192,7 +193,9 @@ def _check_options(
     method: str, prior_kind: str, deviation: float, reading: Mapping[str, Any], loaded: Any, payload: Any
 ) -> None:
     if method not in ways.METHODS:
-        raise DalembertError(f"there is no method '{method}'; known are {', '.join(ways.METHODS)}{nearest(method, ways.METHODS)}")
+        raise DalembertError(
+            f"there is no method '{method}'; known are {', '.join(ways.METHODS)}{nearest(method, ways.METHODS)}"
+        )
     if prior_kind not in ("entropic", "euclidean"):
         raise DalembertError(f"prior_kind is '{prior_kind}'; it can be entropic or euclidean")
     if not deviation > 0:
@@ -251,11 +254,13 @@ class _Fit:
         base = base_parameters(self.parameters(extra))
         return base, triangles(base, self.ready, self.zone, self.at_rest, self.step)
 
-    def stribeck_speeds(self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]) -> list[float]:
+    def stribeck_speeds(
+        self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
+    ) -> list[float]:
         """The speeds v of exp(−(q̇/v)²): as asked, or for each joint that which explains its torque best."""
         n = self.arm.n
         if asked is not True:
-            speeds = per_joint("stribeck", asked, n)  # type: ignore[arg-type]
+            speeds = per_joint("stribeck", asked, n)
             if not (speeds > 0).all():
                 raise DalembertError("a Stribeck speed must be above 0")
             return [float(v) for v in speeds]
@@ -273,9 +278,7 @@ class _Fit:
         return chosen
 
 
-def triangles(
-    base: BaseParameters, ready: Conditioned, zone: Array, at_rest: float, step: Progress
-) -> JointTriangles:
+def triangles(base: BaseParameters, ready: Conditioned, zone: Array, at_rest: float, step: Progress) -> JointTriangles:
     """Every joint's triangle of the low-passed equations of a log, a block at a time.
 
     A joint's equation at an instant has the factor ``at_rest`` while the joint is slower than ``zone``: there
@@ -381,8 +384,9 @@ def _physical(
 
 
 def _total(
-    fitted: _Fit, base: BaseParameters, loaded: Any, payload: Any, reading: Mapping[str, Any], how: Mapping[str, Any]
-) -> tuple[ways.Estimate, Array, Array]:
+    fitted: _Fit, base: BaseParameters, joints: JointTriangles, loaded: Any, payload: Any, reading: Mapping[str, Any],
+    how: Mapping[str, Any], said: list[str],
+) -> tuple[ways.Estimate, Array, Array]:  # fmt: skip
     """Parameters and drive gains from a run without and one with a known payload."""
     arm, n, b = fitted.arm, fitted.arm.n, base.rank
     if isinstance(payload, Inertia):
@@ -396,27 +400,42 @@ def _total(
     heavy = arm.with_payload(float(body.mass), body.com, body.tensor)
     second = condition(read_log(loaded, arm, **reading), **{**how, "cutoff": fitted.ready.cutoff})
     equations: list[list[Array]] = [[] for _ in range(n)]
-    rows = [0] * n
-    for ready, held in ((fitted.ready, False), (second, True)):
+    shown, whole = np.zeros(n), np.zeros(n)
+    for ready, carries in ((fitted.ready, False), (second, True)):
         for number, part, kept in ready.blocks():
             piece = ready.pieces[number]
             state = piece.q[part], piece.qd[part], piece.qdd[part]
             Y = ready._filtered(base.regressor(*state), kept)
             tau = ready._filtered(piece.tau[part], kept)
             known = np.zeros_like(tau)
-            if held:
+            if carries:
                 known = ready._filtered(heavy.inverse_dynamics(*state) - arm.inverse_dynamics(*state), kept)
             moving = np.abs(piece.qd[part][kept]) >= fitted.zone
             for j in range(n):
                 use = moving[:, j]
                 V = np.zeros((int(use.sum()), n))
                 V[:, j] = -tau[use, j]
-                block = np.column_stack([Y[use, j], V, known[use, j]])
-                equations[j] = [np.linalg.qr(np.vstack([*equations[j], block]), mode="r")]
-                rows[j] += int(use.sum())
-    values, gains, covariance, noise, weights = ways.total([e[0] for e in equations], rows, b, n)
-    note = f"drive gains found with the payload: {', '.join(f'{g:.4g}' for g in gains)} times those given"
-    return ways.Estimate(values, noise, weights, covariance[:b, :b], (), (note,)), gains, covariance[:b, :b]
+                block = np.column_stack([Y[use, j], known[use, j], V])
+                shown[j] += float(np.sum(known[use, j] ** 2))
+                whole[j] += float(np.sum(tau[use, j] ** 2))
+                equations[j] = [np.asarray(np.linalg.qr(np.vstack([*equations[j], block]), mode="r"))]
+    # the noise of the torques as they are logged, from the run without payload
+    alone = ways.least_squares(joints, base.values, ways.undetermined(joints.together(), _typical(base)), ways.ROUNDS)
+    run = make_run(base, alone.values, fitted.ready)
+    times = _correlation(run, np.abs(fitted.ready.qd) >= fitted.zone)
+    held = shown < (SEEN**2) * whole
+    if held.all():
+        raise DalembertError("the known payload hardly changes a torque in the loaded log, so it cannot fix the scale")
+    values, gains, covariance, weights = ways.total([e[0] for e in equations], alone.noise, alone.values, held, times)
+    errors = np.zeros(n)
+    errors[~held] = np.sqrt(np.diag(covariance)[b:])
+    words = ", ".join(f"{g:.4g} ± {e:.2g}" for g, e in zip(gains, errors, strict=True))
+    if held.any():
+        names = [arm.joint_names[j] for j in np.flatnonzero(held)]
+        said.append(f"the payload hardly loads {_listed(names)}, whose drive gains stay as they were given")
+    note = f"drive gains found with the payload: {words} times those given"
+    made = ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], (), (note,))
+    return made, gains, covariance[:b, :b]
 
 
 # -- what looks wrong ----------------------------------------------------------------------------
@@ -427,7 +446,9 @@ def _suspicions(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     said = []
     for j, name in enumerate(arm.joint_names):
         if arm.robot.moving_joints[j].type != "prismatic" and np.ptp(log.q[:, j]) > 40.0:
-            said.append(f"{log.source}: joint '{name}' moves over {np.ptp(log.q[:, j]):.0f} rad, which looks like degrees")
+            said.append(
+                f"{log.source}: joint '{name}' moves over {np.ptp(log.q[:, j]):.0f} rad, which looks like degrees"
+            )
             break
     if log.qd is not None:
         said += _velocity_odd(arm, log, ready)
@@ -455,28 +476,26 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
 
 def _torque_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     """Measured torques beside those of the arm as it is: their ratio tells units, motor side, sign."""
-    some = slice(None, None, max(1, ready.every))
-    measured, model = [], []
-    for k, piece in enumerate(ready.pieces):
-        measured.append(ready.thinned(k, piece.tau))
-        full = arm.inverse_dynamics(piece.q[some], piece.qd[some], piece.qdd[some])
-        model.append(full)
-    a, b = np.concatenate(model), np.concatenate(measured)
-    size_a, size_b = np.sqrt(np.mean(a**2, axis=0)), np.sqrt(np.mean(b**2, axis=0))
+    x = ready.tau
+    y = np.concatenate([
+        ready.thinned(k, np.asarray(arm.inverse_dynamics(p.q, p.qd, p.qdd), float)) for k, p in enumerate(ready.pieces)
+    ])  # fmt: skip
+    size_a, size_b = np.sqrt(np.mean(y**2, axis=0)), np.sqrt(np.mean(x**2, axis=0))
     heavy = size_a > 0.05 * size_a.max()
     if not heavy.any() or not size_a.max() > 0 or not (size_b[heavy] > 0).all():
         return [f"{log.source}: the torques are zero throughout"] if not size_b.any() else []
     factor = float(np.exp(np.median(np.log(size_b[heavy] / size_a[heavy]))))
     said = []
     if not 1 / ODD < factor < ODD:
-        said.append(f"{log.source}: the torques are {factor:.2g} times those of arm '{arm.name}', which looks like {_unit_of(arm, factor)}")
-    x, y = ready.tau, np.concatenate([
-        ready.thinned(k, arm.inverse_dynamics(p.q, p.qd, p.qdd)) for k, p in enumerate(ready.pieces)
-    ])  # fmt: skip
+        said.append(
+            f"{log.source}: the torques are {factor:.2g} times those of arm '{arm.name}', which looks like {_unit_of(arm, factor)}"
+        )
     turned = np.sum(x * y, axis=0) / np.maximum(np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0), 1e-300)
     opposite = [arm.joint_names[j] for j in np.flatnonzero(heavy) if turned[j] < -0.5]
     if opposite:
-        said.append(f"{log.source}: the torques of {_listed(opposite)} point against those of the arm; is their sign turned?")
+        said.append(
+            f"{log.source}: the torques of {_listed(opposite)} point against those of the arm; is their sign turned?"
+        )
     return said
 
 

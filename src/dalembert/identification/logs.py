@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.tables import nearest
 
-Array = NDArray[np.floating[Any]]
+Array = NDArray[np.float64]
 
 # what each quantity may be called in a file, in lower case; the first that is found is taken
 SPELLINGS: dict[str, tuple[str, ...]] = {
@@ -107,7 +107,7 @@ def read_log(
     if isinstance(source, Mapping):
         raw = _Raw({str(k): np.asarray(v) for k, v in source.items()}, None, "the log", [])
     else:
-        raw = _read(Path(source), arm)
+        raw = _read(Path(source))
     if joint_names is not None:
         raw.joints = tuple(joint_names)
     wanted = dict(columns or {})
@@ -135,19 +135,21 @@ def read_log(
 # -- files ---------------------------------------------------------------------------------------
 
 
-def _read(path: Path, arm: Arm) -> _Raw:
+def _read(path: Path) -> _Raw:
     suffix = path.suffix.lower()
     if not path.exists():
         raise DalembertError(f"{path}: there is no such file")
     if path.is_dir() or suffix in (".bag", ".db3"):
         return _read_bag(path)
-    readers = {".csv": _read_csv, ".txt": _read_csv, ".npz": _read_npz, ".parquet": _read_parquet, ".mcap": _read_mcap}
+    readers: dict[str, Callable[[Path], _Raw]] = {
+        ".csv": _read_csv, ".txt": _read_csv, ".npz": _read_npz, ".parquet": _read_parquet, ".mcap": _read_mcap,
+    }  # fmt: skip
     if suffix not in readers:
         raise DalembertError(
             f"{path}: a log is a .csv, .npz, .parquet, .bag, .db3 or .mcap file or a ROS bag folder, not '{suffix}'"
         )
     try:
-        return readers[suffix](path, arm) if suffix == ".mcap" else readers[suffix](path)
+        return readers[suffix](path)
     except OSError as error:
         raise DalembertError(f"{path}: the file cannot be read ({error.strerror or error})") from None
 
@@ -333,7 +335,7 @@ def _read_bag(path: Path) -> _Raw:
     return raw
 
 
-def _read_mcap(path: Path, arm: Arm) -> _Raw:
+def _read_mcap(path: Path) -> _Raw:
     """One MCAP file with ROS 2 (CDR) or ROS 1 JointState messages, or JSON messages of the same fields."""
     try:
         from mcap.exceptions import McapError
@@ -383,7 +385,7 @@ def _pick(raw: _Raw, group: str, named: str | None) -> str | None:
     if named is not None:
         if named not in raw.arrays:
             raise DalembertError(
-                f"{raw.source}: it has no '{named}' for {group}; it has {_listed(raw.arrays)}{nearest(named, raw.arrays)}"
+                f"{raw.source}: it has no '{named}' for {group}; it has {_listed(raw.arrays)}{nearest(named, list(raw.arrays))}"
             )
         return named
     by_lower = {name.lower(): name for name in raw.arrays}

@@ -22,7 +22,7 @@ from dalembert.identification.base import BaseParameters
 from dalembert.identification.parameters import ParameterSet
 from dalembert.robot.inertia import Inertia
 
-Array = NDArray[np.floating[Any]]
+Array = NDArray[np.float64]
 
 INSIDE = 1e-6  # smallest eigenvalue of a link's pseudo-inertia, over its usual size
 NEAREST = 1e-4  # weight of the distance to the arm's own parameters, where no prior is given
@@ -33,9 +33,7 @@ def entries(parameters: Array) -> Array:
     """J (4, 4) of m, h, and the tensor about the origin (Ixx, Ixy, Ixz, Iyy, Iyz, Izz): linear in them."""
     m, hx, hy, hz, xx, xy, xz, yy, yz, zz = parameters
     half = 0.5 * (xx + yy + zz)
-    return np.array(
-        [[half - xx, -xy, -xz, hx], [-xy, half - yy, -yz, hy], [-xz, -yz, half - zz, hz], [hx, hy, hz, m]]
-    )
+    return np.array([[half - xx, -xy, -xz, hx], [-xy, half - yy, -yz, hy], [-xz, -yz, half - zz, hz], [hx, hy, hz, m]])
 
 
 BASIS = np.array([entries(e) for e in np.eye(10)])  # (10, 4, 4): J of each unit parameter
@@ -321,6 +319,7 @@ def _bounded(
 
 def shape_forms(name: str, shape: Any) -> list[Array]:
     """Matrices Q with tr(QJ) ≥ 0 for every body inside the shape."""
+
     def form(weights: Array, centre: Array, constant: float) -> Array:
         # ∫ constant − Σ w_k (x_k − c_k)² dm
         Q = np.zeros((4, 4))
@@ -330,7 +329,9 @@ def shape_forms(name: str, shape: Any) -> list[Array]:
         return Q
 
     if not isinstance(shape, Mapping) or not ({"box"} <= set(shape) or {"centre", "radii"} <= set(shape)):
-        raise DalembertError(f'the bounds of link \'{name}\' must be {{"box": (low, high)}} or {{"centre": …, "radii": …}}')
+        raise DalembertError(
+            f'the bounds of link \'{name}\' must be {{"box": (low, high)}} or {{"centre": …, "radii": …}}'
+        )
     if "box" in shape:
         low, high = (_three(name, x) for x in shape["box"])
         if not (high > low).all():

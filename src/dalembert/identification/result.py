@@ -16,7 +16,7 @@ from dalembert.identification.base import BaseParameters, random_states
 from dalembert.identification.conditioning import Conditioned, condition
 from dalembert.identification.logs import Log, read_log
 
-Array = NDArray[np.floating[Any]]
+Array = NDArray[np.float64]
 
 POSES = 10_000  # at which B(q) is looked at
 BLOCK = 4096  # samples predicted at a time
@@ -175,7 +175,9 @@ class Identification:
     def _calibrated(self) -> tuple[Arm, list[str]]:
         from dalembert.identification.calibrated import calibrated_arm
 
-        note = f"parameters identified from {os.path.basename(self.run.name)} by dalembert ({self.method} least squares)"
+        note = (
+            f"parameters identified from {os.path.basename(self.run.name)} by dalembert ({self.method} least squares)"
+        )
         arm, notes = calibrated_arm(self.base.parameters, self.full, note)
         return arm, [*self._full[1], *notes]
 
