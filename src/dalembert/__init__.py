@@ -18,7 +18,6 @@ from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Place
 
 if TYPE_CHECKING:
     from dalembert.identification.fit import identify
-    from dalembert.identification.fit import identify
     from dalembert.simulation.controllers import PD, ComputedTorque
     from dalembert.simulation.operational_controller import OperationalController, Wall
     from dalembert.simulation.simulate import simulate
@@ -40,7 +39,6 @@ _LATER = {
     "Wall": "simulation.operational_controller",
     "circle": "trajectory.cartesian",
     "fourier": "trajectory.fourier",
-    "identify": "identification.fit",
     "identify": "identification.fit",
     "line": "trajectory.cartesian",
     "polynomial": "trajectory.profiles",

@@ -254,7 +254,7 @@ def identify(
     loaded_arm = load(arm, physical.value, tip)
     ratios = list_of("--gears", gears)
     n = loaded_arm.n
-    options = {
+    options: dict[str, Any] = {
         "validate": validate or None, "method": method, "physical": physical_estimate,
         "prior": None if prior is None else load(prior, physical.value, None), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "cutoff": cutoff, "decimate": decimate, "edge": edge, "dead_zone": dead_zone,
