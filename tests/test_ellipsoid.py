@@ -1,0 +1,238 @@
+"""Ellipsoids, polytope and maps of S 7.9."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import arms
+from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
+from dalembert.analysis.workspace import QUANTITIES, evaluator, workspace_map
+from dalembert.cli.main import app
+from dalembert.errors import DalembertError, ShapeError, SingularityError
+
+Q = np.array([0.9, -1.0, -0.7])  # the planar arm of the picture
+
+
+def on_sphere(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    u = rng.normal(size=shape)
+    return u / np.linalg.norm(u, axis=-1, keepdims=True)
+
+
+def surface(e: Ellipsoid, count: int = 50) -> np.ndarray:
+    u = on_sphere(np.random.default_rng(0), count, len(e.rows))
+    return e.center + u @ np.swapaxes(e.matrix, -1, -2)
+
+
+@pytest.mark.parametrize("name", ["planar-3r", "panda", "planar-2r", "scara"])
+@pytest.mark.parametrize("limits", [None, "arm"])
+def test_surface_is_that_of_7_148(name: str, limits: str | None) -> None:
+    arm = arms.arm(name)
+    q = np.linspace(0.3, 1.2, arm.n)
+    w = np.ones(arm.n) if limits is None else np.array([j.limits.effort for j in arm.robot.moving_joints])
+    e = arm.dynamic_manipulability(q, limits)
+    rows = ["xyz".index(r) for r in e.rows]
+    J, B, g = arm.jacobian(q)[rows], arm.inertia_matrix(q), arm.gravity_torque(q)
+    assert arms.relative(e.center, -J @ np.linalg.solve(B, g)) < 1e-10
+    u = surface(e) - e.center
+    core = np.linalg.pinv(J).T @ B @ np.diag(w**-2.0) @ B @ np.linalg.pinv(J)
+    assert np.abs(np.einsum("ki,ij,kj->k", u, core, u) - 1).max() < 1e-8
+    assert float(e.volume) == pytest.approx(
+        {1: 2.0, 2: np.pi, 3: 4 / 3 * np.pi}[len(rows)] / np.sqrt(np.linalg.det(core)), rel=1e-8
+    )
+    assert e.contains(e.center + 0.999 * u).all() and not e.contains(e.center + 1.001 * u).any()
+    assert np.abs(e.axes.T @ e.axes - np.eye(len(rows))).max() < 1e-12 and (np.diff(e.radii) <= 0).all()
+
+
+def test_redundant_arms_three_ways() -> None:
+    """Least norm, dynamically consistent, and all that the torques reach: the last holds the others."""
+    arm = arms.arm("panda")
+    q = np.array([[0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5], [0.1, 0.4, -0.2, -1.2, 0.6, 1.1, 0.2]])
+    exact = arm.dynamic_manipulability(q, "arm", redundancy="exact")
+    for way in ("pseudo-inverse", "dynamic"):
+        e = arm.dynamic_manipulability(q, "arm", redundancy=way)  # type: ignore[arg-type]
+        assert e.center.shape == (2, 3) and (e.volume < exact.volume).all()
+        for k in range(2):
+            one = arm.dynamic_manipulability(q[k], "arm", redundancy=way)  # type: ignore[arg-type]
+            whole = arm.dynamic_manipulability(q[k], "arm", redundancy="exact")
+            assert whole.contains(surface(one)).all() and arms.relative(one.radii, e.radii[k]) < 1e-12
+    J, B = arm.jacobian(q[0])[:3], arm.inertia_matrix(q[0])
+    op = arm.operational_space(orientation="geometric", task="position")
+    e = arm.dynamic_manipulability(q[0], redundancy="dynamic")
+    u = surface(e) - e.center
+    assert np.abs(np.linalg.norm(u @ (B @ op.inverse_jacobian(q[0])).T, axis=-1) - 1).max() < 1e-9
+    tau = on_sphere(np.random.default_rng(1), 500, 7) * np.array([j.limits.effort for j in arm.robot.moving_joints])
+    reached = exact.center[0] + tau @ np.linalg.solve(B, J.T)
+    assert arm.dynamic_manipulability(q[0], "arm", redundancy="exact").contains(reached).all()
+
+
+def test_figure_7_15() -> None:
+    """Gravity moves the centre down and nothing else: larger accelerations downwards."""
+    arm = arms.arm("planar-3r")
+    e, without = (arm.dynamic_manipulability(Q, "arm", "xy", gravity=g) for g in (True, False))
+    assert e.center[1] < -5 and (without.center == 0).all()
+    assert (e.radii == without.radii).all() and (e.axes == without.axes).all()
+    assert e.max_acceleration([0, -1]) > without.max_acceleration([0, -1]) > e.max_acceleration([0, 1])
+    d = on_sphere(np.random.default_rng(2), 20, 2)
+    assert e.contains(0.999 * e.max_acceleration(d)[:, None] * d).all()
+    assert not e.contains(1.001 * e.max_acceleration(d)[:, None] * d).any()
+    weak = arm.dynamic_manipulability(Q, task="xy")  # 1 N m cannot even hold the arm
+    assert np.isnan(weak.max_acceleration([0, 1])) and not weak.contains([0, 0])
+    with pytest.raises(ShapeError):
+        e.max_acceleration([1, 0, 0])
+
+
+def test_polytope_is_what_the_motors_can_do() -> None:
+    arm = arms.arm("planar-3r")
+    p = arm.acceleration_polytope(Q, task="xy")
+    limits = np.array([400.0, 200.0, 60.0])
+    J, B, g = arm.jacobian(Q)[:2], arm.inertia_matrix(Q), arm.gravity_torque(Q)
+    tau = np.random.default_rng(3).uniform(-1, 1, (200, 3)) * limits
+    assert p.contains((tau - g) @ np.linalg.solve(B, J.T)).all()
+    corners = p.vertices
+    assert corners.shape == (6, 2) and p.contains(corners).all()
+    assert not p.contains(p.center + 1.001 * (corners - p.center)).any()
+    x, y = corners.T
+    area = 0.5 * abs(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+    assert p.volume == pytest.approx(area, rel=1e-9)
+    d = on_sphere(np.random.default_rng(4), 10, 2)
+    assert p.support(d) == pytest.approx((corners @ d.T).max(axis=0))
+    s = p.max_acceleration(d)
+    assert p.contains(0.9999 * s[:, None] * d).all() and not p.contains(1.0001 * s[:, None] * d).any()
+    assert arm.dynamic_manipulability(Q, limits, "xy", redundancy="exact").volume < p.volume
+    three = arms.arm("panda").acceleration_polytope([0.3, -0.4, 0.2, -1.8, 0.1, 1.6, 0.5])
+    assert three.contains(three.vertices).all()
+    flat = Polytope(np.zeros(1), np.ones((1, 3)), ("x",))
+    assert flat.volume == 6 and flat.vertices.ravel().tolist() == [-3, 3]
+
+
+def test_velocity_force_and_static() -> None:
+    arm = arms.arm("planar-2r")
+    q = np.array([0.4, 0.8])
+    J, g = arm.jacobian(q)[:2], arm.gravity_torque(q)
+    v, f, s = arm.velocity_manipulability(q), arm.force_manipulability(q), arm.static_manipulability(q)
+    assert v.radii * f.radii[::-1] == pytest.approx(1.0)  # the duality of kinetics and statics
+    assert np.abs(v.axes[:, 0] @ f.axes[:, 1]) == pytest.approx(1.0)
+    assert np.linalg.norm(surface(f) @ J, axis=-1) == pytest.approx(1.0)
+    assert np.linalg.norm(g + surface(s) @ J, axis=-1) == pytest.approx(1.0)
+    assert v.units == ("m/s", "m/s") and s.units == ("N", "N")
+    arm = arms.arm("planar-3r")
+    s = arm.static_manipulability(Q, "arm")
+    limits = np.array([400.0, 200.0, 60.0])
+    held = (arm.gravity_torque(Q) + surface(s) @ arm.jacobian(Q)[:2]) / limits
+    assert np.linalg.norm(held, axis=-1) == pytest.approx(1.0)
+    assert np.isnan(arm.static_manipulability(Q).radii).all()  # 1 N m does not hold it
+
+
+def test_singular_configurations() -> None:
+    two, three = arms.arm("planar-2r"), arms.arm("planar-3r")
+    e = two.dynamic_manipulability([0.4, 0.0])
+    assert e.radii[1] < 1e-12 * e.radii[0] and e.volume < 1e-12  # flat, and that is true
+    along = np.array([np.cos(0.4), np.sin(0.4)])
+    assert e.contains(e.center) and not e.contains(e.center + 0.1 * e.radii[0] * along)
+    with pytest.raises(SingularityError, match="kinematic"):
+        three.dynamic_manipulability([0.4, 0.0, 0.0], task="xy")
+    assert three.dynamic_manipulability([0.4, 0.0, 0.0], task="xy", redundancy="exact").radii[1] < 1e-9
+    with pytest.raises(SingularityError, match="index 1"):
+        three.force_manipulability([Q, [0.0, 0.0, 0.0]])
+
+
+def test_wrong_limits() -> None:
+    arm = arms.arm("planar-3r")
+    for wrong in ([1.0, 2.0], "motor", [1.0, 0.0, 2.0]):
+        with pytest.raises(DalembertError, match="torque_limits"):
+            arm.dynamic_manipulability(Q, wrong)
+    with pytest.raises(DalembertError, match="redundancy"):
+        arm.dynamic_manipulability(Q, redundancy="some")  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="one configuration"):
+        arm.acceleration_polytope([Q, Q])
+
+
+# -- maps ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["panda", "planar-3r"])
+def test_maps_show_the_ellipsoids(name: str) -> None:
+    arm = arms.arm(name)
+    q = np.random.default_rng(5).uniform(0.3, 1.2, (30, arm.n))
+
+    def mean_radius(e: Ellipsoid) -> np.ndarray:
+        return np.prod(e.radii, axis=-1) ** (1 / len(e.rows))
+
+    ways = {
+        "dynamic-manipulability": arm.dynamic_manipulability(q, "arm"),
+        "velocity-manipulability": arm.velocity_manipulability(q, "arm"),
+        "force-manipulability": arm.force_manipulability(q, "arm"),
+    }
+    for quantity, e in ways.items():
+        value_of, rows = evaluator(arm, quantity, "arm", None, "pseudo-inverse")
+        p, w = value_of(q)
+        assert rows == e.rows and arms.relative(w, mean_radius(e)) < 1e-9
+        assert arms.relative(p, arm.pose(q)[:, :3, 3]) < 1e-12
+    value_of, _ = evaluator(arm, "dynamic-manipulability", "arm", None, "exact")
+    assert arms.relative(value_of(q)[1], mean_radius(arm.dynamic_manipulability(q, "arm", redundancy="exact"))) < 1e-9
+
+
+def test_map() -> None:
+    arm = arms.arm("planar-3r")
+    seen: list[float] = []
+    made = workspace_map(arm, poses=100_000, cells=40, limits="arm", progress=seen.append)
+    assert seen == sorted(seen) and seen[-1] == 1.0 and made.axes == ("x (m)", "y (m)")
+    assert made.values.shape == (len(made.up) - 1, len(made.across) - 1) and made.count.sum() <= 100_000
+    value, q, (x, y) = made.best
+    e = arm.dynamic_manipulability(q, "arm")
+    assert np.prod(e.radii) ** 0.5 == pytest.approx(value)
+    assert np.abs(arm.pose(q)[:2, 3] - (x, y)).max() < made.across[1] - made.across[0]
+    worst = workspace_map(arm, poses=100_000, cells=40, limits="arm", take="worst")
+    mean = workspace_map(arm, poses=100_000, cells=40, limits="arm", take="mean")
+    known = made.count > 0
+    assert (worst.values <= mean.values * (1 + 1e-12))[known].all()
+    assert (mean.values <= made.values * (1 + 1e-12))[known].all()
+    with pytest.raises(DalembertError, match="no map of"):
+        workspace_map(arm, "beauty")
+    for quantity in QUANTITIES:
+        assert np.isfinite(workspace_map(arms.arm("pendulum"), quantity, poses=500, cells=8).best[0])
+
+
+# -- the commands --------------------------------------------------------------------------------
+
+
+def run(*args: object, code: int = 0) -> str:
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(app, [str(x) for x in args])
+    assert result.exit_code == code and "Traceback" not in result.output, result.output
+    return result.output
+
+
+def test_ellipsoid_command(tmp_path: Path) -> None:
+    picture = tmp_path / "e.png"
+    text = run("ellipsoid", "planar-3r", "--q", "0.9 -1.0 -0.7", "--plot", picture)
+    assert "28.77 m/s²" in text and "o ellipsoid, · without gravity" in text
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    data = json.loads(
+        run("ellipsoid", "planar-3r", "--q", "0.9,-1.0,-0.7", "--json", "--limits", "unit", "--task", "xy")
+    )
+    e = arms.arm("planar-3r").dynamic_manipulability(Q, task="xy")
+    assert data["center"] == pytest.approx(e.center.tolist()) and data["radii"] == pytest.approx(e.radii.tolist())
+    svg = tmp_path / "e.svg"
+    for kind in ("velocity", "force", "static"):
+        run("ellipsoid", "panda", "--q", "0.3 -0.4 0.2 -1.8 0.1 1.6 0.5", "--kind", kind, "--plot", svg, "--force")
+    assert "needs 3 numbers" in run("ellipsoid", "planar-3r", "--q", "1 2", code=2)
+    assert "already" in run("ellipsoid", "planar-3r", "--q", "1 2 3", "--plot", picture, code=2)
+    assert "cannot stand" in run(
+        "ellipsoid", "planar-3r", "--q", "0.9 -1 -0.7", "--kind", "static", "--limits", "unit", code=2
+    )
+    assert "kinematic singularity" in run("ellipsoid", "planar-3r", "--q", "1 0 0", code=2)
+
+
+def test_map_command(tmp_path: Path) -> None:
+    for arm in ("planar-3r", "panda"):
+        picture = tmp_path / f"{arm}.png"
+        text = run("map", arm, "--quantity", "dynamic-manipulability", "--poses", 20000, "-o", picture)
+        assert "mean radius of the dynamic manipulability ellipsoid (m/s²)" in text
+        assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "no map of 'beauty'" in run("map", "panda", "--quantity", "beauty", "-o", tmp_path / "x.png", code=2)
+    assert "already" in run("map", "panda", "-o", picture, code=2)
