@@ -320,9 +320,9 @@ def events(
         below = less(q1[i], lower) if lower > -inf else 0.0
         if setting.stopped(i):
             beyond[i] = select(above, 1.0, select(below, -1.0, 0.0))
-            room = select(above, upper - q[i], q[i] - lower)
-            left = select(above, upper - q1[i], q1[i] - lower)
-            when_beyond[i] = _root(room, select(above, -qd[i], qd[i]) * step[0], left)
+            up = 1.0 if lower == -inf else 0.0 if upper == inf else above  # the only stop, or the one that is passed
+            room, left = select(up, upper - q[i], q[i] - lower), select(up, upper - q1[i], q1[i] - lower)
+            when_beyond[i] = _root(room, select(up, -qd[i], qd[i]) * step[0], left)
     new_passed = [both(passed[i], no(aim[i])) for i in range(n)]
     new_beyond = [both(beyond[i] * beyond[i], no(bump[i])) for i in range(n)]
     first: Scalar = 1.0
