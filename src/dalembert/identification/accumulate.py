@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 BLOCK = 1024  # samples that are triangularised at once
 PIECE = 128  # samples whose regressor is made at once: two thirds of a megabyte, which stays near the core
 PANEL = 8  # columns that tpqrt handles together: the fastest for 20 to 90 columns
+RANK = 1e-11  # singular values of R (columns of length one), beside the largest, that are rounding
 EXACT = 1e-10  # what counts as dependent here: only what is so but for rounding
 PROBES = 16  # random states that show which columns a joint feels
 
@@ -88,14 +89,22 @@ class Triangle:
 
 
 def triangle(equations: Array, rows: int, columns: tuple[int, ...]) -> Triangle:
-    """The triangle of equations [Y, τ]; the diagonal of R is not negative."""
+    """The triangle of equations [Y, τ]; the diagonal of R is not negative.
+
+    Where Y's columns are dependent, what of z no π reaches is counted with rss: R and z still have RᵀR = YᵀY and
+    Rᵀz = Yᵀτ.
+    """
     p = len(columns)
     whole = np.zeros((p + 1, p + 1))
     made = np.linalg.qr(equations, mode="r") if len(equations) else np.zeros((0, p + 1))
     whole[: len(made)] = made[: p + 1]
-    signs = np.where(np.diag(whole) < 0, -1.0, 1.0)
-    whole *= signs[:, None]
-    return Triangle(whole[:p, :p], whole[:p, p].copy(), float(whole[p, p] ** 2), rows, columns)
+    whole *= np.where(np.diag(whole) < 0, -1.0, 1.0)[:, None]
+    R, z, rss = whole[:p, :p], whole[:p, p].copy(), float(whole[p, p] ** 2)
+    length = np.linalg.norm(R, axis=0)
+    U, singular, _ = np.linalg.svd(R / np.where(length > 0, length, 1.0))
+    lost = U[:, singular <= RANK * singular.max(initial=0.0)]
+    apart = lost @ (lost.T @ z)
+    return Triangle(R, z - apart, rss + float(apart @ apart), rows, columns)
 
 
 @dataclass(frozen=True)

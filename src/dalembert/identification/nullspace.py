@@ -147,14 +147,15 @@ def _symmetric(field: Field, J: Row) -> list[Row]:
 
 
 def _product(A: list[Row], B: list[Row]) -> list[Row]:
-    columns = list(zip(*B, strict=True))
-    return [[_sum(x * y for x, y in zip(row, column, strict=True) if x and y) for column in columns] for row in A]
+    columns, zero = list(zip(*B, strict=True)), A[0][0] - A[0][0]
+    return [[_dot(row, column, zero) for column in columns] for row in A]
 
 
-def _sum(terms: Any) -> Number:
-    total: Number = 0
-    for x in terms:
-        total = x + total if total else x
+def _dot(a: Sequence[Number], b: Sequence[Number], zero: Number) -> Number:
+    total = zero
+    for x, y in zip(a, b, strict=True):
+        if x and y:
+            total = total + x * y
     return total
 
 
@@ -165,7 +166,7 @@ def _flipped(A: list[Row]) -> list[Row]:
 def _functional(V: list[Row], W: list[Row], field: Field) -> Row:
     """The row f with f · J = tr(V J Wᵀ)."""
     WV = _product(_flipped(W), V)  # tr(V J Wᵀ) = Σ (WᵀV)_ab J_ba
-    return [field.zero + (WV[a][b] if a == b else WV[a][b] + WV[b][a]) for a, b in PLACES]
+    return [WV[a][b] if a == b else WV[a][b] + WV[b][a] for a, b in PLACES]
 
 
 def _pulled(f: Row, T: list[Row], field: Field) -> Row:
@@ -175,7 +176,7 @@ def _pulled(f: Row, T: list[Row], field: Field) -> Row:
     for x, (a, b) in zip(f, PLACES, strict=True):
         full[a][b] = full[b][a] = x if a == b else x * half
     made = _product(_flipped(T), _product(full, T))
-    return [field.zero + (made[a][b] if a == b else made[a][b] + made[b][a]) for a, b in PLACES]
+    return [made[a][b] if a == b else made[a][b] + made[b][a] for a, b in PLACES]
 
 
 def _twist(field: Field, v: Sequence[Number]) -> list[Row]:
@@ -254,13 +255,13 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
         A, B = _product(V, phi), _product(phi, V)
         D = [[x - y for x, y in zip(a, b, strict=True)] for a, b in zip(A, B, strict=True)]
         made = [D[2][1], D[0][2], D[1][0], D[0][3], D[1][3], D[2][3]]
-        return [field.zero + x for x in made] + [field.zero] * (len(v) - 6)
+        return made + [field.zero] * (len(v) - 6)
 
     def moved(f: Row) -> Row:  # d/dq f(e^φq J e^φqᵀ) = f(φ J + J φᵀ)
         return _derivative(f, phi, field)
 
     def fallen(g: Row) -> Row:  # d/dq of γ e^φq
-        return [field.zero + _sum(g[k] * phi[k][b] for k in range(4)) for b in range(4)] + [field.zero]
+        return [_dot(g[:4], column, field.zero) for column in zip(*phi, strict=True)] + [field.zero]
 
     # the parent's velocities at the joint, with what its rotor feels of them behind
     at_joint = []
@@ -273,8 +274,7 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
     products = Span(field, 10).close([_pulled(f, T, field) for f in parent.products], moved)
     weights = []
     for g in parent.gravity:
-        there = [field.zero + _sum(g[k] * T[k][b] for k in range(4) if g[k] and T[k][b]) for b in range(4)]
-        weights.append([*there, g[4]])
+        weights.append([*(_dot(g[:4], column, field.zero) for column in zip(*T, strict=True)), g[4]])
     gravity = Span(field, 5).close(weights, fallen)
 
     # the conditions on (J, I_m, offset)
@@ -308,7 +308,8 @@ def _derivative(f: Row, phi: list[Row], field: Field) -> Row:
     for x, (a, b) in zip(f, PLACES, strict=True):
         full[a][b] = full[b][a] = x if a == b else x * half
     A = _product(full, phi)  # tr(F (φJ + Jφᵀ)) = tr((Fφ + φᵀF) J)
-    return [field.zero + (A[a][a] + A[a][a] if a == b else 2 * (A[a][b] + A[b][a])) for a, b in PLACES]
+    two = field.one + field.one
+    return [two * A[a][a] if a == b else two * (A[a][b] + A[b][a]) for a, b in PLACES]
 
 
 def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hidden:
@@ -320,7 +321,7 @@ def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hi
         own = _homogeneous(field, *_inverse(seats[link].own_R, seats[link].own_t))
         there = _product(own, _product(J, _flipped(own)))
         for name, x in zip(STANDARD, standard_of_sigma([there[a][b] for a, b in PLACES]), strict=True):
-            if not field.none(field.zero + x):
+            if not field.none(x):
                 amounts[link, name] = x if sign > 0 else -x
 
     J = _symmetric(field, vector[:10])

@@ -1,0 +1,95 @@
+"""The regressor beside Pinocchio's, and the least squares of a million samples (make bench)."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import resource
+import time
+
+import numpy as np
+import pinocchio as pin
+
+import dalembert as da
+from dalembert.identification.accumulate import accumulate
+from dalembert.identification.base import base_parameters
+from dalembert.identification.parameters import ParameterSet
+from sidebyside import STATES, interleaved, one_core, panda_urdf_text, random_states, table
+
+FEW = 500
+MANY = 1_000_000
+
+
+def against_pinocchio() -> None:
+    """ns a state: a batch into a given array, a small batch that stays in the cache, Pinocchio's call."""
+    model = pin.buildModelFromXML(panda_urdf_text())
+    data = model.createData()
+    kernel = da.load("panda").kernel("regressor")
+    q, qd, qdd = random_states(7)
+    q0, qd0, qdd0 = (x[0].copy() for x in (q, qd, qdd))
+    out, small = np.zeros((STATES, 7, 91)), np.zeros((64, 7, 91))
+    least = interleaved(
+        {
+            "batch": lambda: kernel(q, qd, qdd, out=out),
+            "cache": lambda: [kernel(q[:64], qd[:64], qdd[:64], out=small) for _ in range(20)],
+            "pin": lambda: [pin.computeJointTorqueRegressor(model, data, q0, qd0, qdd0) for _ in range(FEW)],
+        },
+        15,
+    )
+    ours, cached, peer = least["batch"] / STATES, least["cache"] / (20 * 64), least["pin"] / FEW
+    rows = [
+        (f"dalembert, {STATES} states, 7×91 each", f"{ours * 1e9:.0f}", "1.0"),
+        ("dalembert, 64 states at a time", f"{cached * 1e9:.0f}", f"{cached / ours:.2f}"),
+        ("Pinocchio computeJointTorqueRegressor, 7×70", f"{peer * 1e9:.0f}", f"{peer / ours:.1f}"),
+    ]
+    table("Regressor of panda, one core", rows, ("", "ns a state", "over ours"))
+
+
+def long_log() -> None:
+    """A million samples of a 7-joint arm, on one core, in the memory of one block."""
+    arm = da.load("panda")
+    parameters = ParameterSet(arm, two_sided=True, offset=True)
+    x = random_states(7, MANY)
+    tau = arm.inverse_dynamics(*x)
+    base = base_parameters(parameters)
+    accumulate(parameters, *(v[:2000] for v in x), tau[:2000])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    rows = []
+    for name, columns in (("all columns", None), ("base columns", base.independent)):
+        least = float("inf")
+        for _ in range(3):
+            start = time.perf_counter()
+            made = accumulate(parameters, *x, tau, columns=columns)
+            least = min(least, time.perf_counter() - start)
+        error = np.sqrt(made.rss / made.rows)
+        rows.append((f"{name}: {len(made.columns)}", f"{least:.2f}", f"{error:.1e}"))
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    table(f"Blocked QR of {MANY:,} samples of panda", rows, ("", "s", "residual (N m)"))
+    print(
+        f"peak memory beyond the log: {grown / 1024:.0f} MB; the stacked regressor would take {MANY * 7 * parameters.size * 8 / 1e9:.0f} GB"
+    )
+
+
+def base() -> None:
+    """How long base parameters take, by numbers and by letters."""
+    rows = []
+    for name in ("planar-2r", "stanford", "puma560", "panda"):
+        arm = da.load(name)
+        arm.base_parameters()
+        times = []
+        for lengths in (None, "numbers", "symbols"):
+            start = time.perf_counter()
+            found = arm.base_parameters(lengths)
+            found.formulas  # noqa: B018
+            times.append(time.perf_counter() - start)
+        rows.append((name, f"{found.parameters.size} → {found.rank}", *(f"{t * 1e3:.0f}" for t in times)))
+    table("Base parameters, ms", rows, ("", "parameters", "random states", "exact numbers", "letters"))
+
+
+if __name__ == "__main__":
+    one_core()
+    against_pinocchio()
+    long_log()
+    base()
