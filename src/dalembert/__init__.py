@@ -17,7 +17,9 @@ from dalembert.errors import DalembertError, RobotError, ShapeError, SingularIne
 from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 
 if TYPE_CHECKING:
+    from dalembert.identification.excitation import excite
     from dalembert.identification.fit import identify
+    from dalembert.identification.payload import identify_payload
     from dalembert.simulation.controllers import PD, ComputedTorque
     from dalembert.simulation.operational_controller import OperationalController, Wall
     from dalembert.simulation.simulate import simulate
@@ -38,8 +40,10 @@ _LATER = {
     "Trajectory": "trajectory.trajectory",
     "Wall": "simulation.operational_controller",
     "circle": "trajectory.cartesian",
+    "excite": "identification.excitation",
     "fourier": "trajectory.fourier",
     "identify": "identification.fit",
+    "identify_payload": "identification.payload",
     "line": "trajectory.cartesian",
     "polynomial": "trajectory.profiles",
     "read_trajectory": "trajectory.csv_file",
@@ -72,9 +76,11 @@ __all__ = [
     "Wall",
     "arms",
     "circle",
+    "excite",
     "fourier",
     "from_dh",
     "identify",
+    "identify_payload",
     "line",
     "load",
     "polynomial",

@@ -619,6 +619,135 @@ def simulate(
     )  # fmt: skip
 
 
+class Criterion(StrEnum):
+    """What an exciting motion is best at."""
+
+    condition = "condition"
+    scaled = "scaled-condition"
+    d_optimal = "d-optimal"
+
+
+@app.command()
+def excite(
+    arm: ArmArgument,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion.")
+    ] = Path("excite.csv"),
+    duration: Annotated[float, typer.Option(metavar="S", help="Seconds, a whole number of periods.")] = 30.0,
+    harmonics: Annotated[int, typer.Option(metavar="L", help="Harmonics of the Fourier series.")] = 5,
+    frequency: Annotated[
+        float | None,
+        typer.Option(metavar="HZ", help="Base frequency; periods take about 10 s unless given.", show_default=False),
+    ] = None,
+    criterion: Annotated[
+        Criterion,
+        typer.Option(help="Condition number of the base regressor (as it is, or scaled), or its determinant."),
+    ] = Criterion.condition,
+    clearance: Annotated[
+        float, typer.Option(metavar="M", help="How far joints, links and tip stay above the height of the base.")
+    ] = 0.1,
+    floor: Annotated[bool, typer.Option("--floor/--no-floor", help="Whether there is a floor.")] = True,
+    share: Annotated[float, typer.Option(metavar="0…1", help="How much of every limit to use.")] = 1.0,
+    limits: Annotated[
+        str | None,
+        typer.Option(metavar="LIMITS", help="Limits in place of the robot's: a file or text.", show_default=False),
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(metavar='"q1 … qn"', help="Where to begin and end.", show_default=False)
+    ] = None,
+    starts: Annotated[int, typer.Option(metavar="N", help="Random motions to begin the search from.")] = 4,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same motion.")] = 0,
+    rate: Annotated[float, typer.Option(metavar="HZ", help="Samples a second in OUT.csv.")] = 100.0,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT.csv if it is there.")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Find a motion for identification: one that shows the arm's base parameters best, within its limits.
+
+    A Fourier series from rest to rest. Ctrl-C ends the search with the best motion so far. OUT.csv gets t, q, qd, qdd
+    and the torques that the arm's model says it takes.
+    """
+    from dalembert.cli.excite import write
+    from dalembert.cli.torques import load
+
+    write(
+        load(arm, physical.value, tip), output, force=force, rate=rate, criterion=criterion.value, limits=limits,
+        start=start, duration=duration, harmonics=harmonics, base_frequency=frequency,
+        clearance=clearance if floor else None, share=share, starts=starts, seed=seed,
+    )  # fmt: skip
+
+
+class Load(StrEnum):
+    """Which parameters of a load are looked for."""
+
+    body = "body"
+    mass_com = "mass-com"
+
+
+@app.command()
+def payload(
+    arm: ArmArgument,
+    log: Annotated[
+        Path,
+        typer.Argument(
+            metavar="UNLOADED", help="A run without the load; alone, a run with a wrench.", show_default=False
+        ),
+    ],
+    loaded: Annotated[
+        Path | None, typer.Argument(metavar="[LOADED]", help="A run with the load.", show_default=False)
+    ] = None,
+    gains: Annotated[
+        str | None,
+        typer.Option(metavar='"k1 … kn"', help="Drive gains (N m/A), for logs with currents.", show_default=False),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Torques of the controller's own model in UNLOADED, to find the drive gains from.",
+            show_default=False,
+        ),
+    ] = None,
+    wrench: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the log calls the wrench.", show_default=False)
+    ] = None,
+    sensor: Annotated[
+        str | None,
+        typer.Option(
+            metavar='"x y z roll pitch yaw"',
+            help="Where the wrist sensor stands on the tip (m, rad).",
+            show_default=False,
+        ),
+    ] = None,
+    reaction: Annotated[
+        bool, typer.Option("--reaction", help="The sensor shows what the load exerts on the flange.")
+    ] = False,
+    parameters: Annotated[Load, typer.Option(help="All ten parameters, or mass and centre of mass.")] = Load.body,
+    cutoff: Annotated[
+        float | None,
+        typer.Option(metavar="HZ", help="Of the low-pass; chosen from the motion unless given.", show_default=False),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="ARM.toml", help="Write the arm with its load.", show_default=False)
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite ARM.toml if it is there.")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Identify an unknown load at the flange, with standard deviations.
+
+    From joint torques of a run without and a run with it, or from one run with a force/torque sensor at the wrist
+    (columns wrench1 … wrench6, or fx fy fz mx my mz: what the flange exerts on the load, in the sensor's axes).
+    """
+    from dalembert.cli.payload import show as show_load
+    from dalembert.cli.torques import load
+
+    show_load(
+        load(arm, physical.value, tip), log, loaded, gains=gains, sensor=sensor, save=save, force=force,
+        reference=reference, wrench=wrench, sign=-1.0 if reaction else 1.0, parameters=parameters.value, cutoff=cutoff,
+    )  # fmt: skip
+
+
 def main() -> None:
     """The entry point: ``dalembert`` in a shell."""
     for stream in (sys.stdout, sys.stderr):

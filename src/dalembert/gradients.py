@@ -1,0 +1,148 @@
+"""Gradients of weighted sums, for optimisers: kernels that multiply a Jacobian from the left.
+
+Like :mod:`dalembert.quantities`, made by reverse mode on the graph. A function y(q, q̇, q̈) with many
+components is traced, its sum Σ w∘y with weights w that are inputs is taken, and one sweep back over the
+tape gives what a gradient needs, ∂(Σ w∘y)/∂(q, q̇, q̈), at a few times the price of y itself. The
+Jacobian of y is never made.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dalembert.equations import kinematics, lean_newton_euler, regressor
+from dalembert.robot.linalg import dot
+from dalembert.robot.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dalembert.emit.llvm import Signature
+    from dalembert.graph.tape import Graph
+
+Inputs = dict[str, list[Any]]
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A function whose weighted sum is differentiated.
+
+    inputs  of "q", "qd", "qdd"
+    value   its components, row after row
+    shape   of the components, from the mechanism and the columns asked for
+    """
+
+    inputs: tuple[str, ...]
+    value: Callable[[Mechanism, Inputs, Columns], list[Any]]
+    shape: Callable[[Mechanism, Columns], tuple[int, ...]]
+    summary: str
+
+
+def points(mechanism: Mechanism, q: list[Any]) -> list[Any]:
+    """Where the arm is, in base axes: the origins of all joints' and links' frames and the tip, 2n + 1 points."""
+    F = kinematics.frames(mechanism, q)
+    return [*F.p_joint, *F.p, F.p_tip]
+
+
+def _heights(m: Mechanism, x: Inputs, _: Columns) -> list[Any]:
+    """How high each point is over the origin of the base, against gravity (m)."""
+    size = float(sum(float(g) ** 2 for g in m.gravity)) ** 0.5
+    up = tuple(-float(g) / size for g in m.gravity)
+    return [dot(up, point) for point in points(m, x["q"])]
+
+
+def _regressor(m: Mechanism, x: Inputs, columns: Columns) -> list[Any]:
+    Y = regressor.regressor(m, x["q"], x["qd"], x["qdd"])
+    return [row[k] for row in Y for k in columns]
+
+
+def _torque(m: Mechanism, x: Inputs, _: Columns) -> list[Any]:
+    return list(lean_newton_euler.inverse_dynamics(m, x["q"], x["qd"], x["qdd"]))
+
+
+WEIGHTED: dict[str, Weighted] = {
+    "regressor": Weighted(
+        ("q", "qd", "qdd"), _regressor, lambda m, c: (m.n, len(c)), "chosen columns of Y, S (7.81)"
+    ),
+    "torque": Weighted(("q", "qd", "qdd"), _torque, lambda m, _: (m.n,), "τ of S (7.42); Coulomb friction is constant"),
+    "heights": Weighted(("q",), _heights, lambda m, _: (2 * m.n + 1,), "heights of joints, links and tip"),
+}  # fmt: skip
+
+
+def signature_of(mechanism: Mechanism, name: str, columns: Columns, gradient: bool) -> Signature:
+    """Names and core shapes of the kernel's arrays."""
+    from dalembert.emit.llvm import Signature
+
+    entry, n = WEIGHTED[name], mechanism.n
+    shape = entry.shape(mechanism, columns)
+    states = tuple((x, (n,)) for x in entry.inputs)
+    if not gradient:
+        return Signature(states, ((name, shape),))
+    return Signature((*states, ("w", shape)), tuple((f"d{x}", (n,)) for x in entry.inputs))
+
+
+def traced(mechanism: Mechanism, name: str, columns: Columns, gradient: bool) -> Graph:
+    """The graph of the value, or of the gradient of its weighted sum, simplified."""
+    from dalembert.emit.llvm import size
+    from dalembert.graph import derivative
+    from dalembert.graph.passes import factored, pruned
+    from dalembert.graph.sums import condensed
+    from dalembert.graph.tape import Graph
+
+    graph = Graph()
+    inputs = {
+        x: [graph.input(f"{x}{k + 1}") for k in range(size(shape))]
+        for x, shape in signature_of(mechanism, name, columns, gradient).inputs
+    }
+    y = WEIGHTED[name].value(mechanism, inputs, columns)
+    if not gradient:
+        graph.output(y)
+    else:
+        total = sum((w * one for w, one in zip(inputs["w"], y, strict=True)), 0.0)
+        states = [one for x in WEIGHTED[name].inputs for one in inputs[x]]
+        graph.output(derivative.gradient(graph, total, states))
+    return condensed(factored(pruned(graph)))
+
+
+_kernels: dict[str, Any] = {}
+_lock = threading.Lock()
+
+
+@functools.cache
+def _table() -> str:
+    """This file: the table is part of what is compiled."""
+    return Path(__file__).read_text(encoding="utf-8")
+
+
+def kernel(mechanism: Mechanism, name: str, columns: Columns = (), gradient: bool = True) -> np.ufunc:
+    """The compiled gufunc: from memory, from the cache on disk, or made now.
+
+    With ``gradient`` (q, q̇, q̈, w) → ∂(Σ w∘y)/∂q, ∂/∂q̇, ∂/∂q̈, and otherwise (q, q̇, q̈) → y; heights
+    have q alone. ``columns`` are those of the regressor that count.
+    """
+    from dalembert.emit.llvm import llvm_ir
+    from dalembert.kernel import cache
+    from dalembert.kernel.compile import Loaded, object_code, target
+    from dalembert.kernel.gufunc import gufunc
+
+    key = cache.key_of("gradient", _table(), repr(mechanism), name, repr(columns), str(gradient), repr(target()))
+    with _lock:
+        if key not in _kernels:
+            signature = signature_of(mechanism, name, columns, gradient)
+            code = cache.load(key)
+            if code is None:
+                code = object_code(llvm_ir(traced(mechanism, name, columns, gradient), signature, target().width))
+                cache.store(key, code)
+            what = f"gradient of Σ w∘y, y = {WEIGHTED[name].summary}" if gradient else WEIGHTED[name].summary
+            arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
+            _kernels[key] = gufunc(
+                Loaded(code), signature.gufunc(), len(signature.inputs), len(signature.outputs), name,
+                f"{what}. Arrays: {arrays}.", (kernel, (mechanism, name, columns, gradient)),
+            )  # fmt: skip
+        return _kernels[key]
