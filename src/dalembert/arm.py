@@ -40,6 +40,14 @@ class Arm:
     array([1030.05,  245.25])
     """
 
+    def __new__(cls, robot: Robot) -> Arm:
+        """An arm; of a robot with loops, a :class:`dalembert.closed_arm.ClosedArm`."""
+        if cls is Arm and robot.loops:
+            from dalembert.closed_arm import ClosedArm
+
+            return object.__new__(ClosedArm)
+        return object.__new__(cls)
+
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._kernels: dict[Any, np.ufunc] = {}
@@ -91,6 +99,18 @@ class Arm:
         if (problem := body.impossible()) is not None:
             raise ShapeError(f"no payload can be like this: {problem}")
         return Arm(self.robot.replace(payload=body))
+
+    def with_loop(self, loop: Any = None, **fields: Any) -> Arm:
+        """A new arm, two of whose links are joined again: a closed chain, S 7.3.3.
+
+        loop    a :class:`dalembert.robot.loops.Loop`, or its fields by name: name, link_a, placement_a,
+                link_b, placement_b (a Placement, or three numbers), kind ("revolute", "connect", "weld"),
+                axis, passive (names of joints), branch ({joint: position})
+        Works for arms from every kind of file, URDF too; several loops are added one after the other.
+        """
+        from dalembert.closed_arm import with_loops
+
+        return with_loops(self, [fields if loop is None else loop])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot to a ``.toml`` or ``.urdf`` file, whole or not at all."""
@@ -504,7 +524,7 @@ class Arm:
                 raise ShapeError(f"{name} is not an array of numbers: {value!r:.80}") from None
         if value.dtype.kind not in "fiub":
             raise ShapeError(f"{name} holds {value.dtype}, not real numbers")
-        (size,) = (self.n if k == "n" else k for k in quantities.INPUTS[name])
+        (size,) = (self.n if k in ("n", "Q") else k for k in quantities.INPUTS[name])
         if value.ndim == 0 or value.shape[-1] != size:
             why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
             raise ShapeError(

@@ -49,3 +49,19 @@ class SingularityError(DalembertError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return SingularityError, (str(self), self.kind, self.index, self.value)
+
+
+class ClosureError(DalembertError):
+    """A closed chain that cannot be closed there. ``kind`` is "unreachable", "singular" or "branch".
+
+    unreachable: no position of the passive joints closes the loop; singular: the actuated joints do not
+    say how the passive ones move; branch: the loop cannot be closed near the pose that its file names.
+    loop names it, index says where in the batch (a tuple; empty for a single configuration).
+    """
+
+    def __init__(self, sentence: str, kind: str, loop: str, index: tuple[int, ...] = ()) -> None:
+        super().__init__(sentence)
+        self.kind, self.loop, self.index = kind, loop, index
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return ClosureError, (str(self), self.kind, self.loop, self.index)

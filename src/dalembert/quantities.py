@@ -27,6 +27,8 @@ from dalembert.equations import (
     regressor,
     terms,
 )
+from dalembert.equations.closure import ClosedMechanism
+from dalembert.equations.loops import rows_of
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
 from dalembert.robot.mechanism import Mechanism
@@ -39,13 +41,16 @@ if TYPE_CHECKING:
     from dalembert.graph.tape import Graph
 
 Shape = tuple["int | str", ...]
+AnyMechanism = Mechanism | ClosedMechanism
 
-# core shapes of every input by name; "n" is the number of joints, "13n" thirteen times that
+# core shapes of every input by name; "n" is the number of joint variables, "N" that of moving links
+# (more than n in closed chains), "13N" thirteen times that, "Q" n unless a closure is found by Newton
 INPUTS: dict[str, Shape] = {
-    "q": ("n",),
+    "q": ("Q",),
     "qd": ("n",),
     "qdd": ("n",),
     "tau": ("n",),
+    "tree_q": ("N",),
     "tip_wrench": (6,),
     "base_motion": (9,),
 }
@@ -68,7 +73,7 @@ class Quantity:
 
     inputs: tuple[str, ...]
     outputs: tuple[tuple[str, Shape], ...]
-    trace: dict[str, Callable[[Mechanism, dict[str, list[Any]]], Any]]
+    trace: dict[str, Callable[[Any, dict[str, list[Any]]], Any]]
     options: tuple[str, ...] = ()
     summary: str = ""
     rivals: tuple[str, ...] = ()
@@ -139,7 +144,7 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "joint_wrenches": Quantity(
         ("q", "qd", "qdd"),
-        (("wrench", ("n", 6)),),
+        (("wrench", ("N", 6)),),
         {"newton-euler": _joint_wrenches},
         ("tip_wrench", "base_motion"),
         "force f_i and moment μ_i that link i−1 exerts on link i, S (7.112), (7.113)",
@@ -211,7 +216,7 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "regressor": Quantity(
         ("q", "qd", "qdd"),
-        (("Y", ("n", "13n")),),
+        (("Y", ("n", "13N")),),
         {"virtual-work": _of(regressor.regressor, "q", "qd", "qdd")},
         (),
         "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
@@ -256,7 +261,7 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "link_poses": Quantity(
         ("q",),
-        (("T", ("n", 4, 4)),),
+        (("T", ("N", 4, 4)),),
         {"frames": _of(kinematics.link_poses, "q")},
         (),
         "homogeneous matrices of all link frames",
@@ -278,19 +283,24 @@ QUANTITIES: dict[str, Quantity] = {
 }
 
 
-def quantity(name: str) -> Quantity:
-    """The table's entry, or an error that lists the names."""
-    if name not in QUANTITIES:
-        raise DalembertError(f"there is no quantity '{name}'; known are {', '.join(QUANTITIES)}")
-    return QUANTITIES[name]
+def quantity(name: str, mechanism: AnyMechanism | None = None) -> Quantity:
+    """The table's entry, or an error that lists the names; closed chains have a table of their own."""
+    table = QUANTITIES
+    if isinstance(mechanism, ClosedMechanism):
+        from dalembert.closed_quantities import CLOSED
+
+        table = CLOSED
+    if name not in table:
+        raise DalembertError(f"there is no quantity '{name}'; known are {', '.join(table)}")
+    return table[name]
 
 
-def chosen_formulation(name: str, formulation: str | None) -> str:
+def chosen_formulation(name: str, formulation: str | None, mechanism: AnyMechanism | None = None) -> str:
     """The formulation to use, or an error that lists those that exist."""
-    known = quantity(name).trace
+    known = quantity(name, mechanism).trace
     if formulation is None:
-        return quantity(name).default
-    if formulation not in known and formulation != quantity(name).default:
+        return quantity(name, mechanism).default
+    if formulation not in known and formulation != quantity(name, mechanism).default:
         raise DalembertError(f"{name} has no formulation '{formulation}'; it has {', '.join(known)}")
     return formulation
 
@@ -303,26 +313,37 @@ def _flat(values: Any) -> Iterable[Any]:
             yield value
 
 
-def signature_of(name: str, n: int, options: tuple[str, ...]) -> Signature:
-    """Names and core shapes of the kernel's arrays, for an arm of n joints."""
+def signature_of(name: str, n: int | AnyMechanism, options: tuple[str, ...]) -> Signature:
+    """Names and core shapes of the kernel's arrays, for a mechanism or for an open arm of n joints."""
     from dalembert.emit.llvm import Signature
 
-    def sized(shape: Shape) -> tuple[int, ...]:
-        return tuple(k if isinstance(k, int) else n * int(k.removesuffix("n") or 1) for k in shape)
+    if isinstance(n, ClosedMechanism):
+        many, entry = sizes_of(n), quantity(name, n)
+    else:
+        joints = n if isinstance(n, int) else n.n
+        many, entry = {"n": joints, "N": joints, "Q": joints}, quantity(name)
 
-    entry = quantity(name)
+    def sized(shape: Shape) -> tuple[int, ...]:
+        return tuple(k if isinstance(k, int) else many[k[-1]] * int(k[:-1] or 1) for k in shape)
+
     return Signature(
         tuple((x, sized(INPUTS[x])) for x in (*entry.inputs, *options)),
         tuple((x, sized(shape)) for x, shape in entry.outputs),
     )
 
 
-def traced(mechanism: Mechanism, name: str, formulation: str, options: tuple[str, ...]) -> Graph:
+def sizes_of(closed: ClosedMechanism) -> dict[str, int]:
+    """What the letters in the shapes of a closed chain's arrays stand for; "m" equations, "L" loops."""
+    N, m = closed.tree.n, sum(rows_of(loop) for loop in closed.loops)
+    return {"n": closed.n, "N": N, "Q": N if closed.by_newton else closed.n, "m": m, "L": len(closed.loops)}
+
+
+def traced(mechanism: AnyMechanism, name: str, formulation: str, options: tuple[str, ...]) -> Graph:
     """The quantity's graph, simplified."""
     if formulation == CHEAPEST:
         from dalembert.graph.count import count
 
-        graphs = [traced(mechanism, name, rival, options) for rival in quantity(name).rivals]
+        graphs = [traced(mechanism, name, rival, options) for rival in quantity(name, mechanism).rivals]
         return min(graphs, key=lambda graph: count(graph).total)
     from dalembert.emit.llvm import size
     from dalembert.graph.passes import factored, pruned
@@ -332,9 +353,9 @@ def traced(mechanism: Mechanism, name: str, formulation: str, options: tuple[str
     graph = Graph()
     inputs = {
         x: [graph.input(f"{x}{k + 1}") for k in range(size(shape))]
-        for x, shape in signature_of(name, mechanism.n, options).inputs
+        for x, shape in signature_of(name, mechanism, options).inputs
     }
-    graph.output(_flat(quantity(name).trace[formulation](mechanism, inputs)))
+    graph.output(_flat(quantity(name, mechanism).trace[formulation](mechanism, inputs)))
     graph = factored(pruned(graph))
     # the book's closed forms run to tens of thousands of lines: there the search takes longer than it saves
     return condensed(graph) if len(graph.nodes) <= CONDENSED_LENGTH else graph
@@ -348,35 +369,35 @@ class Price:
     compiled: Operations
 
 
-def price(mechanism: Mechanism, name: str, formulation: str | None, options: tuple[str, ...] = ()) -> Price:
+def price(mechanism: AnyMechanism, name: str, formulation: str | None, options: tuple[str, ...] = ()) -> Price:
     """Count a quantity's operations both ways."""
     from dalembert.graph.count import count
 
-    chosen = chosen_formulation(name, formulation)
-    check_options(name, options)
+    chosen = chosen_formulation(name, formulation, mechanism)
+    check_options(name, options, mechanism)
     graph = traced(mechanism, name, chosen, options)
     if chosen == CHEAPEST:  # name the one that was taken, to count it as written
-        totals = {rival: count(traced(mechanism, name, rival, options)).total for rival in quantity(name).rivals}
+        totals = {rival: count(traced(mechanism, name, rival, options)).total for rival in quantity(name, mechanism).rivals}
         chosen = min(totals, key=lambda rival: totals[rival])
     return Price(written(mechanism, name, chosen, options), count(graph))
 
 
-def written(mechanism: Mechanism, name: str, formulation: str, options: tuple[str, ...] = ()) -> Operations:
+def written(mechanism: AnyMechanism, name: str, formulation: str, options: tuple[str, ...] = ()) -> Operations:
     """The operations of the formulas as they stand, nothing shared and nothing simplified."""
     from dalembert.emit.llvm import size
     from dalembert.graph.count import Tally
 
     tally = Tally()
-    shapes = signature_of(name, mechanism.n, options).inputs
-    quantity(name).trace[formulation](mechanism, {x: [tally.scalar() for _ in range(size(s))] for x, s in shapes})
+    shapes = signature_of(name, mechanism, options).inputs
+    quantity(name, mechanism).trace[formulation](mechanism, {x: [tally.scalar() for _ in range(size(s))] for x, s in shapes})
     return tally.operations()
 
 
-def check_options(name: str, options: tuple[str, ...]) -> None:
+def check_options(name: str, options: tuple[str, ...], mechanism: AnyMechanism | None = None) -> None:
     """Refuse an option that the quantity does not take."""
-    unknown = [x for x in options if x not in quantity(name).options]
+    unknown = [x for x in options if x not in quantity(name, mechanism).options]
     if unknown:
-        allowed = ", ".join(quantity(name).options) or "none"
+        allowed = ", ".join(quantity(name, mechanism).options) or "none"
         raise DalembertError(f"{name} does not take '{unknown[0]}'; the options it takes are: {allowed}")
 
 
@@ -384,18 +405,18 @@ _kernels: dict[str, Any] = {}
 _lock = threading.Lock()
 
 
-def kernel(mechanism: Mechanism, name: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> np.ufunc:
+def kernel(mechanism: AnyMechanism, name: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> np.ufunc:
     """The compiled gufunc: from memory, from the cache on disk, or made now."""
     from dalembert.kernel import cache
     from dalembert.kernel.compile import Loaded, object_code, target
     from dalembert.kernel.gufunc import gufunc
 
-    formulation = chosen_formulation(name, formulation)
-    check_options(name, options)
+    formulation = chosen_formulation(name, formulation, mechanism)
+    check_options(name, options, mechanism)
     key = cache.key_of(repr(mechanism), name, formulation, ",".join(options), repr(target()))
     with _lock:
         if key not in _kernels:
-            signature = signature_of(name, mechanism.n, options)
+            signature = signature_of(name, mechanism, options)
             code = cache.load(key)
             if code is None:
                 from dalembert.emit.llvm import llvm_ir
@@ -409,7 +430,7 @@ def kernel(mechanism: Mechanism, name: str, formulation: str | None = None, opti
                 len(signature.inputs),
                 len(signature.outputs),
                 name,
-                f"{quantity(name).summary}. Arrays: {arrays}.",
+                f"{quantity(name, mechanism).summary}. Arrays: {arrays}.",
                 (kernel, (mechanism, name, formulation, options)),
             )
         return _kernels[key]

@@ -8,7 +8,7 @@ follows from (7.102), as that of any point of the link.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dalembert.equations.friction import friction
@@ -62,12 +62,14 @@ def newton_euler(
     h_e: Sequence[Scalar] | None = None,
     base: BaseMotion | None = None,
     with_friction: bool = True,
+    loads: Mapping[int, tuple[Vector, Vector]] | None = None,
 ) -> Recursion:
     """The recursive algorithm of S 7.5.2.
 
     ``h_e`` is [f, μ] exerted by the end effector on the environment, in base axes, at the tip.
     f_i and μ_i are the force and the moment (about the origin of frame i−1) that Link i−1 exerts on
-    Link i, in the axes of frame i.
+    Link i, in the axes of frame i. ``loads`` are what links exert on something else, such as the other
+    end of a closed chain: force, and moment about the origin of frame i, in its axes.
     """
     bodies = mechanism.bodies
     base = base or BaseMotion()
@@ -121,6 +123,8 @@ def newton_euler(
         f_tip, mu_tip = _in_link_axes(mechanism, motions, k, h_e)
         carried_f[k] = f_tip
         carried_mu[k] = add(mu_tip, cross(mechanism.tip.translation, f_tip))
+    for k, (f_load, mu_load) in (loads or {}).items():
+        carried_f[k], carried_mu[k] = add(carried_f[k], f_load), add(carried_mu[k], mu_load)
 
     for i in reversed(range(len(bodies))):
         body = bodies[i]

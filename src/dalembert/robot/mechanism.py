@@ -90,17 +90,25 @@ def rotor_body(mass: Scalar, position: Vector, axis: Vector, axial: Scalar, tran
     return Inertia(mass, position, madd(mscale(axial, along), mscale(transverse, across)))
 
 
-def mechanism(robot: Robot) -> Mechanism:
-    """Merge the fixed joints, add payload and rotors to their links, and number what moves."""
+def places(robot: Robot) -> dict[str, tuple[int, Placement]]:
+    """For every link the body that it is part of (−1: the base) and where its frame stands on that."""
     at: dict[str, tuple[int, Placement]] = {robot.root: (-1, Placement())}
-    for index, joint in enumerate(robot.moving_joints):
+    for index, joint in enumerate(robot.tree_joints):
         at[joint.child] = (index, Placement())
     for joint in robot.joints:
         if not joint.moves:
             body, stands = at[joint.parent]
             at[joint.child] = (body, stands @ joint.placement @ joint.link_frame)
+    return at
 
-    n = len(robot.moving_joints)
+
+def mechanism(robot: Robot) -> Mechanism:
+    """Merge the fixed joints, add payload and rotors to their links, and number what moves.
+
+    Of a robot with loops this is the tree that is left when every loop is cut.
+    """
+    at = places(robot)
+    n = len(robot.tree_joints)
     links = [Inertia() for _ in range(n)]
 
     def attach(body: int, inertia: Inertia, placement: Placement) -> None:
@@ -116,7 +124,7 @@ def mechanism(robot: Robot) -> Mechanism:
     augmented = list(links)
 
     bodies = []
-    for joint in robot.moving_joints:
+    for joint in robot.tree_joints:
         parent, stands = at[joint.parent]
         placement = stands @ joint.placement
         rotor = joint.rotor

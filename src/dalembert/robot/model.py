@@ -15,6 +15,7 @@ from typing import Any, Literal
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import ZERO, Vector, norm, scale
+from dalembert.robot.loops import Loop, check_loops
 from dalembert.robot.placement import Placement, number, vector
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
@@ -190,6 +191,7 @@ class Robot:
     ``base`` places the root link in the base frame, in which ``gravity`` (m/s²), poses, Jacobians
     and the tip wrench are expressed. ``tip`` is the end effector's frame. ``payload`` is a body
     held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know.
+    ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
     """
 
     name: str
@@ -201,6 +203,7 @@ class Robot:
     payload: Inertia | None = None
     source: str = ""
     notes: tuple[str, ...] = field(default=())
+    loops: tuple[Loop, ...] = field(default=())
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "links", tuple(self.links))
@@ -212,6 +215,9 @@ class Robot:
             object.__setattr__(self, "tip", Frame("tip", _default_tip(self)))
         elif self.tip.link not in {link.name for link in self.links}:
             raise RobotError(f"robot '{self.name}': the tip stands on link '{self.tip.link}', which does not exist")
+        object.__setattr__(self, "loops", tuple(self.loops))
+        if self.loops:
+            object.__setattr__(self, "loops", check_loops(self))
 
     @property
     def root(self) -> str:
@@ -220,9 +226,15 @@ class Robot:
         return next(link.name for link in self.links if link.name not in children)
 
     @property
-    def moving_joints(self) -> tuple[Joint, ...]:
-        """The joints with a variable, in the order of ``q``."""
+    def tree_joints(self) -> tuple[Joint, ...]:
+        """All joints that move, in the order of the tree; in closed chains some are passive."""
         return tuple(joint for joint in self.joints if joint.moves)
+
+    @property
+    def moving_joints(self) -> tuple[Joint, ...]:
+        """The joints with a variable, in the order of ``q``: of closed chains, the actuated ones."""
+        passive = {name for loop in self.loops for name in loop.passive}
+        return tuple(joint for joint in self.tree_joints if joint.name not in passive)
 
     def link(self, name: str) -> Link:
         """The link called ``name``."""
@@ -300,4 +312,4 @@ def _default_tip(robot: Robot) -> str:
     return max(leaves, key=lambda name: count[name])
 
 
-__all__ = ["ZERO", "Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Placement", "Robot", "Rotor"]
+__all__ = ["ZERO", "Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Loop", "Placement", "Robot", "Rotor"]

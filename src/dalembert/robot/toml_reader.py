@@ -11,6 +11,7 @@ from typing import Any
 from dalembert.errors import RobotError
 from dalembert.robot.dh import CONVENTIONS, assemble, read_row
 from dalembert.robot.inertia import Inertia
+from dalembert.robot.loops import LOOP_KINDS, Loop
 from dalembert.robot.model import JOINT_TYPES, STANDARD_GRAVITY, Frame, Joint, Link, Robot
 from dalembert.robot.parts import (
     INERTIA_KEYS,
@@ -27,7 +28,8 @@ from dalembert.robot.tables import REQUIRED, Table, shown, told_at
 
 MAX_BYTES = 16 * 1024 * 1024  # a robot is kilobytes; anything above this is a mistake or an attack
 
-FILE_KEYS = ("name", "source", "notes", "gravity", "convention", "base", "tip", "payload", "joint")
+FILE_KEYS = ("name", "source", "notes", "gravity", "convention", "base", "tip", "payload", "joint", "loop")
+LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
 LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "note")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
@@ -68,7 +70,38 @@ def parse_toml(text: str, where: str = "robot.toml") -> Robot:
     frames = convention == "frames"
     table = Table(data, where, (*FILE_KEYS, "link") if frames else FILE_KEYS)
     table.choice("convention", options)
-    return with_unused_said(_frames(table) if frames else _dh(table, str(convention)))
+    return with_unused_said(_closed(table, _frames(table) if frames else _dh(table, str(convention))))
+
+
+def _closed(table: Table, robot: Robot) -> Robot:
+    """The robot with the closed chains that [[loop]] tables name."""
+    loops = [
+        _loop(Table(data, _place(table.where, "loop", i, data), LOOP_KEYS))
+        for i, data in enumerate(_tables(table, "loop"), 1)
+    ]
+    with told_at(table.where):
+        return robot.replace(loops=tuple(loops)) if loops else robot
+
+
+def _loop(table: Table) -> Loop:
+    kind: Any = table.choice("kind", LOOP_KINDS, "revolute")
+    a, b = table.table("a", PLACEMENT_KEYS), table.table("b", PLACEMENT_KEYS)
+    branch = table.get("branch", {})
+    if not isinstance(branch, dict):
+        raise table.wrong("branch", branch, "a table of joints and their positions, like { joint2 = 1.0 }")
+    positions = Table(branch, f"{table.where}, branch", tuple(branch))
+    with told_at(table.where):
+        return Loop(
+            table.name("name"),
+            table.name("link_a"),
+            read_placement(a) if a else Placement(),
+            table.name("link_b"),
+            read_placement(b) if b else Placement(),
+            kind,
+            table.vector("axis", (0.0, 0.0, 1.0)),
+            table.texts("passive"),
+            tuple((joint, positions.number(joint, angle=True)) for joint in branch),
+        )
 
 
 def _common(table: Table) -> dict[str, Any]:

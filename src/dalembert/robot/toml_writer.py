@@ -14,6 +14,7 @@ from dalembert.errors import RobotError
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import IDENTITY, NULL, ZERO, transpose
+from dalembert.robot.loops import Loop
 from dalembert.robot.model import STANDARD_GRAVITY, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.parts import LIMIT_KEYS, ROTOR_KEYS
 from dalembert.robot.placement import Placement
@@ -99,6 +100,22 @@ def _body(robot: Robot, found: tuple[str, tuple[Row, ...]] | None) -> Lines:
     for joint in robot.joints:
         yield from _section("[[joint]]", _joint(joint))
         yield from _joint_parts(joint)
+    for loop in robot.loops:
+        yield from _section("[[loop]]", _loop(loop))
+
+
+def _loop(loop: Loop) -> Lines:
+    yield f"name = {_text(loop.name)}"
+    yield f'kind = "{loop.kind}"'
+    yield f"link_a = {_text(loop.link_a)}"
+    yield f"link_b = {_text(loop.link_b)}"
+    for key, place in (("a", loop.placement_a), ("b", loop.placement_b)):
+        if place != Placement():
+            yield f"{key} = {{ {', '.join(_placement(place))} }}"
+    yield f"axis = {_list(loop.axis)}"
+    yield f"passive = [{', '.join(map(_text, loop.passive))}]"
+    if loop.branch:
+        yield f"branch = {{ {', '.join(f'{_text(name)} = {_number(x)}' for name, x in loop.branch)} }}"
 
 
 def _section(header: str, lines: Iterable[str]) -> Lines:

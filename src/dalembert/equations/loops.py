@@ -1,0 +1,384 @@
+"""What a loop asks of the joints around it: Φ(q) = 0, its Jacobian, and how that changes.
+
+Everything is seen from the link at which the two ways around the loop part, so that it does not matter
+how that link itself moves. A loop whose joints all turn about parallel axes, and that is closed by a
+joint about such an axis or by a ball, is *planar*: two equations in the plane across the axes are all
+it asks. The other equations of such a loop hold by themselves, and what its bearings carry across the
+plane is not determined by the motion.
+
+The ends a and b of the loop move against each other with velocity v and angular velocity w. Each
+equation is a row (l, m) with l·v + m·w = 0; λ times (l, m) is the force and the moment at the cut.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dalembert.equations.kinematics import joint_motion
+from dalembert.robot.linalg import (
+    IDENTITY,
+    ZERO,
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    cos,
+    cross,
+    dot,
+    matmul,
+    matvec,
+    norm,
+    scale,
+    sin,
+    sub,
+)
+from dalembert.robot.loops import Loop
+from dalembert.robot.mechanism import Mechanism
+from dalembert.robot.placement import Placement
+
+Values = Sequence[Scalar]
+Pair = tuple[Scalar, Scalar]
+PARALLEL = 1e-9
+X, Y, Z = IDENTITY
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The two ends of a loop: body and frame on it; the bodies on the ways from ``ancestor`` to them."""
+
+    name: str
+    kind: str
+    axis: Vector
+    ancestor: int
+    body_a: int
+    place_a: Placement
+    body_b: int
+    place_b: Placement
+    way_a: tuple[int, ...]
+    way_b: tuple[int, ...]
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The joints around the loop."""
+        return (*self.way_a, *self.way_b)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A planar loop: joint k turns by ``sign`` about z; at zero its link is ``step`` long, to the next pivot.
+
+    x, y, z      the plane's axes, in the ancestor's
+    start_a, b   the first pivots
+    """
+
+    ends: Ends
+    x: Vector
+    y: Vector
+    z: Vector
+    sign: tuple[float, ...]
+    step: tuple[Pair, ...]
+    start_a: Pair
+    start_b: Pair
+
+
+@dataclass(frozen=True)
+class Space:
+    """Any other loop."""
+
+    ends: Ends
+
+
+AnyLoop = Plane | Space
+
+
+@dataclass
+class Rates:
+    """Φ, its Jacobian by columns (one a joint around the loop), the rows (l, m), and the columns' derivatives."""
+
+    residual: list[Scalar]
+    columns: list[list[Scalar]]
+    rows: list[tuple[Vector, Vector]]
+    columns_dot: list[list[Scalar]] | None = None
+
+
+# -- what kind of loop it is ---------------------------------------------------------------------
+
+
+def describe(tree: Mechanism, places: dict[str, tuple[int, Placement]], loop: Loop) -> AnyLoop:
+    """The loop on the bodies of the tree, planar where it is."""
+    (body_a, on_a), (body_b, on_b) = places[loop.link_a], places[loop.link_b]
+    path_a, path_b = tree.path(body_a), tree.path(body_b)
+    common = [i for i, j in zip(path_a, path_b, strict=False) if i == j]
+    ends = Ends(
+        loop.name, loop.kind, loop.axis, common[-1] if common else -1,
+        body_a, on_a @ loop.placement_a, body_b, on_b @ loop.placement_b,
+        path_a[len(common) :], path_b[len(common) :],
+    )  # fmt: skip
+    return _plane(tree, ends) or Space(ends)
+
+
+def _plane(tree: Mechanism, ends: Ends) -> Plane | None:
+    if ends.kind == "weld" or not all(tree.bodies[i].revolute for i in ends.joints):
+        return None
+    rest = [-body.offset for body in tree.bodies]
+    ways = [_walk(tree, way, rest) for way in (ends.way_a, ends.way_b)]
+    z = next(way[0].z for way in ways if way)
+    axes = [step.z for way in ways for step in way]
+    points = [_end(ways[0], ends.place_a), _end(ways[1], ends.place_b)]
+    if ends.kind == "revolute":
+        axes += [matvec(R, ends.axis) for R, _ in points]
+    if any(norm(cross(z, axis)) > PARALLEL for axis in axes):
+        return None
+    size = max([norm(sub(step.pivot, points[0][1])) for way in ways for step in way] + [1e-300])
+    if abs(dot(z, sub(points[0][1], points[1][1]))) > PARALLEL * size:
+        return None
+    z = _tidy(z)
+    helper = min((X, Y, Z), key=lambda e: abs(dot(e, z)))
+    x = sub(helper, scale(dot(helper, z), z))
+    x = _tidy(scale(1.0 / norm(x), x))
+    y = cross(z, x)
+
+    def flat(v: Vector) -> Pair:
+        return (_snap(dot(v, x), size), _snap(dot(v, y), size))
+
+    steps: list[Pair] = []
+    signs: list[float] = []
+    starts: list[Pair] = []
+    for way, (_, end) in zip(ways, points, strict=True):
+        pivots = [step.pivot for step in way] + [end]
+        starts.append(flat(pivots[0]))
+        steps += [flat(sub(pivots[k + 1], pivots[k])) for k in range(len(way))]
+        signs += [1.0 if dot(step.z, z) > 0 else -1.0 for step in way]
+    return Plane(ends, x, y, z, tuple(signs), tuple(steps), starts[0], starts[1])
+
+
+def _snap(x: float, size: float) -> float:
+    return 0.0 if abs(x) <= 1e-15 * size else x
+
+
+def _tidy(v: Vector) -> Vector:
+    a, b, c = (float(round(x)) if abs(x - round(x)) < 1e-12 else x for x in v)
+    return (a, b, c)
+
+
+def rows_of(loop: AnyLoop) -> int:
+    """How many equations the loop has."""
+    return 2 if isinstance(loop, Plane) else {"connect": 3, "revolute": 5, "weld": 6}[loop.ends.kind]
+
+
+# -- kinematics around the loop ------------------------------------------------------------------
+
+
+@dataclass
+class _Step:
+    """Joint and body on the way from the ancestor, in its axes; with velocities where they are asked for."""
+
+    revolute: bool
+    z: Vector
+    pivot: Vector
+    R: Matrix
+    p: Vector
+    zd: Vector = ZERO
+    pivot_d: Vector = ZERO
+    w: Vector = ZERO
+    v: Vector = ZERO
+
+
+def _walk(tree: Mechanism, way: Sequence[int], q: Values, qd: Values | None = None) -> list[_Step]:
+    R: Matrix = IDENTITY
+    p, w, v = ZERO, ZERO, ZERO
+    out = []
+    for i in way:
+        body = tree.bodies[i]
+        R_joint = matmul(R, body.placement.rotation)
+        arm = matvec(R, body.placement.translation)
+        pivot, z = add(p, arm), matvec(R_joint, body.axis)
+        motion = joint_motion(body, q[i])
+        R_i = matmul(R_joint, motion.R)
+        reach = matvec(R_i, motion.r)
+        step = _Step(body.revolute, z, pivot, R_i, add(pivot, reach))
+        if qd is not None:
+            step.zd, step.pivot_d = cross(w, z), add(v, cross(w, arm))
+            step.w = add(w, scale(qd[i], z)) if body.revolute else w
+            step.v = add(step.pivot_d, cross(step.w, reach))
+            if not body.revolute:
+                step.v = add(step.v, scale(qd[i], z))
+        R, p, w, v = step.R, step.p, step.w, step.v
+        out.append(step)
+    return out
+
+
+def _end(way: Sequence[_Step], place: Placement) -> tuple[Matrix, Vector]:
+    """Orientation and position of the loop's end on the last body of a way."""
+    R, p = (way[-1].R, way[-1].p) if way else (IDENTITY, ZERO)
+    return matmul(R, place.rotation), add(p, matvec(R, place.translation))
+
+
+def rates(tree: Mechanism, loop: AnyLoop, q: Values, qd: Values | None = None) -> Rates:
+    """Φ and its Jacobian at q, for joints that may be numbers or angles known by cosine and sine."""
+    return _plane_rates(tree, loop, q, qd) if isinstance(loop, Plane) else _space_rates(tree, loop, q, qd)
+
+
+def times(a: Pair, b: Pair) -> Pair:
+    """a b as complex numbers: b turned by a."""
+    return (a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0])
+
+
+def turn_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Pair:
+    """(cos, sin) of how far the k-th joint around the loop has turned about z."""
+    i = loop.ends.joints[k]
+    x = q[i] + tree.bodies[i].offset
+    return (cos(x), loop.sign[k] * sin(x))
+
+
+def _plane_rates(tree: Mechanism, loop: Plane, q: Values, qd: Values | None) -> Rates:
+    split = len(loop.ends.way_a)
+    columns: list[list[Scalar]] = []
+    dots: list[list[Scalar]] = []
+    ends: list[Pair] = []
+    for side, span, p in ((1.0, range(split), loop.start_a), (-1.0, range(split, len(loop.step)), loop.start_b)):
+        turned: Pair = (1.0, 0.0)
+        w: Scalar = 0.0
+        v: Pair = (0.0, 0.0)
+        pivots, moving = [], []
+        for k in span:
+            pivots.append(p)
+            moving.append(v)
+            turned = times(turned, turn_of(tree, loop, k, q))
+            reach = times(turned, loop.step[k])
+            p = (p[0] + reach[0], p[1] + reach[1])
+            if qd is not None:
+                w = w + loop.sign[k] * qd[loop.ends.joints[k]]
+                v = (v[0] - w * reach[1], v[1] + w * reach[0])
+        ends.append(p)
+        for k, pivot, drift in zip(span, pivots, moving, strict=True):
+            s = side * loop.sign[k]
+            columns.append([s * (pivot[1] - p[1]), s * (p[0] - pivot[0])])
+            dots.append([s * (drift[1] - v[1]), s * (v[0] - drift[0])])
+    residual = [ends[0][0] - ends[1][0], ends[0][1] - ends[1][1]]
+    return Rates(residual, columns, [(loop.x, ZERO), (loop.y, ZERO)], dots if qd is not None else None)
+
+
+def _space_rates(tree: Mechanism, loop: Space, q: Values, qd: Values | None) -> Rates:
+    ends = loop.ends
+    a, b = _walk(tree, ends.way_a, q, qd), _walk(tree, ends.way_b, q, qd)
+    (R_a, p_a), (R_b, p_b) = _end(a, ends.place_a), _end(b, ends.place_b)
+    rows = [(e, ZERO) for e in IDENTITY]
+    rows_dot = [ZERO] * 3
+    residual = list(sub(p_a, p_b))
+    w_a = a[-1].w if a else ZERO
+    if ends.kind == "weld":
+        columns_a, columns_b = list(zip(*R_a, strict=True)), list(zip(*R_b, strict=True))
+        apart = add(*(cross(columns_b[k], columns_a[k]) for k in range(3)))
+        residual += scale(0.5, apart)
+        rows += [(ZERO, e) for e in IDENTITY]
+        rows_dot += [ZERO] * 3
+    elif ends.kind == "revolute":
+        n = matvec(R_b, ends.axis)
+        helper = min((X, Y, Z), key=lambda e: abs(dot(e, ends.axis)))
+        first = cross(ends.axis, helper)
+        first = scale(1.0 / norm(first), first)
+        for t in (first, cross(ends.axis, first)):
+            on_a = matvec(R_a, t)
+            residual.append(dot(on_a, n))
+            m = cross(on_a, n)
+            rows.append((ZERO, m))
+            rows_dot.append(cross(w_a, m))
+    columns, dots = [], []
+    for side, way, place, p in ((1.0, a, ends.place_a, p_a), (-1.0, b, ends.place_b, p_b)):
+        v_end = ZERO
+        if way and qd is not None:
+            v_end = add(way[-1].v, cross(way[-1].w, matvec(way[-1].R, place.translation)))
+        for step in way:
+            v, w, vd, wd = _moves(step, p, v_end)
+            columns.append([side * (dot(l, v) + dot(m, w)) for l, m in rows])
+            dots.append(
+                [
+                    side * (dot(l, vd) + dot(m, wd) + dot(md, w))
+                    for (l, m), md in zip(rows, rows_dot, strict=True)
+                ]
+            )  # fmt: skip
+    return Rates(residual, columns, rows, dots if qd is not None else None)
+
+
+def _moves(step: _Step, p: Vector, v_end: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+    """Velocity and angular velocity that a joint gives its end of the loop, and their derivatives."""
+    if not step.revolute:
+        return step.z, ZERO, step.zd, ZERO
+    arm = sub(p, step.pivot)
+    vd = add(cross(step.zd, arm), cross(step.z, sub(v_end, step.pivot_d)))
+    return cross(step.z, arm), step.z, vd, step.zd
+
+
+# -- assembling, on numbers ----------------------------------------------------------------------
+
+
+def least_squares(columns: Sequence[Sequence[float]], y: Sequence[float], tiny: float = 1e-11) -> list[float] | None:
+    """x with Σ x_k column_k ≈ y; None where the columns do not stand apart."""
+    m, n = len(y), len(columns)
+    Q: list[list[float]] = []
+    R = [[0.0] * n for _ in range(n)]
+    for k, column in enumerate(columns):
+        v = list(column)
+        size = math.sqrt(sum(x * x for x in v))
+        for _ in range(2):
+            for j, e in enumerate(Q):
+                along = sum(v[r] * e[r] for r in range(m))
+                R[j][k] += along
+                v = [v[r] - along * e[r] for r in range(m)]
+        R[k][k] = math.sqrt(sum(x * x for x in v))
+        if not R[k][k] > tiny * max(size, 1e-300):
+            return None
+        Q.append([x / R[k][k] for x in v])
+    x = [0.0] * n
+    for k in reversed(range(n)):
+        x[k] = (sum(Q[k][r] * y[r] for r in range(m)) - sum(R[k][j] * x[j] for j in range(k + 1, n))) / R[k][k]
+    return x
+
+
+def stacked(
+    tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]
+) -> tuple[list[float], dict[int, list[float]]]:
+    """Φ of several loops one under the other, and for each joint around them its column."""
+    residual: list[float] = []
+    parts = []
+    for loop in loops:
+        found = rates(tree, loop, q)
+        parts.append((len(residual), loop.ends.joints, found))
+        residual += found.residual
+    columns: dict[int, list[float]] = {}
+    for at, joints, found in parts:
+        for i, column in zip(joints, found.columns, strict=True):
+            columns.setdefault(i, [0.0] * len(residual))[at : at + len(column)] = column
+    return residual, columns
+
+
+def size_of(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> float:
+    """A length to measure residuals by: how far the joints are from the cuts."""
+    _, columns = stacked(tree, loops, q)
+    return max([abs(x) for column in columns.values() for x in column] + [1e-9])
+
+
+def assembled(
+    tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[int], q: Sequence[float], rounds: int = 60
+) -> list[float] | None:
+    """q with the passive joints moved until the loops are closed, by Newton; None where that fails."""
+    q = list(q)
+    size = size_of(tree, loops, q)
+    last = math.inf
+    for _ in range(rounds):
+        residual, columns = stacked(tree, loops, q)
+        error = max(map(abs, residual)) / size
+        if error < 1e-13 or (error < 1e-11 and error >= last):
+            return q
+        last = error
+        move = least_squares([columns[i] for i in passive], [-x for x in residual])
+        if move is None:
+            return None
+        longest = max(map(abs, move))
+        damp = min(1.0, 0.5 / longest) if longest > 0 else 1.0
+        for i, dx in zip(passive, move, strict=True):
+            q[i] += damp * dx
+    return q if last < 1e-10 else None

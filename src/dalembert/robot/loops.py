@@ -1,0 +1,228 @@
+"""Closed chains as a file tells them: two links of the tree that are joined again, S 7.3.3.
+
+The joints of a robot form a tree. A :class:`Loop` says that a place on one link and a place on another
+stay together: the joint at which the closed chain was cut. Of the joints around the loop some are
+*passive*: where they stand follows from the others, the actuated ones, which are the arm's ``q``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from dalembert.errors import RobotError
+from dalembert.robot.linalg import Vector, add, cross, dot, rotation_about, scale, sub
+from dalembert.robot.placement import Placement, number, vector
+
+if TYPE_CHECKING:
+    from dalembert.robot.model import Joint, Robot
+
+LoopKind = Literal["revolute", "connect", "weld"]
+LOOP_KINDS = ("revolute", "connect", "weld")
+DEPENDENT = 1e-6  # a joint that changes the closure by less than this, beside others, adds nothing
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A joint that closes a chain.
+
+    link_a, placement_a   a frame on one link; link_b, placement_b: a frame on another
+    kind      "revolute": the origins and the axes stay together; "connect": the origins do (a ball
+              joint); "weld": the frames do
+    axis      of a revolute loop, in the axes of both frames
+    passive   the joints around the loop that it determines; none: those farthest from the base
+    branch    (joint, position) …: a pose near which the loop is closed; joints that are not named
+              stand at 0 there. It tells the ways to assemble a loop apart
+    """
+
+    name: str
+    link_a: str
+    placement_a: Placement
+    link_b: str
+    placement_b: Placement
+    kind: LoopKind = "revolute"
+    axis: Vector = (0.0, 0.0, 1.0)
+    passive: tuple[str, ...] = ()
+    branch: tuple[tuple[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in LOOP_KINDS:
+            raise RobotError(f"loop '{self.name}' has kind '{self.kind}'; known kinds are {', '.join(LOOP_KINDS)}")
+        axis = vector(self.axis, f"the axis of loop '{self.name}'")
+        length = math.sqrt(dot(axis, axis))
+        if not (math.isfinite(length) and length > 1e-12):
+            raise RobotError(f"the axis of loop '{self.name}' is {axis}; it needs a direction, like (0, 0, 1)")
+        object.__setattr__(self, "axis", axis if abs(length - 1.0) < 1e-15 else scale(1.0 / length, axis))
+        object.__setattr__(self, "passive", tuple(self.passive))
+        pairs = self.branch.items() if isinstance(self.branch, Mapping) else self.branch
+        object.__setattr__(self, "branch", tuple((str(name), number(value)) for name, value in pairs))
+
+
+def check_loops(robot: Robot) -> tuple[Loop, ...]:
+    """The robot's loops, every name in them known and every loop with its passive joints."""
+    links, joints = {link.name for link in robot.links}, {joint.name: joint for joint in robot.joints}
+    taken: dict[str, str] = {}
+    seen: set[str] = set()
+    for loop in robot.loops:
+        where = f"robot '{robot.name}': loop '{loop.name}'"
+        if loop.name in seen:
+            raise RobotError(f"robot '{robot.name}': two loops are called '{loop.name}'; names must be unique")
+        seen.add(loop.name)
+        for link in (loop.link_a, loop.link_b):
+            if link not in links:
+                raise RobotError(f"{where} is on link '{link}', which does not exist")
+        around = [joint.name for joint in joints_around(robot, loop) if joint.moves]
+        if not around:
+            raise RobotError(
+                f"{where} joins links '{loop.link_a}' and '{loop.link_b}', between which nothing moves: it closes no chain"
+            )
+        for name, _ in loop.branch:
+            if name not in joints or not joints[name].moves:
+                raise RobotError(f"{where}: its branch has joint '{name}', which {_absent(name, joints)}")
+        for name in loop.passive:
+            if name not in joints or not joints[name].moves:
+                raise RobotError(f"{where}: its passive joint '{name}' {_absent(name, joints)}")
+            if name not in around:
+                raise RobotError(
+                    f"{where}: its passive joint '{name}' is not part of it; the joints around it are {', '.join(around)}"
+                )
+            if name in taken:
+                raise RobotError(f"{where}: joint '{name}' is passive in loop '{taken[name]}' already; name it once")
+            taken[name] = loop.name
+    loops: list[Loop] = []
+    for loop in robot.loops:
+        chosen = loop if loop.passive else replace(loop, passive=_passive(robot, loop, [*taken]))
+        taken |= dict.fromkeys(chosen.passive, loop.name)
+        loops.append(chosen)
+    return tuple(loops)
+
+
+def _absent(name: str, joints: Mapping[str, Joint]) -> str:
+    return "does not move" if name in joints else "does not exist"
+
+
+def joints_around(robot: Robot, loop: Loop) -> list[Joint]:
+    """The joints of the loop: from both its links down to where their ways to the base meet."""
+    above = {joint.child: joint for joint in robot.joints}
+
+    def way(link: str) -> list[Joint]:
+        out = []
+        while link in above:
+            out.append(above[link])
+            link = above[link].parent
+        return out
+
+    a, b = way(loop.link_a), way(loop.link_b)
+    shared = {joint.name for joint in a} & {joint.name for joint in b}
+    return [joint for joint in (*reversed(a), *reversed(b)) if joint.name not in shared]
+
+
+def _passive(robot: Robot, loop: Loop, taken: Sequence[str], undriven: Sequence[str] | None = None) -> tuple[str, ...]:
+    """As many joints as the loop takes freedoms away, those that are farthest from the base first."""
+    columns = velocities(robot, loop)
+    depth = {name: k for k, name in enumerate(columns)}
+    candidates = [name for name in columns if name not in taken]
+    favoured = sorted(candidates, key=lambda name: (undriven is not None and name not in undriven, -depth[name]))
+    rank = len(_independent([columns[name] for name in columns]))
+    chosen = _independent([columns[name] for name in favoured])
+    if len(chosen) < rank:
+        raise RobotError(
+            f"robot '{robot.name}': loop '{loop.name}' takes {rank} freedoms away, and only {len(chosen)} of its joints are "
+            "left to be passive"
+        )
+    picked = {favoured[k] for k in chosen}
+    return tuple(name for name in columns if name in picked)
+
+
+def with_passive(robot: Robot, loops: Sequence[Loop], undriven: Sequence[str]) -> Robot:
+    """The robot with loops whose passive joints are, as far as can be, those that no motor drives."""
+    taken: list[str] = []
+    made = []
+    for loop in loops:
+        chosen = replace(loop, passive=_passive(robot, loop, taken, undriven))
+        taken += chosen.passive
+        made.append(chosen)
+    return robot.replace(loops=tuple(made))
+
+
+def velocities(robot: Robot, loop: Loop) -> dict[str, list[float]]:
+    """How every joint around the loop moves its two ends against each other at the branch's pose."""
+    at = dict(loop.branch)
+    frames: dict[str, Placement] = {robot.root: Placement()}
+    axes: dict[str, tuple[Vector, Vector]] = {}
+    for joint in robot.joints:
+        frame = frames[joint.parent] @ joint.placement
+        axes[joint.name] = (frame.direction(joint.axis), frame.translation)
+        frames[joint.child] = frame @ _motion(joint, at.get(joint.name, 0.0)) @ joint.link_frame
+    a, b = frames[loop.link_a] @ loop.placement_a, frames[loop.link_b] @ loop.placement_b
+    around = joints_around(robot, loop)
+    way_a = {joint.name for joint in around if _carries(robot, joint, loop.link_a)}
+    n = a.direction(loop.axis)
+    size = max([1e-9, *(max(map(abs, sub(axes[j.name][1], a.translation))) for j in around)])
+    out: dict[str, list[float]] = {}
+    for joint in around:
+        if not joint.moves:
+            continue
+        sign, end = (1.0, a) if joint.name in way_a else (-1.0, b)
+        z, p = axes[joint.name]
+        slides = joint.type == "prismatic"
+        v = z if slides else scale(1.0 / size, cross(z, sub(end.translation, p)))
+        w = (0.0, 0.0, 0.0) if slides else z
+        if loop.kind == "revolute":
+            w = sub(w, scale(dot(w, n), n))
+        column = [*v] if loop.kind == "connect" else [*v, *w]
+        out[joint.name] = [sign * x for x in column]
+    return out
+
+
+def _carries(robot: Robot, joint: Joint, link: str) -> bool:
+    above = {j.child: j for j in robot.joints}
+    while link in above:
+        if above[link].name == joint.name:
+            return True
+        link = above[link].parent
+    return False
+
+
+def _motion(joint: Joint, q: float) -> Placement:
+    x = q + joint.offset
+    if not joint.moves:
+        return Placement()
+    if joint.type == "prismatic":
+        return Placement(translation=scale(x, joint.axis))
+    return Placement(rotation_about(joint.axis, x))
+
+
+def _independent(columns: Sequence[Sequence[float]]) -> list[int]:
+    """The first columns that are not sums of those before them."""
+    basis: list[list[float]] = []
+    kept = []
+    for k, column in enumerate(columns):
+        v = list(column)
+        for b in basis:
+            along = sum(x * y for x, y in zip(v, b, strict=True))
+            v = [x - along * y for x, y in zip(v, b, strict=True)]
+        size = math.sqrt(sum(x * x for x in v))
+        if size > DEPENDENT * max(1e-300, math.sqrt(sum(x * x for x in column))) and size > DEPENDENT:
+            basis.append([x / size for x in v])
+            kept.append(k)
+    return kept
+
+
+def loop_of(data: Any) -> Loop:
+    """A loop from a :class:`Loop` or from a mapping with its fields; places may be three numbers."""
+    if isinstance(data, Loop):
+        return data
+    fields = dict(data)
+    for key in ("placement_a", "placement_b"):
+        value = fields.get(key, Placement())
+        fields[key] = value if isinstance(value, Placement) else Placement(translation=vector(value, key))
+    try:
+        return Loop(**fields)
+    except TypeError as problem:
+        raise RobotError(f"this is no loop: {str(problem).removeprefix('Loop.__init__() ')}") from None
+
+
+__all__ = ["LOOP_KINDS", "Loop", "add", "check_loops", "joints_around", "loop_of", "with_passive"]
