@@ -122,7 +122,7 @@ def test_total_least_squares_finds_drive_gains() -> None:
     arm = with_friction("planar-2r")
     states = motion(2, seed=3)
     true = np.array([1.3, 0.8])
-    payload = 10.0
+    payload = 50.0
     heavy = arm.with_payload(payload)
     rng = np.random.default_rng(0)
     t, q, qd, qdd = states
@@ -461,10 +461,9 @@ def test_panda_of_gaz() -> None:
         assert fit.relative_error <= 0.012
     assert any("repeat" in note for note in fit.notes)
     published = json.loads((REFERENCE / "panda_gaz2019.json").read_text())["base_parameters_table_III"]
-    masses = {row["coef"]: row["pi_CLS"] for row in published}
-    second = next(v for k, v in masses.items() if k.startswith("J2xx-J2yy"))
-    ours = fit.parameters[fit.names.index("Ixx_2")]
-    assert ours == pytest.approx(second, rel=0.05)
+    truth = next(row["pi_RE"] for row in published if row["coef"].startswith("J2xx-J2yy"))
+    k = fit.names.index("Ixx_2")  # the same combination as in the table
+    assert abs(fit.parameters[k] - truth) < 2 * fit.std[k] < 0.2 * truth
 
 
 @here

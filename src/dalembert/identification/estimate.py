@@ -275,11 +275,12 @@ def essential(
     """
     kept = [k for k in range(len(values)) if k not in fixed]
     while len(kept) > 1:
-        R = whole.R[:, kept]
-        A = R.T @ R
-        inverse = _inverse(A)
-        estimate = inverse @ (R.T @ whole.z)
-        t = np.abs(estimate) / np.maximum(np.sqrt(np.diag(inverse)) * inflation[kept], 1e-300)
+        Q, R = np.linalg.qr(whole.R[:, kept])
+        if np.abs(np.diag(R)).min() < 1e-14 * np.abs(np.diag(R)).max():
+            break
+        inverse = np.linalg.inv(R)
+        estimate = inverse @ (Q.T @ whole.z)
+        t = np.abs(estimate) / np.maximum(np.linalg.norm(inverse, axis=1) * inflation[kept], 1e-300)
         worst = int(np.argmin(t))
         if t[worst] >= least:
             break

@@ -28,8 +28,9 @@ Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 Progress = Callable[[str, float], None]
 
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "joint_names")
-SEEN = 0.1  # a payload that makes less than this share of a joint's torque does not fix its drive gain
+SEEN = 0.05  # a payload that makes less than this share of a joint's torque does not fix its drive gain
 REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
+SETTLED = 4096  # equations of a joint that wait until they are made a triangle
 LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
 STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
 ODD = 8.0  # a torque that is so many times the model's, or so small a part of it, has another unit
@@ -290,6 +291,16 @@ def triangles(base: BaseParameters, ready: Conditioned, zone: Array, at_rest: fl
     at = {column: k for k, column in enumerate(columns)}
     where = [[at[c] for c in mine] for mine in felt]
     held: list[Triangle | None] = [None] * n
+    waiting: list[list[Array]] = [[] for _ in range(n)]
+    counts = np.zeros(n, int)
+
+    def settle() -> None:
+        for j in range(n):
+            new = triangle(np.vstack(waiting[j]), int(counts[j]), felt[j])
+            before = held[j]
+            held[j] = new if before is None else before + new
+            waiting[j], counts[j] = [], 0
+
     blocks = list(ready.blocks())
     for done, (number, rows, kept) in enumerate(blocks):
         piece = ready.pieces[number]
@@ -298,10 +309,10 @@ def triangles(base: BaseParameters, ready: Conditioned, zone: Array, at_rest: fl
         moving = np.abs(piece.qd[rows][kept]) >= zone
         weight = np.where(moving, 1.0, at_rest)
         for j in range(n):
-            equations = np.column_stack([Y[:, j][:, where[j]], tau[:, j]]) * weight[:, j, None]
-            new = triangle(equations, int(moving[:, j].sum()), felt[j])
-            before = held[j]
-            held[j] = new if before is None else before + new
+            waiting[j].append(np.column_stack([Y[:, j][:, where[j]], tau[:, j]]) * weight[:, j, None])
+        counts += moving.sum(axis=0)
+        if sum(len(part) for part in waiting[0]) >= SETTLED or done == len(blocks) - 1:
+            settle()
         step("regressor", (done + 1) / len(blocks))
     return JointTriangles(tuple(one for one in held if one is not None), columns)
 
