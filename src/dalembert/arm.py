@@ -369,7 +369,7 @@ class Arm:
         >>> import dalembert as da
         >>> e = da.load("planar-3r").dynamic_manipulability([0.4, 0.7, -0.5], task="xy")
         >>> e.center.round(2), e.radii.round(3)
-        (array([ 3.5 , -9.23]), array([0.347, 0.072]))
+        (array([  0.49, -10.48]), array([0.205, 0.056]))
         """
         from dalembert.analysis.ellipsoid import dynamic_manipulability
 
