@@ -44,6 +44,10 @@ FADES = 4.0  # damping λ² has faded away where the smallest pivot is this many
 
 def with_frame(arm: Arm, frame: str) -> Mechanism:
     """The arm's mechanism with its tip at a link's frame; the payload stays where it is."""
+    if getattr(arm.robot, "loops", ()):
+        raise DalembertError(
+            f"arm '{arm.name}' is a closed chain; the operational space model is for open chains and trees"
+        )
     assert arm.robot.tip is not None
     if frame in ("tip", arm.robot.tip.name):
         return arm.mechanism
