@@ -579,9 +579,6 @@ def test_mistakes_are_one_sentence() -> None:
             da.simulate(arm, **given)
     with pytest.raises(DalembertError, match="Coulomb friction, which the variational"):
         da.simulate(da.load("puma560"), np.zeros(6), None, None, 1.0, method="variational")
-    if "five-bar" in da.arms():
-        with pytest.raises(DalembertError, match="closed chains"):
-            da.simulate(da.load("five-bar"), [2.0, 1.0], None, None, 1.0)
     with pytest.raises(DalembertError, match="nothing resists"):
         da.simulate(da.from_dh([{"a": 1.0}]), [0.0], None, None, 1.0)
 
