@@ -493,7 +493,7 @@ class Arm:
 
         >>> import dalembert as da
         >>> da.load("planar-2r").operations("inertia_matrix").compiled.total
-        11
+        4
         """
         return quantities.price(self.mechanism, quantity, formulation, tuple(options))
 
