@@ -208,10 +208,18 @@ def test_angles_in_letters() -> None:
 
 
 def test_special_lengths_are_told() -> None:
-    """Letters cannot know that two lengths are equal and opposite; the count says so."""
-    rows = [{"a": 0.3, **BODY}, {"a": 0.2, **BODY}, {"a": 0.1, "alpha": np.pi / 2, **BODY}]
-    found = symbolic_base_parameters(ParameterSet(da.from_dh(rows), **INERTIAL))
-    assert found.at_lengths == found.rank
+    """A slide that leads back by a_2 = a_1 puts axis 3 on axis 1; letters cannot know that, but the count says so."""
+    slide = {"type": "prismatic", "theta": np.pi}
+
+    def arm_with(a_2: float) -> ParameterSet:
+        return ParameterSet(
+            da.from_dh([{"a": 0.3, **BODY}, {"a": a_2, **slide, **BODY}, {"a": 0.1, **BODY}]), **INERTIAL
+        )
+
+    usual, special = symbolic_base_parameters(arm_with(0.2)), symbolic_base_parameters(arm_with(0.3))
+    assert usual.at_lengths == usual.rank == special.rank == base_parameters(arm_with(0.2)).rank
+    assert special.at_lengths == base_parameters(arm_with(0.3)).rank < special.rank
+    assert special.formulas == usual.formulas
 
 
 def test_offset_and_weight_on_a_vertical_slide() -> None:
