@@ -137,12 +137,7 @@ def condition(
     edge      seconds cut at both ends; two periods of the cut-off unless given
     """
     notes: list[str] = []
-    steps = np.diff(log.t)
-    forward = steps[steps > 0]
-    if not len(forward):
-        raise DalembertError(f"{log.source}: time does not pass in it")
-    step = float(np.median(forward))
-    rate = 1.0 / step
+    rate = 1.0 / usual_step(log)
     automatic = cutoff is None
     if cutoff is None:
         cutoff = automatic_cutoff(log, rate)
@@ -153,8 +148,7 @@ def condition(
     if decimate is not None and decimate < 1:
         raise DalembertError(f"decimate is {decimate}; it keeps one sample in so many and must be at least 1")
     every = decimate or max(1, int(rate / (SPACING * cutoff)))
-    raw = _stretches(log, step, GAP / cutoff, notes)
-    pieces = [_states(*arrays, rate, cutoff) for arrays in raw if len(arrays[0]) > 20]
+    pieces = smoothed(log, cutoff, notes)
     made = Conditioned((), rate, cutoff, every, 0, log)
     edge_samples = max(made.reach, round((REACH / cutoff if edge is None else edge) * rate))
     pieces = [piece for piece in pieces if len(piece.t) > 2 * edge_samples + every]
@@ -169,6 +163,21 @@ def condition(
         f"low-pass at {cutoff:.3g} Hz ({how}), one sample in {every} kept, {edge_samples / rate:.2g} s cut at each end"
     )
     return Conditioned(tuple(pieces), rate, cutoff, every, edge_samples, log, tuple(notes))
+
+
+def usual_step(log: Log) -> float:
+    """The median time between samples (s)."""
+    steps = np.diff(log.t)
+    if not (steps > 0).any():
+        raise DalembertError(f"{log.source}: time does not pass in it")
+    return float(np.median(steps[steps > 0]))
+
+
+def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Piece]:
+    """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last."""
+    step = usual_step(log)
+    raw = _stretches(log, step, GAP / cutoff, notes)
+    return [_states(*arrays, 1.0 / step, cutoff) for arrays in raw]
 
 
 def automatic_cutoff(log: Log, rate: float) -> float:

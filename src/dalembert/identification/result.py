@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.identification.base import BaseParameters, random_states
-from dalembert.identification.conditioning import Conditioned, condition
+from dalembert.identification.conditioning import Conditioned, condition, smoothed, usual_step
 from dalembert.identification.logs import Log, read_log
 
 Array = NDArray[np.float64]
@@ -131,15 +131,15 @@ class Identification:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
-        filtered. Rows that hold no numbers get what their neighbours in time say.
+        filtered. Rows that hold no numbers get what their neighbours in time say; fewer than ten samples
+        between two gaps are too few, and get NaN.
         """
         found = self._read(log, torque_needed=False, **reading)
-        ready = condition(found, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff, "edge": 0.0})
         t = _instants(log, found)
         out = np.full((len(t), self.before.n), np.nan)
-        for piece in ready.pieces:
+        for piece in smoothed(found, self.run.conditioned.cutoff, []):
             tau = self.torque(piece.q, piece.qd, piece.qdd)
-            inside = (t >= piece.t[0] - 1e-9) & (t <= piece.t[-1] + 1.0 / ready.rate)
+            inside = (t >= piece.t[0] - 1e-9) & (t <= piece.t[-1] + usual_step(found))
             for j in range(self.before.n):
                 out[inside, j] = np.interp(t[inside], piece.t, tau[:, j])
         return out if self.gains is None else out / self.gains
