@@ -17,6 +17,7 @@ Gradients are exact: ∂A enters as a matrix of weights G on Ȳ_b, and one compi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -46,12 +47,14 @@ PERIOD = 10.0  # s: about how long a period is unless its frequency is given
 SAMPLES = 24  # instants a period of the highest harmonic, for the optimiser
 FINE = 4  # times as many, to check what it found
 SMOOTH = 0.02  # of the largest speed: below this sgn q̇ is smoothed
-FLAT = 1e-12  # eigenvalues below this part of the largest count as this part
+FLAT = 1e-18  # of the largest eigenvalue: what is smaller counts as this
+UNEVEN = 100.0  # columns that differ more in length are scaled before eigenvalues are taken
 POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)  # p of the smooth condition number, round after round
 ROUNDS = 3  # of those for every start; the best goes on through the others
 LAST = 3  # more rounds with the largest p
 STEPS = 200  # of the optimiser in a round
 STIFF = 300.0  # ρ of the limits at first; twice as much every round
+MISMATCH = 30.0  # times the scaled condition number: a condition number that tells of units alone
 POSTURES = 4000  # tried at random for one that all limits allow
 
 
@@ -166,6 +169,11 @@ def excite(
     coefficients, centre = problem.series(search.best)
     motion = fourier(coefficients, f, centre, duration=periods / f)
     found = problem.measured(search.best)
+    if criterion == "condition" and found[0] > MISMATCH * found[1]:
+        limits.notes.append(
+            f"the condition number, {found[0]:.3g}, is mostly that of columns of different size ({found[1]:.3g} with columns "
+            "of length one): 'scaled-condition' or 'd-optimal' say more about this arm"
+        )
     return Excitation(
         arm, motion, criterion, *found, base, coefficients, centre, f, tuple(search.history),
         time.monotonic() - began, interrupted, tuple(limits.notes),
@@ -494,15 +502,33 @@ def criterion_gradient(A: Array, criterion: str, p: float) -> tuple[float, Array
         dA = M / np.outer(d, d)
         dA[np.diag_indices_from(dA)] -= np.sum(M * unit, axis=1) / d**2
         return value, dA
-    lam, V = np.linalg.eigh(A)
+    if criterion == "d-optimal":  # columns of length one for its digits; their lengths come back as a constant
+        d = np.sqrt(np.maximum(np.diag(A), 1e-300))
+        lam, V = np.linalg.eigh(A / np.outer(d, d))
+        lam = np.maximum(lam, FLAT * lam[-1])
+        return float(-np.log(lam).sum() - 2.0 * np.log(d).sum()), -((V / lam) @ V.T) / np.outer(d, d)
+    lam, V = eigen(A)
     lam = np.maximum(lam, FLAT * lam[-1])
     logs = np.log(lam)
-    if criterion == "d-optimal":
-        return float(-logs.sum()), -(V / lam) @ V.T
     up, down = np.exp(p * (logs - logs[-1])), np.exp(-p * (logs - logs[0]))
     value = 0.5 * (logs[-1] - logs[0] + (np.log(up.sum()) + np.log(down.sum())) / p)
     slope = 0.5 * (up / up.sum() - down / down.sum()) / lam
     return float(value), (V * slope) @ V.T
+
+
+def eigen(A: Array) -> tuple[Array, Array]:
+    """Eigenvalues, upwards, and eigenvectors of A = Ȳᵀ Ȳ.
+
+    Where columns differ much in length, the small ones would drown in the rounding of the large ones: then from
+    the singular values of a triangle R with RᵀR = A, made from columns of length one.
+    """
+    d = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    if d.max() > UNEVEN * d.min():
+        with contextlib.suppress(np.linalg.LinAlgError):
+            _, s, Vt = np.linalg.svd(np.linalg.cholesky(A / np.outer(d, d)).T * d)
+            return s[::-1] ** 2, Vt[::-1].T
+    lam, V = np.linalg.eigh(A)
+    return lam, V
 
 
 # -- the search ------------------------------------------------------------------------------------
