@@ -16,8 +16,10 @@ in x, so every set of speeds is an interval, and its ends are found by Newton's 
 which moves one way only and, for straight rows, ends after finitely many steps.
 
 The root √x is concave. Where viscous friction *helps* a limit (braking) it stands as it is; where it
-*hurts* it is replaced by its tangent at the last profile, which is never less than the root: what comes
-out keeps the true limits, and the last profile stays allowed, so that repeating can only be faster.
+*hurts* it is replaced by its tangent at some level, which is never less than the root: whatever is allowed
+then is truly allowed, and α stays convex and β concave. The tangent is tight at its level only, so the ends
+of each set are found again with the level moved to them, until they move no more (`_grow`): that is the whole
+connected set of speeds around the one that was found first. A set of speeds beyond a gap is not looked for.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from numba import njit
 CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's "collocation"
 HUGE = 1e300
 ROUND = 1e-13
+NARROW = 1.2  # √y between 1/NARROW and NARROW of its level, for a chord close to the root
 
 # no NaN and no infinity comes in here; products and sums may be fused, but not reordered
 native = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "nnan"})
@@ -38,7 +41,17 @@ native = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract",
 
 @native
 def _rows(
-    into: Any, at: int, D: Any, i: int, end: int, floor: Any, room: float, level: float, width: float, ahead: float
+    into: Any,
+    at: int,
+    D: Any,
+    i: int,
+    end: int,
+    floor: Any,
+    room: float,
+    level: float,
+    start: float,
+    rise: float,
+    ahead: float,
 ) -> None:  # pragma: no cover
     """The limits at one end of an interval as u ≥ A + B x − E √x and u ≤ A' + B' x + E' √x.
 
@@ -47,7 +60,7 @@ def _rows(
     floor  (J,) an |m| that is as good as none
     room   what is kept free of every limit
     level  x of the profile at which √x is made straight; 0 where the path stops
-    width  √x of a chord for the side where friction helps, or 0 to keep the root itself
+    start, rise   of a chord below the root, start + rise x, for the side where friction helps; 0, 0 to keep the root
     ahead  2h to express the far end of an interval of constant u by x at its near end, or 0
     """
     J, root = D.shape[3], sqrt(level)
@@ -80,8 +93,9 @@ def _rows(
                 if v * sign > 0.0:  # friction hurts: the tangent
                     c_s += 0.5 * v / root
                     k_s += 0.5 * v * root
-                elif width > 0.0:  # friction helps: a chord below the root
-                    c_s += v / width
+                elif rise > 0.0:  # friction helps: a chord below the root
+                    c_s += v * rise
+                    k_s += v * start
                 else:
                     e = v
             m_s = m + ahead * c_s
@@ -125,6 +139,13 @@ def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float
     if J == 0:
         return alpha, 0.0, beta, 0.0
     return alpha, r[i, 1, lowest] - r[i, 2, lowest] * half, beta, r[i, 4, highest] + r[i, 5, highest] * half
+
+
+@native
+def _interval(near: Any, i: int, x: float, curved: bool) -> tuple[float, float]:  # pragma: no cover
+    """[α, β] at x."""
+    alpha, _, beta, _ = _bounds(near, i, x, curved)
+    return alpha, beta
 
 
 @native
@@ -217,9 +238,261 @@ def _worthwhile(
 
 
 @native
-def _none(near: Any, i: int, x: float, curved: bool) -> tuple[float, float]:  # pragma: no cover
-    alpha, _, beta, _ = _bounds(near, i, x, curved)
-    return alpha, beta
+def _end(
+    near: Any, second: Any, i: int, both: bool, low: float, high: float, slope: float, x: float
+) -> float:  # pragma: no cover
+    """A y to which x may lead: of the speeds allowed at x, the middle."""
+    alpha, _, beta, _ = _bounds(near, i, x, True)
+    if both:
+        a2, _, b2, _ = _bounds(second, i, x, False)
+        alpha, beta = max(alpha, a2), min(beta, b2)
+    u = 0.5 * (max(alpha, (low - x) * slope) + min(beta, (high - x) * slope))
+    return min(max(x + u / slope, low), high)
+
+
+@native
+def _far_rows(
+    second: Any,
+    i: int,
+    D: Any,
+    floor: Any,
+    room: float,
+    h: float,
+    y: float,
+    low: float,
+    high: float,
+    least: float,
+    all_: bool,
+) -> tuple[float, float]:  # pragma: no cover
+    """The far end of an interval of constant u with √y made straight at y; the y for which that holds.
+
+    Where friction helps, a chord lies below the root between its ends only: over [0, y] for `all_`, or closely around y.
+    """
+    if high <= 0.0:
+        _rows(second, i, D, i, 2, floor, room, 0.0, 0.0, 0.0, 2.0 * h)
+        return low, high
+    y = max(y, least)
+    w = sqrt(y)
+    if all_:
+        _rows(second, i, D, i, 2, floor, room, y, 0.0, 1.0 / w, 2.0 * h)
+        return low, min(high, y)
+    both = NARROW + 1.0 / NARROW
+    _rows(second, i, D, i, 2, floor, room, y, w / both, 1.0 / (w * both), 2.0 * h)
+    return max(low, y / (NARROW * NARROW)), min(high, y * (NARROW * NARROW))
+
+
+@native
+def _grow(
+    near: Any, second: Any, i: int, D: Any, end: int, floor: Any, room: float, both: bool, h: float,
+    low: float, high: float, slope: float, most: float, least: float, x: float, y: float,
+) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
+    """`_range` with viscous friction: the connected interval of speeds around the first one found.
+
+    x, y   where to make √ straight first, at this end and (`both`) at the other; `least`, a level that is as good as 0
+    """
+    a, b = 1.0, -1.0
+    for trial in range(28):
+        if trial == 1:
+            x, y = min(most, high), min(most, high)
+        elif trial > 1:
+            x, y = 0.15 * x, 0.15 * y
+        l, t = low, high
+        if both:
+            l, t = _far_rows(second, i, D, floor, room, h, min(y, high), low, high, least, trial > 0)
+        _rows(near, i, D, i, end, floor, room, max(min(x, most), least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
+        if l <= t:
+            a, b = _range(near, second, i, both, True, l, t, slope, most)
+        if a <= b:
+            break
+    if a > b or most == 0.0:
+        return a, b
+    for way in range(2):  # upwards from b, then downwards from a
+        for _ in range(16):
+            x = b if way == 0 else a
+            if x >= most or x <= least:
+                break
+            l, t = low, high
+            if both:
+                y = _end(near, second, i, both, l, t, slope, x)
+                l, t = _far_rows(second, i, D, floor, room, h, y, low, high, least, way == 1)
+            _rows(near, i, D, i, end, floor, room, x, 0.0, 0.0, 0.0)
+            if l > t:
+                break
+            c, d = _range(near, second, i, both, True, l, t, slope, most)
+            if c > d or c > x * (1.0 + 1e-9) or d < x * (1.0 - 1e-9):
+                break
+            moved = d - b if way == 0 else a - c
+            a, b = min(a, c), max(b, d)
+            if moved < 1e-9 * x:
+                break
+    return a, b
+
+
+@native
+def _worthwhile_rubbing(
+    near: Any, second: Any, i: int, D: Any, floor: Any, room: float, h: float,
+    lowest: float, highest: float, low: float, high: float, least: float,
+) -> float:  # fmt: skip  # pragma: no cover
+    """`_worthwhile` with √ made straight at the speed in question."""
+    if lowest >= highest or highest <= 0.0:
+        return highest
+    _rows(near, i, D, i, 0, floor, room, max(highest, least), 0.0, 0.0, 0.0)
+    _far_rows(second, i, D, floor, room, h, min(highest, high), low, high, least, False)
+    return _worthwhile(near, second, i, True, 2.0 * h, lowest, highest, high)
+
+
+@native
+def solve_rubbing(
+    D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, least: float,
+    K: Any, x: Any, u: Any, near: Any, far: Any, second: Any,
+) -> int:  # fmt: skip  # pragma: no cover
+    """`solve` with viscous friction: level (N+1,) is where to make √x straight first, `least` a level as good as 0."""
+    N = D.shape[0]
+    ends = np.empty((N, 2))
+    K[N, 0], K[N, 1] = _grow(
+        far, second, N - 1, D, 2, floor, room[N - 1], False, 0.0, -HUGE, HUGE, 1.0, x_most[N], least, level[N], 0.0
+    )
+    if K[N, 1] < K[N, 0]:
+        return N + 1
+    for i in range(N - 1, -1, -1):
+        low, high = K[i + 1, 0], K[i + 1, 1]
+        slope = 0.5 / h[i]
+        if kind[i] == LINEAR:
+            a, b = _grow(
+                far, second, i, D, 2, floor, room[i], False, 0.0, -HUGE, HUGE, 1.0, high, least, level[i + 1], 0.0
+            )
+            low, high = max(a, low), min(b, high)
+            if low > high:
+                return i + 1
+        ends[i, 0], ends[i, 1] = low, high
+        if kind[i] == LINEAR:
+            _rows(far, i, D, i, 2, floor, room[i], max(high, least), 0.0, 0.0, 0.0)
+            alpha, _ = _interval(far, i, high, True)
+            _rows(far, i, D, i, 2, floor, room[i], max(low, least), 0.0, 0.0, 0.0)
+            _, beta = _interval(far, i, low, True)
+            low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
+        a, b = _grow(
+            near, second, i, D, 0, floor, room[i], kind[i] == CONSTANT, h[i], low, high, slope, x_most[i], least,
+            level[i] if level[i] > 0.0 else K[i + 1, 1], level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1],
+        )  # fmt: skip
+        if b < a:
+            return i + 1
+        K[i, 0], K[i, 1] = a, b
+    x[0] = K[0, 1]
+    if kind[0] == CONSTANT:
+        x[0] = _worthwhile_rubbing(
+            near, second, 0, D, floor, room[0], h[0], K[0, 0], x[0], ends[0, 0], ends[0, 1], least
+        )
+    for i in range(N):
+        low, high = ends[i, 0], ends[i, 1]
+        after = i + 1 < N and kind[i + 1] == CONSTANT
+        _rows(near, i, D, i, 0, floor, room[i], max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
+        alpha, _, beta, _ = _bounds(near, i, x[i], True)
+        if kind[i] == LINEAR:
+            y = _fastest_end(far, i, D, floor, room[i], h[i], x[i], alpha, beta, low, high, least, level[i + 1])
+            if y < 0.0:
+                return -(i + 1)
+            least_y = x[i] + h[i] * alpha
+            if after:
+                best = _worthwhile_rubbing(
+                    near, second, i + 1, D, floor, room[i + 1], h[i + 1], low, y, ends[i + 1, 0], ends[i + 1, 1], least
+                )
+                for _ in range(60):
+                    _rows(far, i, D, i, 2, floor, room[i], max(best, least), 0.0, 0.0, 0.0)
+                    a, _, b, _ = _bounds(far, i, best, True)
+                    if best - h[i] * a >= least_y and best - h[i] * b <= x[i] + h[i] * beta and a <= b:
+                        y = best
+                        break
+                    best = 0.5 * (best + y)
+            _rows(far, i, D, i, 2, floor, room[i], max(y, least), 0.0, 0.0, 0.0)
+            a, _, b, _ = _bounds(far, i, y, True)
+            mean = 0.5 * (y - x[i]) / h[i]
+            left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
+            x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
+            continue
+        y, lowest, guess = -1.0, 0.0, level[i + 1] if level[i + 1] > 0.0 else x[i]
+        for trial in range(30):  # constant u: the level at the far end is found together with it
+            if y >= 0.0:
+                guess = y
+            elif trial == 1:
+                guess = high
+            elif trial > 1:
+                guess = 0.2 * guess
+            l, t = _far_rows(
+                second, i, D, floor, room[i], h[i], min(guess, high), low, high, least, y < 0.0 and trial > 0
+            )
+            a, _, b, _ = _bounds(second, i, x[i], False)
+            top, bottom = x[i] + 2.0 * h[i] * min(beta, b), x[i] + 2.0 * h[i] * a
+            # α at this end is not asked again: x lies in its set, and where it is steep, rounding decides
+            if l <= t and top >= max(bottom, l) - 1e-9 * (x[i] + l):
+                new = min(max(top, l), t)
+                lowest = min(max(bottom, l, x[i] + 2.0 * h[i] * alpha), new)
+                if y >= 0.0 and new <= y * (1.0 + 1e-10):
+                    break
+                y = max(new, y)
+            elif y >= 0.0:
+                break
+        if y < 0.0:
+            return -(i + 1)
+        if after:
+            lowest = max(lowest, low)
+            y = _worthwhile_rubbing(
+                near, second, i + 1, D, floor, room[i + 1], h[i + 1], lowest, y, ends[i + 1, 0], ends[i + 1, 1], least
+            )
+        x[i + 1] = max(y, 0.0)
+        u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
+    return 0
+
+
+@native
+def _fastest_end(
+    far: Any, i: int, D: Any, floor: Any, room: float, h: float, x: float, alpha: float, beta: float,
+    low: float, high: float, least: float, level: float,
+) -> float:  # fmt: skip  # pragma: no cover
+    """The largest y in [low, high] that x leads to on an interval of linear u; −1 where none was found."""
+    start, most = x + h * alpha, x + h * beta
+    found, guess = -1.0, high
+    for trial in range(24):
+        if found >= 0.0:
+            guess = found
+        elif trial == 1:
+            guess = level
+        elif trial == 2:
+            guess = x
+        elif trial > 2:
+            guess = low + 0.5 * (guess - low)
+        guess = min(max(guess, low), high)
+        _rows(far, i, D, i, 2, floor, room, max(guess, least), 0.0, 0.0, 0.0)
+        y, good = high, False
+        for _ in range(100):
+            a, da, b, db = _bounds(far, i, y, True)
+            size = ROUND * (abs(most) + y + h * (abs(a) + abs(b)))
+            g, dg = most - y + h * b, -1.0 + h * db
+            if y - h * a - start < g:
+                g, dg = y - h * a - start, 1.0 - h * da
+            if h * (b - a) < g:
+                g, dg = h * (b - a), h * (db - da)
+            if g >= -size:
+                good = True
+                break
+            if dg >= 0.0:
+                break
+            new = y - g / dg
+            if new <= low:
+                if y == low:
+                    break
+                new = low
+            if new >= y * (1.0 - 1e-15):
+                good = True
+                break
+            y = new
+        if good:
+            if found >= 0.0 and y <= found * (1.0 + 1e-10):
+                return max(found, y)
+            found = max(found, y)
+        elif found >= 0.0:
+            return found
+    return found
 
 
 @native
@@ -232,67 +505,64 @@ def most_speed(D: Any, floor: Any, x_most: Any, top: float, into: Any) -> None: 
     r = np.empty((1, 6, J))
     for p in range(into.shape[0]):
         i = p * N // into.shape[0]
-        _rows(r, 0, D, i, 0, floor, 0.0, 0.0, 0.0, 0.0)
+        _rows(r, 0, D, i, 0, floor, 0.0, 0.0, 0.0, 0.0, 0.0)
         _, into[p] = _range(r, r, 0, False, False, -HUGE, HUGE, 1.0, min(x_most[i], top))
 
 
 @native
 def solve(
-    D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, curved: bool,
-    K: Any, x: Any, u: Any, near: Any, far: Any, second: Any,
+    D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, K: Any, x: Any, u: Any, near: Any, far: Any,
 ) -> int:  # fmt: skip  # pragma: no cover
     """Backward over the controllable sets K, then forward along the fastest profile.
 
     D       (N, 3, 4, J): m, c, v, k at the left end, the middle and the right end of each interval
     h       (N,) lengths; x_most (N+1,): x allowed by velocity limits, 0 where the motion must stop
     room    (N,) kept free of every limit; kind (N,): CONSTANT, LINEAR or LEFT_ONLY
-    level   (N+1,) the last profile (used where `curved`: where there is viscous friction)
     K       (N+1, 2), x (N+1,), u (N, 2): the results
-    near, far, second   (N, 6, J) to work in; second is far itself, or (N, 6, 2J) where `curved`
+    near, far   (N, 6, J) to work in
     Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
             where the forward pass is stuck at i
     """
     N, J = D.shape[0], D.shape[3]
     ends = np.empty((N, 2))
     last = np.empty((1, 6, J))
-    _rows(last, 0, D, N - 1, 2, floor, room[N - 1], level[N], 0.0, 0.0)
-    K[N, 0], K[N, 1] = _range(last, last, 0, False, curved, -HUGE, HUGE, 1.0, x_most[N])
+    _rows(last, 0, D, N - 1, 2, floor, room[N - 1], 0.0, 0.0, 0.0, 0.0)
+    K[N, 0], K[N, 1] = _range(last, last, 0, False, False, -HUGE, HUGE, 1.0, x_most[N])
     if K[N, 1] < K[N, 0]:
         return N + 1
     for i in range(N - 1, -1, -1):
         low, high = K[i + 1, 0], K[i + 1, 1]
-        _rows(near, i, D, i, 0, floor, room[i], level[i], 0.0, 0.0)
+        _rows(near, i, D, i, 0, floor, room[i], 0.0, 0.0, 0.0, 0.0)
         if kind[i] == LINEAR:
-            _rows(far, i, D, i, 2, floor, room[i], level[i + 1], 0.0, 0.0)
+            _rows(far, i, D, i, 2, floor, room[i], 0.0, 0.0, 0.0, 0.0)
             # what of the next set the right end of this interval can stand
-            a, b = _range(far, far, i, False, curved, -HUGE, HUGE, 1.0, high)
+            a, b = _range(far, far, i, False, False, -HUGE, HUGE, 1.0, high)
             low, high = max(a, low), min(b, high)
             if low > high:
                 return i + 1
             ends[i, 0], ends[i, 1] = low, high
-            alpha, _ = _none(far, i, high, curved)
-            _, beta = _none(far, i, low, curved)
+            alpha, _ = _interval(far, i, high, False)
+            _, beta = _interval(far, i, low, False)
             low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
         else:
             slope = 0.5 / h[i]
             if kind[i] == CONSTANT:
-                width = sqrt(high) if high > 0.0 else 1.0  # the chord reaches over all that the target allows
-                _rows(second, i, D, i, 2, floor, room[i], level[i + 1], width, 2.0 * h[i])
+                _rows(far, i, D, i, 2, floor, room[i], 0.0, 0.0, 0.0, 2.0 * h[i])
             ends[i, 0], ends[i, 1] = low, high
-        K[i, 0], K[i, 1] = _range(near, second, i, kind[i] == CONSTANT, curved, low, high, slope, x_most[i])
+        K[i, 0], K[i, 1] = _range(near, far, i, kind[i] == CONSTANT, False, low, high, slope, x_most[i])
         if K[i, 1] < K[i, 0]:
             return i + 1
     x[0] = K[0, 1]
     if kind[0] == CONSTANT:
-        x[0] = _worthwhile(near, second, 0, curved, 2.0 * h[0], K[0, 0], x[0], ends[0, 1])
+        x[0] = _worthwhile(near, far, 0, False, 2.0 * h[0], K[0, 0], x[0], ends[0, 1])
     for i in range(N):
         low, high = ends[i, 0], ends[i, 1]
-        alpha, _, beta, _ = _bounds(near, i, x[i], curved)
+        alpha, _, beta, _ = _bounds(near, i, x[i], False)
         if kind[i] == LINEAR:
             least, most = x[i] + h[i] * alpha, x[i] + h[i] * beta
             y = high
             for _ in range(200):
-                a, da, b, db = _bounds(far, i, y, curved)
+                a, da, b, db = _bounds(far, i, y, False)
                 g, dg = most - y + h[i] * b, -1.0 + h[i] * db
                 other = y - h[i] * a - least
                 if other < g:
@@ -308,20 +578,20 @@ def solve(
                 if y == low:
                     break
             if i + 1 < N and kind[i + 1] == CONSTANT:
-                best = _worthwhile(near, second, i + 1, curved, 2.0 * h[i + 1], low, y, ends[i + 1, 1])
+                best = _worthwhile(near, far, i + 1, False, 2.0 * h[i + 1], low, y, ends[i + 1, 1])
                 for _ in range(60):
-                    a, _, b, _ = _bounds(far, i, best, curved)
+                    a, _, b, _ = _bounds(far, i, best, False)
                     if best - h[i] * a >= least:
                         y = best
                         break
                     best = 0.5 * (best + y)
-            a, _, b, _ = _bounds(far, i, y, curved)
+            a, _, b, _ = _bounds(far, i, y, False)
             mean = 0.5 * (y - x[i]) / h[i]
             left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
             x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
         else:
             if kind[i] == CONSTANT:
-                a, _, b, _ = _bounds(second, i, x[i], False)
+                a, _, b, _ = _bounds(far, i, x[i], False)
                 alpha, beta = max(alpha, a), min(beta, b)
             y = min(x[i] + 2.0 * h[i] * beta, high)
             if y < low:
@@ -330,7 +600,7 @@ def solve(
                 y = low
             if i + 1 < N and kind[i + 1] == CONSTANT:
                 least = min(max(low, x[i] + 2.0 * h[i] * alpha), y)
-                y = _worthwhile(near, second, i + 1, curved, 2.0 * h[i + 1], least, y, ends[i + 1, 1])
+                y = _worthwhile(near, far, i + 1, False, 2.0 * h[i + 1], least, y, ends[i + 1, 1])
             x[i + 1] = max(y, 0.0)
             u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
     return 0
@@ -506,8 +776,11 @@ def largest_share(D: Any, x: Any, u: Any) -> float:  # pragma: no cover
 
 
 @native
-def kinds(D: Any, h: Any, near: Any, x_most: Any, into: Any, share: float) -> None:  # pragma: no cover
-    """CONSTANT where a limit that matters (more than `share` of it used) has little or no inertia."""
+def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: float) -> None:  # pragma: no cover
+    """CONSTANT where a limit that matters (more than `share` of it used) has little inertia beside its other terms.
+
+    level  (N+1,) the last x, for the slope of viscous friction; 0 where nothing is known
+    """
     N, J = D.shape[0], D.shape[3]
     for i in range(N):
         constant = x_most[i] == 0.0 or x_most[i + 1] == 0.0
@@ -518,6 +791,9 @@ def kinds(D: Any, h: Any, near: Any, x_most: Any, into: Any, share: float) -> No
                 left, right = D[i, 0, 0, j], D[i, 2, 0, j]
                 small, large = min(abs(left), abs(right)), max(abs(left), abs(right))
                 bend = max(abs(D[i, 0, 1, j]), abs(D[i, 2, 1, j])) * h[i]
+                slow = min(level[i], level[i + 1])
+                if slow > 0.0:
+                    bend += 0.5 * abs(D[i, 0, 2, j]) * h[i] / sqrt(slow)
                 if left * right < 0.0 or small < 0.6 * large or bend > 0.25 * small:
                     constant = True
                     break
@@ -529,15 +805,15 @@ def kinds(D: Any, h: Any, near: Any, x_most: Any, into: Any, share: float) -> No
 
 @native
 def tighten(
-    over: Any, fast: Any, allowed: float, fastest: Any, room: Any, slower: Any, x_most: Any
+    over: Any, fast: Any, allowed: float, fastest: Any, reach: int, room: Any, slower: Any, x_most: Any
 ) -> None:  # pragma: no cover
-    """More room on the intervals that exceed a limit and on their neighbours, where it may be exceeded next."""
+    """More room on the intervals that exceed a limit and on `reach` neighbours, where it may be exceeded next."""
     N = over.shape[0]
     for i in range(N):
         if over[i] > 0.5 * allowed:
             more = 1.1 * over[i] + 0.25 * allowed
             room[i] += more
-            for k in range(max(i - 2, 0), min(i + 3, N)):
+            for k in range(max(i - reach, 0), min(i + reach + 1, N)):
                 if over[k] <= 0.5 * allowed and room[k] < 0.5 * more:
                     room[k] = 0.5 * more
         if fast[i] > 0.5 * allowed:

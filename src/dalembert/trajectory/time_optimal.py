@@ -29,7 +29,7 @@ Array = NDArray[np.floating[Any]]
 
 ALLOWED = 4e-7  # a limit may be exceeded by this share of it, anywhere
 TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for a finer grid
-ROUNDS = 12  # of the passes on one grid
+ROUNDS = 16  # of the passes on one grid
 REFINEMENTS = 6  # of the grid, where it is too coarse
 EVERY = 8  # intervals taken together for a first look
 MATTERS = 0.6  # a limit of which less than this share is taken at the first look is left out at first
@@ -140,7 +140,7 @@ def _on_grid(path: Path, at: Samples, cap: float, refinements: int) -> tuple[_Pr
     top = _top_speed(path, look)
     most = min(top, cap * cap)
     first = _Passes(path, look, most, top)
-    seen = first.repeat(3 if path.viscous else 1, refinements)
+    seen = first.repeat(1, refinements)
     rows, others = path.every_row, Rows(path.torque[:0], path.acceleration[:0])
     if seen is not None:
         rows, others = rows.split(seen.near.max(axis=0, initial=0.0) > MATTERS)
@@ -157,20 +157,21 @@ def _on_grid(path: Path, at: Samples, cap: float, refinements: int) -> tuple[_Pr
 
 
 class _Passes:
-    """The passes on one problem, repeated: more room where a limit was exceeded, √x straightened anew."""
+    """The passes on one problem, repeated with more room where a limit was exceeded."""
 
     def __init__(self, path: Path, on: Problem, most: float, top: float) -> None:
         N, J = len(on.h), len(on.rows)
         self.path, self.on, self.top, self.status = path, on, top, 0
         self.fastest = np.minimum(on.x_most, most)
         self.curved = path.viscous
-        self.level = np.zeros(N + 1)
+        self.level = np.zeros(N + 1)  # where √x is made straight first; 0 where nothing is known
         self.kind = np.zeros(N, np.uint8)
         self.near, self.shares_from = np.full((N, J), np.inf), 0.0
         self.over, self.fast, self.blur = np.zeros(N), np.zeros(N), np.zeros(N)
         self.K, self.x, self.u, self.t = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2)), np.empty(N + 1)
-        far = np.empty((N, 6, J))
-        self.work = (np.empty((N, 6, J)), far, np.empty((N, 6, 2 * J)) if self.curved else far)
+        self.work = (np.empty((N, 6, J)), np.empty((N, 6, J)))
+        if self.curved:
+            self.work = (*self.work, np.empty((N, 6, 2 * J)))
 
     @property
     def coarse(self) -> NDArray[np.bool_]:
@@ -185,11 +186,7 @@ class _Passes:
         interval = np.clip(np.searchsorted(seen.on.s, self.on.s[:-1], side="right") - 1, 0, len(seen.on.h) - 1)
         self.near, self.shares_from = np.ascontiguousarray(seen.near[interval][:, kept]), 0.8
         if self.curved:
-            self.level = self._positive(np.interp(self.on.s, seen.on.s, seen.x))
-
-    def _positive(self, x: Array) -> Array:
-        """√x can be made straight at x > 0; at stops it is 0."""
-        return np.where(self.fastest > 0, np.maximum(x, 1e-9 * self.top), 0.0)
+            self.level = np.interp(self.on.s, seen.on.s, seen.x)
 
     def repeat(self, rounds: int, refinements: int) -> _Profile | None:
         """The best profile that keeps all limits; the last one where none does; None where there is none."""
@@ -200,14 +197,10 @@ class _Passes:
         room, slower = np.zeros(N), np.zeros(N)
         always = np.zeros(N, bool)  # where u stays constant whatever the shares say
         x_most = self.fastest.copy()
-        passes.kinds(D, h, near, self.fastest, self.kind, self.shares_from)
-        if self.curved and not self.level.any():
-            self._first_level(room)
-        before, found = np.inf, None
+        passes.kinds(D, h, near, self.fastest, self.level, self.kind, self.shares_from)
+        found = None
         for round_ in range(1, rounds + 1):
-            self.status = self._pass(x_most, room, self.curved)
-            if self.status != 0 and self.curved and round_ == 1:
-                self._lower_level(room)
+            self.status = self._pass(x_most, room)
             if self.status != 0:
                 return found
             if passes.safe_between(h, self.x, self.u, self.kind):
@@ -223,39 +216,24 @@ class _Passes:
             if found is None or found.worst > ALLOWED or (worst <= ALLOWED and duration < found.duration):
                 copies = (a.copy() for a in (self.x, self.u, self.t, near))
                 found = _Profile(on, *copies, worst, round_, refinements)  # type: ignore[misc]
-            if worst <= ALLOWED and (not self.curved or before - duration < 1e-7 * duration):
+            if worst <= ALLOWED:
                 break
-            before = duration
+            self.level[:] = self.x
+            reach = 2 if round_ < 5 else min(4 ** (round_ - 3), 10**6)  # should the excess wander about, it is fenced in at last
             always |= (self.over > 1e-3 + self.blur) & (self.kind == passes.LINEAR)
-            passes.tighten(self.over, self.fast, ALLOWED, self.fastest, room, slower, x_most)
-            passes.kinds(D, h, near, self.fastest, self.kind, 0.8)
+            passes.tighten(self.over, self.fast, ALLOWED, self.fastest, reach, room, slower, x_most)
+            passes.kinds(D, h, near, self.fastest, self.level, self.kind, 0.8)
             self.kind[always] = passes.CONSTANT
-            if self.curved:
-                self.level = self._positive(self.x)
         return found
 
-    def _pass(self, x_most: Array, room: Array, curved: bool) -> int:
+    def _pass(self, x_most: Array, room: Array) -> int:
         from dalembert.trajectory import passes
 
-        on, (near, far, second) = self.on, self.work
-        limits = (on.D, on.floor, on.h, x_most, room, self.kind, self.level, curved)
-        return int(passes.solve(*limits, self.K, self.x, self.u, near, far, second if curved else far))
-
-    def _first_level(self, room: Array) -> None:
-        """Where to make √x straight at first: at the profile without viscous friction, if there is one."""
-        friction = self.on.D[:, :, 2].copy()
-        self.on.D[:, :, 2] = 0.0
-        free = self._pass(self.fastest, room, False) == 0
-        self.on.D[:, :, 2] = friction
-        self.level = self._positive(self.x if free else np.minimum(self.fastest, 1e-8 * self.top))
-
-    def _lower_level(self, room: Array) -> None:
-        """Made straight at a high speed, friction may look too strong for rest: try lower ones."""
-        for _ in range(20):
-            self.level = 0.25 * self.level
-            self.status = self._pass(self.fastest, room, True)
-            if self.status == 0:
-                return
+        on = self.on
+        limits, results = (on.D, on.floor, on.h, x_most, room, self.kind), (self.K, self.x, self.u, *self.work)
+        if self.curved:
+            return int(passes.solve_rubbing(*limits, self.level, 1e-18 * self.top, *results))
+        return int(passes.solve(*limits, *results))
 
 
 def _top_speed(path: Path, on: Problem) -> float:
@@ -303,7 +281,9 @@ def _trajectory(path: Path, profile: _Profile) -> Trajectory:
         passes.at(np.ascontiguousarray(time, float), t, s, x, u, law)
         q, qp, qpp = path.at(law[0])
         sd, sdd = law[1][:, None], law[2][:, None]
-        return q, qp * sd, qp * sdd + qpp * sd * sd
+        qd = qp * sd
+        qd[(time <= 0.0) | (time >= t[-1])] = 0.0  # rest, not nearly rest: friction knows the difference
+        return q, qd, qp * sdd + qpp * sd * sd
 
     ends = np.sqrt(np.stack([x[:-1], x[1:]], axis=1))[:, :, None]
     shares = np.concatenate([profile.near, (profile.on.speed[:, ::2] * ends).max(axis=1)], axis=1)
