@@ -228,7 +228,7 @@ def agree(a: da.Arm, parameters: str, tolerance: float = 1e-12) -> None:
 
 
 @pytest.mark.parametrize("parameters", ["nonzero", "all", "numbers"])
-@pytest.mark.parametrize("name", da.arms())
+@pytest.mark.parametrize("name", [name for name in da.arms() if name != "five-bar"])  # not linear: no closed form
 def test_shipped_arms_equal_their_kernels(name: str, parameters: str) -> None:
     agree(arm(name), parameters)
 

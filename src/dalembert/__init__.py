@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, RobotError, ShapeError, SingularInertiaError, SingularityError
-from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
+from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
 
 if TYPE_CHECKING:
     from dalembert.identification.excitation import excite
@@ -64,6 +64,7 @@ __all__ = [
     "Joint",
     "Limits",
     "Link",
+    "Loop",
     "OperationalController",
     "Placement",
     "Robot",

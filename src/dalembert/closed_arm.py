@@ -80,7 +80,8 @@ class ClosedArm(Arm):
 
     def __repr__(self) -> str:
         loops = len(self.robot.loops)
-        return f"<Arm {self.name!r}: {self.n} actuated joints, {loops} closed chain{'s' if loops > 1 else ''}>"
+        joints, chains = "joint" + "s" * (self.n != 1), "closed chain" + "s" * (loops != 1)
+        return f"<Arm {self.name!r}: {self.n} actuated {joints}, {loops} {chains}>"
 
     # -- the closure -----------------------------------------------------------------------------
 
@@ -94,7 +95,8 @@ class ClosedArm(Arm):
         m = self.closed
         if m.by_newton:
             return self._newton(q, near)
-        c, s = self.kernel("closure")(q)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            c, s = self.kernel("closure")(q)
         self._diagnose(q, c, s)
         out = np.array(c, dtype=float)
         for i in (i for group in m.passive for i in group):
@@ -230,7 +232,8 @@ class ClosedArm(Arm):
         if self.closed.by_newton and "q" in inputs:
             q = np.asarray(self._checked("q", inputs["q"]), dtype=float)
             inputs = {**inputs, "q": _Tree(self._newton(q, None))}
-        result = super()._run(quantity, inputs, options, formulation, out)
+        with np.errstate(invalid="ignore", divide="ignore"):  # named below
+            result = super()._run(quantity, inputs, options, formulation, out)
         if self.closed.linear and quantity not in ("loop_wrenches", "joint_wrenches"):
             return result
         self._diagnose(inputs["q"] if q is None else q, *(result if isinstance(result, tuple) else (result,)))
@@ -252,22 +255,18 @@ class ClosedArm(Arm):
         if all(np.isfinite(x).all() for x in results if isinstance(x, np.ndarray) or np.isscalar(x)):
             return
         q = np.asarray(q, dtype=float)
-        m = self.closed
         for index in np.ndindex(*q.shape[:-1]):
-            here = q[index]
-            if not np.all(np.isfinite(here)):
+            if not np.all(np.isfinite(q[index])):
                 return  # not a number in, not a number out
-            self._check_closure(here, index)
-        if any(not np.isfinite(x).all() for x in results):
-            for index in np.ndindex(*q.shape[:-1]):
-                gap = self._loosest(q[index])
-                if gap is not None:
-                    raise ClosureError(
-                        f"loop '{gap}' of arm '{self.name}' is singular at q = {_shown(q[index])}{_which(index)}: the "
-                        "positions of its joints do not determine the force at its cut",
-                        "singular", gap, index,
-                    )  # fmt: skip
-        del m
+            self._check_closure(q[index], index)
+        for index in np.ndindex(*q.shape[:-1]):
+            flat = self._loosest(q[index])
+            if flat is not None:
+                raise ClosureError(
+                    f"loop '{flat}' of arm '{self.name}' is singular at q = {_shown(q[index])}{_which(index)}: its links lie "
+                    "so that the motion does not determine the force at its cut",
+                    "singular", flat, index,
+                )  # fmt: skip
 
     def _loosest(self, q: Array) -> str | None:
         """The loop whose passive joints cannot be told apart by what they do at its cut."""

@@ -184,7 +184,8 @@ def _smooth(setting: Setting, plan: Plan) -> Rollout:
         "whole": stepping.advance(1.0),
         "combine": stepping.combine,
     }
-    if not plan.parameters and n > 8:  # long chains: linear in the number of joints
+    long = n > 8 and isinstance(setting.mechanism, Mechanism)  # then what is linear in the number of joints
+    if long and not plan.parameters:
         pieces["accelerate"] = with_articulated_bodies
     return Rollout(program, pieces)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalembert.equations import lean_newton_euler
+from dalembert.equations.any_chain import inverse_dynamics, smooth
 from dalembert.equations.friction import coulomb
 from dalembert.robot.linalg import Scalar
 from dalembert.robot.mechanism import Mechanism
@@ -25,7 +25,7 @@ def pd_gravity(
     """τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, q̈_d]."""
     n = mechanism.n
     rest = [0.0] * n
-    g = lean_newton_euler.inverse_dynamics(mechanism, q, rest, rest)
+    g = inverse_dynamics(mechanism, q, rest, rest)
     q_d, qd_d = reference[:n], reference[n : 2 * n]
     return [g[i] + kp[i] * (q_d[i] - q[i]) + kd[i] * (qd_d[i] - qd[i]) for i in range(n)]
 
@@ -43,10 +43,8 @@ def computed_torque(
     Coulomb friction is compensated for the direction in which the reference moves: with the
     measured q̇ the torque would jump back and forth around rest.
     """
-    from dalembert.equations.stepping import smooth
-
     n = mechanism.n
     q_d, qd_d, qdd_d = reference[:n], reference[n : 2 * n], reference[2 * n :]
     y = [qdd_d[i] + kd[i] * (qd_d[i] - qd[i]) + kp[i] * (q_d[i] - q[i]) for i in range(n)]
-    tau = lean_newton_euler.inverse_dynamics(smooth(mechanism), q, qd, y)
+    tau = inverse_dynamics(smooth(mechanism), q, qd, y)
     return [t + coulomb(body, v) for t, body, v in zip(tau, mechanism.bodies, qd_d, strict=True)]

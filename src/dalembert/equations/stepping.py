@@ -29,9 +29,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from dalembert.equations import lean_newton_euler
-from dalembert.equations.composite import coriolis_matrix, inertia_matrix
-from dalembert.equations.factorisation import factorised
+from dalembert.equations.any_chain import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
 from dalembert.equations.friction import coulomb
 from dalembert.equations.kinematics import frames
 from dalembert.robot.linalg import (
@@ -86,12 +84,6 @@ def some(conditions: Values) -> Scalar:
 
 
 # -- the mechanism -------------------------------------------------------------------------------
-
-
-def smooth(mechanism: Mechanism, viscous: bool = True) -> Mechanism:
-    """The same without dry friction, or without any."""
-    bodies = (replace(b, coulomb=(0.0, 0.0), viscous=b.viscous if viscous else 0.0) for b in mechanism.bodies)
-    return replace(mechanism, bodies=tuple(bodies))
 
 
 @dataclass(frozen=True)
@@ -164,7 +156,7 @@ def inertia_and_load(
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """B(q), and τ′(q, q̇) of (7.116) without the dry friction."""
     mechanism, rest = smooth(setting.mechanism), [0.0] * setting.n
-    return inertia_matrix(mechanism, q), lean_newton_euler.inverse_dynamics(mechanism, q, qd, rest, h_e)
+    return inertia_matrix(mechanism, q), inverse_dynamics(mechanism, q, qd, rest, h_e)
 
 
 def solve_free(setting: Setting, B: Sequence[Sequence[Scalar]], r: Values, held: Values) -> list[Scalar]:
@@ -444,7 +436,7 @@ def discrete_legendre(
     n, mechanism = setting.n, smooth(setting.mechanism)
     C = coriolis_matrix(mechanism, q_m, v)
     rest = [0.0] * n
-    load = lean_newton_euler.inverse_dynamics(mechanism, q_m, rest, rest, h_e)
+    load = inverse_dynamics(mechanism, q_m, rest, rest, h_e)
     k = []
     for i in range(n):
         total = tau[i] - load[i] - mechanism.bodies[i].viscous * v[i]

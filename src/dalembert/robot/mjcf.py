@@ -2,8 +2,9 @@
 
 Shapes are dropped before compiling wherever they do not make inertia, so mesh files are needed only
 for bodies that take their inertia from a mesh. MuJoCo's armature is a reflected rotor inertia; its
-joint ``ref`` is an offset. What is not part of an arm's dynamics here (springs, tendons, equality
-constraints, contacts) is said in ``Robot.notes``.
+joint ``ref`` is an offset. Equality constraints ``connect`` and ``weld`` are loops: closed chains, whose
+passive joints are, as far as can be, those without an actuator. What is not part of an arm's dynamics
+here (springs, tendons, other equality constraints, contacts) is said in ``Robot.notes``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import ZERO, Matrix, Vector, matmul, neg, transpose
+from dalembert.robot.loops import Loop, with_passive
 from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_xml import parse_xml, read_bytes
@@ -79,19 +81,27 @@ def _some(names: list[str]) -> str:
 
 def _ignored(spec: Any) -> Iterator[str]:
     """Notes on the parts of the file that are not read."""
-    for what, elements in (("equality constraints", spec.equalities), ("tendons", spec.tendons)):
+    equalities = [one for one in spec.equalities if _loop_kind(one) is None]
+    for what, elements in (("equality constraints", equalities), ("tendons", spec.tendons)):
         if elements:
             yield f"{what} are ignored: {_some([e.name or 'unnamed' for e in elements])}"
     if spec.pairs or any(geom.contype or geom.conaffinity for geom in spec.geoms):
         yield "contacts between geoms are ignored"
 
 
+def _loop_kind(equality: Any) -> str | None:
+    """ "connect" or "weld" of an equality constraint that joins two bodies and is active."""
+    kind = str(equality.type).rsplit("_", 1)[-1].lower()
+    return kind if kind in ("connect", "weld") and equality.active else None
+
+
 def _drop_what_makes_no_inertia(mujoco: Any, spec: Any, notes: list[str]) -> dict[str, str]:
     """Delete shapes, their files, and all that refers to them; the mesh files left, and whose they are."""
     if getattr(spec, "flexes", None):
         raise RobotError(f"{spec.modelname}: the model has deformable bodies (flex), which is not supported")
-    lists = ("sensors", "pairs", "excludes", "keys", "skins", "equalities", "tuples")
-    for element in [e for name in lists for e in getattr(spec, name)]:
+    lists = ("sensors", "pairs", "excludes", "keys", "skins", "tuples")
+    equalities = [one for one in spec.equalities if _loop_kind(one) is None]
+    for element in [*equalities, *(e for name in lists for e in getattr(spec, name))]:
         _delete(spec, element)
     on_joints = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
     others = [actuator for actuator in spec.actuators if actuator.trntype not in on_joints]
@@ -240,6 +250,8 @@ class _Reader:
         self.links = [Link("world")]
         self.joints: list[Joint] = []
         self.bodies = {0: "world"}
+        self.rest: dict[str, float] = {}  # where the joints are at qpos0, at which loops are closed
+        self.driven: set[str] = set()
 
     def robot(self, name: str, notes: list[str], tip: str | None) -> Robot:
         for body in range(1, self.model.nbody):
@@ -250,7 +262,36 @@ class _Reader:
             robot = Robot(name, tuple(self.links), tuple(self.joints), gravity, source=self.source, notes=tuple(notes))
         except RobotError as error:
             raise RobotError(f"{self.source}: {error}") from None
-        return robot.replace(tip=self._tip(robot, tip))
+        return self._closed(robot.replace(tip=self._tip(robot, tip)))
+
+    def _closed(self, robot: Robot) -> Robot:
+        """The robot with the loops that connect and weld constraints make."""
+        loops = [self._loop(k) for k in range(self.model.neq)]
+        undriven = [joint.name for joint in robot.joints if joint.name not in self.driven]
+        try:
+            return with_passive(robot, loops, undriven) if loops else robot
+        except RobotError as error:
+            raise RobotError(f"{self.source}: {error}") from None
+
+    def _loop(self, k: int) -> Loop:
+        model, mujoco = self.model, self.mujoco
+        ids = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
+        data = [float(x) for x in model.eq_data[k]]
+        weld = int(model.eq_type[k]) == int(mujoco.mjtEq.mjEQ_WELD)
+        if int(model.eq_objtype[k]) == int(mujoco.mjtObj.mjOBJ_SITE):
+            frames = [self._site(i) for i in ids]
+            ends = [(frame.link, frame.placement) for frame in frames]
+        elif weld:  # the second body's pose in the first, and a point on the second
+            ends = [
+                (self.bodies[ids[0]], _placement(data[3:6], data[6:10])),
+                (self.bodies[ids[1]], Placement(translation=_vector(data[0:3]))),
+            ]
+        else:
+            ends = [(self.bodies[i], Placement(translation=_vector(data[3 * j : 3 * j + 3]))) for j, i in enumerate(ids)]
+        name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_EQUALITY, k) or f"loop_{k + 1}"
+        branch = tuple((joint, at) for joint, at in self.rest.items() if at != 0.0)
+        (link_a, a), (link_b, b) = ends
+        return Loop(name, link_a, a, link_b, b, "weld" if weld else "connect", branch=branch)
 
     def _add_body(self, body: int) -> None:
         """A body hangs on its parent by a fixed joint, or by one joint after another."""
@@ -283,6 +324,9 @@ class _Reader:
         limited, slide = bool(model.jnt_limited[j]), kind == int(kinds.mjJNT_SLIDE)
         anchor = ZERO if slide else _vector(model.jnt_pos[j])
         armature, damping = float(model.dof_armature[dof]), float(model.dof_damping[dof])
+        self.rest[name] = float(model.qpos0[model.jnt_qposadr[j]])
+        if self._drives(j):
+            self.driven.add(name)
         for actuator in self._drives(j):  # newer MuJoCo lets the motor have its own, through the gear
             gear = float(model.actuator_gear[actuator][0])
             armature += gear * gear * float(getattr(model, "actuator_armature", {actuator: 0.0})[actuator])

@@ -17,6 +17,7 @@ from dalembert.rollouts import piece_kernel
 from dalembert.simulation.adaptive import Dynamics, adaptive
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.fixed import fixed_steps
+from dalembert.simulation.newton import Follower, newton_steps
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Run:
     @cached_property
     def qdd(self) -> Array:
         """The acceleration at every instant, 0 for a joint that sticks: (…, N, n)."""
+        if getattr(self.arm.mechanism, "by_newton", False):
+            return np.asarray(Follower(self.task).arm.forward_dynamics(self.q, self.qd, self.tau), float)
         dynamics = Dynamics(self.task)
         constants = dynamics.constants()
         if dynamics.eventful:
@@ -156,7 +159,9 @@ def simulate(
     True
     """
     task = make_task(arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters)
-    if method == "dop853":
+    if getattr(arm.mechanism, "by_newton", False):
+        q, qd = newton_steps(task, rtol, atol, progress)
+    elif method == "dop853":
         q, qd = adaptive(task, rtol, atol, progress)
     else:
         q, qd = fixed_steps(task, progress)

@@ -139,10 +139,6 @@ def make_task(
         raise DalembertError(f"there is no method '{method}'; known are {', '.join(METHODS)}")
     if stops not in (None, "error", "contact"):
         raise DalembertError(f"stops is {stops!r}; it can be None, 'error' or 'contact'")
-    if getattr(arm.robot, "loops", ()):
-        raise DalembertError(
-            f"arm '{arm.name}' has closed chains, which cannot be simulated yet; open chains and trees can"
-        )
     arm._needs_inertia()
     n, joints = arm.n, f"arm '{arm.name}' has {arm.n} joints"
     duration, step = _positive("duration", duration), _positive("step", step)
@@ -191,6 +187,8 @@ def make_task(
         raise ShapeError(
             f"q0, qd0 and what is given with them do not broadcast: their leading axes are {shapes}"
         ) from None
+    if arm.robot.loops:
+        _check_closed(arm, bool(friction), parameters)
     dry = friction and (any(any(b.coulomb) for b in arm.mechanism.bodies))
     if method == "variational" and dry:
         raise DalembertError(
@@ -213,6 +211,18 @@ def make_task(
     if limits is not None:
         check_limits(task, task.q0[..., None, :], t[:1])
     return task
+
+
+def _check_closed(arm: Any, friction: bool, parameters: Any) -> None:
+    """What a closed chain cannot be simulated with."""
+    if parameters is not None:
+        raise DalembertError(f"arm '{arm.name}' has closed chains; simulate it without parameters=, in an arm of its own")
+    dry = [name for name in arm.passive_names if any(arm.tree.mechanism.bodies[arm.tree.joint_names.index(name)].coulomb)]
+    if friction and dry:
+        raise DalembertError(
+            f"arm '{arm.name}' has Coulomb friction in its passive joint '{dry[0]}': when such a joint sticks is not known "
+            "here; count it with an actuated joint, or use friction=False"
+        )
 
 
 def _limits(arm: Arm) -> Array:
@@ -258,7 +268,9 @@ def check_numbers(task: Task, q: Array, qd: Array, t: Array) -> None:
     bad = np.argwhere(~(np.isfinite(q) & np.isfinite(qd)))
     if len(bad):
         first = bad[np.argmin(bad[:, -2])]
+        closed = ", or a closed chain met a pose in which it is singular or cannot be closed"
         raise SimulationError(
             f"the simulation left the numbers at t = {float(t[first[-2]]):.6g} s, joint "
             f"'{task.arm.joint_names[int(first[-1])]}'{state_name(task.batch, first[:-2])}; use a smaller step"
+            f"{closed if task.arm.robot.loops else ''}"
         )

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from dalembert.errors import DalembertError
-from dalembert.robot.dh import Row, joint_of, rows_of
+from dalembert.robot.dh import Row, joint_of, rows_of, tree_rows
 from dalembert.robot.inertia import Inertia, steiner
 from dalembert.robot.linalg import (
     IDENTITY,
@@ -187,12 +187,12 @@ def model(robot: Robot, parameters: str = "nonzero") -> Model:
     """The robot with letters: those numbers that are not zero, all inertial ones, or none."""
     if parameters not in PARAMETERS:
         raise DalembertError(f"parameters is '{parameters}'; it must be one of {', '.join(PARAMETERS)}")
-    if not robot.moving_joints:
+    if not robot.tree_joints:
         raise DalembertError(f"robot '{robot.name}' has no moving joint, so it has no equations of motion")
     ring = Ring()
     build = _Builder(robot, Lettering(ring, parameters))
     members = build.members()
-    kinds = [joint.type != "prismatic" for joint in robot.moving_joints]
+    kinds = [joint.type != "prismatic" for joint in robot.tree_joints]
     numbered = list(enumerate(kinds, 1))
     q = [joint_variable(i, turns) for i, turns in numbered]
     slides = {i - 1: ring.letter(q[i - 1]) for i, turns in numbered if not turns}
@@ -233,7 +233,7 @@ class _Builder:
     def __init__(self, robot: Robot, letters: Lettering) -> None:
         self.robot, self.letters = robot, letters
         self.tensors: dict[str, list[Letter]] = {}
-        table = rows_of(robot)
+        table = rows_of(robot) if not robot.loops else tree_rows(robot)
         self.convention, self.rows = table if table is not None else ("frames", ())
 
     # -- joints ----------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class _Builder:
     def members(self) -> list[Member]:
         """The moving joints with their links."""
         robot, L = self.robot, self.letters
-        moving = robot.moving_joints
+        moving = robot.tree_joints
         number = {joint.name: i for i, joint in enumerate(moving, 1)}
         geometry: dict[str, tuple[Placement, Placement, Scalar]] = {}
         fixed = 0
