@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from arms import FILES, REGISTRY, arm, relative, robots, states
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_dynamics import pin_oracle
 
 import dalembert as da
+from arms import FILES, REGISTRY, arm, relative, robots, states
 from dalembert.equations import newton_euler
 from dalembert.equations.regressor import parameter_names, parameters, regressor
 from dalembert.robot import Robot
 from dalembert.robot.mechanism import mechanism
+from test_dynamics import pin_oracle
 
 
 def one_sided(a: da.Arm, qd: np.ndarray) -> np.ndarray:
