@@ -19,7 +19,7 @@ The root √x is concave. Where viscous friction *helps* a limit (braking) it st
 *hurts* it is replaced by its tangent at some level, which is never less than the root: whatever is allowed
 then is truly allowed, and α stays convex and β concave. The tangent is tight at its level only, so the ends
 of each set are found again with the level moved to them, until they move no more (`_grow`): that is the whole
-connected set of speeds around the one that was found first. A set of speeds beyond a gap is not looked for.
+connected set of speeds, that of rest where rest is allowed. A set of speeds beyond a gap is not looked for.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from numba import njit
 CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's "collocation"
 HUGE = 1e300
 ROUND = 1e-13
-NARROW = 1.2  # √y between 1/NARROW and NARROW of its level, for a chord close to the root
+NARROW, WIDE = 1.2, 100.0  # how far a chord below √y reaches from the y at which friction that hurts is straightened
 
 # no NaN and no infinity comes in here; products and sums may be fused, but not reordered
 native = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "nnan"})
@@ -252,33 +252,24 @@ def _end(
 
 @native
 def _far_rows(
-    second: Any,
-    i: int,
-    D: Any,
-    floor: Any,
-    room: float,
-    h: float,
-    y: float,
-    low: float,
-    high: float,
-    least: float,
-    all_: bool,
-) -> tuple[float, float]:  # pragma: no cover
+    second: Any, i: int, D: Any, floor: Any, room: float, h: float, y: float, low: float, high: float, least: float,
+    reach: float,
+) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
     """The far end of an interval of constant u with √y made straight at y; the y for which that holds.
 
-    Where friction helps, a chord lies below the root between its ends only: over [0, y] for `all_`, or closely around y.
+    Where friction helps, a chord lies below the root between its ends only: over [0, reach y], or with NARROW for
+    `reach` over [y / NARROW², y NARROW²], close to the root.
     """
     if high <= 0.0:
         _rows(second, i, D, i, 2, floor, room, 0.0, 0.0, 0.0, 2.0 * h)
         return low, high
     y = max(y, least)
     w = sqrt(y)
-    if all_:
-        _rows(second, i, D, i, 2, floor, room, y, 0.0, 1.0 / w, 2.0 * h)
-        return low, min(high, y)
-    both = NARROW + 1.0 / NARROW
-    _rows(second, i, D, i, 2, floor, room, y, w / both, 1.0 / (w * both), 2.0 * h)
-    return max(low, y / (NARROW * NARROW)), min(high, y * (NARROW * NARROW))
+    first, last = 0.0, sqrt(reach) * w
+    if reach == NARROW:
+        first, last = w / NARROW, w * NARROW
+    _rows(second, i, D, i, 2, floor, room, y, first * last / (first + last), 1.0 / (first + last), 2.0 * h)
+    return max(low, first * first), min(high, last * last)
 
 
 @native
@@ -286,44 +277,62 @@ def _grow(
     near: Any, second: Any, i: int, D: Any, end: int, floor: Any, room: float, both: bool, h: float,
     low: float, high: float, slope: float, most: float, least: float, x: float, y: float,
 ) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
-    """`_range` with viscous friction: the connected interval of speeds around the first one found.
+    """`_range` with viscous friction: a connected interval of speeds, that of rest if rest is allowed.
 
     x, y   where to make √ straight first, at this end and (`both`) at the other; `least`, a level that is as good as 0
     """
-    a, b = 1.0, -1.0
-    for trial in range(28):
-        if trial == 1:
-            x, y = min(most, high), min(most, high)
-        elif trial > 1:
-            x, y = 0.15 * x, 0.15 * y
-        l, t = low, high
-        if both:
-            l, t = _far_rows(second, i, D, floor, room, h, min(y, high), low, high, least, trial > 0)
-        _rows(near, i, D, i, end, floor, room, max(min(x, most), least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
-        if l <= t:
-            a, b = _range(near, second, i, both, True, l, t, slope, most)
-        if a <= b:
-            break
-    if a > b or most == 0.0:
+    a, b = _grow_from(near, second, i, D, end, floor, room, both, h, low, high, slope, most, least, x, y)
+    if b >= a and a <= least:
         return a, b
-    for way in range(2):  # upwards from b, then downwards from a
+    c, d = _grow_from(near, second, i, D, end, floor, room, both, h, low, high, slope, most, least, least, low)
+    if d >= c:
+        return c, d
+    x = min(max(most, least), high)
+    for _ in range(28):
+        if b >= a:
+            break
+        a, b = _grow_from(near, second, i, D, end, floor, room, both, h, low, high, slope, most, least, x, x)
+        x = 0.15 * x
+    return a, b
+
+
+@native
+def _grow_from(
+    near: Any, second: Any, i: int, D: Any, end: int, floor: Any, room: float, both: bool, h: float,
+    low: float, high: float, slope: float, most: float, least: float, x: float, y: float,
+) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
+    """The connected interval of speeds around those that are allowed with √ made straight at x and y; (1, −1) for none."""
+    l, t = low, high
+    if both:
+        l, t = _far_rows(second, i, D, floor, room, h, min(y, high), low, high, least, WIDE)
+    _rows(near, i, D, i, end, floor, room, max(min(x, most), least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
+    if l > t:
+        return 1.0, -1.0
+    a, b = _range(near, second, i, both, True, l, t, slope, most)
+    if a > b:
+        return a, b
+    for way in range(3):  # upwards from b, in wide and in narrow steps, then downwards from a
+        if way == 1 and not both:
+            continue
         for _ in range(16):
-            x = b if way == 0 else a
-            if x >= most or x <= least:
+            x = b if way < 2 else a
+            if (way < 2 and not both and x >= most) or (way == 2 and x <= least) or (most == 0.0 and not both):
                 break
             l, t = low, high
             if both:
                 y = _end(near, second, i, both, l, t, slope, x)
-                l, t = _far_rows(second, i, D, floor, room, h, y, low, high, least, way == 1)
-            _rows(near, i, D, i, end, floor, room, x, 0.0, 0.0, 0.0)
+                l, t = _far_rows(
+                    second, i, D, floor, room, h, y, low, high, least, WIDE if way == 0 else NARROW if way == 1 else 1.0
+                )
+            _rows(near, i, D, i, end, floor, room, max(x, least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
             if l > t:
                 break
             c, d = _range(near, second, i, both, True, l, t, slope, most)
             if c > d or c > x * (1.0 + 1e-9) or d < x * (1.0 - 1e-9):
                 break
-            moved = d - b if way == 0 else a - c
+            moved = d - b if way < 2 else a - c
             a, b = min(a, c), max(b, d)
-            if moved < 1e-9 * x:
+            if moved < 1e-9 * x or b >= most:
                 break
     return a, b
 
@@ -337,7 +346,7 @@ def _worthwhile_rubbing(
     if lowest >= highest or highest <= 0.0:
         return highest
     _rows(near, i, D, i, 0, floor, room, max(highest, least), 0.0, 0.0, 0.0)
-    _far_rows(second, i, D, floor, room, h, min(highest, high), low, high, least, False)
+    _far_rows(second, i, D, floor, room, h, min(highest, high), low, high, least, NARROW)
     return _worthwhile(near, second, i, True, 2.0 * h, lowest, highest, high)
 
 
@@ -419,7 +428,17 @@ def solve_rubbing(
             elif trial > 1:
                 guess = 0.2 * guess
             l, t = _far_rows(
-                second, i, D, floor, room[i], h[i], min(guess, high), low, high, least, y < 0.0 and trial > 0
+                second,
+                i,
+                D,
+                floor,
+                room[i],
+                h[i],
+                min(guess, high),
+                low,
+                high,
+                least,
+                WIDE if y < 0.0 and trial > 0 else NARROW,
             )
             a, _, b, _ = _bounds(second, i, x[i], False)
             top, bottom = x[i] + 2.0 * h[i] * min(beta, b), x[i] + 2.0 * h[i] * a
