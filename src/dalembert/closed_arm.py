@@ -104,6 +104,35 @@ class ClosedArm(Arm):
                 out[..., i] = np.arctan2(s[..., i], c[..., i])
         return out
 
+    def closes(self, q: ArrayLike) -> NDArray[np.bool_]:
+        """Whether the loops can be closed at q, and are not singular there: (…)."""
+        q = np.asarray(self._checked("q", q), dtype=float)
+        if self.closed.by_newton:
+            found = np.zeros(q.shape[:-1], bool)
+            for index in np.ndindex(*q.shape[:-1]):
+                try:
+                    self._newton(q[index], None)
+                    found[index] = True
+                except ClosureError:
+                    pass
+            return found
+        with np.errstate(invalid="ignore", divide="ignore"):
+            Gamma = self.kernel("closure_jacobian")(q)
+        return np.isfinite(Gamma).all(axis=(-2, -1))
+
+    def closing(self, rng: np.random.Generator, low: Array, high: Array, count: int) -> Array:
+        """Random positions between two bounds at which the loops can be closed: (count, n)."""
+        kept: list[Array] = []
+        for _ in range(200):
+            q = rng.uniform(low, high, (count, self.n))
+            kept.append(q[self.closes(q)])
+            if sum(map(len, kept)) >= count:
+                return np.concatenate(kept)[:count]
+        raise ClosureError(
+            f"arm '{self.name}': its loops can be closed almost nowhere between these limits",
+            "unreachable", self.loop_names[0],
+        )  # fmt: skip
+
     def tree_motion(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
         """(q, q̇, q̈) of all joints of the tree: (…, N) each."""
         v, a = self._run("tree_motion", {"q": q, "qd": qd, "qdd": qdd})
@@ -352,7 +381,9 @@ class ClosedArm(Arm):
             there = start + (goal - start) * (step / steps)
             if near is None and len(goal):  # predict along the way
                 _, Phi = equations(x)
-                x[:, passive] -= _least(Phi[..., passive], (Phi[..., actuated] @ (there - x[:, actuated])[..., None])[..., 0])
+                x[:, passive] -= _least(
+                    Phi[..., passive], (Phi[..., actuated] @ (there - x[:, actuated])[..., None])[..., 0]
+                )
             x[:, actuated] = there
             rounds = ROUNDS if step == steps else 4
             for _ in range(rounds):
@@ -364,6 +395,9 @@ class ClosedArm(Arm):
                 move *= np.minimum(1.0, 0.5 / np.maximum(np.abs(move).max(-1, initial=0.0), 1e-300))[:, None]
                 x[:, passive] -= np.where(lost[:, None], 0.0, move)
             residual, Phi = equations(x)
+            if step == steps:  # once more, for the last digits
+                x[:, passive] -= np.where(lost[:, None], 0.0, _least(Phi[..., passive], residual))
+                residual, Phi = equations(x)
             lost |= ~(np.abs(residual).max(-1, initial=0.0) < (1e-10 if step == steps else 1e-2) * size)
         s = np.linalg.svd(Phi[..., passive], compute_uv=False)
         flat = s[..., -1] < 1e-8 * s[..., 0]

@@ -42,7 +42,9 @@ def _of(function: Callable[..., Any], *names: str, **fixed: Any) -> Trace:
 def _inverse(tree: Callable[..., Any], *, on_fixed_base: bool = False) -> Trace:
     def run(m: ClosedMechanism, x: Inputs) -> Any:
         if on_fixed_base and "base_motion" in x:
-            raise DalembertError("this formulation has no base_motion: its energies are those of an arm on a fixed base")
+            raise DalembertError(
+                "this formulation has no base_motion: its energies are those of an arm on a fixed base"
+            )
         return closed_chain.inverse_dynamics(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"), _base(x), tree)
 
     return run

@@ -337,7 +337,9 @@ def loads(
         push = h[part] if h is not None and h.ndim > 1 else h
         with np.errstate(all="ignore"):
             tau[part] = arm.inverse_dynamics(*state, push)
-            wrenches[part] = arm.joint_wrenches(*state, push)
+            bearings = arm.joint_wrenches(*state, push)
+            # of closed chains those of the actuated joints
+            wrenches[part] = np.take(bearings, getattr(arm.mechanism, "actuated", range(arm.n)), axis=1)
         if progress is not None:
             progress(part.stop / len(at.t))
     bad = np.argwhere(~np.isfinite(tau))

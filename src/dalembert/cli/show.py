@@ -64,7 +64,14 @@ def _facts(robot: Robot) -> list[tuple[str, str]]:
     if robot.source:
         facts.append(("source", robot.source))
     letters = joint_letters(robot)
-    facts.append(("joints", f"{letters} ({len(letters)} moving, {len(robot.joints) - len(letters)} fixed)"))
+    passive = [name for loop in robot.loops for name in loop.passive]
+    moving = f"{len(letters)} actuated, {len(passive)} passive" if passive else f"{len(letters)} moving"
+    fixed = len(robot.joints) - len(robot.tree_joints)
+    facts.append(("joints", f"{letters} ({moving}, {fixed} fixed)"))
+    for loop in robot.loops:
+        facts.append(
+            ("loop", f"'{loop.name}' ({loop.kind}) joins '{loop.link_a}' and '{loop.link_b}'; passive: {', '.join(loop.passive)}")
+        )
     facts.append(("mass", f"{number(total_mass(robot), 'kg', 6)} in all"))
     facts.append(("gravity", f"{numbers(robot.gravity)} m/s²"))
     where = "" if not any(place) else f" at {numbers(place)} m"

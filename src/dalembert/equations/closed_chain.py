@@ -220,7 +220,9 @@ class Chain:
                 self.q[i] = x
             for closure in closed.closures:
                 self._place(closure)
-                self._add(closure.loops, closure.passive, closure if isinstance(closure, Linear) and not forces else None)
+                self._add(
+                    closure.loops, closure.passive, closure if isinstance(closure, Linear) and not forces else None
+                )
         if qd_a is not None:
             self.qd = self.push(qd_a)
             for step in self.steps:
@@ -379,9 +381,7 @@ def _sparse_dot(a: Values, b: Values) -> Scalar:
     return total
 
 
-def inertia_matrix(
-    closed: ClosedMechanism, q: Values, tree: Callable[..., Grid] = composite.inertia_matrix
-) -> Grid:
+def inertia_matrix(closed: ClosedMechanism, q: Values, tree: Callable[..., Grid] = composite.inertia_matrix) -> Grid:
     """B_a = Γᵀ B Γ"""
     chain = Chain(closed, q)
     return congruent(chain.Gamma, tree(closed.tree, chain.q))
@@ -543,7 +543,12 @@ def torque_terms(
 
 
 def loop_wrenches(
-    closed: ClosedMechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
+    closed: ClosedMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
 ) -> list[list[Scalar]]:
     """For every loop [f, μ]: what link b exerts on link a at the cut, in base axes.
 
@@ -554,7 +559,12 @@ def loop_wrenches(
 
 
 def joint_wrenches(
-    closed: ClosedMechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
+    closed: ClosedMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
 ) -> list[list[Scalar]]:
     """[f_i, μ_i] of all joints of the tree with the loops' forces on its links, S (7.112), (7.113)."""
     cuts, chain, qdd_tree = _cut(closed, q, qd, qdd, h_e, base)
@@ -562,7 +572,10 @@ def joint_wrenches(
     loads: dict[int, tuple[Vector, Vector]] = {}
     for loop, (f, mu) in zip(closed.loops, cuts, strict=True):
         # link a exerts the opposite on link b; both as what the link exerts on something else
-        for body, place, sign in ((loop.ends.body_a, loop.ends.place_a, -1.0), (loop.ends.body_b, loop.ends.place_b, 1.0)):
+        for body, place, sign in (
+            (loop.ends.body_a, loop.ends.place_a, -1.0),
+            (loop.ends.body_b, loop.ends.place_b, 1.0),
+        ):
             if body < 0:
                 continue
             f_i, mu_i = scale(sign, tmatvec(F.R[body], f)), scale(sign, tmatvec(F.R[body], mu))
@@ -604,4 +617,3 @@ def residuals(closed: ClosedMechanism, q: Values) -> list[Scalar]:
     """How far the ends of every loop are apart (m; for what turns, the sine): zero when it is closed."""
     chain = Chain(closed, q)
     return [x for loop in closed.loops for x in rates(closed.tree, loop, chain.q).residual]
-

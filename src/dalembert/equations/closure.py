@@ -151,9 +151,7 @@ def closed_mechanism(robot: Robot) -> ClosedMechanism:
     return ClosedMechanism(tree, actuated, loops, passive, tuple(pose), closures)
 
 
-def _check_counts(
-    robot: Robot, tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[tuple[int, ...]]
-) -> None:
+def _check_counts(robot: Robot, tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[tuple[int, ...]]) -> None:
     for loop, joints in zip(loops, passive, strict=True):
         if isinstance(loop, Plane) and len(joints) != 2:
             around = ", ".join(tree.bodies[i].name for i in loop.ends.joints)
@@ -281,7 +279,9 @@ class Parts:
     legs: list[Pair]
 
 
-def _parts(tree: Mechanism, loop: Plane, span: range, start: Pair, q: Sequence[Scalar], passive: Sequence[int]) -> Parts:
+def _parts(
+    tree: Mechanism, loop: Plane, span: range, start: Pair, q: Sequence[Scalar], passive: Sequence[int]
+) -> Parts:
     turned: Pair = (1.0, 0.0)
     p = start
     out = Parts([], [])
@@ -311,9 +311,7 @@ def known_side(
     return side, (a, b), corner
 
 
-def _ways(
-    tree: Mechanism, loop: Plane, q: Sequence[Scalar], passive: Sequence[int]
-) -> tuple[Parts, Parts]:
+def _ways(tree: Mechanism, loop: Plane, q: Sequence[Scalar], passive: Sequence[int]) -> tuple[Parts, Parts]:
     split = len(loop.ends.way_a)
     return (
         _parts(tree, loop, range(split), loop.start_a, q, passive),
@@ -338,7 +336,9 @@ def triangle_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[
     along = (d2 + (r1 - r2)) * over
     height = 2.0 * r1 * over - along * along
     if isinstance(height, float) and height < 0:
-        raise ClosureError(f"loop '{loop.ends.name}' cannot be closed: its links do not reach", "unreachable", loop.ends.name)
+        raise ClosureError(
+            f"loop '{loop.ends.name}' cannot be closed: its links do not reach", "unreachable", loop.ends.name
+        )
     across = sqrt(height)
     if closure.branch < 0:
         across = -across

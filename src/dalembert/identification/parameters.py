@@ -84,9 +84,11 @@ class ParameterSet:
 
     def _whole_plan(self) -> list[tuple[str, int, float]]:
         """Every parameter with its column: 0…13n−1 of Arm.regressor, then Fs+, Fs−, offset, extra."""
-        n, pi = self.arm.n, self.arm.parameters
+        n, pi = self.links, self.arm.parameters
         plan: list[tuple[str, int, float]] = []
-        for j, body in enumerate(self.arm.mechanism.bodies):
+        if self.arm.robot.loops and (self.two_sided or self.offset):
+            raise DalembertError(f"arm '{self.arm.name}' has closed chains: they take neither two_sided nor offset")
+        for j, body in enumerate(getattr(self.arm.mechanism, "tree", self.arm.mechanism).bodies):
             at, tail = WIDTH * j, WIDTH * n + 3 * j
             plan += [(f"{name}_{j + 1}", at + k, float(pi[at + k])) for k, name in enumerate(INERTIAL)]
             if self.rotor:
@@ -100,6 +102,11 @@ class ParameterSet:
             if self.offset:
                 plan.append((f"offset_{j + 1}", tail + 2, 0.0))
         return plan + [(column.name, (WIDTH + 3) * n + k, column.value) for k, column in enumerate(self.extra)]
+
+    @property
+    def links(self) -> int:
+        """How many links have parameters: one a joint; of closed chains one a joint of the tree."""
+        return len(self.arm.robot.tree_joints)
 
     # -- what it holds ---------------------------------------------------------------------------
 
@@ -121,7 +128,7 @@ class ParameterSet:
     @cached_property
     def joints(self) -> tuple[int, ...]:
         """The joint that each column belongs to, from 0; −1 for the extra ones."""
-        n = self.arm.n
+        n = self.links
         return tuple(
             c // WIDTH if c < WIDTH * n else (c - WIDTH * n) // 3 if c < (WIDTH + 3) * n else -1
             for _, c, _ in self._plan
@@ -151,10 +158,10 @@ class ParameterSet:
         q, qd, qdd = self.checked(q=q, qd=qd, qdd=qdd)
         Y: Array = np.asarray(self.arm.regressor(q, qd, qdd), dtype=np.float64)
         n, columns = self.arm.n, np.array([c for _, c, _ in self._plan], dtype=np.intp)
-        if not len(columns) or columns.max() < WIDTH * n:
+        if not len(columns) or columns.max() < WIDTH * self.links:
             return Y[:, :, columns]
         out = np.zeros((len(q), n, len(columns)))
-        wide = columns < WIDTH * n
+        wide = columns < WIDTH * self.links
         out[:, :, wide] = Y[:, :, columns[wide]]
         for k in np.flatnonzero(~wide):
             self._fill(out[:, :, k], int(columns[k]), q, qd, qdd)
@@ -162,7 +169,7 @@ class ParameterSet:
 
     def _fill(self, out: Array, column: int, q: Array, qd: Array, qdd: Array) -> None:
         """One of the columns that Arm.regressor has not."""
-        n = self.arm.n
+        n = self.links
         j, kind = divmod(column - WIDTH * n, 3)
         if column >= (WIDTH + 3) * n:
             out[:] = self.extra[column - (WIDTH + 3) * n].torque(q, qd, qdd)

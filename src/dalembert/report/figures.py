@@ -326,6 +326,25 @@ def tip_panels(study: Study) -> list[Panel]:
     return out
 
 
+def reaction_panels(study: Study) -> list[Panel]:
+    """The force at the joint that closes each chain, along the base's axes; axes it keeps away from left out."""
+    out = []
+    noise = 1e-9 * max(np.abs(study.reactions[..., :3]).max(initial=0.0), 1e-9)
+    for index, loop in enumerate(study.arm.robot.loops):
+        force = study.reactions[:, index, :3]
+        seen = [k for k in range(3) if np.abs(force[:, k]).max(initial=0.0) > noise]
+        key = (*((AXES[k], "xyz"[k]) for k in seen), (INK, "size"))
+
+        def draw(axes: Axes, force: Array = force, seen: list[int] = seen) -> None:
+            for k in seen:
+                axes.plot(study.shown.t, force[:, k], color=AXES[k])
+            axes.plot(study.shown.t, np.linalg.norm(force, axis=-1), color=INK)
+            _time_axis(axes, study)
+
+        out.append(Panel(f"Force at {loop.name} (N)", draw, key, THIRD))
+    return out
+
+
 SCALED = {"as given": SOFT, "evenly scaled": "#1f5fa8", "time-optimal": "#d1702a"}
 
 

@@ -64,7 +64,7 @@ def report_html(studies: Sequence[Study], *, title: str | None = None, progress:
 def _head(title: str, studies: Sequence[Study]) -> str:
     arm = studies[0].arm
     links = [("arm", "The arm"), *((f"motion-{k + 1}", s.title) for k, s in enumerate(studies))]
-    if arm.n <= SMALL:
+    if _has_equations(arm):
         links.append(("equations", "Equations of motion"))
     links.append(("words", "How to read it"))
     shown = "".join(f'<a href="#{where}">{text(word)}</a>' for where, word in links)
@@ -185,6 +185,10 @@ def _the_arm(arm: Arm) -> str:
         com = ", ".join(number(x) for x in arm.robot.payload.com)
         payload = f" It holds {number(arm.robot.payload.mass)} kg, centred at ({com}) m in the tip's frame."
     notes = "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
+    if arm.robot.loops:
+        names = ", ".join(name for loop in arm.robot.loops for name in loop.passive)
+        closing = ", ".join(loop.name for loop in arm.robot.loops)
+        payload += f" Its chains are closed at {text(closing)}; the passive joints {text(names)} follow from those of the table."
     return (
         f'<h2 id="arm">The arm</h2>\n<p>Gravity is ({gravity}) m/s² in base axes.{payload}</p>'
         f"{table(columns, rows, groups)}{notes}"
@@ -234,9 +238,31 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
             + grid(figures.pair_panels(study), f"{name}-pairs", about, across="three")
         )
     yield "<h3>Motion of the tip</h3>\n" + grid(figures.tip_panels(study), f"{name}-tip", about, across="three")
+    if study.arm.robot.loops:
+        yield _reactions(study, name, about)
     yield _sizing(study)
     yield _scaling(study, name, about, across)
     yield _downloads(study)
+
+
+def _reactions(study: Study, name: str, about: str) -> str:
+    """Of closed chains: what the joints at which they were cut must bear."""
+    t, rows = study.shown.t, []
+    for k, loop in enumerate(study.arm.robot.loops):
+        size = np.linalg.norm(study.reactions[:, k, :3], axis=-1)
+        peak, moment = int(np.argmax(size)), np.linalg.norm(study.reactions[:, k, 3:], axis=-1)
+        at = ", ".join(number(float(x), 3) for x in study.reactions[peak, k, :3])
+        rows.append([
+            text(loop.name), f"{text(loop.link_b)} on {text(loop.link_a)}", f"{number(float(size[peak]))} N",
+            number(float(t[peak])), f"({at})", f"{number(float(moment.max()))} N m" if moment.any() else "–",
+        ])  # fmt: skip
+    columns = ["joint", "force of", "peak force", "at (s)", "its components (N)", "peak moment"]
+    return (
+        "<h3>Reactions where the chains are closed</h3>\n<p>The force at each joint that closes a chain, in base axes. Of a "
+        "planar loop it is the part in its plane: what the bearing carries across it is not determined by the motion.</p>"
+        + grid(figures.reaction_panels(study), f"{name}-loops", about, across="three")
+        + table(columns, rows)
+    )
 
 
 def _ends(study: Study) -> str:
@@ -398,6 +424,11 @@ def _downloads(study: Study) -> str:
         ),
         download(f"{stem}-sizing.csv", "Sizing", study.sizing.csv()),
     ]  # fmt: skip
+    if arm.robot.loops:
+        axes = ("fx", "fy", "fz", "mx", "my", "mz")
+        words = ["t", *(f"{loop.name} {axis}" for loop in arm.robot.loops for axis in axes)]
+        values = csv_text(words, [at.t, study.reactions.reshape(len(at.t), -1)])
+        items.append(download(f"{stem}-reactions.csv", "Reactions of the loops", values))
     for variant in (study.evenly, study.fastest):
         if (other := variant.study) is not None:
             columns = [other.shown.t, other.shown.q, other.shown.qd, other.shown.qdd, other.shown_torque]
@@ -433,9 +464,14 @@ def _contributions(study: Study) -> str:
 # -- the end -------------------------------------------------------------------------------------
 
 
+def _has_equations(arm: Arm) -> bool:
+    """Whether the arm is small, and its closed chains, if it has any, have a closed form."""
+    return arm.n <= SMALL and (not arm.robot.loops or arm.mechanism.linear)  # type: ignore[attr-defined]
+
+
 def _equations(arm: Arm) -> str:
     """The equations of a small arm, as formulas."""
-    if arm.n > SMALL:
+    if not _has_equations(arm):
         return ""
     made = arm.equations()
     body = made.latex().replace(r"\begin{align*}", "").replace(r"\end{align*}", "").strip()

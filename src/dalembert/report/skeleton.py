@@ -30,7 +30,12 @@ class Pose:
 
 def skeleton(arm: Arm, q: Array) -> list[Pose]:
     """The arm at each of the configurations q (N, n)."""
-    bodies, robot = arm.mechanism.bodies, arm.robot
+    mechanism = getattr(arm.mechanism, "tree", arm.mechanism)  # of closed chains all links
+    bodies, robot = mechanism.bodies, arm.robot
+    cuts: dict[int, list[Array]] = {}  # where a body is joined again, in its own axes
+    for loop in getattr(arm.mechanism, "loops", ()):
+        for body, place in ((loop.ends.body_a, loop.ends.place_a), (loop.ends.body_b, loop.ends.place_b)):
+            cuts.setdefault(body, []).append(np.array([*place.translation, 1.0], float))
     links, tips = arm.link_poses(q), arm.pose(q)[:, :3, 3]
     base = _matrix(robot.base)
     out = []
@@ -42,17 +47,18 @@ def skeleton(arm: Arm, q: Array) -> list[Pose]:
             axes.append(frame[:3, :3] @ np.array(body.axis, float))
             moved.append((at[i] @ np.linalg.inv(_matrix(body.link_frame)))[:3, 3])
         lines, rails = [], []
-        for j in arm.mechanism.children(-1):
+        for j in mechanism.children(-1):
             lines.append(np.array([base[:3, 3], begins[j]]))
         for i, body in enumerate(bodies):
             if not body.revolute:
                 rails.append(np.array([begins[i], moved[i]]))
-            ends = [begins[j] for j in arm.mechanism.children(i)]
-            if i == arm.mechanism.tip_body:
+            ends = [begins[j] for j in mechanism.children(i)] + [(at[i] @ p)[:3] for p in cuts.get(i, [])]
+            if i == mechanism.tip_body:
                 ends.append(tip)
             for end in ends or [at[i][:3, 3]]:
                 lines.append(_elbow(moved[i], end, axes[i]))
-        turns = np.array([p for p, body in zip(begins, bodies, strict=True) if body.revolute]).reshape(-1, 3)
+        pins = [(at[i] @ p)[:3] for i, points in cuts.items() if i >= 0 for p in points]
+        turns = np.array([*(p for p, body in zip(begins, bodies, strict=True) if body.revolute), *pins]).reshape(-1, 3)
         slides = np.array([p for p, body in zip(moved, bodies, strict=True) if not body.revolute]).reshape(-1, 3)
         out.append(Pose(lines, rails, turns, slides, tip))
     return out

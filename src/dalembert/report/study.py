@@ -68,6 +68,11 @@ class Study:
         return {name: x for name, x in all_of_them.items() if np.abs(x).max(initial=0.0) > noise}
 
     @cached_property
+    def reactions(self) -> Array:
+        """Of closed chains: force and moment at every cut, (N, loops, 6) in base axes, where drawn."""
+        return self.arm.loop_wrenches(self.shown.q, self.shown.qd, self.shown.qdd, self.tip_wrench)  # type: ignore[attr-defined]
+
+    @cached_property
     def sizing(self) -> Sizing:
         """What the motion asks of joints, motors and bearings."""
         return size(self.arm, self.at, self.tip_wrench)

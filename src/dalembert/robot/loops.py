@@ -122,7 +122,10 @@ def joints_around(robot: Robot, loop: Loop) -> list[Joint]:
 def _passive(robot: Robot, loop: Loop, taken: Sequence[str], undriven: Sequence[str] | None = None) -> tuple[str, ...]:
     """As many joints as the loop takes freedoms away, those that are farthest from the base first."""
     columns = velocities(robot, loop)
-    depth = {name: k for k, name in enumerate(columns)}
+    below = {robot.root: 0}
+    for joint in robot.joints:
+        below[joint.child] = below[joint.parent] + joint.moves
+    depth = {joint.name: below[joint.child] for joint in robot.joints}
     candidates = [name for name in columns if name not in taken]
     favoured = sorted(candidates, key=lambda name: (undriven is not None and name not in undriven, -depth[name]))
     rank = len(_independent([columns[name] for name in columns]))

@@ -28,6 +28,11 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def write_urdf(robot: Robot) -> str:
     """URDF text that describes the robot."""
+    if robot.loops:
+        raise RobotError(
+            f"robot '{robot.name}' has closed chains ({', '.join(loop.name for loop in robot.loops)}), which URDF cannot "
+            "hold; save it as .toml, or write the tree: arm.tree.save(…)"
+        )
     robot = in_urdf_frames(robot)
     root = Element("robot", name=_text(robot.name or "robot", "the robot's name"))
     _write_robot(root, robot)

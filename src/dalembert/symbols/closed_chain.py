@@ -72,7 +72,8 @@ def relabelled(one: Letter, labels: dict[str, str]) -> Letter:
         # first the numbers that are a subscript by themselves, then those within one
         parts = re.split(r"(_\d+(?!\d)|_\{\d+\})", text)
         done = [
-            whole(match) if (match := re.fullmatch(r"_\{?(\d+)\}?", part)) is not None else plain(part) for part in parts
+            whole(match) if (match := re.fullmatch(r"_\{?(\d+)\}?", part)) is not None else plain(part)
+            for part in parts
         ]
         return "".join(done)
 
