@@ -33,7 +33,7 @@ from numba import njit
 CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's "collocation"
 HUGE = 1e300
 ROUND = 1e-13
-NARROW, WIDE = 1.2, 100.0  # how far a chord below √y reaches from the y at which friction that hurts is straightened
+CLOSE, NARROW, WIDE = 1.01, 1.2, 100.0  # how far a chord below √y reaches from the y where the tangent touches
 
 # no NaN and no infinity comes in here; products and sums may be fused, but not reordered
 native = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "nnan"})
@@ -257,8 +257,8 @@ def _far_rows(
 ) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
     """The far end of an interval of constant u with √y made straight at y; the y for which that holds.
 
-    Where friction helps, a chord lies below the root between its ends only: over [0, reach y], or with NARROW for
-    `reach` over [y / NARROW², y NARROW²], close to the root.
+    Where friction helps, a chord lies below the root between its ends only: over [0, reach y], or with NARROW or CLOSE
+    for `reach` over [y / reach², y reach²], close to the root.
     """
     if high <= 0.0:
         _rows(second, i, D, i, 2, floor, room, 0.0, 0.0, 0.0, 2.0 * h)
@@ -266,8 +266,8 @@ def _far_rows(
     y = max(y, least)
     w = sqrt(y)
     first, last = 0.0, sqrt(reach) * w
-    if reach == NARROW:
-        first, last = w / NARROW, w * NARROW
+    if reach < 2.0:  # NARROW or CLOSE
+        first, last = w / reach, w * reach
     _rows(second, i, D, i, 2, floor, room, y, first * last / (first + last), 1.0 / (first + last), 2.0 * h)
     return max(low, first * first), min(high, last * last)
 
@@ -311,26 +311,25 @@ def _grow_from(
     a, b = _range(near, second, i, both, True, l, t, slope, most)
     if a > b:
         return a, b
-    for way in range(3):  # upwards from b, in wide and in narrow steps, then downwards from a
-        if way == 1 and not both:
+    for way in range(4):  # upwards from b, in wide, narrow and small steps, then downwards from a
+        if (way == 1 or way == 2) and not both:
             continue
         for _ in range(16):
-            x = b if way < 2 else a
-            if (way < 2 and not both and x >= most) or (way == 2 and x <= least) or (most == 0.0 and not both):
+            x = b if way < 3 else a
+            if (way < 3 and not both and x >= most) or (way == 3 and x <= least) or (most == 0.0 and not both):
                 break
             l, t = low, high
             if both:
                 y = _end(near, second, i, both, l, t, slope, x)
-                l, t = _far_rows(
-                    second, i, D, floor, room, h, y, low, high, least, WIDE if way == 0 else NARROW if way == 1 else 1.0
-                )
+                reach = WIDE if way == 0 else NARROW if way == 1 else CLOSE if way == 2 else 1.0
+                l, t = _far_rows(second, i, D, floor, room, h, y, low, high, least, reach)
             _rows(near, i, D, i, end, floor, room, max(x, least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
             if l > t:
                 break
             c, d = _range(near, second, i, both, True, l, t, slope, most)
             if c > d or c > x * (1.0 + 1e-9) or d < x * (1.0 - 1e-9):
                 break
-            moved = d - b if way < 2 else a - c
+            moved = d - b if way < 3 else a - c
             a, b = min(a, c), max(b, d)
             if moved < 1e-9 * x or b >= most:
                 break
@@ -386,7 +385,7 @@ def solve_rubbing(
         )  # fmt: skip
         if b < a:
             return i + 1
-        K[i, 0], K[i, 1] = a, b
+        K[i, 0], K[i, 1] = a, max(b * (1.0 - 1e-7), a)  # at the very end one y alone would do, and it must be found
     x[0] = K[0, 1]
     if kind[0] == CONSTANT:
         x[0] = _worthwhile_rubbing(
@@ -419,40 +418,44 @@ def solve_rubbing(
             left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
             x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
             continue
-        y, lowest, guess = -1.0, 0.0, level[i + 1] if level[i + 1] > 0.0 else x[i]
-        for trial in range(30):  # constant u: the level at the far end is found together with it
+        y, lowest, guess, reach = -1.0, 0.0, 0.0, NARROW
+        gap, nearly = HUGE, 0.0
+        for trial in range(64):  # constant u: the level at the far end is found together with it
             if y >= 0.0:
                 guess = y
-            elif trial == 1:
-                guess = high
-            elif trial > 1:
+            elif trial < 3:  # what this end allows: the most of it, its middle, the least
+                share = 1.0 - 0.5 * trial
+                guess = x[i] + 2.0 * h[i] * (share * min(beta, (high - x[i]) / (2.0 * h[i])) + (1.0 - share) * alpha)
+            elif trial == 3:
+                guess = level[i + 1]
+            elif trial == 4:
+                guess = x[i]
+            elif trial < 20 and gap < 0.1 * (x[i] + high):  # it was nearly found: closer there
+                guess, reach = nearly, CLOSE
+            elif reach != WIDE:
+                guess, reach = high, WIDE
+            else:
                 guess = 0.2 * guess
-            l, t = _far_rows(
-                second,
-                i,
-                D,
-                floor,
-                room[i],
-                h[i],
-                min(guess, high),
-                low,
-                high,
-                least,
-                WIDE if y < 0.0 and trial > 0 else NARROW,
-            )
+            l, t = _far_rows(second, i, D, floor, room[i], h[i], min(max(guess, low), high), low, high, least, reach)
             a, _, b, _ = _bounds(second, i, x[i], False)
             top, bottom = x[i] + 2.0 * h[i] * min(beta, b), x[i] + 2.0 * h[i] * a
-            # α at this end is not asked again: x lies in its set, and where it is steep, rounding decides
-            if l <= t and top >= max(bottom, l) - 1e-9 * (x[i] + l):
+            bottom = max(bottom, l, x[i] + 2.0 * h[i] * alpha)
+            if l <= t and bottom - min(top, t) < gap:
+                gap, nearly = bottom - min(top, t), 0.5 * (bottom + min(top, t))
+            if l <= t and min(top, t) >= bottom - 1e-9 * (x[i] + l):
                 new = min(max(top, l), t)
-                lowest = min(max(bottom, l, x[i] + 2.0 * h[i] * alpha), new)
-                if y >= 0.0 and new <= y * (1.0 + 1e-10):
+                if new > y * (1.0 + 1e-10):
+                    reach = WIDE if y >= 0.0 and new > 1.3 * y else min(reach, NARROW)
+                    y, lowest = new, min(bottom, new)
+                    continue
+            if y >= 0.0:
+                if reach == CLOSE:
                     break
-                y = max(new, y)
-            elif y >= 0.0:
-                break
-        if y < 0.0:
-            return -(i + 1)
+                reach = NARROW if reach == WIDE else CLOSE
+        if y < 0.0:  # at the end of its set x may miss by little, which `check` sees and more room mends
+            if gap > 1e-3 * (x[i] + low):
+                return -(i + 1)
+            y = lowest = min(max(nearly, low), high)
         if after:
             lowest = max(lowest, low)
             y = _worthwhile_rubbing(

@@ -122,10 +122,14 @@ def even_grid(path: Path, count: int) -> Array:
 
 
 def _finer_at_stops(path: Path, s: Array) -> Array:
-    """Beside a stop ṡ grows like a root, so the grid is finer there: 16 graded intervals for 4 even ones."""
+    """Beside a stop ṡ grows like a root, so the grid is finer there: 16 graded intervals for 4 even ones.
+
+    So it is at both ends where there is Coulomb friction, which acts on one side of rest and not at rest.
+    """
     graded = np.square(np.arange(1, 16) / 16.0)
     added, dropped = [], np.zeros(len(s), bool)
-    for stop in path.stops:
+    ends = [0.0, path.length] if path.rubbing.any() else []
+    for stop in np.unique(np.concatenate([path.stops, ends])):
         i = int(np.searchsorted(s, stop - path.tiny))
         for step in (-1, 1):
             end = i + 4 * step
