@@ -377,7 +377,9 @@ def price(mechanism: AnyMechanism, name: str, formulation: str | None, options: 
     check_options(name, options, mechanism)
     graph = traced(mechanism, name, chosen, options)
     if chosen == CHEAPEST:  # name the one that was taken, to count it as written
-        totals = {rival: count(traced(mechanism, name, rival, options)).total for rival in quantity(name, mechanism).rivals}
+        totals = {
+            rival: count(traced(mechanism, name, rival, options)).total for rival in quantity(name, mechanism).rivals
+        }
         chosen = min(totals, key=lambda rival: totals[rival])
     return Price(written(mechanism, name, chosen, options), count(graph))
 
@@ -389,7 +391,9 @@ def written(mechanism: AnyMechanism, name: str, formulation: str, options: tuple
 
     tally = Tally()
     shapes = signature_of(name, mechanism, options).inputs
-    quantity(name, mechanism).trace[formulation](mechanism, {x: [tally.scalar() for _ in range(size(s))] for x, s in shapes})
+    quantity(name, mechanism).trace[formulation](
+        mechanism, {x: [tally.scalar() for _ in range(size(s))] for x, s in shapes}
+    )
     return tally.operations()
 
 
@@ -405,7 +409,9 @@ _kernels: dict[str, Any] = {}
 _lock = threading.Lock()
 
 
-def kernel(mechanism: AnyMechanism, name: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> np.ufunc:
+def kernel(
+    mechanism: AnyMechanism, name: str, formulation: str | None = None, options: tuple[str, ...] = ()
+) -> np.ufunc:
     """The compiled gufunc: from memory, from the cache on disk, or made now."""
     from dalembert.kernel import cache
     from dalembert.kernel.compile import Loaded, object_code, target

@@ -180,7 +180,8 @@ def identify(
     log: Annotated[
         str,
         typer.Argument(
-            metavar="LOG", help="A run: .csv, .npz, .parquet, .mcap, .bag or .db3 file, or a ROS bag folder.",
+            metavar="LOG",
+            help="A run: .csv, .npz, .parquet, .mcap, .bag or .db3 file, or a ROS bag folder.",
             show_default=False,
         ),
     ],
@@ -224,13 +225,13 @@ def identify(
     ] = None,
     offset: Annotated[bool, typer.Option("--offset/--no-offset", help="A constant torque for every joint.")] = True,
     two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction for each direction.")] = False,
-    stribeck: Annotated[bool, typer.Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")] = False,
+    stribeck: Annotated[
+        bool, typer.Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")
+    ] = False,
     coupling: Annotated[
         list[str] | None, typer.Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
     ] = None,
-    balance: Annotated[
-        list[str] | None, typer.Option(metavar="JOINT", help="A joint with a counterbalance.")
-    ] = None,
+    balance: Annotated[list[str] | None, typer.Option(metavar="JOINT", help="A joint with a counterbalance.")] = None,
     damping: Annotated[float | None, typer.Option(help="λ of --method damped.")] = None,
     loaded: Annotated[
         str | None, typer.Option(metavar="LOG3", help="For --method total: a run with a known payload.")
@@ -576,7 +577,9 @@ def simulate(
     duration: Annotated[float, typer.Option(metavar="SECONDS", help="How long.")] = 1.0,
     torque: Annotated[
         str,
-        typer.Option(metavar='"tau1 … taun"|gravity|none', help="Constant torques; 'gravity' carries the arm's weight."),
+        typer.Option(
+            metavar='"tau1 … taun"|gravity|none', help="Constant torques; 'gravity' carries the arm's weight."
+        ),
     ] = "none",
     method: Annotated[
         Scheme, typer.Option(help="Fixed steps, adaptive steps, or a scheme that keeps the energy bounded.")

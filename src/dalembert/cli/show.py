@@ -70,7 +70,10 @@ def _facts(robot: Robot) -> list[tuple[str, str]]:
     facts.append(("joints", f"{letters} ({moving}, {fixed} fixed)"))
     for loop in robot.loops:
         facts.append(
-            ("loop", f"'{loop.name}' ({loop.kind}) joins '{loop.link_a}' and '{loop.link_b}'; passive: {', '.join(loop.passive)}")
+            (
+                "loop",
+                f"'{loop.name}' ({loop.kind}) joins '{loop.link_a}' and '{loop.link_b}'; passive: {', '.join(loop.passive)}",
+            )
         )
     facts.append(("mass", f"{number(total_mass(robot), 'kg', 6)} in all"))
     facts.append(("gravity", f"{numbers(robot.gravity)} m/s²"))

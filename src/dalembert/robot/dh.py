@@ -246,9 +246,7 @@ def _recover(robot: Robot, convention: str) -> tuple[Row, ...] | None:
 
 def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
     """A row of standard DH for every joint of a tree, each from its parent's link frame, or None."""
-    rows = [
-        _recover_row(joint, robot.link(joint.child), "standard") if joint.moves else None for joint in robot.joints
-    ]
+    rows = [_recover_row(joint, robot.link(joint.child), "standard") if joint.moves else None for joint in robot.joints]
     found = tuple(row for row in rows if row is not None)
     return ("standard", found) if found and len(found) == len(rows) else None
 

@@ -287,7 +287,9 @@ class _Reader:
                 (self.bodies[ids[1]], Placement(translation=_vector(data[0:3]))),
             ]
         else:
-            ends = [(self.bodies[i], Placement(translation=_vector(data[3 * j : 3 * j + 3]))) for j, i in enumerate(ids)]
+            ends = [
+                (self.bodies[i], Placement(translation=_vector(data[3 * j : 3 * j + 3]))) for j, i in enumerate(ids)
+            ]
         name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_EQUALITY, k) or f"loop_{k + 1}"
         branch = tuple((joint, at) for joint, at in self.rest.items() if at != 0.0)
         (link_a, a), (link_b, b) = ends

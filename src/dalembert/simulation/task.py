@@ -216,8 +216,12 @@ def make_task(
 def _check_closed(arm: Any, friction: bool, parameters: Any) -> None:
     """What a closed chain cannot be simulated with."""
     if parameters is not None:
-        raise DalembertError(f"arm '{arm.name}' has closed chains; simulate it without parameters=, in an arm of its own")
-    dry = [name for name in arm.passive_names if any(arm.tree.mechanism.bodies[arm.tree.joint_names.index(name)].coulomb)]
+        raise DalembertError(
+            f"arm '{arm.name}' has closed chains; simulate it without parameters=, in an arm of its own"
+        )
+    dry = [
+        name for name in arm.passive_names if any(arm.tree.mechanism.bodies[arm.tree.joint_names.index(name)].coulomb)
+    ]
     if friction and dry:
         raise DalembertError(
             f"arm '{arm.name}' has Coulomb friction in its passive joint '{dry[0]}': when such a joint sticks is not known "
