@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arms import arm, relative
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
+from arms import arm, relative
 from dalembert.trajectory.limits import LimitError, joint_limits
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -104,6 +104,7 @@ def test_viscous_friction_is_not_scaled_by_the_square() -> None:
     assert shares(a, slow, {"effort": limit})[0] == pytest.approx(1.0, abs=1e-6)
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 10**6))
 def test_no_limit_is_exceeded_whatever_the_friction(seed: int) -> None:
     """Also where braking and friction balance, so that a slower motion may take more torque than a faster one."""

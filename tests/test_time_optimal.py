@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arms import REFERENCE, arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import CubicSpline, PPoly
+from scipy.optimize import brentq
 
 import dalembert as da
+from arms import REFERENCE, arm
 from dalembert.trajectory import passes
 from dalembert.trajectory.limits import LimitError, joint_limits
 from dalembert.trajectory.path import Path, even_grid, problem, sample
@@ -30,7 +31,13 @@ def sliding(mass: float = 2.0, viscous: float = 0.0, coulomb: float = 0.0, gravi
 
 
 def pendulum(viscous: float = 0.0) -> da.Arm:
-    row = {"a": 1.0, "mass": 1.0, "com": (0, 0, 0), "inertia": {"xx": 0.01, "yy": 0.01, "zz": 0.01}, "friction": {"viscous": viscous}}
+    row = {
+        "a": 1.0,
+        "mass": 1.0,
+        "com": (0, 0, 0),
+        "inertia": {"xx": 0.01, "yy": 0.01, "zz": 0.01},
+        "friction": {"viscous": viscous},
+    }
     return da.from_dh([row], gravity=(0, -9.81, 0))
 
 
@@ -135,7 +142,7 @@ def test_terminal_speed_of_a_pulled_mass() -> None:
 
 
 def test_weak_pendulum_passes_the_horizontal_by_its_swing() -> None:
-    """Gravity alone is too much at the horizontal (12 of m g l = 9.81·…), but it is passed with momentum."""
+    """Gravity alone is too much at the horizontal, but it is passed with momentum, if there is enough."""
     a = pendulum()
     motion = da.polynomial([-np.pi / 2], [np.pi / 2], duration=2.0)
     top = float(np.abs(a.gravity_torque(np.linspace(-1.5, 1.5, 101)[:, None])).max())
@@ -145,11 +152,12 @@ def test_weak_pendulum_passes_the_horizontal_by_its_swing() -> None:
     with pytest.raises(LimitError, match=r"past t = .* of joint '.*'") as error:
         motion.time_optimal(a, {"effort": 0.3 * top})
     assert error.value.joint == a.joint_names[0] and error.value.time is not None
-    # energy: the work of full torque over the swing must reach the height; just above that it is possible
-    work = 2 * top / np.pi
-    assert motion.time_optimal(a, {"effort": 1.02 * work}).duration > 0
+    # energy: τ (θ + π/2) ≥ m g l (1 + sin θ) all the way; it is least where m g l cos θ = τ for the second time
+    angle = brentq(lambda x: np.cos(x) * (x + np.pi / 2) - 1 - np.sin(x), 0.1, 1.5)
+    least = top * np.cos(angle)
+    assert motion.time_optimal(a, {"effort": 1.005 * least}).duration > weak.duration
     with pytest.raises(LimitError):
-        motion.time_optimal(a, {"effort": 0.98 * work})
+        motion.time_optimal(a, {"effort": 0.995 * least})
 
 
 # -- every arm, every friction ---------------------------------------------------------------------
@@ -187,7 +195,7 @@ def test_no_limit_is_exceeded_anywhere(name: str, friction: tuple[float, float],
     assert excess(a, slower, both) < EXCESS and slower.duration > fast.duration
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_no_limit_is_exceeded_random(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -196,11 +204,12 @@ def test_no_limit_is_exceeded_random(seed: int) -> None:
     limits = room_for(a, motion, rng.uniform(1.1, 3))
     if rng.random() < 0.5:
         limits |= {"velocity": rng.uniform(0.3, 5), "acceleration": rng.uniform(1, 30)}
-    fast = motion.time_optimal(a, limits, grid=int(rng.integers(150, 600)))
+    grid = int(rng.integers(150, 600))
+    fast = motion.time_optimal(a, limits, grid=grid)
     assert excess(a, fast, limits) < EXCESS
     tighter = {kind: 0.9 * np.asarray(value) for kind, value in limits.items() if kind != "effort"}
     if tighter:
-        assert motion.time_optimal(a, limits | tighter, grid=400).duration > fast.duration * (1 - 1e-4)
+        assert motion.time_optimal(a, limits | tighter, grid=grid).duration > fast.duration * (1 - 2e-3)
 
 
 def test_tighter_limits_are_never_faster() -> None:

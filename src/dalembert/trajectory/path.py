@@ -109,7 +109,7 @@ def even_grid(path: Path, count: int) -> Array:
     marks = np.concatenate([[0.0], path.knots, [path.length]])
     pieces = np.maximum(2, np.ceil(count * np.diff(marks) / path.length - 1e-9)).astype(int)
     if len(pieces) == 1:
-        s = np.linspace(0.0, path.length, pieces[0] + 1)
+        s: Array = np.linspace(0.0, path.length, pieces[0] + 1)
     else:
         s = np.concatenate(
             [a + (b - a) * np.arange(k) / k for a, b, k in zip(marks[:-1], marks[1:], pieces, strict=True)]

@@ -169,7 +169,7 @@ class _Passes:
         self.near, self.shares_from = np.full((N, J), np.inf), 0.0
         self.over, self.fast, self.blur = np.zeros(N), np.zeros(N), np.zeros(N)
         self.K, self.x, self.u, self.t = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2)), np.empty(N + 1)
-        self.work = (np.empty((N, 6, J)), np.empty((N, 6, J)))
+        self.work: tuple[Array, ...] = (np.empty((N, 6, J)), np.empty((N, 6, J)))
         if self.curved:
             self.work = (*self.work, np.empty((N, 6, 2 * J)))
 
@@ -214,12 +214,14 @@ class _Passes:
             worst = max(float(self.over.max(initial=-1.0)), float(self.fast.max(initial=-1.0)))
             duration = float(self.t[-1])
             if found is None or found.worst > ALLOWED or (worst <= ALLOWED and duration < found.duration):
-                copies = (a.copy() for a in (self.x, self.u, self.t, near))
-                found = _Profile(on, *copies, worst, round_, refinements)  # type: ignore[misc]
+                x, u, t = self.x.copy(), self.u.copy(), self.t.copy()
+                found = _Profile(on, x, u, t, near.copy(), worst, round_, refinements)
             if worst <= ALLOWED:
                 break
             self.level[:] = self.x
-            reach = 2 if round_ < 5 else min(4 ** (round_ - 3), 10**6)  # should the excess wander about, it is fenced in at last
+            reach = (
+                2 if round_ < 5 else min(4 ** (round_ - 3), 10**6)
+            )  # should the excess wander about, it is fenced in at last
             always |= (self.over > 1e-3 + self.blur) & (self.kind == passes.LINEAR)
             passes.tighten(self.over, self.fast, ALLOWED, self.fastest, reach, room, slower, x_most)
             passes.kinds(D, h, near, self.fastest, self.level, self.kind, 0.8)
