@@ -350,6 +350,21 @@ def _worthwhile_rubbing(
 
 
 @native
+def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:  # pragma: no cover
+    """A little less x at the end of its set, where one y alone would do and was not found; whether that was possible."""
+    less = x[i] * (1.0 - 1e-7 * 4.0**tries)
+    if tries > 12 or less < K[i, 0]:
+        return False
+    if i == 0:
+        x[0] = less
+        return True
+    if less < ends[i - 1, 0]:
+        return False
+    ends[i - 1, 1] = less
+    return True
+
+
+@native
 def solve_rubbing(
     D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, least: float,
     K: Any, x: Any, u: Any, near: Any, far: Any, second: Any,
@@ -391,7 +406,11 @@ def solve_rubbing(
         x[0] = _worthwhile_rubbing(
             near, second, 0, D, floor, room[0], h[0], K[0, 0], x[0], ends[0, 0], ends[0, 1], least
         )
-    for i in range(N):
+    i, tries, less = -1, 0, -1
+    while i + 1 < N:
+        i += 1
+        if i > less:
+            tries = 0
         low, high = ends[i, 0], ends[i, 1]
         after = i + 1 < N and kind[i + 1] == CONSTANT
         _rows(near, i, D, i, 0, floor, room[i], max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
@@ -399,7 +418,12 @@ def solve_rubbing(
         if kind[i] == LINEAR:
             y = _fastest_end(far, i, D, floor, room[i], h[i], x[i], alpha, beta, low, high, least, level[i + 1])
             if y < 0.0:
-                return -(i + 1)
+                less = max(less, i)
+                tries += 1
+                if not _step_back(i, tries, x, K, ends):
+                    return -(i + 1)
+                i = max(i - 2, -1)
+                continue
             least_y = x[i] + h[i] * alpha
             if after:
                 best = _worthwhile_rubbing(
@@ -452,10 +476,15 @@ def solve_rubbing(
                 if reach == CLOSE:
                     break
                 reach = NARROW if reach == WIDE else CLOSE
-        if y < 0.0:  # at the end of its set x may miss by little, which `check` sees and more room mends
+        if y < 0.0:
+            less = max(less, i)
+            tries += 1
+            if _step_back(i, tries, x, K, ends):
+                i = max(i - 2, -1)
+                continue
             if gap > 1e-3 * (x[i] + low):
                 return -(i + 1)
-            y = lowest = min(max(nearly, low), high)
+            y = lowest = min(max(nearly, low), high)  # misses by little, which `check` sees and more room mends
         if after:
             lowest = max(lowest, low)
             y = _worthwhile_rubbing(
@@ -827,17 +856,17 @@ def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: 
 
 @native
 def tighten(
-    over: Any, fast: Any, allowed: float, fastest: Any, reach: int, room: Any, slower: Any, x_most: Any
+    over: Any, fast: Any, allowed: float, fastest: Any, reach: int, extra: float, room: Any, slower: Any, x_most: Any
 ) -> None:  # pragma: no cover
     """More room on the intervals that exceed a limit and on `reach` neighbours, where it may be exceeded next."""
     N = over.shape[0]
     for i in range(N):
         if over[i] > 0.5 * allowed:
-            more = 1.1 * over[i] + 0.25 * allowed
+            more = 1.1 * over[i] + extra * allowed
             room[i] += more
             for k in range(max(i - reach, 0), min(i + reach + 1, N)):
-                if over[k] <= 0.5 * allowed and room[k] < 0.5 * more:
-                    room[k] = 0.5 * more
+                if over[k] <= 0.5 * allowed and room[k] < 0.7 * more:
+                    room[k] = 0.7 * more
         if fast[i] > 0.5 * allowed:
             slower[i] += 1.05 * fast[i] + 0.25 * allowed
     for i in range(N + 1):
