@@ -354,7 +354,7 @@ def test_published_profile_of_toppra() -> None:
     K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
     ends = x_most.copy()
     ends[-1] = 0.0
-    work = np.empty((N, 6, 2)), np.empty((N, 6, 2))
+    work = np.zeros((N, 6, 2)), np.zeros((N, 6, 2))
     kind = np.full(N, passes.LEFT_ONLY, np.uint8)
     h, none = np.diff(s), np.zeros(N)
     assert passes.solve(D, floor, h, ends, none, kind, K, x, u, *work) == 0
