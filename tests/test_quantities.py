@@ -303,3 +303,15 @@ def test_coefficients_of_the_paper_are_arrays(name: str) -> None:
     assert relative(m.D, a.inertia_matrix(q)) < TOLERANCE
     assert np.allclose(m.h, a.christoffel(q), atol=1e-9)
     assert relative(m.c, a.gravity_torque(q)) < TOLERANCE
+
+
+def test_several_large_results_share_one_block() -> None:
+    """Freed in pieces they would cost a page fault a page at the next call; small ones are NumPy's own."""
+    a = da.load("planar-2r")
+    x = states(a, 30_000, 13)
+    dq, dqd = a.torque_derivatives(*x)
+    assert dq.base is not None and dq.base is dqd.base
+    for mine, plain in zip((dq, dqd), a.kernel("torque_derivatives")(*x), strict=True):
+        assert np.array_equal(mine, plain)
+    assert a.torque_derivatives(*(v[:3] for v in x))[0].base is None
+    assert a.torque_derivatives(*(v.astype(np.float32) for v in x))[1].dtype == np.float32

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +28,31 @@ if TYPE_CHECKING:
     from dalembert.symbols.present import Equations
 
 Array = NDArray[np.floating[Any]]
+
+_CORES = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
+_LARGE = 100_000  # numbers in all results together
+
+
+def _one_block(ufunc: np.ufunc, arrays: list[Any]) -> tuple[Array, ...] | None:
+    """Room for several large results in one piece; None where NumPy may see to it itself.
+
+    Freed in several pieces, large results go back to the system, and the next call pays for every page
+    again: several times the cost of the calculation. One piece stays with the process.
+    """
+    if ufunc.nout < 2 or not all(type(a) is np.ndarray for a in arrays):
+        return None
+    leading = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    core = [
+        tuple(map(int, text.split(","))) if text else () for text in _CORES.findall(str(ufunc.signature).split("->")[1])
+    ]
+    sizes = [math.prod(leading) * math.prod(shape) for shape in core]
+    if sum(sizes) < _LARGE:
+        return None
+    block = np.empty(sum(sizes), np.result_type(np.float32, *arrays))
+    ends = np.cumsum(sizes)
+    return tuple(
+        block[end - size : end].reshape(*leading, *shape) for size, end, shape in zip(sizes, ends, core, strict=True)
+    )
 
 
 class Arm:
@@ -509,7 +536,8 @@ class Arm:
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given))
         arrays = [self._checked(name, value) for name, value in (*inputs.items(), *given.items())]
         try:
-            return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
+            room = _one_block(ufunc, arrays) if out is None else out
+            return ufunc(*arrays) if room is None else ufunc(*arrays, out=room)
         except ValueError as problem:
             shapes = ", ".join(f"{name} {a.shape}" for name, a in zip((*inputs, *given), arrays, strict=True))
             what = f" and out {out.shape}" if out is not None else ""
