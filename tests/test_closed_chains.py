@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -582,24 +581,3 @@ def test_the_report_has_the_reactions():
     motion = da.spline([0.0, 0.5, 1.0], np.array([[0.2, 1.4], [0.3, 1.5], [0.5, 1.3]]))
     html = report_html([study(a, motion, title="A try")])
     assert "Reactions where the chains are closed" in html and "joint4" in html and "reactions.csv" in html
-
-
-@pytest.mark.parametrize("name", ["parallelogram", "five-bar"])
-def test_compiled_kernels_cost_no_more_than_twice_an_open_chain(name):
-    """Beside a planar chain of as many links, four."""
-    rows = [{"a": 0.3, "mass": 2.0, "com": (-0.1, 0, 0), "inertia": {"xx": 0.01, "yy": 0.02, "zz": 0.03}}] * 4
-    chain, a = da.from_dh(rows, gravity=(0, -9.81, 0)), arm(name)
-
-    def seconds(one: da.Arm, quantity: str) -> float:
-        q, qd, qdd = np.random.default_rng(0).uniform(-0.3, 0.3, (3, 20000, one.n))
-        kernel = one.kernel(quantity)
-        x = (q + (states(a, 1)[0] if one is a else 0.0), qd, qdd)[: kernel.nin]
-        best = np.inf
-        for _ in range(15):
-            start = time.perf_counter()
-            kernel(*x)
-            best = min(best, time.perf_counter() - start)
-        return best
-
-    for quantity in ("inverse_dynamics", "inertia_matrix", "coriolis_matrix", "forward_dynamics"):
-        assert seconds(a, quantity) < 2.0 * seconds(chain, quantity), quantity

@@ -7,7 +7,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -691,16 +690,6 @@ def test_command_line_options_and_mistakes(tmp_path: Path) -> None:
         assert done.returncode == 2 and sentence in done.stderr, (arguments, done.stderr)
         assert len(done.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
-
-
-def test_rollouts_are_fast() -> None:
-    """Far from the bench's ratio, but a loop that fell back to Python would be a hundred times slower."""
-    arm = da.load("panda")
-    q, qd, _ = states(arm, 512, scale=0.5)
-    da.simulate(arm, q, qd, None, 0.002)
-    start = time.perf_counter()
-    da.simulate(arm, q, qd, None, 0.2, every=200)
-    assert (time.perf_counter() - start) / (512 * 200) < 3e-6
 
 
 def test_docs_of_the_page_run(tmp_path: Path) -> None:
