@@ -76,7 +76,8 @@ def _rows(
                 span, middle, inverse = HUGE, 0.0, 0.0
             into[at, 0, j], into[at, 3, j] = middle - span, middle + span
             into[at, 1, j] = into[at, 4, j] = -D[i, end, 1, j] * inverse
-        return  # the roots' columns stay 0, as they were made
+            into[at, 2, j] = into[at, 5, j] = 0.0
+        return
     for j in range(J):
         m, c, v, k = D[i, end, 0, j], D[i, end, 1, j], D[i, end, 2, j], D[i, end, 3, j]
         if abs(m) < floor[j]:
