@@ -67,6 +67,24 @@ def couplings_of(given: list[str] | None) -> list[tuple[Any, ...]]:
     return out
 
 
+def reading_of(
+    n: int,
+    columns: list[str] | None,
+    gains: str | None,
+    gears: str | None,
+    motor_side: str | None,
+    time_unit: str | None,
+) -> dict[str, Any]:
+    """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
+    ratios = list_of("--gears", gears)
+    reading = {
+        "columns": pairs_of("--column", columns) or None, "gains": list_of("--gains", gains), "time_unit": time_unit,
+        "gears": ratios if ratios is None or len(ratios) != n * n else [ratios[k * n : k * n + n] for k in range(n)],
+        "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
+    }  # fmt: skip
+    return {key: value for key, value in reading.items() if value is not None}
+
+
 def run_identify(arm: Arm, log: str, wanted: Wanted) -> None:
     """Identify, and write what was asked for; nothing is written when anything is wrong."""
     from dalembert.identification.fit import identify

@@ -1,0 +1,103 @@
+"""``dalembert identify``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dalembert.cli.options import (
+    ArmArgument,
+    CutoffOption,
+    ForceFlag,
+    OffsetHelp,
+    Physical,
+    PhysicalOption,
+    TipOption,
+)
+
+
+def identify(
+    arm: ArmArgument,
+    log: Annotated[
+        str,
+        typer.Argument(
+            metavar="LOG",
+            help="A run: .csv, .npz, .parquet, .mcap, .bag or .db3 file, or a ROS bag folder.",
+            show_default=False,
+        ),
+    ],
+    validate: Annotated[
+        list[str] | None, typer.Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
+    ] = "weighted",
+    consistent: Annotated[
+        bool, typer.Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
+    ] = False,
+    prior: Annotated[
+        str | None, typer.Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
+    ] = None,
+    prior_deviation: Annotated[float, typer.Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
+    prior_kind: Annotated[str, typer.Option(help="entropic or euclidean.")] = "entropic",
+    cutoff: CutoffOption = None,
+    decimate: Annotated[int | None, typer.Option(metavar="N", help="Keep one sample in N.")] = None,
+    edge: Annotated[float | None, typer.Option(metavar="S", help="Seconds cut at both ends.")] = None,
+    dead_zone: Annotated[
+        float | None, typer.Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
+    ] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(metavar="q=NAME", help="What t, q, qd, tau or current is called in the log.")
+    ] = None,
+    gains: Annotated[
+        str | None, typer.Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
+    ] = None,
+    gears: Annotated[
+        str | None, typer.Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")
+    ] = None,
+    motor_side: Annotated[
+        str | None, typer.Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")
+    ] = None,
+    time_unit: Annotated[str | None, typer.Option(help="s, ms, us or ns.")] = None,
+    rotor: Annotated[bool | None, typer.Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
+    offset: Annotated[bool, typer.Option("--offset/--no-offset", help=OffsetHelp)] = True,
+    two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction for each direction.")] = False,
+    stribeck: Annotated[
+        bool, typer.Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")
+    ] = False,
+    coupling: Annotated[
+        list[str] | None, typer.Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
+    ] = None,
+    balance: Annotated[list[str] | None, typer.Option(metavar="JOINT", help="A joint with a counterbalance.")] = None,
+    damping: Annotated[float | None, typer.Option(help="λ of --method damped.")] = None,
+    loaded: Annotated[
+        str | None, typer.Option(metavar="LOG3", help="For --method total: a run with a known payload.")
+    ] = None,
+    payload: Annotated[float | None, typer.Option(metavar="MASS", help="That payload's mass (kg).")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(metavar="OUT.html", help="Write a page with torques, spectra, parameters.")
+    ] = None,
+    json: Annotated[str | None, typer.Option(metavar="OUT.json", help="Write every number.")] = None,
+    force: ForceFlag = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Identify the dynamic parameters of an arm from a log of its motion (S 7.4)."""
+    from dalembert.cli.identify import Wanted, couplings_of, reading_of, run_identify
+    from dalembert.cli.torques import load
+
+    loaded_arm = load(arm, physical.value, tip)
+    options = {
+        "validate": validate or None, "method": method, "physical": consistent,
+        "prior": None if prior is None else load(prior, physical.value, None), "prior_deviation": prior_deviation,
+        "prior_kind": prior_kind, "cutoff": cutoff, "decimate": decimate, "edge": edge, "dead_zone": dead_zone,
+        "rotor": rotor, "offset": offset, "two_sided": two_sided, "stribeck": stribeck,
+        "coupling": couplings_of(coupling), "balance": balance or (), "damping": damping, "loaded": loaded,
+        "payload": payload,
+    }  # fmt: skip
+    options |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit)
+    run_identify(loaded_arm, log, Wanted(options, output, report, json, force))
