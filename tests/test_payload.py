@@ -147,7 +147,10 @@ def test_ur10e_pair(tmp_path: Path) -> None:
     # the published gains were themselves fitted to this pair, as factors of noisy currents: they are 11 % too small
     given = identify_payload(arm, PAIR, LOADED, gains=GAINS)
     assert 2.4 < given.mass < 2.6
-    assert any("reference='tau_des'" in note for note in given.notes)
+    assert any("reference='tau_des'" in note and "gives a mass of 2.8" in note for note in given.notes)
+    # without gains the log's own reference is taken, and said
+    alone = identify_payload(arm, PAIR, LOADED)
+    assert alone.mass == found.mass and any("drive gains from 'tau_des'" in note for note in alone.notes)
 
     saved = tmp_path / "loaded.toml"
     shown = CliRunner().invoke(

@@ -170,7 +170,8 @@ def identify_payload(
     parameters   "body": all ten; "mass-com": mass and first moments alone, its own inertia neglected
     gains        drive gains (N m/A) for a log with currents
     reference    what the log without the load calls the torques of the controller's own model: drive gains are
-                 then found as the factors by which measured torques (or currents) agree with it
+                 then found as the factors by which measured torques (or currents) agree with it. Without gains, a
+                 log with currents that has such torques by a usual name (tau_des, target_moment) is taken so
     friction     of "viscous" and "coulomb", those that count; cutoff of the low-pass, in Hz
 
     >>> import numpy as np, dalembert as da
@@ -213,6 +214,8 @@ def _from_torques(
     friction: tuple[str, ...], cutoff: float | None, reading: Mapping[str, Any],
 ) -> Payload:  # fmt: skip
     how = dict(reading)
+    if gains is None and reference is None and _has_current(log):
+        reference = next((name for name in REFERENCES if name in _names(log)), None)
     if gains is not None or (reference is not None and _has_current(log)):
         how["gains"] = gains if gains is not None else np.ones(arm.n)
     first, second = read_log(log, arm, **how), read_log(loaded, arm, **how)
@@ -244,9 +247,11 @@ def _from_torques(
         notes.append(f"drive gains from '{reference}': {_listed(factor)} (standard deviations {_listed(factor_std)})")
     elif "gains" in how:
         notes.append("an error of the drive gains is not part of the standard deviations; it acts on the mass in full")
-        notes += _gains_doubted(arm, log, ready, friction, reading)
-    solved = _solve(W, measured, moving, base.rank, factor_std, factor, len(Y[0]))
-    values, covariance, residual, noise = solved
+        told, other_factor = _gains_doubted(arm, log, ready, friction, reading)
+        if other_factor is not None:
+            instead, *_ = _solve(W, measured * other_factor, moving, base.rank, None, None, len(Y[0]))
+            notes.append(f"{told}, and gives a mass of {instead[0]:.4g} kg")
+    values, covariance, residual, noise = _solve(W, measured, moving, base.rank, factor_std, factor, len(Y[0]))
     late = slice(len(Y[0]), None)
     return _made(
         values, covariance, float(np.linalg.norm(residual[late]) / np.linalg.norm(measured[late])), noise,
@@ -327,21 +332,20 @@ def _gains(
 
 def _gains_doubted(
     arm: Arm, log: Source, ready: Conditioned, friction: tuple[str, ...], reading: Mapping[str, Any]
-) -> list[str]:
-    """A sentence if the log has torques of the controller's own model that do not agree with the gains."""
-    for name in REFERENCES:
-        if name in _names(log):
-            wanted = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": name}})
-            try:
-                factor, spread = _gains(ready, condition(wanted, cutoff=ready.cutoff), arm, friction, name)
-            except DalembertError:
-                return []
-            if (np.abs(factor - 1) > np.maximum(3 * spread, 0.05)).any():
-                return [
-                    f"beside '{name}' of the same log, the torques by these gains are too small by factors of "
-                    f"{_listed(factor)}; reference='{name}' takes the gains from there"
-                ]
-    return []
+) -> tuple[str, Array | None]:
+    """A sentence and factors if the log has torques of the controller's own model that do not agree with the gains."""
+    name = next((name for name in REFERENCES if name in _names(log)), None)
+    if name is None:
+        return "", None
+    wanted = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": name}})
+    try:
+        factor, spread = _gains(ready, condition(wanted, cutoff=ready.cutoff), arm, friction, name)
+    except DalembertError:
+        return "", None
+    if not (np.abs(factor - 1) > np.maximum(3 * spread, 0.05)).any():
+        return "", None
+    said = f"beside '{name}' of the same log, the torques by these gains are too small by factors of {_listed(factor)}"
+    return f"{said}; reference='{name}' takes the gains from there", factor
 
 
 def _solve(
