@@ -1,0 +1,5 @@
+"""What a user holds: :class:`Arm`."""
+
+from dalembert.arm.arm import Arm
+
+__all__ = ["Arm"]

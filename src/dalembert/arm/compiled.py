@@ -1,0 +1,142 @@
+"""A robot and its compiled kernels: what all methods of an arm rest on."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert import quantities
+from dalembert.errors import ShapeError
+from dalembert.robot.mechanism import Mechanism, mechanism
+from dalembert.robot.model import Robot
+
+Array = NDArray[np.floating[Any]]
+
+_CORES = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
+_LARGE = 100_000  # numbers in all results together
+
+
+def _one_block(ufunc: np.ufunc, arrays: list[Any]) -> tuple[Array, ...] | None:
+    """Room for several large results in one piece; None where NumPy may see to it itself.
+
+    Freed in several pieces, large results go back to the system, and the next call pays for every page
+    again: several times the cost of the calculation. One piece stays with the process.
+    """
+    if ufunc.nout < 2 or not all(type(a) is np.ndarray for a in arrays):
+        return None
+    leading = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    core = [
+        tuple(map(int, text.split(","))) if text else () for text in _CORES.findall(str(ufunc.signature).split("->")[1])
+    ]
+    sizes = [math.prod(leading) * math.prod(shape) for shape in core]
+    if sum(sizes) < _LARGE:
+        return None
+    block = np.empty(sum(sizes), np.result_type(np.float32, *arrays))
+    ends = np.cumsum(sizes)
+    return tuple(
+        block[end - size : end].reshape(*leading, *shape) for size, end, shape in zip(sizes, ends, core, strict=True)
+    )
+
+
+class Compiled:
+    """A robot, its names and its kernels."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self._kernels: dict[Any, np.ufunc] = {}
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """What the equations see: fixed joints merged, rotors counted with their links."""
+        return mechanism(self.robot)
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.robot.name
+
+    @property
+    def n(self) -> int:
+        """How many joint variables the arm has."""
+        return len(self.robot.moving_joints)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The names of the moving joints, in the order of ``q``."""
+        return tuple(joint.name for joint in self.robot.moving_joints)
+
+    def kernel(self, quantity: str, *, formulation: str | None = None, options: tuple[str, ...] = ()) -> np.ufunc:
+        """The compiled NumPy gufunc itself, for control loops.
+
+        ``options`` adds inputs, such as ``("tip_wrench",)``. It can be pickled, used from several
+        threads at once, and takes ``out=``.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").kernel("inverse_dynamics").signature
+        '(2),(2),(2)->(2)'
+        """
+        key = (quantity, formulation, options)
+        if key not in self._kernels:
+            self._kernels[key] = quantities.kernel(self.mechanism, quantity, formulation, tuple(options))
+        return self._kernels[key]
+
+    def operations(
+        self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()
+    ) -> quantities.Price:
+        """What a quantity costs: ``.written`` (as the formulas stand) and ``.compiled`` operations.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").operations("inertia_matrix").compiled.total
+        4
+        """
+        return quantities.price(self.mechanism, quantity, formulation, tuple(options))
+
+    def _run(
+        self,
+        quantity: str,
+        inputs: dict[str, Any],
+        options: dict[str, Any] | None = None,
+        formulation: str | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        given = {name: value for name, value in (options or {}).items() if value is not None}
+        ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given))
+        arrays = [self._checked(name, value) for name, value in (*inputs.items(), *given.items())]
+        try:
+            room = _one_block(ufunc, arrays) if out is None else out
+            return ufunc(*arrays) if room is None else ufunc(*arrays, out=room)
+        except ValueError as problem:
+            shapes = ", ".join(f"{name} {a.shape}" for name, a in zip((*inputs, *given), arrays, strict=True))
+            what = f" and out {out.shape}" if out is not None else ""
+            raise ShapeError(f"these shapes do not broadcast: {shapes}{what} ({problem})") from None
+
+    def _placed(self, q: ArrayLike) -> Any:
+        """q as kernels take it; closed chains have more to do."""
+        return self._checked("q", q)
+
+    @property
+    def _home(self) -> Array:
+        """A configuration that the arm can have: (n,)."""
+        return np.zeros(self.n)
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
+        if not isinstance(value, np.ndarray) and not hasattr(value, "__array_ufunc__"):
+            try:
+                value = np.asarray(value, dtype=float)
+            except (TypeError, ValueError):
+                raise ShapeError(f"{name} is not an array of numbers: {value!r:.80}") from None
+        if value.dtype.kind not in "fiub":
+            raise ShapeError(f"{name} holds {value.dtype}, not real numbers")
+        (size,) = (self.n if k in ("n", "Q") else k for k in quantities.INPUTS[name])
+        if value.ndim == 0 or value.shape[-1] != size:
+            why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
+            raise ShapeError(
+                f"{name} has shape {value.shape}, but {why}: the last axis must be {size}, as in (…, {size})"
+            )
+        return value

@@ -1,0 +1,189 @@
+"""Torques, accelerations, and what they are made of."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.arm.compiled import Array, Compiled
+from dalembert.errors import SingularInertiaError
+from dalembert.terms import Dalembert, LagrangeEuler, TorqueTerms
+
+
+class Dynamics(Compiled):
+    """The equations of motion of an arm, their terms and derivatives."""
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
+        formulation: str | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """Joint torques τ for a motion, S (7.42).
+
+        q, qd, qdd   (…, n) positions, velocities, accelerations
+        tip_wrench   (…, 6) [fx fy fz mx my mz] exerted by the end effector on the environment, in
+                     base axes, at the tip
+        base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes
+        formulation  "newton-euler" for the page's own form; the fastest unless given
+        Returns      (…, n) in N m (revolute) or N (prismatic)
+        """
+        return self._run(
+            "inverse_dynamics", {"q": q, "qd": qd, "qdd": qdd},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation, out,
+        )  # fmt: skip
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        formulation: str | None = None,
+    ) -> Array:
+        """Joint accelerations q̈ for given torques: (…, n), S (7.115).
+
+        formulation  "composite" (inertia matrix and factorisation) or "articulated" (articulated
+                     bodies); unless given, the one with fewer operations for this arm
+        """
+        self._needs_inertia()
+        return self._run("forward_dynamics", {"q": q, "qd": qd, "tau": tau}, {"tip_wrench": tip_wrench}, formulation)
+
+    def gravity_torque(self, q: ArrayLike) -> Array:
+        """g(q), the torques that hold the arm still: (…, n), S (7.39)."""
+        return self._run("gravity_torque", {"q": q})
+
+    def friction_torque(self, qd: ArrayLike) -> Array:
+        """F_v q̇ + F_s sgn(q̇): (…, n), S (7.42)."""
+        return self._run("friction_torque", {"qd": qd})
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
+    ) -> Array:
+        """The loads that the bearings carry: (…, n, 6), for each joint [f_i, μ_i].
+
+        f_i (N) and μ_i (N m, about the origin of the joint's frame) are what link i−1 exerts on
+        link i, in the axes of link i's frame: S (7.112), (7.113).
+        """
+        return self._run(
+            "joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        )
+
+    def torque_terms(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tip_wrench: ArrayLike | None = None
+    ) -> TorqueTerms:
+        """The torque in its parts: what every joint's acceleration and every pair of velocities causes where.
+
+        >>> import dalembert as da
+        >>> terms = da.load("planar-2r").torque_terms([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
+        >>> terms.coriolis[0, 0, 1].round(2), terms.centrifugal[1, 0].round(2)
+        (np.float64(-47.94), np.float64(11.99))
+        """
+        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench}))
+
+    def inertia_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
+        """B(q): (…, n, n), S (7.32).
+
+        formulation  "composite" (the default), "column-by-column" (S 7.6) or "lagrange"
+        """
+        return self._run("inertia_matrix", {"q": q}, formulation=formulation)
+
+    def inertia_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Ḃ along a motion: (…, n, n)."""
+        return self._run("inertia_derivative", {"q": q, "qd": qd})
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, formulation: str | None = None) -> Array:
+        """C(q, q̇) made from Christoffel symbols, so that Ḃ − 2C is skew-symmetric: (…, n, n), S (7.44)."""
+        return self._run("coriolis_matrix", {"q": q, "qd": qd}, formulation=formulation)
+
+    def christoffel(self, q: ArrayLike, formulation: str | None = None) -> Array:
+        """The Christoffel symbols c_ijk: (…, n, n, n), S (7.45); C_ij = Σ_k c_ijk q̇_k."""
+        return self._run("christoffel", {"q": q}, formulation=formulation)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """½ q̇ᵀ B q̇ (J): (…), S (7.31)."""
+        return self._run("kinetic_energy", {"q": q, "qd": qd})
+
+    def potential_energy(self, q: ArrayLike) -> Array:
+        """Potential energy of the moving parts (J), zero for masses at the base's origin: (…), S (7.36)."""
+        return self._run("potential_energy", {"q": q})
+
+    def torque_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+        """(∂τ/∂q, ∂τ/∂q̇): two arrays (…, n, n). ∂τ/∂q̈ is the inertia matrix.
+
+        Coulomb friction is constant between its jumps and adds nothing.
+        """
+        return self._run("torque_derivatives", {"q": q, "qd": qd, "qdd": qdd})  # type: ignore[return-value]
+
+    def forward_derivatives(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
+        """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ): three arrays (…, n, n); the last is B⁻¹."""
+        self._needs_inertia()
+        return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau})  # type: ignore[return-value]
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Y(q, q̇, q̈): (…, n, 13n), with τ = Y π exactly, S (7.81); π is :attr:`parameters`.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> x = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+        >>> np.allclose(arm.regressor(*x) @ arm.parameters, arm.inverse_dynamics(*x))
+        True
+        """
+        return self._run("regressor", {"q": q, "qd": qd, "qdd": qdd})
+
+    @property
+    def parameters(self) -> Array:
+        """π of S (7.81): (13n,), for every joint m, m c, I about the frame's origin, I_m, F_v, F_s.
+
+        A Coulomb level that differs between the directions enters with its mean: S has one F_s.
+        """
+        from dalembert.equations.regressor import parameters
+
+        return np.array(parameters(self.mechanism), float)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number."""
+        from dalembert.equations.regressor import parameter_names
+
+        return tuple(f"{name}_{k + 1}" for k in range(self.n) for name in parameter_names())
+
+    def lagrange_euler(self, q: ArrayLike) -> LagrangeEuler:
+        """The dynamic coefficients of M section 2: ``.D`` (…, n, n), ``.h`` (…, n, n, n), ``.c`` (…, n).
+
+        τ_i = Σ_k D_ik q̈_k + Σ_km h_ikm q̇_k q̇_m + c_i, M (2.5), before friction and contact.
+        """
+        return LagrangeEuler(*self._run("lagrange_euler", {"q": q}))
+
+    def dalembert(self, q: ArrayLike, qd: ArrayLike) -> Dalembert:
+        """The generalized d'Alembert equations of M section 4, rotational and translational parts apart.
+
+        ``.D_rot .D_tran`` (…, n, n), ``.h_tran .h_rot .c`` (…, n); τ = (D_rot + D_tran) q̈ + h_tran +
+        h_rot + c, M (4.1), before friction and contact.
+        """
+        return Dalembert(*self._run("dalembert", {"q": q, "qd": qd}))
+
+    def _needs_inertia(self) -> None:
+        """B⁻¹ exists only when every joint moves something; names the joints that do not."""
+        if self._inert:
+            raise SingularInertiaError(
+                f"arm '{self.name}' has no B⁻¹: nothing resists joint {', '.join(self._inert)}; "
+                "give the links behind it a mass and an inertia about its axis, or the joint a rotor"
+            )
+
+    @cached_property
+    def _inert(self) -> list[str]:
+        from dalembert.equations.factorisation import inert_joints
+
+        return inert_joints(self.mechanism)
