@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from dataclasses import replace
 from functools import cache
@@ -15,10 +16,13 @@ from typer.testing import CliRunner
 import dalembert as da
 from arms import MODELS, REFERENCE, SHARED
 from dalembert.cli.main import app
+from dalembert.identification.base import base_parameters
+from dalembert.identification.columns import sigmoid_columns
 from dalembert.identification.conditioning import condition
 from dalembert.identification.estimate import correlation_time
 from dalembert.identification.fit import IdentificationWarning
 from dalembert.identification.logs import Log, read_log
+from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.physical import entries, links_of, own, shape_forms
 
 LOGS = SHARED / "data" / "logs"
@@ -164,6 +168,29 @@ def test_stribeck_coupling_and_balance_are_found() -> None:
     plain = da.identify(arm, log, coupling=[(1, 2)], balance=[1], cutoff=20.0)
     better = da.identify(arm, log, coupling=[(1, 2)], balance=[1], cutoff=20.0, stribeck=True)
     assert better.run.joint_errors[1] < 0.5 * plain.run.joint_errors[1]
+
+
+def test_gradual_coulomb_friction_is_found() -> None:
+    arm = da.load("planar-2r")
+    t, q, qd, qdd = motion(2, seed=5)
+    tau = np.asarray(arm.inverse_dynamics(q, qd, qdd)) + [30.0, 12.0] * np.tanh((qd - [0.02, -0.05]) / [0.15, 0.3])
+    log = {"t": t, "q": q, "qd": qd, "tau": tau + np.random.default_rng(0).normal(0, 0.5, tau.shape)}
+    sharp = da.identify(arm, log, cutoff=20.0)
+    fit = da.identify(arm, log, cutoff=20.0, sigmoid=True)
+    assert fit.relative_error < 0.5 * sharp.relative_error
+    found = dict(zip(fit.names, fit.parameters, strict=True))
+    assert found["Fs_1"] == pytest.approx(30.0, rel=0.03) and found["Fs_2"] == pytest.approx(12.0, rel=0.03)
+    told = next(note for note in fit.notes if "tanh" in note)
+    numbers = [float(x) for x in re.findall(r"-?\d+\.?\d*(?:e-\d+)?", told)]
+    assert numbers == pytest.approx([0.15, 0.3, 0.02, -0.05], rel=0.1, abs=5e-3)
+    assert fit.arm.robot.moving_joints[0].friction.coulomb[0] == pytest.approx(30.0, rel=0.1)
+    assert any("gradual" in note for note in fit.arm_notes)
+    given = da.identify(arm, log, cutoff=20.0, sigmoid=[0.15, 0.3])
+    assert given.relative_error < sharp.relative_error
+    with pytest.raises(da.DalembertError, match="sigmoid"):
+        da.identify(arm, log, sigmoid=True, two_sided=True)
+    with pytest.raises(da.DalembertError, match="above 0"):
+        da.identify(arm, log, sigmoid=[0.1, 0.0])
 
 
 # -- conditioning --------------------------------------------------------------------------------
@@ -485,6 +512,35 @@ def test_ur10_and_tx40() -> None:
     alone = da.identify(tx40, LOGS / "tx40.npz", rotor=True)
     coupled = da.identify(tx40, LOGS / "tx40.npz", rotor=True, coupling=[(5, 6)])
     assert coupled.relative_error < 0.09 < alone.relative_error
+
+
+@here
+def test_published_ur10_model_is_ours_joint_by_joint() -> None:
+    """Petrone, Ferrentino, Chiacchio 2025: torques of their closed form, to its tolerance of 1e-6 N m.
+
+    It was identified in amperes, joint by joint, so that no one set of parameters makes all of its torques (two joints
+    disagree about the same weight by 0.3 %). Each joint's equation is ours: the lengths of that arm, our base
+    regressor, and friction F tanh((q̇ − c)/w) with the published α = 2/w and ν = −c.
+    """
+    a, d = (0, -0.6127, -0.5716, 0, 0, 0), (0.1273, 0, 0, 0.1639, 0.1157, 0.0922)
+    turns = (np.pi / 2, 0, 0, np.pi / 2, -np.pi / 2, 0)
+    arm = da.from_dh([{"a": x, "d": y, "alpha": z} for x, y, z in zip(a, d, turns, strict=True)])
+    alpha = np.array([
+        7.946667188885291, 59.95355152110444, 19.82513907637678, 134.8982492898554, 331.4420553811227, 459.1933488839184
+    ])  # fmt: skip
+    nu = -1e-3 * np.array([
+        18.479435103176, 1.949874917063, 5.295096397544, 18.576852000623, 11.778095526897, 12.953200294568
+    ])  # fmt: skip
+    chosen = ParameterSet(arm, ("viscous",), offset=True, rotor=False, extra=sigmoid_columns(arm, 2 / alpha, -nu))
+    log = np.load(LOGS / "ur10_unisa_model_expected.npz")
+    base = base_parameters(chosen)
+    Y, tau = base.regressor(log["q"], log["qd"], log["qdd"]), log["tau_model"]
+    for j in range(6):
+        found = np.linalg.lstsq(Y[:, j], tau[:, j], rcond=None)[0]
+        assert np.abs(Y[:, j] @ found - tau[:, j]).max() < 1e-6
+    every = Y.reshape(-1, base.rank)
+    together = np.linalg.lstsq(every, tau.ravel(), rcond=None)[0]
+    assert 0.005 < np.linalg.norm(every @ together - tau.ravel()) / np.linalg.norm(tau) < 0.02
 
 
 @here

@@ -90,8 +90,13 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
     renewed: dict[str, Link] = {}
     for i in range(n):
         renewed |= _links(robot, arm, links.names[i], own(parameters, links, phi, i), i, notes)
-    extra = [column.name for column in parameters.extra if value.get(column.name)]
-    if extra:
+    beyond = [column.name for column in parameters.extra if value.get(column.name)]
+    gradual = {f"Fs_{i + 1}" for i in range(n)}  # sigmoid friction has the place of Coulomb friction
+    if gradual & set(beyond):
+        notes.append(
+            "Coulomb friction of the calibrated arm turns over at rest, at once; predict() has its gradual turn"
+        )
+    if extra := [name for name in beyond if name not in gradual]:
         notes.append(f"a robot file cannot hold {', '.join(extra)}: predict() has them, the calibrated arm has not")
     changed = robot.replace(
         links=tuple(renewed.get(link.name, link) for link in robot.links),

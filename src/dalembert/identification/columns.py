@@ -1,4 +1,4 @@
-"""Columns beyond S's: Stribeck friction, drives that two joints share, counterbalances."""
+"""Columns beyond S's: Stribeck friction, Coulomb friction that turns over gradually, drives that two joints share, counterbalances."""
 
 from __future__ import annotations
 
@@ -43,6 +43,20 @@ def stribeck_columns(arm: Arm, speeds: Sequence[float]) -> tuple[Column, ...]:
         return torque
 
     return tuple(Column(f"Fst_{j + 1}", column(j, v)) for j, v in enumerate(speeds))
+
+
+def sigmoid_columns(arm: Arm, widths: Array, centres: Array) -> tuple[Column, ...]:
+    """Fs_j tanh((q̇ − c_j)/w_j): Coulomb friction that turns over gradually, and not at rest exactly."""
+
+    def column(j: int) -> Torque:
+        def torque(q: Array, qd: Array, qdd: Array) -> Array:
+            out = np.zeros_like(qd)
+            out[:, j] = np.tanh((qd[:, j] - centres[j]) / widths[j])
+            return out
+
+        return torque
+
+    return tuple(Column(f"Fs_{j + 1}", column(j)) for j in range(arm.n))
 
 
 def coupling_columns(arm: Arm, pairs: Sequence[Any]) -> tuple[Column, ...]:

@@ -15,11 +15,12 @@ from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, Triangle, felt_columns, triangle
 from dalembert.identification.base import BaseParameters, base_parameters
-from dalembert.identification.columns import balance_columns, coupling_columns, stribeck_columns
+from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
 from dalembert.identification.conditioning import Conditioned, condition
 from dalembert.identification.logs import Log, per_joint, read_log
 from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.result import Identification, Run, make_run
+from dalembert.identification.turn_over import turn_overs
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
@@ -53,6 +54,7 @@ def identify(
     offset: bool = True,
     rotor: bool | None = None,
     stribeck: bool | float | Sequence[float] = False,
+    sigmoid: bool | float | Sequence[float] = False,
     coupling: Sequence[Any] = (),
     balance: Sequence[str | int] = (),
     cutoff: float | None = None,
@@ -78,6 +80,7 @@ def identify(
     physical    only parameters that bodies can have (semidefinite program; extra ``[identify]``)
     prior       an arm whose inertias are believed to ``prior_deviation`` (relative); asks for physical too
     friction    of "viscous" and "coulomb"; two_sided, offset, stribeck (True, or the speed(s) in rad/s) add to it
+    sigmoid     Coulomb friction turns over as tanh((q̇ − c)/w): True finds w and c of every joint, numbers are w (rad/s)
     rotor       identify rotor inertias; unless given, if the arm has rotors or torques come from the motors
     coupling    drives that two joints share, such as [(5, 6)]; balance: joints with a counterbalance
     cutoff      of the low-pass (Hz), decimate, edge (s): see :func:`conditioning.condition`
@@ -108,8 +111,17 @@ def identify(
         if rotor and not _has_rotors(arm):
             notes.append("rotor inertias are identified too, since the torques are those of the motors")
     extra = (*coupling_columns(arm, coupling), *balance_columns(arm, balance))
-    fitted = _Fit(arm, ready, tuple(friction), two_sided, offset, rotor, dead_zone, step)
+    dry = "coulomb" in friction
+    if sigmoid is not False:
+        if two_sided or not dry:
+            raise DalembertError(
+                "sigmoid is a shape of Coulomb friction: friction must have 'coulomb', and not two_sided"
+            )
+        friction = [kind for kind in friction if kind != "coulomb"]
+    fitted = _Fit(arm, ready, tuple(friction), two_sided, offset, rotor, dead_zone, step, dry)
     said = _suspicions(arm, found, ready)
+    if sigmoid is not False:
+        extra = (*extra, *sigmoid_columns(arm, *fitted.sigmoids(sigmoid, extra, notes)))
     if stribeck is not False:
         extra = (*extra, *stribeck_columns(arm, fitted.stribeck_speeds(stribeck, extra, notes)))
     base, joints = fitted.prepared(extra)
@@ -238,14 +250,14 @@ class _Fit:
 
     def __init__(
         self, arm: Arm, ready: Conditioned, friction: tuple[str, ...], two_sided: bool, offset: bool, rotor: bool,
-        dead_zone: Any, step: Progress,
+        dead_zone: Any, step: Progress, dry: bool,
     ) -> None:  # fmt: skip
         self.arm, self.ready, self.step = arm, ready, step
         self.friction, self.two_sided, self.offset, self.rotor = friction, two_sided, offset, rotor
         fastest = np.abs(ready.qd).max(axis=0)
         self.zone = 0.01 * fastest if dead_zone is None else per_joint("dead_zone", dead_zone, arm.n)
         self.at_rest = REST if dead_zone is None else 0.0
-        if "coulomb" not in friction:
+        if not dry:
             self.zone = np.zeros(arm.n)
 
     def parameters(self, extra: tuple[Any, ...]) -> ParameterSet:
@@ -254,6 +266,10 @@ class _Fit:
     def prepared(self, extra: tuple[Any, ...]) -> tuple[BaseParameters, JointTriangles]:
         base = base_parameters(self.parameters(extra))
         return base, triangles(base, self.ready, self.zone, self.at_rest, self.step)
+
+    def _weights(self) -> Array:
+        """What every joint's equation counts at the kept instants: (M, n)."""
+        return np.where(np.abs(self.ready.qd) >= self.zone, 1.0, self.at_rest)
 
     def stribeck_speeds(
         self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
@@ -277,6 +293,22 @@ class _Fit:
         chosen = [float(STRIBECK_SPEEDS[k] * v) for k, v in zip(best, fastest, strict=True)]
         notes.append(f"the Stribeck speeds were chosen by trial: {', '.join(f'{v:.3g}' for v in chosen)} rad/s")
         return chosen
+
+    def sigmoids(
+        self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
+    ) -> tuple[Array, Array]:
+        """Widths and centres of the turn-overs of Coulomb friction: as asked, or those of least squares."""
+        if asked is not True:
+            widths = per_joint("sigmoid", asked, self.arm.n)
+            if not (widths > 0).all():
+                raise DalembertError("the width of a sigmoid must be above 0")
+            return widths, np.zeros(self.arm.n)
+        widths, centres = turn_overs(base_parameters(self.parameters(extra)), self.ready, self._weights(), self.step)
+        notes.append(
+            f"Coulomb friction turns over as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
+            f"c = {', '.join(f'{c:.2g}' for c in centres)} rad/s by least squares"
+        )
+        return widths, centres
 
 
 def triangles(base: BaseParameters, ready: Conditioned, zone: Array, at_rest: float, step: Progress) -> JointTriangles:

@@ -66,6 +66,9 @@ def identify(
     stribeck: Annotated[
         bool, typer.Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")
     ] = False,
+    sigmoid: Annotated[
+        bool, typer.Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
+    ] = False,
     coupling: Annotated[
         list[str] | None, typer.Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
     ] = None,
@@ -95,7 +98,7 @@ def identify(
         "validate": validate or None, "method": method, "physical": consistent,
         "prior": None if prior is None else load(prior, physical.value, None), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "cutoff": cutoff, "decimate": decimate, "edge": edge, "dead_zone": dead_zone,
-        "rotor": rotor, "offset": offset, "two_sided": two_sided, "stribeck": stribeck,
+        "rotor": rotor, "offset": offset, "two_sided": two_sided, "stribeck": stribeck, "sigmoid": sigmoid,
         "coupling": couplings_of(coupling), "balance": balance or (), "damping": damping, "loaded": loaded,
         "payload": payload,
     }  # fmt: skip

@@ -1,0 +1,81 @@
+"""Where and how gradually a joint's Coulomb friction turns over: tanh((q̇ − c)/w), w and c by least squares.
+
+Gears with grease and elastic teeth do not turn their friction over at once, and measured speeds have offsets.
+The published models of Franka's and Universal Robots' arms have this shape of friction.
+
+Torques are linear in all but w and c, so those are found with all the rest eliminated (variable projection):
+with Q an orthonormal base of the columns that joint j's equations have without Coulomb friction, (w, c) is where
+the part of tanh((q̇ − c)/w) that is orthogonal to Q explains most of τ_j. Every joint has its own equations
+for it, low-passed as the torques are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.identification.accumulate import felt_columns
+from dalembert.identification.base import BaseParameters
+from dalembert.identification.conditioning import Conditioned
+
+Array = NDArray[np.float64]
+
+WIDTHS = (0.003, 0.01, 0.03, 0.1, 0.3)  # of a joint's largest speed, from the best of which the search starts
+NARROWEST, WIDEST, FARTHEST = 1e-4, 1.0, 0.1  # of the same: bounds of w and of |c|
+
+
+def turn_overs(
+    base: BaseParameters, ready: Conditioned, weights: Array, step: Callable[[str, float], None]
+) -> tuple[Array, Array]:
+    """(w, c) of every joint, (n,) each in rad/s; ``base`` has all columns but those of Coulomb friction.
+
+    ``weights`` (M, n) is what a joint's equation counts at each kept instant.
+    """
+    n = base.parameters.arm.n
+    widths, centres = np.zeros(n), np.zeros(n)
+    for j, rows in enumerate(_equations(base, ready)):
+        widths[j], centres[j] = _best(rows, ready, weights[:, j], j)
+        step("turn-over of friction", (j + 1) / n)
+    return widths, centres
+
+
+def _equations(base: BaseParameters, ready: Conditioned) -> list[Array]:
+    """Every joint's columns without Coulomb friction, (M, b_j), at the kept instants."""
+    felt = felt_columns(base.parameters, base.independent)
+    where = [[base.independent.index(c) for c in mine] for mine in felt]
+    rows: list[list[Array]] = [[] for _ in felt]
+    for number, part, kept in ready.blocks():
+        piece = ready.pieces[number]
+        Y = ready._filtered(base.regressor(piece.q[part], piece.qd[part], piece.qdd[part]), kept)
+        for j, mine in enumerate(where):
+            rows[j].append(Y[:, j][:, mine])
+    return [np.concatenate(parts) for parts in rows]
+
+
+def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float, float]:
+    from scipy.optimize import least_squares
+
+    rows = weight[:, None] * rows
+    size = np.linalg.norm(rows, axis=0)
+    U, s, _ = np.linalg.svd(rows[:, size > 0] / size[size > 0], full_matrices=False)
+    Q = U[:, s > 1e-10 * s[0]]
+    tau = weight * ready.tau[:, j]
+    left = tau - Q @ (Q.T @ tau)
+    fastest = max(float(np.abs(ready.qd[:, j]).max()), 1e-9)
+
+    def residual(x: Array) -> Array:
+        w, c = fastest * np.exp(x[0]), fastest * x[1]
+        shape = np.concatenate([
+            ready.thinned(k, np.tanh((piece.qd[:, j] - c) / w)) for k, piece in enumerate(ready.pieces)
+        ])  # fmt: skip
+        shape = weight * shape
+        shape = shape - Q @ (Q.T @ shape)
+        along = float(shape @ shape)
+        return left - shape * (float(shape @ left) / along if along > 0 else 0.0)
+
+    start = min((np.array([np.log(share), 0.0]) for share in WIDTHS), key=lambda x: float(np.sum(residual(x) ** 2)))
+    bounds = ([np.log(NARROWEST), -FARTHEST], [np.log(WIDEST), FARTHEST])
+    found = least_squares(residual, start, bounds=bounds, x_scale=(1.0, 0.01), diff_step=1e-4, max_nfev=40)
+    return float(fastest * np.exp(found.x[0])), float(fastest * found.x[1])
