@@ -18,7 +18,7 @@ from dalembert import quantities
 from dalembert.arm import Arm
 from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, closed_mechanism
 from dalembert.equations.loops import size_of
-from dalembert.errors import ClosureError, DalembertError, ShapeError, SingularInertiaError
+from dalembert.errors import ClosureError, DalembertError, ShapeError
 from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -168,17 +168,6 @@ class ClosedArm(Arm):
             "loop_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
         )
 
-    def joint_wrenches(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        tip_wrench: ArrayLike | None = None,
-        base_motion: ArrayLike | None = None,
-    ) -> Array:
-        """The loads of all bearings of the tree, passive ones too: (…, N, 6), with the loops' reactions in them."""
-        return super().joint_wrenches(q, qd, qdd, tip_wrench, base_motion)
-
     def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None) -> Array:
         """Γᵀ(F_v q̇ + F_s sgn(q̇)): (…, n). Passive joints rub too, so where Γ is not constant q is needed."""
         if q is None:
@@ -198,9 +187,7 @@ class ClosedArm(Arm):
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of the parameters, of all links of the tree: ``m_1``, ``mx_1``, …, with the joint's number."""
-        from dalembert.equations.regressor import parameter_names
-
-        return tuple(f"{name}_{k + 1}" for k in range(self.closed.tree.n) for name in parameter_names())
+        return self.tree.parameter_names
 
     @property
     def parameters(self) -> Array:
@@ -240,12 +227,6 @@ class ClosedArm(Arm):
         return [name for k, name in enumerate(self.joint_names) if not B[k, k] > 1e-14 * np.trace(B)] or [
             *self.joint_names
         ]
-
-    def _needs_inertia(self) -> None:
-        if self._inert:
-            raise SingularInertiaError(
-                f"arm '{self.name}' has no B_a⁻¹: nothing resists joint {', '.join(self._inert)}"
-            )
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -332,21 +313,15 @@ class ClosedArm(Arm):
                 d, a, b = (float(np.sqrt(x)) for x in (d2, r1, r2))
                 where = f"at q = {_shown(q)}{_which(index)}"
                 slack = min(a + b - d, d - abs(a - b))
-                if abs(slack) < 1e-12 * (a + b) or d < 1e-12 * (a + b):
-                    raise ClosureError(
-                        f"loop '{name}' of arm '{self.name}' is singular {where}: its links lie in one line, and its "
-                        "actuated joints do not say how the passive ones move",
-                        "singular", name, index,
-                    )  # fmt: skip
-                if slack < 0:
+                flat = abs(slack) < 1e-12 * (a + b) or d < 1e-12 * (a + b)
+                if slack < 0 and not flat:
                     what = "too far apart" if d > a + b else "too near"
                     raise ClosureError(
                         f"loop '{name}' of arm '{self.name}' cannot be closed {where}: the ends that its links of "
                         f"{a:.4g} m and {b:.4g} m are to join are {what} ({d:.4g} m)",
                         "unreachable", name, index,
                     )  # fmt: skip
-                sine = _height(d, a, b) / max(a * b, 1e-300) * d
-                if sine < 2e-9:
+                if flat or _height(d, a, b) / max(a * b, 1e-300) * d < 2e-9:
                     raise ClosureError(
                         f"loop '{name}' of arm '{self.name}' is singular {where}: its links lie in one line, and its "
                         "actuated joints do not say how the passive ones move",

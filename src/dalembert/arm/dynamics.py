@@ -74,7 +74,8 @@ class Dynamics(Compiled):
         """The loads that the bearings carry: (…, n, 6), for each joint [f_i, μ_i].
 
         f_i (N) and μ_i (N m, about the origin of the joint's frame) are what link i−1 exerts on
-        link i, in the axes of link i's frame: S (7.112), (7.113).
+        link i, in the axes of link i's frame: S (7.112), (7.113). Of an arm with closed chains, for all
+        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them.
         """
         return self._run(
             "joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
