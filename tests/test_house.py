@@ -78,3 +78,10 @@ def test_every_public_name_is_documented() -> None:
     for name in dir(dalembert.Arm):
         if not name.startswith("_"):
             assert getattr(dalembert.Arm, name).__doc__, name
+
+
+def test_every_error_is_a_public_name() -> None:
+    for error in vars(dalembert.errors).values():
+        if isinstance(error, type):
+            assert issubclass(error, dalembert.DalembertError) and getattr(dalembert, error.__name__) is error
+            assert error.__name__ in dalembert.__all__

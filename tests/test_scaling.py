@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dalembert as da
 from arms import arm, relative
-from dalembert.trajectory.limits import LimitError, joint_limits
+from dalembert.trajectory.limits import joint_limits
 from dalembert.trajectory.trajectory import Trajectory
 
 
@@ -143,20 +143,20 @@ def test_velocity_and_acceleration_limits_count() -> None:
 def test_gravity_alone_names_joint_and_time() -> None:
     a = arm("planar-2r")
     motion = da.polynomial([-np.pi / 2, 0.0], [0.0, 0.0], duration=2.0)  # hanging, then stretched out
-    with pytest.raises(LimitError, match=r"gravity alone takes .* of joint 'joint1' at t = 2 s.* is 500") as error:
+    with pytest.raises(da.LimitError, match=r"gravity alone takes .* of joint 'joint1' at t = 2 s.* is 500") as error:
         motion.scaled(a, {"effort": [500.0, 500.0]})
     assert error.value.joint == "joint1" and error.value.time == pytest.approx(2.0)
 
 
 def test_missing_limits_are_one_sentence() -> None:
     motion = da.polynomial([0.0] * 6, [1.0] * 6, duration=1.0)
-    with pytest.raises(LimitError, match=r"joint '.*' of arm 'stanford' has no effort limit; give one") as error:
+    with pytest.raises(da.LimitError, match=r"joint '.*' of arm 'stanford' has no effort limit; give one") as error:
         motion.scaled(arm("stanford"))
     assert "\n" not in str(error.value) and error.value.joint == arm("stanford").joint_names[0]
     some = [da.Limits(effort=10.0, velocity=1.0)] * 5 + [da.Limits(effort=10.0)]
-    with pytest.raises(LimitError, match=r"joint '.*' of arm 'puma560' has no velocity limit"):
+    with pytest.raises(da.LimitError, match=r"joint '.*' of arm 'puma560' has no velocity limit"):
         motion.scaled(arm("puma560"), some)
-    with pytest.raises(LimitError, match=r"limits\['effort'\] has no number for joint"):
+    with pytest.raises(da.LimitError, match=r"limits\['effort'\] has no number for joint"):
         motion.scaled(arm("puma560"), {"effort": [1, 2, 3, 4, 5, None]})
     for limits, words in (
         ({"torque": 1.0}, "unknown limit 'torque'"),

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 import dalembert as da
 from arms import REFERENCE, arm
 from dalembert.trajectory import passes
-from dalembert.trajectory.limits import LimitError, joint_limits
+from dalembert.trajectory.limits import joint_limits
 from dalembert.trajectory.path import Path, even_grid, problem, sample
 from dalembert.trajectory.profiles import Derivatives
 from dalembert.trajectory.trajectory import Trajectory
@@ -149,14 +149,14 @@ def test_weak_pendulum_passes_the_horizontal_by_its_swing() -> None:
     strong, weak = (motion.time_optimal(a, {"effort": f * top}) for f in (1.3, 0.9))
     assert excess(a, strong, {"effort": 1.3 * top}) < EXCESS and excess(a, weak, {"effort": 0.9 * top}) < EXCESS
     assert weak.duration > strong.duration
-    with pytest.raises(LimitError, match=r"past t = .* of joint '.*'") as error:
+    with pytest.raises(da.LimitError, match=r"past t = .* of joint '.*'") as error:
         motion.time_optimal(a, {"effort": 0.3 * top})
     assert error.value.joint == a.joint_names[0] and error.value.time is not None
     # energy: τ (θ + π/2) ≥ m g l (1 + sin θ) all the way; it is least where m g l cos θ = τ for the second time
     angle = brentq(lambda x: np.cos(x) * (x + np.pi / 2) - 1 - np.sin(x), 0.1, 1.5)
     least = top * np.cos(angle)
     assert motion.time_optimal(a, {"effort": 1.005 * least}).duration > weak.duration
-    with pytest.raises(LimitError):
+    with pytest.raises(da.LimitError):
         motion.time_optimal(a, {"effort": 0.995 * least})
 
 
@@ -265,14 +265,14 @@ def test_stops_corners_and_joints_that_never_move() -> None:
 def test_errors_are_one_sentence() -> None:
     a = arm("planar-2r")
     motion = da.polynomial([0.0, 0.0], [0.5, 0.5], duration=2.0)
-    with pytest.raises(LimitError, match=r"joint 'joint\d' at t = ") as error:
+    with pytest.raises(da.LimitError, match=r"joint 'joint\d' at t = ") as error:
         motion.time_optimal(a, {"effort": [300.0, 5000.0]})
     assert error.value.joint == "joint1" and "\n" not in str(error.value)
     still = da.polynomial([0.0, 0.0], [0.0, 0.5], duration=2.0)
     slack = a.replace(gravity=(0, -9.81, 0))
-    with pytest.raises(LimitError, match="joint1"):
+    with pytest.raises(da.LimitError, match="joint1"):
         still.time_optimal(slack, {"effort": [100.0, 5000.0]})
-    with pytest.raises(LimitError, match=r"joint '.*' of arm 'stanford' has no effort limit"):
+    with pytest.raises(da.LimitError, match=r"joint '.*' of arm 'stanford' has no effort limit"):
         da.polynomial([0.1] * 6, [0.5] * 6, duration=2.0).time_optimal(arm("stanford"))
     with pytest.raises(da.DalembertError, match="never moves"):
         da.polynomial([0.0, 0.0], [0.0, 0.0], duration=1.0).time_optimal(a)

@@ -13,7 +13,17 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError, RobotError, ShapeError, SingularInertiaError, SingularityError
+from dalembert.errors import (
+    ClosureError,
+    DalembertError,
+    LimitError,
+    PathError,
+    RobotError,
+    ShapeError,
+    SimulationError,
+    SingularInertiaError,
+    SingularityError,
+)
 from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
 
 if TYPE_CHECKING:
@@ -56,21 +66,25 @@ _LATER = {
 __all__ = [
     "PD",
     "Arm",
+    "ClosureError",
     "ComputedTorque",
     "DalembertError",
     "Frame",
     "Friction",
     "Inertia",
     "Joint",
+    "LimitError",
     "Limits",
     "Link",
     "Loop",
     "OperationalController",
+    "PathError",
     "Placement",
     "Robot",
     "RobotError",
     "Rotor",
     "ShapeError",
+    "SimulationError",
     "SingularInertiaError",
     "SingularityError",
     "Trajectory",

@@ -6,6 +6,7 @@ C_y = Jᵀ (C J + B J̇). Where f is linear, J is a constant T and J̇ is zero.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def absolute_angles(arm: Arm) -> Array:
     return T
 
 
-class ArmInCoordinates:
+class ArmInCoordinates(ABC):
     """The arm's dynamics in y; arrays (…, n) broadcast as those of the Arm do.
 
     >>> import dalembert as da
@@ -83,21 +84,21 @@ class ArmInCoordinates:
     def __repr__(self) -> str:
         return f"<{self.arm!r} in other coordinates>"
 
+    @abstractmethod
     def joint_positions(self, y: ArrayLike) -> Array:
         """q of y."""
-        raise NotImplementedError
 
+    @abstractmethod
     def jacobian(self, y: ArrayLike) -> Array:
         """J = ∂q/∂y: (…, n, n)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def jacobian_derivative(self, y: ArrayLike, yd: ArrayLike) -> Array:
         """J̇: (…, n, n)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def equations(self, parameters: str = "nonzero") -> Equations | MappedEquations:
         """B, C, g and τ in y, in closed form."""
-        raise NotImplementedError
 
     def _checked(self, name: str, y: ArrayLike) -> Array:
         array = np.asarray(y, dtype=float)

@@ -31,6 +31,14 @@ class PathError(DalembertError):
         return PathError, (str(self), self.kind, self.point, self.s, self.time)
 
 
+class LimitError(DalembertError):
+    """A limit that is missing, or that no timing of the motion can keep: at ``joint`` and ``time`` (s)."""
+
+    def __init__(self, sentence: str, joint: str = "", kind: str = "effort", time: float | None = None) -> None:
+        super().__init__(sentence)
+        self.joint, self.kind, self.time = joint, kind, time
+
+
 class SimulationError(DalembertError):
     """A simulation that cannot go on: it left the numbers, or a joint met its limit."""
 

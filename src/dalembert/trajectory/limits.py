@@ -10,21 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, LimitError
 from dalembert.robot.model import Limits
 from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]
 LimitsLike = Sequence[Limits] | Mapping[str, Any] | None
 KINDS = ("effort", "velocity", "acceleration")
-
-
-class LimitError(DalembertError):
-    """A limit that is missing, or that no timing of the motion can keep: at ``joint`` and ``time`` (s)."""
-
-    def __init__(self, sentence: str, joint: str = "", kind: str = "effort", time: float | None = None) -> None:
-        super().__init__(sentence)
-        self.joint, self.kind, self.time = joint, kind, time
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError
-from dalembert.trajectory.limits import JointLimits, LimitError
+from dalembert.errors import DalembertError, LimitError
+from dalembert.trajectory.limits import JointLimits
 from dalembert.trajectory.scaling import friction_of
 from dalembert.trajectory.trajectory import Trajectory
 

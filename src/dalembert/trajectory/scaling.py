@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.trajectory.limits import JointLimits, LimitError, LimitsLike, joint_limits
+from dalembert.errors import LimitError
+from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]

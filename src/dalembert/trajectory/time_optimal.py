@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError
-from dalembert.trajectory.limits import LimitError, LimitsLike, joint_limits
+from dalembert.errors import DalembertError, LimitError
+from dalembert.trajectory.limits import LimitsLike, joint_limits
 from dalembert.trajectory.path import Path, Problem, Rows, Samples, even_grid, problem, sample, stuck
 from dalembert.trajectory.trajectory import Trajectory
 
