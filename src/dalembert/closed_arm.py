@@ -108,14 +108,8 @@ class ClosedArm(Arm):
         """Whether the loops can be closed at q, and are not singular there: (…)."""
         q = np.asarray(self._checked("q", q), dtype=float)
         if self.closed.by_newton:
-            found = np.zeros(q.shape[:-1], bool)
-            for index in np.ndindex(*q.shape[:-1]):
-                try:
-                    self._newton(q[index], None)
-                    found[index] = True
-                except ClosureError:
-                    pass
-            return found
+            _, lost, flat = self._followed(q.reshape(-1, self.n), None)
+            return ~(lost | flat).reshape(q.shape[:-1])
         with np.errstate(invalid="ignore", divide="ignore"):
             Gamma = self.kernel("closure_jacobian")(q)
         return np.isfinite(Gamma).all(axis=(-2, -1))
@@ -181,7 +175,7 @@ class ClosedArm(Arm):
                     f"the friction of arm '{self.name}' depends on where it stands, since passive joints rub: "
                     "give friction_torque(qd, q)"
                 )
-            q = [self.closed.pose[i] for i in self.closed.actuated]
+            q = self._home
         return self._run("friction_torque", {"q": q, "qd": qd})
 
     @property
@@ -210,16 +204,16 @@ class ClosedArm(Arm):
             )
         return closed_equations(self.robot, self.closed, parameters, progress)
 
-    def operational_space(self, *args: Any, **options: Any) -> Any:
-        """Not for closed chains yet."""
-        raise DalembertError(f"arm '{self.name}' has closed chains: the operational space model is for open arms")
+    @cached_property
+    def _home(self) -> Array:
+        """The actuated joints in the pose that the branches name: (n,)."""
+        return np.array([self.closed.pose[i] for i in self.closed.actuated])
 
     @cached_property
     def _inert(self) -> list[str]:
-        pose = [self.closed.pose[i] for i in self.closed.actuated]
         for shift in (0.0, 0.11, -0.17):
             try:
-                B = self.inertia_matrix(np.array(pose) + shift * np.sqrt(np.arange(2, 2 + self.n)))
+                B = self.inertia_matrix(self._home + shift * np.sqrt(np.arange(2, 2 + self.n)))
             except ClosureError:
                 continue
             if np.all(np.linalg.eigvalsh(B) > 1e-14 * max(float(np.trace(B)), 1e-300)):
@@ -259,6 +253,16 @@ class ClosedArm(Arm):
             except ShapeError as problem:
                 raise ShapeError(str(problem).replace("qd ", "q ", 1)) from None
         return super()._checked(name, value)
+
+    def _placed(self, q: ArrayLike) -> Any:
+        """q as kernels take it, of all joints where Newton closes the loops; an error where they cannot be closed."""
+        q = self._checked("q", q)
+        if self.closed.by_newton:
+            return self._newton(np.asarray(q, float), None)
+        if not self.closed.linear and not (closed := self.closes(q)).all():
+            index = tuple(int(k) for k in np.argwhere(~closed)[0])
+            self._check_closure(np.asarray(q, float)[index], index)
+        return q
 
     def _diagnose(self, q: Any, *results: Any) -> None:
         """A named error for the first state whose result is not finite, because of its closure."""
@@ -332,10 +336,37 @@ class ClosedArm(Arm):
     # -- Newton ----------------------------------------------------------------------------------
 
     def _newton(self, q: Array, near: ArrayLike | None) -> Array:
-        """γ(q) by Newton, batched: along a straight way from the branch's pose, or from a pose nearby."""
-        m = self.closed
-        shape = q.shape[:-1]
+        """γ(q) by Newton, or an error that names the first state without one."""
+        shape, N = q.shape[:-1], self.closed.tree.n
         goal = q.reshape(-1, self.n)
+        if near is not None:
+            near = np.broadcast_to(np.asarray(near, float), (*shape, N)).reshape(-1, N)
+        x, lost, flat = self._followed(goal, near)
+        for bad, kind, why in (
+            (lost, "unreachable", "cannot be closed"),
+            (flat & ~lost, "singular", "is singular"),
+        ):
+            if bad.any():
+                k = int(np.argmax(bad))
+                index = tuple(int(i) for i in np.unravel_index(k, shape)) if shape else ()
+                name = self.loop_names[0]
+                tail = (
+                    "Newton's method finds no position of its passive joints on this branch"
+                    if kind == "unreachable"
+                    else "its actuated joints do not say how the passive ones move"
+                )
+                raise ClosureError(
+                    f"loop '{name}' of arm '{self.name}' {why} at q = {_shown(goal[k])}{_which(index)}: {tail}",
+                    kind, name, index,
+                )  # fmt: skip
+        return x.reshape(*shape, N)
+
+    def _followed(self, goal: Array, near: Array | None) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+        """γ (…, N) by Newton along a straight way from the branch's pose, or from poses nearby; lost; singular.
+
+        All states (…, n) at once.
+        """
+        m = self.closed
         passive = [i for group in m.passive for i in group]
         actuated = list(m.actuated)
         if not np.isfinite(goal).all():
@@ -345,13 +376,12 @@ class ClosedArm(Arm):
             x[:] = m.pose
             steps = max(1, int(np.ceil(np.abs(goal - x[:, actuated]).max(initial=0.0) / STRIDE)))
         else:
-            x[:] = np.broadcast_to(np.asarray(near, float), (*shape, m.tree.n)).reshape(-1, m.tree.n)
+            x[:] = near
             steps = 1
         start = x[:, actuated].copy()
         size = size_of(m.tree, m.loops, m.pose)
         equations = self.kernel("loop_equations")
         lost = np.zeros(len(goal), bool)
-        flat = np.zeros(len(goal), bool)
         for step in range(1, steps + 1):
             there = start + (goal - start) * (step / steps)
             if near is None and len(goal):  # predict along the way
@@ -375,25 +405,7 @@ class ClosedArm(Arm):
                 residual, Phi = equations(x)
             lost |= ~(np.abs(residual).max(-1, initial=0.0) < (1e-10 if step == steps else 1e-2) * size)
         s = np.linalg.svd(Phi[..., passive], compute_uv=False)
-        flat = s[..., -1] < 1e-8 * s[..., 0]
-        for bad, kind, why in (
-            (lost, "unreachable", "cannot be closed"),
-            (flat & ~lost, "singular", "is singular"),
-        ):
-            if bad.any():
-                k = int(np.argmax(bad))
-                index = tuple(int(i) for i in np.unravel_index(k, shape)) if shape else ()
-                name = self.loop_names[0]
-                tail = (
-                    "Newton's method finds no position of its passive joints on this branch"
-                    if kind == "unreachable"
-                    else "its actuated joints do not say how the passive ones move"
-                )
-                raise ClosureError(
-                    f"loop '{name}' of arm '{self.name}' {why} at q = {_shown(goal[k])}{_which(index)}: {tail}",
-                    kind, name, index,
-                )  # fmt: skip
-        return x.reshape(*shape, m.tree.n)
+        return x, lost, s[..., -1] < 1e-8 * s[..., 0]
 
 
 class _Tree:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalembert.equations import operational_space as s
+from dalembert.equations.any_chain import AnyMechanism
+from dalembert.equations.closure import ClosedMechanism
 from dalembert.equations.operational_space import Space
-from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 Shape = tuple["int | str", ...]
 Inputs = dict[str, list[Any]]
 
-# core shapes: n joints, m rows of the task; soft is (λ², μ²), the damping of the two kinds of singularity
+# core shapes: n joints, Q what q has (all joints of the tree where loops are closed by Newton), m rows of the task;
+# soft is (λ², μ²), the damping of the two kinds of singularity
 INPUTS: dict[str, Shape] = {
-    "q": ("n",),
+    "q": ("Q",),
     "qd": ("n",),
     "qdd": ("n",),
     "xdd": ("m",),
@@ -48,7 +50,7 @@ class TaskQuantity:
 
     inputs: tuple[str, ...]
     outputs: tuple[tuple[str, Shape], ...]
-    trace: Callable[[Mechanism, Space, Inputs], list[Any]]
+    trace: Callable[[AnyMechanism, Space, Inputs], list[Any]]
     summary: str
 
 
@@ -58,22 +60,22 @@ def _trusted(result: tuple[Any, s.Model]) -> list[Any]:
     return [value, pivots, measure]
 
 
-def _jacobian(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+def _jacobian(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     k = s.analytical(m, space, x["q"], x["soft"])
     return [k.J, k.turn.measure]
 
 
-def _jacobian_derivative(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+def _jacobian_derivative(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     k = s.analytical(m, space, x["q"], x["soft"])
     return [s.analytical_derivative(m, space, x["q"], x["qd"], k), k.turn.measure]
 
 
-def _velocity(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+def _velocity(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     k = s.analytical(m, space, x["q"], x["soft"])
     return [[sum(a * b for a, b in zip(row, x["qd"], strict=True)) for row in k.J], k.turn.measure]
 
 
-def _acceleration(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+def _acceleration(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     k = s.analytical(m, space, x["q"], x["soft"])
     Jd = s.analytical_derivative(m, space, x["q"], x["qd"], k)
     moved = [
@@ -83,22 +85,22 @@ def _acceleration(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
     return [moved, k.turn.measure]
 
 
-def _inertia(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+def _inertia(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     model = s.model(m, space, x["q"], x["soft"])
     return _trusted((model.inertia(), model))
 
 
-def _inverse_jacobian(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+def _inverse_jacobian(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     model = s.model(m, space, x["q"], x["soft"])
     columns = model.inverse_jacobian_transposed()
     return _trusted(([list(row) for row in zip(*columns, strict=True)], model))
 
 
-def _torque(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+def _torque(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     return _trusted(s.torque(m, space, x["q"], x["qd"], x["xdd"], x["tip_wrench"], x["tau0"], x["soft"]))
 
 
-def _resolved(m: Mechanism, space: Space, x: Inputs) -> list[Any]:
+def _resolved(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     return list(s.resolved_acceleration(m, space, x["q"], x["qd"], x["xdd"], x["qdd0"], x["soft"]))
 
 
@@ -166,12 +168,16 @@ TASK_QUANTITIES: dict[str, TaskQuantity] = {
 }  # fmt: skip
 
 
-def signature_of(name: str, n: int, m: int) -> Signature:
+def signature_of(name: str, mechanism: AnyMechanism, m: int) -> Signature:
     """Names and core shapes of the kernel's arrays."""
     from dalembert.emit.llvm import Signature
+    from dalembert.quantities import sizes_of
+
+    n = mechanism.n
+    many = {"n": n, "Q": sizes_of(mechanism)["Q"] if isinstance(mechanism, ClosedMechanism) else n, "m": m}
 
     def sized(shape: Shape) -> tuple[int, ...]:
-        return tuple({"n": n, "m": m}[k] if isinstance(k, str) else k for k in shape)
+        return tuple(many[k] if isinstance(k, str) else k for k in shape)
 
     entry = TASK_QUANTITIES[name]
     return Signature(
@@ -179,7 +185,7 @@ def signature_of(name: str, n: int, m: int) -> Signature:
     )
 
 
-def traced(mechanism: Mechanism, space: Space, name: str) -> Graph:
+def traced(mechanism: AnyMechanism, space: Space, name: str) -> Graph:
     """The quantity's graph, simplified."""
     from dalembert.emit.llvm import size
     from dalembert.graph.passes import factored, pruned
@@ -190,7 +196,7 @@ def traced(mechanism: Mechanism, space: Space, name: str) -> Graph:
     graph = Graph()
     inputs = {
         x: [graph.input(f"{x}{k + 1}") for k in range(size(shape))]
-        for x, shape in signature_of(name, mechanism.n, space.m).inputs
+        for x, shape in signature_of(name, mechanism, space.m).inputs
     }
     graph.output(_flat(TASK_QUANTITIES[name].trace(mechanism, space, inputs)))
     return condensed(factored(pruned(graph)))
@@ -206,7 +212,7 @@ def _table() -> str:
     return Path(__file__).read_text(encoding="utf-8")
 
 
-def kernel(mechanism: Mechanism, space: Space, name: str) -> np.ufunc:
+def kernel(mechanism: AnyMechanism, space: Space, name: str) -> np.ufunc:
     """The compiled gufunc: from memory, from the cache on disk, or made now."""
     from dalembert.emit.llvm import llvm_ir
     from dalembert.kernel import cache
@@ -216,7 +222,7 @@ def kernel(mechanism: Mechanism, space: Space, name: str) -> np.ufunc:
     key = cache.key_of("task", _table(), repr(mechanism), repr(space), name, repr(target()))
     with _lock:
         if key not in _kernels:
-            signature = signature_of(name, mechanism.n, space.m)
+            signature = signature_of(name, mechanism, space.m)
             code = cache.load(key)
             if code is None:
                 code = object_code(llvm_ir(traced(mechanism, space, name), signature, target().width))

@@ -165,7 +165,7 @@ def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reac
     space = task_space(arm, task, frame)
     kernel = task_quantities.kernel(with_frame(arm, frame), space, "reach")
     with np.errstate(all="ignore"):
-        J, over_B_J, center = kernel(arm._checked("q", q))
+        J, over_B_J, center = kernel(arm._placed(q))
     return Reach(arm, space, J, over_B_J, center)
 
 

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert import quantities, task_quantities
 from dalembert.arm import Arm
 from dalembert.equations import operational_space as equations
+from dalembert.equations.any_chain import AnyMechanism
 from dalembert.equations.operational_space import ANGLE, ORIENTATIONS, Space
 from dalembert.errors import DalembertError, ShapeError, SingularityError
-from dalembert.robot.mechanism import Mechanism, mechanism
+from dalembert.robot.mechanism import mechanism
 from dalembert.robot.model import Frame
 
 Array = NDArray[np.floating[Any]]
@@ -42,24 +43,29 @@ FADES = 4.0  # damping λ² has faded away where the smallest pivot is this many
 # -- which rows ----------------------------------------------------------------------------------
 
 
-def with_frame(arm: Arm, frame: str) -> Mechanism:
+def with_frame(arm: Arm, frame: str) -> AnyMechanism:
     """The arm's mechanism with its tip at a link's frame; the payload stays where it is."""
-    if getattr(arm.robot, "loops", ()):
-        raise DalembertError(
-            f"arm '{arm.name}' is a closed chain; the operational space model is for open chains and trees"
-        )
     assert arm.robot.tip is not None
     if frame in ("tip", arm.robot.tip.name):
         return arm.mechanism
     arm.robot.link(frame)  # says which links there are
     there = mechanism(arm.robot.replace(tip=Frame(frame, frame), payload=None))
-    return dataclasses.replace(arm.mechanism, tip_body=there.tip_body, tip=there.tip)
+    tree = getattr(arm.mechanism, "tree", arm.mechanism)
+    tree = dataclasses.replace(tree, tip_body=there.tip_body, tip=there.tip)
+    return dataclasses.replace(arm.mechanism, tree=tree) if arm.robot.loops else tree  # type: ignore[call-arg]
 
 
 def spread(arm: Arm, count: int = 16) -> Array:
     """Configurations within the limits, none of them special, the same every time: (count, n)."""
+    return random_poses(arm, np.random.default_rng(3), count)
+
+
+def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> Array:
+    """Configurations drawn evenly from the joints' ranges, those in which loops can be closed: (count, n)."""
     low, high = joint_ranges(arm)
-    return np.random.default_rng(3).uniform(low, high, (count, arm.n))
+    if arm.robot.loops:
+        return arm.closing(generator, low, high, count)  # type: ignore[attr-defined]
+    return generator.uniform(low, high, (count, arm.n))
 
 
 def joint_ranges(arm: Arm) -> tuple[Array, Array]:
@@ -85,7 +91,7 @@ def row_names(space: Space) -> tuple[str, ...]:
     return tuple(names[k] for k in space.rows)
 
 
-def space_of(arm: Arm, chain: Mechanism, orientation: str, task: Task) -> Space:
+def space_of(arm: Arm, chain: AnyMechanism, orientation: str, task: Task) -> Space:
     """The rows that ``task`` names; without it those that this arm can move, as many as it has joints."""
     if orientation not in ORIENTATIONS:
         raise DalembertError(f"unknown orientation '{orientation}'; known are {', '.join(ORIENTATIONS)}")
@@ -122,9 +128,9 @@ def _words(task: str | Sequence[str], orientation: str) -> list[str]:
     return task.replace(",", " ").split()
 
 
-def _only_axis(arm: Arm, chain: Mechanism) -> tuple[float, float, float] | None:
+def _only_axis(arm: Arm, chain: AnyMechanism) -> tuple[float, float, float] | None:
     """The unit vector about which every joint turns the tip, or None."""
-    J = np.array([equations.jacobian(chain, q) for q in spread(arm, 4)], float)[:, 3:]
+    J = np.array([equations.jacobian(chain, q) for q in arm._placed(spread(arm, 4))], float)[:, 3:]
     columns = np.moveaxis(J, 1, -1).reshape(-1, 3)
     columns = columns[np.linalg.norm(columns, axis=1) > 1e-9]
     if not len(columns):
@@ -137,10 +143,10 @@ def _only_axis(arm: Arm, chain: Mechanism) -> tuple[float, float, float] | None:
     return x, y, z
 
 
-def _movable(arm: Arm, chain: Mechanism, orientation: str, normal: tuple[float, float, float] | None) -> Space:
+def _movable(arm: Arm, chain: AnyMechanism, orientation: str, normal: tuple[float, float, float] | None) -> Space:
     """Row by row, those that can be moved while the ones before them stand still."""
     every = Space(orientation, (0, 1, 2, ANGLE) if normal else (0, 1, 2, 3, 4, 5), normal or (0.0, 0.0, 1.0))
-    Js = np.array([equations.analytical(chain, every, q).J for q in spread(arm, 6)], float)
+    Js = np.array([equations.analytical(chain, every, q).J for q in arm._placed(spread(arm, 6))], float)
     taken: list[int] = []
     for k in range(every.m):
         trial = Js[:, [*taken, k]]
@@ -220,7 +226,7 @@ class OperationalSpace:
 
     def transform(self, q: ArrayLike) -> Array:
         """The frame in the base frame: (…, 4, 4) homogeneous matrices."""
-        return quantities.kernel(self.mechanism, "pose")(self.arm._checked("q", q))
+        return quantities.kernel(self.mechanism, "pose")(self.arm._placed(q))
 
     def pose(self, q: ArrayLike) -> Array:
         """x_e: (…, m), in m and rad (ε has no unit).
@@ -364,9 +370,8 @@ class OperationalSpace:
         kinematic       √ of the smallest pivot of J_A B⁻¹ J_Aᵀ beside what is usual for this arm
         representation  |sin ϑ| (zyz), |cos pitch| (rpy), η (quaternion); 1 where nothing is represented
         """
-        q = self.arm._checked("q", q)
         with np.errstate(all="ignore"):
-            _, pivots, measure = self._kernel("inertia")(q, np.zeros(2))
+            _, pivots, measure = self._kernel("inertia")(self.arm._placed(q), np.zeros(2))
         return self._kinematic("inertia", pivots), self._representation(measure)
 
     def _kinematic(self, name: str, pivots: Array) -> Array:
@@ -385,7 +390,7 @@ class OperationalSpace:
         """The usual diagonals of J_A B⁻¹ J_Aᵀ and of J_A J_Aᵀ over the arm's configurations: (m,) each."""
         free = dataclasses.replace(self.space, orientation="geometric")  # no representation, no outliers
         diagonals = []
-        for q in spread(self.arm):
+        for q in self.arm._placed(spread(self.arm)):
             J = np.array(equations.analytical(self.mechanism, free, q).J, float)
             B = np.array(equations.inertia_matrix(self.mechanism, q), float)
             diagonals.append((np.einsum("ij,ji->i", J, np.linalg.solve(B, J.T)), np.einsum("ij,ij->i", J, J)))
@@ -418,9 +423,9 @@ class OperationalSpace:
         value, pivots, shown = call(np.zeros(2))
         if self.damping is None or not damped:
             if (shown < SINGULAR).any():
-                self._refuse("representation", shown, arrays[0])
+                self._refuse("representation", shown, inputs["q"])
             if pivots is not None and ((kinematic := self._kinematic(name, pivots)) < SINGULAR).any():
-                self._refuse("kinematic", kinematic, arrays[0])
+                self._refuse("kinematic", kinematic, inputs["q"])
             return value
         soft = np.zeros((*shown.shape, 2))
         soft[..., 1] = self._strength(shown**2)
@@ -442,7 +447,7 @@ class OperationalSpace:
     def _refuse(self, kind: str, measures: Array, q: Any) -> None:
         index = tuple(int(k) for k in np.unravel_index(np.argmin(measures), measures.shape))
         value = float(measures[index])
-        at = np.broadcast_to(q, (*measures.shape, self.arm.n))[index]
+        at = np.broadcast_to(np.asarray(q, float), (*measures.shape, self.arm.n))[index]
         where = f"at index {index[0] if len(index) == 1 else index} of the batch, " if index else ""
         where += "q = (" + ", ".join(f"{v:.5g}" for v in at) + ")"
         if kind == "representation":
@@ -474,7 +479,7 @@ class OperationalSpace:
     def _geometric_measure(self, q: Array) -> float:
         """The kinematic measure at one configuration, whatever the representation."""
         free = dataclasses.replace(self.space, orientation="geometric")
-        at = q.tolist()
+        at = np.asarray(self.arm._placed(q)).tolist()
         J = np.array(equations.analytical(self.mechanism, free, at).J, np.float64)
         A = J @ np.linalg.solve(np.array(equations.inertia_matrix(self.mechanism, at), np.float64), J.T)
         scale = np.sqrt(self._usual[0])
@@ -484,7 +489,9 @@ class OperationalSpace:
     def _never_moved(self) -> list[str]:
         """Rows that no configuration lets move while those before them stand still."""
         free = dataclasses.replace(self.space, orientation="geometric")
-        Js = np.array([equations.analytical(self.mechanism, free, q).J for q in spread(self.arm, 6)], float)
+        Js = np.array(
+            [equations.analytical(self.mechanism, free, q).J for q in self.arm._placed(spread(self.arm, 6))], float
+        )
         Js = Js / np.maximum(np.linalg.norm(Js, axis=-1, keepdims=True), 1e-9)
         ranks = [max(np.linalg.matrix_rank(Js[:, :k], tol=1e-6), default=0) if k else 0 for k in range(self.m + 1)]
         return [name for k, name in enumerate(self.rows) if ranks[k + 1] == ranks[k]]
@@ -505,8 +512,11 @@ class OperationalSpace:
 
     @cached_property
     def _reference(self) -> Array:
-        """Where the angle is 0: R(0) without its turn about the normal, if that can be told; else R(0)."""
-        R = self.transform(np.zeros(self.arm.n))[:3, :3]
+        """Where the angle is 0: R(0) without its turn about the normal, if that can be told; else R(0).
+
+        A closed chain, which need not reach q = 0, is looked at in the pose of its branch.
+        """
+        R = self.transform(self.arm._home)[:3, :3]
         eta, *eps = _quaternion(R)
         along = float(np.dot(eps, self.space.normal))
         if np.hypot(eta, along) < 1e-3:
@@ -514,6 +524,8 @@ class OperationalSpace:
         return _rotation(-2 * np.arctan2(along, eta) * np.array(self.space.normal)) @ R
 
     def _checked(self, name: str, value: Any) -> Any:
+        if name == "q":
+            return self.arm._placed(value)
         if name != "xdd":
             return self.arm._checked(name if name in quantities.INPUTS else "q", value)
         x = np.asarray(value, float)

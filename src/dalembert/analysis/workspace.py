@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert import task_quantities
 from dalembert.analysis.ellipsoid import sizes, task_space
-from dalembert.analysis.operational import Task, joint_ranges, row_names, with_frame
+from dalembert.analysis.operational import Task, joint_ranges, random_poses, row_names, with_frame
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 
@@ -102,7 +102,7 @@ def evaluator(
 
     def run(q: Array) -> tuple[Array, Array]:
         with np.errstate(all="ignore"):
-            p, w = kernel(q, size)
+            p, w = kernel(arm._placed(q), size)
             w = np.where(w > 0, w, 0.0) ** power
         return p, w
 
@@ -141,7 +141,9 @@ def workspace_map(
     plane = _plane(arm)
     low, high = joint_ranges(arm)
     generator = np.random.default_rng(seed)
-    across, up, (wide, tall) = _edges(plane, value_of(generator.uniform(low, high, (CHUNK, arm.n)))[0], cells)
+    across, up, (wide, tall) = _edges(
+        plane, value_of(random_poses(arm, generator, min(CHUNK, max(poses, 4096))))[0], cells
+    )
     better = -1.0 if take == "worst" else 1.0
     extreme = np.full(tall * wide, -np.inf)
     chosen = np.zeros((tall * wide, arm.n))
@@ -151,6 +153,9 @@ def workspace_map(
         q = generator.random((min(CHUNK, poses - done), arm.n))
         q *= high - low
         q += low
+        done += len(q)
+        if arm.robot.loops:
+            q = q[arm.closes(q)]  # type: ignore[attr-defined]
         p, w = value_of(q)
         u, v = plane.place(p)
         column = np.floor((u - across[0]) * (wide / (across[-1] - across[0]))).astype(np.intp)
@@ -166,7 +171,6 @@ def workspace_map(
         cell, w, q = cell[improves], better * w[improves], q[improves]
         order = np.argsort(w)  # the last one written into a cell is its best
         extreme[cell[order]], chosen[cell[order]] = w[order], q[order]
-        done += len(p)
         if progress is not None:
             progress(done / poses)
     seen = count > 0
@@ -202,8 +206,7 @@ class Plane:
 
 
 def _plane(arm: Arm) -> Plane:
-    low, high = joint_ranges(arm)
-    p = arm.pose(np.random.default_rng(1).uniform(low, high, (64, arm.n)))[:, :3, 3]
+    p = arm.pose(random_poses(arm, np.random.default_rng(1), 64))[:, :3, 3]
     moved = np.ptp(p, axis=0) > 1e-9
     gravity = np.abs(np.array(arm.robot.gravity, float))
     vertical = int(np.argmax(gravity)) if gravity.any() else 2

@@ -1,4 +1,4 @@
-"""The equations that simulation and control ask for, of open and of closed chains alike."""
+"""The equations that simulation, control and operational space ask for, of open and of closed chains alike."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dalembert.equations import closed_chain, composite, factorisation, lean_newton_euler
+from dalembert.equations import closed_chain, composite, factorisation, kinematics, lean_newton_euler
 from dalembert.equations.closure import ClosedMechanism
-from dalembert.robot.linalg import Scalar
+from dalembert.robot.linalg import Matrix, Scalar, Vector
 from dalembert.robot.mechanism import Mechanism
 
 Values = Sequence[Scalar]
@@ -53,3 +53,35 @@ def smooth(mechanism: Mechanism, viscous: bool = True) -> Mechanism:
         return replace(closed, tree=smooth(mechanism.tree, viscous))
     bodies = (replace(b, coulomb=(0.0, 0.0), viscous=b.viscous if viscous else 0.0) for b in mechanism.bodies)
     return replace(mechanism, bodies=tuple(bodies))
+
+
+def weightless(mechanism: AnyMechanism) -> AnyMechanism:
+    """The same where nothing pulls and nothing rubs: its torques are B q̈ + C q̇."""
+    if isinstance(mechanism, ClosedMechanism):
+        return replace(mechanism, tree=weightless(mechanism.tree))  # type: ignore[arg-type]
+    return replace(smooth(mechanism, viscous=False), gravity=(0.0, 0.0, 0.0))
+
+
+# -- the tip -------------------------------------------------------------------------------------
+
+
+def tip_frame(mechanism: AnyMechanism, q: Values) -> tuple[Matrix, Vector]:
+    """R and p of the tip in the base frame."""
+    if isinstance(mechanism, ClosedMechanism):
+        return tip_frame(mechanism.tree, closed_chain.Chain(mechanism, q).q)
+    F = kinematics.frames(mechanism, q)
+    return F.R_tip, F.p_tip
+
+
+def jacobian(mechanism: AnyMechanism, q: Values) -> Grid:
+    """J, 6×n, S (7.18), (7.19); of a closed chain J_a = J Γ."""
+    if isinstance(mechanism, ClosedMechanism):
+        return closed_chain.jacobian(mechanism, q)
+    return kinematics.jacobian(mechanism, q)
+
+
+def jacobian_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
+    """J̇; of a closed chain J̇ Γ + J Γ̇."""
+    if isinstance(mechanism, ClosedMechanism):
+        return closed_chain.jacobian_derivative(mechanism, q, qd)
+    return kinematics.jacobian_derivative(mechanism, q, qd)

@@ -107,6 +107,16 @@ class ClosedMechanism:
         return self.tree.base
 
     @property
+    def tip_body(self) -> int:
+        """The body of the tree that carries the tip."""
+        return self.tree.tip_body
+
+    @property
+    def tip(self) -> Placement:
+        """Where the tip stands on it."""
+        return self.tree.tip
+
+    @property
     def by_newton(self) -> bool:
         """Whether the closure is found by iteration; q is then that of all joints of the tree."""
         return not self.closures

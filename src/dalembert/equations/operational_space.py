@@ -14,6 +14,8 @@ and T_A = diag(1, T) of S (7.128): J = T_A J_A. The four ways to write an orient
 No angle is ever computed: their sines and cosines are entries of R. For an arm that turns its tip
 about one fixed axis n only, the row ``ANGLE`` is nᵀω, which no representation can make singular.
 
+Of a closed chain, q, J, B, C and g are those of its actuated joints, S 7.3.3; every line holds as it stands.
+
 ``soft`` are two small numbers (λ², μ²), zero unless a singularity is to be damped: λ² 1 is added to
 J_A B⁻¹ J_Aᵀ (and to J_A J_Aᵀ), and 1/s becomes s/(s² + μ²) in E.
 """
@@ -24,10 +26,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.equations import lean_newton_euler
-from dalembert.equations.composite import coriolis_matrix, inertia_matrix
-from dalembert.equations.factorisation import Factor, factorised
-from dalembert.equations.kinematics import frames, jacobian, jacobian_derivative
+from dalembert.equations import closed_chain
+from dalembert.equations.any_chain import (
+    AnyMechanism,
+    coriolis_matrix,
+    factorised,
+    inertia_matrix,
+    inverse_dynamics,
+    jacobian,
+    jacobian_derivative,
+    tip_frame,
+    weightless,
+)
+from dalembert.equations.factorisation import Factor
 from dalembert.robot.linalg import (
     IDENTITY,
     NULL,
@@ -44,7 +55,6 @@ from dalembert.robot.linalg import (
     skew,
     sqrt,
 )
-from dalembert.robot.mechanism import Mechanism
 
 Rows = list[list[Scalar]]
 Soft = Sequence[Scalar]
@@ -154,9 +164,9 @@ def turn_derivative(space: Space, at: Turn, omega: Vector) -> Matrix:
     )
 
 
-def transformation(mechanism: Mechanism, space: Space, q: Sequence[Scalar]) -> tuple[Rows, Scalar]:
+def transformation(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar]) -> tuple[Rows, Scalar]:
     """T_A, 6×6, of S (7.128): v_e = T_A ẋ_e."""
-    R = frames(mechanism, q).R_tip
+    R, _ = tip_frame(mechanism, q)
     at = turn(space, R)
     if space.orientation == "zyz":
         c, s, _, _ = at.parts
@@ -199,15 +209,16 @@ class Kinematics:
     geometric: Rows
 
 
-def analytical(mechanism: Mechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT) -> Kinematics:
+def analytical(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT) -> Kinematics:
     """The analytical Jacobian: ẋ_e = J_A q̇."""
     J = jacobian(mechanism, q)
-    at = turn(space, frames(mechanism, q).R_tip, soft)
+    R, _ = tip_frame(mechanism, q)
+    at = turn(space, R, soft)
     return Kinematics(_selected(space, J[:3], J[3:], _times(at.E, J[3:])), at, J)
 
 
 def analytical_derivative(
-    mechanism: Mechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], k: Kinematics
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], k: Kinematics
 ) -> Rows:
     """J̇_A: S (3.98) is ẍ_e = J_A q̈ + J̇_A q̇."""
     Jd = jacobian_derivative(mechanism, q, qd)
@@ -323,7 +334,7 @@ class Model:
     """What every term needs: J_A, B⁻¹ J_Aᵀ (its columns as rows) and J_A B⁻¹ J_Aᵀ factorised."""
 
     kinematics: Kinematics
-    B: Factor
+    B: Factor | closed_chain.Factor
     over_B_J: Rows  # m×n: rows of (B⁻¹ J_Aᵀ)ᵀ = J_A B⁻¹
     A: Symmetric
 
@@ -347,7 +358,7 @@ class Model:
         return _transposed(columns)
 
 
-def model(mechanism: Mechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT) -> Model:
+def model(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT) -> Model:
     """The pieces of the operational space model at q."""
     k = analytical(mechanism, space, q, soft)
     B = factorised(mechanism, inertia_matrix(mechanism, q))
@@ -356,7 +367,7 @@ def model(mechanism: Mechanism, space: Space, q: Sequence[Scalar], soft: Soft = 
 
 
 def coriolis(
-    mechanism: Mechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], soft: Soft = EXACT
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], soft: Soft = EXACT
 ) -> tuple[Rows, Model]:
     """C_A = J̄_Aᵀ C J̄_A − B_A J̇_A J̄_A, with the Christoffel C: Ḃ_A − 2C_A is skew-symmetric.
 
@@ -374,28 +385,28 @@ def coriolis(
 
 
 def coriolis_force(
-    mechanism: Mechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], soft: Soft = EXACT
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], soft: Soft = EXACT
 ) -> tuple[list[Scalar], Model]:
     """C_A ẋ_e of S (7.131) with the arm's own q̇: B_A (J_A B⁻¹ C q̇ − J̇_A q̇)."""
-    from dataclasses import replace
-
     M = model(mechanism, space, q, soft)
-    bodies = tuple(replace(body, viscous=0.0, coulomb=(0.0, 0.0)) for body in mechanism.bodies)
-    bare = replace(mechanism, bodies=bodies, gravity=(0.0, 0.0, 0.0))
-    C_qd = lean_newton_euler.inverse_dynamics(bare, q, qd, [0.0] * mechanism.n)
+    C_qd = inverse_dynamics(weightless(mechanism), q, qd, [0.0] * mechanism.n)
     Jd_qd = _apply(analytical_derivative(mechanism, space, q, qd, M.kinematics), qd)
     return M.A.solve([x - y for x, y in zip(_apply(M.over_B_J, C_qd), Jd_qd, strict=True)]), M
 
 
-def gravity(mechanism: Mechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT) -> tuple[list[Scalar], Model]:
+def gravity(
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT
+) -> tuple[list[Scalar], Model]:
     """g_A = B_A J_A B⁻¹ g, S (7.132)"""
     M = model(mechanism, space, q, soft)
     rest = [0.0] * mechanism.n
-    g = lean_newton_euler.inverse_dynamics(mechanism, q, rest, rest)
+    g = inverse_dynamics(mechanism, q, rest, rest)
     return M.A.solve(_apply(M.over_B_J, g)), M
 
 
-def null_projector(mechanism: Mechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT) -> tuple[Rows, Model]:
+def null_projector(
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT
+) -> tuple[Rows, Model]:
     """1 − J_Aᵀ J̄_Aᵀ, n×n, S (7.141): what it makes of a torque does not move the tip."""
     M = model(mechanism, space, q, soft)
     moved = _product(_transposed(M.J), M.inverse_jacobian_transposed())
@@ -404,7 +415,7 @@ def null_projector(mechanism: Mechanism, space: Space, q: Sequence[Scalar], soft
 
 
 def torque(
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
     space: Space,
     q: Sequence[Scalar],
     qd: Sequence[Scalar],
@@ -419,7 +430,7 @@ def torque(
     beyond (7.133), friction and the contact Jᵀ h_e also where only some rows of the pose are taken.
     """
     M = model(mechanism, space, q, soft)
-    rest = lean_newton_euler.inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
+    rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
     Jd_qd = _apply(analytical_derivative(mechanism, space, q, qd, M.kinematics), qd)
     free = rest if tau_0 is None else [r - t for r, t in zip(rest, tau_0, strict=True)]
     wanted = [a - b + c for a, b, c in zip(xdd, Jd_qd, _apply(M.over_B_J, free), strict=True)]
@@ -428,7 +439,7 @@ def torque(
 
 
 def resolved_acceleration(
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
     space: Space,
     q: Sequence[Scalar],
     qd: Sequence[Scalar],
@@ -455,25 +466,25 @@ def resolved_acceleration(
 # -- ellipsoids, S 7.9 ---------------------------------------------------------------------------
 
 
-def reach(mechanism: Mechanism, space: Space, q: Sequence[Scalar]) -> tuple[Rows, Rows, list[Scalar]]:
+def reach(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar]) -> tuple[Rows, Rows, list[Scalar]]:
     """(J, J B⁻¹, −J B⁻¹ g): what ellipsoids of acceleration are drawn from, S (7.148)."""
     M = model(mechanism, space, q)
     rest = [0.0] * mechanism.n
-    g = lean_newton_euler.inverse_dynamics(mechanism, q, rest, rest)
+    g = inverse_dynamics(mechanism, q, rest, rest)
     return M.J, M.over_B_J, [-x for x in _apply(M.over_B_J, g)]
 
 
 def manipulability(
-    mechanism: Mechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
 ) -> tuple[list[Scalar], Scalar]:
     """(tip position, √det(J W² Jᵀ)): the product of the velocity ellipsoid's radii; ``size`` is diag W."""
     k = analytical(mechanism, space, q)
     scaled = [[x * s for x, s in zip(row, size, strict=True)] for row in k.J]
-    return list(frames(mechanism, q).p_tip), _root(ldl(_gram(scaled, scaled)).determinant())
+    return list(tip_frame(mechanism, q)[1]), _root(ldl(_gram(scaled, scaled)).determinant())
 
 
 def dynamic_manipulability(
-    mechanism: Mechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
 ) -> tuple[list[Scalar], Scalar]:
     """(tip position, product of the radii of the ellipsoid (7.148)); ``size`` is diag W, τᵀ W⁻² τ = 1.
 
@@ -483,17 +494,17 @@ def dynamic_manipulability(
     B = inertia_matrix(mechanism, q)
     scaled = [[x / s for x, s in zip(_apply(B, row), size, strict=True)] for row in J]
     plain = ldl(_gram(J, J)).determinant()
-    return list(frames(mechanism, q).p_tip), _magnitude(plain) / _root(ldl(_gram(scaled, scaled)).determinant())
+    return list(tip_frame(mechanism, q)[1]), _magnitude(plain) / _root(ldl(_gram(scaled, scaled)).determinant())
 
 
 def exact_manipulability(
-    mechanism: Mechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
 ) -> tuple[list[Scalar], Scalar]:
     """(tip position, √det(J B⁻¹ W² B⁻¹ Jᵀ)): as above, but of all accelerations that τᵀ W⁻² τ ≤ 1 reaches."""
     J = analytical(mechanism, space, q).J
     B = factorised(mechanism, inertia_matrix(mechanism, q))
     scaled = [[x * s for x, s in zip(B.solve(row), size, strict=True)] for row in J]
-    return list(frames(mechanism, q).p_tip), _root(ldl(_gram(scaled, scaled)).determinant())
+    return list(tip_frame(mechanism, q)[1]), _root(ldl(_gram(scaled, scaled)).determinant())
 
 
 def _magnitude(x: Scalar) -> Scalar:

@@ -1,0 +1,194 @@
+"""What an open arm has, on the actuated joints of closed chains: the tip, ellipsoids, maps, motions, identification."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from arms import CLOSED, relative
+from dalembert.analysis.operational import OperationalSpace
+from dalembert.analysis.workspace import QUANTITIES, workspace_map
+from dalembert.errors import ClosureError, SingularityError
+from dalembert.robot.mjcf import read_mjcf
+
+# a four-bar cut through its coupler, so that Newton's method closes it
+WELDED = """<mujoco model="welded"><compiler angle="radian"/><option gravity="0 -9.81 0"/><worldbody>
+<body name="crank"><joint name="crank" axis="0 0 1" damping="0.05"/>
+  <inertial pos=".1 0 0" mass="1" diaginertia=".01 .02 .02"/>
+  <body name="coupler" pos="0 .3 0"><joint name="pin" axis="0 0 1" damping="0.02"/>
+    <inertial pos=".3 .05 0" mass="2" diaginertia=".01 .06 .06"/><body name="end" pos=".7 .2 0">
+    <joint name="end" axis="0 0 1"/><inertial pos="0 0 0" mass="1e-3" diaginertia="1e-6 1e-6 1e-6"/></body></body></body>
+<body name="rocker" pos=".6 0 0"><joint name="rocker" axis="0 0 1"/>
+  <inertial pos="0 .25 0" mass="1.5" diaginertia=".03 .01 .03"/></body>
+</worldbody><equality><weld name="close" body1="end" body2="rocker"/></equality>
+<actuator><motor joint="crank"/></actuator></mujoco>"""
+EVERY = [*CLOSED, "welded"]
+
+
+@cache
+def arm(name: str) -> da.Arm:
+    return da.Arm(read_mjcf(WELDED)) if name == "welded" else da.load(name)
+
+
+def states(a: da.Arm, count: int = 8, reach: float = 0.3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """States near the pose of the branch."""
+    q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, count, a.n))
+    return a._home + reach * q, qd, 2 * qdd
+
+
+def T(A: np.ndarray) -> np.ndarray:
+    return np.swapaxes(A, -1, -2)
+
+
+def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (A @ x[..., None])[..., 0]
+
+
+def rate(f, q: np.ndarray, qd: np.ndarray, h: float = 1e-5) -> np.ndarray:
+    return (f(q + h * qd) - f(q - h * qd)) / (2 * h)
+
+
+# -- operational space ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_model_of_the_tip_is_that_of_S(name: str) -> None:
+    a = arm(name)
+    op = a.operational_space()
+    assert op.rows == {"palletizer": ("x", "y", "z", "angle"), "welded": ("x",)}.get(name, ("x", "y"))
+    q, qd, qdd = states(a)
+    J, Jd, B = op.jacobian(q), op.jacobian_derivative(q, qd), a.inertia_matrix(q)
+    assert relative(Jd, rate(op.jacobian, q, qd)) < 1e-8
+    assert relative(op.velocity(q, qd), rate(op.pose, q, qd)) < 1e-8
+    assert relative(op.acceleration(q, qd, qdd), times(J, qdd) + times(Jd, qd)) < 1e-12
+    over = T(np.linalg.solve(B, T(J)))  # J B⁻¹
+    B_A = np.linalg.inv(over @ T(J))
+    assert relative(op.inertia(q), B_A) < 1e-10  # (7.130)
+    assert relative(op.gravity(q), times(B_A @ over, a.gravity_torque(q))) < 1e-10 or name == "five-bar"  # (7.132)
+    assert relative(op.inverse_jacobian(q), T(B_A @ over)) < 1e-10  # (7.138)
+    force = times(B_A @ over, times(a.coriolis_matrix(q, qd), qd)) - times(B_A @ Jd, qd)
+    assert relative(op.coriolis_force(q, qd), force) < 1e-9  # (7.131)
+    assert relative(times(op.coriolis(q, qd), op.velocity(q, qd)), force) < 1e-9
+    N = rate(op.inertia, q, qd) - 2 * op.coriolis(q, qd)
+    assert np.abs(N + T(N)).max() < 1e-7 * np.abs(B_A).max()  # Problem 7.9
+
+
+@pytest.mark.parametrize(("name", "task"), [("five-bar", "x"), ("palletizer", "xz"), ("parallelogram", None), ("welded", "y")])  # fmt: skip
+def test_torques_move_the_tip_as_asked_and_tau0_does_not(name: str, task: str | None) -> None:
+    a = arm(name)
+    op = a.operational_space(task=task)
+    q, qd, _ = states(a)
+    rng = np.random.default_rng(1)
+    xdd, wrench, tau0 = rng.normal(size=(8, op.m)), rng.normal(size=(8, 6)), rng.normal(size=(8, a.n))
+
+    def moved(tau: np.ndarray) -> np.ndarray:
+        return op.acceleration(q, qd, a.forward_dynamics(q, qd, tau, wrench))
+
+    tau = op.torque(q, qd, xdd, wrench, tau0)
+    assert np.abs(moved(tau) - xdd).max() < 1e-10
+    assert np.abs(moved(op.kinematic_torque(q, qd, xdd, wrench)) - xdd).max() < 1e-10
+    free = times(op.null_projector(q), tau0)
+    if op.redundant:
+        assert np.abs(tau - op.torque(q, qd, xdd, wrench)).max() > 1e-3
+        assert relative(free, tau - op.torque(q, qd, xdd, wrench)) < 1e-10
+    else:
+        assert np.abs(free).max() < 1e-10
+
+
+def test_both_resolutions_follow_a_motion_of_the_tip() -> None:
+    a = arm("palletizer")
+    op = a.operational_space(task="xz")
+    t = np.linspace(0, 1, 21)
+    d, w = np.array([-0.1, -0.08]), np.pi
+    q0 = a._home + 0.1
+    x = op.pose(q0) + (1 - np.cos(w * t))[:, None] * d
+    xd, xdd = (w * np.sin(w * t))[:, None] * d, (w * w * np.cos(w * t))[:, None] * d
+    runs = [op.follow(t, x, xd, xdd, q0, resolution=way) for way in ("kinematic", "dynamic")]
+    for run in runs:
+        assert np.abs(op.pose(run.q) - x).max() < 1e-9 and np.abs(op.velocity(run.q, run.qd) - xd).max() < 1e-9
+        assert np.abs(op.acceleration(run.q, run.qd, run.qdd) - xdd).max() < 1e-8
+        assert relative(a.inverse_dynamics(run.q, run.qd, run.qdd), run.tau) < 1e-9
+    assert np.abs(runs[0].q - runs[1].q).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["parallelogram", "five-bar"])
+def test_the_controller_of_the_tip(name: str) -> None:
+    a = arm(name)
+    op = a.operational_space()
+    goal = op.pose(a._home + 0.05) - [0.03, 0.02]
+    run = da.simulate(a, a._home + 0.05, None, da.OperationalController(op, goal, kp=400.0, kd=40.0), 0.5, step=5e-3)
+    assert np.abs(op.pose(run.q[-1]) - goal).max() < 1e-4
+    assert np.abs(a.loop_residual(run.q)).max() < 1e-12
+
+
+def test_a_force_against_a_wall() -> None:
+    a = arm("parallelogram")
+    op = a.operational_space()
+    x0 = op.pose(a._home)
+    wall = da.Wall((0.0, float(x0[1]), 0.0), (0.0, -1.0, 0.0), stiffness=1e4)
+    control = da.OperationalController(op, x0, 400.0, 40.0, force={"y": 10.0}, kf=0.04, contact=wall)
+    run = da.simulate(a, a._home, None, control, 0.6, step=5e-3)
+    assert wall.wrench(op, run.q[-1], run.qd[-1])[1] == pytest.approx(10.0, abs=0.05)
+
+
+def test_frames_singularities_and_poses_that_cannot_be() -> None:
+    a = arm("five-bar")
+    assert a.operational_space(frame="crank1").rows == ("angle",)
+    op, damped = a.operational_space(), a.operational_space(damping=0.02)
+    with pytest.raises(ClosureError, match=r"cannot be closed.*state 1 of the batch"):
+        op.inertia([a._home, [np.pi, 0.0]])
+    with pytest.raises(ClosureError):
+        a.dynamic_manipulability([np.pi, 0.0])
+    p = arm("parallelogram").operational_space()
+    with pytest.raises(SingularityError, match="kinematic") as caught:
+        p.inertia([[0.2, 1.2], [0.3, 0.3]])
+    assert caught.value.index == (1,)
+    assert np.isfinite(arm("parallelogram").operational_space(damping=0.02).inertia([0.3, 0.3])).all()
+    assert (damped.inertia(a._home) == op.inertia(a._home)).all()
+    assert isinstance(op, OperationalSpace) and op.singularity(a._home)[0] > 0.1
+
+
+# -- ellipsoids and maps -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_ellipsoids(name: str) -> None:
+    """Each against J_a, B_a and g_a."""
+    a = arm(name)
+    q = states(a, 1)[0][0]
+    w = np.linspace(1.0, 2.0, a.n) * 50
+    e = a.dynamic_manipulability(q, w)
+    rows = ["xyz".index(row) for row in e.rows]
+    J, B, g = a.jacobian(q)[rows], a.inertia_matrix(q), a.gravity_torque(q)
+    assert np.abs(e.center + J @ np.linalg.solve(B, g)).max() < 1e-10
+    u = np.random.default_rng(0).normal(size=(20, len(rows)))
+    u = (u / np.linalg.norm(u, axis=-1, keepdims=True)) @ e.matrix.T
+    core = np.linalg.pinv(J).T @ B @ np.diag(w**-2.0) @ B @ np.linalg.pinv(J)
+    assert np.abs(np.einsum("ki,ij,kj->k", u, core, u) - 1).max() < 1e-8
+    exact = a.dynamic_manipulability(q, w, redundancy="exact")
+    polytope = a.acceleration_polytope(q, w)
+    inside = exact.center + 0.999 * np.random.default_rng(1).choice([-1, 1], (5, 1)) * exact.axes[:, 0] * exact.radii[0]
+    assert polytope.contains(inside).all() and polytope.volume >= exact.volume * (1 - 1e-9)
+    push = np.linalg.solve(B, w * np.sign(np.linalg.solve(B, J[0])))  # a corner, by forward dynamics at rest
+    assert polytope.support(np.eye(len(rows))[0]) == pytest.approx(float(J[0] @ push + e.center[0]))
+    assert np.allclose(a.velocity_manipulability(q).radii, np.linalg.svd(J, compute_uv=False))
+    assert np.allclose(np.sort(a.force_manipulability(q).radii), np.sort(1 / np.linalg.svd(J, compute_uv=False)))
+    static = a.static_manipulability(q, 1e4)  # the torques of forces on its surface: |g + Jᵀ h| = 10 kN m or less
+    h = static.center + static.axes[:, 0] * static.radii[0]
+    assert np.linalg.norm(g + J.T @ h) == pytest.approx(1e4, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_maps(name: str) -> None:
+    a = arm(name)
+    for quantity in QUANTITIES:
+        made = workspace_map(a, quantity, poses=2000, cells=12)
+        value, q, _ = made.best
+        assert a.closes(q) and made.count.sum() > 100
+        if quantity == "gravity-load":
+            assert np.abs(a.gravity_torque(q)).max() == pytest.approx(value)
+        if quantity == "velocity-manipulability":
+            assert a.velocity_manipulability(q).radii.prod() ** (1 / len(made.rows)) == pytest.approx(value)
