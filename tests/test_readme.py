@@ -41,6 +41,7 @@ def run_script(path: Path, *args: str) -> str:
 
 def test_python_blocks_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     names: dict[str, object] = {}
     said, compared = io.StringIO(), 0
     for kind, text in BLOCKS:

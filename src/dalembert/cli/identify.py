@@ -145,7 +145,9 @@ def _errors(run: Run) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    return "∞" if not np.isfinite(share) else f"{100 * share:.2g} %" if share < 10 else "> 1000 %"
+    if not np.isfinite(share):
+        return "∞"
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %" if share < 10 else "> 1000 %"
 
 
 def as_json(fit: Identification) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
         impossible = "[identify]" not in str(error)
     why = (
         "no links that can exist give these torques, so that some of the calibrated arm's are marked physical = false; "
-        "physical=True finds the nearest that can"
+        "physical=True (--consistent) finds the nearest that can"
         if impossible
         else "the nearest parameters are not those of bodies, and finding others needs pip install 'dalembert[identify]'"
     )

@@ -172,7 +172,8 @@ def _parameters(fit: Identification) -> str:
     for k, (name, formula) in enumerate(zip(fit.names, fit.formulas, strict=True)):
         mark = "not in the log" if name in fit.unidentified else "yes" if name in fit.essential else "no"
         relative = fit.relative_std[k]
-        shown = "–" if not np.isfinite(relative) else f"{100 * relative:.2g} %" if relative < 10 else "&gt; 1000 %"
+        shown = "–" if not np.isfinite(relative) else "&gt; 1000 %" if relative >= 10 else f"{100 * relative:.2g} %"
+        shown = f"{100 * relative:.0f} %" if 0.995 <= relative < 10 else shown
         rows.append(
             [f"<b>{text(name)}</b>", number(float(values[k])), number(float(std[k]), 2), shown, mark,
              f'<span class="soft">{text(formula)}</span>']

@@ -55,7 +55,9 @@ def ellipsoid(
     ] = Redundancy.pseudo_inverse,
     gravity: Annotated[bool, typer.Option("--gravity/--no-gravity", help="Whether gravity moves the centre.")] = True,
     json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, for programs.")] = False,
-    plot: Annotated[str | None, typer.Option(metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")] = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", "-o", metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")
+    ] = None,
     force: Annotated[bool, overwriting("OUT.png")] = False,
     physical: PhysicalOption = Physical.error,
     tip: TipOption = None,

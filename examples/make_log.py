@@ -1,0 +1,36 @@
+"""Make the log of a robot that is not quite its file: two runs of it, as a controller would record them.
+
+    python examples/make_log.py puma560 out
+
+writes out/run.csv and out/other.csv with the columns t, q1 … qn, qd1 … qdn, tau1 … taun, 200 samples a second. The
+robot in them carries 1.5 kg at its tip that its file knows nothing of, and its sensors are noisy.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import dalembert as da
+
+
+def main(name: str = "puma560", folder: str = "out") -> None:
+    arm = da.load(name)
+    robot = arm.with_payload(1.5, com=(0, 0, 0.05))
+    rng = np.random.default_rng(1)
+    t = np.arange(0.0, 20.0, 0.005)
+    columns = ["t", *(f"{group}{k + 1}" for group in ("q", "qd", "tau") for k in range(arm.n))]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for run in ("run", "other"):
+        motion = da.fourier(rng.normal(0, 0.25, (2, arm.n, 5)), 0.1, rng.uniform(-0.5, 0.5, arm.n), duration=20.0)
+        q, qd, qdd = motion(t)
+        tau = robot.inverse_dynamics(q, qd, qdd)
+        tau = tau + 0.02 * np.abs(tau).max(axis=0) * rng.normal(size=tau.shape)
+        qd = qd + 2e-3 * rng.normal(size=qd.shape)
+        path = Path(folder) / f"{run}.csv"
+        np.savetxt(path, np.column_stack([t, q, qd, tau]), "%.7g", ",", header=",".join(columns), comments="")
+        print(f"a run of {name} is in {path}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
