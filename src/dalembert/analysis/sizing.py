@@ -252,61 +252,82 @@ def size(
     at = samples(motion)
     check_fits(arm, at)
     tau, f, mu = loads(arm, at, tip_wrench, progress)
-    t, n = at.t, arm.n
-    joints = arm.robot.moving_joints
-    slides = [joint.type == "prismatic" for joint in joints]
-    units = {
-        "position": tuple("m" if s else "rad" for s in slides),
-        "speed": tuple("m/s" if s else "rad/s" for s in slides),
-        "acceleration": tuple("m/s²" if s else "rad/s²" for s in slides),
-        "torque": tuple("N" if s else "N m" for s in slides),
-    }
-    k_r = np.array([np.nan if joint.rotor is None else joint.rotor.gear for joint in joints])
+    t, power = at.t, tau * at.qd
+    units = _units(arm)
+    effort, velocity = _limits(arm, "effort"), _limits(arm, "velocity")
+    k_r = np.array([np.nan if joint.rotor is None else joint.rotor.gear for joint in arm.robot.moving_joints])
 
-    def limits(name: str) -> Array:
-        values = [getattr(joint.limits, name) for joint in joints]
-        return np.array([np.nan if v is None or np.isinf(v) else v for v in values], float)
+    def quantity(name: str, symbol: str, unit: str | tuple[str, ...], x: Array, limit: Array | None = None) -> Quantity:
+        return _quantity(t, name, symbol, unit, x, limit)
 
-    none = np.full(n, np.nan)
-
-    def quantity(name: str, symbol: str, unit: str | tuple[str, ...], x: Array, limit: Array = none) -> Quantity:
-        peak = np.argmax(np.where(np.isnan(x), -1.0, np.abs(x)), axis=0)
-        value = np.take_along_axis(x, peak[None], 0)[0]
-        when = np.where(np.isnan(value), np.nan, t[peak])
-        return Quantity(name, symbol, (unit,) * n if isinstance(unit, str) else unit, value, when, rms(t, x), limit)
-
-    power = tau * at.qd
     given, returned = energies(t, power)
-    along = np.array([body.link_frame.rotation for body in arm.mechanism.bodies], float)
-    z = np.einsum("kji,kj->ki", along, np.array([body.axis for body in arm.mechanism.bodies], float))
-    axial, turning = np.einsum("tki,ki->tk", f, z), np.einsum("tki,ki->tk", mu, z)
+    axial, radial = _along_and_across(arm, f)
+    _, tilting = _along_and_across(arm, mu)
     with np.errstate(divide="ignore", invalid="ignore"):
-        motor_limits = limits("effort") / np.abs(k_r), limits("velocity") * np.abs(k_r)
+        motor_effort, motor_velocity = effort / np.abs(k_r), velocity * np.abs(k_r)
     return Sizing(
         arm=arm.name,
         joints=arm.joint_names,
         start=float(t[0]),
         duration=float(t[-1] - t[0]),
-        torque=quantity("torque", "τ", units["torque"], tau, limits("effort")),
-        speed=quantity("speed", "q̇", units["speed"], at.qd, limits("velocity")),
-        acceleration=quantity("acceleration", "q̈", units["acceleration"], at.qdd, limits("acceleration")),
+        torque=quantity("torque", "τ", units["torque"], tau, effort),
+        speed=quantity("speed", "q̇", units["speed"], at.qd, velocity),
+        acceleration=quantity("acceleration", "q̈", units["acceleration"], at.qdd, _limits(arm, "acceleration")),
         power=quantity("power", "τ q̇", "W", power),
-        motor_torque=quantity("motor torque", "τ/k_r", "N m", tau / k_r, motor_limits[0]),
-        motor_speed=quantity("motor speed", "k_r q̇", "rad/s", at.qd * k_r, motor_limits[1]),
+        motor_torque=quantity("motor torque", "τ/k_r", "N m", tau / k_r, motor_effort),
+        motor_speed=quantity("motor speed", "k_r q̇", "rad/s", at.qd * k_r, motor_velocity),
         motor_power=quantity("motor power", "τ q̇", "W", power + 0 * k_r),
         energy=given,
         returned=returned,
         force=quantity("bearing force", "|f|", "N", np.linalg.norm(f, axis=-1)),
         moment=quantity("bearing moment", "|μ|", "N m", np.linalg.norm(mu, axis=-1)),
         axial=quantity("axial force", "f along z", "N", axial),
-        radial=quantity("radial force", "f across z", "N", np.linalg.norm(f - axial[..., None] * z, axis=-1)),
-        tilting=quantity("tilting moment", "μ across z", "N m", np.linalg.norm(mu - turning[..., None] * z, axis=-1)),
+        radial=quantity("radial force", "f across z", "N", radial),
+        tilting=quantity("tilting moment", "μ across z", "N m", tilting),
         lowest=at.q.min(axis=0),
         highest=at.q.max(axis=0),
-        lower=limits("lower"),
-        upper=limits("upper"),
+        lower=_limits(arm, "lower"),
+        upper=_limits(arm, "upper"),
         position_units=units["position"],
     )
+
+
+def _units(arm: Arm) -> dict[str, tuple[str, ...]]:
+    """For every joint, the units of what it does."""
+    words = {
+        "position": ("rad", "m"),
+        "speed": ("rad/s", "m/s"),
+        "acceleration": ("rad/s²", "m/s²"),
+        "torque": ("N m", "N"),
+    }
+    slides = [joint.type == "prismatic" for joint in arm.robot.moving_joints]
+    return {what: tuple(pair[s] for s in slides) for what, pair in words.items()}
+
+
+def _limits(arm: Arm, name: str) -> Array:
+    """A limit of every joint: (n,), NaN where there is none."""
+    values = [getattr(joint.limits, name) for joint in arm.robot.moving_joints]
+    return np.array([np.nan if v is None or np.isinf(v) else v for v in values], float)
+
+
+def _quantity(
+    t: Array, name: str, symbol: str, unit: str | tuple[str, ...], x: Array, limit: Array | None = None
+) -> Quantity:
+    """x (N, n) at the instants t, summed up."""
+    n = x.shape[1]
+    peak = np.argmax(np.where(np.isnan(x), -1.0, np.abs(x)), axis=0)
+    value = np.take_along_axis(x, peak[None], 0)[0]
+    when = np.where(np.isnan(value), np.nan, t[peak])
+    units = (unit,) * n if isinstance(unit, str) else unit
+    return Quantity(name, symbol, units, value, when, rms(t, x), np.full(n, np.nan) if limit is None else limit)
+
+
+def _along_and_across(arm: Arm, x: Array) -> tuple[Array, Array]:
+    """Vectors x (N, n, 3) at the joints: their components along the joints' axes, the size of the rest; (N, n) each."""
+    to_link = np.array([body.link_frame.rotation for body in arm.mechanism.bodies], float)
+    z = np.einsum("kji,kj->ki", to_link, np.array([body.axis for body in arm.mechanism.bodies], float))
+    along = np.einsum("tki,ki->tk", x, z)
+    return along, np.linalg.norm(x - along[..., None] * z, axis=-1)
 
 
 def check_fits(arm: Arm, at: Samples) -> None:

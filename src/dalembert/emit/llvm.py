@@ -37,6 +37,8 @@ INSTRUCTIONS = {
 # longer straight-line code than this is cut: register allocation and scheduling grow faster than linearly
 PART_LENGTH = 1500
 
+Chunk = tuple[str, list[int]]  # ("angles", lines) or ("lines", lines)
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -177,7 +179,7 @@ def function_parts(
 
     With ``lanes`` an array is not rows in memory but one vector of W lanes after the other.
     """
-    order: list[tuple[str, list[int]]] = []  # ("angles", lines) or ("lines", lines)
+    order: list[Chunk] = []
     for stage in _schedule(graph):
         trig = [k for k in stage if graph.op(k) in ("sin", "cos")]
         rest = [k for k in stage if graph.op(k) not in ("sin", "cos")]
@@ -186,7 +188,7 @@ def function_parts(
         for start in range(0, len(rest), PART_LENGTH):
             order.append(("lines", rest[start : start + PART_LENGTH]))
     # pack chunks into parts of bounded length
-    packed: list[list[tuple[str, list[int]]]] = [[]]
+    packed: list[list[Chunk]] = [[]]
     length = 0
     for kind, lines in order or [("lines", [])]:
         weight = len(lines) * (15 if kind == "angles" else 1)
@@ -198,10 +200,11 @@ def function_parts(
     part_of = {k: index for index, chunks in enumerate(packed) for _, lines in chunks for k in lines}
     slot_of = _slots(graph, packed, part_of)
     writers = _output_writers(graph, part_of)
-    functions = [
-        _function(graph, signature, width, index, chunks, part_of, slot_of, writers.get(index, []), name, lanes)
-        for index, chunks in enumerate(packed)
-    ]
+    functions = []
+    for index, chunks in enumerate(packed):
+        kept = [line for line in slot_of if part_of[line] == index]
+        part = _Part(graph, signature, width, slot_of, lanes)
+        functions.append(part.written(f"{name}{index}", chunks, kept, writers.get(index, [])))
     return functions, max(slot_of.values(), default=-1) + 1
 
 
@@ -213,7 +216,7 @@ def _output_writers(graph: Graph, part_of: dict[int, int]) -> dict[int, list[int
     return writers
 
 
-def _slots(graph: Graph, packed: list[list[tuple[str, list[int]]]], part_of: dict[int, int]) -> dict[int, int]:
+def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> dict[int, int]:
     """A workspace slot for every value that a later part reads; slots are used again when free."""
     last_part: dict[int, int] = {}
     for k, part in part_of.items():
@@ -235,92 +238,111 @@ def _slots(graph: Graph, packed: list[list[tuple[str, list[int]]]], part_of: dic
     return slot_of
 
 
-def _function(
-    graph: Graph,
-    signature: Signature,
-    width: int,
-    index: int,
-    chunks: list[tuple[str, list[int]]],
-    part_of: dict[int, int],
-    slot_of: dict[int, int],
-    outputs: list[int],
-    name: str,
-    by_lanes: bool,
-) -> str:
-    text = Text(width)
-    names: dict[int, str] = {}
-    where = _elements(graph, signature)
-    pointers: dict[int, list[str]] = {}
+class _Part(Text):
+    """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
 
-    def vector_at(array: int, element: int) -> str:
-        if array not in pointers:
-            pointers[array] = [text.let(f"load ptr, ptr {text.let(f'getelementptr ptr, ptr %arrays, i64 {array}')}")]
-        return text.let(f"getelementptr {text.vector}, ptr {pointers[array][0]}, i64 {element}")
+    def __init__(self, graph: Graph, signature: Signature, width: int, slot_of: dict[int, int], by_lanes: bool) -> None:
+        super().__init__(width)
+        self.graph, self.signature, self.slot_of, self.by_lanes = graph, signature, slot_of, by_lanes
+        self.where = _elements(graph, signature)
+        self.names: dict[int, str] = {}
+        self.pointers: dict[int, list[str]] = {}
 
-    def lanes(array: int) -> list[str]:
-        if array not in pointers:
-            base = text.let(f"load ptr, ptr {text.let(f'getelementptr ptr, ptr %arrays, i64 {array}')}")
-            pointers[array] = []
-            for lane in range(width):
-                at = text.let(f"getelementptr i64, ptr %offsets, i64 {array * width + lane}")
-                pointers[array].append(text.let(f"getelementptr i8, ptr {base}, i64 {text.let(f'load i64, ptr {at}')}"))
-        return pointers[array]
-
-    def load_inputs(array: int, element: int) -> None:
-        """The whole group of inputs that an element belongs to."""
-        first = element - element % width
-        members = {e: line for line, (a, e) in where.items() if a == array and first <= e < first + width}
-        for e, vector in enumerate(load_group(text, lanes(array), first, len(members)), first):
-            names[members[e]] = vector
-
-    def value(line: int) -> str:
-        if line not in names:
-            op, args = graph.nodes[line]
-            if op == "const":
-                names[line] = text.splat(args[0])
-            elif op == "input" and by_lanes:
-                names[line] = text.let(f"load {text.vector}, ptr {vector_at(*where[line])}, align {8 * width}")
-            elif op == "input":
-                load_inputs(*where[line])
+    def written(self, name: str, chunks: list[Chunk], kept: list[int], outputs: list[int]) -> str:
+        """The function; ``kept`` are the lines that later parts read, ``outputs`` the positions that this one writes."""
+        for kind, lines in chunks:
+            if kind == "angles":
+                self.angles(lines)
             else:
-                at = text.let(f"getelementptr {text.vector}, ptr %workspace, i64 {slot_of[line]}")
-                names[line] = text.let(f"load {text.vector}, ptr {at}, align {8 * width}")
-        return names[line]
+                for k in lines:
+                    operands = [self.value(a) for a in self.graph.operands(k)]
+                    self.names[k] = _instruction(self, self.graph.op(k), operands)
+        for line in kept:
+            at = self.slot(line)
+            self.store(self.names[line], at)
+        for array, start, end in _output_starts(self.signature):
+            mine = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
+            self.store_lanes(array, mine) if self.by_lanes else self.store_rows(array, mine)
+        head = f"define internal void @{name}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
+        return "\n".join([head, "entry:", *self.lines, "  ret void", "}"])
 
-    for kind, lines in chunks:
-        if kind == "angles":
-            angles: dict[int, list[int]] = {}
-            for k in lines:
-                angles.setdefault(graph.operands(k)[0], []).append(k)
-            pairs = sincos(text, [value(angle) for angle in angles], f"a{lines[0]}")
-            for (sine, cosine), trig in zip(pairs, angles.values(), strict=True):
-                for k in trig:
-                    names[k] = sine if graph.op(k) == "sin" else cosine
-        else:
-            for k in lines:
-                names[k] = _instruction(text, graph.op(k), [value(a) for a in graph.operands(k)])
-    for line, slot in slot_of.items():
-        if part_of[line] == index:
-            at = text.let(f"getelementptr {text.vector}, ptr %workspace, i64 {slot}")
-            text.say(f"store {text.vector} {names[line]}, ptr {at}, align {8 * width}")
-    for array, start, end in _output_starts(signature):
-        mine = sorted(p - start for p in outputs if start <= p < end)
-        if by_lanes:
-            for e in mine:
-                store = value(graph.outputs[start + e])
-                text.say(f"store {text.vector} {store}, ptr {vector_at(array, e)}, align {8 * width}")
-            continue
-        while mine:
-            # a run of neighbouring elements that this part knows, as many as fit into one group
+    def value(self, line: int) -> str:
+        """The name of a line's value; what is not there yet is loaded."""
+        if line not in self.names:
+            op, args = self.graph.nodes[line]
+            if op == "const":
+                self.names[line] = self.splat(args[0])
+            elif op == "input" and self.by_lanes:
+                self.names[line] = self.load(self.vector_at(*self.where[line]))
+            elif op == "input":
+                self.load_rows(*self.where[line])
+            else:
+                self.names[line] = self.load(self.slot(line))
+        return self.names[line]
+
+    def angles(self, lines: list[int]) -> None:
+        """Sines and cosines, all at once, and once for each angle."""
+        angles: dict[int, list[int]] = {}
+        for k in lines:
+            angles.setdefault(self.graph.operands(k)[0], []).append(k)
+        pairs = sincos(self, [self.value(angle) for angle in angles], f"a{lines[0]}")
+        for (sine, cosine), trig in zip(pairs, angles.values(), strict=True):
+            for k in trig:
+                self.names[k] = sine if self.graph.op(k) == "sin" else cosine
+
+    # -- memory: the workspace, and arrays as vectors or as rows -----------------------------------
+
+    def load(self, at: str) -> str:
+        return self.let(f"load {self.vector}, ptr {at}, align {8 * self.width}")
+
+    def store(self, value: str, at: str) -> None:
+        self.say(f"store {self.vector} {value}, ptr {at}, align {8 * self.width}")
+
+    def slot(self, line: int) -> str:
+        return self.let(f"getelementptr {self.vector}, ptr %workspace, i64 {self.slot_of[line]}")
+
+    def array(self, index: int) -> str:
+        return self.let(f"load ptr, ptr {self.let(f'getelementptr ptr, ptr %arrays, i64 {index}')}")
+
+    def vector_at(self, array: int, element: int) -> str:
+        """Where an element's vector is, in an array of vectors."""
+        if array not in self.pointers:
+            self.pointers[array] = [self.array(array)]
+        return self.let(f"getelementptr {self.vector}, ptr {self.pointers[array][0]}, i64 {element}")
+
+    def rows(self, array: int) -> list[str]:
+        """Where every lane's row is, in an array of rows."""
+        if array not in self.pointers:
+            base = self.array(array)
+            self.pointers[array] = []
+            for lane in range(self.width):
+                at = self.let(f"getelementptr i64, ptr %offsets, i64 {array * self.width + lane}")
+                row = self.let(f"getelementptr i8, ptr {base}, i64 {self.let(f'load i64, ptr {at}')}")
+                self.pointers[array].append(row)
+        return self.pointers[array]
+
+    def load_rows(self, array: int, element: int) -> None:
+        """The whole group of inputs that an element belongs to."""
+        first = element - element % self.width
+        members = {e: line for line, (a, e) in self.where.items() if a == array and first <= e < first + self.width}
+        for e, vector in enumerate(load_group(self, self.rows(array), first, len(members)), first):
+            self.names[members[e]] = vector
+
+    def store_lanes(self, array: int, mine: dict[int, int]) -> None:
+        """Outputs {element: line}, a vector each."""
+        for element, line in mine.items():
+            value = self.value(line)
+            self.store(value, self.vector_at(array, element))
+
+    def store_rows(self, array: int, mine: dict[int, int]) -> None:
+        """Outputs {element: line}, in runs of neighbouring elements, as many as fit into one group."""
+        left = list(mine)
+        while left:
             run = 1
-            while run < min(width, len(mine)) and mine[run] == mine[0] + run:
+            while run < min(self.width, len(left)) and left[run] == left[0] + run:
                 run += 1
-            store_group(text, lanes(array), mine[0], [value(graph.outputs[start + e]) for e in mine[:run]])
-            mine = mine[run:]
-    head = (
-        f"define internal void @{name}{index}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
-    )
-    return "\n".join([head, "entry:", *text.lines, "  ret void", "}"])
+            store_group(self, self.rows(array), left[0], [self.value(mine[e]) for e in left[:run]])
+            left = left[run:]
 
 
 def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:

@@ -98,6 +98,7 @@ class _Loop(Text):
         self.program, self.parts, self.slots = program, parts, slots
         self.given = (*program.state, *program.constant, *program.stepwise)
         self.arrays = (*self.given, *program.state)  # in NumPy's order: inputs, then outputs
+        self.fixed = len(program.state) + len(program.constant)  # arrays that are read once
         at = 0
         self.place: dict[str, int] = {}
         for name, size in program.sizes.items():
@@ -127,64 +128,86 @@ class _Loop(Text):
         return self.let(f"icmp ne i{w} {mask}, 0")
 
     def written(self) -> str:
-        program, width = self.program, self.width
         self.label("entry")
-        self.say(f"%memory = alloca {self.vector}, i64 {self.total}, align {8 * width}")
-        self.say(f"%workspace = alloca {self.vector}, i64 {self.slots}, align {8 * width}")
-        rows = [self.let(f"alloca ptr, i64 {width}") for _ in self.arrays]
-        tables = [self._table((*call.inputs, *call.outputs)) for call in program.calls]
+        self._begin()
+        self.label("block")
+        self._begin_block()
+        self.label("step")
+        self._begin_step()
+        self.label("pass")
+        self._calls()
+        self.label("passed")
+        self._record()
+        self.label("step.end")
+        self._end_step()
+        self.label("block.end")
+        self.say(f"%first.next = add i64 %first, {self.width}")
+        self.say(f"%first.more = icmp slt i64 %first.next, {self.count}")
+        self.say("br i1 %first.more, label %block, label %done")
+        self.label("done")
+        self.say("ret void")
+        head = "define void @loop_d(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {"
+        return "\n".join([head, *self.lines, "}"])
+
+    def _begin(self) -> None:
+        """Room on the stack, and what NumPy says of the arrays."""
+        self.say(f"%memory = alloca {self.vector}, i64 {self.total}, align {8 * self.width}")
+        self.say(f"%workspace = alloca {self.vector}, i64 {self.slots}, align {8 * self.width}")
+        self.rows = [self.let(f"alloca ptr, i64 {self.width}") for _ in self.arrays]
+        self.tables = [self._table((*call.inputs, *call.outputs)) for call in self.program.calls]
         # dims: the batch, then each core size once, in the order in which the signature names them
-        seen: list[object] = []
-        for size in self._core_sizes():
-            if size not in seen:
-                seen.append(size)
-        count = self.entry_of("%dims", 0)
-        steps = self.entry_of("%dims", 1 + seen.index("s"))
-        records = self.entry_of("%dims", 1 + seen.index("m"))
-        base = [self.entry_of("%args", a, "ptr") for a in range(len(self.arrays))]
-        outer = [self.entry_of("%steps", a) for a in range(len(self.arrays))]
-        core = self._core_strides()
-        nothing = self.let(f"icmp sle i64 {count}, 0")
+        sizes = list(dict.fromkeys(self._core_sizes()))
+        self.count = self.entry_of("%dims", 0)
+        self.steps = self.entry_of("%dims", 1 + sizes.index("s"))
+        records = self.entry_of("%dims", 1 + sizes.index("m"))
+        self.base = [self.entry_of("%args", a, "ptr") for a in range(len(self.arrays))]
+        self.outer = [self.entry_of("%steps", a) for a in range(len(self.arrays))]
+        self.core = self._core_strides()
+        nothing = self.let(f"icmp sle i64 {self.count}, 0")
         unasked = self.let(f"icmp sle i64 {records}, 0")
         idle = self.let(f"or i1 {nothing}, {unasked}")
         self.say(f"br i1 {idle}, label %done, label %begin")
         self.label("begin")
-        every = self.let(f"sdiv i64 {steps}, {records}")
+        self.every = self.let(f"sdiv i64 {self.steps}, {records}")
         self.say("br label %block")
 
-        self.label("block")
+    def _begin_block(self) -> None:
+        """Where each lane's rows are, surplus lanes repeating the last; what does not change with the steps is read."""
         self.say("%first = phi i64 [ 0, %begin ], [ %first.next, %block.end ]")
-        last = self.let(f"sub i64 {count}, 1")
-        for lane in range(width):
+        last = self.let(f"sub i64 {self.count}, 1")
+        for lane in range(self.width):
             wanted = self.let(f"add i64 %first, {lane}")
             inside = self.let(f"icmp slt i64 {wanted}, {last}")
             row = self.let(f"select i1 {inside}, i64 {wanted}, i64 {last}")
-            for a in range(len(self.arrays)):
-                pointer = self.let(f"getelementptr i8, ptr {base[a]}, i64 {self.let(f'mul i64 {row}, {outer[a]}')}")
-                self.say(f"store ptr {pointer}, ptr {self.let(f'getelementptr ptr, ptr {rows[a]}, i64 {lane}')}")
-        fixed = len(program.state) + len(program.constant)
-        for a, name in enumerate(self.given[:fixed]):
-            self._move("in", rows[a], "0", name, core[a][0])
+            for base, outer, rows in zip(self.base, self.outer, self.rows, strict=True):
+                pointer = self.let(f"getelementptr i8, ptr {base}, i64 {self.let(f'mul i64 {row}, {outer}')}")
+                self.say(f"store ptr {pointer}, ptr {self.let(f'getelementptr ptr, ptr {rows}, i64 {lane}')}")
+        for a, name in enumerate(self.given[: self.fixed]):
+            self._move("in", self.rows[a], "0", name, self.core[a][0])
         self.say("br label %step")
 
-        self.label("step")
+    def _begin_step(self) -> None:
+        """What is given for this step is read, what the calls hand each other is zero."""
         self.say("%k = phi i64 [ 0, %block ], [ %k.next, %step.end ]")
         self.say("%due = phi i64 [ 1, %block ], [ %due.next, %step.end ]")
         self.say("%record = phi i64 [ 0, %block ], [ %record.next, %step.end ]")
-        for a, name in enumerate(self.given[fixed:], fixed):
-            self._move("in", rows[a], self.let(f"mul i64 %k, {core[a][0]}"), name, core[a][1])
-        for name in program.inner:
-            for k in range(program.sizes[name]):
-                self.say(f"store {self.vector} zeroinitializer, ptr {self.slot(name, k)}, align {8 * width}")
+        for a, name in enumerate(self.given[self.fixed :], self.fixed):
+            self._move("in", self.rows[a], self.let(f"mul i64 %k, {self.core[a][0]}"), name, self.core[a][1])
+        for name in self.program.inner:
+            for k in range(self.program.sizes[name]):
+                self.say(f"store {self.vector} zeroinitializer, ptr {self.slot(name, k)}, align {8 * self.width}")
         self.say("br label %pass")
-        self.label("pass")
+
+    def _calls(self) -> None:
+        """The program's calls, those with a condition only where it holds in some lane; again if it asks for it."""
+        program = self.program
         for index, call in enumerate(program.calls):
             if call.when is not None:
                 self.say(f"br i1 {self.somewhere(call.when)}, label %call{index}, label %after{index}")
                 self.label(f"call{index}")
             for part in range(self.parts[call.function]):
                 name = f"{call.function}_part{part}"
-                self.say(f"call void @{name}(ptr {tables[index]}, ptr null, ptr %workspace)")
+                self.say(f"call void @{name}(ptr {self.tables[index]}, ptr null, ptr %workspace)")
             if call.when is not None:
                 self.say(f"br label %after{index}")
                 self.label(f"after{index}")
@@ -195,29 +218,23 @@ class _Loop(Text):
         else:
             self.say("br label %passed")
 
-        self.label("passed")
-        self.say(f"%is.due = icmp sge i64 %due, {every}")
+    def _record(self) -> None:
+        """The state is written when a record is due."""
+        self.say(f"%is.due = icmp sge i64 %due, {self.every}")
         self.say("br i1 %is.due, label %write, label %step.end")
         self.label("write")
-        for a, name in enumerate(program.state, len(self.given)):
-            self._move("out", rows[a], self.let(f"mul i64 %record, {core[a][0]}"), name, core[a][1])
+        for a, name in enumerate(self.program.state, len(self.given)):
+            self._move("out", self.rows[a], self.let(f"mul i64 %record, {self.core[a][0]}"), name, self.core[a][1])
         self.say("%record.after = add i64 %record, 1")
         self.say("br label %step.end")
-        self.label("step.end")
+
+    def _end_step(self) -> None:
         self.say("%record.next = phi i64 [ %record, %passed ], [ %record.after, %write ]")
         self.say("%due.before = phi i64 [ %due, %passed ], [ 0, %write ]")
         self.say("%due.next = add i64 %due.before, 1")
         self.say("%k.next = add i64 %k, 1")
-        self.say(f"%k.more = icmp slt i64 %k.next, {steps}")
+        self.say(f"%k.more = icmp slt i64 %k.next, {self.steps}")
         self.say("br i1 %k.more, label %step, label %block.end")
-        self.label("block.end")
-        self.say(f"%first.next = add i64 %first, {width}")
-        self.say(f"%first.more = icmp slt i64 %first.next, {count}")
-        self.say("br i1 %first.more, label %block, label %done")
-        self.label("done")
-        self.say("ret void")
-        head = "define void @loop_d(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {"
-        return "\n".join([head, *self.lines, "}"])
 
     def _move(self, way: str, rows: str, offset: str, name: str, stride: str) -> None:
         size = self.program.sizes[name]
@@ -241,11 +258,10 @@ class _Loop(Text):
 
     def _core_strides(self) -> list[list[str]]:
         """The strides of the core axes, which NumPy lists after those of the loop."""
-        program, at = self.program, len(self.arrays)
-        plain = len(program.state) + len(program.constant)
+        at = len(self.arrays)
         core = []
         for a in range(len(self.arrays)):
-            axes = 1 if a < plain else 2
+            axes = 1 if a < self.fixed else 2
             core.append([self.entry_of("%steps", at + k) for k in range(axes)])
             at += axes
         return core
