@@ -76,6 +76,7 @@ class Panel:
     draw: Callable[[Any], None]
     key: tuple[Key, ...] = ()
     size: tuple[float, float] = (5.2, 2.7)  # inches
+    foot: float = 0.42  # inches below the axes
 
 
 HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: panels two and three to a line, and one
@@ -90,7 +91,7 @@ def alone(panel: Panel) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=panel.size)
         top = 0.30 if panel.title else 0.08
-        figure.subplots_adjust(0.62 / width, 0.42 / height, 1 - 0.2 / width, 1 - top / height)
+        figure.subplots_adjust(0.62 / width, panel.foot / height, 1 - 0.2 / width, 1 - top / height)
         axes = figure.add_subplot()
         panel.draw(axes)
         if panel.title:

@@ -50,7 +50,7 @@ thead th { border-bottom: 1.5px solid var(--ink); }
 thead tr.groups th { border-bottom: 0; text-align: left; color: var(--soft); font-weight: 500; padding-bottom: 0; }
 th:first-child, td:first-child { text-align: left; padding-left: 8px; position: sticky; left: 0; background: #fff; }
 th.start, td.start { border-left: 1px solid var(--line); }
-table.letters td:last-child, table.letters th:last-child { text-align: left; white-space: normal; }
+table.words td:last-child, table.words th:last-child { text-align: left; white-space: normal; }
 .good { color: var(--green); } .tight { color: var(--amber); font-weight: 600; }
 .bad { color: var(--red); font-weight: 600; }
 .notice { border-left: 4px solid var(--line); background: var(--wash); padding: 8px 14px; margin: 12px 0; max-width: 80ch; }
@@ -148,8 +148,13 @@ def share(value: float) -> str:
     return f'<span class="{kind}">{shown.replace("-", "−")}</span>'
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], groups: Sequence[tuple[str, int]] = ()) -> str:
-    """A table of cells that are HTML already. ``groups`` are headings over so many columns each."""
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], groups: Sequence[tuple[str, int]] = (), words: bool = False
+) -> str:
+    """A table of cells that are HTML already. ``groups`` are headings over so many columns each.
+
+    With ``words`` the last column is text that may take several lines.
+    """
     starts, at = set(), 0
     for _, width in groups:
         starts.add(at)
@@ -169,7 +174,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], groups: Sequenc
         over = f'<tr class="groups">{"".join(cells)}</tr>'
     head = line("th", [text(c) for c in columns])
     body = "\n".join(line("td", row) for row in rows)
-    return f'<div class="scroll"><table><thead>{over}{head}</thead><tbody>\n{body}\n</tbody></table></div>\n'
+    kind = ' class="words"' if words else ""
+    return f'<div class="scroll"><table{kind}><thead>{over}{head}</thead><tbody>\n{body}\n</tbody></table></div>\n'
 
 
 def key(pairs: Iterable[Key], *, areas: bool = False) -> str:

@@ -206,7 +206,7 @@ def _parameters(fit: Identification) -> str:
     panels = [
         Panel(
             "Parameters with ±2 standard deviations, over the larger of identified and former value" if not start else "",
-            draw(finite[start : start + 40]), ((JOINTS[0], "identified"), (JOINTS[1], "the arm as it was")), size,
+            draw(finite[start : start + 40]), ((JOINTS[0], "identified"), (JOINTS[1], "the arm as it was")), size, 0.6,
         )
         for start in range(0, len(finite), 40)
     ]  # fmt: skip
@@ -214,7 +214,7 @@ def _parameters(fit: Identification) -> str:
         '<h2 id="parameters">Parameters</h2><p>Base parameters in SI units; the standard deviations count how far the '
         "residuals repeat themselves.</p>"
         + grid(panels, "parameters", "parameters", across="one")
-        + table(["parameter", "value", "std", "relative std", "essential", "what it is made of"], rows)
+        + table(["parameter", "value", "std", "relative std", "essential", "what it is made of"], rows, words=True)
     )
 
 

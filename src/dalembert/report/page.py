@@ -485,11 +485,7 @@ def _equations(arm: Arm) -> str:
         )
     legend = [re.fullmatch(r"\s*(\S+)\s*= (\S.*?)(?:\s\s+(.*))?", line) for line in made.legend().splitlines()[1:]]
     known = [[text(x or "") for x in found.groups()] for found in legend if found]
-    letters = (
-        table(["letter", "value (SI)", "what it is"], known).replace("<table>", '<table class="letters">')
-        if known
-        else ""
-    )
+    letters = table(["letter", "value (SI)", "what it is"], known, words=True) if known else ""
     return (
         '<h2 id="equations">Equations of motion</h2>\n<p>The inertia matrix, the matrix of centrifugal and Coriolis terms, '
         "gravity and the torques, in the letters of S 7.3.</p>"
