@@ -8,11 +8,8 @@ Jacobian of y is never made.
 
 from __future__ import annotations
 
-import functools
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalembert.equations import kinematics, lean_newton_euler, regressor
@@ -110,39 +107,20 @@ def traced(mechanism: Mechanism, name: str, columns: Columns, gradient: bool) ->
     return condensed(factored(pruned(graph)))
 
 
-_kernels: dict[str, Any] = {}
-_lock = threading.Lock()
-
-
-@functools.cache
-def _table() -> str:
-    """This file: the table is part of what is compiled."""
-    return Path(__file__).read_text(encoding="utf-8")
-
-
 def kernel(mechanism: Mechanism, name: str, columns: Columns = (), gradient: bool = True) -> np.ufunc:
     """The compiled gufunc: from memory, from the cache on disk, or made now.
 
     With ``gradient`` (q, q̇, q̈, w) → ∂(Σ w∘y)/∂q, ∂/∂q̇, ∂/∂q̈, and otherwise (q, q̇, q̈) → y; heights
     have q alone. ``columns`` are those of the regressor that count.
     """
-    from dalembert.emit.llvm import llvm_ir
-    from dalembert.kernel import cache
-    from dalembert.kernel.compile import Loaded, object_code, target
-    from dalembert.kernel.gufunc import gufunc
+    from dalembert.kernel.make import graph_kernel
 
-    key = cache.key_of("gradient", _table(), repr(mechanism), name, repr(columns), str(gradient), repr(target()))
-    with _lock:
-        if key not in _kernels:
-            signature = signature_of(mechanism, name, columns, gradient)
-            code = cache.load(key)
-            if code is None:
-                code = object_code(llvm_ir(traced(mechanism, name, columns, gradient), signature, target().width))
-                cache.store(key, code)
-            what = f"gradient of Σ w∘y, y = {WEIGHTED[name].summary}" if gradient else WEIGHTED[name].summary
-            arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
-            _kernels[key] = gufunc(
-                Loaded(code), signature.gufunc(), len(signature.inputs), len(signature.outputs), name,
-                f"{what}. Arrays: {arrays}.", (kernel, (mechanism, name, columns, gradient)),
-            )  # fmt: skip
-        return _kernels[key]
+    summary = WEIGHTED[name].summary
+    return graph_kernel(
+        ("gradient", repr(mechanism), name, repr(columns), str(gradient)),
+        signature_of(mechanism, name, columns, gradient),
+        lambda: traced(mechanism, name, columns, gradient),
+        name,
+        f"gradient of Σ w∘y, y = {summary}" if gradient else summary,
+        (kernel, (mechanism, name, columns, gradient)),
+    )

@@ -6,7 +6,6 @@ add one, write its equations in ``equations/`` and a line here.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -405,38 +404,19 @@ def check_options(name: str, options: tuple[str, ...], mechanism: AnyMechanism |
         raise DalembertError(f"{name} does not take '{unknown[0]}'; the options it takes are: {allowed}")
 
 
-_kernels: dict[str, Any] = {}
-_lock = threading.Lock()
-
-
 def kernel(
     mechanism: AnyMechanism, name: str, formulation: str | None = None, options: tuple[str, ...] = ()
 ) -> np.ufunc:
     """The compiled gufunc: from memory, from the cache on disk, or made now."""
-    from dalembert.kernel import cache
-    from dalembert.kernel.compile import Loaded, object_code, target
-    from dalembert.kernel.gufunc import gufunc
+    from dalembert.kernel.make import graph_kernel
 
-    formulation = chosen_formulation(name, formulation, mechanism)
+    chosen = chosen_formulation(name, formulation, mechanism)
     check_options(name, options, mechanism)
-    key = cache.key_of(repr(mechanism), name, formulation, ",".join(options), repr(target()))
-    with _lock:
-        if key not in _kernels:
-            signature = signature_of(name, mechanism, options)
-            code = cache.load(key)
-            if code is None:
-                from dalembert.emit.llvm import llvm_ir
-
-                code = object_code(llvm_ir(traced(mechanism, name, formulation, options), signature, target().width))
-                cache.store(key, code)
-            arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
-            _kernels[key] = gufunc(
-                Loaded(code),
-                signature.gufunc(),
-                len(signature.inputs),
-                len(signature.outputs),
-                name,
-                f"{quantity(name, mechanism).summary}. Arrays: {arrays}.",
-                (kernel, (mechanism, name, formulation, options)),
-            )
-        return _kernels[key]
+    return graph_kernel(
+        ("quantity", repr(mechanism), name, chosen, ",".join(options)),
+        signature_of(name, mechanism, options),
+        lambda: traced(mechanism, name, chosen, options),
+        name,
+        quantity(name, mechanism).summary,
+        (kernel, (mechanism, name, chosen, options)),
+    )

@@ -7,7 +7,6 @@ piece by piece from Python (:func:`piece_kernels`) where a torque is a Python fu
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -374,66 +373,57 @@ def _traced(piece: Piece, inputs: Sequence[str], sizes: Mapping[str, int]) -> tu
     return factored(pruned(graph)), signature
 
 
-_kernels: dict[str, Any] = {}
-_lock = threading.Lock()
-
-
 def rollout_kernel(mechanism: Mechanism, plan: Plan) -> np.ufunc:
     """The whole rollout as one gufunc; :meth:`Program.signature` says what it takes.
 
     ``out=`` must be given: how often the state is recorded is told by its shape.
     """
     from dalembert.emit.rollout import rollout_ir
-    from dalembert.kernel import cache
-    from dalembert.kernel.compile import Loaded, object_code, target
+    from dalembert.kernel.compile import target
     from dalembert.kernel.gufunc import gufunc
+    from dalembert.kernel.make import code_of, made
 
-    key = cache.key_of("rollout", repr(mechanism), repr(plan), repr(target()))
-    with _lock:
-        if key not in _kernels:
-            made = rollout(mechanism, plan)
-            program = made.program
-            code = cache.load(key)
-            if code is None:
-                graphs = {
-                    name: _traced(made.pieces[name], call.inputs, program.sizes) for name, call in made.calls().items()
-                }
-                code = object_code(rollout_ir(program, graphs, target().width))
-                cache.store(key, code)
-            inputs = len(program.state) + len(program.constant) + len(program.stepwise)
-            doc = f"Many steps from {', '.join(program.state)}: all in one loop."
-            _kernels[key] = gufunc(
-                Loaded(code), program.signature(), inputs, len(program.state), "rollout", doc,
-                (rollout_kernel, (mechanism, plan)), kinds="d",
-            )  # fmt: skip
-        return _kernels[key]
+    def make(key: str) -> np.ufunc:
+        whole = rollout(mechanism, plan)
+        program = whole.program
+
+        def ir() -> str:
+            graphs = {
+                name: _traced(whole.pieces[name], call.inputs, program.sizes) for name, call in whole.calls().items()
+            }
+            return rollout_ir(program, graphs, target().width)
+
+        inputs = len(program.state) + len(program.constant) + len(program.stepwise)
+        doc = f"Many steps from {', '.join(program.state)}: all in one loop."
+        return gufunc(
+            code_of(key, ir), program.signature(), inputs, len(program.state), "rollout", doc,
+            (rollout_kernel, (mechanism, plan)), kinds="d",
+        )  # fmt: skip
+
+    return made(("rollout", repr(mechanism), repr(plan)), make)
 
 
 def piece_kernel(mechanism: Mechanism, plan: Plan, name: str) -> np.ufunc:
     """One piece of the program, or a function of :func:`single`, as a gufunc."""
     from dalembert.emit.llvm import llvm_ir
-    from dalembert.kernel import cache
-    from dalembert.kernel.compile import Loaded, object_code, target
+    from dalembert.kernel.compile import target
     from dalembert.kernel.gufunc import gufunc
+    from dalembert.kernel.make import code_of, made
 
-    key = cache.key_of("piece", name, repr(mechanism), repr(plan), repr(target()))
-    with _lock:
-        if key not in _kernels:
-            if name in ("torque", "momentum", "velocity", "energy"):
-                inputs, sizes, piece = single(mechanism, plan, name)
-            else:
-                made = rollout(mechanism, plan)
-                inputs, sizes, piece = made.calls()[name].inputs, dict(made.program.sizes), made.pieces[name]
-            graph, signature = _traced(piece, inputs, sizes)
-            code = cache.load(key)
-            if code is None:
-                code = object_code(llvm_ir(graph, signature, target().width))
-                cache.store(key, code)
-            _kernels[key] = gufunc(
-                Loaded(code), signature.gufunc(), len(signature.inputs), len(signature.outputs), name,
-                f"{name}({', '.join(inputs)})", (piece_kernel, (mechanism, plan, name)),
-            )  # fmt: skip
-        return _kernels[key]
+    def make(key: str) -> np.ufunc:
+        if name in ("torque", "momentum", "velocity", "energy"):
+            inputs, sizes, piece = single(mechanism, plan, name)
+        else:
+            whole = rollout(mechanism, plan)
+            inputs, sizes, piece = whole.calls()[name].inputs, dict(whole.program.sizes), whole.pieces[name]
+        graph, signature = _traced(piece, inputs, sizes)
+        return gufunc(
+            code_of(key, lambda: llvm_ir(graph, signature, target().width)),
+            signature.gufunc(), len(signature.inputs), len(signature.outputs), name, f"{name}({', '.join(inputs)})",
+            (piece_kernel, (mechanism, plan, name)),
+        )  # fmt: skip
+
+    return made(("piece", name, repr(mechanism), repr(plan)), make)
 
 
 def piece_kernels(mechanism: Mechanism, plan: Plan) -> dict[str, np.ufunc]:

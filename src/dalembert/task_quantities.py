@@ -7,11 +7,8 @@ could: the pivots of the factorisation, and the measure of the representation.
 
 from __future__ import annotations
 
-import functools
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalembert.equations import operational_space as s
@@ -202,34 +199,15 @@ def traced(mechanism: AnyMechanism, space: Space, name: str) -> Graph:
     return condensed(factored(pruned(graph)))
 
 
-_kernels: dict[str, Any] = {}
-_lock = threading.Lock()
-
-
-@functools.cache
-def _table() -> str:
-    """This file: the table is part of what is compiled."""
-    return Path(__file__).read_text(encoding="utf-8")
-
-
 def kernel(mechanism: AnyMechanism, space: Space, name: str) -> np.ufunc:
     """The compiled gufunc: from memory, from the cache on disk, or made now."""
-    from dalembert.emit.llvm import llvm_ir
-    from dalembert.kernel import cache
-    from dalembert.kernel.compile import Loaded, object_code, target
-    from dalembert.kernel.gufunc import gufunc
+    from dalembert.kernel.make import graph_kernel
 
-    key = cache.key_of("task", _table(), repr(mechanism), repr(space), name, repr(target()))
-    with _lock:
-        if key not in _kernels:
-            signature = signature_of(name, mechanism, space.m)
-            code = cache.load(key)
-            if code is None:
-                code = object_code(llvm_ir(traced(mechanism, space, name), signature, target().width))
-                cache.store(key, code)
-            arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
-            _kernels[key] = gufunc(
-                Loaded(code), signature.gufunc(), len(signature.inputs), len(signature.outputs), name,
-                f"{TASK_QUANTITIES[name].summary}. Arrays: {arrays}.", (kernel, (mechanism, space, name)),
-            )  # fmt: skip
-        return _kernels[key]
+    return graph_kernel(
+        ("task", repr(mechanism), repr(space), name),
+        signature_of(name, mechanism, space.m),
+        lambda: traced(mechanism, space, name),
+        name,
+        TASK_QUANTITIES[name].summary,
+        (kernel, (mechanism, space, name)),
+    )

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from dalembert.emit.loops import loops
 from dalembert.emit.transpose import declarations, load_group, store_group
 from dalembert.emit.trigonometry import sincos
+from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Graph
 
 # operations that are one instruction; "contract" lets a multiplication and an addition fuse
@@ -142,13 +143,7 @@ def _schedule(graph: Graph) -> list[list[int]]:
     Their arguments usually need no more than the inputs, so that there are two stages: hardly
     anything, and the rest. Taking them together costs one branch for arguments out of range.
     """
-    live = [False] * len(graph.nodes)
-    for k in graph.outputs:
-        live[k] = True
-    for line in range(len(graph.nodes) - 1, -1, -1):
-        if live[line]:
-            for k in graph.operands(line):
-                live[k] = True
+    live = live_lines(graph)
     level = [0] * len(graph.nodes)
     for line, (op, _) in enumerate(graph.nodes):
         below = max((level[k] for k in graph.operands(line)), default=0)
