@@ -226,8 +226,9 @@ def felt_columns(parameters: ParameterSet, columns: Sequence[int]) -> list[tuple
 
     Extra columns may be zero almost everywhere and always count.
     """
-    x = np.random.default_rng(0).uniform(-1.5, 1.5, (3, PROBES, parameters.arm.n))
-    seen = np.abs(parameters.regressor(*x)).max(axis=0) > 0.0
+    from dalembert.identification.base import random_states
+
+    seen = np.abs(parameters.regressor(*random_states(parameters.arm, PROBES))).max(axis=0) > 0.0
     seen[:, [joint < 0 for joint in parameters.joints]] = True
     return [tuple(c for c in columns if row[c]) for row in seen]
 
@@ -246,16 +247,17 @@ class _Work:
         ends = np.cumsum([len(f) + 1 for f in felt])
         self._parts = [slice(int(end) - len(f) - 1, int(end)) for f, end in zip(felt, ends, strict=True)]
         self._columns = np.zeros((int(ends[-1]), block))
-        self._wide = np.zeros((PIECE, n, WIDTH * n))
+        wide = WIDTH * parameters.links
+        self._wide = np.zeros((PIECE, n, wide))
         source = [c for _, c, _ in parameters._plan]
         places: list[int] = []  # in _columns, of what the kernel makes
         flat: list[int] = []  # in _wide
         self._more: list[tuple[int, int, int]] = []  # (place, joint, column) of what it does not
         for i, (f, part) in enumerate(zip(felt, self._parts, strict=True)):
             for k, c in enumerate(f):
-                if source[c] < WIDTH * n:
+                if source[c] < wide:
                     places.append(part.start + k)
-                    flat.append(i * WIDTH * n + source[c])
+                    flat.append(i * wide + source[c])
                 else:
                     self._more.append((part.start + k, i, source[c]))
         self._places, self._flat = np.array(places, np.intp), np.array(flat, np.intp)
@@ -270,13 +272,14 @@ class _Work:
         for start in range(0, m, PIECE):
             piece = slice(start, min(start + PIECE, m))
             Y = self._wide[: piece.stop - start]
-            kernel(q[piece], qd[piece], qdd[piece], out=Y)
+            kernel(parameters.arm._placed(q[piece]), qd[piece], qdd[piece], out=Y)
             self._columns[self._places, piece] = Y.reshape(len(Y), -1).T[self._flat]
         made: dict[int, Array] = {}
+        Gamma = parameters._followed(q)
         for place, joint, column in self._more:
             if column not in made:
                 made[column] = np.zeros((m, n))
-                parameters._fill(made[column], column, q, qd, qdd)
+                parameters._fill(made[column], column, q, qd, qdd, Gamma)
             self._columns[place, :m] = made[column][:, joint]
         for i, part in enumerate(self._parts):
             rows = self._columns[part, :m]

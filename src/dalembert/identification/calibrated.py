@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.parameters import ParameterSet, tree_of
 from dalembert.identification.physical import consistent, entries, links_of, own, scales, signed, ten
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Friction, Joint, Link, Robot, Rotor
@@ -65,7 +65,7 @@ def _least_change(base: BaseParameters, values: Array) -> Array:
 
 def _possible(base: BaseParameters, links: Any, phi: Array) -> bool:
     parameters = base.parameters
-    for i in range(parameters.arm.n):
+    for i in range(parameters.links):
         J = entries(own(parameters, links, phi, i))
         if np.linalg.eigvalsh(J)[0] < -1e-9 * max(np.abs(J).max(), 1e-12):
             return False
@@ -75,11 +75,11 @@ def _possible(base: BaseParameters, links: Any, phi: Array) -> bool:
 def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm, list[str]]:
     """The arm with these parameters, and what a robot cannot hold, one sentence each."""
     arm, notes = parameters.arm, list[str]()
-    robot, n = arm.robot, arm.n
+    robot, n = arm.robot, parameters.links
     value = dict(zip(parameters.names, phi.tolist(), strict=True))
     joints: dict[str, Joint] = {}
     folded: list[str] = []
-    for i, joint in enumerate(robot.moving_joints):
+    for i, joint in enumerate(robot.tree_joints):
         joints[joint.name] = _joint(value, joint, i, notes, folded)
     if folded:
         notes.append(
@@ -146,7 +146,7 @@ def _links(robot: Robot, arm: Arm, name: str, wanted: Array, i: int, notes: list
     payload = np.zeros(10)
     if robot.payload is not None and arm.mechanism.tip_body == i:
         payload = ten(robot.payload.seen_from(arm.mechanism.tip))
-    rest = ten(arm.mechanism.bodies[i].link) - payload - ten(robot.link(name).inertia)
+    rest = ten(tree_of(arm).bodies[i].link) - payload - ten(robot.link(name).inertia)
     kept = _body(wanted - rest)
     if kept is not None and kept.impossible() is None:
         return {name: replace(robot.link(name), inertia=kept, physical=True)}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.parameters import Column
+from dalembert.identification.parameters import Column, actuated_of
 from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]
@@ -31,6 +31,11 @@ def joint_index(arm: Arm, joint: str | int) -> int:
     )
 
 
+def numbers(arm: Arm) -> list[int]:
+    """The numbers that name the parameters of each actuated joint: its own in the tree, from 1."""
+    return [i + 1 for i in actuated_of(arm)]
+
+
 def stribeck_columns(arm: Arm, speeds: Sequence[float]) -> tuple[Column, ...]:
     """Fst_j sgn(q̇) exp(−(q̇/v_j)²): what sticks more than it slides."""
 
@@ -42,7 +47,7 @@ def stribeck_columns(arm: Arm, speeds: Sequence[float]) -> tuple[Column, ...]:
 
         return torque
 
-    return tuple(Column(f"Fst_{j + 1}", column(j, v)) for j, v in enumerate(speeds))
+    return tuple(Column(f"Fst_{k}", column(j, v)) for j, (k, v) in enumerate(zip(numbers(arm), speeds, strict=True)))
 
 
 def sigmoid_columns(arm: Arm, widths: Array, centres: Array) -> tuple[Column, ...]:
@@ -56,7 +61,7 @@ def sigmoid_columns(arm: Arm, widths: Array, centres: Array) -> tuple[Column, ..
 
         return torque
 
-    return tuple(Column(f"Fs_{j + 1}", column(j)) for j in range(arm.n))
+    return tuple(Column(f"Fs_{k}", column(j)) for j, k in enumerate(numbers(arm)))
 
 
 def coupling_columns(arm: Arm, pairs: Sequence[Any]) -> tuple[Column, ...]:
@@ -84,7 +89,7 @@ def coupling_columns(arm: Arm, pairs: Sequence[Any]) -> tuple[Column, ...]:
 
             return torque
 
-        made += [Column(f"{kind}_{i + 1}_{j + 1}", column(kind)) for kind in ("Im", "Fv", "Fs")]
+        made += [Column(f"{kind}_{numbers(arm)[i]}_{numbers(arm)[j]}", column(kind)) for kind in ("Im", "Fv", "Fs")]
     return tuple(made)
 
 
@@ -105,5 +110,5 @@ def balance_columns(arm: Arm, joints: Sequence[str | int]) -> tuple[Column, ...]
                 out[:, j] = shape(q[:, j])
                 return out
 
-            made.append(Column(f"balance_{word}_{j + 1}", torque))
+            made.append(Column(f"balance_{word}_{numbers(arm)[j]}", torque))
     return tuple(made)

@@ -18,7 +18,7 @@ from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
 from dalembert.identification.conditioning import Conditioned, condition
 from dalembert.identification.logs import Log, per_joint, read_log
-from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.parameters import ParameterSet, tree_of
 from dalembert.identification.result import Identification, Run, make_run
 from dalembert.identification.turn_over import turn_overs
 from dalembert.robot.inertia import Inertia
@@ -230,7 +230,7 @@ def _single(validate: Any) -> bool:
 
 
 def _has_rotors(arm: Arm) -> bool:
-    return any(body.has_rotor for body in arm.mechanism.bodies)
+    return any(body.has_rotor for body in tree_of(arm).bodies)
 
 
 def _listed(words: Sequence[str], most: int = 8) -> str:
@@ -239,7 +239,7 @@ def _listed(words: Sequence[str], most: int = 8) -> str:
 
 def _joint_of(base: BaseParameters, k: int) -> str:
     joint = base.parameters.joints[base.independent[k]]
-    return base.parameters.arm.joint_names[joint] if joint >= 0 else base.names[k]
+    return tree_of(base.parameters.arm).bodies[joint].name if joint >= 0 else base.names[k]
 
 
 # -- the equations of a log ----------------------------------------------------------------------
@@ -495,7 +495,7 @@ def _suspicions(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
             break
     if log.qd is not None:
         said += _velocity_odd(arm, log, ready)
-    if any(not body.inertia.is_zero for body in arm.mechanism.bodies):
+    if any(not body.inertia.is_zero for body in tree_of(arm).bodies):
         said += _torque_odd(arm, log, ready)
     return said
 

@@ -19,12 +19,23 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.robot.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 
 FRICTION = ("viscous", "coulomb")
 WIDTH = 13  # columns a joint in Arm.regressor: ten inertial ones, Im, Fv, Fs
 ROTOR, VISCOUS, COULOMB = 10, 11, 12
+
+
+def tree_of(arm: Arm) -> Mechanism:
+    """The mechanism of all links that have parameters: of a closed chain, the tree that its cuts leave."""
+    return getattr(arm.mechanism, "tree", arm.mechanism)
+
+
+def actuated_of(arm: Arm) -> tuple[int, ...]:
+    """The joints of that mechanism which q moves."""
+    return getattr(arm.mechanism, "actuated", tuple(range(arm.n)))
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,7 @@ class ParameterSet:
 
     friction   of "viscous" (Fv) and "coulomb" (Fs), those that count
     two_sided  Fs+ and Fs− instead of one Fs: the sizes of the Coulomb torque at positive and negative speed
-    offset     a constant torque for every joint
+    offset     a constant torque for every (actuated) joint
     rotor      the rotor inertias Im; without them a rotor's k_r² I_m is not part of the torque
     extra      further columns, after those of the joints
     only       keep these names alone, or "nonzero": those that are not zero in the arm as it is
@@ -86,9 +97,7 @@ class ParameterSet:
         """Every parameter with its column: 0…13n−1 of Arm.regressor, then Fs+, Fs−, offset, extra."""
         n, pi = self.links, self.arm.parameters
         plan: list[tuple[str, int, float]] = []
-        if self.arm.robot.loops and (self.two_sided or self.offset):
-            raise DalembertError(f"arm '{self.arm.name}' has closed chains: they take neither two_sided nor offset")
-        for j, body in enumerate(getattr(self.arm.mechanism, "tree", self.arm.mechanism).bodies):
+        for j, body in enumerate(tree_of(self.arm).bodies):
             at, tail = WIDTH * j, WIDTH * n + 3 * j
             plan += [(f"{name}_{j + 1}", at + k, float(pi[at + k])) for k, name in enumerate(INERTIAL)]
             if self.rotor:
@@ -99,7 +108,7 @@ class ParameterSet:
                 plan += [(f"Fs{sign}_{j + 1}", tail + k, float(body.coulomb[k])) for k, sign in enumerate("+-")]
             elif "coulomb" in self.friction:
                 plan.append((f"Fs_{j + 1}", at + COULOMB, float(pi[at + COULOMB])))
-            if self.offset:
+            if self.offset and j in self.actuated:
                 plan.append((f"offset_{j + 1}", tail + 2, 0.0))
         return plan + [(column.name, (WIDTH + 3) * n + k, column.value) for k, column in enumerate(self.extra)]
 
@@ -107,6 +116,11 @@ class ParameterSet:
     def links(self) -> int:
         """How many links have parameters: one a joint; of closed chains one a joint of the tree."""
         return len(self.arm.robot.tree_joints)
+
+    @cached_property
+    def actuated(self) -> tuple[int, ...]:
+        """Which of those joints q moves: all, but for closed chains."""
+        return actuated_of(self.arm)
 
     # -- what it holds ---------------------------------------------------------------------------
 
@@ -163,20 +177,28 @@ class ParameterSet:
         out = np.zeros((len(q), n, len(columns)))
         wide = columns < WIDTH * self.links
         out[:, :, wide] = Y[:, :, columns[wide]]
+        Gamma = self._followed(q)
         for k in np.flatnonzero(~wide):
-            self._fill(out[:, :, k], int(columns[k]), q, qd, qdd)
+            self._fill(out[:, :, k], int(columns[k]), q, qd, qdd, Gamma)
         return out
 
-    def _fill(self, out: Array, column: int, q: Array, qd: Array, qdd: Array) -> None:
+    def _followed(self, q: Array) -> Array | None:
+        """Γ (N, links, n) of a closed chain whose columns ask for it: how passive joints follow."""
+        return self.arm.closure_jacobian(q) if self.arm.robot.loops and self.two_sided else None  # type: ignore[attr-defined]
+
+    def _fill(self, out: Array, column: int, q: Array, qd: Array, qdd: Array, Gamma: Array | None) -> None:
         """One of the columns that Arm.regressor has not."""
         n = self.links
         j, kind = divmod(column - WIDTH * n, 3)
         if column >= (WIDTH + 3) * n:
             out[:] = self.extra[column - (WIDTH + 3) * n].torque(q, qd, qdd)
         elif kind == 2:
-            out[:, j] = 1.0
-        else:  # F_s⁻ pushes forward
+            out[:, self.actuated.index(j)] = 1.0
+        elif Gamma is None:  # F_s⁻ pushes forward
             out[:, j] = qd[:, j] > 0 if kind == 0 else -1.0 * (qd[:, j] < 0)
+        else:  # Γᵀ of what joint j of the tree brings
+            speed = np.einsum("kn,kn->k", Gamma[:, j], qd)
+            out[:] = Gamma[:, j] * (speed > 0 if kind == 0 else -1.0 * (speed < 0))[:, None]
 
     def checked(self, convert: bool = True, **arrays: Any) -> tuple[Array, ...]:
         """Arrays of states (N, n), all of one length, or an error that says which is not.

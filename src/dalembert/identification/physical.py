@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.parameters import ParameterSet, tree_of
 from dalembert.robot.inertia import Inertia
 
 Array = NDArray[np.float64]
@@ -50,7 +50,7 @@ def ten(inertia: Inertia) -> Array:
 class Links:
     """Which part of the augmented link's parameters is the link itself: own_i = φ_i − known_i − Σ_k Im_k rotor_ik.
 
-    names   the link that each moving joint moves
+    names   the link that each moving joint moves, passive ones too
     known   (n, 10) of the payload, and of the rotors that sit on link i (their mass, and what is not Im)
     rotors  {i: [(k, (10,) per unit of Im_k)]}
     """
@@ -62,8 +62,8 @@ class Links:
 
 def links_of(arm: Arm) -> Links:
     """The links of an arm, and what rides on them."""
-    mechanism, robot = arm.mechanism, arm.robot
-    known = np.zeros((arm.n, 10))
+    mechanism, robot = tree_of(arm), arm.robot
+    known = np.zeros((mechanism.n, 10))
     rotors: dict[int, list[tuple[int, Array]]] = {}
     for i, body in enumerate(mechanism.bodies):
         known[i] = ten(body.inertia) - ten(body.link)
@@ -76,7 +76,7 @@ def links_of(arm: Arm) -> Links:
             known[body.parent] -= float(body.rotor_inertia) * unit
     if robot.payload is not None and mechanism.tip_body >= 0:
         known[mechanism.tip_body] += ten(robot.payload.seen_from(mechanism.tip))
-    return Links(tuple(joint.child for joint in robot.moving_joints), known, rotors)
+    return Links(tuple(joint.child for joint in robot.tree_joints), known, rotors)
 
 
 def own(parameters: ParameterSet, links: Links, phi: Array, i: int) -> Array:
@@ -85,7 +85,7 @@ def own(parameters: ParameterSet, links: Links, phi: Array, i: int) -> Array:
     first = at[f"m_{i + 1}"]
     out = phi[first : first + 10] - links.known[i]
     for k, unit in links.rotors.get(i, []):
-        im = phi[at[f"Im_{k + 1}"]] if f"Im_{k + 1}" in at else parameters.arm.mechanism.bodies[k].rotor_inertia
+        im = phi[at[f"Im_{k + 1}"]] if f"Im_{k + 1}" in at else tree_of(parameters.arm).bodies[k].rotor_inertia
         out = out - im * unit
     return out
 
@@ -93,7 +93,7 @@ def own(parameters: ParameterSet, links: Links, phi: Array, i: int) -> Array:
 def scales(parameters: ParameterSet) -> Array:
     """The usual size of every parameter: of a link's mass and length, of a rotor."""
     arm = parameters.arm
-    bodies = [ten(body.inertia) for body in arm.mechanism.bodies]
+    bodies = [ten(body.inertia) for body in tree_of(arm).bodies]
     masses = np.array([b[0] for b in bodies])
     usual = float(masses[masses > 0].mean()) if (masses > 0).any() else 1.0
     out = np.ones(parameters.size)
@@ -106,7 +106,7 @@ def scales(parameters: ParameterSet) -> Array:
         second = float(np.trace(entries(bodies[j])[:3, :3]))
         length = max(np.sqrt(max(second, 0.0) / m), 0.1)
         if kind == "Im":
-            body = arm.mechanism.bodies[j]
+            body = tree_of(arm).bodies[j]
             out[k] = max(float(body.rotor_inertia), 0.1 * m * length**2 / float(body.gear) ** 2)
         else:
             out[k] = m * (1.0 if kind == "m" else length if kind in ("mx", "my", "mz") else length**2)
@@ -173,7 +173,7 @@ def consistent(
     ).values  # fmt: skip
     terms = []
     blocks = []
-    for i in range(parameters.arm.n):
+    for i in range(parameters.links):
         coefficients, constant = _affine(parameters, links, i)
         L = np.linalg.cholesky(_thick(_reference(parameters, links, start, i)))
         inner = np.linalg.inv(L)
@@ -283,7 +283,7 @@ def _reference(parameters: ParameterSet, links: Links, start: Array, i: int) -> 
     J = entries(own(parameters, links, start, i))
     if J[3, 3] > 0:
         return J
-    usual = max(float(np.mean([ten(b.inertia)[0] for b in parameters.arm.mechanism.bodies])), 1e-3)
+    usual = max(float(np.mean([ten(b.inertia)[0] for b in tree_of(parameters.arm).bodies])), 1e-3)
     return usual * np.diag([0.01, 0.01, 0.01, 1.0])
 
 
