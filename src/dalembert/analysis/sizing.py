@@ -363,14 +363,19 @@ def loads(
             wrenches[part] = np.take(bearings, getattr(arm.mechanism, "actuated", range(arm.n)), axis=1)
         if progress is not None:
             progress(part.stop / len(at.t))
+    check_finite(arm, at.t, tau)
+    return tau, wrenches[..., :3], wrenches[..., 3:]
+
+
+def check_finite(arm: Arm, t: Array, tau: Array) -> None:
+    """An error for the first torque (N, n) that is not a number."""
     bad = np.argwhere(~np.isfinite(tau))
     if len(bad):
         row, joint = bad[0]
         raise DalembertError(
-            f"the torque of joint '{arm.joint_names[joint]}' at t = {at.t[row]:g} s is not a finite number; "
+            f"the torque of joint '{arm.joint_names[joint]}' at t = {t[row]:g} s is not a finite number; "
             "the motion has values far too large there"
         )
-    return tau, wrenches[..., :3], wrenches[..., 3:]
 
 
 def chunks(count: int) -> Iterator[slice]:

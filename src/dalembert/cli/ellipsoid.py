@@ -13,8 +13,8 @@ from dalembert.analysis import ellipsoid as shapes
 from dalembert.analysis.ellipsoid import Ellipsoid, Polytope, _polygon
 from dalembert.arm import Arm
 from dalembert.cli.compare import check_plot, save
+from dalembert.cli.given import numbers_of
 from dalembert.cli.terminal import console, number, numbers, plain, print_table
-from dalembert.cli.torques import numbers_of
 from dalembert.errors import DalembertError
 from dalembert.robot.linalg import sgn
 

@@ -76,7 +76,7 @@ def _beside(values: Any, limit: float | None) -> str:
 
 
 def _numbers(option: str, text: str, count: int) -> tuple[float, ...]:
-    from dalembert.cli.torques import numbers_of
+    from dalembert.cli.given import numbers_of
 
     found = numbers_of(option, text, " ".join(f"x{k + 1}" for k in range(count)))
     assert found is not None

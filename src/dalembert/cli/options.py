@@ -84,7 +84,7 @@ LimitsOption = Annotated[
 
 def wrench_of(text: str | None) -> tuple[float, ...] | None:
     """What ``--tip-wrench`` says."""
-    from dalembert.cli.torques import numbers_of
+    from dalembert.cli.given import numbers_of
 
     return numbers_of("--tip-wrench", text, "fx fy fz mx my mz")
 
@@ -93,7 +93,7 @@ def load_with_payload(
     arm: str, physical: Physical, tip: str | None, mass: float | None, where: str | None = None
 ) -> Arm:
     """The arm, with what ``--payload`` and ``--payload-com`` put at its tip."""
-    from dalembert.cli.torques import load, numbers_of
+    from dalembert.cli.given import load, numbers_of
 
     if where is not None and mass is None:
         raise DalembertError("--payload-com says where the payload is, but --payload MASS is missing")

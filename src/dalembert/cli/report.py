@@ -7,6 +7,7 @@ from typing import Any
 
 from dalembert import Arm
 from dalembert.cli.terminal import Bar, say
+from dalembert.cli.torques import need_effort_limits
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.trajectory.csv_file import read_motion
@@ -37,16 +38,12 @@ def write(
         from dalembert.robot.limits_file import with_limits
 
         arm = Arm(with_limits(arm.robot, limits))
-    missing = [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
-    if missing and check_limits:
-        raise DalembertError(
-            f"--check-limits needs effort limits, and robot '{arm.name}' has limits missing at "
-            f"{'joint' if len(missing) == 1 else 'joints'} {', '.join(missing)}; --limits gives them"
-        )
+    if check_limits:
+        need_effort_limits(arm, "; --limits gives them")
     _not_an_input(output, motion_file, Path(robot_file), Path(limits or ""))
     check_writable(output, overwrite=force)
     motions = _example(arm, example) if example is not None else [_from_file(arm, motion_file)]
-    if missing:
+    if missing := [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]:
         say(
             "note", f"robot '{arm.name}' has no effort limits at {', '.join(missing)}, so the report leaves margins out"
         )

@@ -10,8 +10,9 @@ import numpy as np
 
 from dalembert import Arm
 from dalembert.cli.compare import check_plot, save
+from dalembert.cli.given import numbers_of
 from dalembert.cli.terminal import Bar, console, number, plain, print_table
-from dalembert.cli.torques import numbers_of, unit_of
+from dalembert.cli.torques import unit_of
 from dalembert.files import check_writable, whole_file
 from dalembert.simulation.controllers import PD
 from dalembert.simulation.simulate import Run, simulate

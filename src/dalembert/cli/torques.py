@@ -4,47 +4,18 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from pathlib import Path
-from typing import Literal, cast
 
 import numpy as np
 from rich.text import Text
 
 from dalembert import Arm
-from dalembert import load as load_arm
+from dalembert.analysis.sizing import check_finite, rms
 from dalembert.cli.terminal import Bar, console, number, plain, print_table, say
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.robot import Joint
 from dalembert.trajectory.csv_file import CHUNK, Array, MotionTable, read_motion, write_table
-
-
-def load(arm: str, physical: str, tip: str | None) -> Arm:
-    """The arm, with its warnings as sentences on stderr."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        loaded = load_arm(arm, physical=cast(Literal["error", "warn"], physical), tip=tip)
-    for warning in caught:
-        say("warning", str(warning.message))
-    return loaded
-
-
-def numbers_of(option: str, text: str | None, names: str) -> tuple[float, ...] | None:
-    """The numbers in an option's value, as many as there are ``names``."""
-    if text is None:
-        return None
-    words = text.replace(",", " ").split()
-    wanted = len(names.split())
-    if len(words) != wanted:
-        raise DalembertError(f'{option} needs {wanted} numbers, "{names}", and has {len(words)}: "{text}"')
-    try:
-        values = tuple(map(float, words))
-    except ValueError as error:
-        raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
-    if not all(map(math.isfinite, values)):
-        raise DalembertError(f'{option} "{text}": every number must be finite')
-    return values
 
 
 def compute(
@@ -96,34 +67,24 @@ def torques(arm: Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | None)
             part = slice(start, start + CHUNK)
             arm.inverse_dynamics(motion.q[part], motion.qd[part], motion.qdd[part], tip_wrench, out=tau[part])
             bar(min(1.0, (start + CHUNK) / len(tau)))
-    bad = np.argwhere(~np.isfinite(tau))
-    if len(bad):
-        row, joint = bad[0]
-        raise DalembertError(
-            f"the torque of joint '{arm.joint_names[joint]}' at t = {motion.t[row]:g} s is not a finite number; "
-            "the motion has values far too large there"
-        )
+    check_finite(arm, motion.t, tau)
     return tau
 
 
-def need_effort_limits(arm: Arm) -> None:
+def need_effort_limits(arm: Arm, remedy: str = "") -> None:
     """Every joint must have an effort limit, or a sentence says which have none."""
     without = [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
     if without:
         raise DalembertError(
             f"--check-limits needs effort limits, and robot '{arm.name}' has limits missing at "
-            f"{'joint' if len(without) == 1 else 'joints'} {', '.join(without)}"
+            f"{'joint' if len(without) == 1 else 'joints'} {', '.join(without)}{remedy}"
         )
 
 
 def peaks(t: Array, tau: Array) -> list[tuple[float, float, float]]:
     """For each joint the largest |τ|, when it is first reached, and the root mean square over time."""
-    at = np.argmax(np.abs(tau), axis=0)
-    duration = t[-1] - t[0]
-    # each instant stands for the half steps beside it (one share each where no time passes)
-    share = np.diff(t, prepend=t[0]) + np.diff(t, append=t[-1])
-    square = share @ tau**2 / (2 * duration) if duration > 0 else np.mean(tau**2, axis=0)
-    return [(abs(float(tau[k, i])), float(t[k]), float(np.sqrt(square[i]))) for i, k in enumerate(at)]
+    at, mean = np.argmax(np.abs(tau), axis=0), rms(t, tau)
+    return [(abs(float(tau[k, i])), float(t[k]), float(mean[i])) for i, k in enumerate(at)]
 
 
 def unit_of(joint: Joint) -> str:
@@ -134,9 +95,9 @@ def unit_of(joint: Joint) -> str:
 def summary(arm: Arm, t: Array, tau: Array, output: str) -> None:
     """A table on stderr: what each joint needs, and how much of its limit is left."""
     rows: list[list[str] | list[Text]] = []
-    for joint, (peak, when, rms) in zip(arm.robot.moving_joints, peaks(t, tau), strict=True):
+    for joint, (peak, when, mean) in zip(arm.robot.moving_joints, peaks(t, tau), strict=True):
         unit, limit = unit_of(joint), joint.limits.effort
-        row = [plain(joint.name), number(peak, unit), number(when, "s"), number(rms, unit), number(limit, unit)]
+        row = [plain(joint.name), number(peak, unit), number(when, "s"), number(mean, unit), number(limit, unit)]
         if limit is not None and peak > limit:
             rows.append([Text(cell, "red") for cell in (*row, "exceeded")])
         else:

@@ -34,7 +34,7 @@ def compare(
 ) -> None:
     """Compare the formulations of inverse dynamics: M's Table 3, operations as written and compiled, ns per state."""
     from dalembert.cli.compare import check_plot, joints_of, show_arm, show_growth
-    from dalembert.cli.torques import load
+    from dalembert.cli.given import load
 
     wanted = joints_of(joints) if joints is not None else range(2, 13) if arm is None else None
     if plot is not None:

@@ -55,7 +55,7 @@ def excite(
     and the torques that the arm's model says it takes.
     """
     from dalembert.cli.excite import write
-    from dalembert.cli.torques import load
+    from dalembert.cli.given import load
 
     write(
         load(arm, physical.value, tip), output, force=force, rate=rate, criterion=criterion.value, limits=limits,

@@ -71,8 +71,8 @@ def parameters(
     tip: TipOption = None,
 ) -> None:
     """Show what can be identified: the base parameters as formulas in the standard ones."""
+    from dalembert.cli.given import load
     from dalembert.cli.parameters import show_parameters
-    from dalembert.cli.torques import load
 
     if inertial and two_sided:
         raise DalembertError("--inertial leaves friction out, --two-sided asks for it; choose one")

@@ -90,8 +90,8 @@ def identify(
     tip: TipOption = None,
 ) -> None:
     """Identify the dynamic parameters of an arm from a log of its motion (S 7.4)."""
+    from dalembert.cli.given import load
     from dalembert.cli.identify import Wanted, couplings_of, reading_of, run_identify
-    from dalembert.cli.torques import load
 
     loaded_arm = load(arm, physical.value, tip)
     options = {

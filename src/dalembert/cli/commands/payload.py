@@ -56,8 +56,8 @@ def payload(
     From joint torques of a run without and a run with it, or from one run with a force/torque sensor at the wrist
     (columns wrench1 … wrench6, or fx fy fz mx my mz: what the flange exerts on the load, in the sensor's axes).
     """
+    from dalembert.cli.given import load
     from dalembert.cli.payload import show
-    from dalembert.cli.torques import load
 
     show(
         load(arm, physical.value, tip), log, loaded, gains=gains, sensor=sensor, save=save, force=force,

@@ -23,8 +23,8 @@ def show(
     tip: TipOption = None,
 ) -> None:
     """Show what a robot is made of: joints, drives, links, tip. SI units, radians."""
+    from dalembert.cli.given import load
     from dalembert.cli.show import show_json, show_robot
-    from dalembert.cli.torques import load
 
     robot = load(arm, physical.value, tip).robot
     show_json(robot) if json else show_robot(robot)

@@ -70,8 +70,8 @@ def simulate(
 
     RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
     """
+    from dalembert.cli.given import load
     from dalembert.cli.simulate import run_simulation
-    from dalembert.cli.torques import load
 
     run_simulation(
         load(arm, physical.value, tip), q, qd, torque.strip(), duration=duration, method=method.value, step=step,

@@ -64,7 +64,7 @@ def ellipsoid(
 ) -> None:
     """Show the dynamic manipulability ellipsoid: how the tip can be accelerated from one configuration."""
     from dalembert.cli.ellipsoid import show_ellipsoid
-    from dalembert.cli.torques import load
+    from dalembert.cli.given import load
 
     show_ellipsoid(
         load(arm, physical.value, tip), q, kind=kind.value, task=task, limits=limits, redundancy=redundancy.value,
@@ -96,8 +96,8 @@ def map_(
     tip: TipOption = None,
 ) -> None:
     """Draw what an arm can do wherever its tip can be."""
+    from dalembert.cli.given import load
     from dalembert.cli.map import show_map
-    from dalembert.cli.torques import load
 
     show_map(
         load(arm, physical.value, tip), quantity=quantity, task=task, limits=limits, take=take.value,
