@@ -152,7 +152,8 @@ def test_damping_is_said() -> None:
 def test_stribeck_coupling_and_balance_are_found() -> None:
     arm = with_friction("planar-2r")
     t, q, qd, qdd = motion(2, seed=5)
-    tau = np.asarray(arm.inverse_dynamics(q, qd, qdd)).copy()
+    clean = np.asarray(arm.inverse_dynamics(q, qd, qdd))
+    tau = clean.copy()
     drive = qd[:, 0] + qd[:, 1]
     tau += 3.0 * drive[:, None] + 2.0 * np.sign(drive)[:, None]  # a shared drive
     tau[:, 0] += 40 * np.sin(2 * q[:, 0])
@@ -162,6 +163,10 @@ def test_stribeck_coupling_and_balance_are_found() -> None:
     assert found["Fs_1_2"] == pytest.approx(2.0, rel=0.1)
     assert found["balance_sin2_1"] == pytest.approx(40.0, rel=0.05)
     assert any("cannot hold" in note for note in fit.arm_notes)
+    assert not any("would explain" in note for note in fit.notes)
+    shared = clean + 150.0 * np.sign(drive)[:, None]
+    told = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": shared}, cutoff=20.0).notes
+    assert any("coupling=[(1, 2)]" in note and "would explain" in note for note in told)
     sticky = tau.copy()
     sticky[:, 1] += 15 * np.sign(qd[:, 1]) * np.exp(-((qd[:, 1] / 0.3) ** 2))
     log = {"t": t, "q": q, "qd": qd, "tau": sticky}
@@ -512,6 +517,8 @@ def test_ur10_and_tx40() -> None:
     alone = da.identify(tx40, LOGS / "tx40.npz", rotor=True)
     coupled = da.identify(tx40, LOGS / "tx40.npz", rotor=True, coupling=[(5, 6)])
     assert coupled.relative_error < 0.09 < alone.relative_error
+    assert any("coupling=[(5, 6)]" in note for note in alone.notes)  # the wrist tells of itself
+    assert not any("coupling" in note for note in coupled.notes)
 
 
 @here

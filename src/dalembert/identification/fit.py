@@ -17,6 +17,7 @@ from dalembert.identification.accumulate import JointTriangles, Triangle, felt_c
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
 from dalembert.identification.conditioning import Conditioned, condition
+from dalembert.identification.hints import hints
 from dalembert.identification.logs import Log, per_joint, read_log
 from dalembert.identification.parameters import ParameterSet, tree_of
 from dalembert.identification.result import Identification, Run, make_run
@@ -191,6 +192,8 @@ def identify(
         validation=tuple(_validated(base, values, one, ready, how, gains, notes) for one in more),
     )  # fmt: skip
     _weak(result, typical, said)
+    asked = {"coupling": coupling, "balance": balance, "sigmoid": sigmoid is not False, "stribeck": stribeck is not False}
+    notes += hints(result, [word for word, value in asked.items() if value])
     object.__setattr__(result, "notes", tuple(dict.fromkeys(notes)))
     object.__setattr__(result, "warnings", tuple(said))
     for sentence in said:
