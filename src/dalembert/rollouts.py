@@ -2,7 +2,9 @@
 
 The pieces are in :mod:`dalembert.equations.stepping` and :mod:`dalembert.equations.control`; here
 is in which order they are called. A program runs as one compiled loop (:func:`rollout_kernel`), or
-piece by piece from Python (:func:`piece_kernels`) where a torque is a Python function.
+piece by piece from Python (:func:`piece_kernels`) where a torque is a Python function, or where
+Newton's method closes the loops of the arm: pieces then take the joints of its whole tree from
+``place``, which Python is to provide, as it does the torque.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dalembert.equations import articulated, control, stepping
+from dalembert.equations.closure import ClosedMechanism
+from dalembert.equations.rubbing import all_bodies, clearance_count, passive_joints
 from dalembert.equations.stepping import PARAMETERS, Setting
 from dalembert.graph.program import Call, Program
 from dalembert.robot.linalg import select
@@ -63,12 +67,20 @@ class Rollout:
         return {call.function: call for call in self.program.calls if call.function in self.pieces}
 
 
+def setting_of(mechanism: Mechanism, plan: Plan) -> Setting:
+    """What a plan simulates; parameters that are not known yet may make every passive joint rub."""
+    rubs: tuple[int, ...] = ()
+    if plan.friction:
+        bodies = all_bodies(mechanism)
+        rubs = tuple(p for p in passive_joints(mechanism) if plan.parameters or stepping.has_dry_friction(bodies[p]))
+    return Setting(mechanism, plan.stops or ((-inf, inf),) * mechanism.n, rubs)
+
+
 def rollout(mechanism: Mechanism, plan: Plan) -> Rollout:
     """The program for a plan."""
     if not plan.friction:
         mechanism = stepping.smooth(mechanism, viscous=False)
-    stops = plan.stops or ((-inf, inf),) * mechanism.n
-    setting = Setting(mechanism, stops)
+    setting = setting_of(mechanism, plan)
     if plan.method == "variational":
         return _variational(setting, plan)
     if setting.has_events or (plan.parameters and plan.friction):
@@ -100,11 +112,23 @@ class _Inputs:
         if plan.tip_wrench:
             self._add("tip_wrench", 6, self.constant)
         if plan.parameters:
-            self._add("parameters", PARAMETERS * n, self.constant)
+            self._add("parameters", PARAMETERS * len(all_bodies(setting.mechanism)), self.constant)
+        closed = setting.mechanism if isinstance(setting.mechanism, ClosedMechanism) else None
+        self.by_newton = closed is not None and closed.by_newton
+        self.guarded = clearance_count(setting.mechanism)
+        self.joints = closed.tree.n if closed is not None and closed.by_newton else n
 
     def _add(self, name: str, size: int, kind: list[str]) -> None:
         self.sizes[name] = size
         kind.append(name)
+
+    def placed(self, calls: list[Call], q: str) -> str:
+        """The slot that equations take a position from: q, or all joints of the tree, found before."""
+        if not self.by_newton:
+            return q
+        self.sizes["tree_" + q] = self.joints
+        calls.append(Call("place", (q,), ("tree_" + q,)))
+        return "tree_" + q
 
     def parameters(self) -> tuple[str, ...]:
         """The slot of the parameters, if they are given."""
@@ -140,11 +164,20 @@ class _Inputs:
         mechanism = stepping.with_parameters(self.setting.mechanism, parameters)
         if not self.plan.friction:
             mechanism = stepping.smooth(mechanism, viscous=False)
-        return Setting(mechanism, self.setting.stops)
+        return Setting(mechanism, self.setting.stops, self.setting.rubs)
 
 
 def _host_sizes(inputs: _Inputs) -> dict[str, int]:
     return {"tau" + stage: inputs.setting.n for stage in STAGES} if inputs.plan.law == "host" else {}
+
+
+def _guard(calls: list[Call], inputs: _Inputs, q: str, qd: str, h: str) -> tuple[str, ...]:
+    """The slot that is not a number where a closed chain comes near a singular pose, and the call for it."""
+    if not inputs.guarded:
+        return ()
+    inputs.sizes |= {"unsafe": 1, "away": inputs.guarded}
+    calls.append(Call("near_singular", (q, qd, h), ("unsafe", "away")))
+    return ("unsafe",)
 
 
 # -- Runge–Kutta 4, smooth -----------------------------------------------------------------------
@@ -165,13 +198,16 @@ def _smooth(setting: Setting, plan: Plan) -> Rollout:
     calls: list[Call] = []
     stages = (("q", "qd", "_0"), ("q2", "v2", "_half"), ("q3", "v3", "_half"), ("q4", "v4", "_1"))
     for k, (q, v, stage) in enumerate(stages, 1):
+        x = inputs.placed(calls, q)
+        if k == 1:
+            unsafe = _guard(calls, inputs, x, "qd", "h")
         if plan.law == "host":
             calls.append(Call("torque" + stage, (q, v, "t", "h"), ("tau" + stage,)))
-        calls.append(Call("accelerate", (q, v, *inputs.load(stage)), (f"a{k}",)))
+        calls.append(Call("accelerate", (x, v, *inputs.load(stage)), (f"a{k}",)))
         if k < 4:
             part = "whole" if k == 3 else "half"
             calls.append(Call(part, ("q", "qd", v, f"a{k}", "h"), (f"q{k + 1}", f"v{k + 1}")))
-    calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "h"), ("q5", "v5")))
+    calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "h", *unsafe), ("q5", "v5")))
     sizes = dict.fromkeys(("q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5) for x in "qv"), "a1", "a2", "a3", "a4"), n)
     program = Program(
         {**sizes, **inputs.sizes, **_host_sizes(inputs)}, tuple(calls), (("q5", "q"), ("v5", "qd")), ("q", "qd"),
@@ -181,8 +217,10 @@ def _smooth(setting: Setting, plan: Plan) -> Rollout:
         "accelerate": accelerate,
         "half": stepping.advance(0.5),
         "whole": stepping.advance(1.0),
-        "combine": stepping.combine,
+        "combine": stepping.combine_safely if inputs.guarded else stepping.combine,
     }
+    if inputs.guarded:
+        pieces["near_singular"] = lambda *x: stepping.near_singular(setting, *x)
     long = n > 8 and isinstance(setting.mechanism, Mechanism)  # then what is linear in the number of joints
     if long and not plan.parameters:
         pieces["accelerate"] = with_articulated_bodies
@@ -211,9 +249,16 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
         s, tau, h_e = inputs.take(values, q, qd)
         return stepping.accelerate(s, q, qd, tau, h_e, held, dry)
 
-    calls = [
-        Call("modes", ("q", "qd", "slip", "aim", "bump", "trial", "done", "h", *known), ("held", "way", "dry", "step"))
-    ]
+    calls: list[Call] = []
+    rubs = bool(setting.rubs)
+    x = inputs.placed(calls, "q")
+    if rubs:
+        calls.append(Call("contacts", (x, "qd"), ("speed", "G")))
+    speed = "speed" if rubs else "qd"
+    calls.append(
+        Call("modes", ("q", speed, "slip", "aim", "bump", "trial", "done", "h", *known), ("held", "way", "dry", "step"))
+    )
+    unsafe = _guard(calls, inputs, x, "qd", "step")
     stages = (("q", "qd", "_0"), ("q2", "v2", "_half"), ("q3", "v3", "_half"), ("q4", "v4", "_1"))
     load = {stage: tuple(x.replace("reference", "wanted") for x in inputs.load(stage)) for stage in STAGES}
     if plan.law in LAWS:
@@ -223,37 +268,56 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
     for k, (q, v, stage) in enumerate(stages, 1):
         if plan.law == "host":
             calls.append(Call("torque" + stage, (q, v, "t", "step", "done"), ("tau" + stage,)))
+        if k > 1:
+            x = inputs.placed(calls, q)
         matrices = ("B1", "r1") if k == 1 else ("B", "r")
-        calls.append(Call("accelerate", (q, v, "held", "dry", *load[stage]), (f"a{k}", *matrices)))
+        matrices = (*matrices, *((("rise1", "push1") if k == 1 else ("rise", "push")) if rubs else ()))
+        calls.append(Call("accelerate", (x, v, "held", "dry", *load[stage]), (f"a{k}", *matrices)))
         if k == 1:
-            calls.append(Call("judge", ("q", "qd", "slip", "held", "a1", "B1", "r1", *known), ("judged", "news")))
+            found = ("rise1", "push1") if rubs else ("a1", "B1", "r1")
+            calls.append(Call("judge", ("q", speed, "slip", "held", *found, *known), ("judged", "news")))
         if k < 4:
             part = "whole" if k == 3 else "half"
             calls.append(Call(part, ("q", "qd", v, f"a{k}", "step"), (f"q{k + 1}", f"v{k + 1}")))
+    calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "step", *unsafe), ("q5", "v5")))
+    if rubs:
+        calls.append(Call("contacts", (inputs.placed(calls, "q5"), "v5"), ("speed5", "G5")))
     calls += [
-        Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "step"), ("q5", "v5")),
         Call(
             "events",
-            ("q", "qd", "way", "a1", "q5", "v5", "aim", "bump", "held", "step", "tries", "news", *known),
+            (
+                "q", "qd", "way", "a1", "q5", "v5", "aim", "bump", "held", "step", "tries", "news",
+                *(("speed", "rise1", "speed5") if rubs else ()), *known,
+            ),
             ("keep", "stopped", "hit", "still", "aim1", "bump1", "trial1", "bang"),
         ),
-        Call("project", ("B", "v5", "still", *known), ("stilled",), when="bang"),
+        Call(
+            "project", ("B", "v5", "still", *(("G5", "h") if rubs else ()), *known),
+            ("stilled", *(("rest",) if rubs else ())), when="bang",
+        ),
         Call(
             "commit",
             (
                 "q", "qd", "q5", "v5", "stilled", "bang", "keep", "stopped", "hit", "slip", "judged", "news",
-                "aim", "bump", "aim1", "bump1", "trial1", "step", "done", "tries", "h", *known,
+                "aim", "bump", "aim1", "bump1", "trial1", "step", "done", "tries", "h",
+                *(("way", "rest") if rubs else ()), *known,
             ),
             ("q6", "v6", "slip6", "aim6", "bump6", "trial6", "done6", "tries6", "again"),
         ),
     ]  # fmt: skip
     each = (
-        "q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5, 6) for x in "qv"), "a1", "a2", "a3", "a4", "held", "way", "dry",
-        "r1", "r", "judged", "stopped", "hit", "still", "stilled", "slip", "aim", "bump", "aim1", "bump1", "slip6",
-        "aim6", "bump6",
+        "q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5, 6) for x in "qv"), "a1", "a2", "a3", "a4", "r1", "r", "hit",
+        "stilled", "bump", "bump1", "bump6",
+    )  # fmt: skip
+    touching = (
+        "held", "way", "dry", "judged", "stopped", "still", "slip", "aim", "aim1", "slip6", "aim6",
+        *(("rest", "speed", "speed5", "rise1", "push1", "rise", "push") if rubs else ()),
     )  # fmt: skip
     one = ("step", "news", "keep", "trial1", "bang", "trial", "done", "tries", "trial6", "done6", "tries6", "again")
     sizes = {**dict.fromkeys(each, n), **dict.fromkeys(one, 1), "B1": n * n, "B": n * n}
+    sizes |= dict.fromkeys(touching, len(setting.contacts))
+    if rubs:
+        sizes |= dict.fromkeys(("G", "G5"), n * len(setting.rubs))
     if plan.law in LAWS:
         sizes |= {"wanted" + stage: 3 * n for stage in STAGES}
     program = Program(
@@ -264,14 +328,18 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
     pieces: dict[str, Piece] = {
         "modes": of(stepping.modes),
         "accelerate": accelerate,
-        "judge": of(stepping.judge),
+        "judge": of(stepping.judge_contacts if rubs else stepping.judge),
         "half": stepping.advance(0.5),
         "whole": stepping.advance(1.0),
-        "combine": stepping.combine,
+        "combine": stepping.combine_safely if inputs.guarded else stepping.combine,
         "events": of(stepping.events),
         "project": of(stepping.project),
         "commit": of(stepping.commit),
     }
+    if rubs:
+        pieces["contacts"] = lambda *x: stepping.contacts(setting, *x)
+    if inputs.guarded:
+        pieces["near_singular"] = lambda *x: stepping.near_singular(setting, *x)
     if plan.law in LAWS:
         for stage, at in zip(STAGES, (0.0, 0.5, 1.0), strict=True):
             pieces["sample" + stage] = stepping.reference_at(at)
@@ -288,9 +356,11 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
         s, tau, h_e = inputs.take(values, q_m, v)
         return stepping.discrete_legendre(s, q_m, p, v, rounds, h, tau, h_e)
 
-    def finish(q: Any, v1: Any, p: Any, p1: Any, again: Any, h: Any) -> Any:
-        """(q, p) of the next step once v has settled."""
+    def finish(q: Any, v1: Any, p: Any, p1: Any, again: Any, h: Any, *unsafe: Any) -> Any:
+        """(q, p) of the next step once v has settled; spoilt near a singular pose of a closed chain."""
         moved = [select(again[0], x, x + h[0] * y) for x, y in zip(q, v1, strict=True)]
+        for spoilt in unsafe:
+            moved = [x + spoilt[0] for x in moved]
         return moved, [select(again[0], x, y) for x, y in zip(p, p1, strict=True)]
 
     def settle(again: Any, settled: Any) -> Any:
@@ -302,12 +372,13 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
         return ([select(settled[0], x, y) for x, y in zip(v, v1, strict=True)],)
 
     calls = [Call("midpoint", ("q", "v", "h"), ("q_m",))]
+    unsafe = _guard(calls, inputs, "q", "v", "h")
     if plan.law == "host":
         calls.append(Call("torque_half", ("q_m", "v", "t", "h"), ("tau_half",)))
     calls += [
         Call("solve", ("q_m", "p", "v", "rounds", "h", *inputs.load("_half")), ("v1", "p1", "rounds1", "again")),
         Call("settle", ("again", "settled"), ("wait", "settled1", "working")),
-        Call("finish", ("q", "v1", "p", "p1", "wait", "h"), ("q1", "p2")),
+        Call("finish", ("q", "v1", "p", "p1", "wait", "h", *unsafe), ("q1", "p2")),
         Call("keep", ("settled", "v", "v1"), ("v2",)),
     ]
     sizes = dict.fromkeys(("q", "p", "v", "q_m", "q1", "v1", "v2", "p1", "p2"), n)
@@ -325,6 +396,8 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
         "finish": finish,
         "keep": keep,
     }
+    if inputs.guarded:
+        pieces["near_singular"] = lambda *x: stepping.near_singular(setting, *x)
     return Rollout(program, pieces)
 
 
@@ -338,15 +411,17 @@ def single(mechanism: Mechanism, plan: Plan, what: str) -> tuple[tuple[str, ...]
     (q, q̇, parameters)
     """
     n, setting = mechanism.n, Setting(mechanism, ((-inf, inf),) * mechanism.n)
+    joints = _Inputs(setting, Plan()).joints
     if what == "energy":
 
         def energies(q: Any, qd: Any, parameters: Any) -> Any:
             return stepping.energies(Setting(stepping.with_parameters(mechanism, parameters), setting.stops), q, qd)
 
-        return ("q", "qd", "parameters"), {"q": n, "qd": n, "parameters": PARAMETERS * n}, energies
+        count = PARAMETERS * len(all_bodies(mechanism))
+        return ("q", "qd", "parameters"), {"q": joints, "qd": n, "parameters": count}, energies
     if what == "torque":
         law = LAWS[plan.law]
-        sizes = {"q": n, "qd": n, "reference": 3 * n, "kp": n, "kd": n, "tau": n}
+        sizes = {"q": joints, "qd": n, "reference": 3 * n, "kp": n, "kd": n, "tau": n}
         return ("q", "qd", "reference", "kp", "kd"), sizes, lambda *x: (law(mechanism, *x),)
     sizes = {"q": n, "x": n, "y": n}
     function = {"momentum": stepping.momentum, "velocity": stepping.velocity}[what]

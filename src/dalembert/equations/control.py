@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dalembert.equations.any_chain import inverse_dynamics, smooth
-from dalembert.equations.friction import coulomb
+from dalembert.equations.rubbing import actuated, dry_torque
 from dalembert.robot.linalg import Scalar
 from dalembert.robot.mechanism import Mechanism
 
@@ -22,11 +22,15 @@ def pd_gravity(
     kp: Sequence[Scalar],
     kd: Sequence[Scalar],
 ) -> list[Scalar]:
-    """τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, q̈_d]."""
+    """τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, q̈_d].
+
+    Of a closed chain by Newton q is that of the whole tree, and the law concerns the actuated joints.
+    """
     n = mechanism.n
     rest = [0.0] * n
     g = inverse_dynamics(mechanism, q, rest, rest)
     q_d, qd_d = reference[:n], reference[n : 2 * n]
+    q = actuated(mechanism, q)
     return [g[i] + kp[i] * (q_d[i] - q[i]) + kd[i] * (qd_d[i] - qd[i]) for i in range(n)]
 
 
@@ -45,6 +49,7 @@ def computed_torque(
     """
     n = mechanism.n
     q_d, qd_d, qdd_d = reference[:n], reference[n : 2 * n], reference[2 * n :]
-    y = [qdd_d[i] + kd[i] * (qd_d[i] - qd[i]) + kp[i] * (q_d[i] - q[i]) for i in range(n)]
+    q_a = actuated(mechanism, q)
+    y = [qdd_d[i] + kd[i] * (qd_d[i] - qd[i]) + kp[i] * (q_d[i] - q_a[i]) for i in range(n)]
     tau = inverse_dynamics(smooth(mechanism), q, qd, y)
-    return [t + coulomb(body, v) for t, body, v in zip(tau, mechanism.bodies, qd_d, strict=True)]
+    return [t + f for t, f in zip(tau, dry_torque(mechanism, q, qd_d), strict=True)]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.errors import ShapeError
 from dalembert.rollouts import Plan, piece_kernel
+from dalembert.simulation.closing import by_newton
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
@@ -80,6 +81,10 @@ class Controller:
         >>> PD(100.0, 20.0, [0.0, 0.0]).torque(arm, 0.0, [0.1, 0.0], [0.0, 0.0]).shape
         (2,)
         """
+        return self.law_at(arm, t, placed(arm, q), qd)
+
+    def law_at(self, arm: Arm, t: ArrayLike, q: ArrayLike, qd: ArrayLike) -> Array:
+        """The same at a q as the equations take it, of closed chains by Newton that of the whole tree."""
         at = np.asarray(t, float)
         reference = self.reference(at.reshape(-1), arm.n)
         reference = reference.reshape(*reference.shape[:-2], *at.shape, 3 * arm.n)
@@ -88,6 +93,12 @@ class Controller:
             kp, kd = kp[..., None, :], kd[..., None, :]
         kernel = piece_kernel(arm.mechanism, Plan(law=self.law), "torque")
         return kernel(np.asarray(q, float), np.asarray(qd, float), reference, kp, kd)
+
+
+def placed(arm: Arm, q: ArrayLike) -> Array:
+    """What the equations take for q."""
+    known: Any = arm
+    return np.asarray(known.tree_positions(q) if by_newton(arm) else q, float)
 
 
 class PD(Controller):

@@ -1,4 +1,5 @@
-"""Fixed steps: the whole rollout as one compiled loop, or stepped from Python for a Python torque."""
+"""Fixed steps: the whole rollout as one compiled loop, or stepped from Python: for a torque that is a Python
+function, and for closed chains whose closure is found by Newton's method."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.errors import ClosureError
 from dalembert.graph.program import perform
 from dalembert.rollouts import piece_kernel, piece_kernels, rollout, rollout_kernel
+from dalembert.simulation.closing import Place, at_instant, by_newton, came_to_an_end
 from dalembert.simulation.task import Task, check_limits, check_numbers
 
 Array = NDArray[np.float64]
@@ -22,7 +25,7 @@ BYTES = 1 << 26  # of states between records, where every step must be looked at
 def fixed_steps(task: Task, progress: Progress | None) -> tuple[Array, Array]:
     """(q, qd) at the records: (*batch, records, n) each."""
     first = _into_program(task)
-    run = stepped if task.plan.law == "host" else compiled
+    run = stepped if task.plan.law == "host" or by_newton(task.arm) else compiled
     q, x = run(task, first, progress)
     if task.plan.method == "variational":
         x = piece_kernel(task.arm.mechanism, task.plan, "velocity")(q, x)
@@ -89,8 +92,17 @@ def _complain(
     """Take the same steps one by one, to say when it happened."""
     for k in range(at, stop):
         out = _into(kernel, program, task, state, constants, k, k + 1, 1)
-        check_numbers(task, out[0], out[1], task.t[k + 1 : k + 2])
+        _check(task, k, state[0], state[0], state[-1], [x[..., 0, :] for x in out])
         state = [x[..., 0, :].copy() for x in out]
+
+
+def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array]) -> None:
+    """An error where step k, taken from (q, qd), has left the numbers; the equations took x for q."""
+    bad = ~np.all([np.isfinite(x).all(axis=-1) for x in state[:2]], axis=0)
+    for index in np.argwhere(bad) if task.arm.robot.loops and bad.any() else ():
+        at = tuple(int(i) for i in index)
+        came_to_an_end(task, float(task.t[k]), x[at], q[at], qd[at], float(task.h[k]), at)
+    check_numbers(task, state[0][..., None, :], state[1][..., None, :], task.t[k + 1 : k + 2])
 
 
 def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, Array]:
@@ -118,6 +130,8 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
 
     for stage, part in (("_0", 0.0), ("_half", 0.5), ("_1", 1.0)):
         functions["torque" + stage] = host(part)
+    place = Place(task.arm, task.q0)
+    functions["place"] = lambda q: (place(q),)
     memory: dict[str, Any] = {x: np.zeros((*batch, size)) for x, size in program.sizes.items()}
     memory |= {x: np.broadcast_to(task.constants[x], (*batch, program.sizes[x])) for x in program.constant}
     memory |= dict(zip(program.state, state, strict=True))
@@ -129,9 +143,15 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
         for k in range(task.steps):
             given = task.given(k, k + 1)
             memory |= {x: np.broadcast_to(given[x][..., 0, :], (*batch, program.sizes[x])) for x in program.stepwise}
-            perform(program, functions, memory, lambda size: np.zeros((*batch, size)), lambda x: bool(np.any(x != 0)))
+            before = [memory[x] for x in program.state]
+            try:
+                perform(
+                    program, functions, memory, lambda size: np.zeros((*batch, size)), lambda x: bool(np.any(x != 0))
+                )
+            except ClosureError as problem:
+                raise at_instant(problem, float(task.t[k])) from None
             now = [memory[x] for x in program.state]
-            check_numbers(task, now[0][..., None, :], now[1][..., None, :], task.t[k + 1 : k + 2])
+            _check(task, k, memory.get("tree_q", before[0]), before[0], before[-1], now)
             if task.limits is not None and not task.plan.stops:
                 check_limits(task, now[0][..., None, :], task.t[k + 1 : k + 2])
             if k + 1 == task.records[row]:

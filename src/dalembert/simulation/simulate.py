@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.equations.rubbing import all_bodies
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.rollouts import piece_kernel
 from dalembert.simulation.adaptive import Dynamics, adaptive
+from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.fixed import fixed_steps
-from dalembert.simulation.newton import Follower, newton_steps
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Run:
         """The torque at every instant: (…, N, n)."""
         task, shape = self.task, self.q.shape
         if task.controller is not None:
-            return task.controller.torque(self.arm, self.t, self.q, self.qd)
+            return task.controller.law_at(self.arm, self.t, self._placed, self.qd)
         if task.function is not None:
             tau = np.empty(shape)
             for k, t in enumerate(self.t):
@@ -56,19 +57,22 @@ class Run:
     @cached_property
     def qdd(self) -> Array:
         """The acceleration at every instant, 0 for a joint that sticks: (…, N, n)."""
-        if getattr(self.arm.mechanism, "by_newton", False):
-            return np.asarray(Follower(self.task).arm.forward_dynamics(self.q, self.qd, self.tau), float)
         dynamics = Dynamics(self.task)
         constants = dynamics.constants()
         if dynamics.eventful:
-            return dynamics.modes(self.q, self.qd, self.tau, constants)[3]
-        return dynamics.accelerate(self.q, self.qd, self.tau, constants, None)
+            return dynamics.modes(self.q, self._placed, self.qd, self.tau, constants)[3]
+        return dynamics.accelerate(self._placed, self.qd, self.tau, constants, None)
+
+    @cached_property
+    def _placed(self) -> Array:
+        """What the equations take: q, or of closed chains by Newton that of the whole tree."""
+        return placed_along(self.arm, self.q)
 
     @cached_property
     def _energies(self) -> tuple[Array, Array]:
         if self.task.plan.parameters:
             parameters = self.task.constants["parameters"][..., None, :]
-            T, U = piece_kernel(self.arm.mechanism, self.task.plan, "energy")(self.q, self.qd, parameters)
+            T, U = piece_kernel(self.arm.mechanism, self.task.plan, "energy")(self._placed, self.qd, parameters)
             return T[..., 0], U[..., 0]
         T, U = self.arm.kinetic_energy(self.q, self.qd), self.arm.potential_energy(self.q)
         return np.asarray(T, float), np.asarray(U, float)
@@ -149,7 +153,7 @@ def simulate(
     stops       joint limits: None ignores them; "error" ends the simulation at the first joint that
                 passes its limit; "contact" makes them inelastic stops
     parameters  (…, 13 n) dynamic parameters in place of the arm's own, S (7.77): for each joint m, m c,
-                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s
+                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; of a closed chain for each joint of its tree
     rtol, atol  of "dop853"
     progress    called with the fraction done
 
@@ -159,9 +163,7 @@ def simulate(
     True
     """
     task = make_task(arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters)
-    if getattr(arm.mechanism, "by_newton", False):
-        q, qd = newton_steps(task, rtol, atol, progress)
-    elif method == "dop853":
+    if method == "dop853":
         q, qd = adaptive(task, rtol, atol, progress)
     else:
         q, qd = fixed_steps(task, progress)
@@ -169,9 +171,9 @@ def simulate(
 
 
 def parameters_of(arm: Arm) -> Array:
-    """The arm's own dynamic parameters, (13 n,): what ``simulate(parameters=…)`` takes."""
+    """The arm's own dynamic parameters, (13 n,): what ``simulate(parameters=…)`` takes; of a closed chain, its tree's."""
     rows: list[float] = []
-    for body in arm.mechanism.bodies:
+    for body in all_bodies(arm.mechanism):
         I = body.inertia.tensor_at_origin
         rows += [body.inertia.mass, *body.inertia.first_moments]
         rows += [I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2]]

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.equations.rubbing import all_bodies
 from dalembert.equations.stepping import PARAMETERS
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.rollouts import Plan
+from dalembert.simulation.closing import check_method
 from dalembert.simulation.controllers import Controller
 
 if TYPE_CHECKING:
@@ -157,8 +159,10 @@ def make_task(
     if parameters is not None:
         if method == "variational":
             raise DalembertError("the variational method takes no parameters; use 'rk4' or 'dop853'")
+        bodies = len(all_bodies(arm.mechanism))
+        counted = joints if bodies == n else f"arm '{arm.name}' has {bodies} joints in its tree"
         constants["parameters"] = _numbers(
-            "parameters", parameters, PARAMETERS * n, f"{joints} of {PARAMETERS} parameters each"
+            "parameters", parameters, PARAMETERS * bodies, f"{counted} of {PARAMETERS} parameters each"
         )
         leading.append(constants["parameters"].shape[:-1])
     torques, controller, function, law = None, None, None, "none"
@@ -187,9 +191,8 @@ def make_task(
         raise ShapeError(
             f"q0, qd0 and what is given with them do not broadcast: their leading axes are {shapes}"
         ) from None
-    if arm.robot.loops:
-        _check_closed(arm, bool(friction), parameters)
-    dry = friction and (any(any(b.coulomb) for b in arm.mechanism.bodies))
+    check_method(arm, method)
+    dry = friction and any(any(b.coulomb) for b in all_bodies(arm.mechanism))
     if method == "variational" and dry:
         raise DalembertError(
             f"arm '{arm.name}' has Coulomb friction, which the variational method does not know; "
@@ -211,22 +214,6 @@ def make_task(
     if limits is not None:
         check_limits(task, task.q0[..., None, :], t[:1])
     return task
-
-
-def _check_closed(arm: Any, friction: bool, parameters: Any) -> None:
-    """What a closed chain cannot be simulated with."""
-    if parameters is not None:
-        raise DalembertError(
-            f"arm '{arm.name}' has closed chains; simulate it without parameters=, in an arm of its own"
-        )
-    dry = [
-        name for name in arm.passive_names if any(arm.tree.mechanism.bodies[arm.tree.joint_names.index(name)].coulomb)
-    ]
-    if friction and dry:
-        raise DalembertError(
-            f"arm '{arm.name}' has Coulomb friction in its passive joint '{dry[0]}': when such a joint sticks is not known "
-            "here; count it with an actuated joint, or use friction=False"
-        )
 
 
 def _limits(arm: Arm) -> Array:
@@ -272,9 +259,7 @@ def check_numbers(task: Task, q: Array, qd: Array, t: Array) -> None:
     bad = np.argwhere(~(np.isfinite(q) & np.isfinite(qd)))
     if len(bad):
         first = bad[np.argmin(bad[:, -2])]
-        closed = ", or a closed chain met a pose in which it is singular or cannot be closed"
         raise SimulationError(
             f"the simulation left the numbers at t = {float(t[first[-2]]):.6g} s, joint "
             f"'{task.arm.joint_names[int(first[-1])]}'{state_name(task.batch, first[:-2])}; use a smaller step"
-            f"{closed if task.arm.robot.loops else ''}"
         )

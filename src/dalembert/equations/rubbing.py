@@ -1,0 +1,172 @@
+"""Friction of joints that no motor moves, and how far a closed chain is from a singular pose.
+
+A passive joint p of a closed chain moves with γ̇_p = Γ_p q̇_a, where Γ_p is its row of Γ. What rubs there
+acts on the actuated joints as Γ_pᵀ times its torque. At rest the friction is whatever up to F_s keeps
+γ̇_p = 0: a constraint along the direction Γ_p, as a held joint is one along a coordinate. Several such
+directions may say the same (all joints of a four-bar rest together); then the first of them that are
+independent bear the load, and the others nothing, until one of the first gives way with its full F_s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dalembert.equations.closed_chain import Chain, _dot, _Many
+from dalembert.equations.closure import ClosedMechanism, Linear
+from dalembert.equations.friction import coulomb, viscous
+from dalembert.robot.linalg import Scalar, less, select
+from dalembert.robot.mechanism import Body, Mechanism
+
+Values = Sequence[Scalar]
+Grid = list[list[Scalar]]
+AnyMechanism = Mechanism | ClosedMechanism
+DEPENDENT = 1e-10  # of gᵀB⁻¹g: what is left of it by the directions before, below which they say the same
+
+
+def all_bodies(mechanism: AnyMechanism) -> tuple[Body, ...]:
+    """All that can rub: the bodies of the tree."""
+    return mechanism.tree.bodies if isinstance(mechanism, ClosedMechanism) else mechanism.bodies
+
+
+def passive_joints(mechanism: AnyMechanism) -> tuple[int, ...]:
+    """The joints of the tree that no motor moves."""
+    if not isinstance(mechanism, ClosedMechanism):
+        return ()
+    return tuple(i for i in range(mechanism.tree.n) if i not in mechanism.actuated)
+
+
+def actuated(mechanism: AnyMechanism, q: Values) -> list[Scalar]:
+    """q_a from what the equations take: that of the whole tree where Newton's method closes the loops."""
+    if isinstance(mechanism, ClosedMechanism) and mechanism.by_newton:
+        return [q[i] for i in mechanism.actuated]
+    return list(q)
+
+
+def _torque(mechanism: AnyMechanism, q: Values, qd: Values, law: Callable[[Body, Scalar], Scalar]) -> list[Scalar]:
+    if not isinstance(mechanism, ClosedMechanism):
+        return [law(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)]
+    chain = Chain(mechanism, q)
+    return chain.pull([law(body, v) for body, v in zip(mechanism.tree.bodies, chain.push(qd), strict=True)])
+
+
+def dry_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
+    """F_s sgn(q̇); of a closed chain Γᵀ F_s sgn(Γ q̇_a)."""
+    return _torque(mechanism, q, qd, coulomb)
+
+
+def viscous_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
+    """F_v q̇; of a closed chain Γᵀ F_v Γ q̇_a."""
+    return _torque(mechanism, q, qd, viscous)
+
+
+def directions(mechanism: AnyMechanism, q: Values, joints: Sequence[int]) -> Grid:
+    """Γ_p of these joints of the tree."""
+    assert isinstance(mechanism, ClosedMechanism)
+    columns = Chain(mechanism, q).Gamma
+    return [[column[p] for column in columns] for p in joints]
+
+
+def drifts(mechanism: AnyMechanism, q: Values, qd: Values, joints: Sequence[int]) -> list[Scalar]:
+    """Γ̇_p q̇_a: what these joints accelerate with when the actuated ones do not."""
+    assert isinstance(mechanism, ClosedMechanism)
+    a = Chain(mechanism, q, qd).accelerations([0.0] * mechanism.n)
+    return [a[p] for p in joints]
+
+
+@dataclass(frozen=True)
+class Brakes:
+    """Directions g_k of which some are held, made orthogonal in the metric of B one after the other.
+
+    G      the directions
+    u      B⁻¹ĝ_k, where ĝ_k = g_k − Σ c_ki ĝ_i is orthogonal to those before; 0 for a direction that is
+           not held, or that those before hold already
+    c      the coefficients
+    over   1 / ĝ_kᵀB⁻¹ĝ_k, or 0
+    """
+
+    G: Grid
+    u: Grid
+    c: Grid
+    over: list[Scalar]
+
+    def hold(self, x: Values, drift: Values, most: Values | None = None) -> tuple[list[Scalar], list[Scalar]]:
+        """(x, λ): x changed by the least B⁻¹ Gᵀλ that makes g_kᵀx + drift_k = 0 for all that are held.
+
+        most  where a direction would need more, it is let go
+        """
+        x = list(x)
+        force: list[Scalar] = []
+        for k, (g, u, o, b) in enumerate(zip(self.G, self.u, self.over, drift, strict=True)):
+            f = -((_dot(g, x) + b) * o)
+            force.append(f if most is None else select(less(f * f, most[k] * most[k]), f, 0.0))
+            x = [y + force[-1] * z for y, z in zip(x, u, strict=True)]
+        for k in reversed(range(len(force))):  # along ĝ → along g
+            for i in range(k):
+                force[i] = force[i] - self.c[k][i] * force[k]
+        return x, force
+
+
+def brakes(
+    B: Sequence[Values], solve: Callable[[Values], list[Scalar]], G: Sequence[Values], held: Sequence[Scalar]
+) -> Brakes:
+    """The directions G with those of ``held``; ``solve`` is B⁻¹, with 0 for coordinates that are held themselves."""
+    made = Brakes([], [], [], [])
+    for g, h in zip(G, held, strict=True):
+        u = solve(g)
+        size: Scalar = 0.0
+        for i, x in enumerate(g):
+            size = size + x * x / B[i][i]
+        c: list[Scalar] = []
+        for v, o in zip(made.u, made.over, strict=True):
+            c.append(_dot(g, v) * o)
+            u = [x - c[-1] * y for x, y in zip(u, v, strict=True)]
+        left = _dot(g, u)
+        counts = select(h, less(DEPENDENT * size, left), 0.0)
+        made.G.append(list(g))
+        made.u.append([select(counts, x, 0.0) for x in u])
+        made.c.append([select(counts, x, 0.0) for x in c])
+        made.over.append(select(counts, 1.0 / select(counts, left, 1.0), 0.0))
+    return made
+
+
+# -- singular poses ------------------------------------------------------------------------------
+
+
+def clearance_count(mechanism: AnyMechanism) -> int:
+    """How many numbers :func:`clearances` gives: none where no pose is singular."""
+    if not isinstance(mechanism, ClosedMechanism) or mechanism.linear:
+        return 0
+    if mechanism.by_newton:
+        return sum(map(len, mechanism.passive)) - 1
+    return sum(len(closure.passive) - 1 for closure in mechanism.closures if not isinstance(closure, Linear))
+
+
+def clearances(closed: ClosedMechanism, q: Values, qd: Values) -> tuple[list[Scalar], list[Scalar]]:
+    """How far each passive joint's effect on the cuts is from those of the joints before it, and its rate.
+
+    Of the columns a_k of Φ_p, the distance of a_k from the span of those before is r_k = e_kᵀa_k. As the
+    span turns, ṙ_k = e_kᵀ(ȧ_k − Σ c_j ȧ_j) with the c_j that make Σ c_j a_j the nearest. In a singular pose
+    one of them is 0. Beside |a_k|, so that they have no unit.
+    """
+    chain = Chain(closed, q, qd)
+    away: list[Scalar] = []
+    rate: list[Scalar] = []
+    for step in chain.steps:
+        if step.linear is not None:
+            continue
+        columns = [step.columns[i] for i in step.passive]
+        dots = [step.columns_dot[i] for i in step.passive]
+        for k in range(1, len(columns)):
+            before = _Many(columns[:k])
+            c = before.solve(columns[k])
+            rest = list(columns[k])
+            change = list(dots[k])
+            for j in range(k):
+                rest = [x - c[j] * y for x, y in zip(rest, columns[j], strict=True)]
+                change = [x - c[j] * y for x, y in zip(change, dots[j], strict=True)]
+            size = _dot(columns[k], columns[k])
+            square = _dot(rest, rest)  # r², and its rate is 2 eᵀ… r: no root is needed
+            away.append(square / size)
+            rate.append(2.0 * _dot(rest, change) / size)
+    return away, rate

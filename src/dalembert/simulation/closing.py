@@ -1,0 +1,113 @@
+"""Closed chains in a simulation: where their passive joints are, and what to say when that ends.
+
+The actuated joints are integrated and the others follow from them, so the loops stay closed. Where that is
+by Newton's method it starts where the chain just was, and so stays on its branch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.equations.closure import Linear
+from dalembert.equations.rubbing import clearance_count
+from dalembert.errors import ClosureError, DalembertError
+from dalembert.rollouts import Plan, piece_kernel
+
+if TYPE_CHECKING:
+    from dalembert.arm import Arm
+    from dalembert.simulation.task import Task
+
+Array = NDArray[np.float64]
+NEAR = 1e-5  # how far an adaptive step may come to a singular pose: a sine
+KINEMATICS = Plan(law="none", friction=False)  # any plan: how near a singular pose is does not depend on it
+STEPS_AHEAD = 3  # in which a chain that has left the numbers is looked for beyond its reach
+
+
+def by_newton(arm: Arm) -> bool:
+    """Whether the equations take the joints of the whole tree."""
+    return bool(getattr(arm.mechanism, "by_newton", False))
+
+
+class Place:
+    """From q to what the equations take: q itself, or γ(q) by Newton from where the chain was last."""
+
+    def __init__(self, arm: Arm, q0: Array) -> None:
+        self.arm = arm
+        self.newton = by_newton(arm)
+        self.tree_q = self._near(q0, None) if self.newton else q0
+
+    def _near(self, q: Array, near: Array | None) -> Array:
+        arm: Any = self.arm
+        return np.asarray(arm.tree_positions(q, near=near), np.float64)
+
+    def __call__(self, q: Array) -> Array:
+        if not self.newton:
+            return q
+        fine = np.isfinite(q).all(axis=-1)
+        if fine.all():
+            self.tree_q = self._near(q, self.tree_q)
+            return self.tree_q
+        x = np.full(self.tree_q.shape, np.nan)  # what has left the numbers is named by others
+        x[fine] = self._near(q[fine], self.tree_q[fine])
+        return x
+
+
+def placed_along(arm: Arm, q: Array) -> Array:
+    """What the equations take along a run: q (…, instants, n), each instant from the one before."""
+    if not by_newton(arm):
+        return q
+    place = Place(arm, q[..., 0, :])
+    return np.stack([place(q[..., k, :]) for k in range(q.shape[-2])], axis=-2)
+
+
+def came_to_an_end(task: Task, t: float, x: Array, q: Array, qd: Array, h: float, index: tuple[int, ...] = ()) -> None:
+    """An error if, from the state (q, q̇) at t on, a loop comes to a singular pose or out of reach within a step.
+
+    x is what the equations take for q.
+    """
+    arm: Any = task.arm
+    if not clearance_count(arm.mechanism) or not all(np.isfinite(y).all() for y in (x, q, qd)):
+        return
+    with np.errstate(all="ignore"):
+        unsafe, _ = piece_kernel(arm.mechanism, KINEMATICS, "near_singular")(x, qd, np.full(1, float(h)))
+    ahead = q + h * np.arange(STEPS_AHEAD)[:, None] * qd
+    if np.isnan(unsafe).any() or not (by_newton(arm) or arm.closes(ahead).all()):
+        raise singular(task, t, x, q, qd, index)
+
+
+def singular(task: Task, t: float, x: Array, q: Array, qd: Array, index: tuple[int, ...]) -> ClosureError:
+    """The error for a simulation that comes to a singular pose."""
+    from dalembert.simulation.task import state_name
+
+    arm: Any = task.arm
+    if by_newton(arm):
+        loop = "', '".join(arm.loop_names)
+    else:
+        _, sines = piece_kernel(arm.mechanism, KINEMATICS, "near_singular")(x, qd, np.zeros(1))
+        turning = [closure for closure in arm.mechanism.closures if not isinstance(closure, Linear)]
+        loop = arm.loop_names[turning[int(np.argmin(sines))].loops[0]]
+
+    where = "(" + ", ".join(f"{x:.6g}" for x in q.tolist()) + ")"
+    return ClosureError(
+        f"loop '{loop}' of arm '{arm.name}' comes to a singular pose after t = {t:.6g} s, q = {where}"
+        f"{state_name(task.batch, index)}: there its links lie in one line, and the actuated joints do not say how the "
+        "passive ones go on",
+        "singular", loop, index,
+    )  # fmt: skip
+
+
+def at_instant(problem: ClosureError, t: float) -> ClosureError:
+    """The same error with the time."""
+    return ClosureError(f"at t = {t:.6g} s: {problem}", problem.kind, problem.loop, problem.index)
+
+
+def check_method(arm: Arm, method: str) -> None:
+    """The variational method takes compiled closures only."""
+    if method == "variational" and by_newton(arm):
+        raise DalembertError(
+            f"arm '{arm.name}' closes its loops by Newton's method, which does not go with the variational method: each of "
+            "its rounds would close them anew, and the error left over would spoil the momentum it keeps; use 'rk4' or 'dop853'"
+        )
