@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,11 @@ from arms import CLOSED, relative
 from dalembert.analysis.operational import OperationalSpace
 from dalembert.analysis.workspace import QUANTITIES, workspace_map
 from dalembert.errors import ClosureError, SingularityError
+from dalembert.identification.accumulate import accumulate_joints
+from dalembert.identification.base import base_parameters
+from dalembert.identification.fit import IdentificationWarning
+from dalembert.identification.parameters import ParameterSet
+from dalembert.robot import Friction
 from dalembert.robot.mjcf import read_mjcf
 
 # a four-bar cut through its coupler, so that Newton's method closes it
@@ -192,3 +200,73 @@ def test_maps(name: str) -> None:
             assert np.abs(a.gravity_torque(q)).max() == pytest.approx(value)
         if quantity == "velocity-manipulability":
             assert a.velocity_manipulability(q).radii.prod() ** (1 / len(made.rows)) == pytest.approx(value)
+
+
+# -- identification ------------------------------------------------------------------------------
+
+
+def rubbing(name: str) -> da.Arm:
+    """The arm with friction in every joint of its tree, other levels forwards than backwards."""
+    robot = arm(name).robot
+    return da.Arm(robot.replace(joints=tuple(replace(j, friction=Friction(0.4, (0.5, 0.3))) for j in robot.joints)))
+
+
+def run(a: da.Arm, seed: int, size: float = 0.12, noise: float = 0.01) -> dict[str, np.ndarray]:
+    """A noisy log of the actuated joints near the pose of the branch."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(0, 20, 0.01)
+    q, qd, qdd = da.fourier(rng.normal(0, size, (2, a.n, 4)), 0.1, offset=a._home, duration=20.0)(t)
+    tau = a.inverse_dynamics(q, qd, qdd)
+    return {"t": t, "q": q, "qd": qd, "tau": tau + noise * np.abs(tau).mean(axis=0) * rng.normal(size=tau.shape)}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_regressor_has_two_sided_friction_and_offsets(name: str) -> None:
+    a = rubbing(name)
+    some = ParameterSet(a, two_sided=True, offset=True)
+    x = states(a, 30)
+    assert relative(some.regressor(*x) @ some.values, a.inverse_dynamics(*x)) < 1e-12
+    offsets = [k for k, word in enumerate(some.names) if word.startswith("offset")]
+    assert (some.regressor(*x)[:, :, offsets] == np.eye(a.n)).all()  # of motors: passive joints have none
+    base = base_parameters(some)
+    tau = a.inverse_dynamics(*x)
+    joints = accumulate_joints(some, *x, tau, columns=base.independent).together()
+    assert np.abs(joints.R @ base.values - joints.z).max() < 1e-9 * np.abs(joints.z).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("parallelogram", {"two_sided": True}), ("five-bar", {"physical": True})]
+)
+def test_identify_a_closed_arm(name: str, options: dict[str, bool], tmp_path: Path) -> None:
+    a = rubbing(name) if "two_sided" in options else arm(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)
+        fit = da.identify(a, run(a, 1), validate=run(a, 2), **options)
+    off = np.abs(fit.parameters - fit.base.values) / fit.std
+    assert (off < 4).all() and np.sqrt(np.mean(off**2)) < 1.5
+    assert fit.relative_error < 0.01 and fit.validation_error < 0.01
+    x = run(a, 3, noise=0.0)
+    held_out = fit.predict({k: x[k] for k in ("t", "q", "qd")})
+    moving = (np.abs(x["qd"]) > 0.02).all(axis=1)
+    assert relative(held_out[moving], x["tau"][moving]) < 0.02
+    fit.arm.save(tmp_path / "fit.toml")
+    again = da.load(tmp_path / "fit.toml", physical="warn")
+    assert again == fit.arm and again.robot.loops == a.robot.loops and again.joint_names == a.joint_names
+    assert fit.torque(*states(a)).shape == (8, a.n)
+
+
+@pytest.mark.parametrize("name", ["parallelogram", "five-bar"])
+def test_excite(name: str) -> None:
+    a = arm(name)
+    found = da.excite(a, duration=10.0, harmonics=3, clearance=None, starts=1)
+    q, _, _ = found.trajectory(np.linspace(0, 10, 200))
+    assert a.closes(q).all() and found.trajectory.limits_report(a, torque=True) == []
+    assert found.condition < (100 if name == "parallelogram" else 1000)
+    assert ("where they do" in " ".join(found.notes)) == (name == "five-bar")
+
+
+def test_identify_payload() -> None:
+    a = arm("palletizer")
+    held = a.with_payload(12.0, (0.0, 0.0, -0.2))
+    found = da.identify_payload(a, run(a, 1), run(held, 2), parameters="mass-com")
+    assert found.mass == pytest.approx(12.0, abs=4 * found.mass_std) and found.mass_std < 1.0

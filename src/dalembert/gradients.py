@@ -12,9 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalembert.equations import kinematics, lean_newton_euler, regressor
+from dalembert.equations import closed_chain, kinematics, regressor
+from dalembert.equations.any_chain import AnyMechanism, inverse_dynamics
+from dalembert.equations.closure import ClosedMechanism
 from dalembert.robot.linalg import dot
-from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,31 +37,47 @@ class Weighted:
     """
 
     inputs: tuple[str, ...]
-    value: Callable[[Mechanism, Inputs, Columns], list[Any]]
-    shape: Callable[[Mechanism, Columns], tuple[int, ...]]
+    value: Callable[[AnyMechanism, Inputs, Columns], list[Any]]
+    shape: Callable[[AnyMechanism, Columns], tuple[int, ...]]
     summary: str
 
 
-def points(mechanism: Mechanism, q: list[Any]) -> list[Any]:
-    """Where the arm is, in base axes: the origins of all joints' and links' frames and the tip, 2n + 1 points."""
+def points(mechanism: AnyMechanism, q: list[Any]) -> list[Any]:
+    """Where the arm is, in base axes: the origins of all joints' and links' frames and the tip, 2n + 1 points.
+
+    Of a closed chain, those of all joints of its tree.
+    """
+    if isinstance(mechanism, ClosedMechanism):
+        return points(mechanism.tree, closed_chain.Chain(mechanism, q).q)
     F = kinematics.frames(mechanism, q)
     return [*F.p_joint, *F.p, F.p_tip]
 
 
-def _heights(m: Mechanism, x: Inputs, _: Columns) -> list[Any]:
+def _heights(m: AnyMechanism, x: Inputs, _: Columns) -> list[Any]:
     """How high each point is over the origin of the base, against gravity (m)."""
     size = float(sum(float(g) ** 2 for g in m.gravity)) ** 0.5
     up = tuple(-float(g) / size for g in m.gravity)
     return [dot(up, point) for point in points(m, x["q"])]
 
 
-def _regressor(m: Mechanism, x: Inputs, columns: Columns) -> list[Any]:
-    Y = regressor.regressor(m, x["q"], x["qd"], x["qdd"])
+def _regressor(m: AnyMechanism, x: Inputs, columns: Columns) -> list[Any]:
+    state = x["q"], x["qd"], x["qdd"]
+    Y = closed_chain.regressor(m, *state) if isinstance(m, ClosedMechanism) else regressor.regressor(m, *state)
     return [row[k] for row in Y for k in columns]
 
 
-def _torque(m: Mechanism, x: Inputs, _: Columns) -> list[Any]:
-    return list(lean_newton_euler.inverse_dynamics(m, x["q"], x["qd"], x["qdd"]))
+def _torque(m: AnyMechanism, x: Inputs, _: Columns) -> list[Any]:
+    return list(inverse_dynamics(m, x["q"], x["qd"], x["qdd"]))
+
+
+def _whole(m: AnyMechanism) -> int:
+    """How many joints there are, passive ones too."""
+    return m.tree.n if isinstance(m, ClosedMechanism) else m.n
+
+
+def _positions(m: AnyMechanism) -> int:
+    """How many numbers q has: where Newton's method closes the loops, it is that of all joints."""
+    return m.tree.n if isinstance(m, ClosedMechanism) and m.by_newton else m.n
 
 
 WEIGHTED: dict[str, Weighted] = {
@@ -68,23 +85,23 @@ WEIGHTED: dict[str, Weighted] = {
         ("q", "qd", "qdd"), _regressor, lambda m, c: (m.n, len(c)), "chosen columns of Y, S (7.81)"
     ),
     "torque": Weighted(("q", "qd", "qdd"), _torque, lambda m, _: (m.n,), "τ of S (7.42); Coulomb friction is constant"),
-    "heights": Weighted(("q",), _heights, lambda m, _: (2 * m.n + 1,), "heights of joints, links and tip"),
+    "heights": Weighted(("q",), _heights, lambda m, _: (2 * _whole(m) + 1,), "heights of joints, links and tip"),
 }  # fmt: skip
 
 
-def signature_of(mechanism: Mechanism, name: str, columns: Columns, gradient: bool) -> Signature:
+def signature_of(mechanism: AnyMechanism, name: str, columns: Columns, gradient: bool) -> Signature:
     """Names and core shapes of the kernel's arrays."""
     from dalembert.emit.llvm import Signature
 
     entry, n = WEIGHTED[name], mechanism.n
     shape = entry.shape(mechanism, columns)
-    states = tuple((x, (n,)) for x in entry.inputs)
+    states = tuple((x, (_positions(mechanism) if x == "q" else n,)) for x in entry.inputs)
     if not gradient:
         return Signature(states, ((name, shape),))
     return Signature((*states, ("w", shape)), tuple((f"d{x}", (n,)) for x in entry.inputs))
 
 
-def traced(mechanism: Mechanism, name: str, columns: Columns, gradient: bool) -> Graph:
+def traced(mechanism: AnyMechanism, name: str, columns: Columns, gradient: bool) -> Graph:
     """The graph of the value, or of the gradient of its weighted sum, simplified."""
     from dalembert.emit.llvm import size
     from dalembert.graph import derivative
@@ -103,11 +120,15 @@ def traced(mechanism: Mechanism, name: str, columns: Columns, gradient: bool) ->
     else:
         total = sum((w * one for w, one in zip(inputs["w"], y, strict=True)), 0.0)
         states = [one for x in WEIGHTED[name].inputs for one in inputs[x]]
-        graph.output(derivative.gradient(graph, total, states))
+        slopes = derivative.gradient(graph, total, states)
+        if isinstance(mechanism, ClosedMechanism) and mechanism.by_newton:  # the joints of the tree move with q_a
+            N = mechanism.tree.n
+            slopes = [*closed_chain.Chain(mechanism, inputs["q"]).pull(slopes[:N]), *slopes[N:]]
+        graph.output(slopes)
     return condensed(factored(pruned(graph)))
 
 
-def kernel(mechanism: Mechanism, name: str, columns: Columns = (), gradient: bool = True) -> np.ufunc:
+def kernel(mechanism: AnyMechanism, name: str, columns: Columns = (), gradient: bool = True) -> np.ufunc:
     """The compiled gufunc: from memory, from the cache on disk, or made now.
 
     With ``gradient`` (q, q̇, q̈, w) → ∂(Σ w∘y)/∂q, ∂/∂q̇, ∂/∂q̈, and otherwise (q, q̇, q̈) → y; heights

@@ -30,9 +30,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert import gradients
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError
+from dalembert.errors import ClosureError, DalembertError
 from dalembert.identification.base import BaseParameters, base_parameters
-from dalembert.identification.parameters import COULOMB, FRICTION, WIDTH, ParameterSet
+from dalembert.identification.parameters import COULOMB, FRICTION, WIDTH, ParameterSet, tree_of
 from dalembert.kernel.one_thread import one_thread
 from dalembert.trajectory.checks import joints as per_joint
 from dalembert.trajectory.checks import positive
@@ -55,6 +55,9 @@ LAST = 3  # more rounds with the largest p
 STEPS = 200  # of the optimiser in a round
 STIFF = 300.0  # ρ of the limits at first; twice as much every round
 MISMATCH = 30.0  # times the scaled condition number: a condition number that tells of units alone
+CORNERS = 500  # of a box of positions, and points inside it, at which loops are tried
+FAR = 1e6  # what such a motion counts for
+ROOM = 0.9  # of the largest such box
 POSTURES = 4000  # tried at random for one that all limits allow
 
 
@@ -151,7 +154,7 @@ def excite(
         raise DalembertError(f"share is {share:g}; it is the part of every limit to use, above 0 and at most 1")
     (duration,) = positive("duration", duration, 1)
     f, periods = _frequency(float(duration), base_frequency)
-    rotor = any(body.has_rotor for body in arm.mechanism.bodies) if rotor is None else rotor
+    rotor = any(body.has_rotor for body in tree_of(arm).bodies) if rotor is None else rotor
     base = base_parameters(ParameterSet(arm, tuple(friction), offset=torque_offset, rotor=rotor))
     weights = np.ones(arm.n) if noise is None else 1.0 / positive("noise", noise, arm.n)
     limits = Limited(arm, share, clearance, None if start is None else per_joint("start", start, arm.n))
@@ -219,9 +222,11 @@ class Limited:
         if shut:
             raise DalembertError(f"joint '{shut[0]}' of arm '{arm.name}' has no room between its position limits")
         self.middle, self.half = 0.5 * (low + high), 0.5 * share * (high - low)
+        if arm.robot.loops:
+            self._closing()
         self.velocity = self._sizes("velocity") * share
         self.acceleration = self._sizes("acceleration") * share
-        coulomb = np.array([max(map(float, body.coulomb)) for body in arm.mechanism.bodies])
+        coulomb = self._coulomb()
         self.effort = self._sizes("effort") * share - coulomb  # the model's Coulomb friction may add as much
         weak = [arm.joint_names[j] for j in range(n) if not self.effort[j] > 0]
         if weak:
@@ -241,6 +246,42 @@ class Limited:
             self._floor(clearance)
         self.home = self._home(start)
 
+    def _closing(self) -> None:
+        """Of a closed chain, the largest part of the joints' ranges around its branch in which its loops close."""
+        arm, home = self.arm, self.arm._home
+        low, high = self.middle - self.half, self.middle + self.half
+        corners = np.random.default_rng(2).uniform(-1, 1, (CORNERS, arm.n))
+        corners = np.vstack([corners, np.sign(corners)])
+
+        def box(s: float) -> tuple[Array, Array]:
+            return home + s * np.minimum(low - home, 0.0), home + s * np.maximum(high - home, 0.0)
+
+        def closes(s: float) -> bool:
+            a, b = box(s)
+            return bool(arm.closes(0.5 * (a + b) + 0.5 * (b - a) * corners).all())  # type: ignore[attr-defined]
+
+        if closes(1.0):
+            return
+        inner, outer = 0.0, 1.0
+        for _ in range(20):
+            s = 0.5 * (inner + outer)
+            inner, outer = (s, outer) if closes(s) else (inner, s)
+        a, b = box(ROOM * inner)
+        self.middle, self.half = 0.5 * (a + b), 0.5 * (b - a)
+        words = ", ".join(f"{n} {x:.3g} … {y:.3g}" for n, x, y in zip(arm.joint_names, a, b, strict=True))
+        self.notes.append(f"the loops do not close everywhere, so the motion stays where they do: {words} rad")
+
+    def _coulomb(self) -> Array:
+        """The most that Coulomb friction takes of every actuated joint, passive joints' with it: (n,)."""
+        levels = np.array([max(map(float, body.coulomb)) for body in tree_of(self.arm).bodies])
+        return levels @ self.follows if self.arm.robot.loops else levels
+
+    @cached_property
+    def follows(self) -> Array:
+        """Of a closed chain, the largest |Γ| seen: how fast passive joints follow, (N, n)."""
+        at = self.middle + self.half * np.random.default_rng(0).uniform(-1, 1, (1000, self.arm.n))
+        return np.asarray(np.abs(self.arm.closure_jacobian(at)).max(axis=0))  # type: ignore[attr-defined]
+
     def _sizes(self, kind: str) -> Array:
         values = [getattr(joint.limits, kind) for joint in self.arm.robot.moving_joints]
         return np.array([np.inf if v is None else float(v) for v in values])
@@ -254,7 +295,7 @@ class Limited:
         self.height_slope = gradients.kernel(self.arm.mechanism, "heights")
         rng = np.random.default_rng(0)
         at = self.middle + self.half * rng.uniform(-1, 1, (1000, self.arm.n))
-        heights = self.height(at)
+        heights = self.height(self.arm._placed(at))
         self.tall = max(float(np.ptp(heights)), 1e-9)
         self.points = np.ptp(heights, axis=0) > 1e-9 * self.tall
 
@@ -286,9 +327,9 @@ class Limited:
         if np.isfinite(self.acceleration).any():
             yield "qdd", qdd, self.acceleration
         if self.torque_counts:
-            yield "tau", self.torque(q, qd, qdd), self.effort
+            yield "tau", self.torque(self.arm._placed(q), qd, qdd), self.effort
         if self.points.any():
-            yield "height", self.height(q), np.array(self.clearance)
+            yield "height", self.height(self.arm._placed(q)), np.array(self.clearance)
 
     def worst(self, q: Array, qd: Array, qdd: Array) -> Array:
         """(N,) the largest excess over any limit, in parts of it; below zero where all are kept."""
@@ -330,14 +371,15 @@ class Problem:
         self.few = self._shapes(SAMPLES * L)
         self.many = self._shapes(FINE * SAMPLES * L)
         columns = [base.parameters._plan[k][1] for k in base.independent]
-        n = arm.n
-        inner = [c < WIDTH * n and c % WIDTH < COULOMB for c in columns]
+        n, wide = arm.n, WIDTH * base.parameters.links
+        inner = [c < wide and c % WIDTH < COULOMB for c in columns]
         self.traced = tuple(c for c, own in zip(columns, inner, strict=True) if own)
         self.at = np.flatnonzero(inner)
         self.columns = gradients.kernel(arm.mechanism, "regressor", self.traced, gradient=False)
         self.columns_slope = gradients.kernel(arm.mechanism, "regressor", self.traced)
-        self.coulomb = [(k, c // WIDTH) for k, c in enumerate(columns) if c < WIDTH * n and c % WIDTH == COULOMB]
-        self.constant = [(k, (c - WIDTH * n) // 3) for k, c in enumerate(columns) if c >= WIDTH * n]
+        self.coulomb = [(k, c // WIDTH) for k, c in enumerate(columns) if c < wide and c % WIDTH == COULOMB]
+        moved = base.parameters.actuated
+        self.constant = [(k, moved.index((c - wide) // 3)) for k, c in enumerate(columns) if c >= wide]
         self.size = (n, (0 if self.anchored else 1) + self.basis.shape[1])
         self.evaluations = 0
 
@@ -391,7 +433,10 @@ class Problem:
         """The same motion, shrunk towards home just as much as the limits ask for."""
 
         def allowed(s: float) -> bool:
-            return bool(self.limits.worst(*self.motion(self.shrunk(x, s), self.many)).max() <= -1e-6)
+            try:
+                return bool(self.limits.worst(*self.motion(self.shrunk(x, s), self.many)).max() <= -1e-6)
+            except ClosureError:
+                return False
 
         if not allowed(1.0):
             low, high = 0.0, 1.0
@@ -411,17 +456,31 @@ class Problem:
     def regressor(self, q: Array, qd: Array, qdd: Array, smooth: Array | None) -> Array:
         """Ȳ_b weighted, (N, n, b); with sgn smoothed where a speed is given for each joint."""
         Y = np.zeros((len(q), self.arm.n, self.base.rank))
-        Y[:, :, self.at] = self.columns(q, qd, qdd)
+        Y[:, :, self.at] = self.columns(self.arm._placed(q), qd, qdd)
+        Gamma, speeds = self._followed(q, qd)
         for k, j in self.coulomb:
-            Y[:, j, k] = np.sign(qd[:, j]) if smooth is None else np.tanh(qd[:, j] / smooth[j])
+            level = np.sign(speeds[:, j]) if smooth is None else np.tanh(speeds[:, j] / smooth[j])
+            if Gamma is None:
+                Y[:, j, k] = level
+            else:
+                Y[:, :, k] = Gamma[:, j] * level[:, None]
         for k, j in self.constant:
             Y[:, j, k] = 1.0
         return Y * self.weights[:, None]
 
+    def _followed(self, q: Array, qd: Array) -> tuple[Array | None, Array]:
+        """(Γ, q̇ of all joints of the tree); of an open arm (None, q̇)."""
+        if not self.arm.robot.loops:
+            return None, qd
+        Gamma = self.arm.closure_jacobian(q)  # type: ignore[attr-defined]
+        return Gamma, (Gamma @ qd[..., None])[..., 0]
+
     @cached_property
     def slow(self) -> Array:
-        """The speeds below which sgn is smoothed."""
+        """The speeds below which sgn is smoothed, of passive joints too."""
         fastest = np.minimum(self.limits.velocity, 2 * np.pi * self.f * self.L * self.limits.half)
+        if self.arm.robot.loops:
+            fastest = self.limits.follows @ fastest
         return np.asarray(SMOOTH * fastest, dtype=np.float64)
 
     def objective(self, x: Array, p: float) -> tuple[float, Array, tuple[Array, Array, Array]]:
@@ -434,10 +493,26 @@ class Problem:
         A = flat.T @ flat / len(q)
         value, dA = criterion_gradient(A, self.criterion, p)
         G = (flat @ (2.0 / len(q) * dA)).reshape(Y.shape) * self.weights[:, None]
-        dq, dqd, dqdd = self.columns_slope(q, qd, qdd, np.ascontiguousarray(G[:, :, self.at]))
+        dq, dqd, dqdd = self.columns_slope(self.arm._placed(q), qd, qdd, np.ascontiguousarray(G[:, :, self.at]))
+        Gamma, speeds = self._followed(q, qd)
         for k, j in self.coulomb:
-            dqd[:, j] += G[:, j, k] * (1.0 - np.tanh(qd[:, j] / self.slow[j]) ** 2) / self.slow[j]
+            level = np.tanh(speeds[:, j] / self.slow[j])
+            steep = (1.0 - level**2) / self.slow[j]
+            if Gamma is None:
+                dqd[:, j] += G[:, j, k] * steep
+            else:
+                more, faster = self._friction_slope(q, qd, Gamma[:, j], G[:, :, k], level, steep, j)
+                dq, dqd = dq + more, dqd + faster
         return value, self.back(dq, dqd, dqdd, self.few), state
+
+    def _friction_slope(
+        self, q: Array, qd: Array, row: Array, g: Array, level: Array, steep: Array, j: int
+    ) -> tuple[Array, Array]:
+        """∂/∂q and ∂/∂q̇ of (Γ_j g) tanh(Γ_j q̇ / v): since Γ_j = ∂γ_j/∂q, ∂(Γ_j x)/∂q is row j of Γ̇ along x."""
+        push = (row * g).sum(axis=1) * steep
+        turned = self.arm.closure_derivative  # type: ignore[attr-defined]
+        dq = level[:, None] * turned(q, g)[:, j] + push[:, None] * turned(q, qd)[:, j]
+        return dq, push[:, None] * row
 
     def measured(self, x: Array) -> tuple[float, float, float]:
         """(condition, condition with scaled columns, log det) along the motion, sgn as it is."""
@@ -483,9 +558,9 @@ class Problem:
                 renewed[name] = push
                 w += (1 - 2 * side) * push / N
             if kind == "height":
-                slopes["q"] += limits.height_slope(state[0], -w / limits.tall)
+                slopes["q"] += limits.height_slope(self.arm._placed(state[0]), -w / limits.tall)
             elif kind == "tau":
-                found = limits.torque_slope(*state, w / scale)
+                found = limits.torque_slope(self.arm._placed(state[0]), *state[1:], w / scale)
                 for name, d in zip(("q", "qd", "qdd"), found, strict=True):
                     slopes[name] += d
             else:
@@ -569,8 +644,11 @@ class Search:
 
             def both(flat: Array, p: float = p, m: dict[str, Array] = multipliers, rho: float = rho) -> Any:
                 y = flat.reshape(problem.size)
-                value, slope, state = problem.objective(y, p)
-                extra, more, _ = problem.penalty(state, m, rho)
+                try:
+                    value, slope, state = problem.objective(y, p)
+                    extra, more, _ = problem.penalty(state, m, rho)
+                except ClosureError:  # a step too far: loops that cannot be closed
+                    return FAR, np.zeros(flat.size)
                 return value + extra, (slope + more).ravel()
 
             steps = 0
