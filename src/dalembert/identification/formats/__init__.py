@@ -1,0 +1,57 @@
+"""Files that hold logs, one reader a file: each makes a :class:`Raw` of what is in it, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dalembert.errors import DalembertError
+from dalembert.identification.formats.raw import Raw, Request
+
+TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
+KNOWN = ".csv (.tsv, .txt, .dat), .npz, .npy, .mat, .parquet, .bag, .db3 or .mcap file, or a ROS 2 bag folder"
+
+
+def read(path: Path, request: Request) -> Raw:
+    """What a file holds, by its suffix."""
+    suffix = path.suffix.lower()
+    if not path.exists():
+        raise DalembertError(f"{path}: there is no such file")
+    reader = _reader("folder" if path.is_dir() else suffix)
+    if reader is None:
+        what = f"'{suffix}'" if suffix else "a file without a suffix"
+        raise DalembertError(f"{path}: a log is a {KNOWN}, not {what}")
+    if path.is_file() and path.stat().st_size == 0:
+        raise DalembertError(f"{path}: the file is empty")
+    try:
+        return reader(path, request)
+    except OSError as error:
+        raise DalembertError(f"{path}: the file cannot be read ({error.strerror or error})") from None
+
+
+def _reader(kind: str) -> Callable[[Path, Request], Raw] | None:
+    if kind in TEXT:
+        from dalembert.identification.formats.text import read_text
+
+        return read_text
+    if kind in (".npz", ".npy"):
+        from dalembert.identification.formats.numpy_file import read_numpy
+
+        return read_numpy
+    if kind == ".mat":
+        from dalembert.identification.formats.matlab import read_matlab
+
+        return read_matlab
+    if kind == ".parquet":
+        from dalembert.identification.formats.parquet import read_parquet
+
+        return read_parquet
+    if kind in ("folder", ".bag", ".db3"):
+        from dalembert.identification.formats.rosbag import read_bag
+
+        return read_bag
+    if kind == ".mcap":
+        from dalembert.identification.formats.mcap_file import read_mcap
+
+        return read_mcap
+    return None

@@ -1,0 +1,108 @@
+"""sensor_msgs/JointState messages, from whatever file: sorted by topic and by whose they are, and one kind chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.identification.formats.raw import Raw, Request, listed, matched
+from dalembert.robot.tables import nearest
+
+Array = NDArray[np.float64]
+FIELDS = ("position", "velocity", "effort")
+
+
+@dataclass
+class _Series:
+    """The messages of one topic about one set of joints, in the first message's order."""
+
+    topic: str
+    names: tuple[str, ...]
+    stamps: list[float] = field(default_factory=list)
+    logged: list[float] = field(default_factory=list)
+    rows: dict[str, list[Array | None]] = field(default_factory=lambda: {name: [] for name in FIELDS})
+
+    def add(self, names: tuple[str, ...], stamp: float, logged: int, values: Sequence[Any]) -> None:
+        order = None if names == self.names else [names.index(name) for name in self.names]
+        self.stamps.append(stamp)
+        self.logged.append(1e-9 * logged)
+        for name, given in zip(FIELDS, values, strict=True):
+            row = np.asarray(given, float)
+            whole = row if row.shape == (len(names),) else None
+            self.rows[name].append(whole if whole is None or order is None else whole[order])
+
+    @property
+    def has_effort(self) -> bool:
+        return any(row is not None and np.isfinite(row).any() for row in self.rows["effort"][:1000])
+
+
+class JointStates:
+    """Messages as they come; ``raw`` chooses those of the arm."""
+
+    def __init__(self, source: str, request: Request) -> None:
+        self.source, self.request = source, request
+        self.series: dict[tuple[str, frozenset[str]], _Series] = {}
+
+    def add(self, topic: str, names: Sequence[str], stamp: float, logged: int, values: Sequence[Any]) -> None:
+        """A message: its joints, the header's stamp (s), the time of logging (ns), position, velocity, effort."""
+        said = tuple(names)
+        if not said or len(set(said)) != len(said):
+            return
+        key = topic, frozenset(said)
+        if key not in self.series:
+            self.series[key] = _Series(topic, said)
+        self.series[key].add(said, stamp, logged, values)
+
+    def raw(self, others: Sequence[str]) -> Raw:
+        """The messages that are the arm's: with all its joints, with torques, and of those the most.
+
+        others  what else is in the file, for the message that says so
+        """
+        asked = self.request.topic
+        topics = list(dict.fromkeys(one.topic for one in self.series.values()))
+        if not topics:
+            has = f"; it has {listed(others)}" if others else ""
+            raise DalembertError(f"{self.source}: it has no sensor_msgs/JointState messages{has}")
+        if asked is not None and asked not in topics:
+            raise DalembertError(
+                f"{self.source}: it has no JointState messages on the topic '{asked}'; it has them on {listed(topics)}"
+                f"{nearest(asked, topics)}"
+            )
+        offered = [one for one in self.series.values() if asked is None or one.topic == asked]
+
+        def worth(one: _Series) -> tuple[bool, bool, int]:
+            return matched(self.request.joints, one.names) is not None, one.has_effort, len(one.stamps)
+
+        best = max(offered, key=worth)
+        raw = Raw(self.source)
+        if len(topics) > 1 and asked is None:
+            raw.notes.append(
+                f"{self.source}: of the topics {listed(topics)} {best.topic} was read ({len(best.stamps)} messages)"
+            )
+        left = sum(len(one.stamps) for one in offered if one.topic == best.topic and one is not best)
+        if left:
+            raw.notes.append(
+                f"{self.source}: {left} JointState messages of other joints than {listed(best.names)} were left out"
+            )
+        stamps = np.asarray(best.stamps)
+        if len(stamps) > 1 and (not stamps.all() or np.ptp(stamps) == 0):
+            raw.notes.append(
+                f"{self.source}: the messages' own stamps are empty or all the same; the time of logging is used"
+            )
+            stamps = np.asarray(best.logged)
+        raw.arrays["t"] = stamps - stamps[0]
+        for name, rows in best.rows.items():
+            missing = sum(row is None for row in rows)
+            if missing == len(rows):
+                continue
+            if missing:
+                raw.notes.append(f"{self.source}: {missing} of {len(rows)} messages have no {name}")
+            nothing = np.full(len(best.names), np.nan)
+            raw.arrays[name] = np.stack([nothing if row is None else row for row in rows])
+            raw.joints[name] = best.names
+        return raw

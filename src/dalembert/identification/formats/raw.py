@@ -1,0 +1,220 @@
+"""What a file holds before anything is decided about it: named arrays, or a table whose columns belong together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+
+Array = NDArray[np.float64]
+
+# what each quantity may be called in a file, in lower case; the first that is found is taken
+SPELLINGS: dict[str, tuple[str, ...]] = {
+    "t": ("t", "time", "timestamp", "stamp", "times", "timestamps", "stamps", "seconds", "elapsed"),
+    "q": (
+        "q", "position", "positions", "pos", "joint_position", "joint_positions", "joint_pos", "actual_q", "q_meas",
+        "q_measured", "measured_q", "q_actual", "q_msr", "actual_position", "actual_positions", "theta",
+    ),
+    "qd": (
+        "qd", "dq", "qdot", "q_dot", "velocity", "velocities", "vel", "joint_velocity", "joint_velocities", "joint_vel",
+        "actual_qd", "qd_meas", "dq_meas", "qd_measured", "qd_actual", "actual_velocity", "actual_velocities",
+    ),
+    "tau": (
+        "tau", "torque", "torques", "effort", "efforts", "joint_torque", "joint_torques", "tau_j", "tau_meas",
+        "tau_measured", "measured_torque", "measured_torques", "tau_msr", "tau_actual", "actual_torque", "actual_torques",
+    ),
+    "current": (
+        "current", "currents", "i", "motor_current", "motor_currents", "actual_current", "actual_currents", "i_meas",
+    ),
+}  # fmt: skip
+SPELLED = {word: group for group, words in SPELLINGS.items() for word in words}
+# a word that can stand before or after a joint's name with nothing but a _ between: shoulder_velocity
+BESIDE = tuple(w for w in SPELLED if len(w) > 2 and "_" not in w and SPELLED[w] != "t")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the reader of a file may need to know: the arm's joints, the topic asked for, whom to tell how far it is."""
+
+    joints: tuple[str, ...] = ()
+    topic: str | None = None
+    progress: Callable[[float], None] = lambda fraction: None
+
+
+@dataclass
+class Raw:
+    """What a file holds.
+
+    arrays   by name: (N,), (N, k), or anything else that is in the file
+    table    (N, k); header: its columns by name, groups: those that belong together
+    joints   by name: whose columns these are, where the file says so
+    units    by name: as written behind a column's name, such as [deg]
+    faults   by name: why it cannot be used; raised when somebody does
+    """
+
+    source: str
+    arrays: dict[str, Any] = field(default_factory=dict)
+    table: Array | None = None
+    headed: bool = True
+    header: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, list[int]] = field(default_factory=dict)
+    joints: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """Everything that can be asked for."""
+        return [*self.groups, *self.arrays]
+
+    def values(self, name: str) -> Any:
+        """One of them."""
+        if name in self.faults:
+            raise DalembertError(self.faults[name])
+        if name not in self.groups:
+            return self.arrays[name]
+        assert self.table is not None
+        return self.columns(self.groups[name])
+
+    def columns(self, at: Sequence[int]) -> Array:
+        """Columns of the table, as a view where they stand side by side."""
+        assert self.table is not None
+        if list(at) == list(range(at[0], at[0] + len(at))):
+            return self.table[:, at[0] : at[0] + len(at)]
+        return self.table[:, list(at)]
+
+
+def listed(words: Iterable[Any], most: int = 10) -> str:
+    """The first of them, with commas, and how many more there are."""
+    all_ = [str(word) for word in words]
+    return ", ".join(all_[:most]) + (f" and {len(all_) - most} more" if len(all_) > most else "")
+
+
+# -- columns that belong together ------------------------------------------------------------------
+
+_UNIT = re.compile(r"\s*[\[(]\s*([^\[\]()]*[A-Za-z°µ%][^\[\]()]*)[\])]\s*$")
+_JOINT = re.compile(r"(\w*_)?(joint|jnt|axis|j|a)_?\d{1,3}", re.IGNORECASE)
+_NUMBERED = re.compile(r"(.*?)[_\[ .(]?(\d{1,3})[\])]?")
+_INSIDE = re.compile(r"([A-Za-z_]*?[A-Za-z])_?(\d{1,3})_?([A-Za-z][A-Za-z_]*)")
+
+
+def tabled(
+    source: str, names: Sequence[str], table: Array, joints: Sequence[str], faulty: dict[int, str],
+    words: dict[int, str] | None = None,
+) -> Raw:  # fmt: skip
+    """A table: columns q1 q2 …, q[0] q[1] …, position.elbow …, elbow/position, elbow_position gathered by quantity.
+
+    joints  of the arm, by which words like elbow_position are understood
+    faulty  columns that cannot be used, and why
+    words   what the first row says in columns of text: name0, name1, … may tell the joints of position0, …
+    """
+    raw = Raw(source, table=table)
+    plain: list[str] = []
+    units: dict[int, str] = {}
+    for column, name in enumerate(names):
+        if found := _UNIT.search(name):
+            units[column] = found[1].strip()
+            name = name[: found.start()]
+        plain.append(name.strip())
+    faults = dict(faulty)
+    first: dict[str, int] = {}
+    for column, name in enumerate(plain):
+        if name and name in first:
+            faults[first[name]] = (
+                f"{source}: the header has '{name}' twice, in columns {first[name]} and {column} from 0"
+            )
+        first.setdefault(name, column)
+    raw.header = dict(first)
+    numbered: dict[str, dict[int, int]] = {}
+    owned: dict[str, dict[str, int]] = {}
+    for column, name in enumerate(plain):
+        if not name or first[name] != column:
+            continue
+        if name.lower() in SPELLED:
+            raw.groups[name] = [column]
+        elif owner := _owner(name, joints):
+            owned.setdefault(owner[0], {})[owner[1]] = column
+        elif found := _NUMBERED.fullmatch(name):
+            numbered.setdefault(found[1], {})[int(found[2])] = column
+        elif found := _INSIDE.fullmatch(name):
+            numbered.setdefault(f"{found[1]}_{found[3]}", {})[int(found[2])] = column
+        else:
+            raw.groups[name] = [column]
+    for stem, by_number in sorted(numbered.items(), key=lambda one: not one[0].endswith("name")):
+        low, key = min(by_number), stem
+        while key in raw.groups or not key:
+            key += "#"
+        raw.groups[key] = [by_number[k] for k in sorted(by_number)]
+        gaps = sorted(set(range(min(low, 1), max(by_number) + 1)) - set(by_number))
+        if gaps:
+            raw.faults[key] = f"{source}: of the columns {stem}1, {stem}2, … number {gaps[0]} is missing"
+        told = (
+            raw.groups.get(f"{stem[: -len(last)]}name") if (last := re.split(r"[./:]", stem)[-1]) in SPELLED else None
+        )
+        if told and words and len(told) == len(by_number) and all(k in words for k in told):
+            raw.joints[key] = tuple(words[k] for k in told)
+    for quantity, by_joint in owned.items():
+        if quantity in raw.groups:
+            raw.groups |= {plain[column]: [column] for column in by_joint.values()}
+            continue
+        raw.groups[quantity] = list(by_joint.values())
+        raw.joints[quantity] = tuple(by_joint)
+    for name, columns in raw.groups.items():
+        bad = [column for column in columns if column in faults]
+        if bad:
+            raw.faults.setdefault(name, faults[bad[0]])
+        if columns[0] in units:
+            raw.units[name] = units[columns[0]]
+    return raw
+
+
+def _owner(name: str, joints: Sequence[str]) -> tuple[str, str] | None:
+    """(quantity, joint) of a name like elbow.position, position/elbow, elbow_position."""
+    pieces = re.split(r"[./:]", name)
+    quantity = next((p for p in pieces if SPELLED.get(p.lower(), "t") != "t"), None)
+    if len(pieces) > 1 and quantity is not None:
+        return quantity, ".".join(p for p in pieces if p != quantity)
+    lower = name.lower()
+    for word in BESIDE:
+        for who, there in ((name[len(word) + 1 :], f"{word}_"), (name[: -len(word) - 1], f"_{word}")):
+            fits = lower.startswith(there) if there.endswith("_") else lower.endswith(there)
+            if fits and (who in joints or _JOINT.fullmatch(who)):
+                return word, who
+    return None
+
+
+def matched(mine: Sequence[str], theirs: Sequence[str]) -> list[int] | None:
+    """Where the arm's joints stand among a log's: by name, by name behind one prefix, or by number behind one.
+
+    >>> matched(["joint1", "joint2"], ["finger", "left_joint2", "left_joint1"])
+    [2, 1]
+    """
+    at = {name: k for k, name in enumerate(theirs)}
+    if all(name in at for name in mine):
+        return [at[name] for name in mine]
+    ways = []
+    shared = 0  # letters with which all names of the arm's joints begin
+    while len(mine) > 1 and all(len(name) > shared and name[shared] == mine[0][shared] for name in mine):
+        shared += 1
+    for stems in {tuple(mine), tuple(name[shared:] for name in mine)}:
+        if not all(stems):
+            continue
+        for prefix in {name[: -len(stems[0])] for name in theirs if name.endswith(stems[0])}:
+            if all(prefix + stem in at for stem in stems):
+                ways.append([at[prefix + stem] for stem in stems])
+    if not ways:
+        for prefix in {re.sub(r"\d+$", "", name) for name in theirs}:
+            numbers = sorted(
+                int(name[len(prefix) :]) for name in theirs if re.fullmatch(re.escape(prefix) + r"\d+", name)
+            )
+            if len(numbers) == len(mine) and numbers in (list(range(len(mine))), list(range(1, len(mine) + 1))):
+                ways.append([at[f"{prefix}{k}"] for k in numbers if f"{prefix}{k}" in at])
+    unique = [list(way) for way in {tuple(way) for way in ways} if len(way) == len(mine)]
+    return unique[0] if len(unique) == 1 else None

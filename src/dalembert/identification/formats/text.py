@@ -1,0 +1,231 @@
+"""Tables in text: comma, semicolon, tab or blanks between; with a header or without; a block of lines at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.identification.formats.raw import Raw, Request, listed, tabled
+
+Array = NDArray[np.float64]
+
+LINES = 20_000  # read at a time, so that a long file is never in memory as text
+EMPTY = ("", "nan", "-nan", "na", "n/a", "#n/a", "null", "none", "-", "--", "?", "-nan(ind)", "1.#qnan", "-1.#ind")
+ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?")
+COMMENT = ("#", "%", "//")
+
+
+def read_text(path: Path, request: Request) -> Raw:
+    """A table of numbers in a text file."""
+    size = max(path.stat().st_size, 1)
+    with path.open("rb") as binary:
+        start = binary.read(2)
+        binary.seek(0)
+        encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        file = io.TextIOWrapper(binary, encoding=encoding)
+        try:
+            return _read(path, file, request, lambda: binary.tell() / size)
+        except UnicodeDecodeError:
+            raise DalembertError(
+                f"{path}: this is not a text file in UTF-8, so no table can be read from it; save it as UTF-8"
+            ) from None
+
+
+def _read(path: Path, file: io.TextIOWrapper, request: Request, done: Callable[[], float]) -> Raw:
+    lines = enumerate(file, 1)
+    comments, head, at = [], "", 0
+    for number, line in lines:
+        if not line.strip():
+            continue
+        if not line.lstrip().startswith(COMMENT):
+            head, at = line, number
+            break
+        comments.append(line.strip().lstrip("#%/").strip())
+    if not head:
+        raise DalembertError(f"{path}: the file has no rows")
+    table = _Table(path, head)
+    names = table.split(head)
+    first: list[tuple[int, str]] = []
+    if headed := not _is_row(names):
+        first = list(islice(((k, line) for k, line in lines if line.strip()), 1))
+        if not first:
+            raise DalembertError(f"{path}: the file has a header but no rows")
+    else:
+        first = [(at, head)]
+        described = table.split(comments[-1]) if comments else []
+        if len(described) == len(names) and not _is_row(described):
+            names, headed = described, True  # as numpy.savetxt writes it: # t q1 q2
+        else:
+            names = [str(k) for k in range(len(names))]
+    names = table.settle(names, *first[0])
+    parts = []
+    for block in _blocks(first, lines):
+        parts.append(table.block(block))
+        request.progress(min(1.0, done()))
+    whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    if not len(whole):
+        raise DalembertError(f"{path}: the file has no row that is whole")
+    if table.short is not None:
+        number, count = table.short
+        table.notes.append(f"{path}: the last row, line {number}, is cut off after {count} values and was dropped")
+    if headed:
+        raw = tabled(str(path), names, whole, request.joints, table.faults, table.words)
+    else:
+        raw = Raw(str(path), table=whole, headed=False)
+    raw.notes += table.notes
+    texts = [names[k] for k in table.faults if names[k]]
+    if texts and headed:
+        raw.notes.append(f"{path}: the columns {listed(texts)} hold text and are left out")
+    return raw
+
+
+def _blocks(first: list[tuple[int, str]], lines: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    block = first + list(islice(lines, LINES))
+    while block:
+        following = list(islice(lines, LINES))
+        yield [(k, line) for k, line in block if line.strip()]
+        block = following
+
+
+def _is_row(cells: list[str]) -> bool:
+    """Whether a line is of numbers, most of it; a header is of words."""
+    told = [cell for cell in cells if cell.strip().lower() not in EMPTY]
+    return 2 * sum(_plain(cell) or bool(ISO.fullmatch(cell)) for cell in told) > len(told)
+
+
+def _plain(cell: str) -> bool:
+    """Whether a cell is a number, or empty."""
+    word = cell.strip().lower()
+    if word in EMPTY:
+        return True
+    try:
+        float(word.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+class _Table:
+    """How the file is written, and the columns that hold no numbers."""
+
+    def __init__(self, path: Path, head: str) -> None:
+        self.path = path
+        self.delimiter = next((d for d in ";\t," if d in head), None)
+        self.faults: dict[int, str] = {}
+        self.words: dict[int, str] = {}
+        self.notes: list[str] = []
+        self.decimal_comma = self.trailing = False
+        self.dates: list[int] = []
+        self.width = 0
+        self.short: tuple[int, int] | None = None
+
+    def split(self, line: str) -> list[str]:
+        """The cells of a line."""
+        if self.delimiter is None:
+            return line.split()
+        return [cell.strip() for cell in next(csv.reader([line.strip("\r\n")], delimiter=self.delimiter), [])]
+
+    def settle(self, names: list[str], number: int, line: str) -> list[str]:
+        """The columns' names, after a look at the first row of numbers."""
+        cells = self.split(line)
+        if len(names) == len(cells) and names and not names[-1] and not cells[-1]:
+            names, self.trailing = names[:-1], True  # every line ends with a comma
+        elif len(cells) == len(names) + 1 and not cells[-1]:
+            self.trailing = True
+        self.width = len(names)
+        if self.trailing:
+            cells = cells[:-1]
+        if self.width < 2:
+            raise DalembertError(
+                f"{self.path}: this is no table: its first line has no comma, semicolon, tab or blank between columns"
+            )
+        if len(cells) != self.width:
+            raise DalembertError(
+                f"{self.path}: the rows have {len(cells)} values, but the header has {self.width} columns"
+            )
+        self.decimal_comma = self.delimiter != "," and any("," in cell for cell in cells)
+        if self.decimal_comma:
+            self.notes.append(f"{self.path}: commas in numbers are taken as decimal points")
+        self.dates = [k for k, cell in enumerate(cells) if ISO.fullmatch(cell)]
+        for k, cell in enumerate(cells):
+            if not _plain(cell) and k not in self.dates:
+                self._odd(number, k, cell)
+                self.words[k] = cell
+        return names
+
+    def block(self, lines: list[tuple[int, str]]) -> Array:
+        """A block of lines as numbers; cells that are empty are NaN, and text marks its column."""
+        rows = [line for _, line in lines]
+        if rows and self.short is not None:
+            self._uneven(*self.short)
+        if self.decimal_comma:
+            rows = [row.replace(",", ".") for row in rows]
+        if self.trailing:
+            rows = [row.rstrip().removesuffix(self.delimiter or " ") for row in rows]
+        odd = dict.fromkeys(self.dates, _seconds) | {k: lambda cell: np.nan for k in self.faults}
+        try:
+            made = np.loadtxt(
+                rows,
+                delimiter=self.delimiter,
+                comments=None,
+                ndmin=2,
+                quotechar='"',
+                converters=odd or None,
+                encoding=None,
+            )
+        except ValueError:
+            pass  # something in it is no number: cell by cell, then
+        else:
+            if made.shape[1] == self.width:
+                return made
+        return self._slowly([k for k, _ in lines], rows)
+
+    def _slowly(self, numbers: list[int], rows: list[str]) -> Array:
+        made = np.full((len(rows), self.width), np.nan)
+        kept = 0
+        for number, row in zip(numbers, rows, strict=True):
+            if self.short is not None:
+                self._uneven(*self.short)
+            cells = self.split(row)
+            if len(cells) != self.width:
+                self.short = number, len(cells)
+                if len(cells) > self.width:
+                    self._uneven(*self.short)
+                continue  # the last line of a file may be cut off; any other may not
+            for j, cell in enumerate(cells):
+                try:
+                    made[kept, j] = float(cell)
+                except ValueError:
+                    made[kept, j] = self._odd(number, j, cell)
+            kept += 1
+        return made[:kept]
+
+    def _odd(self, line: int, column: int, cell: str) -> float:
+        """What a cell that is no number stands for."""
+        if cell.lower() in EMPTY:
+            return np.nan
+        if ISO.fullmatch(cell):
+            return _seconds(cell)
+        words = f"{self.path}, line {line}, column {column + 1}: '{cell:.40}' is not a number"
+        self.faults.setdefault(column, words)
+        return np.nan
+
+    def _uneven(self, line: int, count: int) -> None:
+        raise DalembertError(
+            f"{self.path}, line {line}: the row has {count} values, but the header has {self.width} columns"
+        )
+
+
+def _seconds(cell: str) -> float:
+    """Seconds since 1970 of an ISO 8601 stamp; UTC where it does not say."""
+    then = datetime.fromisoformat(cell)
+    return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()

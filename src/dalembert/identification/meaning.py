@@ -1,0 +1,237 @@
+"""What a file's arrays mean: which is t, q, qd, tau or current, in which unit, and whose columns they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.identification import units as si
+from dalembert.identification.formats.raw import SPELLINGS, Raw, listed, matched
+from dalembert.robot.tables import nearest
+
+Array = NDArray[np.float64]
+
+LONGEST_STEP = 0.15  # s: samples further apart than this are no log of a motion
+SHORTEST_STEP = 1e-5  # s: nor are samples closer than this
+SINCE_1970 = (1e9, 4.2e9)  # s: between 2001 and 2103
+FEWEST = 10  # rows
+
+
+@dataclass
+class Found:
+    """A quantity of a file, as it stands there."""
+
+    name: str
+    values: Any
+    joints: tuple[str, ...] | None = None
+    unit: str | None = None
+
+
+def names_of(raw: Raw) -> str:
+    """What a file has, for a message."""
+    if not raw.headed and raw.table is not None:
+        return f"{raw.table.shape[1]} columns without names"
+    return listed(raw.names) or "nothing"
+
+
+def find(raw: Raw, group: str, asked: Any) -> Found | None:
+    """A quantity by what it was said to be called, or by a name that means it."""
+    if asked is not None:
+        return _asked(raw, group, asked)
+    if not raw.headed:
+        if group in ("t", "q"):
+            raise DalembertError(
+                f"{raw.source}: the file has no header; say which of its {names_of(raw)} are what, counted from 0, such as "
+                'columns={"t": 0, "q": "1:7", "tau": "7:13"} (--column t=0 --column q=1:7 …)'
+            )
+        return None
+    meant = sorted(
+        ((place[0], name, place[1]) for name in raw.names if (place := _meaning(name, group))), key=lambda m: m[0]
+    )
+    if not meant:
+        return None
+    _, name, unit = meant[0]
+    if len(meant) > 1 and group != "t":
+        raw.notes.append(f"{raw.source}: {listed([m[1] for m in meant])} may all be {group}; {name} was read")
+    return Found(name, raw.values(name), raw.joints.get(name), raw.units.get(name) or unit)
+
+
+def _meaning(name: str, group: str) -> tuple[int, str | None] | None:
+    """(how good a name it is for the quantity, the unit it ends with), or None if it means something else."""
+    words = SPELLINGS[group]
+    whole = name.lower().strip("_%/# ")
+    for further, word in enumerate((whole, re.split(r"[./:]", whole)[-1])):
+        if word in words:
+            return words.index(word) + 100 * further, None
+        stem, _, ending = word.rpartition("_")
+        if stem in words and (unit := si.understood(group, ending)):
+            return words.index(stem) + 100 * further, unit
+    return None
+
+
+def _asked(raw: Raw, group: str, asked: Any) -> Found:
+    """What ``columns`` names: an array, an array's columns, columns of the table by name or by number."""
+    if isinstance(asked, str) and asked in raw.names:
+        return Found(asked, raw.values(asked), raw.joints.get(asked), raw.units.get(asked))
+    words = asked if isinstance(asked, list | tuple) else asked.split(",") if isinstance(asked, str) else [asked]
+    words = [word.strip() if isinstance(word, str) else word for word in words]
+    label = ",".join(map(str, words))
+    if isinstance(asked, str) and (part := re.fullmatch(r"(.+)\[([-\d: ]+)\]", asked)) and part[1] in raw.names:
+        matrix = np.asarray(raw.values(part[1]))
+        if matrix.ndim != 2:
+            raise ShapeError(f"{raw.source}: {part[1]} has shape {matrix.shape}; {asked} needs a matrix")
+        return Found(asked, matrix[:, _numbers(raw, group, part[2], matrix.shape[1])])
+    if raw.table is None:
+        unknown = [word for word in words if word not in raw.arrays]
+        if unknown:
+            hint = nearest(str(unknown[0]), raw.names)
+            raise DalembertError(f"{raw.source}: it has no '{unknown[0]}' for {group}; it has {names_of(raw)}{hint}")
+        return Found(label, np.column_stack([raw.values(word) for word in words]))
+    at: list[int] = []
+    for word in words:
+        if word in raw.header:
+            at.append(raw.header[word])
+        elif word in raw.groups:
+            at += raw.groups[word]
+        else:
+            at += _numbers(raw, group, word, raw.table.shape[1])
+    for name, columns in raw.groups.items():
+        if name in raw.faults and set(columns) & set(at):
+            raise DalembertError(raw.faults[name])
+    return Found(label, raw.columns(at))
+
+
+def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
+    """Columns by number: 3, or 1:7 for those from 1 up to and without 7."""
+    found = re.fullmatch(r"\s*(\d+)?\s*(:)?\s*(\d+)?\s*", str(word))
+    if not found or (not found[2] and not found[1]) or isinstance(word, bool):
+        hint = nearest(str(word), [*raw.header, *raw.groups])
+        raise DalembertError(f"{raw.source}: it has no '{word}' for {group}; it has {names_of(raw)}{hint}")
+    first = int(found[1] or 0)
+    last = first + 1 if not found[2] else int(found[3]) if found[3] else width
+    if not first < last <= width:
+        raise DalembertError(
+            f"{raw.source}: {group} is said to be column {word}, but there are {width}, from 0 to {width - 1}"
+        )
+    return list(range(first, last))
+
+
+# -- what they are ---------------------------------------------------------------------------------
+
+
+def _numeric(raw: Raw, found: Found) -> Array:
+    try:
+        values = np.asarray(found.values)
+        if values.dtype.kind == "M":
+            return np.where(np.isnat(values), np.nan, values.astype("datetime64[ns]").astype(np.int64) * 1e-9)
+        if values.dtype.kind == "c":
+            raise ValueError
+        return values.astype(float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{raw.source}: {found.name} is not an array of numbers") from None
+
+
+def time_of(raw: Raw, found: Found | None, unit: str | None) -> Array:
+    """t in s: in the unit that is said, that its name says, or that only can be meant."""
+    if found is None:
+        raise DalembertError(f"{raw.source}: it has no time (t); it has {names_of(raw)}; say which with columns")
+    t = _numeric(raw, found)
+    t = t.reshape(-1) if t.size == max(t.shape, default=0) else t
+    if t.ndim != 1:
+        raise ShapeError(f"{raw.source}: t has shape {t.shape}; it must be (N,), with a row for each instant")
+    if len(t) < FEWEST:
+        raise DalembertError(f"{raw.source}: it has {len(t)} rows, and {FEWEST} are the fewest that say anything")
+    finite = t[np.isfinite(t)]
+    if len(finite) < FEWEST:
+        raise DalembertError(
+            f"{raw.source}: only {len(finite)} of {len(t)} rows have a time ({found.name}) that is a number"
+        )
+    steps = np.diff(finite)
+    steps = np.diff(np.sort(finite)) if 10 * (steps < 0).sum() > len(steps) else np.abs(steps)
+    if not steps.any():
+        raise DalembertError(
+            f"{raw.source}: all {len(finite)} rows have the same time, {found.name} = {finite[0]:.10g}"
+        )
+    step, middle = float(np.median(steps[steps > 0])), abs(float(np.median(finite)))
+    unit = unit or found.unit
+    if unit is None:
+        unit = next((u for u in ("ms", "us", "ns") if SINCE_1970[0] < middle * si.TIME[u] < SINCE_1970[1]), None)
+        if unit is not None:
+            raw.notes.append(f"{raw.source}: {found.name} is taken as {unit} since 1970")
+    if unit is None and step > LONGEST_STEP:
+        like = min(("ms", "us", "ns"), key=lambda u: abs(np.log(step * si.TIME[u] / 4e-3)))
+        raise DalembertError(
+            f"{raw.source}: the samples are {step:g} s apart, which looks like {like}; say time_unit='{like}' if it is, 's' if "
+            "it is not"
+        )
+    scale = float(si.factors(raw.source, "t", unit or "s", None))
+    if step * scale < SHORTEST_STEP:
+        raise DalembertError(
+            f"{raw.source}: the samples are {step * scale:g} s apart with {found.name} in {unit or 's'}, which no log of an arm "
+            "is; say another time_unit: s, ms, us or ns"
+        )
+    return t * scale
+
+
+def group_of(
+    raw: Raw, group: str, found: Found, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
+) -> Array:
+    """One quantity as (N, n) in SI, its columns in the order of the arm's joints."""
+    values, name = _numeric(raw, found), found.name
+    if values.ndim == 1 and (arm.n == 1 or count == 1):
+        values = values[:, None]
+    if values.ndim == 2 and values.shape[1] == count != values.shape[0]:
+        values = values.T
+        raw.notes.append(f"{raw.source}: {name} has a column for each instant, and was turned")
+    if values.ndim != 2 or len(values) != count:
+        raise ShapeError(
+            f"{raw.source}: {name} has shape {values.shape}; it must be ({count}, {arm.n}), a row for each t"
+        )
+    joints = tuple(names) if names is not None else found.joints
+    if joints is None:
+        same_count(arm, values.shape[1], raw.source, name)
+    else:
+        values = values[:, _order(raw, name, joints, values.shape[1], arm, group)]
+    word = unit or found.unit
+    if word is None:
+        return values
+    factor = si.factors(raw.source, group, word, arm)
+    if np.any(factor != 1.0):
+        raw.notes.append(f"{raw.source}: {name} was brought from {word} to SI")
+    return values * factor
+
+
+def _order(raw: Raw, name: str, joints: tuple[str, ...], count: int, arm: Arm, group: str) -> list[int]:
+    """The columns of the arm's joints, in its order."""
+    if len(joints) != count:
+        raise ShapeError(f"{raw.source}: {name} has {count} columns, but {len(joints)} joint names are given")
+    order = matched(arm.joint_names, joints)
+    if order is None:
+        missing = next((joint for joint in arm.joint_names if joint not in joints), arm.joint_names[0])
+        raise DalembertError(
+            f"{raw.source}: joint '{missing}' of arm '{arm.name}' is not in the log, whose joints are "
+            f"{listed(joints)}{nearest(missing, joints)}; joint_names (--joints) says which they are, in the log's order"
+        )
+    if group == "q":
+        taken = [joints[k] for k in order]
+        beyond = [joint for joint in joints if joint not in taken]
+        if taken != list(arm.joint_names):
+            raw.notes.append(f"{raw.source}: {listed(taken)} are taken for {listed(arm.joint_names)}")
+        if beyond:
+            raw.notes.append(f"{raw.source}: the joints {listed(beyond)} are not the arm's and were left out")
+    return order
+
+
+def same_count(arm: Arm, count: int, source: str, name: str = "q") -> None:
+    """A log must have as many joints as the arm."""
+    if count != arm.n:
+        raise ShapeError(
+            f"{source}: {name} has {count} joints, but arm '{arm.name}' has {arm.n}: {', '.join(arm.joint_names)}"
+        )
