@@ -2,6 +2,8 @@
 
 import os
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers whose threads wait for one another take many times longer
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -14,7 +16,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> object:
-    folder = tmp_path_factory.mktemp("cache")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"  # one for all workers of a run
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DALEMBERT_CACHE", str(folder / "objects"))
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
