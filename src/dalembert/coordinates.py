@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.equations.closure import ClosedMechanism
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
 
@@ -51,7 +52,19 @@ def in_coordinates(arm: Arm, T: Any, offset: ArrayLike | None = None) -> ArmInCo
 
 
 def absolute_angles(arm: Arm) -> Array:
-    """T for y_i = the angle of link i with the base: q_i = ±(y_i − y of the link before)."""
+    """T for y_i = the angle of link i with the base: q_i = ±(y_i − y of the link before).
+
+    Of a closed chain, y are the angles of the links that its motors move: q_a = (T⁻¹ Γ)_a⁻¹ y with T of its tree.
+    """
+    if isinstance(arm.mechanism, ClosedMechanism):
+        closed, tree = arm.mechanism, arm.tree  # type: ignore[attr-defined]
+        carried = any(k not in closed.actuated for i in closed.actuated for k in closed.tree.path(i))
+        if carried and not closed.linear:
+            raise DalembertError(
+                f"absolute angles of arm '{arm.name}' are not linear in q, since its closure is not; give a function y → q"
+            )
+        angles = np.linalg.solve(absolute_angles(tree), arm.closure_jacobian(arm._home))  # type: ignore[attr-defined]
+        return np.linalg.inv(angles[list(closed.actuated)])
     T = np.zeros((arm.n, arm.n))
     z = np.array(frames(arm.mechanism, [0.0] * arm.n).z, dtype=float)
     for i, body in enumerate(arm.mechanism.bodies):

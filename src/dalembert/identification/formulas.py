@@ -170,6 +170,11 @@ def symbolic_base_parameters(parameters: ParameterSet | Arm, lengths: str = "sym
         parameters = ParameterSet(parameters)
     if lengths not in LENGTHS:
         raise DalembertError(f"lengths is '{lengths}'; it must be one of {', '.join(LENGTHS)}")
+    if parameters.arm.robot.loops:
+        raise DalembertError(
+            f"arm '{parameters.arm.name}' has closed chains, whose loops tie its links together in ways no formula is known "
+            "of; base_parameters() finds its base parameters in numbers"
+        )
     if parameters.extra:
         raise DalembertError(
             f"column '{parameters.extra[0].name}' is a function that no formula is known of; base_parameters() takes it"

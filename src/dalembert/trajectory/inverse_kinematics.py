@@ -228,10 +228,13 @@ def solve(task: Task, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
             ..., 0
         ]
         step *= np.minimum(1.0, 1.0 / np.maximum(np.linalg.norm(step, axis=-1), 1e-300))[:, None]
-        error_there = task.error(q + step, x, R)
+        there = q + step
+        if task.arm.robot.loops:  # not to where its loops cannot be closed
+            there = np.where(task.arm.closes(there)[:, None], there, q)  # type: ignore[attr-defined]
+        error_there = task.error(there, x, R)
         left_there = np.linalg.norm(error_there, axis=-1)
         better = left_there < left
-        q[better] += step[better]
+        q[better] = there[better]
         error[better], left[better] = error_there[better], left_there[better]
         damping = np.clip(np.where(better, 0.2 * damping, 5.0 * damping), 1e-12, 1e6)
     return q, left
@@ -249,6 +252,8 @@ def _seeds(arm: Arm, count: int) -> Array:
             low[j], high[j] = -np.pi, np.pi
         if high[j] < low[j]:  # one of the two is the file's, the other was guessed
             low[j], high[j] = (low[j], low[j] + 2 * half) if upper is None else (high[j] - 2 * half, high[j])
+    if arm.robot.loops:
+        return arm.closing(np.random.default_rng(0), low, high, count)  # type: ignore[attr-defined]
     return np.random.default_rng(0).uniform(low, high, (count, arm.n))
 
 
