@@ -10,7 +10,7 @@ Newton's method closes the loops of the arm: pieces then take the joints of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -478,12 +478,23 @@ def rollout_kernel(mechanism: Mechanism, plan: Plan) -> np.ufunc:
     return made(("rollout", repr(mechanism), repr(plan)), make)
 
 
+def _as_far_as_it_matters(plan: Plan, name: str) -> Plan:
+    """The plan as a piece knows it, so that pieces are compiled once for all laws that they do not know."""
+    if name in ("accelerate", "solve"):  # a torque is a torque, wherever it comes from
+        return replace(plan, law="given") if plan.law == "host" else plan
+    if name == "torque" or name.startswith("sample"):
+        return plan
+    return replace(plan, law="none", tip_wrench=False)
+
+
 def piece_kernel(mechanism: Mechanism, plan: Plan, name: str) -> np.ufunc:
     """One piece of the program, or a function of :func:`single`, as a gufunc."""
     from dalembert.emit.llvm import llvm_ir
     from dalembert.kernel.compile import target
     from dalembert.kernel.gufunc import gufunc
     from dalembert.kernel.make import code_of, made
+
+    plan = _as_far_as_it_matters(plan, name)
 
     def make(key: str) -> np.ufunc:
         if name in ("torque", "momentum", "velocity", "energy"):
