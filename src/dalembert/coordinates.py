@@ -63,7 +63,8 @@ def absolute_angles(arm: Arm) -> Array:
             raise DalembertError(
                 f"absolute angles of arm '{arm.name}' are not linear in q, since its closure is not; give a function y → q"
             )
-        angles = np.linalg.solve(absolute_angles(tree), arm.closure_jacobian(arm._home))  # type: ignore[attr-defined]
+        Gamma = np.array(arm.closure_jacobian(arm._home), np.float64)  # type: ignore[attr-defined]
+        angles = np.linalg.solve(np.array(absolute_angles(tree), np.float64), Gamma)
         return np.linalg.inv(angles[list(closed.actuated)])
     T = np.zeros((arm.n, arm.n))
     z = np.array(frames(arm.mechanism, [0.0] * arm.n).z, dtype=float)

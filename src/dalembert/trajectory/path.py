@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory.limits import JointLimits
-from dalembert.trajectory.scaling import friction_of
+from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -34,13 +34,16 @@ class Path:
         self.motion, self.arm, self.keep = motion, arm, keep
         self.length = motion.duration
         self.tiny = 1e-12 * self.length
-        self.inverse_dynamics = arm.kernel("inverse_dynamics")
+        self.inverse_dynamics: Any = arm.inverse_dynamics if arm.robot.loops else arm.kernel("inverse_dynamics")
         self.F_v, self.forward, self.backward = friction_of(arm)
         self.torque = np.flatnonzero(np.isfinite(keep.effort))
         self.acceleration = np.flatnonzero(np.isfinite(keep.acceleration))
         self.velocity = np.flatnonzero(np.isfinite(keep.velocity))
         self.rubbing = (self.forward > 0) | (self.backward > 0)
         self.viscous = bool((self.F_v[self.torque] > 0).any())
+        self.passive = _passive_friction(arm)
+        if self.passive is not None:
+            self.viscous = self.viscous or bool(self.passive.viscous.any())
         knots = np.unique(np.concatenate([np.array(motion.knots, float), _breaks(motion.evaluate)]))
         inner = knots[(knots > self.tiny) & (knots < self.length - self.tiny)]
         self.knots = inner[np.diff(inner, prepend=-np.inf) > 1e-9 * self.length]
@@ -63,6 +66,18 @@ class Path:
         q, qd, qdd = self.motion.evaluate(s)
         return np.asarray(q, float), np.asarray(qd, float), np.asarray(qdd, float)
 
+    def speeds(self, s: Array) -> Array:
+        """q' of the joints that have Coulomb friction, passive ones too."""
+        q, qp, _ = self.at(s)
+        if self.passive is None:
+            return qp[:, self.rubbing]
+        return self.passive.speeds(q, qp)
+
+    @property
+    def turning(self) -> bool:
+        """Whether any joint has Coulomb friction."""
+        return bool(self.rubbing.any()) or (self.passive is not None and bool(self.passive.dry.any()))
+
     @property
     def every_row(self) -> Rows:
         """All limits on torque and acceleration."""
@@ -73,6 +88,38 @@ class Path:
         joints = self.arm.joint_names
         listed = (("effort", rows.torque), ("acceleration", rows.acceleration), ("velocity", self.velocity))
         return tuple((joints[j], kind) for kind, which in listed for j in which)
+
+
+@dataclass(frozen=True)
+class Passive:
+    """Friction of a closed chain's passive joints: their F_v, and which joints of the tree have Coulomb friction."""
+
+    arm: Arm
+    viscous: Array
+    dry: NDArray[np.bool_]
+    rubbing: NDArray[np.bool_]
+
+    def speeds(self, q: Array, qp: Array) -> Array:
+        """q' of all joints that have Coulomb friction; what only trembles stands still."""
+        v = self.arm.tree_motion(q, qp, np.zeros_like(qp))[1]  # type: ignore[attr-defined]
+        return np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)[:, self.rubbing]
+
+    def torques(self, path: Path, q: Array, qp: Array) -> tuple[Array, Array]:
+        """(v, k) that they bring to the actuated joints at ṡ = 1: Γᵀ F_v Γ q' and Γᵀ F_s sgn(Γ q')."""
+        viscous, dry = friction_along(self.arm, q, qp)
+        return viscous - path.F_v * qp, dry - coulomb(qp, path.forward, path.backward)
+
+
+def _passive_friction(arm: Arm) -> Passive | None:
+    if not arm.robot.loops:
+        return None
+    bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated  # type: ignore[attr-defined]
+    passive = np.array([i not in actuated for i in range(len(bodies))])
+    rubs = np.array([any(body.coulomb) for body in bodies])
+    viscous = np.array([float(body.viscous) for body in bodies])
+    if not (passive & (rubs | (viscous > 0))).any():
+        return None
+    return Passive(arm, viscous[passive], rubs[passive], rubs)
 
 
 def _breaks(evaluate: Any) -> Array:
@@ -116,7 +163,7 @@ def even_grid(path: Path, count: int) -> Array:
             + [[path.length]]
         )
     s = _finer_at_stops(path, s)
-    if path.rubbing.any():
+    if path.turning:
         s = _with_turns(path, s)
     return s
 
@@ -128,7 +175,7 @@ def _finer_at_stops(path: Path, s: Array) -> Array:
     """
     graded = np.square(np.arange(1, 16) / 16.0)
     added, dropped = [], np.zeros(len(s), bool)
-    ends = [0.0, path.length] if path.rubbing.any() else []
+    ends = [0.0, path.length] if path.turning else []
     for stop in np.unique(np.concatenate([path.stops, ends])):
         i = int(np.searchsorted(s, stop - path.tiny))
         for step in (-1, 1):
@@ -141,7 +188,7 @@ def _finer_at_stops(path: Path, s: Array) -> Array:
 
 def _with_turns(path: Path, s: Array) -> Array:
     """The grid with the points added at which a joint with Coulomb friction turns round."""
-    speed = path.at(s)[1][:, path.rubbing]
+    speed = path.speeds(s)
     scale = np.abs(speed).max(axis=0)
     where, joint = np.nonzero((speed[:-1] * speed[1:] < 0) & (scale > 0))
     if not len(where):
@@ -150,7 +197,7 @@ def _with_turns(path: Path, s: Array) -> Array:
     rising = speed[where + 1, joint] > 0
     for _ in range(45):
         middle = 0.5 * (low + high)
-        after = (path.at(middle)[1][:, path.rubbing][np.arange(len(joint)), joint] > 0) == rising
+        after = (path.speeds(middle)[np.arange(len(joint)), joint] > 0) == rising
         low, high = np.where(after, low, middle), np.where(after, middle, high)
         if np.all(high - low < path.tiny):
             break
@@ -173,6 +220,7 @@ class Samples:
 
     where   (N, 3) the points of each interval: left end, middle, right end
     g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
+    passive (v, k) of passive joints' friction at ṡ = 1, where a closed chain has some
     still   (n,) joints that only tremble; smooth (N,) no knot and no turn at the next grid point
     stops   (N+1,) where ṡ = 0
     """
@@ -187,6 +235,7 @@ class Samples:
     still: NDArray[np.bool_]
     smooth: NDArray[np.bool_]
     stops: NDArray[np.bool_]
+    passive: tuple[Array, Array] | None = None
 
 
 def sample(path: Path, s: Array) -> Samples:
@@ -211,12 +260,14 @@ def sample(path: Path, s: Array) -> Samples:
         m = path.inverse_dynamics(q, rest, qp)
         c = path.inverse_dynamics(q, qp, qpp)
     still, smooth = np.zeros(path.motion.n, bool), ~at_knot[1:]
-    if path.rubbing.any():
-        ways = np.sign(qp[where[:, 1]][:, path.rubbing])
+    if path.turning:
+        at = where[:, 1]
+        ways = np.sign(qp[at][:, path.rubbing] if path.passive is None else path.passive.speeds(q[at], qp[at]))
         smooth[:-1] &= (ways[:-1] == ways[1:]).all(axis=1)
         size = np.abs(qp).max(axis=0)
         still = path.rubbing & (size > 0) & (size < 1e-12 * float(size.max()))
-    return Samples(s, where, g, m, c, qp, qpp, still, smooth, stops)
+    passive = None if path.passive is None else path.passive.torques(path, q, qp)
+    return Samples(s, where, g, m, c, qp, qpp, still, smooth, stops, passive)
 
 
 # -- the limits on it ------------------------------------------------------------------------------
@@ -261,7 +312,7 @@ def problem(path: Path, at: Samples, rows: Rows, cap: float = 1e200, every: int 
     x_most = np.full(N + 1, cap)
     rests = stops[:-1] | stops[1:]
     rests[[0, -1]] = True
-    if path.rubbing.any():
+    if path.turning:
         smooth = smooth.copy()
         smooth[:-1] &= rests[:-1] == rests[1:]
     # a joint that only trembles may rub either way
@@ -271,6 +322,8 @@ def problem(path: Path, at: Samples, rows: Rows, cap: float = 1e200, every: int 
         effort, keep.acceleration, keep.velocity, rows.torque, rows.acceleration, path.velocity,
         D, speed, largest, x_most,
     )  # fmt: skip
+    if at.passive is not None and len(rows.torque):
+        _add_passive(path, at, where, rests, rows.torque, effort, D, largest)
     x_most[stops] = 0.0
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
@@ -281,10 +334,32 @@ def problem(path: Path, at: Samples, rows: Rows, cap: float = 1e200, every: int 
     return Problem(s, np.diff(s), rows, D, floor, speed, x_most, smooth)
 
 
+def _add_passive(
+    path: Path, at: Samples, where: Indices, rests: NDArray[np.bool_], torques: Indices, effort: Array, D: Array, largest: Array
+) -> None:  # fmt: skip
+    """Friction of passive joints into the rows of torque limits, as ``passes.assemble`` has that of actuated ones."""
+    assert at.passive is not None
+    v, k = (x[:, torques] / effort[torques] for x in at.passive)
+    own = coulomb(np.where(at.still, 0.0, at.qp), path.forward, path.backward)[:, torques] / effort[torques]
+    middle = where[:, 1]
+    factor = np.where(rests[:, None], 1.0 / np.maximum(1.0 - 0.5 * np.abs(own[middle]), 1e-6), 1.0)  # of assemble
+    half = np.where(rests[:, None], 0.5, 1.0) * factor * k[middle]  # at rest with it and without, as there
+    narrower = 1.0 / np.maximum(1.0 - np.where(rests[:, None], np.abs(half), 0.0), 1e-6)
+    J = len(torques)
+    for side in range(3):
+        p = where[:, side]
+        D[:, side, 1, :J] -= factor * (v[p] + k[p])  # the torque at q̇ = q' has both in it
+        D[:, side, 2, :J] += factor * v[p]
+        D[:, side, 3, :J] += half
+        D[:, side, :, :J] *= narrower[:, None, :]
+    largest[:, :J] = np.abs(D[..., :J]).max(axis=(0, 1))
+
+
 def too_heavy(path: Path, joint: int, s: float, share: float) -> LimitError:
     """Gravity alone is more than a joint can hold."""
     name, limit = path.arm.joint_names[joint], float(path.keep.effort[joint])
-    rubs = "and Coulomb friction alone take" if path.rubbing[joint] else "alone takes"
+    dry = path.rubbing[joint] or (path.passive is not None and path.passive.dry.any())
+    rubs = "and Coulomb friction alone take" if dry else "alone takes"
     return LimitError(
         f"gravity {rubs} {share * limit:.6g} of joint '{name}' at t = {s:.4g} s of the motion, and its effort limit is "
         f"{limit:.6g}: no timing helps, so change the path, the payload or the limit",

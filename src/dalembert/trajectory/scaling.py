@@ -85,13 +85,22 @@ class _Parts:
 
 
 def friction_of(arm: Arm) -> tuple[Array, Array, Array]:
-    """F_v, and F_s at positive and at negative speed: (n,) each."""
+    """F_v, and F_s at positive and at negative speed: (n,) each, of the joints that q moves."""
     bodies = arm.mechanism.bodies
     return (
         np.array([float(b.viscous) for b in bodies]),
         np.array([float(b.coulomb[0]) for b in bodies]),
         np.array([float(b.coulomb[1]) for b in bodies]),
     )
+
+
+def friction_along(arm: Arm, q: Array, qd: Array) -> tuple[Array, Array]:
+    """(F_v q̇, F_s sgn(q̇)) along a motion: (N, n) each; of closed chains with what passive joints take, Γᵀ of it."""
+    if arm.robot.loops:
+        parts = arm.torque_terms(q, qd, np.zeros_like(qd))
+        return parts.viscous, parts.coulomb
+    F_v, forward, backward = friction_of(arm)
+    return F_v * qd, coulomb(qd, forward, backward)
 
 
 def coulomb(sign: Array, forward: Array, backward: Array) -> Array:
@@ -169,10 +178,9 @@ def _instants(motion: Trajectory) -> Array:
 
 def _parts(motion: Trajectory, arm: Arm, t: Array) -> _Parts:
     q, qd, qdd = motion(t)
-    F_v, forward, backward = friction_of(arm)
     torque = arm.inverse_dynamics(q, qd, qdd)
-    viscous = F_v * qd
-    constant = arm.gravity_torque(q) + coulomb(qd, forward, backward)
+    viscous, dry = friction_along(arm, q, qd)
+    constant = arm.gravity_torque(q) + dry
     return _Parts(t, torque - viscous - constant, viscous, constant, qd, qdd)
 
 
