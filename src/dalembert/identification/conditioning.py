@@ -141,9 +141,10 @@ def condition(
     automatic = cutoff is None
     if cutoff is None:
         cutoff = automatic_cutoff(log, rate)
-    if not 0 < cutoff < 0.5 * rate:
+    slowest = min(1.0 / usual_step(one) for one in log.separate)
+    if not 0 < cutoff < 0.5 * slowest:
         raise DalembertError(
-            f"the cut-off is {cutoff:g} Hz; it must lie between 0 and half the rate, {0.5 * rate:g} Hz"
+            f"the cut-off is {cutoff:g} Hz; it must lie between 0 and half the rate, {0.5 * slowest:g} Hz"
         )
     if decimate is not None and decimate < 1:
         raise DalembertError(f"decimate is {decimate}; it keeps one sample in so many and must be at least 1")
@@ -151,7 +152,14 @@ def condition(
     pieces = smoothed(log, cutoff, notes)
     made = Conditioned((), rate, cutoff, every, 0, log)
     edge_samples = max(made.reach, round((REACH / cutoff if edge is None else edge) * rate))
-    pieces = [piece for piece in pieces if len(piece.t) > 2 * edge_samples + every]
+    long = [piece for piece in pieces if len(piece.t) > 2 * edge_samples + every]
+    if long and len(long) < len(pieces):
+        lost = sum(len(piece.t) for piece in pieces if piece not in long) / rate
+        notes.append(
+            f"{log.source}: {len(pieces) - len(long)} of {len(pieces)} stretches, {lost:.3g} s in all, are too short for this "
+            "cut-off and were left out"
+        )
+    pieces = long
     if not pieces:
         span = float(log.t[-1] - log.t[0])
         raise DalembertError(
@@ -166,7 +174,9 @@ def condition(
 
 
 def usual_step(log: Log) -> float:
-    """The median time between samples (s)."""
+    """The median time between samples (s); of several logs that were joined, the shortest."""
+    if log.parts:
+        return min(usual_step(one) for one in log.parts)
     steps = np.diff(log.t)
     if not (steps > 0).any():
         raise DalembertError(f"{log.source}: time does not pass in it")
@@ -181,7 +191,14 @@ def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Piece]:
 
 
 def automatic_cutoff(log: Log, rate: float) -> float:
-    """Ten times the frequency below which 99 % of the velocities' power lies, noise taken off; at most 0.2 rate."""
+    """Ten times the frequency below which 99 % of the velocities' power lies, noise taken off; at most 0.2 rate.
+
+    Of several logs that were joined, what the fastest motion needs and the lowest rate allows.
+    """
+    if log.parts:
+        rates = [1.0 / usual_step(one) for one in log.parts]
+        needed = max(automatic_cutoff(one, r) for one, r in zip(log.parts, rates, strict=True))
+        return min(needed, 0.2 * min(rates))
     f, power = spectrum(log, rate)
     at = []
     strong = power.sum(axis=0)
@@ -194,7 +211,10 @@ def automatic_cutoff(log: Log, rate: float) -> float:
 
 
 def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
-    """Frequencies and the velocities' power at them, (K,) and (K, n), with the noise floor taken off."""
+    """Frequencies and the velocities' power at them, (K,) and (K, n), with the noise floor taken off.
+
+    Of several logs that were joined, of the longest.
+    """
     from scipy.signal import periodogram
 
     runs = np.split(np.arange(len(log.t)), np.flatnonzero(np.diff(log.t) <= 0) + 1)
@@ -209,16 +229,24 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
 
 
 def _stretches(
+    if log.parts:
+        longest = max(log.parts, key=len)
+        return spectrum(longest, 1.0 / usual_step(longest))
     log: Log, step: float, longest: float, notes: list[str]
 ) -> list[tuple[Array, Array, Array | None, Array]]:
-    """The log cut where time goes back or too much is missing, each stretch on even instants."""
+    """The log cut where time goes back or too much is missing, each stretch on even instants ``step`` apart."""
     from scipy.interpolate import CubicSpline
 
-    longest = max(longest, 3 * step)
+    if log.parts:
+        return [stretch for one in log.parts for stretch in _stretches(one, step, longest, notes)]
+    own = usual_step(log)
+    if abs(own - step) > EVEN * step:
+        notes.append(f"{log.source}: it was brought from {1 / own:.6g} Hz to {1 / step:.6g} Hz, the rate of the others")
+    longest = max(longest, 3 * own)
     steps = np.diff(log.t)
     cuts = np.flatnonzero((steps <= 0) | (steps > longest)) + 1
-    missing = int(np.sum(np.round(steps[(steps > 1.5 * step) & (steps <= longest)] / step) - 1))
-    uneven = int(np.sum(np.abs(steps - step) > EVEN * step))
+    missing = int(np.sum(np.round(steps[(steps > 1.5 * own) & (steps <= longest)] / own) - 1))
+    uneven = int(np.sum(np.abs(steps - own) > EVEN * own))
     if missing:
         notes.append(f"{log.source}: {missing} missing samples were filled in between their neighbours")
     if uneven > len(cuts):

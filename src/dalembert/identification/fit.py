@@ -18,10 +18,11 @@ from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
 from dalembert.identification.conditioning import Conditioned, condition
 from dalembert.identification.hints import hints
-from dalembert.identification.logs import Log, per_joint, read_log
+from dalembert.identification.logs import Log, joined, per_joint, read_log
 from dalembert.identification.parameters import ParameterSet, tree_of
 from dalembert.identification.result import Identification, Run, make_run
 from dalembert.identification.turn_over import turn_overs
+from dalembert.identification.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
@@ -29,13 +30,13 @@ Array = NDArray[np.float64]
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 Progress = Callable[[str, float], None]
 
-READING = ("columns", "gains", "gears", "motor_side", "time_unit", "joint_names")
+READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
 SEEN = 0.05  # a payload that makes less than this share of a joint's torque does not fix its drive gain
 REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
 SETTLED = 4096  # equations of a joint that wait until they are made a triangle
 LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
 STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
-ODD = 8.0  # a torque that is so many times the model's, or so small a part of it, has another unit
+UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
 
 class IdentificationWarning(UserWarning):
@@ -44,7 +45,7 @@ class IdentificationWarning(UserWarning):
 
 def identify(
     arm: Arm,
-    log: Source,
+    log: Source | Sequence[Source],
     validate: Source | Sequence[Source] | None = None,
     method: str = "weighted",
     physical: bool = False,
@@ -74,7 +75,7 @@ def identify(
     """The dynamic parameters of an arm from a log of its motion: t, q, qd (or not) and torques or currents.
 
     arm         its geometry; its inertias where known are the point from which the calibrated arm departs
-    log         a path (.csv .npz .parquet .bag .db3 .mcap), or a dict of arrays t, q, qd, tau
+    log         a path (.csv .npz .mat .parquet .bag .db3 .mcap), a dict of arrays t, q, qd, tau, or a list of them
     validate    other runs, on which the result is judged
     method      "ordinary", "weighted" (by each joint's noise), "reweighted" (until the weights settle),
                 "damped", "sequential" (joint by joint, from the last), or "total"
@@ -91,7 +92,7 @@ def identify(
     bounds      {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: where a link's mass must be
     loaded      for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
     payload     that payload: an Inertia in the tip's frame, or a mass
-    reading     columns, gains, gears, motor_side, time_unit, joint_names: see :func:`logs.read_log`
+    reading     columns, gains, gears, motor_side, units, time_unit, joint_names, topic: see :func:`logs.read_log`
     progress    called with words and the fraction done
     """
     _check_options(method, prior_kind, prior_deviation, reading, loaded, payload)
@@ -99,10 +100,7 @@ def identify(
     if physical and method in ("damped", "sequential", "total"):
         raise DalembertError(f"physical estimates are weighted least squares; they cannot be '{method}' too")
     step = progress or (lambda words, fraction: None)
-    step("reading", 0.0)
-    found = read_log(log, arm, **reading)
-    others: list[Any] = [] if validate is None else [validate] if _single(validate) else list(validate)  # type: ignore[arg-type]
-    more = [read_log(one, arm, **reading) for one in others]
+    found, more = _read_all(arm, log, validate, reading, step)
     step("filtering", 0.0)
     how = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
     ready = condition(found, **how)  # type: ignore[arg-type]
@@ -120,7 +118,11 @@ def identify(
             )
         friction = [kind for kind in friction if kind != "coulomb"]
     fitted = _Fit(arm, ready, tuple(friction), two_sided, offset, rotor, dead_zone, step, dry)
-    said = _suspicions(arm, found, ready)
+    said = [
+        sentence
+        for one in found.separate
+        for sentence in suspicions(arm, one, _alone(one, ready, how) if found.parts else ready, reading)
+    ]
     if sigmoid is not False:
         extra = (*extra, *sigmoid_columns(arm, *fitted.sigmoids(sigmoid, extra, notes)))
     if stribeck is not False:
@@ -192,7 +194,17 @@ def identify(
         validation=tuple(_validated(base, values, one, ready, how, gains, notes) for one in more),
     )  # fmt: skip
     _weak(result, typical, said)
-    asked = {"coupling": coupling, "balance": balance, "sigmoid": sigmoid is not False, "stribeck": stribeck is not False}
+    if result.relative_error > UNLIKE and not physical:
+        said.append(
+            f"{found.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
+            "the arm's order, with its zeros and signs, and in rad and N m?"
+        )
+    asked = {
+        "coupling": coupling,
+        "balance": balance,
+        "sigmoid": sigmoid is not False,
+        "stribeck": stribeck is not False,
+    }
     notes += hints(result, [word for word, value in asked.items() if value])
     object.__setattr__(result, "notes", tuple(dict.fromkeys(notes)))
     object.__setattr__(result, "warnings", tuple(said))
@@ -228,8 +240,33 @@ def _check_options(
         raise DalembertError("loaded and payload are for method='total'")
 
 
-def _single(validate: Any) -> bool:
-    return isinstance(validate, (str, os.PathLike, Mapping, Log))
+def _several(logs: Any) -> list[Any]:
+    if logs is None:
+        return []
+    if isinstance(logs, list | tuple):
+        return list(logs)
+    return [logs]
+
+
+def _alone(log: Log, ready: Conditioned, how: Mapping[str, Any]) -> Conditioned:
+    """One of several logs, with the cut-off of all."""
+    return condition(log, **{**how, "cutoff": ready.cutoff})
+
+
+def _read_all(arm: Arm, log: Any, validate: Any, reading: Mapping[str, Any], step: Progress) -> tuple[Log, list[Log]]:
+    """The log, or several as one, and those to validate on."""
+    mine, others = _several(log), _several(validate)
+    if not mine:
+        raise DalembertError("there is no log to identify from: the list is empty")
+    logs, read = [*mine, *others], list[Log]()
+    for one in logs:
+
+        def told(fraction: float, done: int = len(read)) -> None:
+            step("reading", (done + fraction) / len(logs))
+
+        told(0.0)
+        read.append(read_log(one, arm, **reading, progress=told))
+    return joined(read[: len(mine)]), read[len(mine) :]
 
 
 def _has_rotors(arm: Arm) -> bool:
@@ -484,79 +521,7 @@ def _total(
     return made, gains, covariance[:b, :b]
 
 
-# -- what looks wrong ----------------------------------------------------------------------------
-
-
-def _suspicions(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
-    """Sentences about a log that does not look like what it says it is."""
-    said = []
-    for j, name in enumerate(arm.joint_names):
-        if arm.robot.moving_joints[j].type != "prismatic" and np.ptp(log.q[:, j]) > 40.0:
-            said.append(
-                f"{log.source}: joint '{name}' moves over {np.ptp(log.q[:, j]):.0f} rad, which looks like degrees"
-            )
-            break
-    if log.qd is not None:
-        said += _velocity_odd(arm, log, ready)
-    if any(not body.inertia.is_zero for body in tree_of(arm).bodies):
-        said += _torque_odd(arm, log, ready)
-    return said
-
-
-def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
-    piece = max(ready.pieces, key=lambda p: len(p.t))
-    slope = np.gradient(piece.q, 1.0 / ready.rate, axis=0)
-    inside = slice(ready.edge, len(piece.t) - ready.edge)
-    a, b = slope[inside], piece.qd[inside]
-    ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
-    moving = np.linalg.norm(a, axis=0) > 0.05 * np.linalg.norm(a, axis=0).max()
-    off = [j for j in np.flatnonzero(moving) if not 0.8 < ratio[j] < 1.25]
-    if not off:
-        return []
-    j = off[0]
-    looks = "degrees a second" if 40 < abs(ratio[j]) < 80 else "motor speed" if abs(ratio[j]) > 5 else "something else"
-    return [
-        f"{log.source}: qd of joint '{arm.joint_names[j]}' is {ratio[j]:.3g} times the derivative of q, which looks like {looks}"
-    ]
-
-
-def _torque_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
-    """Measured torques beside those of the arm as it is: their ratio tells units, motor side, sign."""
-    x = ready.tau
-    y = np.concatenate([
-        ready.thinned(k, np.asarray(arm.inverse_dynamics(p.q, p.qd, p.qdd), float)) for k, p in enumerate(ready.pieces)
-    ])  # fmt: skip
-    size_a, size_b = np.sqrt(np.mean(y**2, axis=0)), np.sqrt(np.mean(x**2, axis=0))
-    heavy = size_a > 0.05 * size_a.max()
-    if not heavy.any() or not size_a.max() > 0 or not (size_b[heavy] > 0).all():
-        return [f"{log.source}: the torques are zero throughout"] if not size_b.any() else []
-    factor = float(np.exp(np.median(np.log(size_b[heavy] / size_a[heavy]))))
-    said = []
-    if not 1 / ODD < factor < ODD:
-        said.append(
-            f"{log.source}: the torques are {factor:.2g} times those of arm '{arm.name}', which looks like {_unit_of(arm, factor)}"
-        )
-    turned = np.sum(x * y, axis=0) / np.maximum(np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0), 1e-300)
-    opposite = [arm.joint_names[j] for j in np.flatnonzero(heavy) if turned[j] < -0.5]
-    if opposite:
-        said.append(
-            f"{log.source}: the torques of {_listed(opposite)} point against those of the arm; is their sign turned?"
-        )
-    return said
-
-
-def _unit_of(arm: Arm, factor: float) -> str:
-    gears = [abs(float(body.gear)) for body in arm.mechanism.bodies if float(body.gear) != 1.0]
-    known = {1e3: "N mm", 1e-3: "kN m", 9.81: "another unit of force, like kgf m over N m", 100.0: "N cm"}
-    if gears:
-        known[1.0 / float(np.median(gears))] = "torques at the motor side (motor_side='tau')"
-    if factor < 1:
-        known.setdefault(0.1, "motor currents in A (gains), or torques at the motor side (motor_side, gears)")
-        known.setdefault(0.02, "torques at the motor side, or motor currents in A (motor_side and gears, or gains)")
-    closest = min(known, key=lambda k: abs(np.log(factor / k)))
-    if abs(np.log(factor / closest)) < np.log(4.0):
-        return known[closest]
-    return "another unit" if factor > 1 else "torques at the motor side, or another unit"
+# -- what the motion hardly shows ------------------------------------------------------------------
 
 
 def _weak(fit: Identification, typical: Array, said: list[str]) -> None:

@@ -34,8 +34,8 @@ class Log:
 
     notes     what was found and done, one sentence each
     source    the file it came from
-    instants  the stamps of all rows that the file has, those included that were dropped (s)
-    starts    rows at which another log begins, where several were joined; qd is NaN in those without it
+    instants  the stamps of all rows that the file has, those included that were dropped (s); kept: which were not
+    parts     the logs that were joined, if several were; qd is NaN in those that do not have it
     """
 
     t: Array
@@ -45,7 +45,8 @@ class Log:
     notes: tuple[str, ...] = field(default=())
     source: str = "the log"
     instants: Array | None = None
-    starts: tuple[int, ...] = ()
+    kept: NDArray[np.intp] | None = None
+    parts: tuple[Log, ...] = ()
 
     def __len__(self) -> int:
         return len(self.t)
@@ -55,47 +56,55 @@ class Log:
         """How many joints it has."""
         return self.q.shape[1]
 
+    @property
+    def separate(self) -> tuple[Log, ...]:
+        """The logs that were joined; itself alone if none were."""
+        return self.parts or (self,)
+
     def part(self, start: float, end: float) -> Log:
-        """The log between two fractions of its duration, such as ``part(0.0, 0.5)``: its first half."""
+        """The log between two fractions of its duration, such as ``part(0.0, 0.5)``: its first half.
+
+        Of several that were joined, the same part of each.
+        """
+        if self.parts:
+            return joined([one.part(start, end) for one in self.parts])
         span = self.t[-1] - self.t[0]
         keep = (self.t >= self.t[0] + start * span) & (self.t <= self.t[0] + end * span)
         qd = None if self.qd is None else self.qd[keep]
-        starts = {int(keep[:at].sum()) for at in self.starts} - {0, int(keep.sum())}
-        return replace(
-            self, t=self.t[keep], q=self.q[keep], tau=self.tau[keep], qd=qd, instants=None, starts=tuple(sorted(starts))
-        )
-
-    def rows(self, start: int, end: int) -> Log:
-        """The log between two rows, without qd where it was not logged."""
-        qd = None if self.qd is None or not np.isfinite(self.qd[start:end]).all() else self.qd[start:end]
-        cut = slice(start, end)
-        return replace(self, t=self.t[cut], q=self.q[cut], tau=self.tau[cut], qd=qd, instants=None, starts=())
-
-    @property
-    def separate(self) -> list[Log]:
-        """The logs that were joined; itself alone if none were."""
-        if not self.starts:
-            return [self]
-        return [self.rows(a, b) for a, b in zip((0, *self.starts), (*self.starts, len(self.t)), strict=True)]
+        return replace(self, t=self.t[keep], q=self.q[keep], tau=self.tau[keep], qd=qd, instants=None, kept=None)
 
 
 def joined(logs: Sequence[Log]) -> Log:
     """Several logs as one, each a second after the last; nothing is filtered or filled in between them."""
     if len(logs) == 1:
         return logs[0]
-    t, at = [], 0.0
+    stamps, at = [], 0.0
     for log in logs:
-        t.append(log.t - log.t.min() + at)
-        at = float(t[-1].max()) + 1.0
+        stamps.append(log.t - log.t.min() + at)
+        at = float(stamps[-1].max()) + 1.0
+    t, q, tau = (
+        np.concatenate(stamps),
+        np.concatenate([log.q for log in logs]),
+        np.concatenate([log.tau for log in logs]),
+    )
     qd = None
     if any(log.qd is not None for log in logs):
         qd = np.concatenate([np.full(log.q.shape, np.nan) if log.qd is None else log.qd for log in logs])
-    starts = np.cumsum([len(log) for log in logs])[:-1]
-    return Log(
-        np.concatenate(t), np.concatenate([log.q for log in logs]), np.concatenate([log.tau for log in logs]), qd,
-        tuple(note for log in logs for note in log.notes), listed([Path(log.source).name for log in logs], 4),
-        starts=tuple(int(k) for k in starts),
-    )  # fmt: skip
+    ends = np.cumsum([len(log) for log in logs])
+    parts = tuple(
+        replace(
+            log,
+            t=t[k],
+            q=q[k],
+            tau=tau[k],
+            qd=None if log.qd is None or qd is None else qd[k],
+            instants=None,
+            kept=None,
+        )
+        for log, k in ((log, slice(int(end) - len(log), int(end))) for log, end in zip(logs, ends, strict=True))
+    )
+    notes = tuple(note for log in logs for note in log.notes)
+    return Log(t, q, tau, qd, notes, listed([Path(log.source).name for log in logs], 4), parts=parts)
 
 
 def read_log(
@@ -266,7 +275,7 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
     back = int((np.diff(t[rows]) < 0).sum())
     if back:
         raw.notes.append(f"{raw.source}: time goes backwards {back} times; what follows is taken as another run")
-    return Log(t[rows], q[rows], tau[rows], None if qd is None else qd[rows], tuple(raw.notes), raw.source, t)
+    return Log(t[rows], q[rows], tau[rows], None if qd is None else qd[rows], tuple(raw.notes), raw.source, t, rows)
 
 
 def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -135,13 +135,22 @@ class Identification:
         between two gaps are too few, and get NaN.
         """
         found = self._read(log, torque_needed=False, **reading)
-        t = _instants(log, found)
+        t = found.t if found.instants is None else found.instants
+        kept = np.arange(len(found)) if found.kept is None else found.kept
         out = np.full((len(t), self.before.n), np.nan)
-        for piece in smoothed(found, self.run.conditioned.cutoff, []):
-            tau = self.torque(piece.q, piece.qd, piece.qdd)
-            inside = (t >= piece.t[0] - 1e-9) & (t <= piece.t[-1] + usual_step(found))
-            for j in range(self.before.n):
-                out[inside, j] = np.interp(t[inside], piece.t, tau[:, j])
+        runs = np.split(np.arange(len(found)), np.flatnonzero(np.diff(found.t) < 0) + 1)
+        ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
+        begin = 0
+        for run, end in zip(runs, ends, strict=True):
+            qd = None if found.qd is None else found.qd[run]
+            alone = replace(found, t=found.t[run], q=found.q[run], tau=found.tau[run], qd=qd)
+            rows = slice(begin, end)
+            for piece in smoothed(alone, self.run.conditioned.cutoff, []) if len(run) > 1 else ():
+                tau = self.torque(piece.q, piece.qd, piece.qdd)
+                inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(found))
+                for j in range(self.before.n):
+                    out[rows][inside, j] = np.interp(t[rows][inside], piece.t, tau[:, j])
+            begin = end
         return out if self.gains is None else out / self.gains
 
     def evaluate(self, log: str | os.PathLike[str] | Mapping[str, ArrayLike] | Log, **reading: Any) -> Run:
@@ -157,7 +166,7 @@ class Identification:
                 options.pop("gains", None)
             wanted = options.get("columns")
             if wanted:
-                options["columns"] = {k: v for k, v in wanted.items() if v in log}
+                options["columns"] = {k: v for k, v in wanted.items() if isinstance(v, str) and v in log}
         return read_log(log, self.before, torque_needed=torque_needed, **options)
 
     @cached_property
@@ -215,13 +224,6 @@ class Identification:
         if self.validation:
             said += f", on validation {100 * self.validation[0].relative_error:.3g} %"
         return f"<Identification of {self.before.name!r}: {said}>"
-
-
-def _instants(log: Any, found: Log) -> Array:
-    """The instants of the log's own rows: those of a dict, with its NaN rows; of a file those that were kept."""
-    if isinstance(log, Mapping) and "t" in log:
-        return np.asarray(log["t"], float)
-    return found.t
 
 
 def _torques(base: BaseParameters, values: Array, q: Array, qd: Array, qdd: Array) -> Array:

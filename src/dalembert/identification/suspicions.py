@@ -1,0 +1,214 @@
+"""What does not look like what it says it is: degrees, motor sides, other units, turned signs, joints mixed up.
+
+All is judged beside the arm as it is described, before anything is fitted; a sentence says what it looks like and
+what to ask for. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.identification.conditioning import Conditioned
+from dalembert.identification.formats.raw import listed
+from dalembert.identification.logs import Log
+from dalembert.identification.parameters import tree_of
+
+Array = NDArray[np.float64]
+States = tuple[Array, Array, Array, Array]  # q, qd, qdd, tau
+
+ODD = 8.0  # a torque that is so many times the model's, or so small a part of it, has another unit
+FAR = 40.0  # rad: no joint without limits turns that far in a log
+SLACK = 0.1  # rad beyond a limit
+LOOKED = 1000  # instants at which changes are tried
+POOR = 0.3  # the share of squares beyond friction that the arm leaves, above which changes are tried
+BETTER = 0.4  # a change must leave less than this part of it
+
+
+def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
+    """Sentences about a log that does not look like what it says it is."""
+    said = _positions_odd(arm, log)
+    if log.qd is not None:
+        said += _velocity_odd(arm, log, ready)
+    if any(not body.inertia.is_zero for body in tree_of(arm).bodies):
+        odd = _torque_odd(arm, log, ready, reading)
+        said += odd or ([] if said else _mixed_up(arm, log, ready))
+    return said
+
+
+def _positions_odd(arm: Arm, log: Log) -> list[str]:
+    """Positions beside the joints' limits: by how much they are beyond tells degrees, or motor angles."""
+    joints = {joint.name: joint for joint in arm.robot.moving_joints}
+    low, high = log.q.min(axis=0), log.q.max(axis=0)
+    turning = [j for j, name in enumerate(arm.joint_names) if joints[name].type != "prismatic"]
+    beyond, rooms = [], {}
+    for j in turning:
+        limits = joints[arm.joint_names[j]].limits
+        rooms[j] = (-0.5 * FAR, 0.5 * FAR)
+        if limits.lower is not None and limits.upper is not None and joints[arm.joint_names[j]].type != "continuous":
+            rooms[j] = float(limits.lower), float(limits.upper)
+        if low[j] < rooms[j][0] - SLACK or high[j] > rooms[j][1] + SLACK:
+            beyond.append(j)
+    if not beyond:
+        return []
+    worst = max(beyond, key=lambda j: max(rooms[j][0] - low[j], high[j] - rooms[j][1]))
+    goes = (
+        f"{log.source}: joint '{arm.joint_names[worst]}' goes from {low[worst]:.4g} to {high[worst]:.4g} rad, and its limits are "
+        f"{rooms[worst][0]:.4g} and {rooms[worst][1]:.4g}"
+    )
+    scale = np.pi / 180
+    far = any(max(-low[j], high[j]) > 4 * max(-rooms[j][0], rooms[j][1]) for j in beyond)
+    if far and all(rooms[j][0] - SLACK < scale * low[j] and scale * high[j] < rooms[j][1] + SLACK for j in turning):
+        return [f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg)"]
+    if far:
+        return [f"{goes}, which looks like degrees (units) or angles of the motors (motor_side)"]
+    return [f"{goes}; has it another zero, another sign, or are joints mixed up?"]
+
+
+def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
+    piece = max(ready.pieces, key=lambda p: len(p.t))
+    slope = np.gradient(piece.q, 1.0 / ready.rate, axis=0)
+    inside = slice(ready.edge, len(piece.t) - ready.edge)
+    a, b = slope[inside], piece.qd[inside]
+    ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
+    moving = np.linalg.norm(a, axis=0) > 0.05 * np.linalg.norm(a, axis=0).max()
+    off = [j for j in np.flatnonzero(moving) if not 0.8 < ratio[j] < 1.25]
+    if not off:
+        return []
+    j = max(off, key=lambda k: float(np.linalg.norm(a[:, k])))
+    by = abs(ratio[j])
+    everywhere = np.ptp(np.log(np.maximum(np.abs(ratio[moving]), 1e-12))) < 0.1
+    known = [
+        (ratio[j] < 0 and 0.8 < by < 1.25, "the other sign"),
+        (40 < by < 80, "degrees a second: units={'qd': 'deg/s'} (--unit qd=deg/s)"),
+        (0.012 < by < 0.025, "q in degrees: units={'q': 'deg'} (--unit q=deg)"),
+        (bool(everywhere) and (by > 500 or by < 2e-3), "time in another unit: time_unit"),
+        (by > 5, "speeds of the motors: motor_side='qd'"),
+    ]
+    looks = next((words for holds, words in known if holds), "something else")
+    who = f"joint '{arm.joint_names[j]}'" + (f" and {len(off) - 1} more" if len(off) > 1 else "")
+    return [f"{log.source}: qd of {who} is {ratio[j]:.3g} times the derivative of q, which looks like {looks}"]
+
+
+def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
+    """Measured torques beside those of the arm as it is: their ratio tells units, motor side, sign."""
+    x = ready.tau
+    y = np.concatenate([
+        ready.thinned(k, np.asarray(arm.inverse_dynamics(p.q, p.qd, p.qdd), float)) for k, p in enumerate(ready.pieces)
+    ])  # fmt: skip
+    size_a, size_b = np.sqrt(np.mean(y**2, axis=0)), np.sqrt(np.mean(x**2, axis=0))
+    heavy = size_a > 0.05 * size_a.max()
+    if not size_b.any():
+        return [f"{log.source}: the torques are zero throughout"]
+    dead = [arm.joint_names[j] for j in np.flatnonzero(heavy & (size_b == 0))]
+    if dead:
+        return [f"{log.source}: the torques of {listed(dead, 8)} are zero throughout"]
+    if not heavy.any() or not size_a.max() > 0:
+        return []
+    factor = float(np.exp(np.median(np.log(size_b[heavy] / size_a[heavy]))))
+    said = []
+    if not 1 / ODD < factor < ODD:
+        looks = _unit_of(arm, factor, "gains" in reading)
+        said.append(
+            f"{log.source}: the torques are {factor:.2g} times those of arm '{arm.name}', which looks like {looks}"
+        )
+    turned = np.sum(x * y, axis=0) / np.maximum(np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0), 1e-300)
+    opposite = [arm.joint_names[j] for j in np.flatnonzero(heavy) if turned[j] < -0.5]
+    if opposite:
+        said.append(
+            f"{log.source}: the torques of {listed(opposite, 8)} point against those of the arm; is their sign turned?"
+        )
+    return said
+
+
+def _unit_of(arm: Arm, factor: float, from_current: bool) -> str:
+    gears = [abs(float(body.gear)) for body in tree_of(arm).bodies if float(body.gear) != 1.0]
+    known = {
+        1e3: "currents in mA: units={'current': 'mA'} (--unit current=mA)"
+        if from_current
+        else "N mm: units={'tau': 'N mm'} (--unit 'tau=N mm'), or currents in mA",
+        1e-3: "kN m: units={'tau': 'kN m'}",
+        9.81: "another unit of force, like kgf m over N m",
+        100.0: "N cm: units={'tau': 'N cm'}",
+    }
+    if gears:
+        known[1.0 / float(np.median(gears))] = "torques at the motor side (motor_side='tau')"
+    if factor < 1:
+        known.setdefault(0.1, "motor currents in A (gains), or torques at the motor side (motor_side, gears)")
+        known.setdefault(0.02, "torques at the motor side, or motor currents in A (motor_side and gears, or gains)")
+    closest = min(known, key=lambda k: abs(np.log(factor / k)))
+    if abs(np.log(factor / closest)) < np.log(4.0):
+        return known[closest]
+    return "another unit" if factor > 1 else "torques at the motor side, or another unit"
+
+
+# -- joints mixed up, turned, or counted from another zero ------------------------------------------
+
+
+def _mixed_up(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
+    """The change to the log's joints that makes the arm's own torques explain far more of those measured, if one does."""
+    if arm.robot.loops:
+        return []
+    every = max(1, ready.count // LOOKED)
+    states = [
+        np.concatenate([getattr(p, name)[k] for p, k in zip(ready.pieces, ready.kept, strict=True)])[::every]
+        for name in ("q", "qd", "qdd")
+    ]
+    now: States = (states[0], states[1], states[2], ready.tau[::every])
+    own = _unexplained(arm, now)
+    if own < POOR:
+        return []
+    found = min(((_unexplained(arm, changed), words) for words, changed in _changes(arm, now)), default=(own, ""))
+    if found[0] > BETTER * own:
+        return []
+    return [
+        f"{log.source}: {found[1]} the arm's own model would leave {100 * found[0]:.0f} % of the torques beyond friction "
+        f"unexplained, and leaves {100 * own:.0f} % as it is"
+    ]
+
+
+def _unexplained(arm: Arm, states: States) -> float:
+    """What the arm's torques leave of the squares that friction alone leaves, on average over the joints."""
+    q, qd, qdd, tau = states
+    model = np.asarray(arm.inverse_dynamics(q, qd, qdd), float)
+    shares = []
+    for j in range(arm.n):
+        plain = np.column_stack([qd[:, j], np.sign(qd[:, j]), np.ones(len(q))])
+        size = np.linalg.norm(plain, axis=0)
+        Q, _ = np.linalg.qr(plain[:, size > 0] / size[size > 0])
+        left, brought = (x - Q @ (Q.T @ x) for x in (tau[:, j], model[:, j]))
+        total, along = float(left @ left), float(brought @ brought)
+        if total > 1e-6 * float(tau[:, j] @ tau[:, j]) and along > 1e-12 * max(
+            float(model[:, j] @ model[:, j]), 1e-300
+        ):
+            gain = max(float(left @ brought) / along, 0.0)  # a torque the other way round explains nothing
+            shares.append(float(np.sum((left - gain * brought) ** 2)) / total)
+    return float(np.mean(shares)) if shares else 0.0
+
+
+def _changes(arm: Arm, states: States) -> Iterator[tuple[str, States]]:
+    """(what to call it, the states so changed): two joints exchanged, one turned, one counted from another zero."""
+    q, qd, qdd, tau = states
+    names = arm.joint_names
+    for i in range(arm.n):
+        for j in range(i + 1, arm.n):
+            order = list(range(arm.n))
+            order[i], order[j] = j, i
+            pair = f"'{names[i]}' and '{names[j]}'"
+            yield f"with joints {pair} exchanged (joint_names)", tuple(x[:, order] for x in states)  # type: ignore[misc]
+            yield f"with the torques of {pair} exchanged", (q, qd, qdd, tau[:, order])
+    for j in range(arm.n):
+        sign = np.ones(arm.n)
+        sign[j] = -1.0
+        yield f"with joint '{names[j]}' turning the other way", tuple(x * sign for x in states)  # type: ignore[misc]
+        yield f"with q of '{names[j]}' of the other sign", (q * sign, qd * sign, qdd * sign, tau)
+        yield f"with the torque of '{names[j]}' of the other sign", (q, qd, qdd, tau * sign)
+        if {joint.name: joint.type for joint in arm.robot.moving_joints}[names[j]] != "prismatic":
+            for turn, words in ((0.5, "90°"), (-0.5, "−90°"), (1.0, "180°")):
+                moved = q.copy()
+                moved[:, j] += turn * np.pi
+                yield f"with {words} added to q of '{names[j]}'", (moved, qd, qdd, tau)
