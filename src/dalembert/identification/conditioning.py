@@ -217,6 +217,9 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     """
     from scipy.signal import periodogram
 
+    if log.parts:
+        longest = max(log.parts, key=len)
+        return spectrum(longest, 1.0 / usual_step(longest))
     runs = np.split(np.arange(len(log.t)), np.flatnonzero(np.diff(log.t) <= 0) + 1)
     rows = max(runs, key=len)
     t = np.arange(log.t[rows[0]], log.t[rows[-1]], 1.0 / rate)
@@ -229,9 +232,6 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
 
 
 def _stretches(
-    if log.parts:
-        longest = max(log.parts, key=len)
-        return spectrum(longest, 1.0 / usual_step(longest))
     log: Log, step: float, longest: float, notes: list[str]
 ) -> list[tuple[Array, Array, Array | None, Array]]:
     """The log cut where time goes back or too much is missing, each stretch on even instants ``step`` apart."""

@@ -21,8 +21,8 @@ from dalembert.identification.hints import hints
 from dalembert.identification.logs import Log, joined, per_joint, read_log
 from dalembert.identification.parameters import ParameterSet, tree_of
 from dalembert.identification.result import Identification, Run, make_run
-from dalembert.identification.turn_over import turn_overs
 from dalembert.identification.suspicions import suspicions
+from dalembert.identification.turn_over import turn_overs
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
