@@ -208,7 +208,7 @@ def test_filter_shifts_no_phase_and_blocks_agree() -> None:
     assert np.abs(ready.tau - np.column_stack([np.sin(np.pi * ready.t), np.cos(0.6 * np.pi * ready.t)])).max() < 2e-4
     piece = ready.pieces[0]
     assert np.abs(piece.qdd[500:-500, 0] + np.pi**2 * np.sin(np.pi * piece.t[500:-500])).max() < 1e-3
-    blocks = [ready._filtered(piece.tau[rows], at) for _, rows, at in ready.blocks()]
+    blocks = [ready.filtered(piece.tau[rows], at) for _, rows, at in ready.blocks()]
     assert np.array_equal(np.concatenate(blocks), ready.tau)
     whole = np.column_stack([np.convolve(x[:, j], ready.kernel, "same") for j in range(2)])
     assert np.abs(whole[ready.kept[0]] - ready.tau).max() < 1e-12

@@ -5,8 +5,9 @@ before and the two are made a triangle again by Householder reflections (LAPACK'
 Ȳ itself is never squared: the condition number stays that of Ȳ, and memory stays that of one block.
 
 The joints are kept apart until the end: joint i feels only the columns of the links it moves (S (7.80)),
-so its triangle is small; of those only independent ones are worked on, since Y = Y_base K gives the others; joints may be weighted afterwards, as often as one likes; and the sequential
-procedure of S 7.4, from the last joint to the first, finds its equations ready.
+so its triangle is small; of those only independent ones are worked on, since Y = Y_base K gives the others; joints may
+be weighted afterwards, as often as one likes; and the sequential procedure of S 7.4, from the last joint to the first,
+finds its equations ready.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.identification.parameters import WIDTH, ParameterSet
+from dalembert.identification.felt import Felt
+from dalembert.identification.parameters import ParameterSet
+from dalembert.kernel.one_thread import one_thread
 
 Array = NDArray[np.float64]
 
 BLOCK = 1024  # samples that are triangularised at once
-PIECE = 128  # samples whose regressor is made at once: two thirds of a megabyte, which stays near the core
 PANEL = 8  # columns that tpqrt handles together: the fastest for 20 to 90 columns
 RANK = 1e-11  # singular values of R (columns of length one), beside the largest, that are rounding
 EXACT = 1e-10  # what counts as dependent here: only what is so but for rounding
-PROBES = 16  # random states that show which columns a joint feels
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,7 @@ def accumulate(
     return accumulate_joints(parameters, q, qd, qdd, tau, weights, columns, block).together()
 
 
+@one_thread()
 def accumulate_joints(
     parameters: ParameterSet,
     q: ArrayLike,
@@ -182,14 +184,17 @@ def accumulate_joints(
         raise DalembertError(f"block is {block}; at least one sample must be taken at once")
     chosen = tuple(range(parameters.size)) if columns is None else tuple(int(c) for c in columns)
     kept, K = _independent(parameters, chosen)
-    work = _Work(parameters, felt_columns(parameters, kept), min(block, max(len(q), 1)))
-    for start in range(0, len(q), work.block):
-        rows = slice(start, start + work.block)
-        work.take(q[rows], qd[rows], qdd[rows], tau[rows], None if weights is None else weights[rows])
-    if not all(np.isfinite(R).all() for R in work.triangles):
+    felt = Felt(parameters, kept, spare=1)
+    triangles = [np.zeros((len(mine) + 1, len(mine) + 1), order="F") for mine in felt.columns]
+    rows = np.zeros((felt.parts[-1].stop, min(block, max(len(q), 1))))
+    for start in range(0, len(q), rows.shape[1]):
+        part = slice(start, start + rows.shape[1])
+        felt.rows(q[part], qd[part], qdd[part], out=rows)
+        _take(felt, triangles, rows, tau[part], None if weights is None else weights[part])
+    if not all(np.isfinite(R).all() for R in triangles):
         raise DalembertError("the log holds values that are not finite numbers; leave such samples out")
     return JointTriangles(
-        tuple(_expanded(R, felt, kept, K, chosen, len(q)) for R, felt in zip(work.triangles, work.felt, strict=True)),
+        tuple(_expanded(R, mine, kept, K, chosen, len(q)) for R, mine in zip(triangles, felt.columns, strict=True)),
         chosen,
     )
 
@@ -221,73 +226,17 @@ def _expanded(
     return triangle(np.hstack([whole[:, seen], R[:, -1:]]), rows, tuple(columns[k] for k in seen))
 
 
-def felt_columns(parameters: ParameterSet, columns: Sequence[int]) -> list[tuple[int, ...]]:
-    """Of these columns, those that are not zero for each joint: seen at random states, since they are analytic.
+def _take(felt: Felt, triangles: list[Array], rows: Array, tau: Array, weights: Array | None) -> None:
+    """One block of samples, the columns in ``rows``, into every joint's triangle."""
+    from scipy.linalg.lapack import dtpqrt
 
-    Extra columns may be zero almost everywhere and always count.
-    """
-    from dalembert.identification.base import random_states
-
-    seen = np.abs(parameters.regressor(*random_states(parameters.arm, PROBES))).max(axis=0) > 0.0
-    seen[:, [joint < 0 for joint in parameters.joints]] = True
-    return [tuple(c for c in columns if row[c]) for row in seen]
-
-
-class _Work:
-    """The arrays of one accumulation, made once.
-
-    The felt columns of all joints, and their torques, are the rows of one array (columns, samples): each joint's
-    part of it, transposed, is the matrix in column order that LAPACK wants.
-    """
-
-    def __init__(self, parameters: ParameterSet, felt: list[tuple[int, ...]], block: int) -> None:
-        n = parameters.arm.n
-        self.parameters, self.felt, self.block = parameters, felt, block
-        self.triangles: list[Array] = [np.zeros((len(f) + 1, len(f) + 1), order="F") for f in felt]
-        ends = np.cumsum([len(f) + 1 for f in felt])
-        self._parts = [slice(int(end) - len(f) - 1, int(end)) for f, end in zip(felt, ends, strict=True)]
-        self._columns = np.zeros((int(ends[-1]), block))
-        wide = WIDTH * parameters.links
-        self._wide = np.zeros((PIECE, n, wide))
-        source = [c for _, c, _ in parameters._plan]
-        places: list[int] = []  # in _columns, of what the kernel makes
-        flat: list[int] = []  # in _wide
-        self._more: list[tuple[int, int, int]] = []  # (place, joint, column) of what it does not
-        for i, (f, part) in enumerate(zip(felt, self._parts, strict=True)):
-            for k, c in enumerate(f):
-                if source[c] < wide:
-                    places.append(part.start + k)
-                    flat.append(i * wide + source[c])
-                else:
-                    self._more.append((part.start + k, i, source[c]))
-        self._places, self._flat = np.array(places, np.intp), np.array(flat, np.intp)
-
-    def take(self, q: Array, qd: Array, qdd: Array, tau: Array, weights: Array | None) -> None:
-        """One block of samples into every joint's triangle."""
-        from scipy.linalg.lapack import dtpqrt
-
-        q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
-        m, n, parameters = len(q), self.parameters.arm.n, self.parameters
-        kernel = parameters.arm.kernel("regressor")
-        for start in range(0, m, PIECE):
-            piece = slice(start, min(start + PIECE, m))
-            Y = self._wide[: piece.stop - start]
-            kernel(parameters.arm._placed(q[piece]), qd[piece], qdd[piece], out=Y)
-            self._columns[self._places, piece] = Y.reshape(len(Y), -1).T[self._flat]
-        made: dict[int, Array] = {}
-        Gamma = parameters._followed(q)
-        for place, joint, column in self._more:
-            if column not in made:
-                made[column] = np.zeros((m, n))
-                parameters._fill(made[column], column, q, qd, qdd, Gamma)
-            self._columns[place, :m] = made[column][:, joint]
-        for i, part in enumerate(self._parts):
-            rows = self._columns[part, :m]
-            rows[-1] = tau[:, i]
-            if weights is not None:
-                rows *= weights[:, i]
-            R = self.triangles[i]
-            self.triangles[i] = dtpqrt(0, min(PANEL, len(R)), R, rows.T, overwrite_a=True, overwrite_b=True)[0]
+    for i, part in enumerate(felt.parts):
+        mine = rows[part, : len(tau)]
+        mine[-1] = tau[:, i]
+        if weights is not None:
+            mine *= weights[:, i]
+        R = triangles[i]
+        triangles[i] = dtpqrt(0, min(PANEL, len(R)), R, mine.T, overwrite_a=True, overwrite_b=True)[0]
 
 
 __all__ = ["JointTriangles", "Triangle", "accumulate", "accumulate_joints", "triangle"]

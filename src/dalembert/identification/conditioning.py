@@ -28,6 +28,7 @@ REACH = 2.0  # half the length of the symmetric low-pass, in periods of the cut-
 EVEN = 0.02  # steps that differ by less than this share are even
 GAP = 0.5  # a gap longer than this many periods of the cut-off splits the log in two
 BLOCK = 4096  # samples at a time, so that memory does not grow with the log
+SHIFTS = 8  # low-passed samples that are made at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,26 +87,37 @@ class Conditioned:
 
     def thinned(self, piece: int, x: Array) -> Array:
         """``x`` (N, …), given at all samples of a piece, low-passed and at the kept samples only."""
-        return self._filtered(x, self.kept[piece])
+        return self.filtered(x, self.kept[piece])
 
-    def _filtered(self, x: Array, at: NDArray[np.intp]) -> Array:
-        """The low-pass at some samples of x, which all lie ``reach`` inside."""
-        from scipy.signal import upfirdn
+    def filtered(self, x: Array, at: NDArray[np.intp]) -> Array:
+        """``x`` (N, …) low-passed, at some samples only: (len(at), …)."""
+        return self.low_passed(x.reshape(len(x), -1).T, at).T.reshape(len(at), *x.shape[1:])
 
-        if len(at) == 0:
-            return np.empty((0, *x.shape[1:]))
-        first, half, every = int(at[0]), self.reach, self.every
-        part = x[first - half : int(at[-1]) + half + 1].reshape(int(at[-1]) - first + 2 * half + 1, -1)
-        # output k of upfirdn ends at input k·every: zeros before the first let one of them end at 2·half
-        before = -2 * half % every
-        part = np.concatenate([np.zeros((before, part.shape[1])), part])
-        made = upfirdn(self.kernel, part, 1, every, axis=0)[(2 * half + before) // every :]
-        return made[: len(at)].reshape(len(at), *x.shape[1:])
+    def low_passed(self, rows: Array, at: NDArray[np.intp]) -> Array:
+        """The low-pass of rows (C, N) at some samples, ``every`` apart, which all lie ``reach`` inside: (C, len(at)).
+
+        A few outputs at a time are one product with a matrix that holds the low-pass shifted by as many steps.
+        """
+        made = np.empty((len(rows), len(at)))
+        for start in range(0, len(at), SHIFTS):
+            some = at[start : start + SHIFTS]
+            window = rows[:, some[0] - self.reach : some[-1] + self.reach + 1]
+            made[:, start : start + len(some)] = window @ self._shifted[: window.shape[1], : len(some)]
+        return made
+
+    @cached_property
+    def _shifted(self) -> Array:
+        """The low-pass in each of ``SHIFTS`` columns, a step of ``every`` samples below the one before."""
+        length = 2 * self.reach + 1
+        made = np.zeros((length + (SHIFTS - 1) * self.every, SHIFTS))
+        for k in range(SHIFTS):
+            made[k * self.every : k * self.every + length, k] = self.kernel
+        return made
 
     def blocks(self) -> Iterator[tuple[int, slice, NDArray[np.intp]]]:
         """(piece, samples to compute, where the kept ones lie among them): a bounded block at a time."""
         for number, kept in enumerate(self.kept):
-            size = max(1, BLOCK // self.every)
+            size = max(1, max(BLOCK, 8 * self.reach) // self.every)
             for start in range(0, len(kept), size):
                 some = kept[start : start + size]
                 first = int(some[0]) - self.reach

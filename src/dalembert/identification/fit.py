@@ -13,16 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
-from dalembert.identification.accumulate import JointTriangles, Triangle, felt_columns, triangle
+from dalembert.identification.accumulate import JointTriangles, Triangle, triangle
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
 from dalembert.identification.conditioning import Conditioned, condition
+from dalembert.identification.felt import Felt
 from dalembert.identification.hints import hints
 from dalembert.identification.logs import Log, joined, per_joint, read_log
 from dalembert.identification.parameters import ParameterSet, tree_of
 from dalembert.identification.result import Identification, Run, make_run
 from dalembert.identification.suspicions import suspicions
 from dalembert.identification.turn_over import turn_overs
+from dalembert.kernel.one_thread import one_thread
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
@@ -43,6 +45,7 @@ class IdentificationWarning(UserWarning):
     """Something about a log or a fit that its user should know before trusting it."""
 
 
+@one_thread()
 def identify(
     arm: Arm,
     log: Source | Sequence[Source],
@@ -209,7 +212,7 @@ def identify(
     object.__setattr__(result, "notes", tuple(dict.fromkeys(notes)))
     object.__setattr__(result, "warnings", tuple(said))
     for sentence in said:
-        warnings.warn(sentence, IdentificationWarning, stacklevel=2)
+        warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one for the decorator
     step("done", 1.0)
     return result
 
@@ -357,36 +360,36 @@ def triangles(base: BaseParameters, ready: Conditioned, zone: Array, at_rest: fl
     A joint's equation at an instant has the factor ``at_rest`` while the joint is slower than ``zone``: there
     friction is anything between its two levels.
     """
-    parameters, columns = base.parameters, base.independent
-    n = parameters.arm.n
-    felt = felt_columns(parameters, columns)
-    at = {column: k for k, column in enumerate(columns)}
-    where = [[at[c] for c in mine] for mine in felt]
+    felt = Felt(base.parameters, base.independent, spare=1)
+    n = len(felt.parts)
     held: list[Triangle | None] = [None] * n
-    waiting: list[list[Array]] = [[] for _ in range(n)]
+    waiting: list[Array] = []
     counts = np.zeros(n, int)
 
     def settle() -> None:
-        for j in range(n):
-            new = triangle(np.vstack(waiting[j]), int(counts[j]), felt[j])
+        equations = np.concatenate(waiting, axis=1)
+        for j, part in enumerate(felt.parts):
+            new = triangle(equations[part].T, int(counts[j]), felt.columns[j])
             before = held[j]
             held[j] = new if before is None else before + new
-            waiting[j], counts[j] = [], 0
+        waiting.clear()
+        counts[:] = 0
 
     blocks = list(ready.blocks())
     for done, (number, rows, kept) in enumerate(blocks):
         piece = ready.pieces[number]
-        Y = ready._filtered(base.regressor(piece.q[rows], piece.qd[rows], piece.qdd[rows]), kept)
-        tau = ready._filtered(piece.tau[rows], kept)
+        made = felt.rows(piece.q[rows], piece.qd[rows], piece.qdd[rows])
+        made[[part.stop - 1 for part in felt.parts]] = piece.tau[rows].T
         moving = np.abs(piece.qd[rows][kept]) >= zone
-        weight = np.where(moving, 1.0, at_rest)
-        for j in range(n):
-            waiting[j].append(np.column_stack([Y[:, j][:, where[j]], tau[:, j]]) * weight[:, j, None])
+        equations = ready.low_passed(made, kept)
+        for j, part in enumerate(felt.parts):
+            equations[part] *= np.where(moving[:, j], 1.0, at_rest)
+        waiting.append(equations)
         counts += moving.sum(axis=0)
-        if sum(len(part) for part in waiting[0]) >= SETTLED or done == len(blocks) - 1:
+        if sum(one.shape[1] for one in waiting) >= SETTLED or done == len(blocks) - 1:
             settle()
         step("regressor", (done + 1) / len(blocks))
-    return JointTriangles(tuple(one for one in held if one is not None), columns)
+    return JointTriangles(tuple(one for one in held if one is not None), base.independent)
 
 
 def _levels(base: BaseParameters, ready: Conditioned) -> Array:
@@ -488,11 +491,11 @@ def _total(
         for number, part, kept in ready.blocks():
             piece = ready.pieces[number]
             state = piece.q[part], piece.qd[part], piece.qdd[part]
-            Y = ready._filtered(base.regressor(*state), kept)
-            tau = ready._filtered(piece.tau[part], kept)
+            Y = ready.filtered(base.regressor(*state), kept)
+            tau = ready.filtered(piece.tau[part], kept)
             known = np.zeros_like(tau)
             if carries:
-                known = ready._filtered(heavy.inverse_dynamics(*state) - arm.inverse_dynamics(*state), kept)
+                known = ready.filtered(heavy.inverse_dynamics(*state) - arm.inverse_dynamics(*state), kept)
             moving = np.abs(piece.qd[part][kept]) >= fitted.zone
             for j in range(n):
                 use = moving[:, j]

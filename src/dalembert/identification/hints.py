@@ -19,6 +19,7 @@ from dalembert.identification.columns import (
     sigmoid_columns,
     stribeck_columns,
 )
+from dalembert.identification.felt import Felt
 from dalembert.identification.parameters import Column
 from dalembert.identification.result import Identification
 
@@ -71,24 +72,25 @@ def _shares(fit: Identification, candidates: Sequence[tuple[Column, ...]]) -> li
     """For each candidate, the share (n,) of each joint's own squares that its columns explain."""
     ready, base, n = fit.run.conditioned, fit.base, fit.before.n
     flat = [column for columns in candidates for column in columns]
+    felt = Felt(base.parameters, base.independent)
     held, brought, seen = list[Array](), list[Array](), 0
     for number, part, kept in ready.blocks():
         piece = ready.pieces[number]
         state = piece.q[part], piece.qd[part], piece.qdd[part]
-        held.append(ready._filtered(base.regressor(*state), kept))
-        brought.append(ready._filtered(np.stack([column.torque(*state) for column in flat], axis=-1), kept))
+        held.append(ready.low_passed(felt.rows(*state), kept))
+        brought.append(ready.low_passed(np.concatenate([column.torque(*state).T for column in flat]), kept))
         seen += len(state[0])
         if seen > MOST:
             break
-    Y, C = np.concatenate(held), np.concatenate(brought)
+    Y, C = np.concatenate(held, axis=1), np.concatenate(brought, axis=1).reshape(len(flat), n, -1)
     made = [np.zeros(n) for _ in candidates]
-    for j in range(n):
-        felt = np.abs(Y[:, j]).max(axis=0) > 0
-        U, s, _ = np.linalg.svd(Y[:, j][:, felt] / np.linalg.norm(Y[:, j][:, felt], axis=0), full_matrices=False)
+    for j, part in enumerate(felt.parts):
+        length = np.linalg.norm(Y[part], axis=1)
+        U, s, _ = np.linalg.svd((Y[part][length > 0] / length[length > 0, None]).T, full_matrices=False)
         Q = U[:, s > 1e-10 * s[0]]
-        left = fit.run.residual[: len(Y), j]
+        left = fit.run.residual[: Y.shape[1], j]
         left = left - Q @ (Q.T @ left)
-        new = C[:, j] - Q @ (Q.T @ C[:, j])
+        new = C[:, j].T - Q @ (Q.T @ C[:, j].T)
         at = 0
         for columns, shares in zip(candidates, made, strict=True):
             mine = new[:, at : at + len(columns)]

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.identification.conditioning import Conditioned, condition, smoothed, usual_step
+from dalembert.identification.felt import Felt
 from dalembert.identification.logs import Log, read_log
 
 Array = NDArray[np.float64]
@@ -227,10 +228,12 @@ class Identification:
 
 
 def _torques(base: BaseParameters, values: Array, q: Array, qd: Array, qdd: Array) -> Array:
+    felt, of = Felt(base.parameters, base.independent), np.zeros(base.parameters.size)
+    of[list(base.independent)] = values
     out = np.empty(q.shape)
     for start in range(0, len(q), BLOCK):
         part = slice(start, start + BLOCK)
-        out[part] = base.regressor(q[part], qd[part], qdd[part]) @ values
+        out[part] = felt.torque(of, q[part], qd[part], qdd[part])
     return out
 
 

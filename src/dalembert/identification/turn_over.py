@@ -16,9 +16,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.identification.accumulate import felt_columns
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.conditioning import Conditioned
+from dalembert.identification.felt import Felt
 
 Array = NDArray[np.float64]
 
@@ -43,15 +43,13 @@ def turn_overs(
 
 def _equations(base: BaseParameters, ready: Conditioned) -> list[Array]:
     """Every joint's columns without Coulomb friction, (M, b_j), at the kept instants."""
-    felt = felt_columns(base.parameters, base.independent)
-    where = [[base.independent.index(c) for c in mine] for mine in felt]
-    rows: list[list[Array]] = [[] for _ in felt]
+    felt = Felt(base.parameters, base.independent)
+    made = []
     for number, part, kept in ready.blocks():
         piece = ready.pieces[number]
-        Y = ready._filtered(base.regressor(piece.q[part], piece.qd[part], piece.qdd[part]), kept)
-        for j, mine in enumerate(where):
-            rows[j].append(Y[:, j][:, mine])
-    return [np.concatenate(parts) for parts in rows]
+        made.append(ready.low_passed(felt.rows(piece.q[part], piece.qd[part], piece.qdd[part]), kept))
+    rows = np.concatenate(made, axis=1)
+    return [rows[mine].T for mine in felt.parts]
 
 
 def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float, float]:
