@@ -228,6 +228,20 @@ def test_uneven_stamps_gaps_and_two_runs_in_one() -> None:
     assert "4 stretches" in notes and "missing samples" in notes and "backwards" in notes
 
 
+@pytest.mark.parametrize("names", [("q", "qd", "tau"), ("q", "tau")])
+def test_jumps_by_whole_turns_are_taken_out(names: tuple[str, ...]) -> None:
+    """Drives that count an angle from 0 to 2π; the same in degrees without its unit is left for the warnings."""
+    arm, log = planar_log(1.0)
+    there = {"t": log["t"], **{name: log[name] for name in names}}
+    plain = da.identify(arm, there, cutoff=8.0)
+    fit = da.identify(arm, {**there, "q": np.mod(log["q"], 2 * np.pi)}, cutoff=8.0)
+    assert np.allclose(fit.parameters, plain.parameters, rtol=1e-6, atol=1e-6)
+    assert any("jumps by whole turns" in note for note in fit.notes)
+    assert not any("jumps" in note for note in plain.notes)
+    degrees = read_log({**there, "q": np.rad2deg(log["q"])}, arm)
+    assert not any("jumps" in note for note in degrees.notes)
+
+
 def test_correlation_time_of_known_noise() -> None:
     rng = np.random.default_rng(0)
     white = rng.normal(size=20000)

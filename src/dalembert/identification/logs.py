@@ -26,6 +26,7 @@ Columns = Mapping[str, str | int | Sequence[str | int]]
 
 NUMBERED = ("q", "qd", "tau", "current")
 SHUFFLED = 10  # rows between two steps back in time, on average: fewer are no runs
+LEAP = 20.0  # a step so many times the usual one is no motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +276,30 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
     back = int((np.diff(t[rows]) < 0).sum())
     if back:
         raw.notes.append(f"{raw.source}: time goes backwards {back} times; what follows is taken as another run")
-    return Log(t[rows], q[rows], tau[rows], None if qd is None else qd[rows], tuple(raw.notes), raw.source, t, rows)
+    turned = _unwrapped(raw, arm, t[rows], q[rows])
+    return Log(t[rows], turned, tau[rows], None if qd is None else qd[rows], tuple(raw.notes), raw.source, t, rows)
+
+
+def _unwrapped(raw: Raw, arm: Arm, t: Array, q: Array) -> Array:
+    """q without the jumps of whole turns that drives make when they count an angle within one turn only."""
+    steps = np.diff(t)
+    follows = (steps > 0) & (steps < 10 * np.median(np.abs(steps)))
+    turns = np.array([joint.type != "prismatic" for joint in arm.robot.moving_joints])
+    moved = np.abs(np.diff(q, axis=0))
+    jumps = (moved > np.pi) & (moved > LEAP * np.median(moved, axis=0)) & follows[:, None] & turns
+    who = np.flatnonzero(jumps.any(axis=0))
+    if not len(who):
+        return q
+    made = q.copy()
+    made[:, who] = np.unwrap(q[:, who], axis=0)
+    for j in who:  # the turn in which the joint's limits lie
+        limits = arm.robot.moving_joints[j].limits
+        if limits.lower is not None and limits.upper is not None:
+            middle = 0.5 * (float(limits.lower) + float(limits.upper))
+            made[:, j] += 2 * np.pi * np.round((middle - np.median(made[:, j])) / (2 * np.pi))
+    names = listed([arm.joint_names[j] for j in who])
+    raw.notes.append(f"{raw.source}: {int(jumps.sum())} jumps by whole turns were taken out of q of {names}")
+    return made
 
 
 def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
