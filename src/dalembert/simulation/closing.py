@@ -94,7 +94,7 @@ def singular(task: Task, t: float, x: Array, q: Array, qd: Array, index: tuple[i
     return ClosureError(
         f"loop '{loop}' of arm '{arm.name}' comes to a singular pose after t = {t:.6g} s, q = {where}"
         f"{state_name(task.batch, index)}: there its links lie in one line, and the actuated joints do not say how the "
-        "passive ones go on",
+        "passive ones go on (a smaller step goes nearer)",
         "singular", loop, index,
     )  # fmt: skip
 
