@@ -44,6 +44,7 @@ format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .
 
 bench: .venv/.installed-dev
+	$(BIN)/python benchmarks/closed_chains.py
 	$(BIN)/python benchmarks/inverse_dynamics.py
 	$(BIN)/python benchmarks/map.py
 	$(BIN)/python benchmarks/quantities.py

@@ -1,0 +1,69 @@
+"""Closed chains beside open chains of as many links: inverse dynamics on one core (make bench).
+
+S 7.3.3 computes a closed chain as the tree that its cuts leave, with the passive joints' motion put in and
+their torques taken out. An analytic closure may cost up to twice an open chain of as many links. That chain
+is the same tree with a motor at every joint, and where it has branches also one serial arm of its links.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import dalembert as da
+from dalembert.robot.model import Robot
+from dalembert.robot.placement import Placement
+from sidebyside import STATES, interleaved, one_core, table
+
+MOST = 2.0  # an analytic closure over an open chain of as many links
+
+
+def serial(robot: Robot) -> da.Arm:
+    """The links of a robot one after the other, an arm's length apart, each on its own joint."""
+    joints = []
+    parent = robot.tree_joints[0].parent
+    for k, joint in enumerate(robot.tree_joints):
+        placement = Placement.rpy(0.0, 0.0, 0.0, xyz=(0.3, 0.0, 0.0)) if k else joint.placement
+        joints.append(da.Joint(joint.name, joint.type, parent, joint.child, placement, joint.axis, joint.offset,
+                               friction=joint.friction, rotor=joint.rotor))  # fmt: skip
+        parent = joint.child
+    tip = da.Frame("tip", parent)
+    return da.Arm(robot.replace(joints=tuple(joints), loops=(), tip=tip, name=f"{robot.name} in a row"))
+
+
+def main() -> None:
+    """One row a shipped closed chain."""
+    one_core()
+    rows, worst = [], 0.0
+    for name in ("parallelogram", "five-bar", "palletizer"):
+        closed = da.load(name)
+        arms = {"closed": closed, "tree": closed.tree, "row": serial(closed.robot)}
+        rng = np.random.default_rng(0)
+        home = np.array([closed.mechanism.pose[i] for i in closed.mechanism.actuated])
+        calls = {}
+        for kind, arm in arms.items():
+            q, qd, qdd = rng.uniform(-0.4, 0.4, (3, STATES, arm.n))
+            q = q + home if kind == "closed" else q
+            kernel = arm.kernel("inverse_dynamics")
+            out = kernel(q, qd, qdd)
+            assert np.isfinite(out).all()
+            calls[kind] = lambda k=kernel, x=(q, qd, qdd), o=out: k(*x, out=o)
+        least = interleaved(calls, 60)
+        ns = {kind: t / STATES * 1e9 for kind, t in least.items()}
+        operations = {kind: arm.operations("inverse_dynamics").compiled.total for kind, arm in arms.items()}
+        ratio = ns["closed"] / ns["tree"]
+        worst = max(worst, ratio)
+        rows.append((
+            name, "/".join(sorted(set(closed.closure_kinds.values()))), f"{closed.n} of {closed.tree.n}",
+            *(f"{operations[kind]}" for kind in arms), *(f"{ns[kind]:.1f}" for kind in arms),
+            f"{ratio:.2f}", f"{ns['closed'] / ns['row']:.2f}",
+        ))  # fmt: skip
+    head = ("", "closure", "joints", "operations", "tree", "row", "ns a state", "tree", "row", "× tree", "× row")
+    table(f"{STATES} states a call, one core; closed chain, its tree, its links in a row", rows, head)
+    print("within" if worst <= MOST else "ABOVE", f"{MOST:g} × an open chain of as many links:", end=" ")
+    print(f"at most {math.ceil(100 * worst) / 100:.2f} ×")
+
+
+if __name__ == "__main__":
+    main()
