@@ -49,27 +49,19 @@ WITHIN_LINK = (
 
 
 @dataclass(frozen=True)
-class BaseParameters:
-    """π_base = K π: what a motion can tell of the parameters of a set.
+class Combinations:
+    """Which parameters of a set a motion can tell apart.
 
     parameters   the set that it is about
     independent  columns whose parameters stand first in the combinations; Y_base = Y[:, independent]
     dependent    columns that count with those
     zero         columns that no motion shows
-    K            (b, p), with τ = Y_base K π
-    condition    of Y_base, its columns scaled to length one, at the random states
-    margin       the least that was left of an independent column of length one, and the most of a dependent one
-    tolerance    the line between the two
     """
 
     parameters: ParameterSet
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
     zero: tuple[int, ...]
-    K: Array
-    condition: float
-    margin: tuple[float, float]
-    tolerance: float
 
     @property
     def rank(self) -> int:
@@ -80,6 +72,22 @@ class BaseParameters:
     def names(self) -> tuple[str, ...]:
         """The name of the independent parameter in each combination."""
         return tuple(self.parameters.names[k] for k in self.independent)
+
+
+@dataclass(frozen=True)
+class BaseParameters(Combinations):
+    """π_base = K π: what a motion can tell of the parameters of a set.
+
+    K            (b, p), with τ = Y_base K π
+    condition    of Y_base, its columns scaled to length one, at the random states
+    margin       the least that was left of an independent column of length one, and the most of a dependent one
+    tolerance    the line between the two
+    """
+
+    K: Array
+    condition: float
+    margin: tuple[float, float]
+    tolerance: float
 
     @cached_property
     def values(self) -> Array:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.base import canonical_order
+from dalembert.identification.base import Combinations, canonical_order
 from dalembert.identification.letters import assembled, parameter_letter
 from dalembert.identification.nullspace import Field, Hidden, Number, hidden_changes, seats_of
 from dalembert.identification.parameters import ParameterSet
@@ -28,31 +28,17 @@ LENGTHS = ("symbols", "numbers")
 
 
 @dataclass(frozen=True)
-class SymbolicBaseParameters:
-    """π_base = K π with K in letters, found exactly; columns and names as in :class:`BaseParameters`.
+class SymbolicBaseParameters(Combinations):
+    """π_base = K π with K in letters, found exactly; columns and names as in :class:`Combinations`.
 
     coefficients  for every base parameter: column of the set → its coefficient, a number of ``field``
     at_lengths    how many base parameters there are with the arm's own lengths; fewer than ``rank`` where
                   those happen to be special in a way that no zero shows
     """
 
-    parameters: ParameterSet
-    independent: tuple[int, ...]
-    dependent: tuple[int, ...]
-    zero: tuple[int, ...]
     coefficients: tuple[dict[int, Number], ...]
     field: Field
     at_lengths: int
-
-    @property
-    def rank(self) -> int:
-        """How many base parameters there are."""
-        return len(self.independent)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The name of the independent parameter in each combination."""
-        return tuple(self.parameters.names[k] for k in self.independent)
 
     @cached_property
     def expressions(self) -> tuple[Any, ...]:
