@@ -9,11 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dalembert as da
 from arms import CLOSED, relative
 from dalembert.analysis.operational import OperationalSpace
+from dalembert.analysis.sizing import size
 from dalembert.analysis.workspace import QUANTITIES, workspace_map
+from dalembert.cli.main import app
 from dalembert.errors import ClosureError, SingularityError
 from dalembert.identification.accumulate import accumulate_joints
 from dalembert.identification.base import base_parameters
@@ -62,11 +65,19 @@ def rate(f, q: np.ndarray, qd: np.ndarray, h: float = 1e-5) -> np.ndarray:
 # -- operational space ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_the_model_of_the_tip_is_that_of_S(name: str) -> None:
+TASKS = [("five-bar", None), ("palletizer", "xz"), ("parallelogram", None), ("welded", None)]
+
+
+def test_rows() -> None:
+    assert [arm(name).operational_space().rows for name in EVERY] == [
+        ("x", "y"), ("x", "y", "z", "angle"), ("x", "y"), ("x",),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "task"), TASKS)
+def test_the_model_of_the_tip_is_that_of_S(name: str, task: str | None) -> None:
     a = arm(name)
-    op = a.operational_space()
-    assert op.rows == {"palletizer": ("x", "y", "z", "angle"), "welded": ("x",)}.get(name, ("x", "y"))
+    op = a.operational_space(task=task)
     q, qd, qdd = states(a)
     J, Jd, B = op.jacobian(q), op.jacobian_derivative(q, qd), a.inertia_matrix(q)
     assert relative(Jd, rate(op.jacobian, q, qd)) < 1e-8
@@ -79,12 +90,14 @@ def test_the_model_of_the_tip_is_that_of_S(name: str) -> None:
     assert relative(op.inverse_jacobian(q), T(B_A @ over)) < 1e-10  # (7.138)
     force = times(B_A @ over, times(a.coriolis_matrix(q, qd), qd)) - times(B_A @ Jd, qd)
     assert relative(op.coriolis_force(q, qd), force) < 1e-9  # (7.131)
-    assert relative(times(op.coriolis(q, qd), op.velocity(q, qd)), force) < 1e-9
+    still = times(op.inverse_jacobian(q), op.velocity(q, qd))  # q̇ without internal motion, if there is any
+    moving = times(op.coriolis(q, still), op.velocity(q, still))
+    assert relative(moving, op.coriolis_force(q, still)) < 1e-9
     N = rate(op.inertia, q, qd) - 2 * op.coriolis(q, qd)
     assert np.abs(N + T(N)).max() < 1e-7 * np.abs(B_A).max()  # Problem 7.9
 
 
-@pytest.mark.parametrize(("name", "task"), [("five-bar", "x"), ("palletizer", "xz"), ("parallelogram", None), ("welded", "y")])  # fmt: skip
+@pytest.mark.parametrize(("name", "task"), TASKS[:3])
 def test_torques_move_the_tip_as_asked_and_tau0_does_not(name: str, task: str | None) -> None:
     a = arm(name)
     op = a.operational_space(task=task)
@@ -270,3 +283,91 @@ def test_identify_payload() -> None:
     held = a.with_payload(12.0, (0.0, 0.0, -0.2))
     found = da.identify_payload(a, run(a, 1), run(held, 2), parameters="mass-com")
     assert found.mass == pytest.approx(12.0, abs=4 * found.mass_std) and found.mass_std < 1.0
+
+
+# -- motions, and everything else by name ----------------------------------------------------------
+
+
+def tight(a: da.Arm, motion: da.Trajectory) -> dict[str, np.ndarray]:
+    """Torque limits that decide: what holding still takes, and half of what the motion takes more."""
+    q, qd, qdd = motion(np.linspace(0, motion.duration, 200))
+    hold = np.abs(a.gravity_torque(q)).max(0) + np.abs(a.torque_terms(q, qd, 0 * qd).coulomb).max(0)
+    most = np.maximum(1.3 * hold, hold + 0.5 * np.abs(a.inverse_dynamics(q, qd, qdd)).max(0))
+    return {"effort": most, "velocity": np.full(a.n, 50.0), "acceleration": np.full(a.n, 1e4)}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_the_fastest_timing_counts_friction_of_passive_joints(name: str) -> None:
+    a = rubbing(name)
+    motion = da.spline([0, 1, 2], [a._home, a._home + 0.25, a._home + 0.1 * np.linspace(-1, 1, a.n)])
+    limits = tight(a, motion)
+    for made in (motion.scaled(a, limits, allow_faster=True), motion.time_optimal(a, limits)):
+        t = np.linspace(0, made.duration, 2000)
+        share = (np.abs(a.inverse_dynamics(*made(t))) / limits["effort"]).max(axis=1)
+        assert 0.99 < share.max() < 1 + 1e-4
+    assert np.mean(share > 0.99) > 0.98  # the fastest is at a limit all the time
+
+
+def test_a_straight_line_of_the_tip() -> None:
+    a = arm("five-bar")
+    motion = da.line(a, displacement=(-0.05, 0.02), q0=a._home, duration=1.0, acceleration_time=0.3)
+    p = a.pose(motion(np.linspace(0, 1, 30))[0])[:, :3, 3]
+    assert np.allclose(p[-1] - p[0], [-0.05, 0.02, 0]) and np.abs(np.cross(p - p[0], [-0.05, 0.02, 0])).max() < 1e-9
+
+
+def test_absolute_angles() -> None:
+    a = arm("parallelogram")
+    q, qd, qdd = states(a)
+    y = a.in_coordinates("absolute")  # both motors stand on the base, so that nothing changes
+    assert relative(y.inverse_dynamics(q, qd, qdd), a.inverse_dynamics(q, qd, qdd)) < 1e-12
+    with pytest.raises(da.DalembertError, match="need parallel turning joints"):
+        arm("palletizer").in_coordinates("absolute")
+
+
+REFUSED = {
+    ("equations", "five-bar"): "its closure is not linear in q",
+    ("equations", "welded"): "its closure is not linear in q",
+    ("formulas", "five-bar"): "has closed chains",
+    ("formulas", "palletizer"): "has closed chains",
+    ("formulas", "parallelogram"): "has closed chains",
+    ("formulas", "welded"): "has closed chains",
+    **{("urdf", name): r"which URDF cannot hold; save it as \.toml" for name in EVERY},
+}
+ASKED = {
+    "equations": lambda a, folder: a.equations().text("B11"),
+    "formulas": lambda a, folder: a.base_parameters("symbols"),
+    "urdf": lambda a, folder: a.save(folder / "arm.urdf"),
+    "toml": lambda a, folder: a.save(folder / "arm.toml"),
+    "operations": lambda a, folder: a.operations("inverse_dynamics").compiled.total,
+    "base": lambda a, folder: a.base_parameters(two_sided=True, offset=True).rank,
+    "sizing": lambda a, folder: size(a, da.polynomial(a._home, a._home + 0.2, 1.0)).torque.peak,
+    "derivatives": lambda a, folder: a.torque_derivatives(*states(a)),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_all_the_rest_works_or_says_why_not(name: str, tmp_path: Path) -> None:
+    for what, ask in ASKED.items():
+        if (what, name) in REFUSED:
+            with pytest.raises(da.DalembertError, match=REFUSED[what, name]):
+                ask(arm(name), tmp_path)
+        else:
+            assert ask(arm(name), tmp_path) is not False, what
+    assert da.load(tmp_path / "arm.toml") == arm(name) and not (tmp_path / "arm.urdf").exists()
+
+
+@pytest.mark.parametrize("name", ["parallelogram", "five-bar"])
+def test_commands(name: str, tmp_path: Path) -> None:
+    a = arm(name)
+    da.polynomial(a._home, a._home + 0.2, 1.0).save(tmp_path / "motion.csv", rate=20)
+    q = " ".join(map(str, a._home))
+    for words in (
+        ["torques", name, "motion.csv", "-o", "torques.csv"],
+        ["ellipsoid", name, "--q", q],
+        ["map", name, "--poses", "2000", "--cells", "10", "-o", "map.png"],
+        ["parameters", name],
+    ):
+        given = [str(tmp_path / word) if "." in word and word[0].isalpha() else word for word in words]
+        done = CliRunner().invoke(app, given)
+        assert done.exit_code == 0, (words, done.output)
+    assert (tmp_path / "torques.csv").read_text().startswith("t,tau1,tau2") and (tmp_path / "map.png").exists()

@@ -6,6 +6,7 @@ import sys
 
 from dalembert import Arm
 from dalembert.cli.terminal import console, number, plain, print_table
+from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.formulas import SymbolicBaseParameters, parameter_letter, symbolic_base_parameters
 from dalembert.identification.parameters import FRICTION, ParameterSet
 
@@ -18,8 +19,13 @@ def show_parameters(
         arm, friction=() if inertial else FRICTION, two_sided=two_sided, offset=offset, rotor=not inertial,
         only="nonzero" if nonzero else None,
     )  # fmt: skip
-    made = symbolic_base_parameters(chosen, "symbols" if symbols else "numbers")
+    made: BaseParameters | SymbolicBaseParameters
+    if arm.robot.loops and not symbols and not latex:  # formulas are known of open arms
+        made = base_parameters(chosen)
+    else:
+        made = symbolic_base_parameters(chosen, "symbols" if symbols else "numbers")
     if latex:
+        assert isinstance(made, SymbolicBaseParameters)
         lines = [rf"\pi_{{{k}}} &= {formula}" for k, formula in enumerate(made.latex, 1)]
         sys.stdout.write("\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n")
         return
@@ -33,7 +39,7 @@ def show_parameters(
     if made.zero:
         unfelt = ", ".join(parameter_letter(chosen.names[k]).text for k in made.zero)
         screen.print(f"\nNo motion shows {unfelt}.", soft_wrap=True)
-    if made.legend:
+    if isinstance(made, SymbolicBaseParameters) and made.legend:
         screen.print(
             "\nwith " + ", ".join(f"{text} = {number(value)}" for text, _, value in made.legend), soft_wrap=True
         )
@@ -41,14 +47,14 @@ def show_parameters(
         "\nm, mℓ_C, Î: mass, first moments and inertia tensor of augmented link i about the origin of its frame, S (7.77).",
         soft_wrap=True,
     )
-    if made.at_lengths < made.rank:
+    if isinstance(made, SymbolicBaseParameters) and made.at_lengths < made.rank:
         screen.print(
             f"With the arm's own lengths there are {made.at_lengths}: they are special; leave out --symbols to see them.",
             soft_wrap=True,
         )
 
 
-def _counts(made: SymbolicBaseParameters) -> str:
+def _counts(made: BaseParameters | SymbolicBaseParameters) -> str:
     size, name = made.parameters.size, plain(made.parameters.arm.name)
     return (
         f"{name}: {made.rank} base parameters of {size}; {len(made.dependent)} count with others, "
