@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -10,10 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dalembert as da
+from arms import MODELS, SHARED
+from dalembert.cli.main import app
+from dalembert.identification.conditioning import condition
+from dalembert.identification.fit import IdentificationWarning
 from dalembert.identification.formats.raw import matched
-from dalembert.identification.logs import read_log
+from dalembert.identification.logs import joined, read_log
+from dalembert.identification.suspicions import suspicions
 from test_identification import motion, with_friction
 
 ROWS = 400
@@ -530,3 +537,169 @@ def test_units_are_brought_to_si(tmp_path: Path) -> None:
     two = read_log(data, sliding, units={"q": "deg mm"})
     factors = [1e-3 if kind == "prismatic" else np.pi / 180 for kind in kinds]
     assert np.allclose(two.q, data["q"] * factors)
+
+
+# -- several logs --------------------------------------------------------------------------------
+
+
+def test_several_logs_are_fitted_together() -> None:
+    """Two halves at different rates, one without velocities, beside the whole; nothing is read across the seam."""
+    data = whole()
+    first = {name: values[:2000] for name, values in data.items()}
+    second = {name: values[2000::2] for name, values in data.items() if name != "qd"}
+    both = da.identify(arm(), [first, second], validate=[first, second], cutoff=8.0)
+    one = da.identify(arm(), data, cutoff=8.0)
+    assert len(both.run.conditioned.pieces) == 2 and len(both.validation) == 2
+    assert both.relative_error < 0.01
+    size = np.maximum(np.abs(one.parameters), 0.01 * np.abs(one.parameters).max())
+    assert np.abs((both.parameters - one.parameters) / size).max() < 0.02
+    assert any("brought from 100 Hz to 200 Hz" in note for note in both.notes)
+    with pytest.raises(da.DalembertError, match="the list is empty"):
+        da.identify(arm(), [])
+    with pytest.raises(da.DalembertError, match="between 0 and half the rate, 50 Hz"):
+        da.identify(arm(), [first, second], cutoff=60.0)
+
+
+def test_joined_logs_keep_to_themselves() -> None:
+    logs = [read_log(log(), arm()), read_log(log(), arm())]
+    both = joined(logs)
+    assert len(both) == 2 * ROWS and (np.diff(both.t) > 0).all()
+    assert [len(one) for one in both.separate] == [ROWS, ROWS] and both.separate[1].qd is not None
+    assert len(joined([one.part(0.0, 0.5) for one in logs])) == len(both.part(0.0, 0.5))
+    assert len(condition(both, cutoff=5.0).pieces) == 2
+
+
+def test_stretches_that_are_too_short_are_said() -> None:
+    data = {name: np.delete(values, slice(30, 200), axis=0) for name, values in whole().items()}
+    assert any(
+        "1 of 2 stretches, 0.15 s in all, are too short" in note for note in da.identify(arm(), data, cutoff=8.0).notes
+    )
+
+
+def test_predict_gives_every_run_of_a_file_its_own_torques() -> None:
+    """Two runs in one file with the same stamps, in ms, some rows without numbers."""
+    data = whole()
+    fit = da.identify(arm(), data, cutoff=8.0)
+    turned = {"t": data["t"] * 1e3, "q": data["q"][::-1], "qd": -data["qd"][::-1]}
+    twice = {name: np.concatenate([data[name] * (1e3 if name == "t" else 1.0), turned[name]]) for name in turned}
+    twice["q"] = twice["q"].copy()
+    twice["q"][100] = np.nan
+    tau = fit.predict(twice, time_unit="ms")
+    alone = fit.predict(turned, time_unit="ms")
+    assert tau.shape == (8000, 2)
+    assert np.abs(tau[4000:] - alone).max() < 1e-9 * np.abs(alone).max()
+    assert np.linalg.norm(tau[:4000] - data["tau"]) / np.linalg.norm(data["tau"]) < 0.02
+
+
+@pytest.mark.parametrize("rate", [50, 200, 1000, 5000])
+def test_every_rate(rate: int) -> None:
+    t, q, qd, qdd = motion(2, seconds=12.0, rate=rate, seed=3)
+    fit = da.identify(arm(), {"t": 1.7e9 + t, "q": q, "qd": qd, "tau": np.asarray(arm().inverse_dynamics(q, qd, qdd))})
+    assert fit.relative_error < 0.03
+    assert not any("resampled" in note for note in fit.notes)  # stamps since 1970 are no finer than 0.2 µs
+
+
+# -- what does not look like what it is --------------------------------------------------------------
+
+
+@cache
+def puma() -> tuple[da.Arm, dict[str, np.ndarray]]:
+    """Within its limits, with a little noise, by an arm a fifth heavier than its description."""
+    arm = da.load("puma560")
+    t, q, qd, qdd = motion(6, seed=1)
+    middle = [0.5 * (j.limits.lower + j.limits.upper) for j in arm.robot.moving_joints]
+    q, qd, qdd = 0.35 * q + middle, 0.35 * qd, 0.35 * qdd
+    tau = 1.2 * np.asarray(arm.inverse_dynamics(q, qd, qdd))
+    return arm, {
+        "t": t,
+        "q": q,
+        "qd": qd,
+        "tau": tau + 0.02 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape),
+    }
+
+
+def sign(*joints: int) -> np.ndarray:
+    return np.where(np.isin(np.arange(1, 7), joints), -1.0, 1.0)
+
+
+def order(a: int, b: int) -> list[int]:
+    return [{a: b, b: a}.get(j, j) - 1 for j in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: {"q": np.degrees(d["q"]), "qd": np.degrees(d["qd"])}, "which looks like degrees: units={'q': 'deg'}"),
+        (lambda d: {"qd": np.degrees(d["qd"])}, "57.3 times the derivative of q, which looks like degrees a second"),
+        (lambda d: {"qd": -d["qd"]}, "looks like the other sign"),
+        (lambda d: {"t": d["t"] / 1e3 * 5}, "looks like time in another unit"),
+        (lambda d: {"tau": 1e3 * d["tau"]}, "looks like N mm"),
+        (lambda d: {"tau": d["tau"] * sign(2)}, "the torques of joint2 point against"),
+        (lambda d: {"tau": d["tau"] * sign(5)}, "with the torque of 'joint5' of the other sign"),
+        (lambda d: {"q": d["q"] * sign(5), "qd": d["qd"] * sign(5)}, "with q of 'joint5' of the other sign"),
+        (lambda d: {k: d[k] * sign(2) for k in ("q", "qd", "tau")}, "with joint 'joint2' turning the other way"),
+        (lambda d: {k: d[k][:, order(2, 3)] for k in ("q", "qd", "tau")}, "with joints 'joint2' and 'joint3' exchanged"),
+        (lambda d: {"tau": d["tau"][:, order(1, 2)]}, "with the torques of 'joint1' and 'joint2' exchanged"),
+        (lambda d: {"q": d["q"] + 0.5 * np.pi * (np.arange(6) == 1)}, "with −90° added to q of 'joint2'"),
+        (lambda d: {"q": 100 * d["q"], "qd": 100 * d["qd"]}, "angles of the motors"),
+        (lambda d: {"tau": d["tau"] * (np.arange(6) != 1)}, "the torques of joint2 are zero throughout"),
+        (lambda d: {}, ""),
+    ],
+)  # fmt: skip
+def test_odd_logs_say_what_they_look_like(change: Callable[[dict[str, Any]], dict[str, Any]], words: str) -> None:
+    arm, data = puma()
+    found = read_log({**data, **change(data)}, arm)
+    said = suspicions(arm, found, condition(found), {})
+    assert words in " ".join(said) if words else said == []
+
+
+@pytest.mark.skipif(not MODELS.exists(), reason="../shared/data is not here")
+def test_real_logs_raise_no_suspicion_until_they_are_spoiled() -> None:
+    arm = da.load("panda")
+    data = dict(np.load(SHARED / "data" / "logs" / "panda_gaz.npz"))
+    for changed, words in ((data, ""), ({**data, "tau": data["tau"] * (1 - 2 * (np.arange(7) == 4))}, "panda_joint5")):
+        found = read_log(changed, arm)
+        said = suspicions(arm, found, condition(found), {})
+        assert words in " ".join(said) if words else said == []
+
+
+def test_validation_logs_are_looked_at_too() -> None:
+    data = whole()
+    with pytest.warns(IdentificationWarning, match="which looks like degrees"):
+        da.identify(arm(), data, {**data, "q": np.degrees(data["q"]), "qd": np.degrees(data["qd"])}, cutoff=8.0)
+    with pytest.raises(da.DalembertError, match="the torques are zero throughout"):
+        da.identify(arm(), {**data, "tau": 0 * data["tau"]}, cutoff=8.0)
+
+
+# -- the command ---------------------------------------------------------------------------------
+
+
+def test_command_reads_what_it_is_told_to(tmp_path: Path) -> None:
+    arm().save(tmp_path / "arm.toml")
+    rows = np.column_stack([whole()[name] for name in ("t", "q", "qd", "tau")])
+    rows[:, 1:5] = np.degrees(rows[:, 1:5])
+    rows[:, 0] *= 1e3
+    words = ["identify", str(tmp_path / "arm.toml"), "--cutoff", "8", "--json", str(tmp_path / "fit.json"), "--force"]
+    files = [str(text(tmp_path / "a.csv", None, rows[:2000])), str(text(tmp_path / "b.csv", None, rows[2000:]))]
+    columns = ["--column", "t=0", "--column", "q=1:3", "--column", "qd=3:5", "--column", "tau=5:7"]
+    units = ["--unit", "t=ms", "--unit", "q=deg", "--unit", "qd=deg/s", "--joints", "joint1 joint2"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = CliRunner().invoke(app, [*words, *files, *columns, *units])
+    assert run.exit_code == 0, run.output
+    found = json.loads((tmp_path / "fit.json").read_text())
+    assert found["runs"][0]["name"] == "a.csv, b.csv" and found["runs"][0]["relative_error"] < 0.01
+    for more, said in (
+        ([files[0]], "the file has no header; say which"),
+        ([files[0], *columns, "--column", "q=3"], "--column says twice what q is"),
+        ([files[0], *columns, "--unit", "q=turns"], "the samples are 5 s apart"),
+        ([files[0], *columns, *units[:2], "--unit", "q=turns"], "q is in 'turns'; known are rad, deg"),
+        ([files[0], *columns, *units[:2], "--topic", "/x"], "only ROS bags and MCAP files have topics"),
+        ([str(tmp_path / "arm.toml")], "not '.toml'"),
+    ):
+        wrong = CliRunner().invoke(app, [*words, *more])
+        assert wrong.exit_code == 2 and "Traceback" not in wrong.output
+        assert said in " ".join(wrong.output.split()), wrong.output
+    bad = text(tmp_path / "nan.csv", ",".join(HEADER), np.where(np.arange(7) == 5, np.nan, table()))
+    wrong = CliRunner().invoke(app, [*words, str(bad)])
+    assert wrong.exit_code == 2 and "tau of joint 'joint1' holds no number" in " ".join(wrong.output.split())

@@ -33,12 +33,14 @@ class Wanted:
 
 
 def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
-    """KEY=VALUE words as a dict."""
-    out = {}
+    """KEY=VALUE words as a dict, each key once."""
+    out: dict[str, str] = {}
     for word in given or []:
         key, equals, value = word.partition("=")
         if not equals or not key or not value:
             raise DalembertError(f"{option} needs KEY=VALUE, such as q=q_mot, not '{word}'")
+        if key in out:
+            raise DalembertError(f"{option} says twice what {key} is: {out[key]} and {value}")
         out[key] = value
     return out
 
@@ -74,6 +76,9 @@ def reading_of(
     gears: str | None,
     motor_side: str | None,
     time_unit: str | None,
+    units: list[str] | None = None,
+    joints: str | None = None,
+    topic: str | None = None,
 ) -> dict[str, Any]:
     """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
     ratios = list_of("--gears", gears)
@@ -81,11 +86,16 @@ def reading_of(
         "columns": pairs_of("--column", columns) or None, "gains": list_of("--gains", gains), "time_unit": time_unit,
         "gears": ratios if ratios is None or len(ratios) != n * n else [ratios[k * n : k * n + n] for k in range(n)],
         "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
+        "units": pairs_of("--unit", units) or None, "topic": topic,
+        "joint_names": joints.replace(",", " ").split() if joints else None,
     }  # fmt: skip
     return {key: value for key, value in reading.items() if value is not None}
 
 
-def run_identify(arm: Arm, log: str, wanted: Wanted) -> None:
+SHARES = {"reading": (0.0, 0.3), "filtering": (0.3, 0.1), "regressor": (0.4, 0.5), "residuals": (0.9, 0.1)}
+
+
+def run_identify(arm: Arm, log: str | list[str], wanted: Wanted) -> None:
     """Identify, and write what was asked for; nothing is written when anything is wrong."""
     from dalembert.identification.fit import identify
 
@@ -96,7 +106,12 @@ def run_identify(arm: Arm, log: str, wanted: Wanted) -> None:
         raise DalembertError(f"{wanted.output}: a calibrated arm is saved as .toml or .urdf")
     with Bar("identifying") as bar, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fit = identify(arm, log, progress=lambda words, fraction: bar(fraction), **wanted.options)
+
+        def told(words: str, fraction: float) -> None:
+            begin, share = SHARES.get(words, (0.95, 0.05))
+            bar(begin + share * fraction)
+
+        fit = identify(arm, log, progress=told, **wanted.options)
         if wanted.output is not None:
             fit.arm.save(wanted.output)
     for warning in dict.fromkeys(str(one.message) for one in caught):

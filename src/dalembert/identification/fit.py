@@ -131,6 +131,8 @@ def identify(
     if stribeck is not False:
         extra = (*extra, *stribeck_columns(arm, fitted.stribeck_speeds(stribeck, extra, notes)))
     base, joints = fitted.prepared(extra)
+    if not ready.tau.any():
+        raise DalembertError(f"{found.source}: the torques are zero throughout, so that nothing can be identified")
     if not joints.together().rows or max(np.abs(one.R).max(initial=0.0) for one in joints.joints) == 0:
         raise DalembertError(f"{found.source}: no sample is left to identify from; is the arm moving in it?")
 
@@ -197,6 +199,8 @@ def identify(
         validation=tuple(_validated(base, values, one, ready, how, gains, notes) for one in more),
     )  # fmt: skip
     _weak(result, typical, said)
+    for one, other in zip(more, result.validation, strict=True):
+        said += suspicions(arm, one, other.conditioned, reading)
     if result.relative_error > UNLIKE and not physical:
         said.append(
             f"{found.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
@@ -437,7 +441,7 @@ def _validated(
 ) -> Run:  # fmt: skip
     """A validation run, conditioned with the same cut-off."""
     other = condition(log, **{**how, "cutoff": ready.cutoff})
-    notes += [*log.notes, *other.notes]
+    notes += [*log.notes, *(note for note in other.notes if not note.startswith("low-pass"))]
     return make_run(base, values, other, gains)
 
 

@@ -25,48 +25,61 @@ ODD = 8.0  # a torque that is so many times the model's, or so small a part of i
 FAR = 40.0  # rad: no joint without limits turns that far in a log
 SLACK = 0.1  # rad beyond a limit
 LOOKED = 1000  # instants at which changes are tried
-POOR = 0.3  # the share of squares beyond friction that the arm leaves, above which changes are tried
-BETTER = 0.4  # a change must leave less than this part of it
+POOR = 0.6  # the share of a joint's squares beyond friction that the arm leaves, above which changes are tried
+GAINED = 0.5  # a change must take so much of them away, all joints together
 
 
 def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
     """Sentences about a log that does not look like what it says it is."""
-    said = _positions_odd(arm, log)
+    said = _units_odd(arm, log)
     if log.qd is not None:
         said += _velocity_odd(arm, log, ready)
-    if any(not body.inertia.is_zero for body in tree_of(arm).bodies):
-        odd = _torque_odd(arm, log, ready, reading)
-        said += odd or ([] if said else _mixed_up(arm, log, ready))
-    return said
+    if said:
+        return said  # torques of an arm that moves so tell nothing
+    known = any(not body.inertia.is_zero for body in tree_of(arm).bodies)
+    torques = _torque_odd(arm, log, ready, reading) if known else []
+    return [*_beyond_limits(arm, log), *torques, *(_mixed_up(arm, log, ready) if known and not torques else [])]
 
 
-def _positions_odd(arm: Arm, log: Log) -> list[str]:
-    """Positions beside the joints' limits: by how much they are beyond tells degrees, or motor angles."""
+def _rooms(arm: Arm) -> dict[int, tuple[float, float]]:
+    """The joints that turn, and between which angles."""
     joints = {joint.name: joint for joint in arm.robot.moving_joints}
+    rooms = {}
+    for j, name in enumerate(arm.joint_names):
+        limits = joints[name].limits
+        if joints[name].type != "prismatic":
+            rooms[j] = (-0.5 * FAR, 0.5 * FAR)
+            if limits.lower is not None and limits.upper is not None and joints[name].type != "continuous":
+                rooms[j] = float(limits.lower), float(limits.upper)
+    return rooms
+
+
+def _goes(arm: Arm, log: Log, beyond: list[int], rooms: Mapping[int, tuple[float, float]]) -> str:
     low, high = log.q.min(axis=0), log.q.max(axis=0)
-    turning = [j for j, name in enumerate(arm.joint_names) if joints[name].type != "prismatic"]
-    beyond, rooms = [], {}
-    for j in turning:
-        limits = joints[arm.joint_names[j]].limits
-        rooms[j] = (-0.5 * FAR, 0.5 * FAR)
-        if limits.lower is not None and limits.upper is not None and joints[arm.joint_names[j]].type != "continuous":
-            rooms[j] = float(limits.lower), float(limits.upper)
-        if low[j] < rooms[j][0] - SLACK or high[j] > rooms[j][1] + SLACK:
-            beyond.append(j)
+    worst = max(beyond, key=lambda j: max(rooms[j][0] - low[j], high[j] - rooms[j][1]))
+    a, b = rooms[worst]
+    said = f"{log.source}: joint '{arm.joint_names[worst]}' goes from {low[worst]:.4g} to {high[worst]:.4g} rad"
+    return said if (a, b) == (-0.5 * FAR, 0.5 * FAR) else f"{said}, and its limits are {a:.4g} and {b:.4g}"
+
+
+def _units_odd(arm: Arm, log: Log) -> list[str]:
+    """Positions many times beyond the joints' limits: degrees, or motor angles."""
+    low, high, rooms = log.q.min(axis=0), log.q.max(axis=0), _rooms(arm)
+    far = [j for j, (a, b) in rooms.items() if max(-low[j], high[j]) > 4 * max(-a, b) or high[j] - low[j] > FAR]
+    if not far:
+        return []
+    goes, scale = _goes(arm, log, far, rooms), np.pi / 180
+    if all(a - SLACK < scale * low[j] and scale * high[j] < b + SLACK for j, (a, b) in rooms.items()):
+        return [f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg)"]
+    return [f"{goes}, which looks like degrees (units) or angles of the motors (motor_side)"]
+
+
+def _beyond_limits(arm: Arm, log: Log) -> list[str]:
+    low, high, rooms = log.q.min(axis=0), log.q.max(axis=0), _rooms(arm)
+    beyond = [j for j, (a, b) in rooms.items() if low[j] < a - SLACK or high[j] > b + SLACK]
     if not beyond:
         return []
-    worst = max(beyond, key=lambda j: max(rooms[j][0] - low[j], high[j] - rooms[j][1]))
-    goes = (
-        f"{log.source}: joint '{arm.joint_names[worst]}' goes from {low[worst]:.4g} to {high[worst]:.4g} rad, and its limits are "
-        f"{rooms[worst][0]:.4g} and {rooms[worst][1]:.4g}"
-    )
-    scale = np.pi / 180
-    far = any(max(-low[j], high[j]) > 4 * max(-rooms[j][0], rooms[j][1]) for j in beyond)
-    if far and all(rooms[j][0] - SLACK < scale * low[j] and scale * high[j] < rooms[j][1] + SLACK for j in turning):
-        return [f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg)"]
-    if far:
-        return [f"{goes}, which looks like degrees (units) or angles of the motors (motor_side)"]
-    return [f"{goes}; has it another zero, another sign, or are joints mixed up?"]
+    return [f"{_goes(arm, log, beyond, rooms)}; has it another zero, another sign, or are joints mixed up?"]
 
 
 def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
@@ -74,6 +87,8 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     slope = np.gradient(piece.q, 1.0 / ready.rate, axis=0)
     inside = slice(ready.edge, len(piece.t) - ready.edge)
     a, b = slope[inside], piece.qd[inside]
+    if not np.abs(a).max(initial=0.0) > 1e-9:
+        return []  # the arm stands still
     ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
     moving = np.linalg.norm(a, axis=0) > 0.05 * np.linalg.norm(a, axis=0).max()
     off = [j for j in np.flatnonzero(moving) if not 0.8 < ratio[j] < 1.25]
@@ -86,7 +101,7 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
         (ratio[j] < 0 and 0.8 < by < 1.25, "the other sign"),
         (40 < by < 80, "degrees a second: units={'qd': 'deg/s'} (--unit qd=deg/s)"),
         (0.012 < by < 0.025, "q in degrees: units={'q': 'deg'} (--unit q=deg)"),
-        (bool(everywhere) and (by > 500 or by < 2e-3), "time in another unit: time_unit"),
+        (bool(everywhere) and (by > 500 or by < 1e-2), "time in another unit: time_unit"),
         (by > 5, "speeds of the motors: motor_side='qd'"),
     ]
     looks = next((words for holds, words in known if holds), "something else")
@@ -102,8 +117,6 @@ def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, An
     ])  # fmt: skip
     size_a, size_b = np.sqrt(np.mean(y**2, axis=0)), np.sqrt(np.mean(x**2, axis=0))
     heavy = size_a > 0.05 * size_a.max()
-    if not size_b.any():
-        return [f"{log.source}: the torques are zero throughout"]
     dead = [arm.joint_names[j] for j in np.flatnonzero(heavy & (size_b == 0))]
     if dead:
         return [f"{log.source}: the torques of {listed(dead, 8)} are zero throughout"]
@@ -160,34 +173,35 @@ def _mixed_up(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     ]
     now: States = (states[0], states[1], states[2], ready.tau[::every])
     own = _unexplained(arm, now)
-    if own < POOR:
+    if not len(own) or own.max() < POOR:
         return []
-    found = min(((_unexplained(arm, changed), words) for words, changed in _changes(arm, now)), default=(own, ""))
-    if found[0] > BETTER * own:
+    found = min(
+        ((float(_unexplained(arm, new).sum()), words) for words, new in _changes(arm, now)), default=(np.inf, "")
+    )
+    if found[0] > float(own.sum()) - GAINED:
         return []
     return [
-        f"{log.source}: {found[1]} the arm's own model would leave {100 * found[0]:.0f} % of the torques beyond friction "
-        f"unexplained, and leaves {100 * own:.0f} % as it is"
+        f"{log.source}: {found[1]} the arm's own model would leave {100 * found[0] / len(own):.0f} % of the torques beyond "
+        f"friction unexplained, as a mean of its joints, and leaves {100 * own.mean():.0f} % as it is"
     ]
 
 
-def _unexplained(arm: Arm, states: States) -> float:
-    """What the arm's torques leave of the squares that friction alone leaves, on average over the joints."""
+def _unexplained(arm: Arm, states: States) -> Array:
+    """What the arm's torques leave of the squares that friction alone leaves, joint by joint: (n,)."""
     q, qd, qdd, tau = states
     model = np.asarray(arm.inverse_dynamics(q, qd, qdd), float)
-    shares = []
+    shares = np.zeros(arm.n)
     for j in range(arm.n):
         plain = np.column_stack([qd[:, j], np.sign(qd[:, j]), np.ones(len(q))])
         size = np.linalg.norm(plain, axis=0)
         Q, _ = np.linalg.qr(plain[:, size > 0] / size[size > 0])
         left, brought = (x - Q @ (Q.T @ x) for x in (tau[:, j], model[:, j]))
         total, along = float(left @ left), float(brought @ brought)
-        if total > 1e-6 * float(tau[:, j] @ tau[:, j]) and along > 1e-12 * max(
-            float(model[:, j] @ model[:, j]), 1e-300
-        ):
-            gain = max(float(left @ brought) / along, 0.0)  # a torque the other way round explains nothing
-            shares.append(float(np.sum((left - gain * brought) ** 2)) / total)
-    return float(np.mean(shares)) if shares else 0.0
+        if total > 1e-6 * float(tau[:, j] @ tau[:, j]):
+            # a torque the other way round explains nothing
+            gain = max(float(left @ brought) / along, 0.0) if along > 1e-12 * float(model[:, j] @ model[:, j]) else 0.0
+            shares[j] = float(np.sum((left - gain * brought) ** 2)) / total
+    return shares
 
 
 def _changes(arm: Arm, states: States) -> Iterator[tuple[str, States]]:

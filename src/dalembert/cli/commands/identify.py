@@ -20,10 +20,11 @@ from dalembert.cli.options import (
 def identify(
     arm: ArmArgument,
     log: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            metavar="LOG",
-            help="A run: .csv, .npz, .parquet, .mcap, .bag or .db3 file, or a ROS bag folder.",
+            metavar="LOG…",
+            help="A run, or several that are fitted together: .csv, .npz, .mat, .parquet, .mcap, .bag or .db3 files, or ROS bag "
+            "folders.",
             show_default=False,
         ),
     ],
@@ -48,8 +49,17 @@ def identify(
         float | None, typer.Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
     ] = None,
     column: Annotated[
-        list[str] | None, typer.Option(metavar="q=NAME", help="What t, q, qd, tau or current is called in the log.")
+        list[str] | None,
+        typer.Option(metavar="q=NAME", help="What t, q, qd, tau or current is called, or its columns from 0: q=1:7."),
     ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="q=UNIT", help="In which unit t, q, qd, tau or current is: q=deg, t=ms, current=mA."),
+    ] = None,
+    joints: Annotated[
+        str | None, typer.Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
+    ] = None,
+    topic: Annotated[str | None, typer.Option(help="Which JointState messages of a ROS log to read.")] = None,
     gains: Annotated[
         str | None, typer.Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
     ] = None,
@@ -102,5 +112,5 @@ def identify(
         "coupling": couplings_of(coupling), "balance": balance or (), "damping": damping, "loaded": loaded,
         "payload": payload,
     }  # fmt: skip
-    options |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit)
-    run_identify(loaded_arm, log, Wanted(options, output, report, json, force))
+    options |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
+    run_identify(loaded_arm, log if len(log) > 1 else log[0], Wanted(options, output, report, json, force))

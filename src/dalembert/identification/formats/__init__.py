@@ -21,6 +21,8 @@ def read(path: Path, request: Request) -> Raw:
     if reader is None:
         what = f"'{suffix}'" if suffix else "a file without a suffix"
         raise DalembertError(f"{path}: a log is a {KNOWN}, not {what}")
+    if request.topic is not None and suffix in (*TEXT, ".npz", ".npy", ".mat", ".parquet"):
+        raise DalembertError(f"{path}: topic is '{request.topic}', but only ROS bags and MCAP files have topics")
     if path.is_file() and path.stat().st_size == 0:
         raise DalembertError(f"{path}: the file is empty")
     try:
