@@ -37,11 +37,12 @@ class Plan:
     """Which program: everything that changes the code, nothing that is data.
 
     method      "rk4" or "variational"
-    law         "none", "given" (an array), "pd", "computed", or "host" (a Python function)
+    law         "none", "given" (an array), "pd", "computed", "tip" (of ``tip``), or "host" (a Python function)
     friction    whether the arm's friction acts
     stops       (lower, upper) of every joint, to bump into; () for none
     tip_wrench  whether one is given
     parameters  whether the dynamic parameters are inputs
+    tip         the law of the tip, with its numbers
     """
 
     method: str = "rk4"
@@ -50,6 +51,7 @@ class Plan:
     stops: tuple[tuple[float, float], ...] = ()
     tip_wrench: bool = False
     parameters: bool = False
+    tip: control.TipLaw | None = None
 
 
 Piece = Callable[..., Sequence[Sequence[Any]]]
@@ -104,9 +106,10 @@ class _Inputs:
             self._add("tau", n, self.stepwise)
         elif plan.law == "host":
             self._add("t", 1, self.stepwise)
-        elif plan.law in LAWS:
-            for stage in STAGES:
-                self._add("reference" + stage, 3 * n, self.stepwise)
+        self.wanted = 3 * plan.tip.space.m if plan.tip is not None else 3 * n if plan.law in LAWS else 0
+        for stage in STAGES if self.wanted else ():
+            self._add("reference" + stage, self.wanted, self.stepwise)
+        if plan.law in LAWS:
             self._add("kp", n, self.constant)
             self._add("kd", n, self.constant)
         if plan.tip_wrench:
@@ -140,6 +143,7 @@ class _Inputs:
             "none": (),
             "given": ("tau",),
             "host": ("tau" + stage,),
+            "tip": ("reference" + stage,),
         }.get(self.plan.law, ("reference" + stage, "kp", "kd"))
         return (*law, *(("tip_wrench",) if self.plan.tip_wrench else ()), *self.parameters())
 
@@ -152,6 +156,8 @@ class _Inputs:
         h_e = rest.pop() if self.plan.tip_wrench else None
         if self.plan.law == "none":
             tau: Sequence[Any] = [0.0] * setting.n
+        elif self.plan.tip is not None:
+            tau = control.tip_control(self.plan.tip, q, qd, *rest)
         elif self.plan.law in LAWS:
             # a controller knows the arm it was made for, not the parameters it meets
             tau = LAWS[self.plan.law](self.setting.mechanism, q, qd, *rest)
@@ -261,7 +267,7 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
     unsafe = _guard(calls, inputs, x, "qd", "step")
     stages = (("q", "qd", "_0"), ("q2", "v2", "_half"), ("q3", "v3", "_half"), ("q4", "v4", "_1"))
     load = {stage: tuple(x.replace("reference", "wanted") for x in inputs.load(stage)) for stage in STAGES}
-    if plan.law in LAWS:
+    if inputs.wanted:
         samples = tuple("reference" + stage for stage in STAGES)
         for stage in STAGES:
             calls.append(Call("sample" + stage, (*samples, "done", "step", "h"), ("wanted" + stage,)))
@@ -318,8 +324,8 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
     sizes |= dict.fromkeys(touching, len(setting.contacts))
     if rubs:
         sizes |= dict.fromkeys(("G", "G5"), n * len(setting.rubs))
-    if plan.law in LAWS:
-        sizes |= {"wanted" + stage: 3 * n for stage in STAGES}
+    if inputs.wanted:
+        sizes |= {"wanted" + stage: inputs.wanted for stage in STAGES}
     program = Program(
         {**sizes, **inputs.sizes, **_host_sizes(inputs)}, tuple(calls),
         (("q6", "q"), ("v6", "qd"), *((f"{x}6", x) for x in inner)),
@@ -340,7 +346,7 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
         pieces["contacts"] = lambda *x: stepping.contacts(setting, *x)
     if inputs.guarded:
         pieces["near_singular"] = lambda *x: stepping.near_singular(setting, *x)
-    if plan.law in LAWS:
+    if inputs.wanted:
         for stage, at in zip(STAGES, (0.0, 0.5, 1.0), strict=True):
             pieces["sample" + stage] = stepping.reference_at(at)
     return Rollout(program, pieces)
@@ -484,7 +490,7 @@ def _as_far_as_it_matters(plan: Plan, name: str) -> Plan:
         return replace(plan, law="given") if plan.law == "host" else plan
     if name == "torque" or name.startswith("sample"):
         return plan
-    return replace(plan, law="none", tip_wrench=False)
+    return replace(plan, law="none", tip_wrench=False, tip=None)
 
 
 def piece_kernel(mechanism: Mechanism, plan: Plan, name: str) -> np.ufunc:

@@ -29,7 +29,7 @@ class Dynamics:
     """Accelerations with dry friction and stops, on arrays of any shape; the torque is given."""
 
     def __init__(self, task: Task) -> None:
-        plan = replace(task.plan, method="rk4", law="given")
+        plan = replace(task.plan, method="rk4", law="given", tip=None)
         mechanism = task.arm.mechanism
         self.n, self.plan, self.task = task.arm.n, plan, task
         self.pieces = piece_kernels(mechanism, plan)

@@ -4,6 +4,7 @@ function, and for closed chains whose closure is found by Newton's method."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,27 @@ def _complain(
 def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array]) -> None:
     """An error where step k, taken from (q, qd), has left the numbers; the equations took x for q."""
     bad = ~np.all([np.isfinite(x).all(axis=-1) for x in state[:2]], axis=0)
-    for index in np.argwhere(bad) if task.arm.robot.loops and bad.any() else ():
+    for index in np.argwhere(bad) if bad.any() else ():
         at = tuple(int(i) for i in index)
+        if task.tip is not None and np.isfinite(q[at]).all() and np.isfinite(qd[at]).all():
+            _again_from_python(task, k, q[at], qd[at], at)
         came_to_an_end(task, float(task.t[k]), x[at], q[at], qd[at], float(task.h[k]), at)
     check_numbers(task, state[0][..., None, :], state[1][..., None, :], task.t[k + 1 : k + 2])
+
+
+def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, ...]) -> None:
+    """Step k of one state with the controller of the tip called from Python: it says where its task is singular."""
+    assert task.tip is not None
+    if task.plan.method == "variational":
+        task.tip(float(task.t[k]), q, qd)
+        return
+    known = {x: np.broadcast_to(y, (*task.batch, y.shape[-1]))[at] for x, y in task.constants.items()}
+    plan = replace(task.plan, law="host", tip=None)
+    step = replace(
+        task, plan=plan, tip=None, batch=(), q0=q, qd0=qd, constants=known, h=task.h[k : k + 1], t=task.t[k : k + 2],
+        records=np.array([0, 1]),
+    )  # fmt: skip
+    stepped(step, [q, qd], None)
 
 
 def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, Array]:

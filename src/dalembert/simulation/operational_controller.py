@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.analysis.operational import OperationalSpace
+from dalembert.analysis.operational import SINGULAR, OperationalSpace
+from dalembert.equations.control import Surface, TipLaw
 from dalembert.errors import DalembertError, ShapeError
 
 Array = NDArray[np.floating[Any]]
@@ -60,6 +61,9 @@ def _sub_space(op: OperationalSpace, rows: tuple[str, ...]) -> OperationalSpace:
 
 class OperationalController:
     """A motion and force controller of the tip, for :func:`dalembert.simulate`: a function (t, q, qd) → τ.
+
+    Where its rows are x, y, z or a quaternion's, without damping, and its contact is none or a wall, fixed
+    steps compile it together with the dynamics.
 
     op         the operational space, :meth:`Arm.operational_space`
     reference  x_d (m,), or a function t → x_d, ẋ_d, ẍ_d
@@ -159,6 +163,45 @@ class OperationalController:
         J = self._whole(q)
         return tau - (np.swapaxes(J, -1, -2) @ h_e[..., None])[..., 0]
 
+    # -- compiled --------------------------------------------------------------------------------
+
+    @property
+    def law(self) -> TipLaw | None:
+        """The law as an equation, to be compiled with the arm's; None where it is none.
+
+        Angles as rows, and the turn between two orientations, are arctangents; damping depends on what has
+        been computed; a contact may be any function.
+        """
+        op = self.op
+        plain = all(row < 3 or (row < 6 and op.space.orientation == "quaternion") for row in op.space.rows)
+        wall = self.contact if isinstance(self.contact, Wall) else None
+        here = op.mechanism == op.arm.mechanism  # else the contact is not at the tip
+        batched = self.posture is not None and self.posture.ndim > 1
+        if not plain or batched or op.damping is not None or (self.contact is not None and not (wall and here)):
+            return None
+        surface = None
+        if wall is not None:
+            n = np.array(wall.normal, float) / np.linalg.norm(wall.normal)
+            surface = Surface(_floats(wall.point), _floats(n), float(wall.stiffness), float(wall.damping))
+        least = SINGULAR**2 * op._usual[0]
+        return TipLaw(
+            op.mechanism, op.space, _floats(np.broadcast_to(self.kp, op.m)), _floats(np.broadcast_to(self.kd, op.m)),
+            tuple(self.force_rows), float(self.kf), float(self.kv), surface,
+            None if self.posture is None else _floats(self.posture),
+            float(self.stiffness), float(self.calm), (_floats(least), SINGULAR),
+        )  # fmt: skip
+
+    def references(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[x_d, ẋ_d, ẍ_d] at the instants t: (N, 3m)."""
+        rows = [
+            np.concatenate([np.asarray(x, float).reshape(self.op.m) for x in self.reference(float(at))]) for at in t
+        ]
+        return np.array(rows).reshape(len(t), 3 * self.op.m)
+
     def _whole(self, q: ArrayLike) -> Array:
         """The geometric Jacobian of the frame: (…, 6, n)."""
         return _sub_space(self.op, ("x", "y", "z", "wx", "wy", "wz")).jacobian(q)
+
+
+def _floats(values: Any) -> Any:
+    return tuple(float(x) for x in values)

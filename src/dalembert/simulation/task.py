@@ -14,8 +14,9 @@ from dalembert.equations.rubbing import all_bodies
 from dalembert.equations.stepping import PARAMETERS
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.rollouts import Plan
-from dalembert.simulation.closing import check_method
+from dalembert.simulation.closing import by_newton, check_method
 from dalembert.simulation.controllers import Controller
+from dalembert.simulation.operational_controller import OperationalController
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
@@ -46,6 +47,7 @@ class Task:
     function: Torque | None = None
     constants: dict[str, Array] = field(default_factory=dict)
     limits: Array | None = None  # (n, 2)
+    tip: OperationalController | None = None  # where it is compiled
 
     @property
     def steps(self) -> int:
@@ -69,6 +71,9 @@ class Task:
             slots["tau"] = np.broadcast_to(part, (*part.shape[:-2], count, n))
         elif self.plan.law == "host":
             slots["t"] = t[:, None]
+        elif self.tip is not None:
+            for stage, part_of_step in (("_0", 0.0), ("_half", 0.5), ("_1", 1.0)):
+                slots["reference" + stage] = self.tip.references(t + part_of_step * h)
         elif self.controller is not None:
             for stage, part_of_step in (("_0", 0.0), ("_half", 0.5), ("_1", 1.0)):
                 slots["reference" + stage] = self.controller.reference(t + part_of_step * h, n)
@@ -165,7 +170,7 @@ def make_task(
             "parameters", parameters, PARAMETERS * bodies, f"{counted} of {PARAMETERS} parameters each"
         )
         leading.append(constants["parameters"].shape[:-1])
-    torques, controller, function, law = None, None, None, "none"
+    torques, controller, function, law, tip = None, None, None, "none", None
     if isinstance(torque, Controller):
         controller, law = torque, torque.law
         constants["kp"], constants["kd"] = torque.gains(n)
@@ -173,6 +178,9 @@ def make_task(
         leading.append(torque.reference(t[:1], n).shape[:-2])
     elif callable(torque):
         function, law = torque, "host"
+        if isinstance(torque, OperationalController) and method != "dop853" and _same_joints(torque.op.arm, arm):
+            tip = torque.law
+            law = "host" if tip is None else "tip"
     elif torque is not None and not (np.ndim(torque) == 0 and torque == 0):
         law = "given"
         torques = _numbers("torque", torque, n, joints)
@@ -204,16 +212,22 @@ def make_task(
     walls = tuple((float(a), float(b)) for a, b in limits) if stops == "contact" and limits is not None else ()
     plan = Plan(
         "variational" if method == "variational" else "rk4", law, bool(friction), walls,
-        "tip_wrench" in constants, "parameters" in constants,
+        "tip_wrench" in constants, "parameters" in constants, tip,
     )  # fmt: skip
     records = np.unique(np.append(np.arange(0, len(h) + 1, int(every)), len(h)))
     task = Task(
         arm, np.broadcast_to(q0, (*batch, n)).copy(), np.broadcast_to(qd0, (*batch, n)).copy(), duration, method, step,
         int(every), plan, tuple(batch), h, t, records, torques, controller, function, constants, limits,
+        torque if tip is not None else None,
     )  # fmt: skip
     if limits is not None:
         check_limits(task, task.q0[..., None, :], t[:1])
     return task
+
+
+def _same_joints(one: Arm, other: Arm) -> bool:
+    """Whether the equations of both take the same q; they may differ in their loads."""
+    return one is other or (one.n == other.n and not by_newton(one) and not by_newton(other))
 
 
 def _limits(arm: Arm) -> Array:

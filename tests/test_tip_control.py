@@ -1,0 +1,87 @@
+"""Control in operational space, compiled with the dynamics: what the same law does from Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert.errors import SingularityError
+
+
+def from_python(control: da.OperationalController):
+    """The same controller as a plain function, which is not compiled."""
+    return lambda t, q, qd: control(t, q, qd)
+
+
+def reference(start: np.ndarray):
+    amplitude = np.full(len(start), 0.05)
+
+    def at(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return (
+            start + amplitude * np.sin(3 * t),
+            3 * amplitude * np.cos(3 * t),
+            -9 * amplitude * np.sin(3 * t),
+        )
+
+    return at
+
+
+def both(arm: da.Arm, q0: np.ndarray, control: da.OperationalController, **options) -> da.simulation.simulate.Run:
+    one = da.simulate(arm, q0, None, control, 0.1, step=2e-3, **options)
+    two = da.simulate(arm, q0, None, from_python(control), 0.1, step=2e-3, **options)
+    assert one.task.plan.law == "tip" and two.task.plan.law == "host"
+    assert np.abs(one.q - two.q).max() < 1e-10 and np.abs(one.qd - two.qd).max() < 1e-9
+    assert np.allclose(one.tau, two.tau, atol=1e-7)
+    return one
+
+
+def test_a_redundant_arm_with_a_posture_and_a_load_that_the_law_does_not_know():
+    arm = da.load("planar-3r")
+    op, q0 = arm.operational_space(task="xy"), np.array([[0.9, -1.0, -0.7], [0.8, -0.9, -0.6]])
+    control = da.OperationalController(op, reference(op.pose(q0[0])), 400.0, [40.0, 30.0], posture=[1.0, -1.2, -0.5])
+    both(arm, q0, control)
+    loaded = both(arm.with_payload(0.5), q0, control)
+    assert np.abs(op.pose(loaded.q[0, -1]) - op.pose(q0[0])).max() > 1e-3
+
+
+def test_a_force_against_a_wall():
+    arm = da.load("planar-3r")
+    op, q0 = arm.operational_space(task="xy"), np.array([0.9, -1.0, -0.7])
+    x0 = op.pose(q0)
+    wall = da.Wall((0.0, float(x0[1]) + 1e-3, 0.0), (0.0, 2.0, 0.0), stiffness=2e4, damping=10.0)
+    control = da.OperationalController(op, x0, 200.0, 30.0, force={"y": -25.0}, kf=0.02, contact=wall)
+    both(arm, q0, control)
+
+
+def test_positions_and_a_quaternion():
+    arm = da.load("puma560")
+    op, q0 = arm.operational_space(orientation="quaternion"), np.array([0.3, 0.5, -0.7, 0.4, 0.6, 0.2])
+    control = da.OperationalController(op, reference(op.pose(q0)), 400.0, 40.0)
+    run = both(arm, q0, control, friction=False)
+    assert np.abs(op.pose(run.q[-1]) - op.pose(q0)).max() > 5e-3
+
+
+def test_a_closed_chain():
+    arm = da.load("five-bar")
+    op = arm.operational_space(task=("x", "y"))
+    run = both(arm, np.array([2.2, 0.9]), da.OperationalController(op, reference(op.pose([2.2, 0.9])), 400.0, 40.0))
+    assert np.abs(arm.loop_residual(run.q)).max() < 1e-14
+
+
+def test_a_singular_task_is_named():
+    arm = da.load("planar-2r")
+    op = arm.operational_space(task="xy")
+    control = da.OperationalController(op, op.pose([0.0, 0.3]))
+    for torque in (control, from_python(control)):
+        with pytest.raises(SingularityError, match="kinematic singularity of arm 'planar-2r'"):
+            da.simulate(arm, [[0.0, 0.3], [0.0, 1e-6]], None, torque, 0.1)
+
+
+def test_what_is_not_compiled_runs_from_python():
+    arm = da.load("planar-3r")
+    q0 = np.array([0.9, -1.0, -0.7])
+    with_angle, damped = arm.operational_space(), arm.operational_space(task="xy", damping=0.01)
+    for op in (with_angle, damped):
+        run = da.simulate(arm, q0, None, da.OperationalController(op, op.pose(q0)), 0.01)
+        assert run.task.plan.law == "host" and np.abs(run.q - q0).max() < 1e-9
