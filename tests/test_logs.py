@@ -234,6 +234,28 @@ def test_mcap_cut_off_and_of_other_encodings(tmp_path: Path) -> None:
         read_log(tmp_path / "c.mcap", arm())
 
 
+def test_damaged_files_are_one_sentence(tmp_path: Path) -> None:
+    """Whatever the readers of others raise on bytes that are wrong."""
+    pytest.importorskip("mcap.writer")
+    pytest.importorskip("rosbags.rosbag2")
+    rng = np.random.default_rng(0)
+    data = log()
+    np.savez_compressed(tmp_path / "a.npz", **data)
+    np.save(tmp_path / "a.npy", table())
+    paths = [write_ros1(tmp_path / "a.bag", states()[:60]), write_mcap(tmp_path / "a.mcap", states()[:60], "json")]
+    for path in (*paths, tmp_path / "a.npz", tmp_path / "a.npy"):
+        whole_file = np.frombuffer(path.read_bytes(), np.uint8)
+        for k in range(40):
+            wrong = whole_file.copy()
+            wrong[rng.integers(0, len(wrong) if k % 2 else 200, 8)] = rng.integers(0, 256, 8)
+            broken = tmp_path / f"broken{path.suffix}"
+            broken.write_bytes(wrong[: rng.integers(1, len(wrong))].tobytes() if k % 5 == 0 else wrong.tobytes())
+            try:
+                read_log(broken, arm(), columns={"t": 0, "q": "1:3", "tau": "5:7"} if path.suffix == ".npy" else None)
+            except da.DalembertError as error:
+                assert "broken" in str(error) and str(error).isprintable()
+
+
 def test_joints_under_other_names() -> None:
     assert matched(["joint1", "joint2"], ["joint2", "joint1"]) == [1, 0]
     assert matched(["panda_joint1", "panda_joint2"], ["fr3_joint1", "fr3_joint2", "fr3_finger_joint1"]) == [0, 1]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import Raw, Request
+from dalembert.identification.formats.raw import Raw, Request, reason
 
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
 KNOWN = ".csv (.tsv, .txt, .dat), .npz, .npy, .mat, .parquet, .bag, .db3 or .mcap file, or a ROS 2 bag folder"
@@ -28,7 +28,7 @@ def read(path: Path, request: Request) -> Raw:
     try:
         return reader(path, request)
     except OSError as error:
-        raise DalembertError(f"{path}: the file cannot be read ({error.strerror or error})") from None
+        raise DalembertError(f"{path}: the file cannot be read ({error.strerror or reason(error)})") from None
 
 
 def _reader(kind: str) -> Callable[[Path, Request], Raw] | None:

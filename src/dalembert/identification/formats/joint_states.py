@@ -27,12 +27,17 @@ class _Series:
     logged: list[float] = field(default_factory=list)
     rows: dict[str, list[Array | None]] = field(default_factory=lambda: {name: [] for name in FIELDS})
 
-    def add(self, names: tuple[str, ...], stamp: float, logged: int, values: Sequence[Any]) -> None:
+    def add(self, source: str, names: tuple[str, ...], stamp: float, logged: int, values: Sequence[Any]) -> None:
         order = None if names == self.names else [names.index(name) for name in self.names]
         self.stamps.append(stamp)
         self.logged.append(1e-9 * logged)
         for name, given in zip(FIELDS, values, strict=True):
-            row = np.asarray(given, float)
+            try:
+                row = np.asarray(given, float)
+            except (TypeError, ValueError):
+                raise DalembertError(
+                    f"{source}: a message on {self.topic} has a {name} that is no list of numbers"
+                ) from None
             whole = row if row.shape == (len(names),) else None
             self.rows[name].append(whole if whole is None or order is None else whole[order])
 
@@ -50,13 +55,13 @@ class JointStates:
 
     def add(self, topic: str, names: Sequence[str], stamp: float, logged: int, values: Sequence[Any]) -> None:
         """A message: its joints, the header's stamp (s), the time of logging (ns), position, velocity, effort."""
-        said = tuple(names)
+        said = tuple(map(str, names))
         if not said or len(set(said)) != len(said):
             return
         key = topic, frozenset(said)
         if key not in self.series:
             self.series[key] = _Series(topic, said)
-        self.series[key].add(said, stamp, logged, values)
+        self.series[key].add(self.source, said, stamp, logged, values)
 
     def raw(self, others: Sequence[str]) -> Raw:
         """The messages that are the arm's: with all its joints, with torques, and of those the most.

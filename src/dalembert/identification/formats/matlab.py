@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import Raw, Request
+from dalembert.identification.formats.raw import DAMAGE, Raw, Request, reason
 
 
 def read_matlab(path: Path, request: Request) -> Raw:
@@ -24,8 +23,8 @@ def read_matlab(path: Path, request: Request) -> Raw:
         raise DalembertError(
             f"{path}: this MATLAB file is of version 7.3 (HDF5), which is not read; save it with save(…, '-v7')"
         ) from None
-    except (MatReadError, ValueError, TypeError, IndexError, KeyError, EOFError, zlib.error) as error:
-        raise DalembertError(f"{path}: this is no MATLAB file ({error})") from None
+    except (MatReadError, *DAMAGE) as error:
+        raise DalembertError(f"{path}: this is no MATLAB file ({reason(error)})") from None
     raw = Raw(str(path))
     leaves = dict(_leaves({k: v for k, v in found.items() if not k.startswith("__")}))
     short = [name.rpartition(".")[2] for name in leaves]

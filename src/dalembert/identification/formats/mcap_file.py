@@ -10,7 +10,7 @@ from typing import Any
 
 from dalembert.errors import DalembertError
 from dalembert.identification.formats.joint_states import FIELDS, JointStates
-from dalembert.identification.formats.raw import Raw, Request
+from dalembert.identification.formats.raw import DAMAGE, Raw, Request, reason
 
 MAGIC = b"\x89MCAP0\r\n"  # at both ends of a file
 ENCODINGS = ("cdr", "ros1", "json")
@@ -22,6 +22,7 @@ def read_mcap(path: Path, request: Request) -> Raw:
         from mcap.exceptions import EndOfFile, McapError
         from mcap.reader import NonSeekingReader, make_reader
         from rosbags.serde import SerdeError
+        from zstandard import ZstdError
     except ImportError:
         raise DalembertError(
             f"{path}: MCAP files need the readers mcap and rosbags: pip install 'dalembert[identify]'"
@@ -29,12 +30,13 @@ def read_mcap(path: Path, request: Request) -> Raw:
     size = max(path.stat().st_size, 1)
 
     found, others, decode = JointStates(str(path), request), set(), _Decoder(path)
+    wrong: tuple[type[Exception], ...] = (McapError, SerdeError, ZstdError, *DAMAGE)
     with path.open("rb") as stream:
         stream.seek(-min(len(MAGIC), size), 2)
         whole = stream.read() == MAGIC
         stream.seek(0)
-        reader = make_reader(stream) if whole else NonSeekingReader(stream)  # the index is written last
         try:
+            reader: Any = make_reader(stream) if whole else NonSeekingReader(stream)  # the index is written last
             for k, (schema, channel, message) in enumerate(reader.iter_messages(log_time_order=whole)):
                 others.add(f"{channel.topic} ({schema.name if schema else channel.message_encoding})")
                 if schema is not None and schema.name.endswith("JointState"):
@@ -42,9 +44,11 @@ def read_mcap(path: Path, request: Request) -> Raw:
                     found.add(channel.topic, name, stamp, message.log_time, values)
                 if k % 1000 == 0:
                     request.progress(min(1.0, stream.tell() / size))
-        except (McapError, SerdeError, struct.error) as error:
+        except DalembertError:
+            raise
+        except wrong as error:
             if whole or not isinstance(error, EndOfFile | struct.error):
-                raise DalembertError(f"{path}: this MCAP file cannot be read ({error})") from None
+                raise DalembertError(f"{path}: this MCAP file cannot be read ({reason(error)})") from None
     raw = found.raw(sorted(others))
     if not whole:
         raw.notes.append(f"{path}: the file ends in the middle; it was read as far as it goes")

@@ -8,7 +8,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import Raw, Request
+from dalembert.identification.formats.raw import DAMAGE, Raw, Request, reason
+
+WRONG: tuple[type[Exception], ...] = (BadZipFile, *DAMAGE)
 
 
 def read_numpy(path: Path, request: Request) -> Raw:
@@ -33,8 +35,12 @@ def read_numpy(path: Path, request: Request) -> Raw:
                         f"{path}: '{name}' is not a plain array but a pickled object, which is not read, since it could run "
                         "any program; save arrays of numbers"
                     )
-    except (BadZipFile, ValueError, EOFError) as error:
-        raise DalembertError(f"{path}: this is no {path.suffix.lower()} file of plain arrays ({error})") from None
+    except DalembertError:
+        raise
+    except WRONG as error:
+        raise DalembertError(
+            f"{path}: this is no {path.suffix.lower()} file of plain arrays ({reason(error)})"
+        ) from None
     names = raw.arrays.pop("joint_names", None)
     if names is not None:
         said = tuple(str(name) for name in np.ravel(names))

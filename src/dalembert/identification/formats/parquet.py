@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import Raw, Request, tabled
+from dalembert.identification.formats.raw import DAMAGE, Raw, Request, reason, tabled
 
 
 def read_parquet(path: Path, request: Request) -> Raw:
     """Numbers by column; what is missing is NaN, and text is left out."""
     try:
-        from pyarrow import ArrowInvalid, parquet
+        from pyarrow import ArrowException, parquet
     except ImportError:
         raise DalembertError(f"{path}: Parquet files need pyarrow: pip install 'dalembert[identify]'") from None
     try:
         table = parquet.read_table(path)
-    except ArrowInvalid as error:
-        raise DalembertError(f"{path}: this is no Parquet file ({str(error).splitlines()[0]})") from None
+    except (ArrowException, *DAMAGE) as error:
+        raise DalembertError(f"{path}: this is no Parquet file ({reason(error)})") from None
     flat: dict[str, NDArray[Any]] = {}
     whole: dict[str, Any] = {}
     faulty: dict[int, str] = {}

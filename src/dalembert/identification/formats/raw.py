@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import struct
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,19 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
 SPELLED = {word: group for group, words in SPELLINGS.items() for word in words}
 # a word that can stand before or after a joint's name with nothing but a _ between: shoulder_velocity
 BESIDE = tuple(w for w in SPELLED if len(w) > 2 and "_" not in w and SPELLED[w] != "t")
+
+
+# what the readers of others raise when a file is damaged; found by damaging files at random
+DAMAGE: tuple[type[Exception], ...] = (
+    AssertionError, EOFError, KeyError, IndexError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError,
+    struct.error, zlib.error, TokenError,
+)  # fmt: skip
+
+
+def reason(error: Exception) -> str:
+    """What an error says, as part of a sentence: one line, of characters that can be shown."""
+    words = "".join(c if c.isprintable() else " " for c in (str(error).splitlines() or [""])[0])
+    return " ".join(words.split())[:120].rstrip(" .:") or type(error).__name__
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dalembert.errors import DalembertError
 from dalembert.identification.formats.joint_states import JointStates
-from dalembert.identification.formats.raw import Raw, Request
+from dalembert.identification.formats.raw import DAMAGE, Raw, Request, reason
 
 SQLITE = b"SQLite format 3\x00"
 
@@ -22,6 +22,7 @@ def read_bag(path: Path, request: Request) -> Raw:
         from rosbags.rosbag2 import ReaderError as Reader2Error
         from rosbags.serde import SerdeError
         from rosbags.typesys import Stores, get_typestore
+        from ruamel.yaml.error import YAMLError
     except ImportError:
         raise DalembertError(f"{path}: ROS bags need the reader rosbags: pip install 'dalembert[identify]'") from None
     if path.is_dir() and not (path / "metadata.yaml").is_file():
@@ -36,10 +37,11 @@ def read_bag(path: Path, request: Request) -> Raw:
     store = get_typestore(Stores.ROS1_NOETIC if one else Stores.LATEST)
     decode = store.deserialize_ros1 if one else store.deserialize_cdr
     found = JointStates(str(path), request)
+    wrong: tuple[type[Exception], ...] = (Reader1Error, Reader2Error, SerdeError, DatabaseError, YAMLError, *DAMAGE)
     try:
         reader: Any = Reader1(path) if one else Reader2(path)
         with reader:
-            states = [c for c in reader.connections if c.msgtype.endswith("/JointState")]
+            states = [c for c in reader.connections if str(c.msgtype).endswith("/JointState")]
             total = max(1, sum(c.msgcount for c in states))
             for k, (connection, logged, data) in enumerate(reader.messages(states) if states else ()):
                 message: Any = decode(data, "sensor_msgs/msg/JointState")
@@ -49,6 +51,8 @@ def read_bag(path: Path, request: Request) -> Raw:
                 if k % 1000 == 0:
                     request.progress(min(1.0, k / total))
             others = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
-    except (Reader1Error, Reader2Error, SerdeError, DatabaseError) as error:
-        raise DalembertError(f"{path}: this ROS bag cannot be read ({error})") from None
+    except DalembertError:
+        raise
+    except wrong as error:
+        raise DalembertError(f"{path}: this ROS bag cannot be read ({reason(error)})") from None
     return found.raw(others)
