@@ -100,14 +100,40 @@ class Passive:
     rubbing: NDArray[np.bool_]
 
     def speeds(self, q: Array, qp: Array) -> Array:
-        """q' of all joints that have Coulomb friction; what only trembles stands still."""
-        v = self.arm.tree_motion(q, qp, np.zeros_like(qp))[1]  # type: ignore[attr-defined]
-        return np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)[:, self.rubbing]
+        """q' of all joints that have Coulomb friction."""
+        return self._followed(q, qp)[1][:, self.rubbing]
 
-    def torques(self, path: Path, q: Array, qp: Array) -> tuple[Array, Array]:
-        """(v, k) that they bring to the actuated joints at ṡ = 1: Γᵀ F_v Γ q' and Γᵀ F_s sgn(Γ q')."""
+    def _followed(self, q: Array, qp: Array) -> tuple[Array, Array]:
+        """(Γ, Γ q'); what only trembles stands still."""
+        Gamma = self.arm.closure_jacobian(q)  # type: ignore[attr-defined]
+        v = (Gamma @ qp[..., None])[..., 0]
+        return Gamma, np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
+
+    def torques(self, path: Path, q: Array, qp: Array) -> Rubbing:
+        """What they bring to the actuated joints at ṡ = 1."""
         viscous, dry = friction_along(self.arm, q, qp)
-        return viscous - path.F_v * qp, dry - coulomb(qp, path.forward, path.backward)
+        Gamma, v = self._followed(q, qp)
+        bodies = self.arm.mechanism.tree.bodies  # type: ignore[attr-defined]
+        forward, backward = np.array([body.coulomb for body in bodies], float).T
+        mine = [i for i in range(len(bodies)) if i not in self.arm.mechanism.actuated]  # type: ignore[attr-defined]
+        return Rubbing(
+            viscous - path.F_v * qp, dry - coulomb(qp, path.forward, path.backward),
+            Gamma[:, mine], coulomb(v, forward, backward)[:, mine],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rubbing:
+    """Friction of passive joints at P points of a path, at ṡ = 1, as the actuated joints feel it.
+
+    viscous, dry   (P, n) Γᵀ F_v Γ q' and Γᵀ F_s sgn(Γ q')
+    Gamma, levels  (P, passive, n) and (P, passive): Γ, and F_s sgn(Γ q') of each joint
+    """
+
+    viscous: Array
+    dry: Array
+    Gamma: Array
+    levels: Array
 
 
 def _passive_friction(arm: Arm) -> Passive | None:
@@ -220,7 +246,7 @@ class Samples:
 
     where   (N, 3) the points of each interval: left end, middle, right end
     g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
-    passive (v, k) of passive joints' friction at ṡ = 1, where a closed chain has some
+    passive friction of passive joints, where a closed chain has some
     still   (n,) joints that only tremble; smooth (N,) no knot and no turn at the next grid point
     stops   (N+1,) where ṡ = 0
     """
@@ -235,7 +261,7 @@ class Samples:
     still: NDArray[np.bool_]
     smooth: NDArray[np.bool_]
     stops: NDArray[np.bool_]
-    passive: tuple[Array, Array] | None = None
+    passive: Rubbing | None = None
 
 
 def sample(path: Path, s: Array) -> Samples:
@@ -339,18 +365,20 @@ def _add_passive(
 ) -> None:  # fmt: skip
     """Friction of passive joints into the rows of torque limits, as ``passes.assemble`` has that of actuated ones."""
     assert at.passive is not None
-    v, k = (x[:, torques] / effort[torques] for x in at.passive)
-    own = coulomb(np.where(at.still, 0.0, at.qp), path.forward, path.backward)[:, torques] / effort[torques]
+    scale = 1.0 / effort[torques]
+    v, k = at.passive.viscous[:, torques] * scale, at.passive.dry[:, torques] * scale
+    own = coulomb(np.where(at.still, 0.0, at.qp), path.forward, path.backward)[:, torques] * scale
     middle = where[:, 1]
     factor = np.where(rests[:, None], 1.0 / np.maximum(1.0 - 0.5 * np.abs(own[middle]), 1e-6), 1.0)  # of assemble
-    half = np.where(rests[:, None], 0.5, 1.0) * factor * k[middle]  # at rest with it and without, as there
-    narrower = 1.0 / np.maximum(1.0 - np.where(rests[:, None], np.abs(half), 0.0), 1e-6)
     J = len(torques)
     for side in range(3):
         p = where[:, side]
         D[:, side, 1, :J] -= factor * (v[p] + k[p])  # the torque at q̇ = q' has both in it
         D[:, side, 2, :J] += factor * v[p]
+        rub = np.einsum("ikn,ik->in", at.passive.Gamma[p], at.passive.levels[middle])[:, torques] * scale
+        half = np.where(rests[:, None], 0.5, 1.0) * factor * rub  # at rest with it and without, as there
         D[:, side, 3, :J] += half
+        narrower = 1.0 / np.maximum(1.0 - np.where(rests[:, None], np.abs(half), 0.0), 1e-6)
         D[:, side, :, :J] *= narrower[:, None, :]
     largest[:, :J] = np.abs(D[..., :J]).max(axis=(0, 1))
 
