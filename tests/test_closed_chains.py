@@ -398,11 +398,11 @@ def test_a_simulation_stays_on_the_constraint(name):
 
 def test_simulation_by_newton_stays_on_the_constraint():
     a = arm("spatial")
-    run = da.simulate(a, [0.3], [0.5], None, 2.0, friction=False, step=2e-3, every=10)
+    run = da.simulate(a, [0.3], [0.5], None, 10.0, friction=False, step=1e-2, every=10)
     assert np.abs(a.loop_residual(run.q)).max() < 1e-10
-    assert np.ptp(run.energy) < 1e-6 * np.ptp(run.kinetic)
+    assert np.ptp(run.energy) < 5e-3 * np.ptp(run.kinetic)  # of long steps
     fine = da.simulate(a, [0.3], [0.5], None, 0.5, friction=False, method="dop853", step=0.1)
-    assert np.abs(fine.q[-1] - run.q[25]).max() < 1e-7
+    assert np.abs(fine.q[-1] - run.q[5]).max() < 1e-5
     assert np.allclose(run.qdd[:3], a.forward_dynamics(run.q[:3], run.qd[:3], np.zeros((3, 1))))
 
 

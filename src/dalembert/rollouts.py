@@ -85,7 +85,7 @@ def rollout(mechanism: Mechanism, plan: Plan) -> Rollout:
     setting = setting_of(mechanism, plan)
     if plan.method == "variational":
         return _variational(setting, plan)
-    if setting.has_events or (plan.parameters and plan.friction):
+    if _has_events(mechanism, plan):
         return _eventful(setting, plan)
     return _smooth(setting, plan)
 
@@ -484,13 +484,23 @@ def rollout_kernel(mechanism: Mechanism, plan: Plan) -> np.ufunc:
     return made(("rollout", repr(mechanism), repr(plan)), make)
 
 
-def _as_far_as_it_matters(plan: Plan, name: str) -> Plan:
-    """The plan as a piece knows it, so that pieces are compiled once for all laws that they do not know."""
+def _as_far_as_it_matters(mechanism: Mechanism, plan: Plan, name: str) -> Plan:
+    """The plan as a piece knows it, so that pieces are compiled once for all plans that they cannot tell apart."""
+    bare = replace(plan, stops=())
+    if name not in ("modes", "judge", "events", "commit") and _has_events(mechanism, bare):
+        plan = bare
     if name in ("accelerate", "solve"):  # a torque is a torque, wherever it comes from
         return replace(plan, law="given") if plan.law == "host" else plan
     if name == "torque" or name.startswith("sample"):
         return plan
     return replace(plan, law="none", tip_wrench=False, tip=None)
+
+
+def _has_events(mechanism: Mechanism, plan: Plan) -> bool:
+    """Whether anything can stick or hit a stop."""
+    if not plan.friction:
+        mechanism = stepping.smooth(mechanism, viscous=False)
+    return setting_of(mechanism, plan).has_events or (plan.parameters and plan.friction)
 
 
 def piece_kernel(mechanism: Mechanism, plan: Plan, name: str) -> np.ufunc:
@@ -500,7 +510,7 @@ def piece_kernel(mechanism: Mechanism, plan: Plan, name: str) -> np.ufunc:
     from dalembert.kernel.gufunc import gufunc
     from dalembert.kernel.make import code_of, made
 
-    plan = _as_far_as_it_matters(plan, name)
+    plan = _as_far_as_it_matters(mechanism, plan, name)
 
     def make(key: str) -> np.ufunc:
         if name in ("torque", "momentum", "velocity", "energy"):
