@@ -380,6 +380,35 @@ def test_cells_without_a_number_are_counted(tmp_path: Path, word: str) -> None:
     assert found.instants is not None and len(found.instants) == ROWS
 
 
+def test_large_files_are_read_as_small_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By pyarrow, in blocks of a few lines: the same numbers, notes and errors to the letter."""
+    pytest.importorskip("pyarrow")
+    name, path = ",".join(HEADER), tmp_path / "a.csv"
+    rows = table()
+    files: list[Callable[[], Path]] = [
+        lambda: text(path, name, rows),
+        lambda: text(path, name, rows, end="\r\n"),
+        lambda: text(path, name, spoiled(a=(5, 5, ""), b=(50, 1, "nan"), c=(51, 2, "inf"), d=(77, 6, '"1.5"'))),
+        lambda: text(path, name, spoiled(a=(300, 5, "x"))),
+        lambda: text(path, name, [*spoiled(), ["1", "2"]]),
+        lambda: text(path, name, [*spoiled(), ["1", "2"], *spoiled()]),
+        lambda: text(path, name + ",mode", [[*row, "on"] for row in spoiled()]),
+        lambda: text(path, name + ",", [[*row, ""] for row in spoiled()]),
+    ]
+    for write in files:
+        write()
+        said = []
+        for quick, lines in ((10**9, 20_000), (0, 64), (10**9, 64)):
+            monkeypatch.setattr("dalembert.identification.formats.text.QUICK", quick)
+            monkeypatch.setattr("dalembert.identification.formats.text.LINES", lines)
+            try:
+                found = read_log(path, arm())
+                said.append((found.notes, found.t.tobytes(), found.q.tobytes(), found.tau.tobytes()))
+            except da.DalembertError as error:
+                said.append((str(error),))
+        assert said[0] == said[1] == said[2]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "npz", "parquet", "mat"])
 def test_nan_in_every_format(tmp_path: Path, suffix: str) -> None:
     data = log()

@@ -133,7 +133,7 @@ def _numeric(raw: Raw, found: Found) -> Array:
             return np.where(np.isnat(values), np.nan, values.astype("datetime64[ns]").astype(np.int64) * 1e-9)
         if values.dtype.kind == "c":
             raise ValueError
-        return values.astype(float)
+        return np.asarray(values, float)
     except (TypeError, ValueError):
         raise ShapeError(f"{raw.source}: {found.name} is not an array of numbers") from None
 
