@@ -142,6 +142,8 @@ def test_total_least_squares_finds_drive_gains() -> None:
 
 def test_damping_is_said() -> None:
     arm, log = planar_log(5.0)
+    with pytest.raises(da.DalembertError, match="hold_out is 1.5"):
+        da.identify(arm, log, hold_out=1.5)
     fit = da.identify(arm, log, method="damped", damping=3.0, cutoff=5.0)
     assert any("λ = 3" in note for note in fit.notes)
     automatic = da.identify(arm, log, method="damped", cutoff=5.0)
@@ -519,6 +521,7 @@ def test_ur10e_validates() -> None:
     runs = [LOGS / f"ur10e_identification_20_02_12_{k}sec_12harm.npz" for k in (50, 40)]
     fit = da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], runs[1], gains=GAINS)
     assert fit.validation_error <= 0.09
+    assert da.identify(da.load(MODELS / "ur10e.urdf"), runs[0], gains=GAINS, hold_out=0.25).validation_error <= 0.09
     raw = dict(np.load(runs[1]))
     tau = fit.predict({k: raw[k] for k in ("t", "q", "qd")})
     assert tau.shape == raw["q"].shape and np.isfinite(tau).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ def identify(
     decimate: int | None = None,
     edge: float | None = None,
     dead_zone: float | Sequence[float] | None = None,
+    hold_out: float = 0.0,
     damping: float | None = None,
     prior_deviation: float = 0.3,
     prior_kind: str = "entropic",
@@ -91,6 +93,7 @@ def identify(
     cutoff      of the low-pass (Hz), decimate, edge (s): see :func:`conditioning.condition`
     dead_zone   a joint's equations do not count while it is slower than this (rad/s); unless given, those
                 slower than 1 % of its largest speed count for a tenth
+    hold_out    the last share of the log, such as 0.3, is left out of the fit and validates it
     damping     λ of "damped"; by generalised cross-validation unless given
     bounds      {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: where a link's mass must be
     loaded      for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
@@ -104,6 +107,11 @@ def identify(
         raise DalembertError(f"physical estimates are weighted least squares; they cannot be '{method}' too")
     step = progress or (lambda words, fraction: None)
     found, more = _read_all(arm, log, validate, reading, step)
+    if hold_out:
+        if not 0 < hold_out < 1:
+            raise DalembertError(f"hold_out is {hold_out:g}; it is a share of the log between 0 and 1, such as 0.3")
+        last = replace(found.part(1 - hold_out, 1.0), source=f"{found.source} (last {100 * hold_out:g} %)", notes=())
+        found, more = found.part(0.0, 1 - hold_out), [last, *more]
     step("filtering", 0.0)
     how = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
     ready = condition(found, **how)  # type: ignore[arg-type]

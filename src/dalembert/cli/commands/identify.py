@@ -48,6 +48,9 @@ def identify(
     dead_zone: Annotated[
         float | None, typer.Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
     ] = None,
+    hold_out: Annotated[
+        float, typer.Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
+    ] = 0.0,
     column: Annotated[
         list[str] | None,
         typer.Option(metavar="q=NAME", help="What t, q, qd, tau or current is called, or its columns from 0: q=1:7."),
@@ -107,7 +110,7 @@ def identify(
     options = {
         "validate": validate or None, "method": method, "physical": consistent,
         "prior": None if prior is None else load(prior, physical.value, None), "prior_deviation": prior_deviation,
-        "prior_kind": prior_kind, "cutoff": cutoff, "decimate": decimate, "edge": edge, "dead_zone": dead_zone,
+        "prior_kind": prior_kind, "cutoff": cutoff, "decimate": decimate, "edge": edge, "dead_zone": dead_zone, "hold_out": hold_out,
         "rotor": rotor, "offset": offset, "two_sided": two_sided, "stribeck": stribeck, "sigmoid": sigmoid,
         "coupling": couplings_of(coupling), "balance": balance or (), "damping": damping, "loaded": loaded,
         "payload": payload,
