@@ -464,6 +464,9 @@ def test_text_where_numbers_should_be(tmp_path: Path) -> None:
 
 def test_headers_that_are_wrong(tmp_path: Path) -> None:
     path = text(tmp_path / "a.csv", "t,q1,q1,qd1,qd2,tau1,tau2", table())
+    with pytest.raises(da.DalembertError, match="a line before the header must begin with # or %"):
+        read_log(text(path, "a planar arm, today\n" + ",".join(HEADER), table()), arm())
+    path = text(tmp_path / "a.csv", "t,q1,q1,qd1,qd2,tau1,tau2", table())
     with pytest.raises(da.DalembertError, match="the header has 'q1' twice, in columns 1 and 2"):
         read_log(path, arm())
     with pytest.raises(da.DalembertError, match="of the columns q1, q2, … number 2 is missing"):
@@ -559,6 +562,10 @@ def test_stamps_out_of_order_all_alike_or_rounded() -> None:
     assert len(twice) == 2 * ROWS and any("backwards 1 times" in note for note in twice.notes)
     with pytest.raises(da.DalembertError, match="all 400 rows have the same time, t = 7"):
         read_log({**data, "t": np.full(ROWS, 7.0)}, arm())
+    with pytest.raises(da.DalembertError, match="is it written with too few digits"):
+        read_log({**data, "t": np.float32(1.7e9 + data["t"])}, arm())
+    with pytest.raises(da.ShapeError, match="q is not an array of numbers"):
+        read_log({**data, "q": [[1.0, 2.0], [1.0]]}, arm())
     rounded = read_log({**data, "t": np.floor(data["t"] * 50) / 50}, arm())
     assert len(rounded) == ROWS // 4 and any(
         "300 of 400 rows have the time of the one before" in n for n in rounded.notes

@@ -149,8 +149,7 @@ def read_log(
                     f"{option} names '{group}', which is no quantity of a log; known are t, q, qd, tau, current"
                 )
     if isinstance(source, Mapping):
-        raw = Raw("the log", {str(k): v if v is None else np.asarray(v) for k, v in source.items()})
-        raw.arrays = {k: v for k, v in raw.arrays.items() if v is not None}
+        raw = Raw("the log", {str(name): values for name, values in source.items() if values is not None})
     elif isinstance(source, str | os.PathLike):
         raw = read(Path(source), Request(tuple(arm.joint_names), topic, progress or (lambda fraction: None)))
     else:

@@ -156,8 +156,9 @@ def time_of(raw: Raw, found: Found | None, unit: str | None) -> Array:
     steps = np.diff(finite)
     steps = np.diff(np.sort(finite)) if 10 * (steps < 0).sum() > len(steps) else np.abs(steps)
     if not steps.any():
+        rounded = "; is it written with too few digits?" if abs(finite[0]) > 1e6 else ""
         raise DalembertError(
-            f"{raw.source}: all {len(finite)} rows have the same time, {found.name} = {finite[0]:.10g}"
+            f"{raw.source}: all {len(finite)} rows have the same time, {found.name} = {finite[0]:.10g}{rounded}"
         )
     step, middle = float(np.median(steps[steps > 0])), abs(float(np.median(finite)))
     unit = unit or found.unit

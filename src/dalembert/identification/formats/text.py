@@ -151,7 +151,8 @@ class _Table:
             )
         if len(cells) != self.width:
             raise DalembertError(
-                f"{self.path}: the rows have {len(cells)} values, but the header has {self.width} columns"
+                f"{self.path}: the rows have {len(cells)} values, but the header has {self.width} columns; a line before the "
+                "header must begin with # or %"
             )
         self.decimal_comma = self.delimiter != "," and any("," in cell for cell in cells)
         if self.decimal_comma:
