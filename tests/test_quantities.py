@@ -44,10 +44,12 @@ def resisting(name: str) -> da.Arm:
 
 # kernels with hundreds of outputs take seconds to compile: a few arms of every kind stand for the rest,
 # and random robots are run as floats below
-FEW = ["planar-2r", "scara", "stanford", "puma560", "ur5e", "random-chain"]
+FEW = ["planar-2r", "scara", "stanford", "puma560", "random-chain"]
+# files of arms that are shipped, too: Pinocchio judges them below
+TWINS = ["iiwa14.urdf", "panda_arm.urdf", "ur10.urdf", "ur5.urdf"]
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", [name for name in REGISTRY if name not in TWINS])
 class TestIdentities:
     def test_the_model_in_matrix_form(self, name: str) -> None:
         """B q̈ + C q̇ + friction + g = τ, S (7.42)."""
@@ -61,7 +63,7 @@ class TestIdentities:
         q, qd, qdd = states(a, 25, 2)
         h = np.random.default_rng(0).uniform(-5, 5, (25, 6))
         tau = a.inverse_dynamics(q, qd, qdd, tip_wrench=h)
-        for way in (None, "composite", "articulated"):
+        for way in ("composite", "articulated", *((None,) if name in FEW else ())):  # None is one of the two
             found = a.forward_dynamics(q, qd, tau, tip_wrench=h, formulation=way)
             again = a.inverse_dynamics(q, qd, found, tip_wrench=h)  # well-posed even where B is nearly singular
             assert relative(again, tau) < 1e-9, way
@@ -220,7 +222,7 @@ def test_the_cheaper_way_is_taken() -> None:
     """Few joints: inertia matrix and factorisation. A long chain: articulated bodies."""
     from dalembert.graph.count import count
 
-    for a, expected in ((da.load("panda"), "composite"), (arm("random-tree"), None)):
+    for a, expected in ((da.load("stanford"), "composite"), (arm("random-chain"), None)):
         totals = {w: count(traced(a.mechanism, "forward_dynamics", w, ())).total for w in ("composite", "articulated")}
         taken = count(traced(a.mechanism, "forward_dynamics", CHEAPEST, ())).total
         assert taken == min(totals.values())
@@ -234,7 +236,7 @@ def test_the_cheaper_way_is_taken() -> None:
         "com": (0.1, 0.02, 0.03),
         "inertia": np.diag([0.1, 0.11, 0.12]),
     }
-    chain = da.from_dh([dict(row) for _ in range(24)]).mechanism
+    chain = da.from_dh([dict(row) for _ in range(16)]).mechanism
     totals = {w: count(traced(chain, "forward_dynamics", w, ())).total for w in ("composite", "articulated")}
     assert totals["articulated"] < totals["composite"]
 
@@ -290,7 +292,7 @@ def test_two_link_planar_arm_of_section_7_3_2() -> None:
     assert np.allclose(t.rotor / qd[:, None, :], [[100**2 * 0.01, 100 * 0.01], [100 * 0.01, 100**2 * 0.01]])
 
 
-@pytest.mark.parametrize("name", ["planar-2r", "scara", "stanford", "random-chain"])
+@pytest.mark.parametrize("name", ["planar-2r", "scara", "random-chain"])
 def test_coefficients_of_the_paper_are_arrays(name: str) -> None:
     """M's D, h, c and D_rot, D_tran, h_tran, h_rot, c give the same torques and the same B, C, g."""
     a = arm(name)
