@@ -142,7 +142,7 @@ def test_total_least_squares_finds_drive_gains() -> None:
 
 def test_damping_is_said() -> None:
     arm, log = planar_log(5.0)
-    with pytest.raises(da.DalembertError, match="hold_out is 1.5"):
+    with pytest.raises(da.DalembertError, match=r"hold_out is 1.5"):
         da.identify(arm, log, hold_out=1.5)
     fit = da.identify(arm, log, method="damped", damping=3.0, cutoff=5.0)
     assert any("λ = 3" in note for note in fit.notes)
