@@ -584,6 +584,10 @@ def test_units_are_brought_to_si(tmp_path: Path) -> None:
     rows = np.column_stack([odd[name] for name in ("t", "q", "qd", "tau")])
     header = "t,q1 [deg],q2 [deg],qd1 [deg/s],qd2 [deg/s],tau1 [mNm],tau2 [mNm]"
     same(read_log(text(tmp_path / "a.csv", header, rows), arm()), close=1e-9)
+    named = {"t": data["t"], "q_deg": odd["q"], "q_m": 100 * data["q"], "q_d": data["q"], "tau": data["tau"]}
+    assert np.allclose(read_log(named, arm()).q, data["q"])  # not the motors', nor those desired
+    with pytest.raises(da.DalembertError, match="no joint positions"):
+        read_log({name: values for name, values in named.items() if name != "q_deg"}, arm())
     with pytest.raises(da.DalembertError, match="q is in 'grad'; known are rad, deg"):
         read_log(odd, arm(), units={"q": "grad"})
     with pytest.raises(da.DalembertError, match="units names 'x', which is no quantity"):

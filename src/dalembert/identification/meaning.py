@@ -71,7 +71,9 @@ def _meaning(name: str, group: str) -> tuple[int, str | None] | None:
         if word in words:
             return words.index(word) + 100 * further, None
         stem, _, ending = word.rpartition("_")
-        if stem in words and (unit := si.understood(group, ending)):
+        if (
+            (len(ending) > 1 or group == "t") and stem in words and (unit := si.understood(group, ending))
+        ):  # q_m is no metre
             return words.index(stem) + 100 * further, unit
     return None
 

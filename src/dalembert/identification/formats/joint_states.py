@@ -15,17 +15,20 @@ from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]
 FIELDS = ("position", "velocity", "effort")
+PACKED = 4096  # messages that wait until they are packed
 
 
 @dataclass
 class _Series:
-    """The messages of one topic about one set of joints, in the first message's order."""
+    """The messages of one topic about one set of joints, in the first message's order, packed as they come."""
 
     topic: str
     names: tuple[str, ...]
     stamps: list[float] = field(default_factory=list)
     logged: list[float] = field(default_factory=list)
-    rows: dict[str, list[Array | None]] = field(default_factory=lambda: {name: [] for name in FIELDS})
+    waiting: dict[str, list[Array | None]] = field(default_factory=lambda: {name: [] for name in FIELDS})
+    packed: dict[str, list[Array]] = field(default_factory=lambda: {name: [] for name in FIELDS})
+    missing: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FIELDS, 0))
 
     def add(self, source: str, names: tuple[str, ...], stamp: float, logged: int, values: Sequence[Any]) -> None:
         order = None if names == self.names else [names.index(name) for name in self.names]
@@ -39,11 +42,22 @@ class _Series:
                     f"{source}: a message on {self.topic} has a {name} that is no list of numbers"
                 ) from None
             whole = row if row.shape == (len(names),) else None
-            self.rows[name].append(whole if whole is None or order is None else whole[order])
+            self.waiting[name].append(whole if whole is None or order is None else whole[order])
+        if len(self.waiting[FIELDS[0]]) >= PACKED:
+            self.pack()
+
+    def pack(self) -> None:
+        """Rows that wait become one array; those that a message lacks are NaN, and counted."""
+        nothing = np.full(len(self.names), np.nan)
+        for name, rows in self.waiting.items():
+            if rows:
+                self.missing[name] += sum(row is None for row in rows)
+                self.packed[name].append(np.stack([nothing if row is None else row for row in rows]))
+                rows.clear()
 
     @property
     def has_effort(self) -> bool:
-        return any(row is not None and np.isfinite(row).any() for row in self.rows["effort"][:1000])
+        return any(np.isfinite(rows).any() for rows in self.packed["effort"])
 
 
 class JointStates:
@@ -68,6 +82,8 @@ class JointStates:
 
         others  what else is in the file, for the message that says so
         """
+        for one in self.series.values():
+            one.pack()
         asked = self.request.topic
         topics = list(dict.fromkeys(one.topic for one in self.series.values()))
         if not topics:
@@ -101,13 +117,12 @@ class JointStates:
             )
             stamps = np.asarray(best.logged)
         raw.arrays["t"] = stamps - stamps[0]
-        for name, rows in best.rows.items():
-            missing = sum(row is None for row in rows)
-            if missing == len(rows):
+        for name, parts in best.packed.items():
+            missing = best.missing[name]
+            if missing == len(stamps):
                 continue
             if missing:
-                raw.notes.append(f"{self.source}: {missing} of {len(rows)} messages have no {name}")
-            nothing = np.full(len(best.names), np.nan)
-            raw.arrays[name] = np.stack([nothing if row is None else row for row in rows])
+                raw.notes.append(f"{self.source}: {missing} of {len(stamps)} messages have no {name}")
+            raw.arrays[name] = np.concatenate(parts)
             raw.joints[name] = best.names
         return raw
