@@ -1,0 +1,160 @@
+"""The equations of a log: low-passed, each joint's by themselves, as triangles that least squares can use.
+
+And the shapes of friction that are not linear in their parameters, found before: Stribeck speeds by trial, the
+turn-over of Coulomb friction by least squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.identification import estimate as ways
+from dalembert.identification.accumulate import JointTriangles, Triangle, triangle
+from dalembert.identification.base import BaseParameters, base_parameters, random_states
+from dalembert.identification.columns import stribeck_columns
+from dalembert.identification.conditioning import Conditioned
+from dalembert.identification.felt import Felt
+from dalembert.identification.logs import per_joint
+from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.turn_over import turn_overs
+
+Array = NDArray[np.float64]
+Progress = Callable[[str, float], None]
+
+REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
+SETTLED = 4096  # equations of a joint that wait until they are made a triangle
+STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
+
+
+class LogEquations:
+    """A conditioned log and a choice of parameters: base parameters and triangles, for any further columns.
+
+    zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times
+    """
+
+    def __init__(
+        self, arm: Arm, ready: Conditioned, friction: tuple[str, ...], two_sided: bool, offset: bool, rotor: bool,
+        dead_zone: Any, step: Progress, dry: bool,
+    ) -> None:  # fmt: skip
+        self.arm, self.ready, self.step = arm, ready, step
+        self.friction, self.two_sided, self.offset, self.rotor = friction, two_sided, offset, rotor
+        fastest = np.abs(ready.qd).max(axis=0)
+        self.zone = 0.01 * fastest if dead_zone is None else per_joint("dead_zone", dead_zone, arm.n)
+        self.at_rest = REST if dead_zone is None else 0.0
+        if not dry:
+            self.zone = np.zeros(arm.n)
+
+    def parameters(self, extra: tuple[Any, ...]) -> ParameterSet:
+        return ParameterSet(self.arm, self.friction, self.two_sided, self.offset, self.rotor, extra)
+
+    def prepared(self, extra: tuple[Any, ...]) -> tuple[BaseParameters, JointTriangles]:
+        base = base_parameters(self.parameters(extra))
+        return base, triangles(base, self.ready, self.zone, self.at_rest, self.step)
+
+    def weights(self) -> Array:
+        """What every joint's equation counts at the kept instants: (M, n)."""
+        return np.where(np.abs(self.ready.qd) >= self.zone, 1.0, self.at_rest)
+
+    def stribeck_speeds(
+        self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
+    ) -> list[float]:
+        """The speeds v of exp(−(q̇/v)²): as asked, or for each joint that which explains its torque best."""
+        n = self.arm.n
+        if asked is not True:
+            speeds = per_joint("stribeck", asked, n)
+            if not (speeds > 0).all():
+                raise DalembertError("a Stribeck speed must be above 0")
+            return [float(v) for v in speeds]
+        fastest = np.abs(self.ready.qd).max(axis=0)
+        tried = []
+        for share in STRIBECK_SPEEDS:
+            speeds = np.maximum(share * fastest, 1e-9)
+            base, joints = self.prepared((*extra, *stribeck_columns(self.arm, speeds.tolist())))
+            fixed = ways.undetermined(joints.together(), typical_sizes(base))
+            made = ways.least_squares(joints, base.values, fixed, 1)
+            tried.append(ways.squares(joints, made.values))
+        best = np.argmin(tried, axis=0)
+        chosen = [float(STRIBECK_SPEEDS[k] * v) for k, v in zip(best, fastest, strict=True)]
+        notes.append(f"the Stribeck speeds were chosen by trial: {', '.join(f'{v:.3g}' for v in chosen)} rad/s")
+        return chosen
+
+    def sigmoids(
+        self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
+    ) -> tuple[Array, Array]:
+        """Widths and centres of the turn-overs of Coulomb friction: as asked, or those of least squares."""
+        if asked is not True:
+            widths = per_joint("sigmoid", asked, self.arm.n)
+            if not (widths > 0).all():
+                raise DalembertError("the width of a sigmoid must be above 0")
+            return widths, np.zeros(self.arm.n)
+        widths, centres = turn_overs(base_parameters(self.parameters(extra)), self.ready, self.weights(), self.step)
+        notes.append(
+            f"Coulomb friction turns over as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
+            f"c = {', '.join(f'{c:.2g}' for c in centres)} rad/s by least squares"
+        )
+        return widths, centres
+
+
+def triangles(base: BaseParameters, ready: Conditioned, zone: Array, at_rest: float, step: Progress) -> JointTriangles:
+    """Every joint's triangle of the low-passed equations of a log, a block at a time.
+
+    A joint's equation at an instant has the factor ``at_rest`` while the joint is slower than ``zone``: there
+    friction is anything between its two levels.
+    """
+    felt = Felt(base.parameters, base.independent, spare=1)
+    n = len(felt.parts)
+    held: list[Triangle | None] = [None] * n
+    waiting: list[Array] = []
+    counts = np.zeros(n, int)
+
+    def settle() -> None:
+        equations = np.concatenate(waiting, axis=1)
+        for j, part in enumerate(felt.parts):
+            new = triangle(equations[part].T, int(counts[j]), felt.columns[j])
+            before = held[j]
+            held[j] = new if before is None else before + new
+        waiting.clear()
+        counts[:] = 0
+
+    blocks = list(ready.blocks())
+    for done, (number, rows, kept) in enumerate(blocks):
+        piece = ready.pieces[number]
+        made = felt.rows(piece.q[rows], piece.qd[rows], piece.qdd[rows])
+        made[[part.stop - 1 for part in felt.parts]] = piece.tau[rows].T
+        moving = np.abs(piece.qd[rows][kept]) >= zone
+        equations = ready.low_passed(made, kept)
+        for j, part in enumerate(felt.parts):
+            equations[part] *= np.where(moving[:, j], 1.0, at_rest)
+        waiting.append(equations)
+        counts += moving.sum(axis=0)
+        if sum(one.shape[1] for one in waiting) >= SETTLED or done == len(blocks) - 1:
+            settle()
+        step("regressor", (done + 1) / len(blocks))
+    return JointTriangles(tuple(one for one in held if one is not None), base.independent)
+
+
+def levels(base: BaseParameters, ready: Conditioned) -> Array:
+    """For every parameter that is no inertia, the value with which it alone would make the measured torques."""
+    parameters = base.parameters
+    size = np.sqrt(np.mean(ready.tau**2, axis=0))
+    piece = max(ready.pieces, key=lambda p: len(p.t))
+    some = slice(None, None, ready.every)
+    Y = parameters.regressor(piece.q[some], piece.qd[some], piece.qdd[some])
+    felt = np.sqrt(np.mean(Y**2, axis=0))  # (n, p)
+    with np.errstate(divide="ignore"):
+        return np.min(np.where(felt > 0, size[:, None] / np.maximum(felt, 1e-300), np.inf), axis=0)
+
+
+def typical_sizes(base: BaseParameters) -> Array:
+    """The size of each base column at random states of order one."""
+    Y = base.regressor(*random_states(base.parameters.arm, 200, seed=3))
+    return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)
+
+
+__all__ = ["LogEquations", "levels", "triangles", "typical_sizes"]
