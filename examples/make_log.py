@@ -21,8 +21,11 @@ def main(name: str = "puma560", folder: str = "out") -> None:
     t = np.arange(0.0, 20.0, 0.005)
     columns = ["t", *(f"{group}{k + 1}" for group in ("q", "qd", "tau") for k in range(arm.n))]
     Path(folder).mkdir(parents=True, exist_ok=True)
+    limits = [(joint.limits.lower, joint.limits.upper) for joint in arm.robot.moving_joints]
+    lower, upper = np.array([(-2.0, 2.0) if None in pair else pair for pair in limits]).clip(-10, 10).T
     for run in ("run", "other"):
-        motion = da.fourier(rng.normal(0, 0.25, (2, arm.n, 5)), 0.1, rng.uniform(-0.5, 0.5, arm.n), duration=20.0)
+        swings = rng.normal(0, 0.25, (2, arm.n, 5)) * np.minimum(1.0, (upper - lower)[:, None] / 5)
+        motion = da.fourier(swings, 0.1, (lower + upper) / 2, duration=20.0)
         q, qd, qdd = motion(t)
         tau = robot.inverse_dynamics(q, qd, qdd)
         tau = tau + 0.02 * np.abs(tau).max(axis=0) * rng.normal(size=tau.shape)

@@ -281,12 +281,12 @@ def test_the_variational_method_feels_viscous_friction_of_passive_joints():
 # -- singular poses ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["rk4", "dop853", "variational"])
-@pytest.mark.parametrize("closed", ["formula", "newton"])
+@pytest.mark.parametrize(
+    ("method", "closed"),
+    [("rk4", "formula"), ("dop853", "formula"), ("variational", "formula"), ("rk4", "newton"), ("dop853", "newton")],
+)
 def test_a_singular_pose_on_the_way_ends_the_simulation(method, closed):
     """The five-bar is opened until its rods are in line: time, loop and pose are named."""
-    if (method, closed) == ("variational", "newton"):
-        pytest.skip("refused")
     a = arm("five-bar") if closed == "formula" else by_newton(arm("five-bar"))
     q0 = np.array([2.2, 0.9])
     with pytest.raises(ClosureError, match=r"loop 'meeting' of arm 'five-bar' comes to a singular pose") as caught:
