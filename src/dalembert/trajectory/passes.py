@@ -553,11 +553,12 @@ def most_speed(D: Any, floor: Any, x_most: Any, top: float, into: Any) -> None: 
     Evenly chosen intervals, as many as `into` has room for; their left ends.
     """
     N, J = D.shape[0], D.shape[3]
+    first, alone = 0 * N, N > 0  # no literals, for which numba would compile every function a second time
     r = np.empty((1, 6, J))
     for p in range(into.shape[0]):
         i = p * N // into.shape[0]
-        _rows(r, 0, D, i, 0, floor, 0.0, 0.0, 0.0, 0.0, 0.0)
-        _, into[p] = _range(r, r, 0, False, False, -HUGE, HUGE, 1.0, min(x_most[i], top))
+        _rows(r, first, D, i, 0, floor, 0.0, 0.0, 0.0, 0.0, 0.0)
+        _, into[p] = _range(r, r, first, not alone, False, -HUGE, HUGE, 1.0, min(x_most[i], top))
 
 
 @native
@@ -575,10 +576,11 @@ def solve(
             where the forward pass is stuck at i
     """
     N, J = D.shape[0], D.shape[3]
+    first, alone = 0 * N, N > 0  # no literals: see most_speed
     ends = np.empty((N, 2))
     last = np.empty((1, 6, J))
-    _rows(last, 0, D, N - 1, 2, floor, room[N - 1], 0.0, 0.0, 0.0, 0.0)
-    K[N, 0], K[N, 1] = _range(last, last, 0, False, False, -HUGE, HUGE, 1.0, x_most[N])
+    _rows(last, first, D, N - 1, 2, floor, room[N - 1], 0.0, 0.0, 0.0, 0.0)
+    K[N, 0], K[N, 1] = _range(last, last, first, not alone, False, -HUGE, HUGE, 1.0, x_most[N])
     if K[N, 1] < K[N, 0]:
         return N + 1
     for i in range(N - 1, -1, -1):
@@ -587,7 +589,7 @@ def solve(
         if kind[i] == LINEAR:
             _rows(far, i, D, i, 2, floor, room[i], 0.0, 0.0, 0.0, 0.0)
             # what of the next set the right end of this interval can stand
-            a, b = _range(far, far, i, False, False, -HUGE, HUGE, 1.0, high)
+            a, b = _range(far, far, i, not alone, False, -HUGE, HUGE, 1.0, high)
             low, high = max(a, low), min(b, high)
             if low > high:
                 return i + 1
@@ -605,7 +607,7 @@ def solve(
             return i + 1
     x[0] = K[0, 1]
     if kind[0] == CONSTANT:
-        x[0] = _worthwhile(near, far, 0, False, 2.0 * h[0], K[0, 0], x[0], ends[0, 1])
+        x[0] = _worthwhile(near, far, first, False, 2.0 * h[0], K[0, 0], x[0], ends[0, 1])
     for i in range(N):
         low, high = ends[i, 0], ends[i, 1]
         alpha, _, beta, _ = _bounds(near, i, x[i], False)
