@@ -121,7 +121,7 @@ def test_weighting_trusts_the_quiet_joint() -> None:
     assert np.mean(errors["reweighted"]) < 0.5 * np.mean(errors["ordinary"])
 
 
-def test_total_least_squares_finds_drive_gains() -> None:
+def test_total_least_squares_finds_drive_gains(tmp_path: Path) -> None:
     """Torques in a wrong unit, and a run with a payload that is known."""
     arm = with_friction("planar-2r")
     states = motion(2, seed=3)
@@ -138,6 +138,17 @@ def test_total_least_squares_finds_drive_gains() -> None:
     assert fit.gains is not None and np.abs(fit.gains / true - 1).max() < 0.05
     large = np.abs(fit.base.values) > 5
     assert np.abs(fit.parameters[large] / fit.base.values[large] - 1).max() < 0.1
+    assert any("taken as a point at the tip" in note for note in fit.notes)
+    arm.save(tmp_path / "arm.toml")
+    for name, run in zip(("empty", "loaded"), runs, strict=True):
+        np.savez(tmp_path / f"{name}.npz", **run)
+    words = ["identify", str(tmp_path / "arm.toml"), str(tmp_path / "empty.npz"), "--cutoff", "5", "--method", "total"]
+    words += ["--loaded", str(tmp_path / "loaded.npz"), "--payload-com", "0 0 0"]
+    done = CliRunner().invoke(app, [*words, "--payload", "50"])
+    assert done.exit_code == 0 and "taken as a point" not in done.output, done.output
+    assert "--payload MASS is missing" in CliRunner().invoke(app, words).output
+    with pytest.raises(da.DalembertError, match="damping is for method='damped'"):
+        da.identify(arm, runs[0], damping=1.0)
 
 
 def test_damping_is_said() -> None:
@@ -338,6 +349,20 @@ def test_bounding_shapes_hold_the_mass_inside() -> None:
     assert all(np.sum(Q * J) >= -1e-6 * J[3, 3] for Q in shape_forms(name, box[name]))
     with pytest.raises(da.DalembertError, match="bounds name the link 'nothing'"):
         da.identify(arm, log, physical=True, bounds={"nothing": box[name]}, cutoff=5.0)
+    assert da.identify(arm, log, bounds=box, cutoff=5.0).physical  # shapes are for bodies, and ask for them
+
+
+def test_with_a_prior_what_is_essential_agrees_with_what_was_found() -> None:
+    """A short log alone would settle little: what log and prior settle together counts."""
+    pytest.importorskip("cvxpy")
+    arm = with_friction("puma560")
+    t, q, qd, qdd = motion(6, seconds=4.0, seed=4)
+    tau = np.asarray(arm.inverse_dynamics(q, qd, qdd))
+    tau = tau + np.random.default_rng(0).normal(size=tau.shape) * 4
+    fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, cutoff=5.0, prior=arm, prior_deviation=0.05)
+    known = [name for name, share in zip(fit.names, fit.relative_std, strict=True) if share < 0.1]
+    assert len(known) > 10 and set(known) <= set(fit.essential)
+    assert len(fit.essential) < len(fit.names)
 
 
 # -- wrong input ---------------------------------------------------------------------------------
@@ -391,6 +416,20 @@ def test_motion_that_shows_too_little_names_the_parameters() -> None:
     assert fit.parameters[fit.names.index("Fv_6")] == pytest.approx(0.8)
     assert "Fv_1" not in fit.unidentified
     assert fit.relative_error < 0.01
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "sequential"}, {"physical": True}])
+def test_a_joint_that_rests_but_for_noise_shows_no_friction(options: dict) -> None:
+    if "physical" in options:
+        pytest.importorskip("cvxpy")
+    arm = with_friction("puma560")
+    t, q, qd, qdd = motion(6, seed=1, still=(5,))
+    tau, rng = np.asarray(arm.inverse_dynamics(q, qd, qdd)), np.random.default_rng(0)
+    tau = tau + 0.01 * tau.std(axis=0) * rng.normal(size=tau.shape)
+    q, qd = q + 1e-5 * rng.normal(size=q.shape), qd + 1e-3 * rng.normal(size=q.shape)
+    with pytest.warns(IdentificationWarning, match="does not show .*F_v6, F_s6.*move .*joint6"):
+        fit = da.identify(arm, {"t": t, "q": q, "qd": qd, "tau": tau}, cutoff=8.0, **options)
+    assert fit.parameters[fit.names.index("Fs_6")] == pytest.approx(1.1, rel=1e-3)
 
 
 # -- files ---------------------------------------------------------------------------------------

@@ -704,6 +704,7 @@ def order(a: int, b: int) -> list[int]:
         (lambda d: {"tau": d["tau"][:, order(1, 2)]}, "with the torques of 'joint1' and 'joint2' exchanged"),
         (lambda d: {"q": d["q"] + 0.5 * np.pi * (np.arange(6) == 1)}, "with −90° added to q of 'joint2'"),
         (lambda d: {"q": 100 * d["q"], "qd": 100 * d["qd"]}, "angles of the motors"),
+        (lambda d: {"qd": 0 * d["qd"]}, "qd is zero throughout, while q moves"),
         (lambda d: {"tau": d["tau"] * (np.arange(6) != 1)}, "the torques of joint2 are zero throughout"),
         (lambda d: {}, ""),
     ],
@@ -713,6 +714,26 @@ def test_odd_logs_say_what_they_look_like(change: Callable[[dict[str, Any]], dic
     found = read_log({**data, **change(data)}, arm)
     said = suspicions(arm, found, condition(found), {})
     assert words in " ".join(said) if words else said == []
+
+
+def test_exchanged_joints_that_move_alike_are_told() -> None:
+    """Shoulder and elbow near each other's posture: both models explain most of the torques, one nearly all."""
+    arm = da.load("puma560")
+    t, q, qd, qdd = motion(6, seed=0)
+    q, qd, qdd = 0.4 * q + np.random.default_rng(0).uniform(-0.5, 0.5, 6), 0.4 * qd, 0.4 * qdd
+    tau = np.asarray(arm.with_payload(1.5, com=(0, 0, 0.05)).inverse_dynamics(q, qd, qdd))
+    for swap, told in ((order(2, 3), True), (order(1, 1), False)):
+        found = read_log({"t": t, "q": q[:, swap], "qd": qd[:, swap], "tau": tau[:, swap]}, arm)
+        said = " ".join(suspicions(arm, found, condition(found), {}))
+        assert ("with joints 'joint2' and 'joint3' exchanged" in said) == told
+        assert ("the arm's own model" in said) == told
+
+
+def test_an_arm_that_rests_has_no_odd_velocities() -> None:
+    arm, data = puma()
+    q = data["q"][0] + 1e-6 * np.random.default_rng(0).normal(size=data["q"].shape)
+    found = read_log({**data, "q": q, "qd": np.zeros_like(q)}, arm)
+    assert not any("qd" in words for words in suspicions(arm, found, condition(found), {}))
 
 
 @pytest.mark.skipif(not MODELS.exists(), reason="../shared/data is not here")

@@ -143,6 +143,8 @@ def show(fit: Identification) -> None:
         mark = "not in the log" if name in fit.unidentified else "" if name in fit.essential else "not essential"
         rows.append([name, number(float(value)), number(float(std), digits=2), _percent(float(relative)), mark])
     print_table(screen, "Base parameters (SI units)", ["parameter", ">value", ">std", ">relative std", ""], rows)
+    if any(np.count_nonzero(row) > 1 for row in fit.base.K):
+        screen.print("Some are sums, named after their first term: --report and --json spell them out.")
     screen.print()
     columns = ["run", *(f">{name}" for name in fit.before.joint_names), ">all"]
     errors: list[list[str] | list[Text]] = [_errors(fit.run), *(_errors(run) for run in fit.validation)]

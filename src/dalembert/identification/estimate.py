@@ -266,25 +266,23 @@ def with_correlation(joints: JointTriangles, estimate: Estimate, times: Array, i
     return inverse @ middle @ inverse
 
 
-def essential(
-    values: Array, whole: Triangle, inflation: Array, fixed: tuple[int, ...], least: float = 2.0
-) -> list[int]:
-    """The columns that the log needs: the least significant is left out again and again while |π| < 2 σ.
+def essential(values: Array, covariance: Array, fixed: tuple[int, ...], least: float = 2.0) -> list[int]:
+    """The parameters that are needed: the least significant is made zero again and again while |π| < 2 σ.
 
-    ``whole`` has equations of unit noise; ``inflation`` (b,) is what correlation adds to each σ.
+    What that does to the others is what their ``covariance`` with it says, as leaving out its column would.
     """
+    size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    v, C = values / size, covariance / np.outer(size, size)
     kept = [k for k in range(len(values)) if k not in fixed]
     while len(kept) > 1:
-        Q, R = np.linalg.qr(whole.R[:, kept])
-        if np.abs(np.diag(R)).min() < 1e-14 * np.abs(np.diag(R)).max():
-            break
-        inverse = np.linalg.inv(R)
-        estimate = inverse @ (Q.T @ whole.z)
-        t = np.abs(estimate) / np.maximum(np.linalg.norm(inverse, axis=1) * inflation[kept], 1e-300)
+        spread = np.maximum(np.diag(C)[kept], 1e-12)
+        t = np.abs(v[kept]) / np.sqrt(spread)
         worst = int(np.argmin(t))
         if t[worst] >= least:
             break
-        del kept[worst]
+        k = kept.pop(worst)
+        pull = C[:, k] / spread[worst]
+        v, C = v - pull * v[k], C - np.outer(pull, C[k])
     return kept
 
 

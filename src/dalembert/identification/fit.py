@@ -89,14 +89,17 @@ def identify(
                 slower than 1 % of its largest speed count for a tenth
     hold_out    the last share of the log, such as 0.3, is left out of the fit and validates it
     damping     λ of "damped"; by generalised cross-validation unless given
-    bounds      {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: where a link's mass must be
+    bounds      {link: {"box": (low, high)}} or {link: {"centre": c, "radii": r}}: where a link's mass must be; asks
+                for physical too
     loaded      for "total": a run with a payload that is known, whose weight fixes the scale of the drive gains
     payload     that payload: an Inertia in the tip's frame, or a mass
     reading     columns, gains, gears, motor_side, units, time_unit, joint_names, topic: see :func:`logs.read_log`
     progress    called with words and the fraction done
     """
     _check_options(method, prior_kind, prior_deviation, reading, loaded, payload)
-    physical = physical or prior is not None
+    if damping is not None and method != "damped":
+        raise DalembertError(f"damping is for method='damped', and the method is '{method}'")
+    physical = physical or prior is not None or bool(bounds)
     if physical and method in ("damped", "sequential", "total"):
         raise DalembertError(f"physical estimates are weighted least squares; they cannot be '{method}' too")
     if sigmoid is not False and (two_sided or "coulomb" not in friction):
@@ -129,7 +132,7 @@ def identify(
         raise DalembertError(f"{found.source}: no sample is left to identify from; is the arm moving in it?")
 
     belief = Belief(prior, prior_deviation, prior_kind, bounds) if physical else None
-    heavy = None if loaded is None else _loaded(arm, loaded, payload, ready, reading, how)
+    heavy = None if loaded is None else _loaded(arm, loaded, payload, ready, reading, how, notes)
     made = solution(equations, base, joints, method, damping, belief, heavy, notes, said)
     judged = tuple(_validated(base, made, one, ready, how, notes) for one in more)
     result = _result(arm, base, joints, method, physical, made, judged, reading, how)
@@ -161,8 +164,7 @@ def _result(
     values, estimate = made.values, made.estimate
     free = [k for k in range(len(values)) if k not in made.fixed]
     weighted = joints.together(1.0 / np.maximum(estimate.noise, 1e-300))
-    inflation = np.diag(made.covariance) / np.maximum(np.diag(estimate.covariance), 1e-300)
-    needed = ways.essential(values, weighted, np.sqrt(np.maximum(inflation, 1.0)), made.fixed)
+    needed = ways.essential(values, made.covariance, () if physical else made.fixed)
     return Identification(
         before=arm, base=base, method=method, physical=physical, parameters=values, covariance=made.covariance,
         found_full=made.full, condition=_condition(joints.together().R[:, free]),
@@ -238,8 +240,9 @@ def _alone(log: Log, ready: Conditioned, how: Mapping[str, Any]) -> Conditioned:
 
 
 def _loaded(
-    arm: Arm, log: Any, payload: Any, ready: Conditioned, reading: Mapping[str, Any], how: Mapping[str, Any]
-) -> Loaded:
+    arm: Arm, log: Any, payload: Any, ready: Conditioned, reading: Mapping[str, Any], how: Mapping[str, Any],
+    notes: list[str],
+) -> Loaded:  # fmt: skip
     """The run with a known payload, for total least squares."""
     if isinstance(payload, Inertia):
         body = payload
@@ -247,6 +250,10 @@ def _loaded(
         body = Inertia(**payload)
     else:
         body = Inertia(float(payload))
+        notes.append(
+            "the known payload is taken as a point at the tip; if its centre is elsewhere, give payload={'mass': …, 'com': …} "
+            "(--payload-com), or the gains of joints near the tip are wrong"
+        )
     if arm.robot.payload is not None:
         raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
     heavy = arm.with_payload(float(body.mass), body.com, body.tensor)

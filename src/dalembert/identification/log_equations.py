@@ -29,6 +29,7 @@ Progress = Callable[[str, float], None]
 
 REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
 SETTLED = 4096  # equations of a joint that wait until they are made a triangle
+STILL = 1e-3  # of its room: a joint that moves less in the whole log rests, and its velocities are noise
 STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
 
 
@@ -36,6 +37,7 @@ class LogEquations:
     """A conditioned log and a choice of parameters: base parameters and triangles, for any further columns.
 
     zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times
+    still    (n,) the joints that rest throughout: they have no velocity, so that no friction of theirs shows
     """
 
     def __init__(
@@ -49,13 +51,14 @@ class LogEquations:
         self.at_rest = REST if dead_zone is None else 0.0
         if not dry:
             self.zone = np.zeros(arm.n)
+        self.still = _still(arm, ready)
 
     def parameters(self, extra: tuple[Any, ...]) -> ParameterSet:
         return ParameterSet(self.arm, self.friction, self.two_sided, self.offset, self.rotor, extra)
 
     def prepared(self, extra: tuple[Any, ...]) -> tuple[BaseParameters, JointTriangles]:
         base = base_parameters(self.parameters(extra))
-        return base, triangles(base, self.ready, self.zone, self.at_rest, self.step)
+        return base, triangles(base, self.ready, self.zone, self.at_rest, self.still, self.step)
 
     def weights(self) -> Array:
         """What every joint's equation counts at the kept instants: (M, n)."""
@@ -101,7 +104,22 @@ class LogEquations:
         return widths, centres
 
 
-def triangles(base: BaseParameters, ready: Conditioned, zone: Array, at_rest: float, step: Progress) -> JointTriangles:
+def _still(arm: Arm, ready: Conditioned) -> NDArray[np.bool_]:
+    """The joints that hardly move in the whole log, beside what their limits allow, or a turn."""
+    low = np.min([piece.q.min(axis=0) for piece in ready.pieces], axis=0)
+    high = np.max([piece.q.max(axis=0) for piece in ready.pieces], axis=0)
+    joints = {joint.name: joint for joint in arm.robot.moving_joints}
+    room = []
+    for name in arm.joint_names:
+        limits, turns = joints[name].limits, joints[name].type != "prismatic"
+        bounded = limits.lower is not None and limits.upper is not None
+        room.append(float(limits.upper) - float(limits.lower) if bounded else 2 * np.pi if turns else 0.0)  # type: ignore[arg-type]
+    return np.asarray(high - low < STILL * np.array(room))
+
+
+def triangles(
+    base: BaseParameters, ready: Conditioned, zone: Array, at_rest: float, still: NDArray[np.bool_], step: Progress
+) -> JointTriangles:
     """Every joint's triangle of the low-passed equations of a log, a block at a time.
 
     A joint's equation at an instant has the factor ``at_rest`` while the joint is slower than ``zone``: there
@@ -125,7 +143,7 @@ def triangles(base: BaseParameters, ready: Conditioned, zone: Array, at_rest: fl
     blocks = list(ready.blocks())
     for done, (number, rows, kept) in enumerate(blocks):
         piece = ready.pieces[number]
-        made = felt.rows(piece.q[rows], piece.qd[rows], piece.qdd[rows])
+        made = felt.rows(piece.q[rows], np.where(still, 0.0, piece.qd[rows]), piece.qdd[rows])
         made[[part.stop - 1 for part in felt.parts]] = piece.tau[rows].T
         moving = np.abs(piece.qd[rows][kept]) >= zone
         equations = ready.low_passed(made, kept)

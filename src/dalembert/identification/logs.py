@@ -165,14 +165,14 @@ def read_log(
     }
     if "q" not in arrays:
         raise DalembertError(
-            f"{raw.source}: it has no joint positions (q); it has {names_of(raw)}; say which with columns"
+            f"{raw.source}: it has no joint positions (q); it has {names_of(raw)}; say which with columns (--column q=NAME)"
         )
     _torque_from_current(raw, arrays, gains, arm.n, wanted)
     if "tau" not in arrays:
         if torque_needed:
             raise DalembertError(
                 f"{raw.source}: it has no joint torques (tau), nor a current with drive gains; it has {names_of(raw)}; say "
-                "which with columns"
+                "which with columns (--column tau=NAME)"
             )
         arrays["tau"] = np.full_like(arrays["q"], np.nan)
     sides = tuple(motor_side.replace(",", " ").split()) if isinstance(motor_side, str) else tuple(motor_side)
@@ -193,7 +193,7 @@ def _torque_from_current(
         )
     elif current is not None and "tau" not in arrays:
         raise DalembertError(
-            f"{raw.source}: it has motor currents and no torques: give the drive gains (N m/A), n numbers, as gains"
+            f"{raw.source}: it has motor currents and no torques: give the drive gains (N m/A), n numbers, as gains (--gains)"
         )
 
 

@@ -143,7 +143,9 @@ def _numeric(raw: Raw, found: Found) -> Array:
 def time_of(raw: Raw, found: Found | None, unit: str | None) -> Array:
     """t in s: in the unit that is said, that its name says, or that only can be meant."""
     if found is None:
-        raise DalembertError(f"{raw.source}: it has no time (t); it has {names_of(raw)}; say which with columns")
+        raise DalembertError(
+            f"{raw.source}: it has no time (t); it has {names_of(raw)}; say which with columns (--column t=NAME)"
+        )
     t = _numeric(raw, found)
     t = t.reshape(-1) if t.size == max(t.shape, default=0) else t
     if t.ndim != 1:

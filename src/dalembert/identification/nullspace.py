@@ -359,7 +359,7 @@ def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vector, Field]:
         if lengths == "symbols":
             raise DalembertError(
                 f"robot '{robot.name}' has rotations by angles that are no multiples of 15° and stand in no DH table: "
-                "its base parameters can be had with lengths='numbers'"
+                "its base parameters can be had with lengths='numbers' (without --symbols)"
             ) from None
         values = [one.value if one.value is not None else 1.0 for one in lettered.ring.letters]
         field = Field(0.0, 1.0, lambda x: float(x.value(values)), exact=False)

@@ -71,6 +71,10 @@ class Payload:
     gains: Array | None = None
     notes: tuple[str, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        centre = ", ".join(f"{x:.4g} ± {e:.1g}" for x, e in zip(self.com, self.com_std, strict=True))
+        return f"<Payload at {self.frame!r}: {self.mass:.4g} ± {self.mass_std:.1g} kg, centre of mass {centre} m>"
+
     @property
     def std(self) -> Array:
         """(10,) standard deviations of the parameters."""
@@ -435,7 +439,7 @@ def _made(
     if found.mass <= 0:
         raise DalembertError(
             f"the load has a mass of {found.mass:.3g} kg, which nothing can have: are the runs exchanged, or the sign of "
-            "torques or wrench turned (sign=-1)?"
+            "torques or wrench turned (sign=-1, --reaction)?"
         )
     if len(values) == 10 and not unseen:
         problem = Inertia(found.mass, tuple(found.com.tolist()), found.inertia.tolist()).impossible()

@@ -9,7 +9,7 @@ grows without bound towards what no body can be, or by the squared distance of t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,11 +147,13 @@ def consistent(
     bounds: Mapping[str, Any] | None = None,
     exactly: Array | None = None,
     levels: Array | None = None,
+    kept: Sequence[int] = (),
 ) -> tuple[Array, Array, list[str]]:
     """(φ (p,), the prior's curvature (p, p), notes): least squares R π_b ≈ z of unit noise, all links possible.
 
     With ``exactly`` the base parameters are given and only the nearest possible φ is sought. ``levels``
-    are the sizes of friction and other columns that are no inertias: what a prior allows them.
+    are the sizes of friction and other columns that are no inertias: what a prior allows them. Of the base
+    parameters in ``kept``, which the log does not show, those of friction keep the arm's value if there is no prior.
     """
     cp = _cvxpy()
     parameters = base.parameters
@@ -165,6 +167,9 @@ def consistent(
     phi = cp.multiply(size, x)
     notes: list[str] = []
     constraints: list[Any] = _signs(base, x, settled=exactly is not None)
+    unseen = [base.independent[k] for k in kept if base.independent[k] in loose and prior is None]
+    if unseen:
+        constraints.append(x[unseen] == start[unseen] / size[unseen])
     curvature = np.zeros((parameters.size, parameters.size))
     near = cp.sum_squares(x - start / size)
     H_near = np.diag(2.0 / size**2)

@@ -92,7 +92,7 @@ def solution(
     times = correlation_times(run, np.abs(ready.qd) >= equations.zone)
     if belief is not None:
         equations.step("semidefinite program", 0.0)
-        values, full, covariance = _physical(base, joints, made, times, belief, levels(base, ready), notes)
+        values, full, covariance = _physical(base, joints, made, times, belief, levels(base, ready), fixed, notes)
         return Solution(values, covariance, made, fixed, make_run(base, values, ready), times, full)
     if method == "total":
         covariance = made.covariance
@@ -114,7 +114,7 @@ def correlation_times(run: Run, moving: NDArray[np.bool_]) -> Array:
 
 def _physical(
     base: BaseParameters, joints: JointTriangles, made: ways.Estimate, times: Array, belief: Belief, sizes: Array,
-    notes: list[str],
+    fixed: tuple[int, ...], notes: list[str],
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """(π_b, φ, covariance of π_b) with possible bodies, each sample worth what its correlation leaves of it."""
     from dalembert.identification.physical import Prior, consistent
@@ -124,7 +124,9 @@ def _physical(
         raise DalembertError(f"the prior '{prior.name}' has {prior.n} joints, and the arm {base.parameters.arm.n}")
     whole = joints.together(1.0 / (np.maximum(made.noise, 1e-12 * made.noise.max()) * np.sqrt(times)))
     believed = None if prior is None else Prior(prior, belief.deviation, belief.kind)
-    phi, curvature, told = consistent(base, whole.R, whole.z, prior=believed, bounds=belief.bounds, levels=sizes)
+    phi, curvature, told = consistent(
+        base, whole.R, whole.z, prior=believed, bounds=belief.bounds, levels=sizes, kept=fixed
+    )
     notes += told
     if prior is not None:
         notes.append(

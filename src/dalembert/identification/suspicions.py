@@ -27,6 +27,8 @@ SLACK = 0.1  # rad beyond a limit
 LOOKED = 1000  # instants at which changes are tried
 POOR = 0.6  # the share of a joint's squares beyond friction that the arm leaves, above which changes are tried
 GAINED = 0.5  # a change must take so much of them away, all joints together
+LESS = 0.2  # or so much, if less than half of them is left
+MOVED = 1e-3  # rad or m: an arm whose joints all move less stands still
 
 
 def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
@@ -70,7 +72,9 @@ def _units_odd(arm: Arm, log: Log) -> list[str]:
         return []
     goes, scale = _goes(arm, log, far, rooms), np.pi / 180
     if all(a - SLACK < scale * low[j] and scale * high[j] < b + SLACK for j, (a, b) in rooms.items()):
-        return [f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg)"]
+        return [
+            f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg), or angles of motors (motor_side)"
+        ]
     return [f"{goes}, which looks like degrees (units) or angles of the motors (motor_side)"]
 
 
@@ -87,8 +91,10 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     slope = np.gradient(piece.q, 1.0 / ready.rate, axis=0)
     inside = slice(ready.edge, len(piece.t) - ready.edge)
     a, b = slope[inside], piece.qd[inside]
-    if not np.abs(a).max(initial=0.0) > 1e-9:
+    if not np.abs(a).max(initial=0.0) > 1e-9 or np.ptp(piece.q, axis=0).max() < MOVED:
         return []  # the arm stands still
+    if not b.any():
+        return [f"{log.source}: qd is zero throughout, while q moves; leave it out, and it is made from q"]
     ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
     moving = np.linalg.norm(a, axis=0) > 0.05 * np.linalg.norm(a, axis=0).max()
     off = [j for j in np.flatnonzero(moving) if not 0.8 < ratio[j] < 1.25]
@@ -144,9 +150,9 @@ def _unit_of(arm: Arm, factor: float, from_current: bool) -> str:
         1e3: "currents in mA: units={'current': 'mA'} (--unit current=mA)"
         if from_current
         else "N mm: units={'tau': 'N mm'} (--unit 'tau=N mm'), or currents in mA",
-        1e-3: "kN m: units={'tau': 'kN m'}",
+        1e-3: "kN m: units={'tau': 'kN m'} (--unit 'tau=kN m')",
         9.81: "another unit of force, like kgf m over N m",
-        100.0: "N cm: units={'tau': 'N cm'}",
+        100.0: "N cm: units={'tau': 'N cm'} (--unit 'tau=N cm')",
     }
     if gears:
         known[1.0 / float(np.median(gears))] = "torques at the motor side (motor_side='tau')"
@@ -173,12 +179,13 @@ def _mixed_up(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     ]
     now: States = (states[0], states[1], states[2], ready.tau[::every])
     own = _unexplained(arm, now)
-    if not len(own) or own.max() < POOR:
+    if not len(own) or (own.max() < POOR and own.sum() < LESS):
         return []
     found = min(
         ((float(_unexplained(arm, new).sum()), words) for words, new in _changes(arm, now)), default=(np.inf, "")
     )
-    if found[0] > float(own.sum()) - GAINED:
+    gained = float(own.sum()) - found[0]
+    if not (gained >= GAINED and own.max() >= POOR) and not (gained >= LESS and found[0] < gained):
         return []
     return [
         f"{log.source}: {found[1]} the arm's own model would leave {100 * found[0] / len(own):.0f} % of the torques beyond "

@@ -11,10 +11,12 @@ from dalembert.cli.options import (
     CutoffOption,
     ForceFlag,
     OffsetHelp,
+    PayloadComOption,
     Physical,
     PhysicalOption,
     TipOption,
 )
+from dalembert.errors import DalembertError
 
 
 def identify(
@@ -91,6 +93,7 @@ def identify(
         str | None, typer.Option(metavar="LOG3", help="For --method total: a run with a known payload.")
     ] = None,
     payload: Annotated[float | None, typer.Option(metavar="MASS", help="That payload's mass (kg).")] = None,
+    payload_com: PayloadComOption = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")
     ] = None,
@@ -103,9 +106,12 @@ def identify(
     tip: TipOption = None,
 ) -> None:
     """Identify the dynamic parameters of an arm from a log of its motion (S 7.4)."""
-    from dalembert.cli.given import load
+    from dalembert.cli.given import load, numbers_of
     from dalembert.cli.identify import Wanted, couplings_of, reading_of, run_identify
 
+    if payload_com is not None and payload is None:
+        raise DalembertError("--payload-com says where the payload is, but --payload MASS is missing")
+    com = numbers_of("--payload-com", payload_com, "x y z")
     loaded_arm = load(arm, physical.value, tip)
     options = {
         "validate": validate or None, "method": method, "physical": consistent,
@@ -113,7 +119,7 @@ def identify(
         "prior_kind": prior_kind, "cutoff": cutoff, "decimate": decimate, "edge": edge, "dead_zone": dead_zone, "hold_out": hold_out,
         "rotor": rotor, "offset": offset, "two_sided": two_sided, "stribeck": stribeck, "sigmoid": sigmoid,
         "coupling": couplings_of(coupling), "balance": balance or (), "damping": damping, "loaded": loaded,
-        "payload": payload,
+        "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
     options |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
     run_identify(loaded_arm, log if len(log) > 1 else log[0], Wanted(options, output, report, json, force))
