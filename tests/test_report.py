@@ -322,3 +322,17 @@ def test_wrong_limit_tables_get_row_and_column(text: str, sentence: str, tmp_pat
     (tmp_path / "l.csv").write_text(text)
     with pytest.raises(da.RobotError, match=re.escape(sentence)):
         efforts(tmp_path / "l.csv")
+
+
+def test_small_numbers_at_an_axis_stay_what_they_are() -> None:
+    from matplotlib.figure import Figure
+
+    from dalembert.report.svg import figure_svg
+
+    figure = Figure(figsize=(3, 2))
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 0.0125])
+    axes.set_yticks([0.0, 0.0025, 0.0125])
+    made = figure_svg(figure, "small", "small")
+    assert ">0.0025<" in made and ">0.0125<" in made
+    assert not re.search(r'"[^">]*\d\.\d{3}[^">]*"', made)  # coordinates are short all the same

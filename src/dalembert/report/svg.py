@@ -28,7 +28,7 @@ def figure_svg(figure: Figure, label: str, name: str) -> str:
     text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r'(?<=[\w]px )(?:"[^"]*"|&quot;[^&]*&quot;|\'[^\']*\'|[\w ,-])+(?=[;"])', FONT, text)
-    text = _NUMBER.sub(_short, text)
+    text = re.sub(r"<[^>]*>", lambda tag: _NUMBER.sub(_short, tag[0]), text)  # coordinates, not the words between tags
     text = re.sub(r"\s*\n\s*", "\n", text)
     box = re.search(r'viewBox="([^"]*)"', text)
     assert box is not None
