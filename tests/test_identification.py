@@ -336,6 +336,7 @@ def test_physical_estimate_is_possible_and_prior_helps() -> None:
             assert np.linalg.eigvalsh(entries(own(fit.base.parameters, links, fit.full, i)))[0] > -1e-8
         assert fit.positive_definite
     assert believed.validation_error < plain.validation_error
+    assert sum("low-pass" in note for note in plain.notes) == 1  # of both runs
     assert euclid.validation_error < plain.validation_error
 
 

@@ -152,7 +152,8 @@ def show(fit: Identification) -> None:
     screen.print()
     definite = "positive definite" if fit.positive_definite else "not positive definite"
     screen.print(
-        f"{len(fit.parameters)} base parameters, {len(fit.essential)} essential; condition number {fit.condition:.4g}; "
+        f"{len(fit.parameters)} base parameters, {len(fit.essential)} essential; condition number {fit.condition:.4g}, "
+        f"{fit.scaled_condition:.3g} with columns of length one; "
         f"B(q) is {definite} at 10,000 random poses (smallest eigenvalue {fit.smallest_inertia:.3g})"
     )
 
@@ -183,6 +184,7 @@ def as_json(fit: Identification) -> dict[str, Any]:
         "parameters": plain(fit.parameters),
         "std": plain(fit.std),
         "condition": fit.condition,
+        "scaled_condition": fit.scaled_condition,
         "noise": plain(fit.noise),
         "essential": list(fit.essential),
         "unidentified": list(fit.unidentified),

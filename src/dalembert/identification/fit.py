@@ -269,7 +269,7 @@ def _validated(
 ) -> Run:
     """A validation run, conditioned with the same cut-off."""
     other = _alone(log, ready, how)
-    notes += [*log.notes, *other.notes]
+    notes += [*log.notes, *(note for note in other.notes if not note.startswith("low-pass"))]
     return make_run(base, made.values, other, made.gains)
 
 
