@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from dataclasses import replace
 from functools import cache
@@ -486,6 +487,55 @@ def test_wrong_loops_are_named():
         robot.replace(loops=(loop, replace(loop, name="again")))
     with pytest.raises(RobotError, match="determines 2 joints, and 1 are passive"):
         _ = da.Arm(robot.replace(loops=(replace(loop, passive=("elbow1",)),))).mechanism
+    with pytest.raises(RobotError, match="leaves no joint that a motor could move: all 4 are passive"):
+        robot.replace(loops=(replace(loop, passive=("motor1", "elbow1", "motor2", "elbow2")),))
+
+
+def slider_crank(**changes) -> da.Arm:
+    steel = da.Inertia(1.0, (0.05, 0.0, 0.0), ((1e-3, 0, 0), (0, 2e-3, 0), (0, 0, 2e-3)))
+    links = [da.Link("base"), *(da.Link(name, steel) for name in ("crank", "rod", "slider"))]
+    joints = [
+        da.Joint("c", "revolute", "base", "crank"),
+        da.Joint("r", "revolute", "crank", "rod", da.Placement(translation=(0.1, 0, 0))),
+        da.Joint("s", "prismatic", "base", "slider", axis=(1, 0, 0)),
+    ]
+    out = da.Placement(translation=(0.3, 0, 0))
+    s = 0.1 * np.cos(0.5) + np.sqrt(0.09 - (0.1 * np.sin(0.5)) ** 2)
+    branch = {"c": 0.5, "r": -0.5 - np.arcsin(np.sin(0.5) / 3), "s": s}
+    loop = da.Loop(**{"name": "pin", "link_a": "rod", "placement_a": out, "link_b": "slider",
+                      "placement_b": da.Placement(), "branch": branch, **changes})  # fmt: skip
+    return da.Arm(da.Robot("slider-crank", links, joints, loops=(loop,)))
+
+
+def test_passive_joints_that_are_too_few_are_named():
+    """One passive joint cannot close this loop but at the branch's own pose; B there would be wrong."""
+    for passive in (("r",), ("s",)):
+        with pytest.raises(RobotError, match="takes 2 freedoms away, and only 1 of the joints are passive"):
+            _ = slider_crank(passive=passive).mechanism
+    with pytest.raises(ClosureError, match="it takes 3 freedoms away there, and 2 are passive"):
+        _ = slider_crank(kind="weld", passive=("r", "s")).mechanism
+
+
+def test_without_a_choice_the_crank_is_what_the_motor_turns():
+    assert slider_crank().joint_names == ("c",)
+    bar = arm("four-bar").robot
+    assert da.Arm(bar.replace(loops=(replace(bar.loops[0], passive=()),))).joint_names == ("crank",)
+
+
+def test_a_robot_that_cannot_move_is_told_so():
+    """And what was compiled for it in vain does no harm to the next: machine code is never freed."""
+    fixed = da.Arm(da.Robot("post", [da.Link("base"), da.Link("top")], [da.Joint("j", "fixed", "base", "top")]))
+    with pytest.raises(DalembertError, match="no joint moves"):
+        fixed.inertia_matrix([])
+    gc.collect()
+    assert np.isfinite(arm("five-bar").kernel("kinetic_energy")([2.0, 1.1], [1.0, 0.0]))
+
+
+def test_a_wrong_key_of_a_loop_is_placed_once():
+    text = write_toml(arm("five-bar").robot)
+    with pytest.raises(RobotError) as e:
+        parse_toml(text.replace('link_b = "rod2"\n', ""))
+    assert str(e.value).count("loop 'meeting'") == 1
 
 
 # -- files ---------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from dalembert.equations.loops import (
 )
 from dalembert.errors import ClosureError, RobotError
 from dalembert.robot.linalg import Scalar, sqrt
+from dalembert.robot.loops import independent
 from dalembert.robot.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
@@ -144,13 +145,21 @@ def closed_mechanism(robot: Robot) -> ClosedMechanism:
         for name, value in loop.branch:
             start[number[name]] = value
     pose = assembled(tree, loops, every, start)
+    names = ", ".join(f"'{loop.name}'" for loop in robot.loops)
+    taken = _freedoms(tree, loops, start if pose is None else pose)
     if pose is None:
-        names = ", ".join(f"'{loop.name}'" for loop in robot.loops)
+        counts = f" (or other passive joints: it takes {taken} freedoms away there, and {len(every)} are passive)"
         raise ClosureError(
             f"robot '{robot.name}': loop {names} cannot be closed near the pose of its branch; "
-            "name positions of its joints at which it is nearly closed, as branch = { joint = position }",
+            "name positions of its joints at which it is nearly closed, as branch = { joint = position }"
+            + counts * (taken != len(every)),
             "branch", robot.loops[0].name,
         )  # fmt: skip
+    if taken > len(every):
+        raise RobotError(
+            f"robot '{robot.name}': loop {names} takes {taken} freedoms away, and only {len(every)} of the joints are "
+            "passive; name as many, or none to have them chosen"
+        )
     for i in range(tree.n):
         if tree.bodies[i].revolute and i in every:
             pose[i] = math.remainder(pose[i], 2.0 * math.pi)
@@ -159,6 +168,12 @@ def closed_mechanism(robot: Robot) -> ClosedMechanism:
         together = _linear(tree, loops, tuple(range(len(loops))), tuple(every), actuated, pose)
         closures = () if together is None else (together,)
     return ClosedMechanism(tree, actuated, loops, passive, tuple(pose), closures)
+
+
+def _freedoms(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> int:
+    """How many joints the loops together determine at a pose: the rank of Φ."""
+    _, columns = stacked(tree, loops, q)
+    return len(independent(list(columns.values())))
 
 
 def _check_counts(robot: Robot, tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[tuple[int, ...]]) -> None:

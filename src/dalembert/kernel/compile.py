@@ -70,8 +70,11 @@ def object_code(ir: str) -> bytes:
         return bytes(machine.emit_object(module))
 
 
+_engines: list[Any] = []  # an engine that dies takes the target machine, which all of them share, with it
+
+
 class Loaded:
-    """Machine code in memory; it stays there as long as this object does."""
+    """Machine code in memory; it stays there as long as the process lives."""
 
     def __init__(self, code: bytes) -> None:
         from llvmlite import binding as llvm
@@ -81,6 +84,7 @@ class Loaded:
             empty = llvm.parse_assembly("")
             empty.triple = target().triple
             self._engine = llvm.create_mcjit_compiler(empty, machine)
+            _engines.append(self._engine)
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import copyreg
 import ctypes
 import importlib
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dalembert.errors import DalembertError
 from dalembert.kernel.compile import Loaded
 
 # the position in NumPy's table of C functions for ufuncs; fixed by its ABI
@@ -52,6 +54,8 @@ def gufunc(
 
     ``kinds`` are the types it has loops for: f is float32, d is float64.
     """
+    if re.search(r"[(,]0[,)]", signature):  # NumPy takes no core of size 0
+        raise DalembertError(f"{name} has nothing to compute: no joint moves")
     count, arrays = len(kinds), inputs + outputs
     loops = (ctypes.c_void_p * count)(*(code.address(f"loop_{kind}") for kind in kinds))
     data = (ctypes.c_void_p * count)(*[None] * count)

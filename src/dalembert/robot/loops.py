@@ -32,7 +32,8 @@ class Loop:
     kind      "revolute": the origins and the axes stay together; "connect": the origins do (a ball
               joint); "weld": the frames do
     axis      of a revolute loop, in the axes of both frames
-    passive   the joints around the loop that it determines; none: those farthest from the base
+    passive   the joints around the loop that it determines; none: those farthest from the base, and of
+              two as far the later one (a crank before its rocker or slider is what the motor turns)
     branch    (joint, position) …: a pose near which the loop is closed; joints that are not named
               stand at 0 there. It tells the ways to assemble a loop apart
     """
@@ -96,6 +97,11 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
         chosen = loop if loop.passive else replace(loop, passive=_passive(robot, loop, [*taken]))
         taken |= dict.fromkeys(chosen.passive, loop.name)
         loops.append(chosen)
+    if all(name in taken for name, joint in joints.items() if joint.moves):
+        names = ", ".join(f"'{loop.name}'" for loop in loops)
+        raise RobotError(
+            f"robot '{robot.name}': loop {names} leaves no joint that a motor could move: all {len(taken)} are passive"
+        )
     return tuple(loops)
 
 
@@ -120,16 +126,19 @@ def joints_around(robot: Robot, loop: Loop) -> list[Joint]:
 
 
 def _passive(robot: Robot, loop: Loop, taken: Sequence[str], undriven: Sequence[str] | None = None) -> tuple[str, ...]:
-    """As many joints as the loop takes freedoms away, those that are farthest from the base first."""
+    """As many joints as the loop takes freedoms away, those that are farthest from the base, then the later ones first."""
     columns = velocities(robot, loop)
     below = {robot.root: 0}
     for joint in robot.joints:
         below[joint.child] = below[joint.parent] + joint.moves
     depth = {joint.name: below[joint.child] for joint in robot.joints}
     candidates = [name for name in columns if name not in taken]
-    favoured = sorted(candidates, key=lambda name: (undriven is not None and name not in undriven, -depth[name]))
-    rank = len(_independent([columns[name] for name in columns]))
-    chosen = _independent([columns[name] for name in favoured])
+    order = {joint.name: k for k, joint in enumerate(robot.joints)}
+    favoured = sorted(
+        candidates, key=lambda name: (undriven is not None and name not in undriven, -depth[name], -order[name])
+    )
+    rank = len(independent([columns[name] for name in columns]))
+    chosen = independent([columns[name] for name in favoured])
     if len(chosen) < rank:
         raise RobotError(
             f"robot '{robot.name}': loop '{loop.name}' takes {rank} freedoms away, and only {len(chosen)} of its joints are "
@@ -198,7 +207,7 @@ def _motion(joint: Joint, q: float) -> Placement:
     return Placement(rotation_about(joint.axis, x))
 
 
-def _independent(columns: Sequence[Sequence[float]]) -> list[int]:
+def independent(columns: Sequence[Sequence[float]]) -> list[int]:
     """The first columns that are not sums of those before them."""
     basis: list[list[float]] = []
     kept = []
@@ -228,4 +237,4 @@ def loop_of(data: Any) -> Loop:
         raise RobotError(f"this is no loop: {str(problem).removeprefix('Loop.__init__() ')}") from None
 
 
-__all__ = ["LOOP_KINDS", "Loop", "add", "check_loops", "joints_around", "loop_of", "with_passive"]
+__all__ = ["LOOP_KINDS", "Loop", "add", "check_loops", "independent", "joints_around", "loop_of", "with_passive"]

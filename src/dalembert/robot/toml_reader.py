@@ -90,18 +90,19 @@ def _loop(table: Table) -> Loop:
     if not isinstance(branch, dict):
         raise table.wrong("branch", branch, "a table of joints and their positions, like { joint2 = 1.0 }")
     positions = Table(branch, f"{table.where}, branch", tuple(branch))
+    fields = (
+        table.name("name"),
+        table.name("link_a"),
+        read_placement(a) if a else Placement(),
+        table.name("link_b"),
+        read_placement(b) if b else Placement(),
+        kind,
+        table.vector("axis", (0.0, 0.0, 1.0)),
+        table.texts("passive"),
+        tuple((joint, positions.number(joint, angle=True)) for joint in branch),
+    )
     with told_at(table.where):
-        return Loop(
-            table.name("name"),
-            table.name("link_a"),
-            read_placement(a) if a else Placement(),
-            table.name("link_b"),
-            read_placement(b) if b else Placement(),
-            kind,
-            table.vector("axis", (0.0, 0.0, 1.0)),
-            table.texts("passive"),
-            tuple((joint, positions.number(joint, angle=True)) for joint in branch),
-        )
+        return Loop(*fields)
 
 
 def _common(table: Table) -> dict[str, Any]:
