@@ -482,6 +482,9 @@ def test_the_bar_comes_after_a_second(capsys: pytest.CaptureFixture[str]) -> Non
     with Bar("counting") as bar:
         bar(0.1)
         assert bar.progress is None
+    with Bar("one long step", patience=0.02) as bar:  # which says nothing while it goes on
+        time.sleep(0.3)
+        assert bar.progress is not None
 
 
 @pytest.mark.parametrize(

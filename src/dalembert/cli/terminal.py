@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
@@ -85,24 +86,41 @@ class Bar:
 
     def __enter__(self) -> Bar:
         self.started = time.monotonic()
+        self.lock, self.done = threading.Lock(), 0.0
+        self.waiting = threading.Timer(self.patience, self._show)  # for work that says nothing while it goes on
+        self.waiting.daemon = True
+        self.waiting.start()
         return self
 
-    def __call__(self, fraction: float) -> None:
-        """The work is done to this fraction."""
-        if self.progress is None:
-            if time.monotonic() - self.started < self.patience:
+    def _show(self) -> None:
+        with self.lock:
+            if self.progress is not None or self.patience == float("inf"):
                 return
             screen = console(stderr=True)
-            self.progress = Progress(
+            made = Progress(
                 TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
                 console=screen, transient=True, disable=not screen.is_terminal,
             )  # fmt: skip
-            self.task = self.progress.add_task(self.what, total=1.0)
-            self.progress.start()
-        self.progress.update(self.task, completed=fraction)
+            self.task = made.add_task(self.what, total=1.0)
+            made.update(self.task, completed=self.done)
+            made.start()
+            self.progress = made
+
+    def __call__(self, fraction: float) -> None:
+        """The work is done to this fraction."""
+        self.done = fraction
+        if self.progress is None:
+            if time.monotonic() - self.started < self.patience:
+                return
+            self._show()
+        if self.progress is not None:
+            self.progress.update(self.task, completed=fraction)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.progress is not None:
-            self.progress.stop()
+        self.waiting.cancel()
+        with self.lock:
+            if self.progress is not None:
+                self.progress.stop()
+            self.patience = float("inf")  # a timer that fires just now shows nothing

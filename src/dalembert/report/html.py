@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -185,11 +185,14 @@ def key(pairs: Iterable[Key], *, areas: bool = False) -> str:
 
 
 def grid(
-    panels: Sequence[Panel], name: str, about: str, *, across: str = "two", areas: bool = False, beside: str = ""
-) -> str:
+    panels: Sequence[Panel], name: str, about: str, *, across: str = "two", areas: bool = False, beside: str = "",
+    progress: Callable[[float], None] | None = None,
+) -> str:  # fmt: skip
     """The panels, and what stands ``beside`` them, in a grid that becomes one column on a narrow screen."""
     made = []
     for k, panel in enumerate(panels):
+        if progress is not None:
+            progress(k / len(panels))
         made.append(f"<figure>{figure_svg(alone(panel), f'{panel.title} {about}'.strip(), f'{name}-{k}')}</figure>")
     pairs = dict.fromkeys(pair for panel in panels for pair in panel.key)
     return f'{key(pairs, areas=areas)}<div class="grid {across}">\n{"".join(made)}{beside}\n</div>\n'

@@ -37,13 +37,16 @@ def identification_html(fit: Identification, progress: Callable[[float], None] |
     title = f"{fit.before.name}: identified parameters"
     runs = [fit.run, *fit.validation]
     parts = [_head(title, fit), "<main>", _summary(fit), _notes(fit), _errors(fit, runs)]
+
+    def share(k: int) -> Callable[[float], None] | None:
+        return None if progress is None else lambda fraction: progress((k + fraction) / (len(runs) + 2))
+
     for k, run in enumerate(runs):
         word = "the identification run" if k == 0 else f"validation run {k}" if len(runs) > 2 else "the validation run"
         parts.append(f'<h2 id="run-{k}">Torques of {word}</h2><p class="soft">{text(run.name)}</p>')
-        parts.append(grid(_torque_panels(fit, run), f"run-{k}", f"torques of {word}"))
-        if progress is not None:
-            progress((k + 1) / (len(runs) + 2))
-    parts += ['<h2 id="spectra">Spectra</h2>', _spectra_words(fit), grid(_spectrum_panels(fit), "spectra", "spectrum")]
+        parts.append(grid(_torque_panels(fit, run), f"run-{k}", f"torques of {word}", progress=share(k)))
+    spectra = grid(_spectrum_panels(fit), "spectra", "spectrum", progress=share(len(runs)))
+    parts += ['<h2 id="spectra">Spectra</h2>', _spectra_words(fit), spectra]
     if progress is not None:
         progress((len(runs) + 1) / (len(runs) + 2))
     parts += [_parameters(fit), _downloads(fit, runs), "</main>"]
