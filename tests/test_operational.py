@@ -203,6 +203,37 @@ def test_singularities_are_told_apart() -> None:
         arms.arm("planar-2r").operational_space().gravity([0.4, 0.0])
 
 
+def test_messages_about_singularities_give_true_advice() -> None:
+    with pytest.raises(SingularityError, match="kinematic singularity there, too, so that only damping") as told:
+        arms.arm("puma560").operational_space(orientation="zyz").inertia(np.zeros(6))
+    assert "Another orientation" not in str(told.value)
+    with pytest.raises(SingularityError, match=r"besides, arm 'planar-3r' cannot move .* leave the task out"):
+        arms.arm("planar-3r").operational_space(task="pose").inertia([0.3, 0.5, -0.7])
+
+
+def test_what_is_no_number_is_no_singularity() -> None:
+    op = arms.arm("planar-3r").operational_space(task="xy")
+    q = np.array([[0.3, 0.5, -0.7], [np.nan, 0.5, -0.7]])
+    B = op.inertia(q)
+    assert np.isfinite(B[0]).all() and np.isnan(B[1]).all()
+    q[0] = 0.0
+    with pytest.raises(SingularityError) as told:
+        op.torque(q, np.zeros(3), [0.0, 0.0])
+    assert told.value.index == (0,)
+
+
+def test_wrong_input_is_named() -> None:
+    arm = arms.arm("planar-3r")
+    op, q = arm.operational_space(task="xy"), [0.3, 0.5, -0.7]
+    with pytest.raises(ShapeError, match=r"^tau0 has shape \(2,\)"):
+        op.torque(q, q, [0.0, 0.0], None, [1.0, 2.0])
+    with pytest.raises(ShapeError, match="xdd is not an array of numbers"):
+        op.torque(q, q, "up")
+    for wrong in ({"task": 5}, {"task": [1, 2]}, {"damping": "little"}, {"damping": np.nan}):
+        with pytest.raises(DalembertError, match=r"task is|damping is"):
+            arm.operational_space(**wrong)
+
+
 def test_damping_bounds_what_would_be_infinite_and_changes_nothing_elsewhere() -> None:
     arm = arms.arm("planar-2r")
     exact, damped = arm.operational_space(), arm.operational_space(damping=0.01)

@@ -158,6 +158,11 @@ TASK_QUANTITIES: dict[str, TaskQuantity] = {
         lambda m, space, x: list(s.dynamic_manipulability(m, space, x["q"], x["size"])),
         "the product of the radii of the ellipsoid of S (7.148)",
     ),
+    "consistent_manipulability": TaskQuantity(
+        ("q", "size"), (("p", (3,)), ("w", ())),
+        lambda m, space, x: list(s.consistent_manipulability(m, space, x["q"], x["size"])),
+        "the same with the dynamically consistent inverse (7.138)",
+    ),
     "exact_manipulability": TaskQuantity(
         ("q", "size"), (("p", (3,)), ("w", ())),
         lambda m, space, x: list(s.exact_manipulability(m, space, x["q"], x["size"])), "√det(J B⁻¹ W² B⁻¹ Jᵀ)",

@@ -58,7 +58,7 @@ class Ellipsoid:
 
     def contains(self, a: ArrayLike, slack: float = 1e-9) -> NDArray[np.bool_]:
         """Whether a (…, m) lies within; ``slack`` is relative to the radii."""
-        away = self._seen(np.asarray(a, float) - self.center)
+        away = self._seen(_point(a, self.rows) - self.center)
         widest = np.maximum(self.radii[..., :1], 1e-300)
         thin = self.radii <= 1e-12 * widest
         share = np.where(thin, 0.0, away / np.where(thin, 1.0, self.radii))
@@ -102,6 +102,13 @@ UNITS = {
     "velocity": ("m/s", "rad/s"),
     "force": ("N", "N m"),
 }
+
+
+def _point(a: ArrayLike, rows: tuple[str, ...]) -> Array:
+    points = np.asarray(a, float)
+    if points.ndim == 0 or points.shape[-1] != len(rows):
+        raise ShapeError(f"a has shape {points.shape}; its last axis must be the rows {', '.join(rows)}")
+    return points
 
 
 def _unit(direction: ArrayLike, rows: tuple[str, ...]) -> Array:
@@ -216,7 +223,7 @@ def dynamic_manipulability(
     center = at.center if gravity else np.zeros_like(at.center)
     if redundancy == "exact" or at.J.shape[-2] == arm.n:
         return _image(center, at.over_B_J * w, at.rows, "acceleration")  # (7.149)
-    _check_rank(at)
+    _check_rank(at, "; redundancy='exact' gives the flat ellipsoid")
     Jt = np.swapaxes(at.J, -1, -2)
     if redundancy == "pseudo-inverse":  # B J⁺
         B = arm.inertia_matrix(q)
@@ -287,7 +294,7 @@ def _force(at: Reach, w: Array, center: Array, size: Array) -> Ellipsoid:
     return Ellipsoid(center, made.axes, made.radii * size[..., None], at.rows, "force")
 
 
-def _check_rank(at: Reach) -> None:
+def _check_rank(at: Reach, instead: str = "") -> None:
     """Refuse where J has no right inverse: the smallest beside the usual largest singular value."""
     J = at.J
     if J.shape[-2] > J.shape[-1]:
@@ -302,7 +309,7 @@ def _check_rank(at: Reach) -> None:
         where = f" at index {index[0] if len(index) == 1 else index} of the batch" if index else ""
         raise SingularityError(
             f"kinematic singularity of arm '{at.arm.name}'{where}: it cannot move {', '.join(at.rows)} in every direction there "
-            f"(smallest singular value of J {float(share[index]):.3g} of the largest); redundancy='exact' gives the flat ellipsoid",
+            f"(smallest singular value of J {float(share[index]):.3g} of the largest){instead}",
             "kinematic", index, float(share[index]),
         )  # fmt: skip
 
@@ -352,7 +359,7 @@ class Polytope:
 
     def contains(self, a: ArrayLike, slack: float = 1e-9) -> NDArray[np.bool_]:
         """Whether a (…, m) lies within: whether torques within the limits make it."""
-        points = np.asarray(a, float)
+        points = _point(a, self.rows)
         found = [self._shortest(p - self.center)[0] <= 1.0 + slack for p in points.reshape(-1, len(self.center))]
         return np.array(found).reshape(points.shape[:-1])
 

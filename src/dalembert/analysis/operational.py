@@ -7,7 +7,7 @@ errors that tell the two kinds of singularity apart. docs/operational-space.md s
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -119,6 +119,8 @@ def space_of(arm: Arm, chain: AnyMechanism, orientation: str, task: Task) -> Spa
 
 def _words(task: str | Sequence[str], orientation: str) -> list[str]:
     if not isinstance(task, str):
+        if not isinstance(task, Iterable) or not all(isinstance(word, str) for word in task):
+            raise DalembertError(f"task is {task!r}; it is a word like 'pose' or 'xy', or a list of row names")
         return list(task)
     known = {"pose": (*POSITION, *TURNS[orientation]), "position": POSITION, "orientation": TURNS[orientation]}
     if task in known:
@@ -189,7 +191,7 @@ class OperationalSpace:
         task: Task = None,
         damping: float | None = None,
     ) -> None:
-        if damping is not None and not damping > 0:
+        if damping is not None and not (isinstance(damping, (int, float, np.number)) and 0 < damping < np.inf):
             raise DalembertError(f"damping is {damping!r}; it is a number above 0, or None for an error")
         self.arm, self.frame, self.damping = arm, frame, damping
         self.mechanism = with_frame(arm, frame)
@@ -422,10 +424,9 @@ class OperationalSpace:
 
         value, pivots, shown = call(np.zeros(2))
         if self.damping is None or not damped:
-            if (shown < SINGULAR).any():
-                self._refuse("representation", shown, inputs["q"])
-            if pivots is not None and ((kinematic := self._kinematic(name, pivots)) < SINGULAR).any():
-                self._refuse("kinematic", kinematic, inputs["q"])
+            self._check("representation", shown, inputs["q"], arrays)
+            if pivots is not None:
+                self._check("kinematic", self._kinematic(name, pivots), inputs["q"], arrays)
             return value
         soft = np.zeros((*shown.shape, 2))
         soft[..., 1] = self._strength(shown**2)
@@ -444,31 +445,43 @@ class OperationalSpace:
         small = np.where(square > 0, square, 0.0)  # NaN and rounding below 0 are at the singularity itself
         return most * np.clip(1.0 - small / (FADES * most), 0.0, 1.0) ** 2
 
+    def _check(self, kind: str, measures: Array, q: Any, arrays: list[Any]) -> None:
+        """An error where a measure is small; not where something else than a number was given: that comes out again."""
+        if not (measures < SINGULAR).any():
+            return
+        given = np.broadcast_arrays(measures, *(np.isfinite(a).all(axis=-1) for a in arrays))
+        measures = np.where(np.logical_and.reduce(given[1:]), given[0], 1.0)
+        if (measures < SINGULAR).any():
+            self._refuse(kind, measures, q)
+
     def _refuse(self, kind: str, measures: Array, q: Any) -> None:
         index = tuple(int(k) for k in np.unravel_index(np.argmin(measures), measures.shape))
         value = float(measures[index])
         at = np.broadcast_to(np.asarray(q, float), (*measures.shape, self.arm.n))[index]
         where = f"at index {index[0] if len(index) == 1 else index} of the batch, " if index else ""
         where += "q = (" + ", ".join(f"{v:.5g}" for v in at) + ")"
+        never = self._never_moved
+        unable = (
+            f"arm '{self.arm.name}' cannot move the rows {', '.join(self.rows)} one by one in any configuration "
+            f"({', '.join(never)} not at all or not by itself); leave the task out to take the rows it can move"
+        )
         if kind == "representation":
-            also = self._geometric_measure(at)
-            rest = (
-                "the arm itself can move there in every direction of the task"
-                if also >= SINGULAR
-                else "the arm is in a kinematic singularity there, too"
-            )
+            if never:
+                rest = f"besides, {unable}"
+            elif self._geometric_measure(at) >= SINGULAR:
+                rest = (
+                    "the arm itself can move there in every direction of the task. Another orientation ('geometric' has "
+                    "no such singularity) or damping=… goes through it"
+                )
+            else:
+                rest = "the arm is in a kinematic singularity there, too, so that only damping=… goes through it"
             raise SingularityError(
                 f"representation singularity of the orientation '{self.orientation}' of arm '{self.arm.name}' {where}: "
-                f"{WHAT[self.orientation]} = {value:.3g}; {rest}. Another orientation ('geometric' has no such "
-                "singularity) or damping=… goes through it",
+                f"{WHAT[self.orientation]} = {value:.3g}; {rest}",
                 kind, index, value,
             )  # fmt: skip
-        never = self._never_moved
         if never:
-            sentence = (
-                f"kinematic singularity: arm '{self.arm.name}' cannot move the rows {', '.join(self.rows)} one by one in any "
-                f"configuration ({', '.join(never)} not at all or not by itself); leave the task out to take the rows it can move"
-            )
+            sentence = f"kinematic singularity: {unable}"
         else:
             sentence = (
                 f"kinematic singularity of arm '{self.arm.name}' {where}: it cannot move {', '.join(self.rows)} in every "
@@ -526,9 +539,17 @@ class OperationalSpace:
     def _checked(self, name: str, value: Any) -> Any:
         if name == "q":
             return self.arm._placed(value)
+        if name in ("tau0", "qdd0"):
+            try:
+                return self.arm._checked("qd", value)
+            except ShapeError as problem:
+                raise ShapeError(str(problem).replace("qd ", f"{name} ", 1)) from None
         if name != "xdd":
-            return self.arm._checked(name if name in quantities.INPUTS else "q", value)
-        x = np.asarray(value, float)
+            return self.arm._checked(name, value)
+        try:
+            x = np.asarray(value, float)
+        except (TypeError, ValueError):
+            raise ShapeError(f"xdd is not an array of numbers: {value!r:.80}") from None
         if x.ndim == 0 or x.shape[-1] != self.m:
             raise ShapeError(
                 f"xdd has shape {x.shape}, but the task has the rows {', '.join(self.rows)}: the last axis must be {self.m}"

@@ -92,10 +92,13 @@ def evaluator(
         return load, row_names(space)
     name = {"velocity-manipulability": "manipulability", "force-manipulability": "manipulability"}.get(quantity)
     if name is None:
-        if redundancy not in ("pseudo-inverse", "exact"):
-            raise DalembertError(f"redundancy is '{redundancy}'; a map knows 'pseudo-inverse' and 'exact'")
-        exact = redundancy == "exact" or space.m == arm.n
-        name = "exact_manipulability" if exact else "dynamic_manipulability"
+        names = {
+            "pseudo-inverse": "dynamic_manipulability", "dynamic": "consistent_manipulability",
+            "exact": "exact_manipulability",
+        }  # fmt: skip
+        if redundancy not in names:
+            raise DalembertError(f"redundancy is '{redundancy}'; it is one of {', '.join(names)}")
+        name = names["exact" if space.m == arm.n else redundancy]
     kernel = task_quantities.kernel(chain, space, name)
     if quantity == "force-manipulability":
         size, power = 1.0 / size, -power

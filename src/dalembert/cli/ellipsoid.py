@@ -103,7 +103,9 @@ def _print(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | N
     what = "joint velocities" if kind == "velocity" else "torques"
     screen.print(f"by {what} {bound}; components {', '.join(shape.rows)}\n", soft_wrap=True)
     screen.print(f"centre  {numbers(shape.center)} {unit}", soft_wrap=True)
-    screen.print(f"volume  {number(float(shape.volume))}\n", soft_wrap=True)
+    m = len(shape.radii)
+    measure = {1: unit, 2: f"({unit})²", 3: f"({unit})³"}.get(m, "") if unit else ""
+    screen.print(f"{'area' if m == 2 else 'volume':<8}{number(float(shape.volume))} {measure}\n", soft_wrap=True)
     rows = [[str(k + 1), number(float(r), unit), numbers(shape.axes[:, k], 3)] for k, r in enumerate(shape.radii)]
     print_table(screen, "", ["axis", ">radius", "direction"], rows)
     ways = np.concatenate([np.eye(len(shape.rows)), -np.eye(len(shape.rows))])
@@ -154,5 +156,7 @@ def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -
             cells[round(half - y / reach * half)][round(height + x / reach * (height - 1))] = mark
     words = "o ellipsoid" + (", · without gravity" if np.hypot(*c) > 1e-12 else "")
     words += ", + each joint within its limit" if exact is not None else ""
-    head = f"{across} to the right, {up} upwards, ±{number(reach, shape.units[0], 3)} from edge to edge; 0 is the tip at rest"
+    head = f"{across} to the right, {up} upwards, ±{number(reach, shape.units[0], 3)} from edge to edge"
+    if shape.what == "acceleration":
+        head += "; 0 is the tip at rest"
     return [head, *("".join(line).rstrip() for line in cells), words]

@@ -497,6 +497,20 @@ def dynamic_manipulability(
     return list(tip_frame(mechanism, q)[1]), _magnitude(plain) / _root(ldl(_gram(scaled, scaled)).determinant())
 
 
+def consistent_manipulability(
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
+) -> tuple[list[Scalar], Scalar]:
+    """As :func:`dynamic_manipulability`, with the dynamically consistent J̄ (7.138) for J⁺.
+
+    K = B_A J W⁻² Jᵀ B_A with B_A = (J B⁻¹ Jᵀ)⁻¹, so 1/√det K = det(J B⁻¹ Jᵀ) / √det(J W⁻² Jᵀ).
+    """
+    J = analytical(mechanism, space, q).J
+    B = factorised(mechanism, inertia_matrix(mechanism, q))
+    mobility = ldl(_gram(J, [B.solve(row) for row in J])).determinant()
+    scaled = [[x / s for x, s in zip(row, size, strict=True)] for row in J]
+    return list(tip_frame(mechanism, q)[1]), _magnitude(mobility) / _root(ldl(_gram(scaled, scaled)).determinant())
+
+
 def exact_manipulability(
     mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
 ) -> tuple[list[Scalar], Scalar]:

@@ -199,7 +199,8 @@ def map_figure(made: WorkspaceMap) -> Figure:
         axes.set_ylim(made.up[0], made.up[-1])
         axes.set_xlabel(made.axes[0])
         axes.set_ylabel(made.axes[1])
-        limits = "its limits" if made.limited else "unit limits"
+        moved = "speeds" if made.quantity == "velocity-manipulability" else "torques"
+        limits = f"{moved} relative to their limits" if made.limited else f"{moved} of unit size"
         words = f"{made.arm.name}\n{made.take} of {made.poses:,} configurations, {limits}"
         axes.set_title(words, loc="left", fontweight="normal", fontsize=9.0, linespacing=1.35)
     return figure
