@@ -134,6 +134,23 @@ def test_sensor_frame_sign_and_columns(tmp_path: Path) -> None:
     assert "mass" in shown.output and "bias fx" in shown.output
 
 
+def test_command_reads_other_units_and_warns_without_them(tmp_path: Path) -> None:
+    files = []
+    for name, load in (("empty", False), ("loaded", True)):
+        one = run(load, 5, 0.05, np.random.default_rng(2))
+        changed = {"time": 1e3 * one["t"], "angle": np.degrees(one["q"]), "tau": 1e3 * one["tau"]}
+        np.savez(tmp_path / f"{name}.npz", **changed)
+        files.append(str(tmp_path / f"{name}.npz"))
+    words = ["payload", "puma560", *files, "--column", "t=time", "--column", "q=angle", "--unit", "t=ms"]
+    right = CliRunner().invoke(app, [*words, "--unit", "q=deg", "--unit", "tau=N mm"])
+    assert right.exit_code == 0, right.output
+    mass = next(line for line in right.output.splitlines() if line.startswith("mass")).split()[1]
+    assert float(mass) == pytest.approx(MASS, rel=0.05)
+    assert "looks like N mm" not in right.output
+    assert "which looks like N mm" in CliRunner().invoke(app, [*words, "--unit", "q=deg"]).output
+    assert "which looks like degrees" in CliRunner().invoke(app, [*words, "--unit", "tau=N mm"]).output
+
+
 @pytest.mark.skipif(not PAIR.exists(), reason="../shared/data is not here")
 def test_ur10e_pair(tmp_path: Path) -> None:
     """2.805 kg, with drive gains from the controller's own torques in the log without the load."""

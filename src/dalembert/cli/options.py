@@ -54,6 +54,30 @@ CutoffOption = Annotated[
     float | None, typer.Option(metavar="HZ", help="Of the low-pass; chosen from the motion unless given.")
 ]
 
+# how the columns of a log are to be read
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="q=NAME", help="What t, q, qd, tau or current is called, or its columns from 0: q=1:7."),
+]
+UnitOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="q=UNIT", help="In which unit t, q, qd, tau or current is: q=deg, t=ms, current=mA."),
+]
+JointsOption = Annotated[
+    str | None, typer.Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
+]
+TopicOption = Annotated[str | None, typer.Option(help="Which JointState messages of a ROS log to read.")]
+GainsOption = Annotated[
+    str | None, typer.Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
+]
+GearsOption = Annotated[
+    str | None, typer.Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")
+]
+MotorSideOption = Annotated[
+    str | None, typer.Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")
+]
+TimeUnitOption = Annotated[str | None, typer.Option(help="s, ms, us or ns.")]
+
 WrenchOption = Annotated[
     str | None,
     typer.Option(

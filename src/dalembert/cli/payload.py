@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +13,21 @@ from dalembert.files import check_writable
 
 
 def show(
-    arm: Arm, log: Path, loaded: Path | None, *, gains: str | None, sensor: str | None, save: Path | None, force: bool,
-    **how: Any,
-) -> None:  # fmt: skip
+    arm: Arm, log: Path, loaded: Path | None, *, sensor: str | None, save: Path | None, force: bool, **how: Any
+) -> None:
     """Identify the load and show it with its standard deviations."""
     from dalembert.identification.payload import identify_payload
 
     if save is not None:
         check_writable(save, overwrite=force)
-    if gains is not None:
-        how["gains"] = _numbers("--gains", gains, arm.n)
     if sensor is not None:
         x, y, z, roll, pitch, yaw = _numbers("--sensor", sensor, 6)
         how["sensor"] = Placement.rpy(roll, pitch, yaw, xyz=(x, y, z))
-    with Bar(f"the load of {arm.name}") as bar:
-        bar(0.0)
+    with Bar(f"the load of {arm.name}"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         found = identify_payload(arm, log, loaded, **how)
+    for warning in dict.fromkeys(str(one.message) for one in caught):
+        say("warning", warning)
     for note in found.notes:
         say("note", note)
     screen = console()

@@ -15,6 +15,7 @@ count residuals that repeat themselves for what they are worth.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,8 +30,10 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.identification.base import base_parameters
 from dalembert.identification.conditioning import Conditioned, condition
 from dalembert.identification.estimate import correlation_time
+from dalembert.identification.fit import IdentificationWarning
 from dalembert.identification.logs import SPELLINGS, Log, read_log
 from dalembert.identification.parameters import FRICTION, WIDTH, ParameterSet
+from dalembert.identification.suspicions import suspicions
 from dalembert.kernel.one_thread import one_thread
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Frame
@@ -210,6 +213,13 @@ def identify_payload(
         return _from_torques(arm, log, loaded, CHOICES[parameters], gains, reference, tuple(friction), cutoff, reading)
 
 
+def _look_at(arm: Arm, runs: Sequence[tuple[Log, Conditioned]], reading: Mapping[str, Any]) -> None:
+    """Warns of logs that do not look like what they say they are."""
+    for log, ready in runs:
+        for sentence in suspicions(arm, log, ready, reading):
+            warnings.warn(sentence, IdentificationWarning, stacklevel=4)
+
+
 # -- joint torques ---------------------------------------------------------------------------------
 
 
@@ -226,6 +236,8 @@ def _from_torques(
     ready = condition(first, cutoff=cutoff)
     other = condition(second, cutoff=ready.cutoff)
     notes = [*first.notes, *second.notes, *ready.notes]
+    if reference is None:  # else its unit is found out
+        _look_at(arm, ((first, ready), (second, other)), how)
     rotor = True  # a rotor inertia is felt by its joint alone and costs nothing to allow for
     base = base_parameters(ParameterSet(arm, friction, offset=True, rotor=rotor))
     carry = carried(arm.mechanism.tip)
@@ -506,6 +518,7 @@ def _from_wrist(
     t, w = _wrench(log, wrench)
     run = read_log(log, arm, **{**reading, "torque_needed": False})
     ready = condition(run, cutoff=cutoff)
+    _look_at(arm, ((run, ready),), reading)
     notes = [*run.notes, *ready.notes]
     order = np.argsort(t, kind="stable")
     t, w = t[order], sign * w[order]

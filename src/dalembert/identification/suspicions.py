@@ -38,7 +38,7 @@ def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any
         said += _velocity_odd(arm, log, ready)
     if said:
         return said  # torques of an arm that moves so tell nothing
-    known = any(not body.inertia.is_zero for body in tree_of(arm).bodies)
+    known = any(not body.inertia.is_zero for body in tree_of(arm).bodies) and bool(np.isfinite(ready.tau).all())
     torques = _torque_odd(arm, log, ready, reading) if known else []
     return [*_beyond_limits(arm, log), *torques, *(_mixed_up(arm, log, ready) if known and not torques else [])]
 

@@ -8,13 +8,21 @@ import typer
 
 from dalembert.cli.options import (
     ArmArgument,
+    ColumnOption,
     CutoffOption,
     ForceFlag,
+    GainsOption,
+    GearsOption,
+    JointsOption,
+    MotorSideOption,
     OffsetHelp,
     PayloadComOption,
     Physical,
     PhysicalOption,
+    TimeUnitOption,
     TipOption,
+    TopicOption,
+    UnitOption,
 )
 from dalembert.errors import DalembertError
 
@@ -53,28 +61,14 @@ def identify(
     hold_out: Annotated[
         float, typer.Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
     ] = 0.0,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(metavar="q=NAME", help="What t, q, qd, tau or current is called, or its columns from 0: q=1:7."),
-    ] = None,
-    unit: Annotated[
-        list[str] | None,
-        typer.Option(metavar="q=UNIT", help="In which unit t, q, qd, tau or current is: q=deg, t=ms, current=mA."),
-    ] = None,
-    joints: Annotated[
-        str | None, typer.Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
-    ] = None,
-    topic: Annotated[str | None, typer.Option(help="Which JointState messages of a ROS log to read.")] = None,
-    gains: Annotated[
-        str | None, typer.Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
-    ] = None,
-    gears: Annotated[
-        str | None, typer.Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")
-    ] = None,
-    motor_side: Annotated[
-        str | None, typer.Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")
-    ] = None,
-    time_unit: Annotated[str | None, typer.Option(help="s, ms, us or ns.")] = None,
+    column: ColumnOption = None,
+    unit: UnitOption = None,
+    joints: JointsOption = None,
+    topic: TopicOption = None,
+    gains: GainsOption = None,
+    gears: GearsOption = None,
+    motor_side: MotorSideOption = None,
+    time_unit: TimeUnitOption = None,
     rotor: Annotated[bool | None, typer.Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
     offset: Annotated[bool, typer.Option("--offset/--no-offset", help=OffsetHelp)] = True,
     two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction for each direction.")] = False,

@@ -8,7 +8,22 @@ from typing import Annotated
 
 import typer
 
-from dalembert.cli.options import ArmArgument, CutoffOption, Physical, PhysicalOption, TipOption, overwriting
+from dalembert.cli.options import (
+    ArmArgument,
+    ColumnOption,
+    CutoffOption,
+    GainsOption,
+    GearsOption,
+    JointsOption,
+    MotorSideOption,
+    Physical,
+    PhysicalOption,
+    TimeUnitOption,
+    TipOption,
+    TopicOption,
+    UnitOption,
+    overwriting,
+)
 
 
 class Load(StrEnum):
@@ -27,9 +42,14 @@ def payload(
         ),
     ],
     loaded: Annotated[Path | None, typer.Argument(metavar="[LOADED]", help="A run with the load.")] = None,
-    gains: Annotated[
-        str | None, typer.Option(metavar='"k1 … kn"', help="Drive gains (N m/A), for logs with currents.")
-    ] = None,
+    column: ColumnOption = None,
+    unit: UnitOption = None,
+    joints: JointsOption = None,
+    topic: TopicOption = None,
+    gains: GainsOption = None,
+    gears: GearsOption = None,
+    motor_side: MotorSideOption = None,
+    time_unit: TimeUnitOption = None,
     reference: Annotated[
         str | None,
         typer.Option(
@@ -57,9 +77,12 @@ def payload(
     (columns wrench1 … wrench6, or fx fy fz mx my mz: what the flange exerts on the load, in the sensor's axes).
     """
     from dalembert.cli.given import load
+    from dalembert.cli.identify import reading_of
     from dalembert.cli.payload import show
 
+    moved = load(arm, physical.value, tip)
+    reading = reading_of(moved.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
     show(
-        load(arm, physical.value, tip), log, loaded, gains=gains, sensor=sensor, save=save, force=force,
-        reference=reference, wrench=wrench, sign=-1.0 if reaction else 1.0, parameters=parameters.value, cutoff=cutoff,
+        moved, log, loaded, sensor=sensor, save=save, force=force, reference=reference, wrench=wrench,
+        sign=-1.0 if reaction else 1.0, parameters=parameters.value, cutoff=cutoff, **reading,
     )  # fmt: skip
