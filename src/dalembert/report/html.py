@@ -28,6 +28,7 @@ h4 { font-size: 0.95rem; margin: 20px 0 4px; }
 p { margin: 6px 0 10px; max-width: 76ch; }
 a { color: var(--blue); }
 .soft { color: var(--soft); }
+p, li, h1, h2, h3 { overflow-wrap: anywhere; }
 nav { margin-top: 12px; display: flex; flex-wrap: wrap; gap: 4px 18px; font-size: 0.95rem; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 12px; margin: 22px 0 8px; }
 .card { border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; }

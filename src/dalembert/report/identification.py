@@ -83,20 +83,20 @@ def _notes(fit: Identification) -> str:
 
 
 def _errors(fit: Identification, runs: list[Run]) -> str:
-    columns = ["run", *fit.before.joint_names, "all joints"]
+    columns = ["run", "all joints", *fit.before.joint_names]
     rows = [
         [
             text(os.path.basename(r.name)),
-            *(f"{100 * e:.2f} %" for e in r.joint_errors),
             f"{100 * r.relative_error:.2f} %",
+            *(f"{100 * e:.2f} %" for e in r.joint_errors),
         ]
         for r in runs
     ]
     rms = [
         [
             text(os.path.basename(r.name)),
-            *(number(e, 3) for e in r.rms),
             number(float(np.sqrt(np.mean(r.residual**2))), 3),
+            *(number(e, 3) for e in r.rms),
         ]
         for r in runs
     ]
