@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.errors import SingularityError
+from dalembert.errors import DalembertError, ShapeError, SingularityError
 
 
 def from_python(control: da.OperationalController):
@@ -78,3 +78,28 @@ def test_what_is_not_compiled_runs_from_python():
     for op in (with_angle, damped):
         run = da.simulate(arm, q0, None, da.OperationalController(op, op.pose(q0)), 0.01)
         assert run.task.plan.law == "host" and np.abs(run.q - q0).max() < 1e-9
+
+
+@pytest.mark.parametrize("duration", [1.55, 2.0])
+def test_a_singularity_that_a_step_flies_over_is_named(duration: float):
+    """Beyond its reach the arm comes to be stretched between two steps: nothing is returned from beyond."""
+    arm = da.load("planar-3r")
+    q0 = np.array([0.9, -1.0, -0.7])
+    op = arm.operational_space(task="xy")
+    x0, v = op.pose(q0), (np.array([1.6, 0.0]) - op.pose(q0)) / 2
+    control = da.OperationalController(op, lambda t: (x0 + v * t, v, 0 * v))
+    with pytest.raises(SingularityError, match=r"'planar-3r' just after t = 1\.5") as told:
+        da.simulate(arm, q0, None, control, duration)
+    assert told.value.kind == "kinematic" and told.value.value < 0.1
+    damped = da.OperationalController(arm.operational_space(task="xy", damping=0.03), control.reference)
+    assert np.abs(da.simulate(arm, q0, None, damped, 1.6).qd).max() < 30
+
+
+def test_wrong_references_and_forces_are_named():
+    arm = da.load("planar-3r")
+    op, q0 = arm.operational_space(task="xy"), [0.9, -1.0, -0.7]
+    for wrong in (lambda t: 5, lambda t: ([1.0, 0.0], [0.0, 0.0]), lambda t: ([1.0, 0.0, 0.0],) * 3):
+        with pytest.raises(ShapeError, match="the reference must give x, xd, xdd at t = 0 s"):
+            da.simulate(arm, q0, None, da.OperationalController(op, wrong), 0.01)
+    with pytest.raises(DalembertError, match="force is 5"):
+        da.OperationalController(op, [1.0, 0.0], force=5)  # type: ignore[arg-type]

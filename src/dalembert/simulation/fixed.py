@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.errors import ClosureError
+from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import perform
 from dalembert.rollouts import piece_kernel, piece_kernels, rollout, rollout_kernel
 from dalembert.simulation.closing import Place, at_instant, by_newton, came_to_an_end
+from dalembert.simulation.operational_controller import OperationalController, flown_over
 from dalembert.simulation.task import Task, check_limits, check_numbers
 
 Array = NDArray[np.float64]
@@ -28,9 +29,17 @@ def fixed_steps(task: Task, progress: Progress | None) -> tuple[Array, Array]:
     first = _into_program(task)
     run = stepped if task.plan.law == "host" or by_newton(task.arm) else compiled
     q, x = run(task, first, progress)
+    if task.every == 1:
+        _look_back(task, q)
     if task.plan.method == "variational":
         x = piece_kernel(task.arm.mechanism, task.plan, "velocity")(q, x)
     return q, x
+
+
+def _look_back(task: Task, q: Array, start: int = 0) -> None:
+    """An error where a controller of the tip has gone over a singularity; q is (*batch, steps, n) from step ``start`` on."""
+    if isinstance(task.function, OperationalController):
+        flown_over(task.function, task.t[start : start + q.shape[-2]], q)
 
 
 def _into_program(task: Task) -> list[Array]:
@@ -91,10 +100,16 @@ def _complain(
     kernel: np.ufunc, program: Any, task: Task, state: list[Array], constants: list[Array], at: int, stop: int
 ) -> None:
     """Take the same steps one by one, to say when it happened."""
+    been = [state[0]]
     for k in range(at, stop):
         out = _into(kernel, program, task, state, constants, k, k + 1, 1)
-        _check(task, k, state[0], state[0], state[-1], [x[..., 0, :] for x in out])
+        try:
+            _check(task, k, state[0], state[0], state[-1], [x[..., 0, :] for x in out])
+        except SimulationError:
+            _look_back(task, np.stack(been, axis=-2), at)
+            raise
         state = [x[..., 0, :].copy() for x in out]
+        been.append(state[0])
 
 
 def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array]) -> None:
@@ -169,7 +184,12 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
             except ClosureError as problem:
                 raise at_instant(problem, float(task.t[k])) from None
             now = [memory[x] for x in program.state]
-            _check(task, k, memory.get("tree_q", before[0]), before[0], before[-1], now)
+            try:
+                _check(task, k, memory.get("tree_q", before[0]), before[0], before[-1], now)
+            except SimulationError:
+                if task.every == 1:
+                    _look_back(task, kept[0][..., :row, :])
+                raise
             if task.limits is not None and not task.plan.stops:
                 check_limits(task, now[0][..., None, :], task.t[k + 1 : k + 2])
             if k + 1 == task.records[row]:

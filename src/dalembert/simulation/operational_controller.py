@@ -18,10 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.operational import SINGULAR, OperationalSpace
 from dalembert.equations.control import Surface, TipLaw
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError, ShapeError, SingularityError
 
 Array = NDArray[np.floating[Any]]
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
+
+NEAR = 0.1  # a measure that halves in one step below this is on its way through 0
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ class OperationalController:
                 raise ShapeError(f"the reference has shape {x.shape}; the rows {', '.join(op.rows)} are ({op.m},)")
             self.reference = lambda t: (x, np.zeros(op.m), np.zeros(op.m))
         self.force_rows: list[tuple[int, int, float]] = []  # (row of the task, component of the wrench, h_d)
+        if force is not None and not isinstance(force, Mapping):
+            raise DalembertError(f"force is {force!r}; it is a table of rows and forces, like {{'z': -20.0}}")
         for row, wanted in (force or {}).items():
             if row not in op.rows or row not in ("x", "y", "z"):
                 raise DalembertError(
@@ -127,10 +131,22 @@ class OperationalController:
             return self.contact.wrench(self.op, q, qd)
         return np.asarray(self.contact(np.asarray(q, float), np.asarray(qd, float)), float)
 
+    def _wanted(self, t: float) -> tuple[Array, Array, Array]:
+        """x_d, ẋ_d, ẍ_d at t: (…, m) each."""
+        try:
+            given = (np.asarray(v, float) for v in self.reference(t))
+            x, xd, xdd = (np.broadcast_to(v, (*v.shape[:-1], self.op.m)) for v in given)
+        except (TypeError, ValueError) as problem:
+            raise ShapeError(
+                f"the reference must give x, xd, xdd at t = {t:g} s, each of shape ({self.op.m},) for the rows "
+                f"{', '.join(self.op.rows)}: {problem}"
+            ) from problem
+        return x, xd, xdd
+
     def acceleration(self, t: float, q: ArrayLike, qd: ArrayLike, h_e: Array | None) -> Array:
         """ẍ that is asked for: (…, m)."""
         op = self.op
-        x_d, xd_d, xdd_d = (np.asarray(v, float) for v in self.reference(t))
+        x_d, xd_d, xdd_d = self._wanted(t)
         xd = op.velocity(q, qd)
         xdd = xdd_d + self.kd * (xd_d - xd) + self.kp * op.difference(x_d, op.pose(q))
         for row, component, wanted in self.force_rows:
@@ -193,14 +209,37 @@ class OperationalController:
 
     def references(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """[x_d, ẋ_d, ẍ_d] at the instants t: (N, 3m)."""
-        rows = [
-            np.concatenate([np.asarray(x, float).reshape(self.op.m) for x in self.reference(float(at))]) for at in t
-        ]
+        rows = [np.concatenate([x.reshape(self.op.m) for x in self._wanted(float(at))]) for at in t]
         return np.array(rows).reshape(len(t), 3 * self.op.m)
 
     def _whole(self, q: ArrayLike) -> Array:
         """The geometric Jacobian of the frame: (…, 6, n)."""
         return _sub_space(self.op, ("x", "y", "z", "wx", "wy", "wz")).jacobian(q)
+
+
+def flown_over(control: OperationalController, t: Array, q: Array) -> None:
+    """An error where a step has gone over a kinematic singularity instead of meeting it, and what follows is nonsense.
+
+    q (…, steps, n) at t: as fast as its measure fell in one step, it would be below 0 after the next.
+    """
+    op = control.op
+    if op.damping is not None or q.shape[-2] < 2:
+        return
+    fine: NDArray[np.bool_] = np.asarray(np.isfinite(q).all(axis=-1))
+    measure = np.where(fine, op.singularity(np.where(fine[..., None], q, op.arm._home))[0], 1.0)
+    before, now = measure[..., :-1], measure[..., 1:]
+    over = np.argwhere((2.0 * now <= before) & (now < NEAR))
+    if len(over):
+        first = over[np.argmin(over[:, -1])]
+        *index, k = (int(i) for i in first)
+        value = float(now[tuple(first)])
+        state = f" (state {', '.join(map(str, index))} of the batch)" if index else ""
+        raise SingularityError(
+            f"kinematic singularity of arm '{op.arm.name}' just after t = {float(t[k + 1]):.6g} s{state}: it cannot move "
+            f"{', '.join(op.rows)} in every direction there, and the next step would go over it (measure {value:.3g}, usual "
+            "are values near 1); damping=… goes through it",
+            "kinematic", tuple(index), value,
+        )  # fmt: skip
 
 
 def _floats(values: Any) -> Any:
