@@ -477,6 +477,9 @@ def test_wrong_loops_are_named():
         ({"branch": {"shoulder": 1.0}}, "'shoulder', which does not exist"),
         ({"kind": "prismatic"}, "known kinds are revolute, connect, weld"),
         ({"axis": (0, 0, 0)}, "needs a direction"),
+        ({"passive": "elbow1"}, "it must be a list of joints"),
+        ({"branch": {"motor1": "up"}}, "it must give joints and their positions"),
+        ({"branch": 3}, "it must give joints and their positions"),
     ]
     for changes, sentence in cases:
         with pytest.raises(RobotError, match=sentence):

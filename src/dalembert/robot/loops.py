@@ -56,9 +56,17 @@ class Loop:
         if not (math.isfinite(length) and length > 1e-12):
             raise RobotError(f"the axis of loop '{self.name}' is {axis}; it needs a direction, like (0, 0, 1)")
         object.__setattr__(self, "axis", axis if abs(length - 1.0) < 1e-15 else scale(1.0 / length, axis))
+        if isinstance(self.passive, str):
+            raise RobotError(f"loop '{self.name}': passive is {self.passive!r}; it must be a list of joints")
         object.__setattr__(self, "passive", tuple(self.passive))
-        pairs = self.branch.items() if isinstance(self.branch, Mapping) else self.branch
-        object.__setattr__(self, "branch", tuple((str(name), number(value)) for name, value in pairs))
+        try:
+            pairs = self.branch.items() if isinstance(self.branch, Mapping) else self.branch
+            branch = tuple((str(name), number(float(value))) for name, value in pairs)
+        except (TypeError, ValueError):
+            raise RobotError(
+                f"loop '{self.name}': branch is {self.branch!r}; it must give joints and their positions, like {{'elbow': 1.3}}"
+            ) from None
+        object.__setattr__(self, "branch", branch)
 
 
 def check_loops(robot: Robot) -> tuple[Loop, ...]:
