@@ -188,6 +188,20 @@ def test_stribeck_coupling_and_balance_are_found() -> None:
     assert better.run.joint_errors[1] < 0.5 * plain.run.joint_errors[1]
 
 
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_calibrated_arm_holds_what_it_can_of_stribeck_friction(two_sided: bool) -> None:
+    """A file without it is nearly as good as one that was fitted without it."""
+    arm = with_friction("planar-2r")
+    t, q, qd, qdd = motion(2, seed=5)
+    tau = np.asarray(arm.inverse_dynamics(q, qd, qdd)) + 150 * np.sign(qd) * np.exp(-((qd / 0.5) ** 2))
+    log = {"t": t, "q": q, "qd": qd, "tau": tau}
+    how = {"cutoff": 20.0, "offset": False, "two_sided": two_sided}
+    plain, sticky = da.identify(arm, log, **how), da.identify(arm, log, stribeck=0.5, **how)
+    off = [np.linalg.norm(fit.arm.inverse_dynamics(q, qd, qdd) - tau, axis=0) for fit in (plain, sticky)]
+    assert (off[1] < 1.15 * off[0]).all(), off
+    assert any("Stribeck friction (Fst_1, Fst_2) stands in" in note for note in sticky.arm_notes)
+
+
 def test_gradual_coulomb_friction_is_found() -> None:
     arm = da.load("planar-2r")
     t, q, qd, qdd = motion(2, seed=5)

@@ -72,6 +72,34 @@ def _possible(base: BaseParameters, links: Any, phi: Array) -> bool:
     return bool((phi[signed(base, settled=True)] >= 0).all())
 
 
+def with_stribeck_folded(parameters: ParameterSet, phi: Array, qd: Array) -> tuple[Array, list[str]]:
+    """φ with Stribeck friction in Coulomb and viscous friction, as near as these come to it at the speeds of a log.
+
+    A robot file cannot hold it, and without it the others, which were found beside it, would be off.
+    """
+    at, made, done = {name: k for k, name in enumerate(parameters.names)}, phi.copy(), list[str]()
+    for column in parameters.extra:
+        kind, _, k = column.name.partition("_")
+        found = phi[at[column.name]]
+        homes = [name for name in (f"Fs_{k}", f"Fs+_{k}", f"Fs-_{k}", f"Fv_{k}") if name in at]
+        if kind != "Fst" or not found or not homes:
+            continue
+        torque = found * column.torque(qd, qd, qd)
+        j = int(np.argmax(np.abs(torque).sum(axis=0)))
+        v = qd[:, j]
+        shapes = {"Fs": np.sign(v), "Fs+": np.where(v > 0, 1.0, 0.0), "Fs-": np.where(v < 0, -1.0, 0.0), "Fv": v}
+        columns = np.column_stack([shapes[name.partition("_")[0]] for name in homes])
+        made[[at[name] for name in homes]] += np.linalg.lstsq(columns, torque[:, j], rcond=None)[0]
+        made[at[column.name]] = 0.0
+        done.append(column.name)
+    if not done:
+        return phi, []
+    return made, [
+        f"Stribeck friction ({', '.join(done)}) stands in the calibrated arm's Coulomb and viscous friction as far as these "
+        "follow it at the log's speeds; predict() has it as it is"
+    ]
+
+
 def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm, list[str]]:
     """The arm with these parameters, and what a robot cannot hold, one sentence each."""
     arm, notes = parameters.arm, list[str]()
@@ -184,4 +212,4 @@ def _body(values: Array) -> Inertia | None:
     return Inertia.from_origin(m, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
 
-__all__ = ["calibrated_arm", "spread_out"]
+__all__ = ["calibrated_arm", "spread_out", "with_stribeck_folded"]

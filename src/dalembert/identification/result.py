@@ -183,13 +183,16 @@ class Identification:
 
     @cached_property
     def _calibrated(self) -> tuple[Arm, list[str]]:
-        from dalembert.identification.calibrated import calibrated_arm
+        from dalembert.identification.calibrated import calibrated_arm, with_stribeck_folded
 
         note = (
             f"parameters identified from {os.path.basename(self.run.name)} by dalembert ({self.method} least squares)"
         )
-        arm, notes = calibrated_arm(self.base.parameters, self.full, note)
-        return arm, [*self._full[1], *notes]
+        pieces = self.run.conditioned.pieces
+        speeds = np.concatenate([p.qd[k] for p, k in zip(pieces, self.run.conditioned.kept, strict=True)])
+        phi, folded = with_stribeck_folded(self.base.parameters, self.full, speeds)
+        arm, notes = calibrated_arm(self.base.parameters, phi, note)
+        return arm, [*self._full[1], *folded, *notes]
 
     @property
     def arm(self) -> Arm:
