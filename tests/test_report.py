@@ -101,14 +101,15 @@ def test_the_page_of_example_7_2(example: str) -> None:
     for words in ("Equal duration", "Different duration", "Straight line", "Figs 7.9–7.11", "Position (rad)",
                   "Velocity (rad/s)", "Acceleration (rad/s²)", "Tip: acceleration (m/s²)", "Inertia at joint2",
                   "Velocities at joint1", "Gravity at joint1", "Time-optimal", "Bearings", "Motors", "Equations of motion",
-                  "needs a torque of"):  # fmt: skip
+                  "What the tip can be accelerated with", "On the way", "needs a torque of"):  # fmt: skip
         assert words in example, words
     assert example.count("<svg") > 50 and len(example) < 8_000_000
 
 
 def test_its_numbers_are_the_arms(example: str, tmp_path: Path) -> None:
     files = downloads(example)
-    assert {"planar-2r-equal-duration.csv", "planar-2r-straight-line-contributions.csv"} <= set(files)
+    wanted = {"equal-duration.csv", "straight-line-contributions.csv", "straight-line-ellipsoids.csv"}
+    assert {f"planar-2r-{name}" for name in wanted} <= set(files)
     arm = da.load("planar-2r")
     for name, text in files.items():
         table = np.genfromtxt(text.splitlines(), delimiter=",", names=True, dtype=None, encoding=None)
@@ -117,6 +118,11 @@ def test_its_numbers_are_the_arms(example: str, tmp_path: Path) -> None:
             read = read_motion(tmp_path / name, 2, "planar-2r")  # and the file is a motion file
             tau = arm.inverse_dynamics(read.q, read.qd, read.qdd)
             np.testing.assert_allclose(np.column_stack([table["tau1"], table["tau2"]]), tau, rtol=1e-7, atol=1e-5)
+        if name.endswith("ellipsoids.csv"):
+            motion = np.genfromtxt(files[name.replace("-ellipsoids", "")].splitlines(), delimiter=",", names=True)
+            shape = arm.dynamic_manipulability(np.column_stack([motion["q1"], motion["q2"]]), "arm", redundancy="exact")
+            np.testing.assert_allclose(table["centre_y"], shape.center[:, 1], rtol=1e-6, atol=1e-5)
+            np.testing.assert_allclose(table["radius2"], shape.radii[:, 1], rtol=1e-6, atol=1e-5)
         if name.endswith("contributions.csv"):
             motion = np.genfromtxt(
                 files[name.replace("-contributions", "")].splitlines(), delimiter=",", names=True, dtype=float
@@ -158,6 +164,14 @@ def test_pages_of_other_arms(name: str) -> None:
     assert ("Equations of motion" in page) == (arm.n <= 3)
     assert ("Effort limits are missing at joint1" in page) == (name == "kr300")
     assert ("no rotors and gears" in page) == (name == "panda")
+    assert ("by torques of 1 N m (or N) each" in page) == (name == "kr300")
+
+
+def test_an_arm_without_ellipsoids_says_why() -> None:
+    arm = da.from_dh([{"a": 0.5, "mass": 1.0, "com": (-0.25, 0, 0)}, {"a": 0.4}])  # nothing to accelerate at joint 2
+    page = report_html([study(arm, da.polynomial([0, 0], [0.1, 0.1], duration=1.0))])
+    check_page(page)
+    assert "There is no dynamic manipulability ellipsoid: " in page
 
 
 def test_figures_are_matplotlib_figures() -> None:

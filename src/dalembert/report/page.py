@@ -12,7 +12,7 @@ from dalembert.analysis.sizing import Quantity
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
-from dalembert.report import figures
+from dalembert.report import figures, tip_figures
 from dalembert.report.html import csv_text, download, grid, number, page, share, table, text
 from dalembert.report.study import Study, Variant
 from dalembert.report.svg import formula_svg
@@ -46,7 +46,7 @@ def report_html(studies: Sequence[Study], *, title: str | None = None, progress:
         raise DalembertError("a report is about one arm; these motions belong to several")
     title = title or f"{arm.name}: {studies[0].title if len(studies) == 1 else f'{len(studies)} motions'}"
     parts = [_head(title, studies), "<main>", _summary(studies), _the_arm(arm)]
-    steps = 8 * len(studies) + 1
+    steps = 9 * len(studies) + 1
     done = 0
     for index, study in enumerate(studies):
         for part in _motion(study, index, len(studies)):
@@ -238,11 +238,39 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
             + grid(figures.pair_panels(study), f"{name}-pairs", about, across="three")
         )
     yield "<h3>Motion of the tip</h3>\n" + grid(figures.tip_panels(study), f"{name}-tip", about, across="three")
+    yield _ellipsoids(study, name, about)
     if study.arm.robot.loops:
         yield _reactions(study, name, about)
     yield _sizing(study)
     yield _scaling(study, name, about, across)
     yield _downloads(study)
+
+
+def _ellipsoids(study: Study, name: str, about: str) -> str:
+    """What the tip could be accelerated with along the way."""
+    head = "<h3>What the tip can be accelerated with</h3>\n"
+    shapes = study.ellipsoids
+    if isinstance(shapes, str):
+        return f"{head}<p>There is no dynamic manipulability ellipsoid: {text(shapes)}.</p>"
+    by = (
+        "of 1 N m (or N) each"
+        if study.without_effort_limit
+        else "whose shares of the joints' limits have squares that sum to 1"
+    )
+    t, unit, rows = study.shown.t, shapes.units[0], []
+    for word, x in (("longest radius", shapes.radii[:, 0]), ("shortest radius", shapes.radii[:, -1])):
+        low, high = int(np.argmin(x)), int(np.argmax(x))
+        rows.append([
+            f"{word} ({unit})", number(float(x[0])), number(float(x[-1])),
+            number(float(x[low])), number(float(t[low])), number(float(x[high])), number(float(t[high])),
+        ])  # fmt: skip
+    columns = ["", "start", "end", "least", "at (s)", "most", "at (s)"]
+    return (
+        f"{head}<p>The dynamic manipulability ellipsoid, S (7.149): accelerations of the tip, from rest at each pose, by torques "
+        f"{by}; gravity moves its centre. Motors that reach their limits one by one can do more.</p>"
+        + grid(tip_figures.along_panels(study, shapes), f"{name}-ellipsoids", about)
+        + table(columns, rows)
+    )
 
 
 def _reactions(study: Study, name: str, about: str) -> str:
@@ -424,6 +452,10 @@ def _downloads(study: Study) -> str:
         ),
         download(f"{stem}-sizing.csv", "Sizing", study.sizing.csv()),
     ]  # fmt: skip
+    if not isinstance(shapes := study.ellipsoids, str):
+        words = ["t", *(f"centre_{row}" for row in shapes.rows), *(f"radius{k + 1}" for k in range(len(shapes.rows)))]
+        values = csv_text(words, [at.t, shapes.center, shapes.radii])
+        items.append(download(f"{stem}-ellipsoids.csv", "Ellipsoids", values))
     if arm.robot.loops:
         axes = ("fx", "fy", "fz", "mx", "my", "mz")
         words = ["t", *(f"{loop.name} {axis}" for loop in arm.robot.loops for axis in axes)]

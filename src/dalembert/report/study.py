@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.analysis.ellipsoid import Ellipsoid, dynamic_manipulability
 from dalembert.analysis.sizing import Motion, Samples, Sizing, check_fits, loads, samples, size
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
@@ -85,6 +86,16 @@ class Study:
         velocity = np.einsum("tij,tj->ti", J, qd)
         acceleration = np.einsum("tij,tj->ti", J, qdd) + np.einsum("tij,tj->ti", Jd, qd)
         return self.arm.pose(q)[:, :3, 3], velocity, acceleration
+
+    @cached_property
+    def ellipsoids(self) -> Ellipsoid | str:
+        """What the tip can be accelerated with from rest at every pose that is drawn, S (7.149), by torques within the
+        joints' limits (of 1 where they are not known); or, in a sentence, why there is no telling."""
+        limits = None if self.without_effort_limit else "arm"
+        try:
+            return dynamic_manipulability(self.arm, self.shown.q, limits, redundancy="exact")
+        except DalembertError as error:
+            return str(error)
 
     # -- what scaling would do -------------------------------------------------------------------
 

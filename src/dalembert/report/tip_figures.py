@@ -12,8 +12,9 @@ from dalembert.analysis.ellipsoid import Ellipsoid, Polytope, _polygon
 from dalembert.analysis.workspace import WorkspaceMap
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.report.figures import INK, SOFT, STYLE, Panel, _pull, _triad, assemble
+from dalembert.report.figures import INK, SOFT, STYLE, Panel, _pull, _time_axis, _triad, assemble
 from dalembert.report.skeleton import Pose, View, skeleton, views
+from dalembert.report.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 WITH, WITHOUT, EXACT, STEEL = "#1f5fa8", "#d1702a", "#5b9f70", "#9aa6b2"
+FAINT, BETWEEN = "#dde3e8", "#d5e0ec"
 
 
 # -- one configuration ---------------------------------------------------------------------------
@@ -102,7 +104,7 @@ def _at_tip(arm: Arm, pose: Pose, points: Array, view: View, shape: Ellipsoid, f
         _pull(axes, view.matrix @ np.array(arm.robot.gravity, float))
         axes.set_aspect("equal", adjustable="datalim")
         axes.margins(0.1)
-        _ruler(axes, scale, largest, shape.units[0])
+        _ruler(axes, scale, largest, shape.units[0], "lower left" if view.scales else "lower right")
         if view.scales:
             axes.set_xlabel(view.across, labelpad=1)
             axes.set_ylabel(view.up, labelpad=1)
@@ -113,7 +115,7 @@ def _at_tip(arm: Arm, pose: Pose, points: Array, view: View, shape: Ellipsoid, f
     return Panel(f"{arm.name}: {shape.what} at the tip", draw, _key(shape, shifted, None), (5.2, 4.2))
 
 
-def _ruler(axes: Axes, scale: float, largest: float, unit: str) -> None:
+def _ruler(axes: Axes, scale: float, largest: float, unit: str, corner: str = "lower left") -> None:
     """A bar that says how long an acceleration is on this picture."""
     from matplotlib.offsetbox import AnchoredOffsetbox, AuxTransformBox, TextArea, VPacker
 
@@ -125,7 +127,7 @@ def _ruler(axes: Axes, scale: float, largest: float, unit: str) -> None:
     bar.add_artist(Line2D([0, scale * value], [0, 0], color=INK, lw=1.6, solid_capstyle="butt"))
     label = TextArea(f"{value:g} {unit}", textprops={"fontsize": 8, "color": INK})
     box = VPacker(children=[bar, label], align="center", pad=0, sep=3)
-    axes.add_artist(AnchoredOffsetbox("lower left", child=box, frameon=False, pad=0.4, borderpad=0.3))
+    axes.add_artist(AnchoredOffsetbox(corner, child=box, frameon=False, pad=0.4, borderpad=0.3))
 
 
 def _key(shape: Ellipsoid, shifted: bool, exact: Polytope | None) -> tuple[tuple[str, str], ...]:
@@ -168,6 +170,90 @@ def _by_itself(shape: Ellipsoid, exact: Polytope | None, across: str, up: str) -
         axes.set_ylabel(f"{up} ({unit})", labelpad=5)
 
     return Panel(f"{shape.what} in {across} and {up}", draw, _key(shape, shifted, exact), (5.2, 4.2))
+
+
+# -- a motion ------------------------------------------------------------------------------------
+
+POSES = 7  # of a motion, at which its ellipsoids are drawn
+
+
+def along_panels(study: Study, shapes: Ellipsoid) -> list[Panel]:
+    """The ellipsoids at some poses of a motion, and over time what they allow beside what the motion asks for."""
+    room = [row for row in shapes.rows if row in "xyz"]
+    panels = [_on_the_way(study, shapes)] if len(room) >= 2 else []
+    return [*panels, _asked_and_allowed(study, shapes)]
+
+
+def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
+    """The path of the tip with an ellipsoid here and there, its centre moved by gravity."""
+    q, arm = study.shown.q, study.arm
+    picked = np.unique(np.linspace(0, len(q) - 1, POSES).round().astype(int))
+    poses = skeleton(arm, q[picked])
+    path = study.tip[0]
+    base = np.array(arm.robot.base.translation, float)
+    points = np.concatenate([*(line.reshape(-1, 3) for pose in poses for line in pose.lines), path, base[None]])
+    view = views(points, np.array(arm.robot.gravity, float))[0]
+    lifted = [
+        _lift(Ellipsoid(shapes.center[k], shapes.axes[k], shapes.radii[k], shapes.rows, shapes.what)) for k in picked
+    ]
+    outlines = [_curve(view.matrix @ center, view.matrix @ G) for center, G in lifted]
+    extent = max(float(np.ptp(points @ view.matrix.T, axis=0).max()), 1e-3)
+    largest = max(float(np.abs(outline).max()) for outline in outlines)
+    scale = 0.22 * extent / max(largest, 1e-300)  # m of paper for a unit
+
+    def draw(axes: Axes) -> None:
+        for k, pose in enumerate(poses):
+            ends = k in (0, len(poses) - 1)
+            for line in pose.lines:
+                axes.plot(
+                    *(view.matrix @ line.T), color=STEEL if ends else FAINT, lw=3.5 if ends else 1.4, zorder=2 + ends
+                )
+        axes.plot(*(view.matrix @ path.T), color=WITHOUT, lw=1.2, zorder=4)
+        for k, outline in zip(picked, outlines, strict=True):
+            x, y = (view.matrix @ path[k])[:, None] + scale * outline
+            axes.fill(x, y, color=WITH, alpha=0.12, lw=0, zorder=4.5)
+            axes.plot(x, y, color=WITH, lw=1.3, zorder=5)
+            axes.plot(*(view.matrix @ path[k]), "o", ms=3, color=INK, zorder=6)
+        axes.plot(*(view.matrix @ base), "^", ms=10, color=INK, zorder=1.5)
+        _pull(axes, view.matrix @ np.array(arm.robot.gravity, float))
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.margins(0.08)
+        _ruler(axes, scale, largest, shapes.units[0], "lower left" if view.scales else "lower right")
+        if view.scales:
+            axes.set_xlabel(view.across, labelpad=1)
+            axes.set_ylabel(view.up, labelpad=1)
+        else:
+            axes.set_axis_off()
+            _triad(axes, view, base, 0.16 * extent)
+
+    return Panel("On the way", draw, ((WITH, "ellipsoid"), (WITHOUT, "path of the tip")), (5.2, 4.0))
+
+
+def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
+    """|a| of the tip, how far the ellipsoid reaches that way, and its longest and shortest radius."""
+    t = study.shown.t
+    if shapes.rows[0] in "xyz":
+        asked = study.tip[2][:, ["xyz".index(row) for row in shapes.rows if row in "xyz"]]
+    else:
+        asked = np.zeros((len(t), len(shapes.rows)))
+    size = np.linalg.norm(asked, axis=-1)
+    still = size <= 1e-9 * max(float(size.max(initial=0.0)), 1e-9)
+    that_way = np.where(still[:, None], np.eye(asked.shape[1])[0], asked)
+    allowed = np.where(still, np.nan, shapes.max_acceleration(that_way))
+
+    def draw(axes: Axes) -> None:
+        axes.fill_between(t, shapes.radii[:, -1], shapes.radii[:, 0], color=WITH, alpha=0.12, lw=0)
+        axes.plot(t, allowed, color=WITH, lw=1.5)
+        axes.plot(t, size, color=WITHOUT, lw=1.5)
+        axes.set_ylim(bottom=0)
+        _time_axis(axes, study)
+
+    key = (
+        (WITHOUT, "asked for by the motion"),
+        (WITH, "the ellipsoid that way"),
+        (BETWEEN, "its shortest to longest radius"),
+    )
+    return Panel(f"Acceleration of the tip ({shapes.units[0]})", draw, key, (5.2, 4.0))
 
 
 # -- the workspace -------------------------------------------------------------------------------
