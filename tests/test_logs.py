@@ -705,6 +705,8 @@ def order(a: int, b: int) -> list[int]:
         (lambda d: {"q": d["q"] + 0.5 * np.pi * (np.arange(6) == 1)}, "with −90° added to q of 'joint2'"),
         (lambda d: {"q": 100 * d["q"], "qd": 100 * d["qd"]}, "angles of the motors"),
         (lambda d: {"qd": 0 * d["qd"]}, "qd is zero throughout, while q moves"),
+        (lambda d: {"tau": d["tau"] + 3e3 * (np.arange(len(d["t"])) % 97 == 5)[:, None] * (np.arange(6) == 1)},
+         "tau of joint 'joint2' stands out at 42 single samples"),
         (lambda d: {"tau": d["tau"] * (np.arange(6) != 1)}, "the torques of joint2 are zero throughout"),
         (lambda d: {}, ""),
     ],

@@ -28,12 +28,13 @@ LOOKED = 1000  # instants at which changes are tried
 POOR = 0.6  # the share of a joint's squares beyond friction that the arm leaves, above which changes are tried
 GAINED = 0.5  # a change must take so much of them away, all joints together
 LESS = 0.2  # or so much, if less than half of them is left
+SPIKE = 50.0, 5.0  # times what nine samples in ten differ from their neighbours, and times a joint's usual torque
 MOVED = 1e-3  # rad or m: an arm whose joints all move less stands still
 
 
 def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
     """Sentences about a log that does not look like what it says it is."""
-    said = _units_odd(arm, log)
+    said = [*_units_odd(arm, log), *_spikes(arm, log)]
     if log.qd is not None:
         said += _velocity_odd(arm, log, ready)
     if said:
@@ -76,6 +77,22 @@ def _units_odd(arm: Arm, log: Log) -> list[str]:
             f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg), or angles of motors (motor_side)"
         ]
     return [f"{goes}, which looks like degrees (units) or angles of the motors (motor_side)"]
+
+
+def _spikes(arm: Arm, log: Log) -> list[str]:
+    """Single torques that stand far out from both their neighbours."""
+    if len(log) < 10 or not np.isfinite(log.tau).all():
+        return []
+    a, b, c = log.tau[:-2], log.tau[1:-1], log.tau[2:]
+    middle = np.maximum(np.minimum(a, c), np.minimum(np.maximum(a, c), b))  # the median of the three
+    out = np.abs(b - middle)
+    usual = np.median(np.abs(log.tau), axis=0)
+    far = (out > SPIKE[0] * np.percentile(out, 90, axis=0)) & (out > SPIKE[1] * usual) & (usual > 0)
+    return [
+        f"{log.source}: tau of joint '{arm.joint_names[j]}' stands out at {int(far[:, j].sum())} single samples, by up to "
+        f"{out[:, j].max():.3g} N m where {usual[j]:.3g} are usual; empty cells or NaN in their place have these rows dropped"
+        for j in np.flatnonzero(far.any(axis=0))
+    ]
 
 
 def _beyond_limits(arm: Arm, log: Log) -> list[str]:
