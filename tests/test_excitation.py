@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from dalembert import gradients
 from dalembert.cli.main import app
 from dalembert.identification import excitation
 from dalembert.identification.base import base_parameters
-from dalembert.identification.excitation import Limited, Problem, criterion_gradient
+from dalembert.identification.exciting_limits import Limited
+from dalembert.identification.exciting_problem import Problem, criterion_gradient
+from dalembert.identification.exciting_shapes import FourierShapes, SplineShapes
 from dalembert.identification.parameters import ParameterSet
 
 GAZ = {"duration": 21.0, "condition": 121.88}  # Gaz et al. 2019: 43 + 21 parameters, unscaled, a log of 21 s
@@ -78,13 +81,14 @@ def test_smooth_condition_number_tends_to_the_condition_number() -> None:
 
 @pytest.mark.parametrize("criterion", excitation.CRITERIA)
 @pytest.mark.parametrize("anchored", [False, True])
-def test_gradient_through_the_motion(criterion: str, anchored: bool) -> None:
+@pytest.mark.parametrize("shapes", [FourierShapes(0.2, 3, 1), SplineShapes(1.2, 6)], ids=["fourier", "spline"])
+def test_gradient_through_the_motion(shapes: Any, criterion: str, anchored: bool) -> None:
     a = da.load("puma560")
     start = Limited(a, 1.0, None, None).home if anchored else None
     base = base_parameters(ParameterSet(a, offset=True))
-    problem = Problem(a, base, Limited(a, 1.0, None, start), 0.2, 3, criterion, np.linspace(1, 2, 6))
+    problem = Problem(a, base, Limited(a, 1.0, None, start), shapes, criterion, np.linspace(1, 2, 6))
     rng = np.random.default_rng(0)
-    x, d = rng.normal(0, 0.4, problem.size), rng.normal(size=problem.size)
+    x, d = rng.normal(0, 0.6, problem.size), rng.normal(size=problem.size)
 
     def whole(y: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope, state = problem.objective(y, 2.0)
@@ -95,6 +99,45 @@ def test_gradient_through_the_motion(criterion: str, anchored: bool) -> None:
     h = 1e-6
     slope = (whole(x + h * d)[0] - whole(x - h * d)[0]) / (2 * h)
     assert np.sum(whole(x)[1] * d) == pytest.approx(slope, rel=1e-4)
+
+
+@pytest.mark.parametrize("shapes", [FourierShapes(0.2, 3, 2), SplineShapes(8.0, 6)], ids=["fourier", "spline"])
+@pytest.mark.parametrize("anchored", [False, True])
+def test_shapes_are_the_trajectories_they_write(shapes: Any, anchored: bool) -> None:
+    rng = np.random.default_rng(0)
+    centre, z = rng.normal(size=2), rng.normal(size=(2, shapes.count))
+    motion = shapes.trajectory(*shapes.coefficients(centre, z, anchored))
+    P, V, A = shapes.at(50, anchored)
+    t = np.arange(50) / (50 * shapes.f) if isinstance(shapes, FourierShapes) else np.linspace(0, 8.0, 50)
+    for made, shape, start in zip(motion(t), (P, V, A), (centre, 0.0, 0.0), strict=True):
+        assert np.allclose(made, start + shape @ z.T, atol=1e-12)
+    q, qd, qdd = motion(np.array([0.0, motion.duration]))
+    assert np.allclose(q[0], q[1]) and np.abs(qd).max() < 1e-12 and np.abs(qdd).max() < 1e-11
+    assert not anchored or np.allclose(q[0], centre)
+
+
+def test_a_spline_excites_too(tmp_path: Path) -> None:
+    a = da.load("planar-2r")
+    found = da.excite(a, duration=10.0, shape="spline", points=12, starts=1, clearance=None)
+    assert found.trajectory.limits_report(a, torque=True) == [] and found.base_frequency is None
+    assert found.coefficients.shape == (2, 18)
+    series = da.excite(a, duration=10.0, starts=1, clearance=None)
+    assert found.condition < 1.5 * series.condition
+    out = tmp_path / "spline.csv"
+    shown = CliRunner().invoke(
+        app,
+        ["excite", "pendulum", "--shape", "spline", "--duration", "6", "--no-floor", "--starts", "1", "-o", str(out)],
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "a spline of 12 control points" in shown.output and out.exists()
+    for wrong, words in (
+        ({"shape": "circle"}, "there is no shape 'circle'"),
+        ({"shape": "spline", "points": 2}, "must be 3 or more"),
+        ({"points": 9}, "is for shape='spline'"),
+        ({"shape": "spline", "base_frequency": 0.1}, "base_frequency is about Fourier series"),
+    ):
+        with pytest.raises(da.DalembertError, match=words):
+            da.excite(a, **wrong)
 
 
 def test_panda_beats_the_published_condition_number(panda: excitation.Excitation) -> None:

@@ -62,10 +62,12 @@ def write(
         f"with columns of length one; log det {found.log_det:.4g}",
         soft_wrap=True,
     )
-    periods = round(motion.duration * found.base_frequency)
+    made = f"a spline of {found.coefficients.shape[-1]} control points"
+    if found.base_frequency is not None:
+        periods = round(motion.duration * found.base_frequency)
+        made = f"{periods} periods of {found.base_frequency:.4g} Hz, {found.coefficients.shape[2]} harmonics"
     screen.print(
-        f"{motion.duration:g} s: {periods} periods of {found.base_frequency:.4g} Hz, {found.coefficients.shape[2]} harmonics, "
-        f"found in {found.seconds:.1f} s; the motion is in {output.resolve()}",
+        f"{motion.duration:g} s: {made}, found in {found.seconds:.1f} s; the motion is in {output.resolve()}",
         soft_wrap=True,
     )
 

@@ -19,12 +19,25 @@ class Criterion(StrEnum):
     d_optimal = "d-optimal"
 
 
+class Shape(StrEnum):
+    """What an exciting motion is made of."""
+
+    fourier = "fourier"
+    spline = "spline"
+
+
 def excite(
     arm: ArmArgument,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion.")
     ] = Path("excite.csv"),
-    duration: Annotated[float, typer.Option(metavar="S", help="Seconds, a whole number of periods.")] = 30.0,
+    duration: Annotated[
+        float, typer.Option(metavar="S", help="Seconds; of a series a whole number of periods.")
+    ] = 30.0,
+    shape: Annotated[Shape, typer.Option(help="A Fourier series, or a spline.")] = Shape.fourier,
+    points: Annotated[
+        int | None, typer.Option(metavar="N", help="Control points of the spline for every joint; one a second.")
+    ] = None,
     harmonics: Annotated[int, typer.Option(metavar="L", help="Harmonics of the Fourier series.")] = 5,
     frequency: Annotated[
         float | None, typer.Option(metavar="HZ", help="Base frequency; periods take about 10 s unless given.")
@@ -51,7 +64,7 @@ def excite(
 ) -> None:
     """Find a motion for identification: one that shows the arm's base parameters best, within its limits.
 
-    A Fourier series from rest to rest. Ctrl-C ends the search with the best motion so far. OUT.csv gets t, q, qd, qdd
+    A Fourier series or a spline from rest to rest. Ctrl-C ends the search with the best motion so far. OUT.csv gets t, q, qd, qdd
     and the torques that the arm's model says it takes.
     """
     from dalembert.cli.excite import write
@@ -59,6 +72,6 @@ def excite(
 
     write(
         load(arm, physical.value, tip), output, force=force, rate=rate, criterion=criterion.value, limits=limits,
-        start=start, duration=duration, harmonics=harmonics, base_frequency=frequency,
+        start=start, duration=duration, shape=shape.value, points=points, harmonics=harmonics, base_frequency=frequency,
         clearance=clearance if floor else None, share=share, starts=starts, seed=seed,
     )  # fmt: skip
