@@ -85,3 +85,10 @@ def test_every_error_is_a_public_name() -> None:
         if isinstance(error, type):
             assert issubclass(error, dalembert.DalembertError) and getattr(dalembert, error.__name__) is error
             assert error.__name__ in dalembert.__all__
+
+
+def test_every_public_name_has_an_example_that_is_run() -> None:
+    """Errors aside; ``--doctest-modules`` runs them."""
+    public = {name: getattr(dalembert, name) for name in dalembert.__all__}
+    errors = {name for name, x in public.items() if isinstance(x, type) and issubclass(x, Exception)}
+    assert [name for name, x in public.items() if name not in errors and ">>>" not in (x.__doc__ or "")] == []

@@ -134,6 +134,9 @@ def load(
 
     physical  "warn" loads a robot with an inertia that no body can have, and says so
     tip       the link whose frame is the end effector; the file's own choice unless given
+
+    >>> load("panda")
+    <Arm 'panda': 7 joints>
     """
     from dalembert.robot.load import load_robot
 

@@ -95,9 +95,7 @@ def _print(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | N
     bound = (
         "of unit length"
         if size is None
-        else "within the arm's limits"
-        if isinstance(size, str)
-        else "within these limits"
+        else f"whose shares of {'the arm’s' if isinstance(size, str) else 'these'} limits have squares that sum to 1"
     )
     screen.print(f"{plain(arm.name)} at q = ({numbers(q)}): {KINDS[kind]}", style="bold", soft_wrap=True)
     what = "joint velocities" if kind == "velocity" else "torques"

@@ -95,6 +95,15 @@ def identify(
     payload     that payload: an Inertia in the tip's frame, or a mass
     reading     columns, gains, gears, motor_side, units, time_unit, joint_names, topic: see :func:`logs.read_log`
     progress    called with words and the fraction done
+
+    >>> import numpy as np, dalembert as da
+    >>> arm = da.load("pendulum")
+    >>> t = np.arange(0, 20, 0.01)
+    >>> q, qd, qdd = da.fourier([[[0.5, 0.3]], [[0.2, 0.4]]], 0.2, duration=20.0)(t)
+    >>> log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
+    >>> fit = da.identify(arm, log)
+    >>> fit.relative_error < 0.01, fit.arm.n
+    (True, 1)
     """
     _check_options(method, prior_kind, prior_deviation, reading, loaded, payload)
     if damping is not None and method != "damped":

@@ -36,6 +36,11 @@ class Loop:
               two as far the later one (a crank before its rocker or slider is what the motor turns)
     branch    (joint, position) …: a pose near which the loop is closed; joints that are not named
               stand at 0 there. It tells the ways to assemble a loop apart
+
+    >>> import dalembert as da
+    >>> loop = da.load("five-bar").robot.loops[0]
+    >>> loop.name, loop.kind, loop.passive
+    ('meeting', 'revolute', ('elbow1', 'elbow2'))
     """
 
     name: str

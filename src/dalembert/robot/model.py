@@ -39,6 +39,9 @@ class Limits:
     """What a joint may do: position (rad or m), speed, acceleration and effort (N m or N).
 
     ``None`` means that nothing is known; commands that need the value say so.
+
+    >>> Limits(-1.5, 1.5, effort=80.0).velocity is None
+    True
     """
 
     lower: float | None = None
@@ -67,6 +70,9 @@ class Friction:
     """Friction at the joint side, S (7.42): viscous F_v (N m s/rad) and Coulomb F_s (N m).
 
     ``coulomb`` is one level, or a pair (at positive speed, at negative speed), both ≥ 0.
+
+    >>> Friction(viscous=0.5, coulomb=(2.0, 1.5))
+    Friction(viscous=0.5, coulomb=(2.0, 1.5))
     """
 
     viscous: float = 0.0
@@ -93,6 +99,9 @@ class Rotor:
                 no coupling k_r I_m with the parent link's rotation
     viscous     motor-side viscous friction F_m (N m s/rad); the joint feels k_r² F_m, S Example 7.1
     coulomb     motor-side Coulomb level (N m), one number or (positive, negative motor speed)
+
+    >>> Rotor(inertia=1e-4, gear=100.0, mass=1.5).reflected  # a body of its own, fully coupled
+    False
     """
 
     inertia: float = 0.0
@@ -133,7 +142,11 @@ def unit(axis: Any, what: str) -> Vector:
 
 @dataclass(frozen=True)
 class Link:
-    """A rigid body. ``physical=False`` marks a published inertia that no body can have."""
+    """A rigid body. ``physical=False`` marks a published inertia that no body can have.
+
+    >>> Link("fore", Inertia(2.0, (0.2, 0.0, 0.0))).inertia.mass
+    2.0
+    """
 
     name: str
     inertia: Inertia = Inertia()
@@ -149,6 +162,10 @@ class Joint:
     offset      added to the joint variable (rad or m): the DH offset
     link_frame  the child's link frame as seen from the joint's frame once that has moved; standard
                 DH puts it at the far end of the link, URDF leaves it at the joint (the default)
+
+    >>> elbow = Joint("elbow", "revolute", "upper", "fore", Placement(translation=(0.4, 0.0, 0.0)))
+    >>> elbow.moves, elbow.axis
+    (True, (0.0, 0.0, 1.0))
     """
 
     name: str
@@ -177,7 +194,11 @@ class Joint:
 
 @dataclass(frozen=True)
 class Frame:
-    """A named place on a link."""
+    """A named place on a link.
+
+    >>> Frame("tool", "hand", Placement(translation=(0.0, 0.0, 0.1))).link
+    'hand'
+    """
 
     name: str
     link: str
@@ -192,6 +213,12 @@ class Robot:
     and the tip wrench are expressed. ``tip`` is the end effector's frame. ``payload`` is a body
     held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know.
     ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
+
+    >>> import dalembert as da
+    >>> links = (Link("base"), Link("rod", Inertia(1.0, (0.5, 0.0, 0.0))))
+    >>> robot = Robot("pendulum", links, (Joint("hinge", "revolute", "base", "rod"),), gravity=(0, -9.81, 0))
+    >>> da.Arm(robot).gravity_torque([0.0]).round(3)
+    array([4.905])
     """
 
     name: str

@@ -105,6 +105,11 @@ class PD(Controller):
     """PD with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇).
 
     target  a pose (…, n) to go to and hold, or a motion to follow
+
+    >>> import dalembert as da
+    >>> run = da.simulate(da.load("planar-2r"), [0.2, 0.4], None, PD(20000.0, 4000.0, [0.5, 0.0]), 3.0)
+    >>> run.q[-1].round(3) + 0.0
+    array([0.5, 0. ])
     """
 
     law, what = "pd", "target"
@@ -120,6 +125,12 @@ class ComputedTorque(Controller):
     friction for the direction of the reference.
 
     trajectory  a motion to follow, or a pose (…, n)
+
+    >>> import dalembert as da
+    >>> motion = da.polynomial([0.2, 0.4], [0.5, 0.0], duration=1.0)
+    >>> run = da.simulate(da.load("planar-2r"), [0.2, 0.4], None, ComputedTorque(100.0, 20.0, motion), 1.0)
+    >>> run.q[-1].round(6) + 0.0
+    array([0.5, 0. ])
     """
 
     law, what = "computed", "trajectory"

@@ -32,6 +32,9 @@ class Wall:
 
     point      a point of it in base axes (m); ``normal`` points out of it, towards the arm
     stiffness  N/m; ``damping`` N s/m while the tip presses
+
+    >>> Wall(point=(0.8, 0.0, 0.0), normal=(-1.0, 0.0, 0.0)).stiffness
+    10000.0
     """
 
     point: tuple[float, float, float]
@@ -75,6 +78,15 @@ class OperationalController:
     contact    the environment: a :class:`Wall`, or a function (q, qd) → wrench (…, 6)
     posture    q_r (n,) to which redundant joints return with ``stiffness`` (N m/rad); none unless given
     calm       k_N (1/s), how fast internal motion dies away
+
+    >>> import dalembert as da
+    >>> arm = da.load("planar-3r")
+    >>> op = arm.operational_space(task="xy")
+    >>> q = [0.5, 0.6, 0.4]
+    >>> there = op.pose(q) + [0.0, 0.1]
+    >>> run = da.simulate(arm, q, None, OperationalController(op, there), 2.0)
+    >>> (op.pose(run.q[-1]) - there).round(4) + 0.0
+    array([0., 0.])
     """
 
     def __init__(

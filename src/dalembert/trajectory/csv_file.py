@@ -105,6 +105,12 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     (Hz) smooths what they are made from. At the file's instants the motion has the file's values,
     between them quintic pieces; it begins at 0, which is the file's first instant. With ``arm`` the
     number of joints is checked. Columns tau1, … are not part of a motion and are left aside.
+
+    >>> import tempfile, dalembert as da
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     da.polynomial([0.0], [1.0], duration=2.0).save(f"{folder}/motion.csv")
+    ...     read_trajectory(f"{folder}/motion.csv").duration
+    2.0
     """
     from dalembert.trajectory.splines import Quintics
 
