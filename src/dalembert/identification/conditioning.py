@@ -21,6 +21,7 @@ from dalembert.identification.logs import Log
 Array = NDArray[np.float64]
 
 ENERGY = 0.99  # the share of the motion's power that tells how fast the motion is
+USUAL = 2.0  # times the median of the joints: what a single joint may ask for
 ABOVE = 10.0  # the cut-off, in frequencies below which that share lies
 STATES = 2.0  # positions and velocities keep this much more than torques, in cut-offs
 SPACING = 2.5  # samples kept a second, in cut-offs: just above what the low-pass lets through
@@ -218,7 +219,7 @@ def automatic_cutoff(log: Log, rate: float) -> float:
         share = np.cumsum(power[:, j]) / strong[j]
         at.append(f[int(np.searchsorted(share, ENERGY))])
     span = float(np.sum(np.clip(np.diff(log.t), 0, None)))
-    found = ABOVE * max(at, default=1.0)
+    found = ABOVE * min(max(at), USUAL * float(np.median(at))) if at else ABOVE
     return float(min(max(found, 10.0 / span), 0.2 * rate))
 
 
