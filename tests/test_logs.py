@@ -788,3 +788,10 @@ def test_command_reads_what_it_is_told_to(tmp_path: Path) -> None:
     bad = text(tmp_path / "nan.csv", ",".join(HEADER), np.where(np.arange(7) == 5, np.nan, table()))
     wrong = CliRunner().invoke(app, [*words, str(bad)])
     assert wrong.exit_code == 2 and "tau of joint 'joint1' holds no number" in " ".join(wrong.output.split())
+
+
+def test_a_position_that_stands_still_while_its_speed_does_not() -> None:
+    """KR300's q_link: the wrist has no encoders at the links, and zeros stand there."""
+    data = whole()
+    with pytest.warns(IdentificationWarning, match=r"q of joint 'joint2' stands still, while its qd makes a way of"):
+        da.identify(arm(), {**data, "q": data["q"] * [1.0, 0.0]}, cutoff=8.0)

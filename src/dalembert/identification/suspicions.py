@@ -30,6 +30,7 @@ GAINED = 0.5  # a change must take so much of them away, all joints together
 LESS = 0.2  # or so much, if less than half of them is left
 SPIKE = 50.0, 5.0  # times what nine samples in ten differ from their neighbours, and times a joint's usual torque
 MOVED = 1e-3  # rad or m: an arm whose joints all move less stands still
+STUCK = 1000.0  # a way by qd so many times what q covers is none that this q has made
 
 
 def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
@@ -112,6 +113,15 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
         return []  # the arm stands still
     if not b.any():
         return [f"{log.source}: qd is zero throughout, while q moves; leave it out, and it is made from q"]
+    travels = np.abs(b).sum(axis=0) / ready.rate
+    stuck = [j for j in range(arm.n) if travels[j] > STUCK * max(float(np.ptp(piece.q[:, j])), MOVED)]
+    if stuck:
+        j, more = stuck[0], len(stuck) - 1
+        who = f"joint '{arm.joint_names[j]}'" + (f" and {more} more" if more else "")
+        return [
+            f"{log.source}: q of {who} stands still, while its qd makes a way of {travels[j]:.3g} rad; is its position "
+            "another column?"
+        ]
     ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
     moving = np.linalg.norm(a, axis=0) > 0.05 * np.linalg.norm(a, axis=0).max()
     off = [j for j in np.flatnonzero(moving) if not 0.8 < ratio[j] < 1.25]
