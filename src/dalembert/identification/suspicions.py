@@ -116,11 +116,10 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     travels = np.abs(b).sum(axis=0) / ready.rate
     stuck = [j for j in range(arm.n) if travels[j] > STUCK * max(float(np.ptp(piece.q[:, j])), MOVED)]
     if stuck:
-        j, more = stuck[0], len(stuck) - 1
-        who = f"joint '{arm.joint_names[j]}'" + (f" and {more} more" if more else "")
+        who = f"joint '{arm.joint_names[stuck[0]]}'" + (f" and {len(stuck) - 1} more" if len(stuck) > 1 else "")
         return [
-            f"{log.source}: q of {who} stands still, while its qd makes a way of {travels[j]:.3g} rad; is its position "
-            "another column?"
+            f"{log.source}: q of {who} stands still, while its qd makes a way of {travels[stuck[0]]:.3g} rad; is its "
+            "position another column?"
         ]
     ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
     moving = np.linalg.norm(a, axis=0) > 0.05 * np.linalg.norm(a, axis=0).max()
