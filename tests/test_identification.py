@@ -547,6 +547,11 @@ def test_command(tmp_path: Path) -> None:
     assert "http" not in shown.replace("http-equiv", "") and shown.count("<svg") >= 6 and "mx_2" in shown
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 2 and "--force" in again.output
+    link = arm.robot.moving_joints[1].child
+    boxed = CliRunner().invoke(app, [*words[:3], "--cutoff", "5", "--box", f"{link}=-0.6 -0.1 -0.1 0 0.1 0.1"])
+    assert boxed.exit_code == 0, boxed.output
+    flat = CliRunner().invoke(app, [*words[:3], "--box", f"{link}=1 2 3"])
+    assert flat.exit_code == 2 and f"--box {link} needs 6 numbers" in flat.output
     wrong = CliRunner().invoke(app, ["identify", "panda", str(tmp_path / "run.npz")])
     assert wrong.exit_code == 2 and "has 7" in wrong.output and "Traceback" not in wrong.output
 

@@ -55,6 +55,17 @@ def list_of(option: str, text: str | None) -> list[float] | None:
         raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
 
 
+def boxes_of(given: list[str] | None) -> dict[str, Any] | None:
+    """LINK="x y z X Y Z" words as bounds: the lowest and the highest corner of a box that holds the link's mass."""
+    out = {}
+    for link, text in pairs_of("--box", given).items():
+        numbers = list_of(f"--box {link}", text) or []
+        if len(numbers) != 6:
+            raise DalembertError(f'--box {link} needs 6 numbers, "x y z X Y Z" of two corners in m, not {len(numbers)}')
+        out[link] = {"box": (numbers[:3], numbers[3:])}
+    return out or None
+
+
 def couplings_of(given: list[str] | None) -> list[tuple[Any, ...]]:
     """Words like 5:6 or joint_5:joint_6:1.0."""
     out: list[tuple[Any, ...]] = []

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
+from dalembert.identification.formats.raw import counted
 from dalembert.identification.logs import Log
 
 Array = NDArray[np.float64]
@@ -261,7 +262,8 @@ def _stretches(
     missing = int(np.sum(np.round(steps[(steps > 1.5 * own) & (steps <= longest)] / own) - 1))
     uneven = int(np.sum(np.abs(steps - own) > EVEN * own))
     if missing:
-        notes.append(f"{log.source}: {missing} missing samples were filled in between their neighbours")
+        what = counted(missing, "missing sample was", "missing samples were")
+        notes.append(f"{log.source}: {what} filled in between their neighbours")
     if uneven > len(cuts):
         notes.append(f"{log.source}: the stamps are uneven; it was resampled at {1 / step:.6g} Hz")
     if len(cuts):

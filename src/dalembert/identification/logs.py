@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.identification.formats import read
-from dalembert.identification.formats.raw import SPELLINGS, Raw, Request, listed
+from dalembert.identification.formats.raw import SPELLINGS, Raw, Request, counted, listed
 from dalembert.identification.meaning import FEWEST, find, group_of, names_of, same_count, time_of
 
 Array = NDArray[np.float64]
@@ -263,7 +263,9 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
         repeated = same_row & same_time
     crowded = same_time & ~repeated
     if repeated.any():
-        raw.notes.append(f"{raw.source}: {int(repeated.sum())} rows repeat the one before and were dropped")
+        raw.notes.append(
+            f"{raw.source}: {counted(int(repeated.sum()), 'row repeats', 'rows repeat')} the one before; dropped"
+        )
     if crowded.any():
         raw.notes.append(
             f"{raw.source}: {int(crowded.sum())} of {len(t)} rows have the time of the one before and other values, and were "
@@ -274,7 +276,9 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
         raise DalembertError(f"{raw.source}: only {len(rows)} of {len(t)} rows differ from each other")
     back = int((np.diff(t[rows]) < 0).sum())
     if back:
-        raw.notes.append(f"{raw.source}: time goes backwards {back} times; what follows is taken as another run")
+        raw.notes.append(
+            f"{raw.source}: time goes backwards {counted(back, 'time')}; what follows is taken as another run"
+        )
     turned = _unwrapped(raw, arm, t[rows], q[rows])
     return Log(t[rows], turned, tau[rows], None if qd is None else qd[rows], tuple(raw.notes), raw.source, t, rows)
 
@@ -297,7 +301,9 @@ def _unwrapped(raw: Raw, arm: Arm, t: Array, q: Array) -> Array:
             middle = 0.5 * (float(limits.lower) + float(limits.upper))
             made[:, j] += 2 * np.pi * np.round((middle - np.median(made[:, j])) / (2 * np.pi))
     names = listed([arm.joint_names[j] for j in who])
-    raw.notes.append(f"{raw.source}: {int(jumps.sum())} jumps by whole turns were taken out of q of {names}")
+    raw.notes.append(
+        f"{raw.source}: {counted(int(jumps.sum()), 'jump by a whole turn was', 'jumps by whole turns were')} taken out of q of {names}"
+    )
     return made
 
 

@@ -52,6 +52,12 @@ def identify(
     ] = None,
     prior_deviation: Annotated[float, typer.Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
     prior_kind: Annotated[str, typer.Option(help="entropic or euclidean.")] = "entropic",
+    box: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar='LINK="x y z X Y Z"', help="A box that holds a link's mass, in its frame; implies --consistent."
+        ),
+    ] = None,
     cutoff: CutoffOption = None,
     decimate: Annotated[int | None, typer.Option(metavar="N", help="Keep one sample in N.")] = None,
     edge: Annotated[float | None, typer.Option(metavar="S", help="Seconds cut at both ends.")] = None,
@@ -101,7 +107,7 @@ def identify(
 ) -> None:
     """Identify the dynamic parameters of an arm from a log of its motion (S 7.4)."""
     from dalembert.cli.given import load, numbers_of
-    from dalembert.cli.identify import Wanted, couplings_of, reading_of, run_identify
+    from dalembert.cli.identify import Wanted, boxes_of, couplings_of, reading_of, run_identify
 
     if payload_com is not None and payload is None:
         raise DalembertError("--payload-com says where the payload is, but --payload MASS is missing")
@@ -110,7 +116,7 @@ def identify(
     options = {
         "validate": validate or None, "method": method, "physical": consistent,
         "prior": None if prior is None else load(prior, physical.value, None), "prior_deviation": prior_deviation,
-        "prior_kind": prior_kind, "cutoff": cutoff, "decimate": decimate, "edge": edge, "dead_zone": dead_zone, "hold_out": hold_out,
+        "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge, "dead_zone": dead_zone, "hold_out": hold_out,
         "rotor": rotor, "offset": offset, "two_sided": two_sided, "stribeck": stribeck, "sigmoid": sigmoid,
         "coupling": couplings_of(coupling), "balance": balance or (), "damping": damping, "loaded": loaded,
         "payload": payload if com is None else {"mass": payload, "com": com},

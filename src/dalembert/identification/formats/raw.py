@@ -107,6 +107,15 @@ class Raw:
         return self.table[:, list(at)]
 
 
+def counted(count: int, word: str, more: str | None = None) -> str:
+    """``1 row``, ``2 rows``.
+
+    >>> counted(1, "row"), counted(2, "row"), counted(2, "time goes", "times go")
+    ('1 row', '2 rows', '2 times go')
+    """
+    return f"{count} {word if count == 1 else more or word + 's'}"
+
+
 def listed(words: Iterable[Any], most: int = 10) -> str:
     """The first of them, with commas, and how many more there are."""
     all_ = [str(word) for word in words]
