@@ -559,7 +559,7 @@ def test_stamps_out_of_order_all_alike_or_rounded() -> None:
     swapped[[100, 101]] = 101, 100
     same(read_log({name: values[swapped] for name, values in data.items()}, arm()))
     twice = read_log({name: np.concatenate([values, values]) for name, values in data.items()}, arm())
-    assert len(twice) == 2 * ROWS and any("backwards 1 times" in note for note in twice.notes)
+    assert len(twice) == 2 * ROWS and any("backwards 1 time;" in note for note in twice.notes)
     with pytest.raises(da.DalembertError, match="all 400 rows have the same time, t = 7"):
         read_log({**data, "t": np.full(ROWS, 7.0)}, arm())
     with pytest.raises(da.DalembertError, match="is it written with too few digits"):
