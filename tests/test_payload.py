@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 import dalembert as da
 from arms import SHARED
 from dalembert.cli.main import app
-from dalembert.identification.payload import carried, identify_payload, wrist_regressor
+from dalembert.identification.payload import identify_payload
+from dalembert.identification.payload_torques import carried
+from dalembert.identification.payload_wrist import wrist_regressor
 
 MASS, COM = 2.3, np.array([0.03, -0.05, 0.12])
 TENSOR = np.array([[0.03, 0.002, -0.001], [0.002, 0.025, 0.003], [-0.001, 0.003, 0.02]])

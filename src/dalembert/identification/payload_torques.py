@@ -1,0 +1,170 @@
+"""A load from joint torques of a run without and a run with it: τ = Y_b π_b and τ = Y_b π_b + Y_L π_L, fitted at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError
+from dalembert.identification.base import base_parameters
+from dalembert.identification.conditioning import Conditioned, condition
+from dalembert.identification.estimate import correlation_time
+from dalembert.identification.logs import SPELLINGS, Log, read_log
+from dalembert.identification.parameters import WIDTH, ParameterSet
+from dalembert.identification.payload_fit import Payload, look_at, made, solve, tensor, thinned
+from dalembert.robot.placement import Placement
+
+Array = NDArray[np.float64]
+Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
+
+REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
+STILL = 0.01  # of a joint's largest speed: below this its friction is not known
+
+
+def from_torques(
+    arm: Arm, log: Source, loaded: Source, count: int, gains: ArrayLike | None, reference: str | None,
+    friction: tuple[str, ...], cutoff: float | None, reading: Mapping[str, Any],
+) -> Payload:  # fmt: skip
+    how = dict(reading)
+    if gains is None and reference is None and _has_current(log):
+        reference = next((name for name in REFERENCES if name in _names(log)), None)
+    if gains is not None or (reference is not None and _has_current(log)):
+        how["gains"] = gains if gains is not None else np.ones(arm.n)
+    first, second = read_log(log, arm, **how), read_log(loaded, arm, **how)
+    ready = condition(first, cutoff=cutoff)
+    other = condition(second, cutoff=ready.cutoff)
+    notes = [*first.notes, *second.notes, *ready.notes]
+    if reference is None:  # else its unit is found out
+        look_at(arm, ((first, ready), (second, other)), how)
+    rotor = True  # a rotor inertia is felt by its joint alone and costs nothing to allow for
+    base = base_parameters(ParameterSet(arm, friction, offset=True, rotor=rotor))
+    carry = carried(arm.mechanism.tip)
+
+    def load(q: Array, qd: Array, qdd: Array) -> Array:
+        at = WIDTH * arm.mechanism.tip_body
+        return arm.regressor(q, qd, qdd)[:, :, at : at + 10] @ carry
+
+    Y = [thinned(run, base.regressor) for run in (ready, other)]
+    L = thinned(other, load)[:, :, :count]
+    tau = [run.tau for run in (ready, other)]
+    fastest = np.abs(ready.qd).max(axis=0)
+    moving = np.concatenate([np.abs(run.qd) >= STILL * fastest for run in (ready, other)])
+    W = np.zeros((len(moving), arm.n, base.rank + count))
+    W[: len(Y[0]), :, : base.rank], W[len(Y[0]) :, :, : base.rank] = Y
+    W[len(Y[0]) :, :, base.rank :] = L
+    factor = factor_std = None
+    measured = np.concatenate(tau)
+    if reference is not None:
+        wanted = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": reference}})
+        factor, factor_std = _gains(ready, condition(wanted, cutoff=ready.cutoff), arm, friction, reference)
+        measured = measured * factor
+        notes.append(f"drive gains from '{reference}': {_listed(factor)} (standard deviations {_listed(factor_std)})")
+    elif "gains" in how:
+        notes.append("an error of the drive gains is not part of the standard deviations; it acts on the mass in full")
+        told, other_factor = _gains_doubted(arm, log, ready, friction, reading)
+        if other_factor is not None:
+            instead, *_ = solve(W, measured * other_factor, moving, base.rank, None, None, len(Y[0]))
+            notes.append(f"{told}, and gives a mass of {instead[0]:.4g} kg")
+    values, covariance, residual, noise = solve(W, measured, moving, base.rank, factor_std, factor, len(Y[0]))
+    late = slice(len(Y[0]), None)
+    return made(
+        values, covariance, float(np.linalg.norm(residual[late]) / np.linalg.norm(measured[late])), noise,
+        int(moving.sum()), arm.robot.tip.name if arm.robot.tip else "tip", notes, gains=factor,
+    )  # fmt: skip
+
+
+def _names(log: Source) -> set[str]:
+    """What a dict, an npz or a CSV file calls its quantities, numbers at their ends left out."""
+    if isinstance(log, Log):
+        return set()
+    if isinstance(log, Mapping):
+        return {str(name) for name in log}
+    path = Path(log)
+    if path.suffix.lower() == ".npz" and path.is_file():
+        with np.load(path, allow_pickle=False) as file:
+            return set(file.files)
+    if path.suffix.lower() == ".csv" and path.is_file():
+        with path.open(encoding="utf-8-sig", errors="replace") as text:
+            return {name.strip().rstrip("0123456789").rstrip("_[ .") for name in text.readline(1 << 20).split(",")}
+    return set()
+
+
+def _has_current(log: Source) -> bool:
+    """Whether a log has currents and no torques, and so needs gains."""
+    names = {name.lower() for name in _names(log)}
+    return bool(names & set(SPELLINGS["current"])) and not names & set(SPELLINGS["tau"])
+
+
+def carried(tip: Placement) -> Array:
+    """(10, 10): a body's ten parameters in the tip's frame → those in the frame of the link that carries it.
+
+    With the pseudo-inertia P = [Σ, h; hᵀ, m], Σ = ½ tr(I) 1 − I, and H the tip's homogeneous matrix, P ↦ H P Hᵀ.
+    """
+    H = np.eye(4)
+    H[:3, :3], H[:3, 3] = np.array(tip.rotation, float), np.array(tip.translation, float)
+    out = np.zeros((10, 10))
+    for k in range(10):
+        ten = np.zeros(10)
+        ten[k] = 1.0
+        I, P = tensor(ten[4:]), np.zeros((4, 4))
+        P[:3, :3], P[:3, 3], P[3, :3], P[3, 3] = 0.5 * np.trace(I) * np.eye(3) - I, ten[1:4], ten[1:4], ten[0]
+        P = H @ P @ H.T
+        I = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
+        out[:, k] = [P[3, 3], *P[:3, 3], *I[np.triu_indices(3)]]
+    return out
+
+
+def _gains(
+    ready: Conditioned, wanted: Conditioned, arm: Arm, friction: tuple[str, ...], reference: str
+) -> tuple[Array, Array]:
+    """What measured torques must be multiplied with to agree with the controller's, friction apart: (n,), std."""
+    told = np.column_stack([np.interp(ready.t, wanted.t, wanted.tau[:, j]) for j in range(arm.n)])
+    made, spread = np.ones(arm.n), np.zeros(arm.n)
+    for j in range(arm.n):
+        v = ready.qd[:, j]
+        use = np.abs(v) >= STILL * np.abs(v).max()
+        extra = [v] * ("viscous" in friction) + [np.sign(v)] * ("coulomb" in friction)
+        A = np.column_stack([told[:, j], *extra, np.ones_like(v)])[use]
+        y = ready.tau[use, j]
+        x, *_ = np.linalg.lstsq(A, y, rcond=None)
+        left = y - A @ x
+        variance = float(left @ left) / max(len(y) - A.shape[1], 1) * correlation_time(left)
+        slope_std = np.sqrt(variance * np.linalg.pinv(A.T @ A)[0, 0])
+        if not x[0] > 3 * slope_std:
+            raise DalembertError(
+                f"'{reference}' hardly agrees with the measured torque of joint '{arm.joint_names[j]}', so no drive gain "
+                "can be found from it; give gains"
+            )
+        made[j], spread[j] = 1.0 / x[0], slope_std / x[0] ** 2
+    return made, spread
+
+
+def _gains_doubted(
+    arm: Arm, log: Source, ready: Conditioned, friction: tuple[str, ...], reading: Mapping[str, Any]
+) -> tuple[str, Array | None]:
+    """A sentence and factors if the log has torques of the controller's own model that do not agree with the gains."""
+    name = next((name for name in REFERENCES if name in _names(log)), None)
+    if name is None:
+        return "", None
+    wanted = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": name}})
+    try:
+        factor, spread = _gains(ready, condition(wanted, cutoff=ready.cutoff), arm, friction, name)
+    except DalembertError:
+        return "", None
+    if not (np.abs(factor - 1) > np.maximum(3 * spread, 0.05)).any():
+        return "", None
+    said = f"beside '{name}' of the same log, the torques by these gains are too small by factors of {_listed(factor)}"
+    return f"{said}; reference='{name}' takes the gains from there", factor
+
+
+def _listed(values: Array) -> str:
+    return ", ".join(f"{v:.4g}" for v in values)
+
+
+__all__ = ["carried", "from_torques"]

@@ -1,0 +1,154 @@
+"""A load from a force/torque sensor at the wrist: w = A π_L + bias, whatever the arm itself is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm import Arm
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.identification.conditioning import condition
+from dalembert.identification.logs import Log, read_log
+from dalembert.identification.payload_fit import Payload, look_at, made, solve, thinned
+from dalembert.robot.model import Frame
+from dalembert.robot.placement import Placement
+
+Array = NDArray[np.float64]
+Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
+
+WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
+
+
+def wrist_regressor(arm: Arm, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """A: (N, 6, 10) with [f, μ] = A π_L, in the axes of the arm's tip and about its origin.
+
+    f = m a + U h and μ = h × a + I ω̇ + ω × I ω, where a is the origin's acceleration less gravity and
+    U = S(ω̇) + S(ω)S(ω): what the flange exerts on the load.
+    """
+    q, qd, qdd = (np.atleast_2d(np.asarray(x, float)) for x in (q, qd, qdd))
+    R = arm.pose(q)[:, :3, :3]
+    J, Jd = arm.jacobian(q), arm.jacobian_derivative(q, qd)
+    twist = np.einsum("kij,kj->ki", J, qd)
+    rate = np.einsum("kij,kj->ki", J, qdd) + np.einsum("kij,kj->ki", Jd, qd)
+    gravity = np.array([float(g) for g in arm.mechanism.gravity])
+    a, w, wd = (np.einsum("kji,kj->ki", R, x) for x in (rate[:, :3] - gravity, twist[:, 3:], rate[:, 3:]))
+    S = _skew(w)
+    A = np.zeros((len(q), 6, 10))
+    A[:, :3, 0] = a
+    A[:, :3, 1:4] = _skew(wd) + S @ S
+    A[:, 3:, 1:4] = -_skew(a)
+    A[:, 3:, 4:] = _times(wd) + S @ _times(w)
+    return A
+
+
+def _skew(v: Array) -> Array:
+    out = np.zeros((len(v), 3, 3))
+    out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -v[:, 2], v[:, 1], -v[:, 0]
+    return out - np.swapaxes(out, 1, 2)
+
+
+def _times(v: Array) -> Array:
+    """(N, 3, 6): I v, linear in Ixx, Ixy, Ixz, Iyy, Iyz, Izz."""
+    out = np.zeros((len(v), 3, 6))
+    for row, columns in enumerate(((0, 1, 2), (1, 3, 4), (2, 4, 5))):
+        for k, column in enumerate(columns):
+            out[:, row, column] = v[:, k]
+    return out
+
+
+def from_wrist(
+    arm: Arm, log: Source, wrench: ArrayLike | str | None, sensor: Placement | None, sign: float, count: int,
+    cutoff: float | None, reading: Mapping[str, Any],
+) -> Payload:  # fmt: skip
+    frame = "tip" if arm.robot.tip is None else arm.robot.tip.name
+    if sensor is not None:
+        assert arm.robot.tip is not None
+        arm = arm.replace(tip=Frame("sensor", arm.robot.tip.link, arm.robot.tip.placement @ sensor))
+        frame = "sensor"
+    t, w = _wrench(log, wrench)
+    run = read_log(log, arm, **{**reading, "torque_needed": False})
+    ready = condition(run, cutoff=cutoff)
+    look_at(arm, ((run, ready),), reading)
+    notes = [*run.notes, *ready.notes]
+    order = np.argsort(t, kind="stable")
+    t, w = t[order], sign * w[order]
+    measured = np.concatenate([
+        ready.thinned(k, np.column_stack([np.interp(p.t, t, w[:, i]) for i in range(6)]))
+        for k, p in enumerate(ready.pieces)
+    ])  # fmt: skip
+    A = thinned(ready, lambda q, qd, qdd: wrist_regressor(arm, q, qd, qdd))[:, :, :count]
+    W = np.concatenate([np.broadcast_to(np.eye(6), (len(A), 6, 6)), A], axis=2)
+    use = np.ones(W.shape[:2], dtype=bool)
+    values, covariance, residual, noise = solve(W, measured, use, 0, None, None, 0)
+    bias, pi = values[:6], values[6:]
+    size = float(np.linalg.norm(measured - bias))
+    return made(
+        pi, covariance[6:, 6:], float(np.linalg.norm(residual)) / max(size, 1e-300), noise, len(W), frame, notes,
+        bias=sign * bias, bias_std=np.sqrt(np.maximum(np.diag(covariance)[:6], 0.0)),
+    )  # fmt: skip
+
+
+def _wrench(log: Source, wrench: ArrayLike | str | None) -> tuple[Array, Array]:
+    """(t, wrench) of a log: (N,) and (N, 6)."""
+    if isinstance(log, Log):
+        arrays: dict[str, Any] = {"t": log.t}
+    elif isinstance(log, Mapping):
+        arrays = dict(log)
+    else:
+        arrays = _table(Path(log))
+    source = str(log) if isinstance(log, (str, os.PathLike)) else "the log"
+    if "t" not in arrays:
+        raise DalembertError(f"{source}: a log with a wrench needs its time in s in a column t")
+    t = np.asarray(arrays["t"], float).ravel()
+    if wrench is None or isinstance(wrench, str):
+        name = wrench or "wrench"
+        if name in arrays:
+            values = np.asarray(arrays[name], float)
+        elif wrench is None and all(one in arrays for one in WRENCH):
+            values = np.column_stack([np.asarray(arrays[one], float) for one in WRENCH])
+        else:
+            raise DalembertError(
+                f"{source}: it has no '{name}' of six columns and not all of {', '.join(WRENCH)}; it has "
+                f"{', '.join(list(arrays)[:12])}"
+            )
+    else:
+        values = np.asarray(wrench, float)
+    if values.shape != (len(t), 6):
+        raise ShapeError(f"{source}: the wrench has shape {values.shape}; it must be ({len(t)}, 6), a row for each t")
+    whole = np.isfinite(values).all(axis=1) & np.isfinite(t)
+    if whole.sum() < 10:
+        raise DalembertError(f"{source}: only {int(whole.sum())} rows of the wrench hold numbers throughout")
+    return t[whole], values[whole]
+
+
+def _table(path: Path) -> dict[str, Any]:
+    """Columns of an npz or CSV file by name; w1 … w6 are gathered into w."""
+    if not path.is_file():
+        raise DalembertError(f"{path}: there is no such file")
+    if path.suffix.lower() == ".npz":
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    if path.suffix.lower() != ".csv":
+        raise DalembertError(f"{path}: a log with a wrench is a .csv or .npz file, not '{path.suffix}'")
+    with path.open(encoding="utf-8-sig") as text:
+        names = [name.strip() for name in text.readline().split(",")]
+        try:
+            rows = np.loadtxt(text, delimiter=",", ndmin=2)
+        except ValueError as error:
+            raise DalembertError(f"{path}: this is no table of numbers ({error})") from None
+    if rows.shape[1] != len(names):
+        raise DalembertError(f"{path}: the rows have {rows.shape[1]} values, but the header has {len(names)} columns")
+    arrays: dict[str, Any] = {name: rows[:, k] for k, name in enumerate(names)}
+    for stem in {name[:-1] for name in names if name[-1:] == "6"}:
+        six = [f"{stem}{k}" for k in range(1, 7)]
+        if all(one in arrays for one in six):
+            arrays[stem] = np.column_stack([arrays[one] for one in six])
+    return arrays
+
+
+__all__ = ["from_wrist", "wrist_regressor"]
