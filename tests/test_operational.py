@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import arms
 import dalembert as da
@@ -342,3 +343,22 @@ def test_controller_presses_with_the_force_asked_for() -> None:
     force = np.array([wall.wrench(op, q, qd)[1] for q, qd in zip(run.q, run.qd, strict=True)])
     assert abs(force[-1] + 25.0) < 0.05
     assert abs(op.pose(run.q[-1])[0] - (x0[0] - 0.15)) < 1e-3
+
+
+@pytest.mark.parametrize("orientation", ["zyz", "rpy", "quaternion", "geometric"])
+def test_difference_of_two_poses(orientation: str) -> None:
+    """Positions subtract; geometric turns are the rotation from one to the other, angles go the short way round."""
+    arm = da.load("puma560")
+    op = arm.operational_space(orientation=orientation)
+    rng = np.random.default_rng(4)
+    a, b = np.array([0, 0.5, 0.5, 0.5, 0.9, 0]) + rng.uniform(-1, 1, (2, 20, 6))
+    found = op.difference(op.pose(a), op.pose(b))
+    P, Q = arm.pose(a), arm.pose(b)
+    assert np.allclose(found[:, :3], P[:, :3, 3] - Q[:, :3, 3], atol=1e-12)
+    if orientation == "geometric":
+        turn = Rotation.from_matrix(P[:, :3, :3] @ np.swapaxes(Q[:, :3, :3], 1, 2)).as_rotvec()
+        assert np.allclose(found[:, 3:], turn, atol=1e-9)
+    elif orientation != "quaternion":
+        plain = op.pose(a)[:, 3:] - op.pose(b)[:, 3:]
+        assert np.abs(found[:, 3:]).max() <= np.pi + 1e-12
+        assert np.allclose(np.sin(found[:, 3:] - plain), 0, atol=1e-9)

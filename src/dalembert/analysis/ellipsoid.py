@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert import task_quantities
-from dalembert.analysis.operational import SINGULAR, Task, row_names, space_of, spread, with_frame
+from dalembert.analysis.operational import SINGULAR
+from dalembert.analysis.task_rows import Task, row_names, space_of, spread, with_frame
 from dalembert.arm import Arm
 from dalembert.equations.operational_space import Space
 from dalembert.errors import DalembertError, ShapeError, SingularityError

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert import task_quantities
 from dalembert.analysis.ellipsoid import sizes, task_space
-from dalembert.analysis.operational import Task, joint_ranges, random_poses, row_names, with_frame
+from dalembert.analysis.task_rows import Task, joint_ranges, random_poses, row_names, with_frame
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 
