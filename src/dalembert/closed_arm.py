@@ -1,6 +1,6 @@
 """Arms with closed chains: what an :class:`Arm` can do, on the actuated joints, S 7.3.3.
 
-Where the closure has a formula (parallelograms, four-bars, five-bars) it is compiled with everything
+Where the closure has a formula (parallelograms, four-bars, five-bars, slider-cranks) it is compiled with everything
 else. Otherwise the passive joints are found by Newton's method first, following the branch from the
 pose that the robot's file names, and the compiled kernels take the joints of the whole tree.
 """
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert import quantities
 from dalembert.arm import Arm
-from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, closed_mechanism
+from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, closed_mechanism, line_reach, reach
 from dalembert.equations.loops import size_of
 from dalembert.errors import ClosureError, DalembertError, ShapeError
 from dalembert.robot.mechanism import Mechanism
@@ -300,7 +300,6 @@ class ClosedArm(Arm):
     def _check_closure(self, q: Array, index: tuple[int, ...]) -> None:
         """An error where a triangle of the closure cannot be closed, or is flat."""
         from dalembert.equations.closed_chain import Chain
-        from dalembert.equations.closure import reach
 
         m = self.closed
         if m.linear or m.by_newton:
@@ -313,21 +312,16 @@ class ClosedArm(Arm):
         for closure in m.closures:
             if isinstance(closure, Triangle):
                 name = m.loops[closure.loop].ends.name
-                d2, r1, r2 = reach(m.tree, m.loops[closure.loop], closure, chain.q)  # type: ignore[arg-type]
-                d, a, b = (float(np.sqrt(x)) for x in (d2, r1, r2))
                 where = f"at q = {_shown(q)}{_which(index)}"
-                slack = min(a + b - d, d - abs(a - b))
-                flat = abs(slack) < 1e-12 * (a + b) or d < 1e-12 * (a + b)
-                if slack < 0 and not flat:
-                    what = "too far apart" if d > a + b else "too near"
+                apart, singular = (_line_trouble if closure.slides else _side_trouble)(m, closure, chain.q)
+                if apart:
                     raise ClosureError(
-                        f"loop '{name}' of arm '{self.name}' cannot be closed {where}: the ends that its links of "
-                        f"{a:.4g} m and {b:.4g} m are to join are {what} ({d:.4g} m)",
+                        f"loop '{name}' of arm '{self.name}' cannot be closed {where}: {apart}",
                         "unreachable", name, index,
                     )  # fmt: skip
-                if flat or _height(d, a, b) / max(a * b, 1e-300) * d < 2e-9:
+                if singular:
                     raise ClosureError(
-                        f"loop '{name}' of arm '{self.name}' is singular {where}: its links lie in one line, and its "
+                        f"loop '{name}' of arm '{self.name}' is singular {where}: {closure.singular}, and its "
                         "actuated joints do not say how the passive ones move",
                         "singular", name, index,
                     )  # fmt: skip
@@ -423,6 +417,27 @@ def _least(A: Array, y: Array) -> Array:
         except np.linalg.LinAlgError:
             pass
     return (np.linalg.pinv(A, rcond=1e-12) @ y[..., None])[..., 0]
+
+
+def _side_trouble(m: ClosedMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
+    """(why the sides of a triangle do not meet, or nothing; whether it is flat)."""
+    d2, r1, r2 = reach(m.tree, m.loops[closure.loop], closure, q)  # type: ignore[arg-type]
+    d, a, b = (float(np.sqrt(x)) for x in (d2, r1, r2))
+    slack = min(a + b - d, d - abs(a - b))
+    flat = abs(slack) < 1e-12 * (a + b) or d < 1e-12 * (a + b)
+    if slack < 0 and not flat:
+        what = "too far apart" if d > a + b else "too near"
+        return f"the ends that its links of {a:.4g} m and {b:.4g} m are to join are {what} ({d:.4g} m)", False
+    return "", flat or _height(d, a, b) / max(a * b, 1e-300) * d < 2e-9
+
+
+def _line_trouble(m: ClosedMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
+    """(why the line of a slide does not meet its circle, or nothing; whether it touches it)."""
+    past, r, size = line_reach(m.tree, m.loops[closure.loop], closure, q)  # type: ignore[arg-type]
+    flat = abs(r - past) < 1e-12 * r or r < 2e-9 * size
+    if r < past and not flat:
+        return f"its slide passes {past:.4g} m from the pivot that it is to be {r:.4g} m away from", False
+    return "", flat or float(np.sqrt(r * r - past * past)) < 2e-9 * r
 
 
 def _height(d: float, a: float, b: float) -> float:

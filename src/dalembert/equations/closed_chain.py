@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dalembert.equations import composite, energy, friction, kinematics, lean_newton_euler, newton_euler
-from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, triangle_turns
+from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, triangle_places
 from dalembert.equations.loops import Plane, Rates, rates
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regressor import regressor as tree_regressor
@@ -237,8 +237,8 @@ class Chain:
         if isinstance(closure, Triangle):
             loop = self.closed.loops[closure.loop]
             assert isinstance(loop, Plane)
-            for i, (c, s) in zip(closure.passive, triangle_turns(self.tree, loop, closure, self.q), strict=True):
-                self.q[i] = Angle(c, s, -bodies[i].offset)
+            for i, x in zip(closure.passive, triangle_places(self.tree, loop, closure, self.q), strict=True):
+                self.q[i] = Angle(x[0], x[1], -bodies[i].offset) if bodies[i].revolute else x - bodies[i].offset
             return
         for i, row, b in zip(closure.passive, closure.A, closure.b, strict=True):
             terms = [(a, self.q[j]) for a, j in zip(row, closure.known, strict=True) if a]

@@ -5,9 +5,10 @@ Three ways, the first that holds is taken:
 * :class:`Linear`: q_p = A q_k + b. Parallelograms are such: ϑ_2' = ϑ_1'' − ϑ_1', ϑ_3' = π − ϑ_2'
   (S 7.3.3 by its 2.64). Found by trying: where A at one pose is made of whole numbers, the straight
   line through that pose is put into the loop's equations at poses far and wide.
-* :class:`Triangle`: a planar loop with two passive joints. Those two pivots and the cut are the corners
-  of a triangle whose sides the other joints know: four-bar and five-bar linkages. Two triangles have
-  these sides; the branch says which.
+* :class:`Triangle`: a planar loop with two passive joints, one of which may slide. Where both turn, their
+  pivots and the cut are the corners of a triangle whose sides the other joints know: four-bar and five-bar
+  linkages, cylinders. Where one slides, a circle about the other meets a line: slider-cranks and their
+  inversions. Two triangles have these sides and a line meets a circle twice; the branch says which.
 * otherwise Newton's method, by the caller: ``closures`` is empty then.
 
 A loop may stand on joints that an earlier loop has determined; they are put in such an order.
@@ -28,17 +29,19 @@ from dalembert.equations.loops import (
     rates,
     size_of,
     stacked,
+    step_of,
     times,
     turn_of,
 )
 from dalembert.errors import ClosureError, RobotError
-from dalembert.robot.linalg import Scalar, sqrt
+from dalembert.robot.linalg import Scalar, less, select, sqrt
 from dalembert.robot.loops import independent
 from dalembert.robot.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 
 Pair = tuple[Scalar, Scalar]
+ON_PIVOT = 1e-18  # of a length squared, beside that of a loop's longest link
 WHOLE = 1e-7  # how near to whole numbers the entries of A must be before they are tried
 
 
@@ -55,16 +58,34 @@ class Linear:
 
 @dataclass(frozen=True)
 class Triangle:
-    """The planar loop number ``loop``; ``branch`` is +1 where the corner lies to the left of the known side."""
+    """The planar loop number ``loop``.
+
+    branch  +1 where the corner lies to the left of the known side; with a slide, where it stands beyond the
+            point of its line that is nearest to the pivot
+    slides  whether one of the passive joints does
+    """
 
     loop: int
     passive: tuple[int, int]
     branch: float
+    slides: bool = False
 
     @property
     def loops(self) -> tuple[int, ...]:
         """The loops that it closes: one."""
         return (self.loop,)
+
+    @property
+    def singular(self) -> str:
+        """How it stands where the actuated joints do not say how the passive ones move."""
+        if self.slides:
+            return "its slide stands square to its link or ends on its pivot"
+        return "its links lie in one line"
+
+    @property
+    def clearances(self) -> int:
+        """How many numbers say how far it is from such a pose."""
+        return 2 if self.slides else 1
 
 
 Closure = Linear | Triangle
@@ -178,7 +199,8 @@ def _freedoms(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> 
 
 def _check_counts(robot: Robot, tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[tuple[int, ...]]) -> None:
     for loop, joints in zip(loops, passive, strict=True):
-        if isinstance(loop, Plane) and len(joints) != 2:
+        # with slides some loops determine less; that is counted at the pose
+        if isinstance(loop, Plane) and len(joints) != 2 and not any(loop.slide):
             around = ", ".join(tree.bodies[i].name for i in loop.ends.joints)
             raise RobotError(
                 f"robot '{robot.name}': loop '{loop.ends.name}' is planar and determines 2 joints, and {len(joints)} "
@@ -204,7 +226,8 @@ def _in_sequence(
         around = tuple(i for i in loops[k].ends.joints if i not in passive[k])
         closure: Closure | None = _linear(tree, loops, (k,), passive[k], around, pose)
         loop = loops[k]
-        if closure is None and isinstance(loop, Plane):
+        turning = sum(tree.bodies[i].revolute for i in passive[k])
+        if closure is None and isinstance(loop, Plane) and len(passive[k]) == 2 and turning > 0:
             closure = _triangle(tree, loop, k, passive[k], pose)
         if closure is None:
             return None
@@ -268,6 +291,11 @@ def _round_angle(b: float, revolute: bool) -> float:
 
 def _triangle(tree: Mechanism, loop: Plane, number: int, passive: tuple[int, ...], pose: Sequence[float]) -> Triangle:
     first, second = (i for i in loop.ends.joints if i in passive)
+    if not all(tree.bodies[i].revolute for i in passive):
+        slide = first if tree.bodies[second].revolute else second
+        line = _line(*_ways(tree, loop, pose, passive))
+        beyond = pose[slide] + tree.bodies[slide].offset + _dot(line.point, line.along)
+        return Triangle(number, (first, second), 1.0 if beyond >= 0 else -1.0, slides=True)
     side, _, corner = known_side(tree, loop, (first, second), pose)
     branch = side[0] * corner[1] - side[1] * corner[0]
     return Triangle(number, (first, second), 1.0 if branch >= 0 else -1.0)
@@ -286,6 +314,11 @@ def minus(a: Pair, b: Pair) -> Pair:
     return (a[0] - b[0], a[1] - b[1])
 
 
+def _dot(a: Pair, b: Pair) -> Scalar:
+    """a · b"""
+    return a[0] * b[0] + a[1] * b[1]
+
+
 def square(a: Pair) -> Scalar:
     """|a|²"""
     return a[0] * a[0] + a[1] * a[1]
@@ -293,15 +326,17 @@ def square(a: Pair) -> Scalar:
 
 @dataclass
 class Parts:
-    """A way around a planar loop, taken apart at its passive joints.
+    """A way around a planar loop, taken apart at the passive joints that turn.
 
-    turned   how far it has turned before each passive joint, since the passive joint before that
-    legs     from one passive joint to the next (from the ancestor to the first, from the last to the
-             cut), in the axes after the turn of the one where the leg begins
+    turned   how far it has turned before each of them, since the one before that
+    legs     from one of them to the next (from the ancestor to the first, from the last to the cut), in
+             the axes after the turn of the one where the leg begins; a passive slide stands at zero
+    slides   for every leg with a passive slide, the direction in which that lengthens it
     """
 
     turned: list[Pair]
     legs: list[Pair]
+    slides: dict[int, Pair]
 
 
 def _parts(
@@ -309,15 +344,19 @@ def _parts(
 ) -> Parts:
     turned: Pair = (1.0, 0.0)
     p = start
-    out = Parts([], [])
+    out = Parts([], [], {})
     for k in span:
-        if loop.ends.joints[k] in passive:
+        slide = loop.slide[k]
+        free = loop.ends.joints[k] in passive
+        if free and slide is not None:
+            out.slides[len(out.legs)] = times(turned, slide)
+        elif free:
             out.turned.append(turned)
             out.legs.append(p)
             turned, p = (1.0, 0.0), (0.0, 0.0)
         else:
             turned = times(turned, turn_of(tree, loop, k, q))
-        reach = times(turned, loop.step[k])
+        reach = times(turned, loop.step[k] if free else step_of(tree, loop, k, q))
         p = (p[0] + reach[0], p[1] + reach[1])
     out.legs.append(p)
     return out
@@ -352,8 +391,26 @@ def _sides(a: Parts, b: Parts) -> tuple[Pair, Pair, Pair]:
     return minus(other.legs[0], way.legs[0]), way.legs[1], way.legs[2]
 
 
-def triangle_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Pair, Pair]:
-    """(cos x, sin x) of the two passive joints, where x = q + offset; NaN where the sides do not meet."""
+def triangle_places(
+    tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]
+) -> tuple[Pair | Scalar, Pair | Scalar]:
+    """Where the two passive joints are: (cos x, sin x) of one that turns, x of one that slides, with x = q + offset.
+
+    NaN where the sides do not meet.
+    """
+    if not closure.slides:
+        return _two_turns(tree, loop, closure, q)
+    turn, x = _turn_and_slide(tree, loop, closure, q)
+    return (turn, x) if tree.bodies[closure.passive[0]].revolute else (x, turn)
+
+
+def _out_of_reach(loop: Plane) -> ClosureError:
+    name = loop.ends.name
+    return ClosureError(f"loop '{name}' cannot be closed: its links do not reach", "unreachable", name)
+
+
+def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Pair, Pair]:
+    """Two circles that meet: (cos x, sin x) of the two passive joints."""
     a, b = _ways(tree, loop, q, closure.passive)
     D, leg_1, leg_2 = _sides(a, b)
     d2, r1, r2 = square(D), square(leg_1), square(leg_2)
@@ -361,9 +418,7 @@ def triangle_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[
     along = (d2 + (r1 - r2)) * over
     height = 2.0 * r1 * over - along * along
     if isinstance(height, float) and height < 0:
-        raise ClosureError(
-            f"loop '{loop.ends.name}' cannot be closed: its links do not reach", "unreachable", loop.ends.name
-        )
+        raise _out_of_reach(loop)
     across = sqrt(height)
     if closure.branch < 0:
         across = -across
@@ -380,6 +435,58 @@ def triangle_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[
     return (turn_1[0], signs[0] * turn_1[1]), (turn_2[0], signs[1] * turn_2[1])
 
 
+@dataclass(frozen=True)
+class _Line:
+    """The line that a passive slide makes, as seen from the passive pivot, and the circle about that.
+
+    point, along   point + x along, where the slide stands at x
+    reach          the end that is to meet it: its length is the circle's radius
+    turns          whether the line is on the link that the pivot turns (else the reach is)
+    before         how far the way has turned before the pivot
+    """
+
+    point: Pair
+    along: Pair
+    reach: Pair
+    turns: bool
+    before: Pair
+
+
+def _line(a: Parts, b: Parts) -> _Line:
+    way, other = (a, b) if a.turned else (b, a)
+    side, leg = minus(other.legs[0], way.legs[0]), way.legs[1]
+    if 1 in way.slides:  # beyond the pivot
+        return _Line(leg, way.slides[1], side, True, way.turned[0])
+    if 0 in way.slides:  # it carries the pivot, and so moves the far end the other way
+        u = way.slides[0]
+        return _Line(side, (-u[0], -u[1]), leg, False, way.turned[0])
+    return _Line(side, other.slides[0], leg, False, way.turned[0])
+
+
+def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Pair, Scalar]:
+    """A circle that meets a line: |point + x along| = |reach| for x, and the turn that brings one to the other."""
+    line = _line(*_ways(tree, loop, q, closure.passive))
+    p, u = line.point, line.along
+    r2 = square(line.reach)
+    if line.turns:  # onto the pivot itself: every turn will do
+        r2 = select(less(r2, ON_PIVOT * square_of(loop)), float("nan"), r2)
+    past = p[0] * u[1] - p[1] * u[0]  # at this distance the line passes the pivot
+    half = r2 - past * past
+    if isinstance(half, float) and half < 0:
+        raise _out_of_reach(loop)
+    root = sqrt(half)
+    if closure.branch < 0:
+        root = -root
+    x = root - _dot(p, u)
+    corner = (p[0] + x * u[0], p[1] + x * u[1])
+    if line.turns:
+        c, s = _turn(line.before, line.reach, corner, r2)
+    else:
+        c, s = _turn(line.before, corner, line.reach, r2)
+    sign = next(loop.sign[k] for k, i in enumerate(loop.ends.joints) if i in closure.passive and loop.slide[k] is None)
+    return (c, sign * s), x
+
+
 def _turn(before: Pair, to: Pair, leg: Pair, r: Scalar) -> Pair:
     """The turn that brings ``leg``, which has turned by ``before`` already, to ``to``."""
     c, s = times(times(conj(before), to), conj(leg))
@@ -394,4 +501,16 @@ def reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) 
     return square(D), square(leg_1), square(leg_2)
 
 
-__all__ = ["ClosedMechanism", "Linear", "Triangle", "closed_mechanism", "reach", "triangle_turns"]
+def square_of(loop: Plane) -> float:
+    """A length of the loop, squared, to measure others by: the longest of its steps, or 1 m where it only slides."""
+    return max(square(step) for step in (*loop.step, minus(loop.start_a, loop.start_b))) or 1.0
+
+
+def line_reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[float]) -> tuple[float, float, float]:
+    """(how far from the pivot the line of the slide passes, the circle's radius, a length to measure both by)."""
+    line = _line(*_ways(tree, loop, q, closure.passive))
+    p, u = line.point, line.along
+    return abs(p[0] * u[1] - p[1] * u[0]), math.sqrt(square(line.reach)), math.sqrt(square_of(loop))
+
+
+__all__ = ["ClosedMechanism", "Linear", "Triangle", "closed_mechanism", "line_reach", "reach", "triangle_places"]

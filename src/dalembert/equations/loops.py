@@ -1,9 +1,9 @@
 """What a loop asks of the joints around it: Φ(q) = 0, its Jacobian, and how that changes.
 
 Everything is seen from the link at which the two ways around the loop part, so that it does not matter
-how that link itself moves. A loop whose joints all turn about parallel axes, and that is closed by a
-joint about such an axis or by a ball, is *planar*: two equations in the plane across the axes are all
-it asks. The other equations of such a loop hold by themselves, and what its bearings carry across the
+how that link itself moves. A loop whose joints all turn about parallel axes or slide across them, and
+that is closed by a joint about such an axis or by a ball, is *planar*: two equations in the plane across
+the axes are all it asks. The other equations of such a loop hold by themselves, and what its bearings carry across the
 plane is not determined by the motion.
 
 The ends a and b of the loop move against each other with velocity v and angular velocity w. Each
@@ -70,6 +70,7 @@ class Plane:
     """A planar loop: joint k turns by ``sign`` about z; at zero its link is ``step`` long, to the next pivot.
 
     x, y, z      the plane's axes, in the ancestor's
+    slide        where joint k slides instead, the direction that it lengthens its step in; None where it turns
     start_a, b   the first pivots
     """
 
@@ -78,6 +79,7 @@ class Plane:
     y: Vector
     z: Vector
     sign: tuple[float, ...]
+    slide: tuple[Pair | None, ...]
     step: tuple[Pair, ...]
     start_a: Pair
     start_b: Pair
@@ -120,16 +122,17 @@ def describe(tree: Mechanism, places: dict[str, tuple[int, Placement]], loop: Lo
 
 
 def _plane(tree: Mechanism, ends: Ends) -> Plane | None:
-    if ends.kind == "weld" or not all(tree.bodies[i].revolute for i in ends.joints):
+    if ends.kind == "weld" or not any(tree.bodies[i].revolute for i in ends.joints):
         return None
     rest = [-body.offset for body in tree.bodies]
     ways = [_walk(tree, way, rest) for way in (ends.way_a, ends.way_b)]
-    z = next(way[0].z for way in ways if way)
-    axes = [step.z for way in ways for step in way]
+    z = next(step.z for way in ways for step in way if step.revolute)
+    axes = [step.z for way in ways for step in way if step.revolute]
     points = [_end(ways[0], ends.place_a), _end(ways[1], ends.place_b)]
     if ends.kind == "revolute":
         axes += [matvec(R, ends.axis) for R, _ in points]
-    if any(norm(cross(z, axis)) > PARALLEL for axis in axes):
+    slides = [step.z for way in ways for step in way if not step.revolute]
+    if any(norm(cross(z, axis)) > PARALLEL for axis in axes) or any(abs(dot(z, axis)) > PARALLEL for axis in slides):
         return None
     size = max([norm(sub(step.pivot, points[0][1])) for way in ways for step in way] + [1e-300])
     if abs(dot(z, sub(points[0][1], points[1][1]))) > PARALLEL * size:
@@ -140,18 +143,20 @@ def _plane(tree: Mechanism, ends: Ends) -> Plane | None:
     x = _tidy(scale(1.0 / norm(x), x))
     y = cross(z, x)
 
-    def flat(v: Vector) -> Pair:
+    def flat(v: Vector, size: float = size) -> Pair:
         return (_snap(dot(v, x), size), _snap(dot(v, y), size))
 
     steps: list[Pair] = []
     signs: list[float] = []
+    along: list[Pair | None] = []
     starts: list[Pair] = []
     for way, (_, end) in zip(ways, points, strict=True):
         pivots = [step.pivot for step in way] + [end]
         starts.append(flat(pivots[0]))
         steps += [flat(sub(pivots[k + 1], pivots[k])) for k in range(len(way))]
         signs += [1.0 if dot(step.z, z) > 0 else -1.0 for step in way]
-    return Plane(ends, x, y, z, tuple(signs), tuple(steps), starts[0], starts[1])
+        along += [None if step.revolute else flat(step.z, 1.0) for step in way]
+    return Plane(ends, x, y, z, tuple(signs), tuple(along), tuple(steps), starts[0], starts[1])
 
 
 def _snap(x: float, size: float) -> float:
@@ -227,10 +232,22 @@ def times(a: Pair, b: Pair) -> Pair:
 
 
 def turn_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Pair:
-    """(cos, sin) of how far the k-th joint around the loop has turned about z."""
+    """(cos, sin) of how far the k-th joint around the loop has turned about z: not at all where it slides."""
     i = loop.ends.joints[k]
+    if loop.slide[k] is not None:
+        return (1.0, 0.0)
     x = q[i] + tree.bodies[i].offset
     return (cos(x), loop.sign[k] * sin(x))
+
+
+def step_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Pair:
+    """The step from the k-th pivot around the loop to the next, in the axes of the link that it is on."""
+    step, slide = loop.step[k], loop.slide[k]
+    if slide is None:
+        return step
+    i = loop.ends.joints[k]
+    x = q[i] + tree.bodies[i].offset
+    return (step[0] + x * slide[0], step[1] + x * slide[1])
 
 
 def _plane_rates(tree: Mechanism, loop: Plane, q: Values, qd: Values | None) -> Rates:
@@ -242,18 +259,28 @@ def _plane_rates(tree: Mechanism, loop: Plane, q: Values, qd: Values | None) -> 
         turned: Pair = (1.0, 0.0)
         w: Scalar = 0.0
         v: Pair = (0.0, 0.0)
-        pivots, moving = [], []
+        pivots, moving = [], []  # of a slide: its direction, and how that turns
         for k in span:
-            pivots.append(p)
-            moving.append(v)
+            slide = loop.slide[k]
             turned = times(turned, turn_of(tree, loop, k, q))
-            reach = times(turned, loop.step[k])
+            u = (0.0, 0.0) if slide is None else times(turned, slide)
+            pivots.append(p if slide is None else u)
+            moving.append(v if slide is None else (-w * u[1], w * u[0]))
+            reach = times(turned, step_of(tree, loop, k, q))
             p = (p[0] + reach[0], p[1] + reach[1])
             if qd is not None:
-                w = w + loop.sign[k] * qd[loop.ends.joints[k]]
+                rate = qd[loop.ends.joints[k]]
+                if slide is None:
+                    w = w + loop.sign[k] * rate
                 v = (v[0] - w * reach[1], v[1] + w * reach[0])
+                if slide is not None:
+                    v = (v[0] + rate * u[0], v[1] + rate * u[1])
         ends.append(p)
         for k, pivot, drift in zip(span, pivots, moving, strict=True):
+            if loop.slide[k] is not None:
+                columns.append([side * pivot[0], side * pivot[1]])
+                dots.append([side * drift[0], side * drift[1]])
+                continue
             s = side * loop.sign[k]
             columns.append([s * (pivot[1] - p[1]), s * (p[0] - pivot[0])])
             dots.append([s * (drift[1] - v[1]), s * (v[0] - drift[0])])

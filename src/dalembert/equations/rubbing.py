@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dalembert.equations.closed_chain import Chain, _dot, _Many
-from dalembert.equations.closure import ClosedMechanism, Linear
+from dalembert.equations.closure import ClosedMechanism, Triangle, square_of
 from dalembert.equations.friction import coulomb, viscous
 from dalembert.robot.linalg import Scalar, less, select
 from dalembert.robot.mechanism import Body, Mechanism
@@ -139,7 +139,7 @@ def clearance_count(mechanism: AnyMechanism) -> int:
         return 0
     if mechanism.by_newton:
         return sum(map(len, mechanism.passive)) - 1
-    return sum(len(closure.passive) - 1 for closure in mechanism.closures if not isinstance(closure, Linear))
+    return sum(closure.clearances for closure in mechanism.closures if isinstance(closure, Triangle))
 
 
 def clearances(closed: ClosedMechanism, q: Values, qd: Values) -> tuple[list[Scalar], list[Scalar]]:
@@ -147,7 +147,8 @@ def clearances(closed: ClosedMechanism, q: Values, qd: Values) -> tuple[list[Sca
 
     Of the columns a_k of Φ_p, the distance of a_k from the span of those before is r_k = e_kᵀa_k. As the
     span turns, ṙ_k = e_kᵀ(ȧ_k − Σ c_j ȧ_j) with the c_j that make Σ c_j a_j the nearest. In a singular pose
-    one of them is 0. Beside |a_k|, so that they have no unit.
+    one of them is 0. Beside |a_k|, so that they have no unit. A pivot whose line ends on it moves nothing:
+    there the length of its column, beside that of the loop, is 0 instead.
     """
     chain = Chain(closed, q, qd)
     away: list[Scalar] = []
@@ -169,4 +170,11 @@ def clearances(closed: ClosedMechanism, q: Values, qd: Values) -> tuple[list[Sca
             square = _dot(rest, rest)  # r², and its rate is 2 eᵀ… r: no root is needed
             away.append(square / size)
             rate.append(2.0 * _dot(rest, change) / size)
+    for closure in closed.closures:
+        if isinstance(closure, Triangle) and closure.slides:
+            loop, step = closed.loops[closure.loop], chain.steps[closed.closures.index(closure)]
+            pivot = next(i for i in closure.passive if closed.tree.bodies[i].revolute)
+            over = 1.0 / square_of(loop)  # type: ignore[arg-type]
+            away.append(over * _dot(step.columns[pivot], step.columns[pivot]))
+            rate.append(2.0 * over * _dot(step.columns[pivot], step.columns_dot[pivot]))
     return away, rate

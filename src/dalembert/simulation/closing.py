@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.equations.closure import Linear
+from dalembert.equations.closure import Triangle
 from dalembert.equations.rubbing import clearance_count
 from dalembert.errors import ClosureError, DalembertError
 from dalembert.rollouts import Plan, piece_kernel
@@ -83,17 +83,18 @@ def singular(task: Task, t: float, x: Array, q: Array, qd: Array, index: tuple[i
     from dalembert.simulation.task import state_name
 
     arm: Any = task.arm
-    if by_newton(arm):
-        loop = "', '".join(arm.loop_names)
-    else:
+    loop, how = "', '".join(arm.loop_names), "its links lie in one line"
+    if not by_newton(arm):
         _, sines = piece_kernel(arm.mechanism, KINEMATICS, "near_singular")(x, qd, np.zeros(1))
-        turning = [closure for closure in arm.mechanism.closures if not isinstance(closure, Linear)]
-        loop = arm.loop_names[turning[int(np.argmin(sines))].loops[0]]
+        turning = [closure for closure in arm.mechanism.closures if isinstance(closure, Triangle)]
+        turning += [closure for closure in turning if closure.slides]
+        nearest = turning[int(np.argmin(sines))]
+        loop, how = arm.loop_names[nearest.loop], nearest.singular
 
     where = "(" + ", ".join(f"{x:.6g}" for x in q.tolist()) + ")"
     return ClosureError(
         f"loop '{loop}' of arm '{arm.name}' comes to a singular pose after t = {t:.6g} s, q = {where}"
-        f"{state_name(task.batch, index)}: there its links lie in one line, and the actuated joints do not say how the "
+        f"{state_name(task.batch, index)}: there {how}, and the actuated joints do not say how the "
         "passive ones go on (a smaller step goes nearer)",
         "singular", loop, index,
     )  # fmt: skip
