@@ -32,12 +32,39 @@ def serial(robot: Robot) -> da.Arm:
     return da.Arm(robot.replace(joints=tuple(joints), loops=(), tip=tip, name=f"{robot.name} in a row"))
 
 
+def slider_crank() -> da.Arm:
+    """A crank of 0.1 m, a rod of 0.3 m and a slider that runs 0.02 m beside the crank's pivot, upright."""
+    bar = ((1e-4, 0.0, 0.0), (0.0, 2e-3, 0.0), (0.0, 0.0, 2e-3))
+    links = [
+        da.Link("base"),
+        da.Link("crank", da.Inertia(0.8, (0.04, 0.0, 0.0), bar)),
+        da.Link("rod", da.Inertia(0.6, (0.14, 0.0, 0.0), bar)),
+        da.Link("slider", da.Inertia(1.2, (0.0, 0.0, 0.0), bar)),
+    ]
+    rub = da.Friction(0.02)
+    joints = [
+        da.Joint("crank", "revolute", "base", "crank", friction=rub),
+        da.Joint("pin", "revolute", "crank", "rod", Placement(translation=(0.1, 0.0, 0.0)), friction=rub),
+        da.Joint(
+            "slide",
+            "prismatic",
+            "base",
+            "slider",
+            Placement(translation=(0.0, 0.02, 0.0)),
+            (1.0, 0.0, 0.0),
+            friction=rub,
+        ),
+    ]
+    loop = da.Loop("wrist", "rod", Placement(translation=(0.3, 0.0, 0.0)), "slider", Placement(),
+                   branch={"crank": 0.5, "pin": -0.6, "slide": 0.38})  # fmt: skip
+    return da.Arm(da.Robot("slider-crank", links, joints, gravity=(0.0, -9.81, 0.0), loops=(loop,)))
+
+
 def main() -> None:
-    """One row a shipped closed chain."""
+    """One row a shipped closed chain, and a slider-crank."""
     one_core()
     rows, worst = [], 0.0
-    for name in ("parallelogram", "five-bar", "palletizer"):
-        closed = da.load(name)
+    for closed in (*map(da.load, ("parallelogram", "five-bar", "palletizer")), slider_crank()):
         arms = {"closed": closed, "tree": closed.tree, "row": serial(closed.robot)}
         rng = np.random.default_rng(0)
         home = np.array([closed.mechanism.pose[i] for i in closed.mechanism.actuated])
@@ -55,7 +82,7 @@ def main() -> None:
         ratio = ns["closed"] / ns["tree"]
         worst = max(worst, ratio)
         rows.append((
-            name, "/".join(sorted(set(closed.closure_kinds.values()))), f"{closed.n} of {closed.tree.n}",
+            closed.name, "/".join(sorted(set(closed.closure_kinds.values()))), f"{closed.n} of {closed.tree.n}",
             *(f"{operations[kind]}" for kind in arms), *(f"{ns[kind]:.1f}" for kind in arms),
             f"{ratio:.2f}", f"{ns['closed'] / ns['row']:.2f}",
         ))  # fmt: skip
