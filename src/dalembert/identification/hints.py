@@ -7,7 +7,7 @@ A share is said only where it is large and the joint is not explained well as it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,12 @@ from dalembert.identification.columns import (
 )
 from dalembert.identification.felt import Felt
 from dalembert.identification.parameters import Column
-from dalembert.identification.result import Identification
+from dalembert.identification.result import Identification, Run
 
 Array = NDArray[np.float64]
 
 LARGE = {"coupling": 0.6, "balance": 0.6, "friction": 0.4}  # of a joint's squares: what is worth a sentence
+ELSEWHERE = 0.1  # of them on a validation run, by what was fitted on the first
 POOR = 0.05  # a joint's relative error above which one is said
 MOST = 100_000  # samples looked at
 WIDTHS = (0.03, 0.1)  # of the largest speed, for friction that turns over gradually
@@ -69,37 +70,62 @@ def _candidates(arm: Arm, fastest: Array, asked: Sequence[str]) -> list[Candidat
 
 
 def _shares(fit: Identification, candidates: Sequence[tuple[Column, ...]]) -> list[Array]:
-    """For each candidate, the share (n,) of each joint's own squares that its columns explain."""
-    ready, base, n = fit.run.conditioned, fit.base, fit.before.n
+    """For each candidate, the share (n,) of each joint's own squares that its columns explain.
+
+    Where there are validation runs, what was fitted must explain some of the first of them too, or it counts for none.
+    """
     flat = [column for columns in candidates for column in columns]
-    felt = Felt(base.parameters, base.independent)
-    held, brought, seen = list[Array](), list[Array](), 0
+    felt = Felt(fit.base.parameters, fit.base.independent)
+    runs = [(run.residual, *_seen(run, felt, flat)) for run in (fit.run, *fit.validation[:1])]
+    made = [np.zeros(fit.before.n) for _ in candidates]
+    for j, part in enumerate(felt.parts):
+        equations = [(Y[part].T, C[:, j].T, r[: Y.shape[1], j]) for r, Y, C in runs]
+        away = _apart(equations[0])
+        (left, new), *others = [away(*one) for one in equations]
+        at = 0
+        for columns, shares in zip(candidates, made, strict=True):
+            mine = slice(at, at + len(columns))
+            at += len(columns)
+            felt_here = np.linalg.norm(new[:, mine], axis=0) > 1e-9 * np.sqrt(len(new))
+            if felt_here.any() and len(new) > 10 * (equations[0][0].shape[1] + len(columns)) ** 0.5:
+                x = np.linalg.lstsq(new[:, mine], left, rcond=1e-6)[0]
+                elsewhere = [_explained(r, C[:, mine] @ x) for r, C in others]
+                if all(share > ELSEWHERE for share in elsewhere):
+                    shares[j] = _explained(left, new[:, mine] @ x)
+    return made
+
+
+def _seen(run: Run, felt: Felt, columns: Sequence[Column]) -> tuple[Array, Array]:
+    """(Y, C): what every joint's equations hold, and what the columns bring, low-passed: (rows, M), (k, n, M)."""
+    ready, held, brought, seen = run.conditioned, list[Array](), list[Array](), 0
     for number, part, kept in ready.blocks():
         piece = ready.pieces[number]
         state = piece.q[part], piece.qd[part], piece.qdd[part]
         held.append(ready.low_passed(felt.rows(*state), kept))
-        brought.append(ready.low_passed(np.concatenate([column.torque(*state).T for column in flat]), kept))
+        brought.append(ready.low_passed(np.concatenate([column.torque(*state).T for column in columns]), kept))
         seen += len(state[0])
         if seen > MOST:
             break
-    Y, C = np.concatenate(held, axis=1), np.concatenate(brought, axis=1).reshape(len(flat), n, -1)
-    made = [np.zeros(n) for _ in candidates]
-    for j, part in enumerate(felt.parts):
-        length = np.linalg.norm(Y[part], axis=1)
-        U, s, _ = np.linalg.svd((Y[part][length > 0] / length[length > 0, None]).T, full_matrices=False)
-        Q = U[:, s > 1e-10 * s[0]]
-        left = fit.run.residual[: Y.shape[1], j]
-        left = left - Q @ (Q.T @ left)
-        new = C[:, j].T - Q @ (Q.T @ C[:, j].T)
-        at = 0
-        for columns, shares in zip(candidates, made, strict=True):
-            mine = new[:, at : at + len(columns)]
-            at += len(columns)
-            mine = mine[:, np.linalg.norm(mine, axis=0) > 1e-9 * np.sqrt(len(mine))]
-            if mine.shape[1] and len(mine) > 10 * (Q.shape[1] + mine.shape[1]) ** 0.5:
-                x = np.linalg.lstsq(mine, left, rcond=1e-6)[0]
-                shares[j] = 1.0 - float(np.sum((left - mine @ x) ** 2) / max(float(left @ left), 1e-300))
-    return made
+    return np.concatenate(held, axis=1), np.concatenate(brought, axis=1).reshape(
+        len(columns), run.residual.shape[1], -1
+    )
+
+
+def _apart(fitted: tuple[Array, Array, Array]) -> Callable[[Array, Array, Array], tuple[Array, Array]]:
+    """A function (Y, C, r) → (r, C) without what the columns of Y, fitted to C and r as in ``fitted``, make of them."""
+    Y, C, r = fitted
+    length = np.linalg.norm(Y, axis=0)
+    scale = np.where(length > 0, 1.0 / np.where(length > 0, length, 1.0), 0.0)
+    to_r, to_C = (np.linalg.lstsq(Y * scale, x, rcond=1e-10)[0] for x in (r, C))
+
+    def away(Y: Array, C: Array, r: Array) -> tuple[Array, Array]:
+        return r - (Y * scale) @ to_r, C - (Y * scale) @ to_C
+
+    return away
+
+
+def _explained(r: Array, by: Array) -> float:
+    return 1.0 - float(np.sum((r - by) ** 2) / max(float(r @ r), 1e-300))
 
 
 def _listed(arm: Arm, shares: Array) -> str:
