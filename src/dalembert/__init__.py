@@ -29,6 +29,7 @@ from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Loop,
 if TYPE_CHECKING:
     from dalembert.identification.excitation import excite
     from dalembert.identification.fit import identify
+    from dalembert.identification.parameters import ParameterSet
     from dalembert.identification.payload import identify_payload
     from dalembert.simulation.controllers import PD, ComputedTorque
     from dalembert.simulation.operational_controller import OperationalController, Wall
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 _LATER = {
     "ComputedTorque": "simulation.controllers",
     "PD": "simulation.controllers",
+    "ParameterSet": "identification.parameters",
     "OperationalController": "simulation.operational_controller",
     "Trajectory": "trajectory.trajectory",
     "Wall": "simulation.operational_controller",
@@ -78,6 +80,7 @@ __all__ = [
     "Link",
     "Loop",
     "OperationalController",
+    "ParameterSet",
     "PathError",
     "Placement",
     "Robot",

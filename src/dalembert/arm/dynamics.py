@@ -133,7 +133,10 @@ class Dynamics(Compiled):
         return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau})  # type: ignore[return-value]
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Y(q, q̇, q̈): (…, n, 13n), with τ = Y π exactly, S (7.81); π is :attr:`parameters`.
+        """Y(q, q̇, q̈): (…, n, 13n), with τ = Y π, S (7.81); π is :attr:`parameters`.
+
+        Exactly so, but for Coulomb friction that differs between the directions, which has its mean here.
+        ``da.ParameterSet(arm, two_sided=True, offset=True)`` has both levels and a torque offset.
 
         >>> import numpy as np, dalembert as da
         >>> arm = da.load("planar-2r")
@@ -147,7 +150,8 @@ class Dynamics(Compiled):
     def parameters(self) -> Array:
         """π of S (7.81): (13n,), for every joint m, m c, I about the frame's origin, I_m, F_v, F_s.
 
-        A Coulomb level that differs between the directions enters with its mean: S has one F_s.
+        A Coulomb level that differs between the directions enters with its mean: S has one F_s. Other choices of
+        parameters, both levels among them, are a ``da.ParameterSet``.
         """
         from dalembert.equations.regressor import parameters
 
