@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import arms
+import dalembert as da
 from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
 from dalembert.analysis.workspace import QUANTITIES, evaluator, workspace_map
 from dalembert.cli.main import app
@@ -243,3 +244,20 @@ def test_map_command(tmp_path: Path) -> None:
         assert picture.read_bytes().startswith(b"\x89PNG")
     assert "no map of 'beauty'" in run("map", "panda", "--quantity", "beauty", "-o", tmp_path / "x.png", code=2)
     assert "already" in run("map", "panda", "-o", picture, code=2)
+
+
+@pytest.mark.parametrize("redundancy", ["pseudo-inverse", "dynamic", "exact"])
+def test_empty_batches_and_nan(redundancy) -> None:
+    """No configurations give no ellipsoids; one that is no number gives one that is no number, beside good ones."""
+    arm = da.load("panda")
+    none = arm.dynamic_manipulability(np.zeros((0, 7)), redundancy=redundancy)
+    assert none.radii.shape == (0, 3) and none.axes.shape == (0, 3, 3) and none.volume.shape == (0,)
+    q = np.array([[0.1, -0.6, 0.2, -2.2, 0.1, 1.6, 0.8], [np.nan] * 7])
+    both = arm.dynamic_manipulability(q, redundancy=redundancy)
+    alone = arm.dynamic_manipulability(q[0], redundancy=redundancy)
+    assert np.allclose(both.radii[0], alone.radii) and np.isnan(both.radii[1]).all()
+    for make in (arm.velocity_manipulability, arm.force_manipulability, arm.static_manipulability):
+        assert make(np.zeros((0, 7)), "arm").radii.shape == (0, 3)
+        made = make(q, "arm")
+        assert np.isnan(made.radii[1]).all() and np.allclose(made.radii[0], make(q[0], "arm").radii)
+        assert np.isfinite(made.radii[0]).all()

@@ -128,10 +128,19 @@ def _unit_ball(m: int) -> float:
     return pi ** (m / 2) / gamma(m / 2 + 1)
 
 
+def _svd(A: Array, whole: bool = False) -> tuple[Array, Array, Array]:
+    """U, s, Vᵀ of every matrix (…, m, k); NaN for those that hold one, where LAPACK would give up on all."""
+    fine = np.asarray(np.isfinite(A).all(axis=(-2, -1), keepdims=True))
+    U, s, Vt = np.linalg.svd(np.where(fine, A, 1.0), full_matrices=whole)
+    if fine.all():
+        return U, s, Vt
+    return np.where(fine, U, np.nan), np.where(fine[..., 0], s, np.nan), np.where(fine, Vt, np.nan)
+
+
 def _image(center: Array, G: Array, rows: tuple[str, ...], what: str) -> Ellipsoid:
     """The image of the unit ball under u → center + G u."""
     m = G.shape[-2]
-    axes, radii, _ = np.linalg.svd(G, full_matrices=True)
+    axes, radii, _ = _svd(G, whole=True)
     if radii.shape[-1] < m:
         radii = np.concatenate([radii, np.zeros((*radii.shape[:-1], m - radii.shape[-1]))], axis=-1)
     biggest = np.take_along_axis(axes, np.abs(axes).argmax(axis=-2)[..., None, :], axis=-2)
@@ -231,7 +240,7 @@ def dynamic_manipulability(
         torque_of = B @ np.swapaxes(np.linalg.solve(at.J @ Jt, at.J), -1, -2)
     else:  # B J̄ = Jᵀ (J B⁻¹ Jᵀ)⁻¹
         torque_of = np.swapaxes(np.linalg.solve(at.over_B_J @ Jt, at.J), -1, -2)
-    _, inverse_radii, Vt = np.linalg.svd(torque_of / w[:, None], full_matrices=False)
+    _, inverse_radii, Vt = _svd(torque_of / w[:, None])
     return _image(center, np.swapaxes(Vt, -1, -2) / inverse_radii[..., None, :], at.rows, "acceleration")
 
 
@@ -282,14 +291,15 @@ def static_manipulability(
     _check_rank(at)
     g = arm.gravity_torque(q) / w
     H = np.swapaxes(at.J / w, -1, -2)  # W⁻¹ Jᵀ
-    center = -(np.linalg.pinv(H) @ g[..., None])[..., 0]
+    U, s, Vt = _svd(H)
+    center = -(np.swapaxes(Vt, -1, -2) @ ((np.swapaxes(U, -1, -2) @ g[..., None]) / s[..., None]))[..., 0]  # −H⁺ g
     rest = g + (H @ center[..., None])[..., 0]
     left = 1.0 - (rest**2).sum(axis=-1)
     return _force(at, w, center, np.sqrt(np.where(left >= 0, left, np.nan)))
 
 
 def _force(at: Reach, w: Array, center: Array, size: Array) -> Ellipsoid:
-    _, inverse_radii, Vt = np.linalg.svd(np.swapaxes(at.J / w, -1, -2), full_matrices=False)
+    _, inverse_radii, Vt = _svd(np.swapaxes(at.J / w, -1, -2))
     G = np.swapaxes(Vt, -1, -2) / inverse_radii[..., None, :]
     made = _image(center, G, at.rows, "force")
     return Ellipsoid(center, made.axes, made.radii * size[..., None], at.rows, "force")
@@ -303,10 +313,10 @@ def _check_rank(at: Reach, instead: str = "") -> None:
             f"the task has {J.shape[-2]} rows ({', '.join(at.rows)}) and arm '{at.arm.name}' {J.shape[-1]} joints; take fewer rows",
             "kinematic", (), 0.0,
         )  # fmt: skip
-    singular = np.linalg.svd(J, compute_uv=False)
-    share = singular[..., -1] / max(float(singular[..., 0].max()), 1e-300)
+    _, singular, _ = _svd(J)
+    share = singular[..., -1] / max(float(np.nanmax(singular[..., 0], initial=0.0)), 1e-300)
     if (share < SINGULAR).any():
-        index = tuple(int(k) for k in np.unravel_index(np.argmin(share), share.shape))
+        index = tuple(int(k) for k in np.unravel_index(np.nanargmin(share), share.shape))
         where = f" at index {index[0] if len(index) == 1 else index} of the batch" if index else ""
         raise SingularityError(
             f"kinematic singularity of arm '{at.arm.name}'{where}: it cannot move {', '.join(at.rows)} in every direction there "
