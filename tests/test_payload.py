@@ -212,3 +212,27 @@ def test_mistakes_are_one_sentence(how: dict[str, Any], words: str) -> None:
         identify_payload(puma(True), run(False, 1), run(True, 1))
     with pytest.raises(da.DalembertError, match="are the runs exchanged"):
         identify_payload(puma(), run(True, 1), run(False, 1), parameters="mass-com")
+
+
+def test_damaged_logs_get_a_sentence(tmp_path: Path) -> None:
+    junk, empty = tmp_path / "junk.npz", tmp_path / "empty.csv"
+    junk.write_bytes(bytes(range(256)) * 8)
+    empty.write_text("")
+    good = run(False, 1)
+    np.savez(tmp_path / "good.npz", **good)
+    for wrong in (junk, empty):
+        for args in ([str(wrong)], [str(wrong), str(tmp_path / "good.npz")], [str(tmp_path / "good.npz"), str(wrong)]):
+            shown = CliRunner().invoke(app, ["payload", "puma560", *args])
+            assert shown.exit_code == 2 and wrong.name in " ".join(shown.output.split()).replace(" ", ""), shown.output
+            assert "Traceback" not in shown.output and isinstance(shown.exception, SystemExit)
+
+
+def test_a_wrench_is_read_like_any_other_log(tmp_path: Path) -> None:
+    """Milliseconds, semicolons, w1 … w6 under another name."""
+    log = wrist(3, 0.05, np.random.default_rng(1))
+    plain = identify_payload(puma(), log, cutoff=10.0)
+    names = ["t", *(f"q{k}" for k in range(1, 7)), *(f"qd{k}" for k in range(1, 7)), *(f"ft{k}" for k in range(1, 7))]
+    table = np.column_stack([1e3 * log["t"], log["q"], log["qd"], log["wrench"]])
+    np.savetxt(tmp_path / "w.csv", table, "%.12g", ";", header=";".join(names), comments="")
+    found = identify_payload(puma(), tmp_path / "w.csv", wrench="ft", time_unit="ms", cutoff=10.0)
+    assert found.mass == pytest.approx(plain.mass, rel=1e-6)

@@ -95,7 +95,7 @@ def _print(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | N
     bound = (
         "of unit length"
         if size is None
-        else f"whose shares of {'the arm’s' if isinstance(size, str) else 'these'} limits have squares that sum to 1"
+        else f"whose shares of {'the arm’s' if isinstance(size, str) else 'these'} limits have squares that sum to at most 1"
     )
     screen.print(f"{plain(arm.name)} at q = ({numbers(q)}): {KINDS[kind]}", style="bold", soft_wrap=True)
     what = "joint velocities" if kind == "velocity" else "torques"

@@ -148,14 +148,7 @@ def read_log(
                 raise DalembertError(
                     f"{option} names '{group}', which is no quantity of a log; known are t, q, qd, tau, current"
                 )
-    if isinstance(source, Mapping):
-        raw = Raw("the log", {str(name): values for name, values in source.items() if values is not None})
-    elif isinstance(source, str | os.PathLike):
-        raw = read(Path(source), Request(tuple(arm.joint_names), topic, progress or (lambda fraction: None)))
-    else:
-        raise DalembertError(
-            f"a log is a path, or a dict of arrays t, q, qd, tau, not {type(source).__name__}; several make a list"
-        )
+    raw = raw_of(source, arm, topic, progress)
     found = {group: find(raw, group, wanted.get(group)) for group in SPELLINGS}
     t = time_of(raw, found["t"], said.get("t"))
     arrays = {
@@ -180,6 +173,22 @@ def read_log(
     return _cleaned(raw, t, arrays, torque_needed, arm)
 
 
+def raw_of(
+    source: str | os.PathLike[str] | Mapping[str, ArrayLike],
+    arm: Arm,
+    topic: str | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Raw:
+    """What a file or a dict holds, before it is known what its names mean."""
+    if isinstance(source, Mapping):
+        return Raw("the log", {str(name): values for name, values in source.items() if values is not None})
+    if isinstance(source, str | os.PathLike):
+        return read(Path(source), Request(tuple(arm.joint_names), topic, progress or (lambda fraction: None)))
+    raise DalembertError(
+        f"a log is a path, or a dict of arrays t, q, qd, tau, not {type(source).__name__}; several make a list"
+    )
+
+
 def _torque_from_current(
     raw: Raw, arrays: dict[str, Array], gains: ArrayLike | None, n: int, wanted: Mapping[str, Any]
 ) -> None:
@@ -199,7 +208,10 @@ def _torque_from_current(
 
 def per_joint(what: str, values: ArrayLike, n: int) -> Array:
     """``values`` as n finite numbers; one number is for all."""
-    given = np.asarray(values, float)
+    try:
+        given = np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise DalembertError(f"{what} is {values!r}; it must be {n} finite numbers, one for each joint") from None
     if given.ndim == 0:
         given = np.full(n, float(given))
     if given.shape != (n,) or not np.isfinite(given).all():
@@ -346,4 +358,4 @@ def _in_order(raw: Raw, t: Array) -> NDArray[np.intp] | slice:
     return np.argsort(t, kind="stable")
 
 
-__all__ = ["SPELLINGS", "Log", "joined", "per_joint", "read_log"]
+__all__ = ["SPELLINGS", "Log", "joined", "per_joint", "raw_of", "read_log"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from dalembert.errors import DalembertError
 from dalembert.identification.base import base_parameters
 from dalembert.identification.conditioning import Conditioned, condition
 from dalembert.identification.estimate import correlation_time
-from dalembert.identification.logs import SPELLINGS, Log, read_log
+from dalembert.identification.logs import SPELLINGS, Log, raw_of, read_log
 from dalembert.identification.parameters import WIDTH, ParameterSet
 from dalembert.identification.payload_fit import Payload, look_at, made, solve, tensor, thinned
 from dalembert.robot.placement import Placement
@@ -32,9 +31,9 @@ def from_torques(
     friction: tuple[str, ...], cutoff: float | None, reading: Mapping[str, Any],
 ) -> Payload:  # fmt: skip
     how = dict(reading)
-    if gains is None and reference is None and _has_current(log):
-        reference = next((name for name in REFERENCES if name in _names(log)), None)
-    if gains is not None or (reference is not None and _has_current(log)):
+    if gains is None and reference is None and _has_current(log, arm):
+        reference = next((name for name in REFERENCES if name in _names(log, arm)), None)
+    if gains is not None or (reference is not None and _has_current(log, arm)):
         how["gains"] = gains if gains is not None else np.ones(arm.n)
     first, second = read_log(log, arm, **how), read_log(loaded, arm, **how)
     ready = condition(first, cutoff=cutoff)
@@ -79,25 +78,14 @@ def from_torques(
     )  # fmt: skip
 
 
-def _names(log: Source) -> set[str]:
-    """What a dict, an npz or a CSV file calls its quantities, numbers at their ends left out."""
-    if isinstance(log, Log):
-        return set()
-    if isinstance(log, Mapping):
-        return {str(name) for name in log}
-    path = Path(log)
-    if path.suffix.lower() == ".npz" and path.is_file():
-        with np.load(path, allow_pickle=False) as file:
-            return set(file.files)
-    if path.suffix.lower() == ".csv" and path.is_file():
-        with path.open(encoding="utf-8-sig", errors="replace") as text:
-            return {name.strip().rstrip("0123456789").rstrip("_[ .") for name in text.readline(1 << 20).split(",")}
-    return set()
+def _names(log: Source, arm: Arm) -> set[str]:
+    """What a log calls its quantities."""
+    return set() if isinstance(log, Log) else set(raw_of(log, arm).names)
 
 
-def _has_current(log: Source) -> bool:
+def _has_current(log: Source, arm: Arm) -> bool:
     """Whether a log has currents and no torques, and so needs gains."""
-    names = {name.lower() for name in _names(log)}
+    names = {name.lower() for name in _names(log, arm)}
     return bool(names & set(SPELLINGS["current"])) and not names & set(SPELLINGS["tau"])
 
 
@@ -149,7 +137,7 @@ def _gains_doubted(
     arm: Arm, log: Source, ready: Conditioned, friction: tuple[str, ...], reading: Mapping[str, Any]
 ) -> tuple[str, Array | None]:
     """A sentence and factors if the log has torques of the controller's own model that do not agree with the gains."""
-    name = next((name for name in REFERENCES if name in _names(log)), None)
+    name = next((name for name in REFERENCES if name in _names(log, arm)), None)
     if name is None:
         return "", None
     wanted = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": name}})

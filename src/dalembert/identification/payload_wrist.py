@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.identification.conditioning import condition
-from dalembert.identification.logs import Log, read_log
+from dalembert.identification.formats.raw import Raw
+from dalembert.identification.logs import Log, raw_of, read_log
+from dalembert.identification.meaning import find, names_of, time_of
 from dalembert.identification.payload_fit import Payload, look_at, made, solve, thinned
 from dalembert.robot.model import Frame
 from dalembert.robot.placement import Placement
@@ -70,7 +71,7 @@ def from_wrist(
         assert arm.robot.tip is not None
         arm = arm.replace(tip=Frame("sensor", arm.robot.tip.link, arm.robot.tip.placement @ sensor))
         frame = "sensor"
-    t, w = _wrench(log, wrench)
+    t, w = _wrench(log, arm, wrench, reading)
     run = read_log(log, arm, **{**reading, "torque_needed": False})
     ready = condition(run, cutoff=cutoff)
     look_at(arm, ((run, ready),), reading)
@@ -93,62 +94,34 @@ def from_wrist(
     )  # fmt: skip
 
 
-def _wrench(log: Source, wrench: ArrayLike | str | None) -> tuple[Array, Array]:
+def _wrench(log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapping[str, Any]) -> tuple[Array, Array]:
     """(t, wrench) of a log: (N,) and (N, 6)."""
     if isinstance(log, Log):
-        arrays: dict[str, Any] = {"t": log.t}
-    elif isinstance(log, Mapping):
-        arrays = dict(log)
+        raw, t = Raw(log.source), log.t
     else:
-        arrays = _table(Path(log))
-    source = str(log) if isinstance(log, (str, os.PathLike)) else "the log"
-    if "t" not in arrays:
-        raise DalembertError(f"{source}: a log with a wrench needs its time in s in a column t")
-    t = np.asarray(arrays["t"], float).ravel()
+        raw = raw_of(log, arm, reading.get("topic"))
+        unit = reading.get("time_unit") or (reading.get("units") or {}).get("t")
+        t = time_of(raw, find(raw, "t", (reading.get("columns") or {}).get("t")), unit)
     if wrench is None or isinstance(wrench, str):
         name = wrench or "wrench"
-        if name in arrays:
-            values = np.asarray(arrays[name], float)
-        elif wrench is None and all(one in arrays for one in WRENCH):
-            values = np.column_stack([np.asarray(arrays[one], float) for one in WRENCH])
+        if name in raw.names:
+            values = np.asarray(raw.values(name), float)
+        elif wrench is None and all(one in raw.names for one in WRENCH):
+            values = np.column_stack([np.asarray(raw.values(one), float) for one in WRENCH])
         else:
             raise DalembertError(
-                f"{source}: it has no '{name}' of six columns and not all of {', '.join(WRENCH)}; it has "
-                f"{', '.join(list(arrays)[:12])}"
+                f"{raw.source}: it has no '{name}' of six columns and not all of {', '.join(WRENCH)}; it has {names_of(raw)}"
             )
     else:
         values = np.asarray(wrench, float)
     if values.shape != (len(t), 6):
-        raise ShapeError(f"{source}: the wrench has shape {values.shape}; it must be ({len(t)}, 6), a row for each t")
+        raise ShapeError(
+            f"{raw.source}: the wrench has shape {values.shape}; it must be ({len(t)}, 6), a row for each t"
+        )
     whole = np.isfinite(values).all(axis=1) & np.isfinite(t)
     if whole.sum() < 10:
-        raise DalembertError(f"{source}: only {int(whole.sum())} rows of the wrench hold numbers throughout")
+        raise DalembertError(f"{raw.source}: only {int(whole.sum())} rows of the wrench hold numbers throughout")
     return t[whole], values[whole]
-
-
-def _table(path: Path) -> dict[str, Any]:
-    """Columns of an npz or CSV file by name; w1 … w6 are gathered into w."""
-    if not path.is_file():
-        raise DalembertError(f"{path}: there is no such file")
-    if path.suffix.lower() == ".npz":
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    if path.suffix.lower() != ".csv":
-        raise DalembertError(f"{path}: a log with a wrench is a .csv or .npz file, not '{path.suffix}'")
-    with path.open(encoding="utf-8-sig") as text:
-        names = [name.strip() for name in text.readline().split(",")]
-        try:
-            rows = np.loadtxt(text, delimiter=",", ndmin=2)
-        except ValueError as error:
-            raise DalembertError(f"{path}: this is no table of numbers ({error})") from None
-    if rows.shape[1] != len(names):
-        raise DalembertError(f"{path}: the rows have {rows.shape[1]} values, but the header has {len(names)} columns")
-    arrays: dict[str, Any] = {name: rows[:, k] for k, name in enumerate(names)}
-    for stem in {name[:-1] for name in names if name[-1:] == "6"}:
-        six = [f"{stem}{k}" for k in range(1, 7)]
-        if all(one in arrays for one in six):
-            arrays[stem] = np.column_stack([arrays[one] for one in six])
-    return arrays
 
 
 __all__ = ["from_wrist", "wrist_regressor"]

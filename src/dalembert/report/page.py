@@ -255,7 +255,7 @@ def _ellipsoids(study: Study, name: str, about: str) -> str:
     by = (
         "of 1 N m (or N) each"
         if study.without_effort_limit
-        else "whose shares of the joints' limits have squares that sum to 1"
+        else "whose shares of the joints' limits have squares that sum to at most 1"
     )
     t, unit, rows = study.shown.t, shapes.units[0], []
     for word, x in (("longest radius", shapes.radii[:, 0]), ("shortest radius", shapes.radii[:, -1])):
