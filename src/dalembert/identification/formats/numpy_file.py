@@ -10,12 +10,16 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.identification.formats.raw import DAMAGE, Raw, Request, reason
 
+MAGIC = (b"PK", b"\x93NUMPY")  # how zip archives (npz) and single arrays (npy) begin
 WRONG: tuple[type[Exception], ...] = (BadZipFile, *DAMAGE)
 
 
 def read_numpy(path: Path, request: Request) -> Raw:
     """Plain arrays; pickled objects are refused, since reading one can run any program."""
     raw = Raw(str(path))
+    with path.open("rb") as start:
+        if not start.read(6).startswith(MAGIC):
+            raise DalembertError(f"{path}: this is no {path.suffix.lower()} file: it does not begin as one")
     try:
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.ndarray):
