@@ -8,7 +8,7 @@ BIN := .venv/bin
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo     a report on the motions of a two-link arm, as one page: out/example-7.2.html"
+	@echo "make demo     a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
 	@echo "make test     the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make lint     formatting, ruff and mypy, changing nothing"
 	@echo "make format   let ruff put the formatting right"
@@ -21,10 +21,10 @@ demo: .venv/.installed
 	@echo
 	$(BIN)/dalembert show planar-2r
 	@echo
-	$(BIN)/python examples/make_motion.py planar-2r out/motion.csv
-	$(BIN)/dalembert torques planar-2r out/motion.csv -o out/torques.csv --force
+	$(BIN)/python examples/make_motion.py planar-2r out/demo/motion.csv
+	$(BIN)/dalembert torques planar-2r out/demo/motion.csv -o out/demo/torques.csv --force
 	@echo
-	$(BIN)/dalembert report planar-2r --example 7.2 --out out/example-7.2.html --force
+	$(BIN)/dalembert report planar-2r --example 7.2 --out out/demo/example-7.2.html --force
 
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS)

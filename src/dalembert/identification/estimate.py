@@ -6,7 +6,6 @@ which counts correlated residuals for what they are worth.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -284,6 +283,3 @@ def essential(values: Array, covariance: Array, fixed: tuple[int, ...], least: f
         pull = C[:, k] / spread[worst]
         v, C = v - pull * v[k], C - np.outer(pull, C[k])
     return kept
-
-
-Progress = Callable[[float], None]

@@ -138,6 +138,39 @@ def _cvxpy() -> Any:
     return cvxpy
 
 
+def _entropic(J: Any, L: Array, J0: Array, name: str, deviation: float, notes: list[str], cp: Any) -> list[Any]:
+    """tr X − log det X of a link's pseudo-inertia beside the prior's J0; J is in the axes in which L Lᵀ is 1."""
+    if not J0[3, 3] > 0:
+        notes.append(f"the prior has no mass for link '{name}', which is left to the log")
+        return []
+    thick = _thick(J0)
+    if np.abs(thick - J0).max() > 1e-9 * np.abs(J0).max():
+        notes.append(f"the prior of link '{name}' is a point or a plate and counts as {SMALLEST * 100:g} cm thick")
+    turn = np.linalg.inv(np.linalg.cholesky(thick)) @ L
+    X = turn @ J @ turn.T
+    return [(cp.trace(X) - cp.log_det((X + X.T) / 2)) / deviation**2]
+
+
+def _believed(
+    parameters: ParameterSet, x: Any, size: Array, prior: Prior, values: Array, loose: list[int], curvature: Array, cp: Any
+) -> list[Any]:  # fmt: skip
+    """The other terms of a prior, whose curvature is added: all inertias (euclidean) or rotors alone, and what is loose."""
+    terms = []
+    if prior.kind == "euclidean":
+        at = [k for k in range(parameters.size) if _inertial(parameters, k)]
+        terms.append(cp.sum_squares((x - values / size)[at]) / (2 * prior.deviation**2))
+        curvature[at, at] += 1.0 / (prior.deviation * size[at]) ** 2
+    else:
+        for k, name in enumerate(parameters.names):
+            if name.startswith("Im_") and values[k] > 0:
+                terms.append(cp.square((x[k] * size[k] / values[k] - 1) / prior.deviation) / 2)
+                curvature[k, k] += 1.0 / (prior.deviation * values[k]) ** 2
+    if loose:
+        terms.append(cp.sum_squares((x - values / size)[loose]) / 2)
+        curvature[loose, loose] += 1.0 / size[loose] ** 2
+    return terms
+
+
 def consistent(
     base: BaseParameters,
     R: Array,
@@ -180,7 +213,7 @@ def consistent(
     blocks = []
     for i in range(parameters.links):
         coefficients, constant = _affine(parameters, links, i)
-        L = np.linalg.cholesky(_thick(_reference(parameters, links, start, i)))
+        L = np.asarray(np.linalg.cholesky(_thick(_reference(parameters, links, start, i))), dtype=np.float64)
         inner = np.linalg.inv(L)
         # J in the axes in which the arm's own link is the unit matrix
         units = np.array([inner @ entries(coefficients[:, k]) @ inner.T for k in range(parameters.size)])
@@ -190,30 +223,9 @@ def consistent(
         blocks.append((coefficients, constant))
         if prior is not None and prior.kind == "entropic":
             J0 = entries(own(parameters, links, prior_values, i))
-            if not J0[3, 3] > 0:
-                notes.append(f"the prior has no mass for link '{links.names[i]}', which is left to the log")
-                continue
-            thick = _thick(J0)
-            if np.abs(thick - J0).max() > 1e-9 * np.abs(J0).max():
-                notes.append(
-                    f"the prior of link '{links.names[i]}' is a point or a plate and counts as {SMALLEST * 100:g} cm thick"
-                )
-            C = np.linalg.inv(np.linalg.cholesky(thick))
-            turn = C @ L
-            X = turn @ J @ turn.T
-            terms.append((cp.trace(X) - cp.log_det((X + X.T) / 2)) / prior.deviation**2)
-    if prior is not None and prior.kind == "euclidean":
-        at = [k for k in range(parameters.size) if _inertial(parameters, k)]
-        terms.append(cp.sum_squares((x - prior_values / size)[at]) / (2 * prior.deviation**2))
-        curvature[at, at] += 1.0 / (prior.deviation * size[at]) ** 2
-    elif prior is not None:
-        for k, name in enumerate(parameters.names):
-            if name.startswith("Im_") and prior_values[k] > 0:
-                terms.append(cp.square((x[k] * size[k] / prior_values[k] - 1) / prior.deviation) / 2)
-                curvature[k, k] += 1.0 / (prior.deviation * prior_values[k]) ** 2
-    if prior is not None and loose:
-        terms.append(cp.sum_squares((x - prior_values / size)[loose]) / 2)
-        curvature[loose, loose] += 1.0 / size[loose] ** 2
+            terms += _entropic(J, L, J0, links.names[i], prior.deviation, notes, cp)
+    if prior is not None:
+        terms += _believed(parameters, x, size, prior, prior_values, loose, curvature, cp)
     constraints += _bounded(parameters, links, bounds or {}, phi, blocks, cp)
     if exactly is not None:
         constraints.append((base.K * size) @ x == exactly)

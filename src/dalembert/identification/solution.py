@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.conditioning import Conditioned
+from dalembert.identification.formats.raw import listed
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
 from dalembert.identification.result import Run, make_run
 
@@ -184,11 +185,6 @@ def _total(
     note = f"drive gains found with the payload: {words} times those given"
     made = ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], (), (note,))
     return made, gains
-
-
-def listed(words: Sequence[str], most: int = 8) -> str:
-    """The first of them, and how many more there are."""
-    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
 __all__ = ["Belief", "Loaded", "Solution", "solution"]

@@ -94,25 +94,31 @@ def _at_tip(arm: Arm, pose: Pose, points: Array, view: View, shape: Ellipsoid, f
             where = getattr(pose, kind)
             if len(where):
                 axes.plot(*(view.matrix @ where.T), marker, ms=6, mfc="white", mec=STEEL, mew=1.8, zorder=3)
-        axes.plot(*(view.matrix @ np.array(arm.robot.base.translation, float)), "^", ms=12, color=INK, zorder=1.5)
         if shifted:
             axes.plot(*(tip[:, None] + scale * _curve(0 * c, P)), color=WITHOUT, lw=1.4, ls=(0, (4, 2)), zorder=4)
         x, y = tip[:, None] + scale * _curve(c, P)
         axes.fill(x, y, color=WITH, alpha=0.14, lw=0, zorder=3.5)
         axes.plot(x, y, color=WITH, lw=1.7, zorder=5)
         axes.plot(*tip, "o", ms=4.5, color=INK, zorder=6)
-        _pull(axes, view.matrix @ np.array(arm.robot.gravity, float))
-        axes.set_aspect("equal", adjustable="datalim")
-        axes.margins(0.1)
         _ruler(axes, scale, largest, shape.units[0], "lower left" if view.scales else "lower right")
-        if view.scales:
-            axes.set_xlabel(view.across, labelpad=1)
-            axes.set_ylabel(view.up, labelpad=1)
-        else:
-            axes.set_axis_off()
-            _triad(axes, view, np.array(arm.robot.base.translation, float), 0.16 * extent)
+        _framed(axes, arm, view, extent)
 
     return Panel(f"{arm.name}: {shape.what} at the tip", draw, _key(shape, shifted, None), (5.2, 4.2))
+
+
+def _framed(axes: Axes, arm: Arm, view: View, extent: float) -> None:
+    """The base, where gravity pulls, and axes with scales or a triad of them."""
+    base = np.array(arm.robot.base.translation, float)
+    axes.plot(*(view.matrix @ base), "^", ms=12, color=INK, zorder=1.5)
+    _pull(axes, view.matrix @ np.array(arm.robot.gravity, float))
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.1)
+    if view.scales:
+        axes.set_xlabel(view.across, labelpad=1)
+        axes.set_ylabel(view.up, labelpad=1)
+    else:
+        axes.set_axis_off()
+        _triad(axes, view, base, 0.16 * extent)
 
 
 def _ruler(axes: Axes, scale: float, largest: float, unit: str, corner: str = "lower left") -> None:
@@ -214,17 +220,8 @@ def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
             axes.fill(x, y, color=WITH, alpha=0.12, lw=0, zorder=4.5)
             axes.plot(x, y, color=WITH, lw=1.3, zorder=5)
             axes.plot(*(view.matrix @ path[k]), "o", ms=3, color=INK, zorder=6)
-        axes.plot(*(view.matrix @ base), "^", ms=10, color=INK, zorder=1.5)
-        _pull(axes, view.matrix @ np.array(arm.robot.gravity, float))
-        axes.set_aspect("equal", adjustable="datalim")
-        axes.margins(0.08)
         _ruler(axes, scale, largest, shapes.units[0], "lower left" if view.scales else "lower right")
-        if view.scales:
-            axes.set_xlabel(view.across, labelpad=1)
-            axes.set_ylabel(view.up, labelpad=1)
-        else:
-            axes.set_axis_off()
-            _triad(axes, view, base, 0.16 * extent)
+        _framed(axes, arm, view, extent)
 
     return Panel("On the way", draw, ((WITH, "ellipsoid"), (WITHOUT, "path of the tip")), (5.2, 4.0))
 

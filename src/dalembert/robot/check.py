@@ -10,7 +10,7 @@ from typing import Any, Literal
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import IDENTITY, cross, dot, matmul, msub, transpose
-from dalembert.robot.model import Joint, Robot
+from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 
 PHYSICAL = ("error", "warn")
@@ -60,10 +60,6 @@ def _physical(robot: Robot, where: str, physical: str) -> None:
     if physical == "error":
         raise RobotError(f'{message}. Correct them, or load with physical="warn"')
     warnings.warn(message, PhysicalWarning, stacklevel=3)  # of the caller of check
-
-
-def _driven(joint: Joint) -> bool:
-    return joint.rotor is not None and joint.rotor.inertia != 0
 
 
 def _is_number(x: Any) -> bool:

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any
 
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
@@ -22,7 +22,6 @@ from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_inertia, rea
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import Table, told_at
 
-Convention = Literal["standard", "modified"]
 CONVENTIONS = ("standard", "modified")
 MOVING_TYPES = ("revolute", "continuous", "prismatic")
 # defaults, made once: all of them are frozen
