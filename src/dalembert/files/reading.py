@@ -1,0 +1,73 @@
+"""Files opened for reading: never a device, never a wait for a pipe that nobody writes to, never more than a bound."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from typing import BinaryIO
+
+from dalembert.errors import DalembertError
+
+
+def open_bounded(
+    path: str | os.PathLike[str], largest: int, what: str = "file", error: type[DalembertError] = DalembertError
+) -> BinaryIO:
+    """A regular file of at most ``largest`` bytes, opened for reading in binary; one sentence where it is none.
+
+    A pipe that has a writer (``cat log.csv | dalembert … /dev/stdin``, ``<(…)``) is read whole, up to the bound;
+    one without a writer is empty, and nothing waits for it. ``what`` names the file in the sentences.
+    """
+    where = os.fspath(path)
+    try:
+        descriptor = os.open(where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        raise error(f"{where}: there is no such file") from None
+    except OSError as problem:
+        raise error(f"{where}: the {what} cannot be read ({problem.strerror})") from None
+    except ValueError as problem:  # a path that no file system takes, such as one with a zero byte
+        raise error(f"{where!r}: this cannot be a file's name ({problem})") from None
+    file = None
+    try:
+        about = os.fstat(descriptor)
+        if stat.S_ISDIR(about.st_mode):
+            raise error(f"{where}: this is a folder; give the {what} inside it")
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISFIFO(about.st_mode)):
+            raise error(f"{where}: this is a device, not a {what}")
+        if about.st_size > largest:
+            raise error(f"{where}: the {what} has {about.st_size} bytes; at most {largest} are read")
+        if hasattr(os, "set_blocking"):
+            os.set_blocking(descriptor, True)
+        file = os.fdopen(descriptor, "rb")
+        if stat.S_ISREG(about.st_mode):
+            return file
+        with file:
+            content = file.read(largest + 1)
+    except OSError as problem:
+        raise error(f"{where}: the {what} cannot be read ({problem.strerror})") from None
+    finally:
+        if file is None:
+            os.close(descriptor)
+    if len(content) > largest:
+        raise error(f"{where}: the {what} is longer than {largest} bytes; no more are read")
+    return io.BytesIO(content)
+
+
+def read_bounded(
+    path: str | os.PathLike[str], largest: int, what: str = "file", error: type[DalembertError] = DalembertError
+) -> bytes:
+    """The content of :func:`open_bounded`; a file that grows meanwhile is refused as one that is too long.
+
+    >>> read_bounded("/dev/zero", 100)
+    Traceback (most recent call last):
+    ...
+    dalembert.errors.DalembertError: /dev/zero: this is a device, not a file
+    """
+    with open_bounded(path, largest, what, error) as file:
+        try:
+            content = file.read(largest + 1)
+        except OSError as problem:
+            raise error(f"{os.fspath(path)}: the {what} cannot be read ({problem.strerror})") from None
+    if len(content) > largest:
+        raise error(f"{os.fspath(path)}: the {what} is longer than {largest} bytes; no more are read")
+    return content
