@@ -1,4 +1,4 @@
-"""A motion as a path with limits on it: what the time-optimal passes work on.
+"""A move as a path with limits on it: what the time-optimal passes work on.
 
 S (7.122) with friction, along the path q(s), reads τ = m s̈ + c ṡ² + v ṡ + k with
 
@@ -16,23 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError, LimitError
+from dalembert.errors import LimitError
 from dalembert.trajectory.limits import JointLimits
+from dalembert.trajectory.moves import Move
 from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
-from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
 
-AT_REST = 1e-9  # q' below this share of its largest is rest
-
 
 class Path:
-    """What the passes need to know of a motion: its limits as rows m u + c x + v √x + k."""
+    """What the passes need to know of a move: its limits as rows m u + c x + v √x + k; s is the move's r."""
 
-    def __init__(self, motion: Trajectory, arm: Arm, keep: JointLimits) -> None:
-        self.motion, self.arm, self.keep = motion, arm, keep
-        self.length = motion.duration
+    def __init__(self, move: Move, arm: Arm, keep: JointLimits) -> None:
+        self.move, self.arm, self.keep = move, arm, keep
+        self.length, self.knots, self.at = move.length, move.knots, move.at
         self.tiny = 1e-12 * self.length
         self.inverse_dynamics: Any = arm.inverse_dynamics if arm.robot.loops else arm.kernel("inverse_dynamics")
         self.F_v, self.forward, self.backward = friction_of(arm)
@@ -44,27 +42,10 @@ class Path:
         self.passive = _passive_friction(arm)
         if self.passive is not None:
             self.viscous = self.viscous or bool(self.passive.viscous.any())
-        knots = np.unique(np.concatenate([np.array(motion.knots, float), _breaks(motion.evaluate)]))
-        inner = knots[(knots > self.tiny) & (knots < self.length - self.tiny)]
-        self.knots = inner[np.diff(inner, prepend=-np.inf) > 1e-9 * self.length]
-        self.stops = self._stops()
 
-    def _stops(self) -> Array:
-        """Where the new motion must have ṡ = 0: ends at which q' ≠ 0, and corners of the path."""
-        before, after = self.knots - self.tiny, self.knots + self.tiny
-        qp = self.at(np.concatenate([[0.0, self.length], before, after, np.linspace(0, self.length, 11)]))[1]
-        size = float(np.abs(qp).max())
-        if not size > 0:
-            raise DalembertError("the motion never moves, so it has no timing")
-        moving = np.abs(qp[:2]).max(axis=1) > AT_REST * size
-        k = len(self.knots)
-        corner = np.abs(qp[2 : 2 + k] - qp[2 + k : 2 + 2 * k]).max(axis=1, initial=0.0) > 1e-6 * size
-        return np.concatenate([np.array([0.0, self.length])[moving], self.knots[corner]])
-
-    def at(self, s: Array) -> tuple[Array, Array, Array]:
-        """q, q', q''."""
-        q, qd, qdd = self.motion.evaluate(s)
-        return np.asarray(q, float), np.asarray(qd, float), np.asarray(qdd, float)
+    def time(self, s: float) -> float:
+        """The instant at which the motion as it was is at s."""
+        return float(self.move.times(np.array([s]))[0][0])
 
     def speeds(self, s: Array) -> Array:
         """q' of the joints that have Coulomb friction, passive ones too."""
@@ -148,13 +129,6 @@ def _passive_friction(arm: Arm) -> Passive | None:
     return Passive(arm, viscous[passive], rubs[passive], rubs)
 
 
-def _breaks(evaluate: Any) -> Array:
-    """Where the pieces of a spline meet: some derivative jumps there, though the acceleration need not."""
-    curve = getattr(evaluate, "curves", (evaluate,))[0]
-    found = getattr(curve, "t", getattr(curve, "x", ()))
-    return np.asarray(found, float).ravel()
-
-
 @dataclass(frozen=True)
 class Rows:
     """Limits on torque and acceleration, by the joints they are on."""
@@ -188,28 +162,22 @@ def even_grid(path: Path, count: int) -> Array:
             [a + (b - a) * np.arange(k) / k for a, b, k in zip(marks[:-1], marks[1:], pieces, strict=True)]
             + [[path.length]]
         )
-    s = _finer_at_stops(path, s)
-    if path.turning:
-        s = _with_turns(path, s)
-    return s
+    if path.turning or path.move.rough:
+        s = _finer_at_ends(path, s)
+    return _with_turns(path, s) if path.turning else s
 
 
-def _finer_at_stops(path: Path, s: Array) -> Array:
-    """Beside a stop ṡ grows like a root, so the grid is finer there: 16 graded intervals for 4 even ones.
+def _finer_at_ends(path: Path, s: Array) -> Array:
+    """The grid with 16 graded intervals for 4 even ones at both ends.
 
-    So it is at both ends where there is Coulomb friction, which acts on one side of rest and not at rest.
+    Coulomb friction acts on one side of rest and not at rest, and q'' may begin like a root.
     """
+    if len(s) < 10 or np.isin(s[[1, 2, 3, -4, -3, -2]], path.knots).any():
+        return s
     graded = np.square(np.arange(1, 16) / 16.0)
-    added, dropped = [], np.zeros(len(s), bool)
-    ends = [0.0, path.length] if path.turning else []
-    for stop in np.unique(np.concatenate([path.stops, ends])):
-        i = int(np.searchsorted(s, stop - path.tiny))
-        for step in (-1, 1):
-            end = i + 4 * step
-            if 0 <= end < len(s) and not np.isin(s[i + step : end : step], path.knots).any():
-                added.append(s[i] + (s[end] - s[i]) * graded)
-                dropped[i + step : end : step] = True
-    return np.unique(np.concatenate([s[~dropped], *added])) if added else s
+    return np.concatenate(
+        [s[:1], s[0] + (s[4] - s[0]) * graded, s[4:-4], (s[-1] - (s[-1] - s[-5]) * graded)[::-1], s[-1:]]
+    )
 
 
 def _with_turns(path: Path, s: Array) -> Array:
@@ -248,7 +216,6 @@ class Samples:
     g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
     passive friction of passive joints, where a closed chain has some
     still   (n,) joints that only tremble; smooth (N,) no knot and no turn at the next grid point
-    stops   (N+1,) where ṡ = 0
     """
 
     s: Array
@@ -260,16 +227,14 @@ class Samples:
     qpp: Array
     still: NDArray[np.bool_]
     smooth: NDArray[np.bool_]
-    stops: NDArray[np.bool_]
     passive: Rubbing | None = None
 
 
 def sample(path: Path, s: Array) -> Samples:
     """One call of the path and three of inverse dynamics for everything."""
     N = len(s) - 1
-    at_knot, stops = np.zeros(N + 1, bool), np.zeros(N + 1, bool)
+    at_knot = np.zeros(N + 1, bool)
     at_knot[np.searchsorted(s, path.knots)] = True
-    stops[np.searchsorted(s, path.stops)] = True
     knots = np.flatnonzero(at_knot)
     where = np.empty((N, 3), np.intp)
     where[:, 0] = np.arange(N)
@@ -285,7 +250,7 @@ def sample(path: Path, s: Array) -> Samples:
         g = path.inverse_dynamics(q, rest, rest)
         m = path.inverse_dynamics(q, rest, qp)
         c = path.inverse_dynamics(q, qp, qpp)
-    still, smooth = np.zeros(path.motion.n, bool), ~at_knot[1:]
+    still, smooth = np.zeros(path.arm.n, bool), ~at_knot[1:]
     if path.turning:
         at = where[:, 1]
         ways = np.sign(qp[at][:, path.rubbing] if path.passive is None else path.passive.speeds(q[at], qp[at]))
@@ -293,7 +258,7 @@ def sample(path: Path, s: Array) -> Samples:
         size = np.abs(qp).max(axis=0)
         still = path.rubbing & (size > 0) & (size < 1e-12 * float(size.max()))
     passive = None if path.passive is None else path.passive.torques(path, q, qp)
-    return Samples(s, where, g, m, c, qp, qpp, still, smooth, stops, passive)
+    return Samples(s, where, g, m, c, qp, qpp, still, smooth, passive)
 
 
 # -- the limits on it ------------------------------------------------------------------------------
@@ -306,7 +271,7 @@ class Problem:
     D       (N, 3, 4, J) m, c, v, k over the limit, at the left end, the middle and the right end
     floor   (J,) an |m| that is as good as none
     speed   (N, 3, n_v) |q'| over the velocity limit
-    x_most  (N+1,) what velocity limits and stops allow
+    x_most  (N+1,) what velocity limits allow
     """
 
     s: Array
@@ -323,20 +288,17 @@ def problem(path: Path, at: Samples, rows: Rows, cap: float = 1e200, every: int 
     """These rows on the grid, or on a coarser one that takes ``every`` so many intervals together."""
     from dalembert.trajectory import passes
 
-    s, where, smooth, stops = at.s, at.where, at.smooth, at.stops
+    s, where, smooth = at.s, at.where, at.smooth
     if every > 1:
-        chosen = stops.copy()
-        chosen[::every] = True
-        chosen[-1] = True
-        points = np.flatnonzero(chosen)
+        points = np.unique(np.append(np.arange(0, len(s), every), len(s) - 1))
         left, right = points[:-1], points[1:]
         inner = np.where(right - left > 1, where[(left + right) // 2, 0], where[left, 1])
         where = np.stack([where[left, 0], inner, where[right - 1, 2]], axis=1)
-        s, smooth, stops = s[points], smooth[right - 1], stops[points]
+        s, smooth = s[points], smooth[right - 1]
     N, J, keep = len(s) - 1, len(rows), path.keep
     D, speed, largest = np.empty((N, 3, 4, J)), np.empty((N, 3, len(path.velocity))), np.empty((4, J))
     x_most = np.full(N + 1, cap)
-    rests = stops[:-1] | stops[1:]
+    rests = np.zeros(N, bool)
     rests[[0, -1]] = True
     if path.turning:
         smooth = smooth.copy()
@@ -350,7 +312,6 @@ def problem(path: Path, at: Samples, rows: Rows, cap: float = 1e200, every: int 
     )  # fmt: skip
     if at.passive is not None and len(rows.torque):
         _add_passive(path, at, where, rests, rows.torque, effort, D, largest)
-    x_most[stops] = 0.0
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
     if len(fixed):  # a load that no timing changes
@@ -388,11 +349,12 @@ def too_heavy(path: Path, joint: int, s: float, share: float) -> LimitError:
     name, limit = path.arm.joint_names[joint], float(path.keep.effort[joint])
     dry = path.rubbing[joint] or (path.passive is not None and path.passive.dry.any())
     rubs = "and Coulomb friction alone take" if dry else "alone takes"
+    time = path.time(s)
     return LimitError(
-        f"gravity {rubs} {share * limit:.6g} of joint '{name}' at t = {s:.4g} s of the motion, and its effort limit is "
+        f"gravity {rubs} {share * limit:.6g} of joint '{name}' at t = {time:.4g} s of the motion, and its effort limit is "
         f"{limit:.6g}: no timing helps, so change the path, the payload or the limit",
         joint=name,
-        time=s,
+        time=time,
     )
 
 
@@ -412,10 +374,11 @@ def stuck(path: Path, on: Problem, status: int) -> LimitError:
         high = np.where(m > 0, (1 - load) / m, np.where(m < 0, (-1 - load) / m, np.inf))
     pair = sorted({names[int(np.argmax(low))], names[int(np.argmin(high))]})
     said = " and ".join(f"the {kind} limit of joint '{joint}'" for joint, kind in pair)
+    time = path.time(s)
     return LimitError(
-        f"no timing brings the motion past t = {s:.4g} s: {said} leave{'' if len(pair) > 1 else 's'} no speed there "
+        f"no timing brings the motion past t = {time:.4g} s: {said} leave{'' if len(pair) > 1 else 's'} no speed there "
         "from which it can go on",
         joint=pair[0][0],
         kind=pair[0][1],
-        time=s,
+        time=time,
     )

@@ -1,7 +1,7 @@
 """The fastest timing of a path under torque, velocity and acceleration limits, friction included.
 
-A motion q(s), with its own time s as the path's parameter, is given a new timing s(t). S (7.122) with
-friction reads, along the path,
+A motion is a sequence of moves from rest to rest (:mod:`dalembert.trajectory.moves`). The path q(s) of each is given a
+timing s(t). S (7.122) with friction reads, along the path,
 
     τ = m s̈ + c ṡ² + v ṡ + k,    m = B q',  c = B q'' + C q',  v = F_v q',  k = g + F_s sgn(q'),
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory.limits import LimitsLike, joint_limits
+from dalembert.trajectory.moves import Stop, moves_of
 from dalembert.trajectory.path import Path, Problem, Rows, Samples, even_grid, problem, sample, stuck
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -32,12 +33,16 @@ TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for
 ROUNDS = 16  # of the passes on one grid
 REFINEMENTS = 6  # of the grid, where it is too coarse
 EVERY = 8  # intervals taken together for a first look
+FEWEST = 100  # intervals of a short move among longer ones
 MATTERS = 0.6  # a limit of which less than this share is taken at the first look is left out at first
 
 
 @dataclass(frozen=True)
 class Active:
-    """A stretch of the path on which one limit decides: from, to (s, in the new time)."""
+    """A stretch of the motion in which one limit decides: from ``start`` to ``end`` (s, in the new time).
+
+    ``limit`` is "effort", "velocity" or "acceleration"; "dwell" where the motion stands still, without a joint.
+    """
 
     start: float
     end: float
@@ -51,9 +56,12 @@ class TimeOptimalReport:
 
     duration, duration_before   in s
     s, t                 (N+1,) the grid: time in the motion as it was, and in the new one
-    path_velocity        (N+1,) ṡ; path_acceleration (N, 2): s̈ at both ends of each interval, linear between
+    path                 (N+1,) the parameter of the path at the grid points, in which it leaves rest like a square
+    path_velocity        (N+1,) its rate; path_acceleration (N, 2): that of the rate at both ends of each interval,
+                         linear between
     largest_share        the largest share of any limit taken anywhere: at most 1 + 1e-6
     active               which limit decides where, as :class:`Active` stretches
+    stops                where the motion has to stop on its way, as :class:`Stop`: corners of the path, and dwells
     rounds, refinements  how often the passes ran, and the grid was made finer
     """
 
@@ -61,26 +69,39 @@ class TimeOptimalReport:
     duration_before: float
     s: Array
     t: Array
+    path: Array
     path_velocity: Array
     path_acceleration: Array
     largest_share: float
+    stops: tuple[Stop, ...]
     rounds: int
     refinements: int
-    _shares: Array = field(repr=False)
-    _names: tuple[tuple[str, str], ...] = field(repr=False)
+    _moves: tuple[tuple[Array, Array, tuple[tuple[str, str], ...]], ...] = field(repr=False)
 
     @cached_property
     def active(self) -> tuple[Active, ...]:
         """The stretches, in order of time."""
-        row = self._shares.argmax(axis=1)
-        edges = np.flatnonzero(np.diff(row)) + 1
-        starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [len(row)]])
-        return tuple(
-            Active(float(self.t[a]), float(self.t[b]), *self._names[row[a]]) for a, b in zip(starts, ends, strict=True)
-        )
+        found: list[Active] = []
+        for t, shares, names in self._moves:
+            before = found[-1].end if found else 0.0
+            if t[0] > before:
+                found.append(Active(before, float(t[0]), "", "dwell"))
+            row = shares.argmax(axis=1)
+            edges = np.flatnonzero(np.diff(row)) + 1
+            starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [len(row)]])
+            found += [Active(float(t[a]), float(t[b]), *names[row[a]]) for a, b in zip(starts, ends, strict=True)]
+        if found[-1].end < self.duration:
+            found.append(Active(found[-1].end, self.duration, "", "dwell"))
+        return tuple(found)
 
     def __str__(self) -> str:
-        return f"from {self.duration_before:.6g} s to {self.duration:.6g} s on {len(self.s)} grid points"
+        said = f"from {self.duration_before:.6g} s to {self.duration:.6g} s on {len(self.s)} grid points"
+        corners = [stop for stop in self.stops if not stop.dwell]
+        if corners:
+            first = f"{corners[0].reason} at t = {corners[0].time:.4g} s of the motion"
+            more = f" and {len(corners) - 1} more" if len(corners) > 1 else ""
+            said += f"; the path forces {'stops' if more else 'a stop'}: {first}{more}"
+        return said
 
 
 def time_optimal(
@@ -91,11 +112,14 @@ def time_optimal(
     motion.fits(arm)
     if not (isinstance(grid, int) and grid >= 2):
         raise DalembertError(f"grid is {grid!r}; it must be a whole number of intervals, at least 2")
-    path = Path(motion, arm, keep)
-    best = _solve(path, even_grid(path, grid), np.inf)
+    moves, stops = moves_of(motion)
+    paths = [Path(move, arm, keep) for move in moves]
+    whole = sum(path.length for path in paths)
+    grids = [even_grid(path, max(min(grid, FEWEST), round(grid * path.length / whole))) for path in paths]
+    best = [_solve(path, s, np.inf) for path, s in zip(paths, grids, strict=True)]
     if duration is not None:
-        best = _as_slow_as(path, best, float(duration))
-    return _trajectory(path, best)
+        best = _as_slow_as(paths, best, float(duration), sum(stop.dwell for stop in stops))
+    return _trajectory(motion, paths, best, stops)
 
 
 # -- the passes, until all is well ------------------------------------------------------------------
@@ -256,58 +280,105 @@ def _top_speed(path: Path, on: Problem) -> float:
     return float(1e8 / max(np.median(need), 1e-3 * need.max()))
 
 
-def _as_slow_as(path: Path, best: _Profile, duration: float) -> _Profile:
-    """A profile that takes `duration`: the fastest one whose ṡ stays below the cap that makes it so."""
-    if not np.isfinite(duration) or duration < best.duration * (1 - 1e-9):
-        raise DalembertError(
-            f"the motion cannot take {duration:g} s: the limits allow no less than {best.duration:.6g} s"
-        )
-    low, high = 0.0, float(np.sqrt(best.x.max()))
-    cap = path.length / duration
+def _as_slow_as(paths: list[Path], best: list[_Profile], duration: float, dwells: float) -> list[_Profile]:
+    """Profiles that take `duration` together: the fastest ones whose ṡ stays below the cap that makes it so."""
+    least = sum(profile.duration for profile in best) + dwells
+    if not np.isfinite(duration) or duration < least * (1 - 1e-9):
+        raise DalembertError(f"the motion cannot take {duration:g} s: the limits allow no less than {least:.6g} s")
+    moving = duration - dwells
+    low, high = 0.0, float(np.sqrt(max(profile.x.max() for profile in best)))
+    cap = sum(path.length for path in paths) / moving
     slow = best
     for _ in range(60):
-        if abs(slow.duration - duration) <= 1e-9 * duration:
+        taken = sum(profile.duration for profile in slow)
+        if abs(taken - moving) <= 1e-9 * duration:
             return slow
         try:
-            slow = _solve(path, best.on.s, cap)
+            slow = [_solve(path, profile.on.s, cap) for path, profile in zip(paths, best, strict=True)]
         except LimitError:
             raise DalembertError(
                 f"the motion cannot take {duration:g} s: gravity makes it keep up its speed, or some limit would be exceeded"
             ) from None
-        low, high = (cap, high) if slow.duration > duration else (low, cap)
+        taken = sum(profile.duration for profile in slow)
+        low, high = (cap, high) if taken > moving else (low, cap)
         # the time is nearly in inverse proportion to the cap: a step towards it, kept inside the bracket
-        step = cap * slow.duration / duration
+        step = cap * taken / moving
         cap = step if low < step < high else 0.5 * (low + high)
     return slow
 
 
-def _trajectory(path: Path, profile: _Profile) -> Trajectory:
-    from dalembert.trajectory import passes
+# -- the new motion ----------------------------------------------------------------------------------
 
-    s, x, u, t = profile.on.s, profile.x, profile.u, profile.t
 
-    def evaluate(time: Array) -> tuple[Array, Array, Array]:
+@dataclass(frozen=True, eq=False)
+class _Timed:
+    """The moves one after the other, each from its own instant on; between them the arm stands still."""
+
+    paths: list[Path]
+    profiles: list[_Profile]
+    begins: Array  # when each move begins, in the new time
+
+    def __call__(self, time: Array) -> tuple[Array, Array, Array]:
+        which = np.clip(np.searchsorted(self.begins, time, side="right") - 1, 0, len(self.paths) - 1)
+        found = np.empty((3, len(time), self.paths[0].arm.n))
+        for k in np.unique(which):
+            mine = which == k
+            found[:, mine] = self._move(int(k), time[mine] - self.begins[k])
+        return found[0], found[1], found[2]
+
+    def _move(self, k: int, time: Array) -> tuple[Array, Array, Array]:
+        from dalembert.trajectory import passes
+
+        path, profile = self.paths[k], self.profiles[k]
+        end = profile.t[-1]
         law = np.empty((3, len(time)))
-        passes.at(np.ascontiguousarray(time, float), t, s, x, u, law)
+        within = np.clip(time, 0.0, end)
+        passes.at(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
+        law[0, time >= end] = path.length
         q, qp, qpp = path.at(law[0])
         sd, sdd = law[1][:, None], law[2][:, None]
-        qd = qp * sd
-        qd[(time <= 0.0) | (time >= t[-1])] = 0.0  # rest, not nearly rest: friction knows the difference
-        return q, qd, qp * sdd + qpp * sd * sd
+        qd, qdd = qp * sd, qp * sdd + qpp * sd * sd
+        qd[(time <= 0.0) | (time >= end)] = 0.0  # rest, not nearly rest: friction knows the difference
+        last = k == len(self.paths) - 1
+        # at the very end of the whole motion the acceleration is that of the piece which ends there
+        qdd[(time < 0.0) | ((time > end * (1 + 1e-12)) if last else (time >= end))] = 0.0
+        return q, qd, qdd
 
-    ends = np.sqrt(np.stack([x[:-1], x[1:]], axis=1))[:, :, None]
-    shares = np.concatenate([profile.near, (profile.on.speed[:, ::2] * ends).max(axis=1)], axis=1)
+
+def _trajectory(motion: Trajectory, paths: list[Path], profiles: list[_Profile], stops: list[Stop]) -> Trajectory:
+    begins, now, was = [], 0.0, 0.0
+    for path, profile in zip(paths, profiles, strict=True):
+        now += sum(stop.dwell for stop in stops if was <= stop.time < path.move.start)
+        was = path.move.start
+        begins.append(now)
+        now += profile.duration
+    duration = now + sum(stop.dwell for stop in stops if stop.time >= was)
+    lengths = np.concatenate([[0.0], np.cumsum([path.length for path in paths])])
+    pieces = [
+        (begin + profile.t, *_shares(path, profile))
+        for begin, path, profile in zip(begins, paths, profiles, strict=True)
+    ]
+    joint = np.zeros((1, 2))  # between two moves
     report = TimeOptimalReport(
-        duration=profile.duration,
-        duration_before=path.motion.duration,
-        s=s,
-        t=t,
-        path_velocity=np.sqrt(x),
-        path_acceleration=u,
-        largest_share=1.0 + profile.worst,
-        rounds=profile.rounds,
-        refinements=profile.refinements,
-        _shares=shares,
-        _names=path.names(profile.on.rows),
+        duration=duration,
+        duration_before=motion.duration,
+        s=np.concatenate([path.move.times(profile.on.s)[0] for path, profile in zip(paths, profiles, strict=True)]),
+        t=np.concatenate([t for t, _, _ in pieces]),
+        path=np.concatenate([begin + profile.on.s for begin, profile in zip(lengths, profiles, strict=False)]),
+        path_velocity=np.concatenate([np.sqrt(profile.x) for profile in profiles]),
+        path_acceleration=np.concatenate([part for profile in profiles for part in (profile.u, joint)][:-1]),
+        largest_share=1.0 + max(profile.worst for profile in profiles),
+        stops=tuple(stops),
+        rounds=max(profile.rounds for profile in profiles),
+        refinements=max(profile.refinements for profile in profiles),
+        _moves=tuple(pieces),
     )
-    return Trajectory(profile.duration, path.motion.n, evaluate, tuple(t.tolist()), None, report)
+    timed = _Timed(paths, profiles, np.array(begins))
+    return Trajectory(duration, motion.n, timed, tuple(report.t.tolist()), None, report)
+
+
+def _shares(path: Path, profile: _Profile) -> tuple[Array, tuple[tuple[str, str], ...]]:
+    """The largest share of every limit on each interval, and what the limits are."""
+    ends = np.sqrt(np.stack([profile.x[:-1], profile.x[1:]], axis=1))[:, :, None]
+    shares = np.concatenate([profile.near, (profile.on.speed[:, ::2] * ends).max(axis=1)], axis=1)
+    return shares, path.names(profile.on.rows)

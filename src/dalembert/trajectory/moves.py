@@ -1,0 +1,368 @@
+"""A motion taken apart into moves: stretches from rest to rest, each with a parameter in which its path is regular.
+
+The timing that a motion came with must not matter for the fastest timing of its path, but a path q(t) in its own time
+is badly parametrised wherever both q̇ and q̈ vanish: at the ends of polynomials of degree 5 and 7, for instance, where
+any finite rate of t leaves the arm at rest. A move is therefore described by r, in which the path leaves every rest
+like q ≈ q_0 + a r², as a cubic does in time. Where the distance travelled grows like t^k,
+
+    t = r^(2/k),    and between both ends    t = x(r) = r^α / (r^α + (1 − r)^β),    α = 2/k_start,  β = 2/k_end.
+
+For k = 2 (cubics, clamped splines, trapezoidal velocities) r is the motion's own time. Where the motion comes to rest,
+or changes its speed, without changing its direction, no stop is needed: there α = 1/k, so that r grows like the distance
+itself, and the pieces on both sides are stretched until q' is continuous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.trajectory.trajectory import Trajectory
+
+Array = NDArray[np.floating[Any]]
+
+SAMPLES = 513  # instants at which a motion is looked at, besides its knots and the middles between them
+STILL = 1e-9  # of the largest speed: all joints stand still
+DWELL = 1e-3  # of the duration: stillness that lasts longer is a dwell
+SLOW = 0.05  # of the largest speed: a minimum of the speed below this may be a rest
+REST = 1e-6  # of the largest speed: what is left of the speed at a rest
+CORNER = 1e-4  # rad: a change of direction that asks for a stop
+TURN = 1e-2  # rad: the same at a rest, where the direction is extrapolated
+WIGGLE = 1e-6  # of the joints' range: what lies between two stops and is shorter counts as noise, not as a move
+BESIDE = 1e-12  # of a piece: how near to its ends derivatives are taken
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a move: t = start + duration x(r / length), from 0 to ``length`` in r."""
+
+    start: float
+    end: float
+    alpha: float
+    beta: float
+    length: float
+
+    @property
+    def duration(self) -> float:
+        return self.end - self.start
+
+    @property
+    def plain(self) -> bool:
+        """Whether t grows in proportion to r."""
+        return self.alpha == 1.0 and self.beta == 1.0
+
+    def times(self, r: Array) -> tuple[Array, Array, Array]:
+        """t, dt/dr and d²t/dr² at r (…), from 0 to ``length``."""
+        rate = self.duration / self.length
+        if self.plain:
+            return self.start + rate * r, np.full_like(r, rate), np.zeros_like(r)
+        a, b, y = self.alpha, self.beta, np.clip(r / self.length, BESIDE, 1.0 - BESIDE)
+        left, right = np.power(y, a), np.power(1.0 - y, b)
+        x, rest = left / (left + right), right / (left + right)
+        # measured from the nearer end, so that no digits are lost beside it
+        t = np.where(y < 0.5, self.start + self.duration * x, self.end - self.duration * rest)
+        slope = a / y + b / (1.0 - y)  # of ln(x / (1 − x))
+        bend = b / np.square(1.0 - y) - a / np.square(y)
+        first = x * rest * slope
+        second = x * rest * ((rest - x) * np.square(slope) + bend)
+        return t, rate * first, rate / self.length * second
+
+    def parameter(self, t: Array) -> Array:
+        """r at the instants t."""
+        y = np.clip((t - self.start) / self.duration, 0.0, 1.0)
+        if self.plain:
+            return y * self.length
+        # z = ln(r / (1 − r)) solves β ln(1 + e^z) − α ln(1 + e^−z) = ln(x / (1 − x)), whose slope is between α and β
+        with np.errstate(divide="ignore"):
+            wanted = np.log(y) - np.log1p(-y)
+        inside = np.isfinite(wanted)
+        wanted = wanted[inside]
+        z = np.where(wanted < 0, wanted / self.alpha, wanted / self.beta)
+        for _ in range(60):
+            r = 1.0 / (1.0 + np.exp(-z))
+            value = self.beta * np.logaddexp(0.0, z) - self.alpha * np.logaddexp(0.0, -z) - wanted
+            step = value / (self.alpha * (1.0 - r) + self.beta * r)
+            z = z - step
+            if np.all(np.abs(step) <= 1e-15 * (1.0 + np.abs(z))):
+                break
+        y[inside] = 1.0 / (1.0 + np.exp(-z))
+        return y * self.length
+
+
+@dataclass(frozen=True)
+class Move:
+    """A stretch of a motion from rest to rest, from ``start`` to ``end`` (s), as a path q(r) with 0 ≤ r ≤ length."""
+
+    motion: Trajectory
+    pieces: tuple[Piece, ...]
+    knots: Array
+
+    @property
+    def start(self) -> float:
+        return self.pieces[0].start
+
+    @property
+    def end(self) -> float:
+        return self.pieces[-1].end
+
+    @property
+    def plain(self) -> bool:
+        """Whether the parameter is the motion's own time."""
+        return len(self.pieces) == 1 and self.pieces[0].plain
+
+    @property
+    def rough(self) -> bool:
+        """Whether q'' begins or ends like a root of the parameter."""
+        return self.pieces[0].alpha < 1.0 or self.pieces[-1].beta < 1.0
+
+    @property
+    def length(self) -> float:
+        return float(sum(piece.length for piece in self.pieces))
+
+    def times(self, r: Array) -> tuple[Array, Array, Array]:
+        """t, dt/dr and d²t/dr²."""
+        if len(self.pieces) == 1:
+            return self.pieces[0].times(np.clip(r, 0.0, self.length))
+        begins = np.concatenate([[0.0], np.cumsum([piece.length for piece in self.pieces])])
+        which = np.clip(np.searchsorted(begins, r, side="right") - 1, 0, len(self.pieces) - 1)
+        found = np.empty((3, *np.shape(r)))
+        for k, piece in enumerate(self.pieces):
+            mine = which == k
+            found[:, mine] = piece.times(np.clip(r[mine] - begins[k], 0.0, piece.length))
+        return found[0], found[1], found[2]
+
+    def at(self, r: Array) -> tuple[Array, Array, Array]:
+        """q, q' and q'' at r (N,): (N, n) each."""
+        t, first, second = self.times(r)
+        q, qd, qdd = (np.asarray(x, float) for x in self.motion.evaluate(t))
+        if self.plain:
+            return q, qd, qdd
+        first, second = first[:, None], second[:, None]
+        return q, qd * first, qdd * first * first + qd * second
+
+
+@dataclass(frozen=True)
+class Stop:
+    """An instant of the motion as it was at which the path has to be left at rest: why, and for how long (s)."""
+
+    time: float
+    reason: str
+    dwell: float = 0.0
+
+
+def moves_of(motion: Trajectory) -> tuple[list[Move], list[Stop]]:
+    """The moves of a motion in order, and the stops between, before and after them.
+
+    A dwell (all joints still for a while) stays what it is; at a corner of the path the arm must stop.
+    """
+    look = _Look(motion)
+    dwells = look.dwells()
+    bounds, last = [], 0.0
+    for begin, end in dwells:
+        bounds.append((last, begin))
+        last = end
+    bounds.append((last, motion.duration))
+    stops = [Stop(begin, "dwell", end - begin) for begin, end in dwells]
+    moves = []
+    for begin, end in bounds:
+        if end - begin <= look.tiny:
+            continue
+        cuts = look.cuts(begin, end)
+        marks = [begin, *(cut.time for cut in cuts), end]
+        stays = [True, *(cut.stop for cut in cuts), True]
+        stops += [Stop(cut.time, cut.reason) for cut in cuts if cut.stop]
+        first = 0
+        for k in range(1, len(marks)):
+            if stays[k]:
+                moves.append(look.move(marks[first : k + 1]))
+                first = k
+    return moves, sorted(stops, key=lambda stop: stop.time)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    time: float
+    stop: bool
+    reason: str = ""
+
+
+class _Look:
+    """A motion looked at: where it stands still, where its path has corners, where it comes to rest."""
+
+    def __init__(self, motion: Trajectory) -> None:
+        self.motion, self.tiny = motion, 1e-12 * motion.duration
+        knots = np.unique(np.concatenate([np.array(motion.knots, float), _breaks(motion.evaluate)]))
+        knots = knots[(knots > self.tiny) & (knots < motion.duration - self.tiny)]
+        self.knots = knots[np.diff(knots, prepend=-np.inf) > 1e-9 * motion.duration]
+        even = np.linspace(0.0, motion.duration, SAMPLES)
+        marks = np.concatenate([[0.0], self.knots, [motion.duration]])
+        self.t = np.unique(np.concatenate([even, marks, 0.5 * (marks[:-1] + marks[1:])]))
+        q, qd, _ = self._at(self.t)
+        self.speed = np.sqrt(np.square(qd).sum(axis=1))
+        self.fastest = float(self.speed.max())
+        self.range = float(np.ptp(q, axis=0).max())
+        if not self.fastest > 0:
+            raise DalembertError("the motion never moves, so it has no timing")
+
+    def _at(self, t: Array) -> tuple[Array, Array, Array]:
+        q, qd, qdd = self.motion.evaluate(np.clip(t, 0.0, self.motion.duration))
+        return np.asarray(q, float), np.asarray(qd, float), np.asarray(qdd, float)
+
+    def _speed(self, t: Array) -> Array:
+        return np.asarray(np.sqrt(np.square(self._at(t)[1]).sum(axis=1)))
+
+    # -- dwells ----------------------------------------------------------------------------------
+
+    def dwells(self) -> list[tuple[float, float]]:
+        """The stretches in which all joints stand still."""
+        still = self.speed <= STILL * self.fastest
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]])))
+        found = []
+        for first, end in zip(edges[::2], edges[1::2], strict=True):
+            last = end - 1
+            if last - first < 2 or self.t[last] - self.t[first] < DWELL * self.motion.duration:
+                continue
+            begin = self._edge(self.t[first - 1], self.t[first]) if first > 0 else 0.0
+            stop = self._edge(self.t[end], self.t[last]) if end < len(still) else self.motion.duration
+            found.append((begin, stop))
+        return found
+
+    def _edge(self, moving: float, still: float) -> float:
+        """Where the stillness begins or ends, between an instant that moves and one that does not."""
+        for _ in range(50):
+            middle = 0.5 * (moving + still)
+            if self._speed(np.array([middle]))[0] <= STILL * self.fastest:
+                still = middle
+            else:
+                moving = middle
+        near = self.knots[np.abs(self.knots - still) < 1e-9 * self.motion.duration]
+        return float(near[0]) if len(near) else still
+
+    # -- corners and rests ---------------------------------------------------------------------------
+
+    def cuts(self, begin: float, end: float) -> list[_Cut]:
+        """The instants between begin and end at which the path turns, the speed jumps, or the motion rests."""
+        inside = (self.knots > begin + self.tiny) & (self.knots < end - self.tiny)
+        knots = self.knots[inside]
+        v0, v1 = self._at(knots - self.tiny)[1], self._at(knots + self.tiny)[1]
+        s0, s1 = (np.sqrt(np.square(v).sum(axis=1)) for v in (v0, v1))
+        moving = (s0 > REST * self.fastest) & (s1 > REST * self.fastest)
+        angle = np.zeros(len(knots))
+        angle[moving] = _angles(v0[moving], v1[moving])
+        cuts = [
+            _Cut(float(t), bool(a > CORNER), f"a corner of {np.degrees(a):.3g}°")
+            for t, a, jump in zip(knots, angle, np.abs(s1 - s0), strict=True)
+            if a > CORNER or jump > 1e-9 * self.fastest
+        ]
+        rests = self._rests(begin, end)
+        for k, t in enumerate(rests):
+            reach = 1e-4 * min(t - (rests[k - 1] if k else begin), (rests[k + 1] if k + 1 < len(rests) else end) - t)
+            v = self._at(t + reach * np.array([-2.0, -1.0, 1.0, 2.0]))[1]
+            size = np.sqrt(np.square(v).sum(axis=1, keepdims=True))
+            if not np.all(size > 0):
+                continue
+            e = v / size
+            turn = float(_angles((2 * e[1] - e[0])[None], (2 * e[2] - e[3])[None])[0])
+            cuts.append(_Cut(float(t), turn > TURN, f"a turn of {np.degrees(turn):.3g}° at rest"))
+        return self._without_noise(begin, end, sorted(cuts, key=lambda cut: cut.time))
+
+    def _rests(self, begin: float, end: float) -> Array:
+        """The instants between begin and end at which the motion is at rest without staying there."""
+        t, w = self.t, self.speed
+        inner = np.flatnonzero((w[1:-1] <= w[:-2]) & (w[1:-1] <= w[2:]) & (w[1:-1] < SLOW * self.fastest)) + 1
+        inner = inner[(t[inner - 1] >= begin) & (t[inner + 1] <= end)]
+        if not len(inner):
+            return np.empty(0)
+        low, high = t[inner - 1].copy(), t[inner + 1].copy()
+        found = t[inner].copy()
+        search = w[inner] > 0
+        for _ in range(50 if search.any() else 0):
+            middle = 0.5 * (low + high)
+            _, qd, qdd = self._at(middle)
+            faster = (qd * qdd).sum(axis=1) > 0
+            low, high = np.where(faster, low, middle), np.where(faster, middle, high)
+        found[search] = 0.5 * (low + high)[search]
+        for k in np.flatnonzero(search):  # a knot is known to the last digit
+            near = self.knots[np.abs(self.knots - found[k]) < 1e-9 * self.motion.duration]
+            found[k] = near[0] if len(near) else found[k]
+        return np.unique(found[self._speed(found) < REST * self.fastest])
+
+    def _without_noise(self, begin: float, end: float, cuts: list[_Cut]) -> list[_Cut]:
+        """Without the stops between which the path is too short to be more than noise."""
+        kept: list[_Cut] = []
+        q = self._at(np.array([begin, *(cut.time for cut in cuts), end]))[0]
+        last = q[0]
+        for cut, here in zip(cuts, q[1:-1], strict=True):
+            noise = min(np.abs(here - last).max(), np.abs(here - q[-1]).max()) < WIGGLE * self.range
+            if cut.stop and noise and not self._far(cut.time, begin, end):
+                continue
+            kept.append(cut)
+            last = here if cut.stop else last
+        return kept
+
+    def _far(self, t: float, begin: float, end: float) -> bool:
+        """Whether the path goes away from where it is at t, before it and after it: a whole circle does."""
+        q = self._at(np.array([t]))[0]
+        sides = (self.t > begin) & (self.t < t), (self.t > t) & (self.t < end)
+        return all(
+            bool(len(self.t[side])) and np.abs(self._at(self.t[side])[0] - q).max() > WIGGLE * self.range
+            for side in sides
+        )
+
+    # -- the parameter ---------------------------------------------------------------------------
+
+    def move(self, marks: list[float]) -> Move:
+        """The move between the first and the last mark, which passes the others without a stop."""
+        last = len(marks) - 2
+        pieces: list[Piece] = []
+        scale = 1.0
+        for k, (a, b) in enumerate(pairwise(marks)):
+            before, after = self._order(a, b), self._order(b, a)
+            alpha = (2.0 if k == 0 else 1.0) / before
+            beta = (2.0 if k == last else 1.0) / after
+            piece = Piece(a, b, alpha, beta, b - a)
+            if k > 0:  # q' is continuous
+                scale *= self._rate(pieces[-1], 1.0) / self._rate(piece, 0.0)
+            pieces.append(Piece(a, b, alpha, beta, (b - a) / scale) if k else piece)
+        begins = np.concatenate([[0.0], np.cumsum([piece.length for piece in pieces])])
+        knots = [begins[1:-1]]
+        for piece, begin in zip(pieces, begins, strict=False):
+            inside = (self.knots > piece.start + self.tiny) & (self.knots < piece.end - self.tiny)
+            knots.append(begin + piece.parameter(self.knots[inside]))
+        found = np.sort(np.concatenate(knots))
+        found = found[np.diff(found, prepend=-np.inf) > 1e-9 * begins[-1]]
+        return Move(self.motion, tuple(pieces), found)
+
+    def _rate(self, piece: Piece, end: float) -> float:
+        """|q'| at one end of a piece whose length is its duration."""
+        y = np.array([1e-7 if end == 0.0 else 1.0 - 1e-7])
+        t, first, _ = piece.times(y * piece.length)
+        return float(self._speed(t)[0] * first[0] * piece.length / piece.duration)
+
+    def _order(self, at: float, towards: float) -> float:
+        """k: beside the instant ``at`` the distance travelled grows like |t − at|^k."""
+        slow, fast = self._speed(at + (towards - at) * np.array([1e-3, 4e-3]))
+        if not slow > 0 or not fast > 0:
+            return 2.0
+        order = float(np.clip(1.0 + np.log(fast / slow) / np.log(4.0), 1.0, 12.0))
+        return float(round(order)) if abs(order - round(order)) < 0.1 else order
+
+
+def _angles(a: Array, b: Array) -> Array:
+    """The angles between the rows of a and b, rad: accurate for small ones."""
+    a = a / np.sqrt(np.square(a).sum(axis=1, keepdims=True))
+    b = b / np.sqrt(np.square(b).sum(axis=1, keepdims=True))
+    return np.asarray(2.0 * np.arctan2(np.sqrt(np.square(a - b).sum(axis=1)), np.sqrt(np.square(a + b).sum(axis=1))))
+
+
+def _breaks(evaluate: Callable[[Array], Any]) -> Array:
+    """Where the pieces of a spline meet: some derivative jumps there, though the acceleration need not."""
+    curve = getattr(evaluate, "curves", (evaluate,))[0]
+    found = getattr(curve, "t", getattr(curve, "x", ()))
+    return np.asarray(found, float).ravel()
