@@ -127,14 +127,17 @@ class Move:
 
     def times(self, r: Array) -> tuple[Array, Array, Array]:
         """t, dt/dr and d²t/dr²."""
-        if len(self.pieces) == 1:
-            return self.pieces[0].times(np.clip(r, 0.0, self.length))
         begins = np.concatenate([[0.0], np.cumsum([piece.length for piece in self.pieces])])
         which = np.clip(np.searchsorted(begins, r, side="right") - 1, 0, len(self.pieces) - 1)
         found = np.empty((3, *np.shape(r)))
+        beside = 1e-12 * self.motion.duration
         for k, piece in enumerate(self.pieces):
             mine = which == k
             found[:, mine] = piece.times(np.clip(r[mine] - begins[k], 0.0, piece.length))
+            # at its ends a piece has its own derivatives, not those of its neighbour
+            low = piece.start + beside if piece.start > 0.0 else 0.0
+            high = piece.end - beside if piece.end < self.motion.duration else piece.end
+            found[0, mine] = np.clip(found[0, mine], low, high)
         return found[0], found[1], found[2]
 
     def at(self, r: Array) -> tuple[Array, Array, Array]:
