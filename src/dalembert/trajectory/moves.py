@@ -102,14 +102,17 @@ class Move:
     motion: Trajectory
     pieces: tuple[Piece, ...]
     knots: Array
+    clock: tuple[Array, Array] | None = None  # the motion's time, and that of the motion it was smoothed from
 
     @property
     def start(self) -> float:
-        return self.pieces[0].start
+        """When the move begins in the motion as it was given."""
+        return float(self.given_time(np.array([0.0]))[0])
 
-    @property
-    def end(self) -> float:
-        return self.pieces[-1].end
+    def given_time(self, r: Array) -> Array:
+        """The instants at which the motion as it was given is at r."""
+        t = self.times(r)[0]
+        return t if self.clock is None else np.asarray(np.interp(t, *self.clock))
 
     @property
     def plain(self) -> bool:
@@ -348,13 +351,17 @@ class _Look:
         t, first, _ = piece.times(y * piece.length)
         return float(self._speed(t)[0] * first[0] * piece.length / piece.duration)
 
-    def _order(self, at: float, towards: float) -> float:
-        """k: beside the instant ``at`` the distance travelled grows like |t − at|^k."""
-        slow, fast = self._speed(at + (towards - at) * np.array([1e-3, 4e-3]))
-        if not slow > 0 or not fast > 0:
-            return 2.0
-        order = float(np.clip(1.0 + np.log(fast / slow) / np.log(4.0), 1.0, 12.0))
-        return float(round(order)) if abs(order - round(order)) < 0.1 else order
+    def _order(self, at: float, towards: float) -> int:
+        """k: beside the instant ``at`` the distance travelled grows like |t − at|^k.
+
+        Rounded down where it is in doubt: with too high a k, q'' would be infinite there.
+        """
+        first, slow, fast = self._speed(at + (towards - at) * np.array([1e-9, 1e-3, 4e-3]))
+        if first > 1e-3 * fast:
+            return 1
+        if not slow > 0:
+            return 2
+        return int(np.clip(np.floor(1.25 + np.log(fast / slow) / np.log(4.0)), 2, 12))
 
 
 def _angles(a: Array, b: Array) -> Array:

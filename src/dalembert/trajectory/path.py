@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.errors import LimitError
+from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory.limits import JointLimits
 from dalembert.trajectory.moves import Move
 from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
@@ -45,7 +45,7 @@ class Path:
 
     def time(self, s: float) -> float:
         """The instant at which the motion as it was is at s."""
-        return float(self.move.times(np.array([s]))[0][0])
+        return float(self.move.given_time(np.array([s]))[0])
 
     def speeds(self, s: Array) -> Array:
         """q' of the joints that have Coulomb friction, passive ones too."""
@@ -358,10 +358,19 @@ def too_heavy(path: Path, joint: int, s: float, share: float) -> LimitError:
     )
 
 
-def stuck(path: Path, on: Problem, status: int) -> LimitError:
-    """The sentence for a path that cannot be followed: the joint and where."""
+class TooRough(DalembertError):
+    """A path that turns faster than the grid can follow."""
+
+
+def stuck(path: Path, on: Problem, status: int) -> DalembertError:
+    """The sentence for a path that cannot be followed: the joint and where.
+
+    Where rest is possible all along the path, so is a motion that is slow enough: then the grid is to blame.
+    """
     i = min(abs(status) - 1, len(on.h) - 1)
     s, k = float(on.s[i]), len(on.rows.torque)
+    if np.abs(on.D[:, :, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
+        return TooRough(f"the path is too rough at t = {path.time(s):.4g} s for a grid of {len(on.s)} points")
     load = np.abs(on.D[max(0, i - 1) : i + 2, :, 3, :k])
     if load.size and load.max() > 1.0:
         where = np.unravel_index(int(load.argmax()), load.shape)

@@ -21,18 +21,23 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, LimitError
-from dalembert.trajectory.limits import LimitsLike, joint_limits
-from dalembert.trajectory.moves import Stop, moves_of
-from dalembert.trajectory.path import Path, Problem, Rows, Samples, even_grid, problem, sample, stuck
+from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
+from dalembert.trajectory.moves import Move, Stop, moves_of
+from dalembert.trajectory.path import Path, Problem, Rows, Samples, TooRough, even_grid, problem, sample, stuck
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 
 ALLOWED = 7e-7  # a limit may be exceeded by this share of it, anywhere
 TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for a finer grid
+HOPELESS = 0.1  # an excess, as a share of the limit, that two refinements have left over
 ROUNDS = 16  # of the passes on one grid
 REFINEMENTS = 6  # of the grid, where it is too coarse
 EVERY = 8  # intervals taken together for a first look
+CLOSE_BY = np.array(
+    [0.003, 0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.97, 0.997]
+)  # of an interval: where its ends are looked at
+SMOOTHING = (1e-7, 1e-6, 1e-5, 1e-4)  # tolerances for a path that is too rough, as shares of the joints' range
 FEWEST = 100  # intervals of a short move among longer ones
 MATTERS = 0.6  # a limit of which less than this share is taken at the first look is left out at first
 
@@ -62,6 +67,8 @@ class TimeOptimalReport:
     largest_share        the largest share of any limit taken anywhere: at most 1 + 1e-6
     active               which limit decides where, as :class:`Active` stretches
     stops                where the motion has to stop on its way, as :class:`Stop`: corners of the path, and dwells
+    smoothing            how far the new path is from the given one at most (rad, m): 0 unless that was too rough, as
+                         positions rounded to a few decimals make it
     rounds, refinements  how often the passes ran, and the grid was made finer
     """
 
@@ -74,6 +81,7 @@ class TimeOptimalReport:
     path_acceleration: Array
     largest_share: float
     stops: tuple[Stop, ...]
+    smoothing: float
     rounds: int
     refinements: int
     _moves: tuple[tuple[Array, Array, tuple[tuple[str, str], ...]], ...] = field(repr=False)
@@ -101,6 +109,8 @@ class TimeOptimalReport:
             first = f"{corners[0].reason} at t = {corners[0].time:.4g} s of the motion"
             more = f" and {len(corners) - 1} more" if len(corners) > 1 else ""
             said += f"; the path forces {'stops' if more else 'a stop'}: {first}{more}"
+        if self.smoothing:
+            said += f"; the path was too rough and has been smoothed by at most {self.smoothing:.1e} rad or m"
         return said
 
 
@@ -113,13 +123,41 @@ def time_optimal(
     if not (isinstance(grid, int) and grid >= 2):
         raise DalembertError(f"grid is {grid!r}; it must be a whole number of intervals, at least 2")
     moves, stops = moves_of(motion)
-    paths = [Path(move, arm, keep) for move in moves]
-    whole = sum(path.length for path in paths)
-    grids = [even_grid(path, max(min(grid, FEWEST), round(grid * path.length / whole))) for path in paths]
-    best = [_solve(path, s, np.inf) for path, s in zip(paths, grids, strict=True)]
+    whole = sum(move.length for move in moves)
+    paths: list[Path] = []
+    best: list[_Profile] = []
+    smoothing = 0.0
+    for move in moves:
+        intervals = max(min(grid, FEWEST), round(grid * move.length / whole))
+        tried, profiles, away = _follow(move, arm, keep, intervals)
+        paths, best, smoothing = paths + tried, best + profiles, max(smoothing, away)
     if duration is not None:
         best = _as_slow_as(paths, best, float(duration), sum(stop.dwell for stop in stops))
-    return _trajectory(motion, paths, best, stops)
+    return _trajectory(motion, paths, best, stops, smoothing)
+
+
+def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[list[Path], list[_Profile], float]:
+    """The fastest profile along a move; along one that is smoothed as little as it takes, where it is too rough."""
+    from dalembert.trajectory.smoothing import smoothed
+
+    path = Path(move, arm, keep)
+    try:
+        return [path], [_solve(path, even_grid(path, intervals), np.inf)], 0.0
+    except TooRough as problem:
+        rough = problem
+    size = float(np.ptp(move.at(np.linspace(0.0, move.length, 101))[0], axis=0).max())
+    for tolerance in SMOOTHING:
+        parts, away = smoothed(move, tolerance * size)
+        paths = [Path(part, arm, keep) for part in parts]
+        grids = [
+            even_grid(path, max(FEWEST, round(intervals * path.length / sum(p.length for p in paths))))
+            for path in paths
+        ]
+        try:
+            return paths, [_solve(path, s, np.inf) for path, s in zip(paths, grids, strict=True)], away
+        except TooRough:
+            continue
+    raise rough
 
 
 # -- the passes, until all is well ------------------------------------------------------------------
@@ -151,11 +189,11 @@ def _solve(path: Path, s: Array, cap: float) -> _Profile:
                 raise
             s = np.sort(np.concatenate([s, 0.5 * (s[:-1] + s[1:])]))  # strong friction may ask for shorter steps
             continue
-        if not coarse.any() or refinements == REFINEMENTS:
+        if not coarse.any() or refinements == REFINEMENTS or (refinements > 1 and profile.worst > HOPELESS):
             break
         s = np.sort(np.concatenate([s, (0.5 * (s[:-1] + s[1:]))[coarse]]))
     if profile.worst > 1e-6:
-        raise DalembertError(
+        raise TooRough(
             f"the limits are exceeded by {profile.worst:.1e} of themselves between the grid points on the finest "
             f"grid tried ({len(s)} points): the path is too rough; ask for a larger grid"
         )
@@ -241,6 +279,8 @@ class _Passes:
                 self.status = unpassed
                 return found
             passes.check(D, on.speed, h, on.smooth, self.x, self.u, self.over, self.fast, near, self.blur)
+            if self.path.move.rough:
+                self._look_closer_at_the_ends()
             worst = max(float(self.over.max(initial=-1.0)), float(self.fast.max(initial=-1.0)))
             duration = float(self.t[-1])
             if found is None or found.worst > ALLOWED or (worst <= ALLOWED and duration < found.duration):
@@ -259,6 +299,23 @@ class _Passes:
             passes.kinds(D, h, near, self.fastest, self.level, self.kind, 0.8)
             self.kind[always] = passes.CONSTANT
         return found
+
+    def _look_closer_at_the_ends(self) -> None:
+        """What the limits see there, where q'' begins like a root and no parabola follows it."""
+        path, on = self.path, self.on
+        N = len(on.h)
+        i = np.unique(np.clip([0, 1, 2, N - 3, N - 2, N - 1], 0, N - 1))
+        d = on.h[i, None] * CLOSE_BY
+        bend = ((self.u[i, 1] - self.u[i, 0]) / on.h[i])[:, None]
+        x = np.maximum(self.x[i, None] + (2.0 * self.u[i, :1] + bend * d) * d, 0.0).ravel()[:, None]
+        u = (self.u[i, :1] + bend * d).ravel()[:, None]
+        q, qp, qpp = path.at((on.s[i, None] + d).ravel())
+        qd, qdd = qp * np.sqrt(x), qp * u + qpp * x
+        shares = [np.abs(qdd) / path.keep.acceleration]
+        if len(path.torque):
+            shares.append(np.abs(path.inverse_dynamics(q, qd, qdd)) / path.keep.effort)
+        worst = np.max([share.max(axis=1) for share in shares], axis=0).reshape(len(i), -1).max(axis=1) - 1.0
+        self.over[i] = np.maximum(self.over[i], worst)
 
     def _pass(self, x_most: Array, room: Array) -> int:
         from dalembert.trajectory import passes
@@ -345,7 +402,9 @@ class _Timed:
         return q, qd, qdd
 
 
-def _trajectory(motion: Trajectory, paths: list[Path], profiles: list[_Profile], stops: list[Stop]) -> Trajectory:
+def _trajectory(
+    motion: Trajectory, paths: list[Path], profiles: list[_Profile], stops: list[Stop], smoothing: float
+) -> Trajectory:
     begins, now, was = [], 0.0, 0.0
     for path, profile in zip(paths, profiles, strict=True):
         now += sum(stop.dwell for stop in stops if was <= stop.time < path.move.start)
@@ -362,13 +421,14 @@ def _trajectory(motion: Trajectory, paths: list[Path], profiles: list[_Profile],
     report = TimeOptimalReport(
         duration=duration,
         duration_before=motion.duration,
-        s=np.concatenate([path.move.times(profile.on.s)[0] for path, profile in zip(paths, profiles, strict=True)]),
+        s=np.concatenate([path.move.given_time(profile.on.s) for path, profile in zip(paths, profiles, strict=True)]),
         t=np.concatenate([t for t, _, _ in pieces]),
         path=np.concatenate([begin + profile.on.s for begin, profile in zip(lengths, profiles, strict=False)]),
         path_velocity=np.concatenate([np.sqrt(profile.x) for profile in profiles]),
         path_acceleration=np.concatenate([part for profile in profiles for part in (profile.u, joint)][:-1]),
         largest_share=1.0 + max(profile.worst for profile in profiles),
         stops=tuple(stops),
+        smoothing=smoothing,
         rounds=max(profile.rounds for profile in profiles),
         refinements=max(profile.refinements for profile in profiles),
         _moves=tuple(pieces),
