@@ -24,6 +24,9 @@ from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
 
+LOOKS = 257  # at the path before its grid is made
+BY_DISTANCE = 0.3  # how much the distance travelled has to say in the spacing of the grid
+
 
 class Path:
     """What the passes need to know of a move: its limits as rows m u + c x + v √x + k; s is the move's r."""
@@ -152,16 +155,20 @@ class Rows:
 
 
 def even_grid(path: Path, count: int) -> Array:
-    """Grid points: every knot, the points where a joint with Coulomb friction turns, and even steps between."""
-    marks = np.concatenate([[0.0], path.knots, [path.length]])
-    pieces = np.maximum(2, np.ceil(count * np.diff(marks) / path.length - 1e-9)).astype(int)
-    if len(pieces) == 1:
-        s: Array = np.linspace(0.0, path.length, pieces[0] + 1)
-    else:
-        s = np.concatenate(
-            [a + (b - a) * np.arange(k) / k for a, b, k in zip(marks[:-1], marks[1:], pieces, strict=True)]
-            + [[path.length]]
-        )
+    """Grid points: every knot, the points where a joint with Coulomb friction turns, and even steps between.
+
+    The steps are even in a mean of the parameter and the distance travelled, so that no part of the path is passed in
+    a few of them, however its parameter came about.
+    """
+    r = np.unique(np.append(np.linspace(0.0, path.length, LOOKS), path.knots))
+    speed = np.sqrt(np.square(path.at(r)[1]).sum(axis=1))
+    way = np.concatenate([[0.0], np.cumsum(0.5 * (speed[:-1] + speed[1:]) * np.diff(r))])
+    share = (1.0 - BY_DISTANCE) * r / path.length + BY_DISTANCE * way / way[-1]
+    marks = np.interp(np.concatenate([[0.0], path.knots, [path.length]]), r, share)
+    pieces = np.maximum(2, np.ceil(count * np.diff(marks) - 1e-9)).astype(int)
+    steps = [a + (b - a) * np.arange(k) / k for a, b, k in zip(marks[:-1], marks[1:], pieces, strict=True)]
+    s: Array = np.append(np.interp(np.concatenate(steps), share, r), path.length)
+    s[np.cumsum(pieces[:-1])] = path.knots  # to the last digit
     if path.turning or path.move.rough:
         s = _finer_at_ends(path, s)
     return _with_turns(path, s) if path.turning else s

@@ -21,6 +21,7 @@ from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 
+DEGREE = 5  # of the splines
 POINTS = 1000  # along the path, at most
 APART = 30.0  # tolerances between one point and the next, at least
 SHARP = 0.5  # rad between two chords: a corner, which stays one
@@ -39,7 +40,7 @@ def smoothed(move: Move, tolerance: float) -> tuple[list[Move], float]:
     ends = np.concatenate([[0], corners, [len(s) - 1]])
     curves = [_fit(s[a : b + 1], q[chosen[a : b + 1]], tolerance) for a, b in pairwise(ends)]
     spline = _Splines(s[ends], tuple(curves))
-    knots = np.unique(np.concatenate([s[ends[1:-1]], *(curve.curves[0].t for curve in curves)]))
+    knots = np.unique(np.concatenate([s[ends[1:-1]], *(curve.knots for curve in curves)]))
     motion = Trajectory(float(s[-1]), q.shape[1], spline, tuple(knots[(knots > 0) & (knots < s[-1])]))
     clock = s, t[chosen]
     away = float(np.abs(spline(np.interp(t, t[chosen], s))[0] - q).max())
@@ -59,19 +60,38 @@ def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:
     return np.array([*chosen, len(q) - 1] if chosen[-1] != len(q) - 1 else chosen)
 
 
-def _fit(s: Array, q: Array, tolerance: float) -> Derivatives:
-    """The smoothing spline of degree 5 (3 or 1 through few points) that begins and ends where the path does."""
-    from scipy.interpolate import BSpline, UnivariateSpline, make_interp_spline
+def _fit(s: Array, q: Array, tolerance: float) -> _Joints:
+    """Smoothing splines, one for each joint, from the first point to the last."""
+    from scipy.interpolate import BSpline, splrep
 
-    degree = 5 if len(s) > 5 else 3 if len(s) > 3 else 1
-    fits = [UnivariateSpline(s, column, k=degree, s=len(s) * tolerance**2)._eval_args for column in q.T]
-    knots = np.unique(np.concatenate([fit[0] for fit in fits]))
-    knots = np.concatenate([[knots[0]] * degree, knots, [knots[-1]] * degree])
-    sites = np.array([knots[k + 1 : k + degree + 1].mean() for k in range(len(knots) - degree - 1)])
-    values = np.stack([BSpline(*fit)(sites) for fit in fits], axis=1)
-    share = ((sites - s[0]) / (s[-1] - s[0]))[:, None]
-    values += (q[0] - values[0]) * (1.0 - share) + (q[-1] - values[-1]) * share
-    return Derivatives.of(make_interp_spline(sites, values, k=degree, t=knots))
+    if len(s) <= DEGREE:  # between corners that are near to each other
+        few, s = s, np.linspace(s[0], s[-1], 2 * DEGREE)
+        q = np.stack([np.interp(s, few, column) for column in q.T], axis=1)
+    curves = []
+    for column in q.T:
+        (t, c, _), *_ = splrep(s, column, k=DEGREE, s=len(s) * tolerance**2, full_output=1, quiet=1)
+        size = len(t) - DEGREE - 1
+        c = c[:size]
+        # a straight line in s has the coefficients of its values at the means of neighbouring knots
+        share = (np.array([t[k + 1 : k + DEGREE + 1].mean() for k in range(size)]) - s[0]) / (s[-1] - s[0])
+        c = c + (column[0] - c[0]) * (1.0 - share) + (column[-1] - c[-1]) * share
+        curves.append(Derivatives.of(BSpline(t, c, DEGREE)))
+    return _Joints(tuple(curves))
+
+
+@dataclass(frozen=True, eq=False)
+class _Joints:
+    """A curve for each joint."""
+
+    curves: tuple[Derivatives, ...]
+
+    @property
+    def knots(self) -> Array:
+        return np.concatenate([curve.curves[0].t for curve in self.curves])
+
+    def __call__(self, s: Array) -> Array:
+        """q, q' and q'' at s (N,): (3, N, n)."""
+        return np.stack([np.stack(curve(s)) for curve in self.curves], axis=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +99,11 @@ class _Splines:
     """One curve after the other, from each mark to the next."""
 
     marks: Array
-    parts: tuple[Derivatives, ...]
+    parts: tuple[_Joints, ...]
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
         which = np.clip(np.searchsorted(self.marks, s, side="right") - 1, 0, len(self.parts) - 1)
-        n = self.parts[0].curves[0].c.shape[1]
-        found = np.empty((3, len(s), n))
+        found = np.empty((3, len(s), len(self.parts[0].curves)))
         for k, part in enumerate(self.parts):
             mine = which == k
             found[:, mine] = part(s[mine])
