@@ -31,6 +31,7 @@ Array = NDArray[np.floating[Any]]
 ALLOWED = 7e-7  # a limit may be exceeded by this share of it, anywhere
 TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for a finer grid
 HOPELESS = 0.1  # an excess, as a share of the limit, that two refinements have left over
+CONVERGED = 0.03  # by which the first look may be slower: the error of the grid itself is then below 1e-3
 ROUNDS = 16  # of the passes on one grid
 REFINEMENTS = 6  # of the grid, where it is too coarse
 EVERY = 8  # intervals taken together for a first look
@@ -221,6 +222,7 @@ def _on_grid(path: Path, at: Samples, cap: float, refinements: int) -> tuple[_Pr
     most = min(top, cap * cap)
     first = _Passes(path, look, most, top)
     seen = first.repeat(1, refinements)
+    coarser = np.inf if seen is None else seen.duration
     rows, others = path.every_row, Rows(path.torque[:0], path.acceleration[:0])
     if seen is not None:
         rows, others = rows.split(seen.near.max(axis=0, initial=0.0) > MATTERS)
@@ -232,7 +234,8 @@ def _on_grid(path: Path, at: Samples, cap: float, refinements: int) -> tuple[_Pr
         if found is None:
             raise stuck(path, problem(path, at, path.every_row), on.status)
         if not len(others) or passes.largest_share(problem(path, at, others).D, found.x, found.u) < 0.99:
-            return found, on.coarse
+            imprecise = refinements < 2 and coarser > (1.0 + CONVERGED) * found.duration and len(look.h) < len(at.s) - 1
+            return found, on.coarse | imprecise
         rows, others, seen = path.every_row, others.split(np.zeros(len(others), bool))[0], None
 
 
