@@ -272,11 +272,11 @@ def test_jumps_by_whole_turns_are_taken_out(names: tuple[str, ...]) -> None:
 def test_correlation_time_of_known_noise() -> None:
     rng = np.random.default_rng(0)
     white = rng.normal(size=20000)
-    assert correlation_time(white) < 1.2
+    assert correlation_time([white]) < 1.2
     slow = np.zeros(20000)
     for k in range(1, len(slow)):
         slow[k] = 0.8 * slow[k - 1] + white[k]
-    assert correlation_time(slow) == pytest.approx(1.8 / 0.2, rel=0.3)  # (1 + a)/(1 − a)
+    assert correlation_time([slow]) == pytest.approx(1.8 / 0.2, rel=0.3)  # (1 + a)/(1 − a)
 
 
 def test_velocities_may_be_missing() -> None:

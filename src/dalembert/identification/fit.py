@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
+NOTHING = 1e-30  # N m: torques so small are zero
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
 
@@ -119,7 +120,7 @@ def identify(
     step("filtering", 0.0)
     how = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
     ready = condition(found, **how)  # type: ignore[arg-type]
-    if not ready.tau.any():
+    if not np.abs(ready.tau).max() > NOTHING:
         raise DalembertError(f"{found.source}: the torques are zero throughout, so that nothing can be identified")
     notes, said = [*found.notes, *ready.notes], list[str]()
     for one in found.separate:

@@ -168,8 +168,9 @@ def solve(
         if settled:
             break
         weights = new
-    parts = [residual[:unloaded], residual[unloaded:]] if unloaded else [residual]
-    times = np.array([max(correlation_time(part[:, j]) for part in parts) for j in range(n)])
+    parts = [(residual[k], use[k]) for k in (slice(None, unloaded), slice(unloaded, None))]
+    runs = [[r[mine[:, j], j] for r, mine in parts if mine[:, j].any()] for j in range(n)]
+    times = np.array([correlation_time([r - r.mean() for r in one]) for one in runs])
     middle = np.zeros((p, p))
     more = np.zeros((p, p))
     for j in range(n):
