@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -63,13 +64,13 @@ def read_numpy(path: Path, request: Request) -> Raw:
 
 def _words(path: Path, name: str) -> tuple[str, ...]:
     """An array of names."""
-    said = _member(path, name)
-    try:
-        words = tuple(said.ravel().astype(str).tolist()) if said.dtype.kind in "US" else ()
-    except ValueError as error:
-        raise DalembertError(f"{path}: '{name}' holds text that cannot be read ({reason(error)})") from None
-    if not words:
+    said = _member(path, name).ravel()
+    if said.dtype.kind not in "US" or not said.size or not said.dtype.itemsize:
         raise DalembertError(f"{path}: '{name}' holds {said.dtype}, not names; save it as an array of strings")
+    codes = said.astype(said.dtype.newbyteorder("=")).view(np.uint8 if said.dtype.kind == "S" else np.uint32)
+    if codes.max() > (127 if said.dtype.kind == "S" else sys.maxunicode):
+        raise DalembertError(f"{path}: '{name}' holds what is no text; save it as an array of strings")
+    words = tuple(said.astype(str).tolist())
     check_names(str(path), words, "joint")
     return words
 

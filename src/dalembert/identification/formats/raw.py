@@ -44,7 +44,7 @@ BESIDE = tuple(w for w in SPELLED if len(w) > 2 and "_" not in w and SPELLED[w] 
 
 # what a log may hold, in any format
 LARGEST_FILE = 16 << 30  # bytes
-MOST_NUMBERS = 1 << 28  # in one array or table: 2 GiB as float64
+MOST_NUMBERS = 1 << 27  # in one array or table: 1 GiB as float64
 MOST_COLUMNS = 10_000
 LONGEST_NAME = 1000  # characters of a column's name, or a joint's
 

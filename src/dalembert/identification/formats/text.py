@@ -197,7 +197,7 @@ class _Table:
                 converters=odd or None,
                 encoding=None,
             )
-        except (ValueError, OverflowError):
+        except ValueError:
             pass  # something in it is no number: cell by cell, then
         else:
             if made.shape == (len(rows), self.width):  # an open quote takes several lines for one
@@ -255,7 +255,7 @@ class _Table:
             what = "a time that exists"
             try:
                 return _seconds(cell)
-            except (ValueError, OverflowError):
+            except ValueError:
                 pass
         words = f"{self.path}, line {line}, column {column + 1}: '{cell:.40}' is not {what}"
         self.faults.setdefault(column, words)
