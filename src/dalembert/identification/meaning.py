@@ -144,7 +144,9 @@ def numeric(raw: Raw, found: Found) -> Array:
             return np.where(np.isnat(values), np.nan, values.astype("datetime64[ns]").astype(np.int64) * 1e-9)
         if values.dtype.kind == "c":
             raise ValueError
-        return np.asarray(values, float)
+        with np.errstate(invalid="ignore"):  # NaN of the kind that signals becomes one that does not
+            numbers = np.asarray(values, float)
+            return np.where(np.isnan(numbers), np.nan, numbers) if np.isnan(numbers).any() else numbers
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{raw.source}: {found.name} is not an array of numbers") from None
 

@@ -32,7 +32,7 @@ from dalembert.identification.formats.raw import (
 )
 
 MAGIC = (b"PK", b"\x93NUMPY")  # how zip archives (npz) and single arrays (npy) begin
-WRONG: tuple[type[Exception], ...] = (BadZipFile, *DAMAGE)
+WRONG: tuple[type[Exception], ...] = (BadZipFile, OSError, *DAMAGE)
 LONGEST_HEADER = 10_000  # bytes before an array's numbers, as NumPy has it
 LONGEST_LIST = 1 << 20  # bytes of an npz file that list its arrays, some 10,000 of them
 
@@ -47,7 +47,9 @@ def read_numpy(path: Path, request: Request) -> Raw:
             raise DalembertError(f"{path}: this is no {path.suffix.lower()} file: it does not begin as one")
         try:
             if not start.startswith(b"PK"):
-                raw.table, raw.headed = np.asarray(_array(file, f"{path}: the array", matrix=True), float), False
+                table = _array(file, f"{path}: the array", matrix=True)
+                with np.errstate(invalid="ignore"):
+                    raw.table, raw.headed = np.asarray(table, float), False
                 return raw
             with ZipFile(_Listed(file)) as archive:
                 names = [name.removesuffix(".npy") for name in archive.namelist()]

@@ -28,6 +28,8 @@ from dalembert.identification.formats.raw import (
 
 Array = NDArray[np.float64]
 
+BATCH = 1 << 16  # rows read at a time, since only reading tells how long their lists are
+
 
 def read_parquet(path: Path, request: Request) -> Raw:
     """Numbers by column; what is missing is NaN, and text is left out."""
@@ -46,6 +48,9 @@ def read_parquet(path: Path, request: Request) -> Raw:
 
 
 def _read(path: Path, request: Request, file: Any) -> Raw:
+    from pyarrow import Table
+    from pyarrow import schema as described
+
     about, schema = file.metadata, file.schema_arrow
     if about.num_columns > MOST_COLUMNS:
         raise DalembertError(f"{path}: it has {about.num_columns} columns; at most {MOST_COLUMNS} are read")
@@ -54,8 +59,14 @@ def _read(path: Path, request: Request, file: Any) -> Raw:
     if twice:
         raise DalembertError(f"{path}: it has two columns of the name '{twice[0]}'")
     wanted = [field.name for field in schema if _is_plain(field.type) or _is_list(field.type)]
-    check_size(f"{path}: the table", about.num_rows * len(schema.names) + _in_lists(about, set(wanted)))
-    table = file.read(columns=wanted)
+    count = about.num_rows * len(schema.names)
+    check_size(f"{path}: the table", count)
+    batches = []
+    for batch in file.iter_batches(BATCH, columns=wanted):
+        count += sum(len(column.flatten()) for column in batch.columns if _is_list(column.type))
+        check_size(f"{path}: the table", count)
+        batches.append(batch)
+    table = Table.from_batches(batches, described([schema.field(name) for name in wanted]))
     flat: dict[str, Array] = {}
     whole: dict[str, Any] = {}
     faulty: dict[int, str] = {}
@@ -77,13 +88,6 @@ def _read(path: Path, request: Request, file: Any) -> Raw:
     raw.arrays |= whole
     raw.faults |= faults
     return raw
-
-
-def _in_lists(about: Any, wanted: set[str]) -> int:
-    """How many numbers stand in the wanted columns of lists, as the file says."""
-    groups = [about.row_group(k) for k in range(about.num_row_groups)]
-    columns = [group.column(j) for group in groups for j in range(group.num_columns)]
-    return sum(one.num_values for one in columns if one.path_in_schema.split(".")[0] in wanted)
 
 
 def _is_plain(kind: Any) -> bool:

@@ -87,6 +87,7 @@ def _check_database(path: Path) -> None:
             raise DalembertError(f"{path}: this is no .db3 file of a ROS 2 bag, which is a SQLite database")
     try:
         database = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+        database.text_factory = lambda word: word.decode(errors="replace")
         with closing(database):
             rows = database.execute("SELECT type, name, substr(sql, 1, 10001) FROM sqlite_master LIMIT 1001").fetchall()
     except sqlite3.Error as error:
