@@ -90,7 +90,7 @@ def _check_database(path: Path) -> None:
         database.text_factory = lambda word: word.decode(errors="replace")
         with closing(database):
             rows = database.execute("SELECT type, name, substr(sql, 1, 10001) FROM sqlite_master LIMIT 1001").fetchall()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where its own words are damaged
         raise DalembertError(f"{path}: this ROS bag cannot be read ({reason(error)})") from None
     if len(rows) > 1000:
         raise DalembertError(f"{path}: the database has more than 1000 tables and indexes, which no ROS 2 bag has")
