@@ -42,6 +42,11 @@ class Estimate:
     notes: tuple[str, ...] = field(default=())
 
 
+def above_zero(noise: Array) -> Array:
+    """σ_j (n,), none below 1e-12 of the largest, so that the inverse and its powers are numbers."""
+    return np.maximum(noise, 1e-12 * max(float(noise.max()), 1e-30))
+
+
 def undetermined(whole: Triangle, typical: Array, least: float = 0.0) -> tuple[int, ...]:
     """Columns without a part of their own in the log: pivoted QR of the columns over their usual size.
 
@@ -124,7 +129,7 @@ def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], 
     noise, covariance, _ = spread(joints, values, weights, fixed)
     for done in range(rounds):
         before = weights
-        weights = 1.0 / np.maximum(noise, 1e-12 * max(float(noise.max()), 1e-300))
+        weights = 1.0 / above_zero(noise)
         values = solve(joints, weights, start, fixed)
         noise, covariance, _ = spread(joints, values, weights, fixed)
         if done and np.abs(weights / before - 1).max() < 1e-6:
@@ -188,7 +193,7 @@ def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate
         left = np.eye(b) - gain @ R  # what the errors of the joints after it do here
         V = left @ V @ left.T + noise[j] ** 2 * gain @ gain.T
     fixed = tuple(int(k) for k in np.flatnonzero(np.linalg.norm(open_, axis=1) * typical > 1e-6)) if open_.size else ()
-    return Estimate(values, noise, 1.0 / np.maximum(noise, 1e-300), V, fixed)
+    return Estimate(values, noise, 1.0 / above_zero(noise), V, fixed)
 
 
 def total(

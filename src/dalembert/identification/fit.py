@@ -174,7 +174,7 @@ def _result(
 ) -> Identification:  # fmt: skip
     values, estimate = made.values, made.estimate
     free = [k for k in range(len(values)) if k not in made.fixed]
-    weighted = joints.together(1.0 / np.maximum(estimate.noise, 1e-300))
+    weighted = joints.together(1.0 / ways.above_zero(estimate.noise))
     needed = ways.essential(values, made.covariance, () if physical else made.fixed)
     return Identification(
         before=arm, base=base, method=method, physical=physical, parameters=values, covariance=made.covariance,

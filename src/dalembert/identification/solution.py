@@ -135,7 +135,7 @@ def _physical(
     prior = belief.prior
     if prior is not None and (prior.n != base.parameters.arm.n):
         raise DalembertError(f"the prior '{prior.name}' has {prior.n} joints, and the arm {base.parameters.arm.n}")
-    whole = joints.together(1.0 / (np.maximum(made.noise, 1e-12 * made.noise.max()) * np.sqrt(times)))
+    whole = joints.together(1.0 / (ways.above_zero(made.noise) * np.sqrt(times)))
     believed = None if prior is None else Prior(prior, belief.deviation, belief.kind)
     phi, curvature, told = consistent(
         base, whole.R, whole.z, prior=believed, bounds=belief.bounds, levels=sizes, kept=fixed
