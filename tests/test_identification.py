@@ -308,7 +308,7 @@ def two_runs(seed: int) -> tuple[da.Arm, dict, dict]:
     return arm, runs[0], runs[1]
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::dalembert.identification.fit.IdentificationWarning", "error::RuntimeWarning")
 @pytest.mark.parametrize("method", ["weighted", "sequential", "reweighted", "ordinary"])
 def test_correlation_times_of_a_joint_that_rests_in_the_longest_run(method: str) -> None:
     arm, moving, long = two_runs(0)
