@@ -79,10 +79,8 @@ def read_bounded(
     return content
 
 
-def line_blocks(
-    file: TextIO, path: str | os.PathLike[str], most: int, start: int = 1
-) -> Iterator[list[tuple[int, str]]]:
-    """The lines of a text with their numbers from ``start``, at most ``most`` at a time and about 16 MB of them.
+def line_blocks(file: TextIO, path: str | os.PathLike[str], most: int) -> Iterator[list[tuple[int, str]]]:
+    """The lines of a text with their numbers from 1, at most ``most`` at a time and about 16 MB of them.
 
     A line of more than 1 MiB is refused before it is read to its end.
 
@@ -90,7 +88,7 @@ def line_blocks(
     [[(1, 'a\\n'), (2, 'b\\n')], [(3, 'c')]]
     """
     block: list[tuple[int, str]] = []
-    size, number = 0, start
+    size, number = 0, 1
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
             raise DalembertError(
