@@ -101,10 +101,7 @@ def test_error_bars_hold_when_the_noise_repeats_itself() -> None:
     z = []
     arm, clean = planar_log()
     for seed in range(20):
-        rng = np.random.default_rng(seed)
-        noise = rng.normal(size=clean["tau"].shape)
-        for k in range(1, len(noise)):
-            noise[k] = 0.98 * noise[k - 1] + 0.2 * noise[k]
+        noise = drifting(clean["tau"].shape, seed)
         fit = da.identify(arm, {**clean, "tau": clean["tau"] + 15 * noise}, cutoff=5.0)
         z.append((fit.parameters - fit.base.values) / fit.std)
     assert np.mean(np.abs(z) < 2) > 0.85
@@ -272,11 +269,103 @@ def test_jumps_by_whole_turns_are_taken_out(names: tuple[str, ...]) -> None:
 def test_correlation_time_of_known_noise() -> None:
     rng = np.random.default_rng(0)
     white = rng.normal(size=20000)
-    assert correlation_time(white) < 1.2
+    assert correlation_time([white]) < 1.2
     slow = np.zeros(20000)
     for k in range(1, len(slow)):
         slow[k] = 0.8 * slow[k - 1] + white[k]
-    assert correlation_time(slow) == pytest.approx(1.8 / 0.2, rel=0.3)  # (1 + a)/(1 − a)
+    assert correlation_time([slow]) == pytest.approx(1.8 / 0.2, rel=0.3)  # (1 + a)/(1 − a)
+
+
+def test_correlation_time_is_that_of_all_stretches() -> None:
+    """Cut into pieces, with one between that rests, the same noise has the same correlation time."""
+    rng = np.random.default_rng(1)
+    slow = rng.normal(size=20000)
+    for k in range(1, len(slow)):
+        slow[k] += 0.8 * slow[k - 1]
+    pieces = np.split(slow, np.arange(200, len(slow), 200))
+    assert correlation_time(pieces) == pytest.approx(correlation_time([slow]), rel=0.1)
+    assert correlation_time([slow[:5000], np.zeros(50000), np.empty(0)]) == correlation_time([slow[:5000]])
+    assert correlation_time([np.zeros(100)], least=1.5) == correlation_time([], least=1.5) == 1.5
+
+
+def drifting(shape: tuple[int, ...], seed: int, memory: float = 0.98) -> np.ndarray:
+    """Noise of unit variance that remembers; at 200 Hz and 0.98, a quarter of a second."""
+    noise = np.random.default_rng(seed).normal(size=shape)
+    for k in range(1, len(noise)):
+        noise[k] = memory * noise[k - 1] + np.sqrt(1 - memory**2) * noise[k]
+    return noise
+
+
+def two_runs(seed: int) -> tuple[da.Arm, dict, dict]:
+    """A run in which both joints move, and one twice as long in which the second rests; noise that remembers."""
+    arm, clean = planar_log()
+    t, q, qd, qdd = motion(2, 40.0, seed=5, still=(1,))
+    long = {"t": t, "q": q, "qd": qd, "tau": np.asarray(arm.inverse_dynamics(q, qd, qdd))}
+    runs = [
+        {**run, "tau": run["tau"] + 15 * drifting(run["tau"].shape, 2 * seed + k)}
+        for k, run in enumerate((clean, long))
+    ]
+    return arm, runs[0], runs[1]
+
+
+@pytest.mark.filterwarnings("ignore::dalembert.identification.fit.IdentificationWarning", "error::RuntimeWarning")
+@pytest.mark.parametrize("method", ["weighted", "sequential", "reweighted", "ordinary"])
+def test_correlation_times_of_a_joint_that_rests_in_the_longest_run(method: str) -> None:
+    arm, moving, long = two_runs(0)
+    alone = da.identify(arm, moving, cutoff=5.0, method=method)
+    both = da.identify(arm, [long, moving], cutoff=5.0, method=method)
+    assert alone.correlation[1] > 3  # the low-pass alone would leave 1.3
+    assert both.correlation[1] == pytest.approx(alone.correlation[1], rel=0.1)
+    resting = da.identify(arm, long, cutoff=5.0, method=method)
+    low, high = sorted((alone.correlation[0], resting.correlation[0]))
+    assert 0.9 * low < both.correlation[0] < 1.1 * high
+
+
+def test_error_bars_of_several_runs_hold_when_the_noise_repeats_itself() -> None:
+    z = []
+    for seed in range(12):
+        arm, moving, long = two_runs(seed)
+        fit = da.identify(arm, [long, moving], cutoff=5.0)
+        z.append((fit.parameters - fit.base.values) / fit.std)
+    assert np.mean(np.abs(z) < 2) > 0.85 and np.std(z) < 1.3
+
+
+def degenerate() -> dict[str, dict]:
+    """Logs of little or nothing: joints that rest, torques that are zero, clocks that jump, numbers beyond all bounds."""
+    log = planar_log(1.0)[1]
+    t, q, tau = log["t"], log["q"], log["tau"]
+    return {
+        "a joint rests": {**log, "q": q * [1, 0], "qd": log["qd"] * [1, 0]},
+        "all rest": {"t": t, "q": 0 * q, "tau": tau},
+        "all rest, and say so": {**log, "q": 0 * q, "qd": 0 * q},
+        "a torque is zero": {**log, "tau": tau * [1, 0]},
+        "torques are constant": {**log, "tau": 0 * tau + 1},
+        "hardly a torque": {**log, "tau": 1e-200 * tau},
+        "hardly a motion": {**log, "q": 1e-200 * q, "qd": 1e-200 * q},
+        "ten rows": {name: values[:10] for name, values in log.items()},
+        "sixty rows": {name: values[:60] for name, values in log.items()},
+        "whole numbers": {"t": t, "q": np.round(q).astype(int), "tau": np.round(tau).astype(int)},
+        "huge positions": {"t": t, "q": 1e200 * q, "tau": tau},
+        "huge torques": {**log, "tau": 1e200 * tau},
+        "a clock that jumps": {**log, "t": np.where(t > 10, t + 1e9, t)},
+        "a clock that runs back": {**log, "t": t[::-1]},
+    }
+
+
+@pytest.mark.filterwarnings("ignore::dalembert.identification.fit.IdentificationWarning", "error::RuntimeWarning")
+@pytest.mark.parametrize(
+    "options", [{}, {"method": "sequential"}, {"method": "damped"}, {"physical": True}, {"stribeck": True}], ids=str
+)
+@pytest.mark.parametrize("name", list(degenerate()))
+def test_degenerate_logs_give_numbers_or_a_sentence(name: str, options: dict) -> None:
+    try:
+        fit = da.identify(planar_log()[0], degenerate()[name], **options)
+    except da.DalembertError as error:
+        nothing = name in ("ten rows", "huge positions", "huge torques", "hardly a torque")
+        assert nothing or "semidefinite program" in str(error), str(error)  # torques that no body explains
+    else:
+        assert np.isfinite(fit.parameters).all() and np.isfinite(fit.correlation).all()
+        assert fit.covariance.shape == 2 * fit.parameters.shape and not np.isnan(fit.std).any()
 
 
 def test_velocities_may_be_missing() -> None:

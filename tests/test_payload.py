@@ -202,9 +202,12 @@ def test_what_a_motion_does_not_show_is_said() -> None:
         ({"gains": [1.0] * 6}, "wrist sensor needs neither"),
         ({"wrench": "force"}, "no 'force'"),
         ({"wrench": np.zeros((3, 6))}, "shape"),
+        ({"wrench": np.zeros((len(run(False, 1)["t"]), 6))}, "zero throughout"),
+        ({"wrench": [["a"] * 6] * len(run(False, 1)["t"])}, "the wrench is not an array of numbers"),
         ({}, "no 'wrench'"),
     ],
 )
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_mistakes_are_one_sentence(how: dict[str, Any], words: str) -> None:
     with pytest.raises(da.DalembertError, match=words):
         identify_payload(puma(), run(False, 1), **how)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import io
 import os
 import stat
-from typing import BinaryIO
+from collections.abc import Iterator
+from typing import BinaryIO, TextIO
 
 from dalembert.errors import DalembertError
+
+LARGEST_PIPE = 1 << 30  # bytes: what comes through a pipe is held in memory
+LONGEST_LINE = 1 << 20  # characters
+BLOCK = 1 << 24  # characters of the lines that are handed out together
 
 
 def open_bounded(
@@ -15,8 +20,8 @@ def open_bounded(
 ) -> BinaryIO:
     """A regular file of at most ``largest`` bytes, opened for reading in binary; one sentence where it is none.
 
-    A pipe that has a writer (``cat log.csv | dalembert … /dev/stdin``, ``<(…)``) is read whole, up to the bound;
-    one without a writer is empty, and nothing waits for it. ``what`` names the file in the sentences.
+    A pipe that has a writer (``cat log.csv | dalembert … /dev/stdin``, ``<(…)``) is read whole, up to the bound and
+    to 1 GiB; one without a writer is empty, and nothing waits for it. ``what`` names the file in the sentences.
     """
     where = os.fspath(path)
     try:
@@ -41,6 +46,7 @@ def open_bounded(
         file = os.fdopen(descriptor, "rb")
         if stat.S_ISREG(about.st_mode):
             return file
+        largest = min(largest, LARGEST_PIPE)
         with file:
             content = file.read(largest + 1)
     except OSError as problem:
@@ -71,3 +77,27 @@ def read_bounded(
     if len(content) > largest:
         raise error(f"{os.fspath(path)}: the {what} is longer than {largest} bytes; no more are read")
     return content
+
+
+def line_blocks(file: TextIO, path: str | os.PathLike[str], most: int) -> Iterator[list[tuple[int, str]]]:
+    """The lines of a text with their numbers from 1, at most ``most`` at a time and about 16 MB of them.
+
+    A line of more than 1 MiB is refused before it is read to its end.
+
+    >>> [block for block in line_blocks(io.StringIO("a\\nb\\nc"), "x", 2)]
+    [[(1, 'a\\n'), (2, 'b\\n')], [(3, 'c')]]
+    """
+    block: list[tuple[int, str]] = []
+    size, number = 0, 1
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise DalembertError(
+                f"{os.fspath(path)}, line {number}: the line is longer than {LONGEST_LINE} characters, so this is no table"
+            )
+        block.append((number, line))
+        size, number = size + len(line), number + 1
+        if len(block) == most or size > BLOCK:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import counted
+from dalembert.identification.formats.raw import check_size, counted
 from dalembert.identification.logs import Log
 
 Array = NDArray[np.float64]
@@ -29,6 +29,7 @@ SPACING = 2.5  # samples kept a second, in cut-offs: just above what the low-pas
 REACH = 2.0  # half the length of the symmetric low-pass, in periods of the cut-off
 EVEN = 0.02  # steps that differ by less than this share are even
 GAP = 0.5  # a gap longer than this many periods of the cut-off splits the log in two
+BREAK = 100.0  # usual steps: samples further apart are of two runs
 BLOCK = 4096  # samples at a time, so that memory does not grow with the log
 SHIFTS = 8  # low-passed samples that are made at once
 
@@ -234,7 +235,8 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
     if log.parts:
         longest = max(log.parts, key=len)
         return spectrum(longest, 1.0 / usual_step(longest))
-    runs = np.split(np.arange(len(log.t)), np.flatnonzero(np.diff(log.t) <= 0) + 1)
+    steps = np.diff(log.t)
+    runs = np.split(np.arange(len(log.t)), np.flatnonzero((steps <= 0) | (steps > BREAK / rate)) + 1)
     rows = max(runs, key=len)
     t = np.arange(log.t[rows[0]], log.t[rows[-1]], 1.0 / rate)
     x = log.q if log.qd is None else log.qd
@@ -259,6 +261,8 @@ def _stretches(
     longest = max(longest, 3 * own)
     steps = np.diff(log.t)
     cuts = np.flatnonzero((steps <= 0) | (steps > longest)) + 1
+    count = round(float(np.sum(steps[(steps > 0) & (steps <= longest)])) / step)
+    check_size(f"{log.source}: resampled at {1 / step:.6g} Hz it", count * log.n)
     missing = int(np.sum(np.round(steps[(steps > 1.5 * own) & (steps <= longest)] / own) - 1))
     uneven = int(np.sum(np.abs(steps - own) > EVEN * own))
     if missing:

@@ -6,6 +6,7 @@ which counts correlated residuals for what they are worth.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +19,7 @@ Array = NDArray[np.float64]
 
 METHODS = ("ordinary", "weighted", "reweighted", "damped", "sequential", "total")
 ROUNDS = 50  # of reweighting, at most
+ENOUGH = 0.1  # of the samples must have a partner at a lag, or its correlation is not known
 FEWEST = 5  # a joint's residual is never worth fewer independent samples
 TOLERANCE = 1e-9  # a column whose own part is this small beside the largest says nothing
 
@@ -38,6 +40,11 @@ class Estimate:
     covariance: Array
     fixed: tuple[int, ...] = ()
     notes: tuple[str, ...] = field(default=())
+
+
+def above_zero(noise: Array) -> Array:
+    """σ_j (n,), none below 1e-12 of the largest, so that the inverse and its powers are numbers."""
+    return np.maximum(noise, 1e-12 * max(float(noise.max()), 1e-30))
 
 
 def undetermined(whole: Triangle, typical: Array, least: float = 0.0) -> tuple[int, ...]:
@@ -122,7 +129,7 @@ def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], 
     noise, covariance, _ = spread(joints, values, weights, fixed)
     for done in range(rounds):
         before = weights
-        weights = 1.0 / np.maximum(noise, 1e-12 * max(float(noise.max()), 1e-300))
+        weights = 1.0 / above_zero(noise)
         values = solve(joints, weights, start, fixed)
         noise, covariance, _ = spread(joints, values, weights, fixed)
         if done and np.abs(weights / before - 1).max() < 1e-6:
@@ -186,7 +193,7 @@ def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate
         left = np.eye(b) - gain @ R  # what the errors of the joints after it do here
         V = left @ V @ left.T + noise[j] ** 2 * gain @ gain.T
     fixed = tuple(int(k) for k in np.flatnonzero(np.linalg.norm(open_, axis=1) * typical > 1e-6)) if open_.size else ()
-    return Estimate(values, noise, 1.0 / np.maximum(noise, 1e-300), V, fixed)
+    return Estimate(values, noise, 1.0 / above_zero(noise), V, fixed)
 
 
 def total(
@@ -239,17 +246,25 @@ def total(
     return values, g, covariance * np.outer(unit, unit), 1.0 / (noise * g)
 
 
-def correlation_time(residual: Array, least: float = 1.0) -> float:
-    """How many samples of a residual (M,) are worth one: 1 + 2 Σ ρ_k, summed while neighbours agree (Geyer)."""
-    r = residual - residual.mean()
-    m = len(r)
-    if m < 8 or not float(r @ r) > 0:
+def correlation_time(stretches: Sequence[Array], least: float = 1.0) -> float:
+    """How many samples of a residual are worth one: 1 + 2 Σ ρ_k, summed while neighbours agree (Geyer).
+
+    ``stretches`` (M_i,) are what was sampled without a break, each less the mean of its run. Their autocovariances are
+    pooled, so that a stretch counts by its length and by its share of the squares; one that is zero says nothing.
+    """
+    told = [r for r in stretches if float(r @ r) > 0]
+    m, longest = sum(map(len, told)), max(map(len, told), default=0)
+    if m < 8:
         return least
-    size = 1 << (2 * m - 1).bit_length()
-    spectrum = np.abs(np.fft.rfft(r, size)) ** 2
-    rho = np.fft.irfft(spectrum, size)[:m]
-    rho /= rho[0]
-    pairs = rho[: 2 * (m // 2)].reshape(-1, 2).sum(axis=1)
+    rho, pairs_of = np.zeros(longest), np.zeros(longest)
+    for r in told:
+        size = 1 << (2 * len(r) - 1).bit_length()
+        rho[: len(r)] += np.fft.irfft(np.abs(np.fft.rfft(r, size)) ** 2, size)[: len(r)]
+        pairs_of[: len(r)] += len(r) - np.arange(len(r))
+    lags = int(np.count_nonzero(pairs_of >= ENOUGH * m))
+    # of one stretch of m samples the sum at lag k would have m − k terms
+    rho = rho[:lags] / rho[0] * (m - np.arange(lags)) / pairs_of[:lags]
+    pairs = rho[: 2 * (lags // 2)].reshape(-1, 2).sum(axis=1)
     end = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
     found = 2.0 * float(np.minimum.accumulate(pairs[:end]).sum()) - 1.0
     return max(least, min(found, m / FEWEST))

@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
+NOTHING = 1e-30  # N m: torques so small are zero
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
 
@@ -119,7 +120,7 @@ def identify(
     step("filtering", 0.0)
     how = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
     ready = condition(found, **how)  # type: ignore[arg-type]
-    if not ready.tau.any():
+    if not np.abs(ready.tau).max() > NOTHING:
         raise DalembertError(f"{found.source}: the torques are zero throughout, so that nothing can be identified")
     notes, said = [*found.notes, *ready.notes], list[str]()
     for one in found.separate:
@@ -173,7 +174,7 @@ def _result(
 ) -> Identification:  # fmt: skip
     values, estimate = made.values, made.estimate
     free = [k for k in range(len(values)) if k not in made.fixed]
-    weighted = joints.together(1.0 / np.maximum(estimate.noise, 1e-300))
+    weighted = joints.together(1.0 / ways.above_zero(estimate.noise))
     needed = ways.essential(values, made.covariance, () if physical else made.fixed)
     return Identification(
         before=arm, base=base, method=method, physical=physical, parameters=values, covariance=made.covariance,

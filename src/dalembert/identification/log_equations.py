@@ -18,7 +18,7 @@ from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, Triangle, triangle
 from dalembert.identification.base import BaseParameters, base_parameters, random_states
 from dalembert.identification.columns import stribeck_columns
-from dalembert.identification.conditioning import Conditioned
+from dalembert.identification.conditioning import BLOCK, Conditioned
 from dalembert.identification.felt import Felt
 from dalembert.identification.logs import per_joint
 from dalembert.identification.parameters import ParameterSet
@@ -83,7 +83,7 @@ class LogEquations:
             made = ways.least_squares(joints, base.values, fixed, 1)
             tried.append(ways.squares(joints, made.values))
         best = np.argmin(tried, axis=0)
-        chosen = [float(STRIBECK_SPEEDS[k] * v) for k, v in zip(best, fastest, strict=True)]
+        chosen = [max(float(STRIBECK_SPEEDS[k] * v), 1e-9) for k, v in zip(best, fastest, strict=True)]
         notes.append(f"the Stribeck speeds were chosen by trial: {', '.join(f'{v:.3g}' for v in chosen)} rad/s")
         return chosen
 
@@ -161,12 +161,13 @@ def levels(base: BaseParameters, ready: Conditioned) -> Array:
     """For every parameter that is no inertia, the value with which it alone would make the measured torques."""
     parameters = base.parameters
     size = np.sqrt(np.mean(ready.tau**2, axis=0))
-    piece = max(ready.pieces, key=lambda p: len(p.t))
-    some = slice(None, None, ready.every)
-    Y = parameters.regressor(piece.q[some], piece.qd[some], piece.qdd[some])
-    felt = np.sqrt(np.mean(Y**2, axis=0))  # (n, p)
-    with np.errstate(divide="ignore"):
-        return np.min(np.where(felt > 0, size[:, None] / np.maximum(felt, 1e-300), np.inf), axis=0)
+    squares = 0.0
+    for piece, kept in zip(ready.pieces, ready.kept, strict=True):
+        for start in range(0, len(kept), BLOCK):
+            at = kept[start : start + BLOCK]
+            squares = squares + np.sum(parameters.regressor(piece.q[at], piece.qd[at], piece.qdd[at]) ** 2, axis=0)
+    felt = np.sqrt(squares / ready.count)  # (n, p)
+    return np.min(np.where(felt > 0, size[:, None] / np.maximum(felt, 1e-300), np.inf), axis=0)
 
 
 def typical_sizes(base: BaseParameters) -> Array:

@@ -26,6 +26,7 @@ Columns = Mapping[str, str | int | Sequence[str | int]]
 
 NUMBERED = ("q", "qd", "tau", "current")
 SHUFFLED = 10  # rows between two steps back in time, on average: fewer are no runs
+BEYOND = 1e30  # rad, rad/s, N m: no arm reaches that, and its square is still a number
 LEAP = 20.0  # a step so many times the usual one is no motion
 
 
@@ -331,6 +332,13 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
                     f"{raw.source}: {group} of joint '{arm.joint_names[dead[0]]}' holds no number in any of its {len(t)} rows"
                 )
             bad[group] = np.asarray(~finite.all(axis=1))
+            largest = np.abs(np.where(finite, values, 0.0)).max(axis=0)
+            if largest.max() > BEYOND:
+                j = int(np.argmax(largest))
+                raise DalembertError(
+                    f"{raw.source}: {group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is "
+                    "a number that a log can mean"
+                )
     whole = np.stack([~rows for rows in bad.values()]).all(axis=0)
     counts = ", ".join(f"{int(rows.sum())} in {group}" for group, rows in bad.items() if rows.any())
     if whole.sum() < FEWEST:

@@ -95,7 +95,12 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
         if unknown:
             hint = nearest(str(unknown[0]), raw.names)
             raise DalembertError(f"{raw.source}: it has no '{unknown[0]}' for {group}; it has {names_of(raw)}{hint}")
-        return Found(label, np.column_stack([raw.values(word) for word in words]))
+        try:
+            return Found(label, np.column_stack([raw.values(word) for word in words]))
+        except DalembertError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise ShapeError(f"{raw.source}: {label:.60} cannot stand side by side for {group} ({error})") from None
     at: list[int] = []
     for word in words:
         if word in raw.header:
@@ -104,20 +109,23 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
             at += raw.groups[word]
         else:
             at += _numbers(raw, group, word, raw.table.shape[1])
+    used = set(at)
     for name, columns in raw.groups.items():
-        if name in raw.faults and set(columns) & set(at):
+        if name in raw.faults and not used.isdisjoint(columns):
             raise DalembertError(raw.faults[name])
     return Found(label, raw.columns(at))
 
 
 def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
     """Columns by number: 3, or 1:7 for those from 1 up to and without 7."""
-    found = re.fullmatch(r"\s*(\d+)?\s*(:)?\s*(\d+)?\s*", str(word))
-    if not found or (not found[2] and not found[1]) or isinstance(word, bool):
+    start, colon, end = (part.strip() for part in str(word).partition(":"))
+    numbers = [part for part in (start, end) if part]
+    countable = all(part.isdecimal() and len(part) < 10 for part in numbers) and (start or colon)
+    if not countable or isinstance(word, bool):
         hint = nearest(str(word), [*raw.header, *raw.groups])
         raise DalembertError(f"{raw.source}: it has no '{word}' for {group}; it has {names_of(raw)}{hint}")
-    first = int(found[1] or 0)
-    last = first + 1 if not found[2] else int(found[3]) if found[3] else width
+    first = int(start or 0)
+    last = first + 1 if not colon else int(end or width)
     if not first < last <= width:
         raise DalembertError(
             f"{raw.source}: {group} is said to be column {word}, but there are {width}, from 0 to {width - 1}"
@@ -128,15 +136,18 @@ def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
 # -- what they are ---------------------------------------------------------------------------------
 
 
-def _numeric(raw: Raw, found: Found) -> Array:
+def numeric(raw: Raw, found: Found) -> Array:
+    """A quantity's values as numbers; times become seconds since 1970."""
     try:
         values = np.asarray(found.values)
         if values.dtype.kind == "M":
             return np.where(np.isnat(values), np.nan, values.astype("datetime64[ns]").astype(np.int64) * 1e-9)
         if values.dtype.kind == "c":
             raise ValueError
-        return np.asarray(values, float)
-    except (TypeError, ValueError):
+        with np.errstate(invalid="ignore"):  # NaN of the kind that signals becomes one that does not
+            numbers = np.asarray(values, float)
+            return np.where(np.isnan(numbers), np.nan, numbers) if np.isnan(numbers).any() else numbers
+    except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{raw.source}: {found.name} is not an array of numbers") from None
 
 
@@ -146,7 +157,7 @@ def time_of(raw: Raw, found: Found | None, unit: str | None) -> Array:
         raise DalembertError(
             f"{raw.source}: it has no time (t); it has {names_of(raw)}; say which with columns (--column t=NAME)"
         )
-    t = _numeric(raw, found)
+    t = numeric(raw, found)
     t = t.reshape(-1) if t.size == max(t.shape, default=0) else t
     if t.ndim != 1:
         raise ShapeError(f"{raw.source}: t has shape {t.shape}; it must be (N,), with a row for each instant")
@@ -189,7 +200,7 @@ def group_of(
     raw: Raw, group: str, found: Found, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
 ) -> Array:
     """One quantity as (N, n) in SI, its columns in the order of the arm's joints."""
-    values, name = _numeric(raw, found), found.name
+    values, name = numeric(raw, found), found.name
     if values.ndim == 1 and (arm.n == 1 or count == 1):
         values = values[:, None]
     if values.ndim == 2 and values.shape[1] == count != values.shape[0]:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.conditioning import Conditioned
-from dalembert.identification.estimate import correlation_time
-from dalembert.identification.fit import IdentificationWarning
+from dalembert.identification.estimate import above_zero, correlation_time
+from dalembert.identification.fit import NOTHING, IdentificationWarning
 from dalembert.identification.logs import Log
 from dalembert.identification.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
@@ -146,6 +146,8 @@ def solve(
     The weights are the rows' own noise by component (joint or axis), found by repetition; the covariance
     counts correlated residuals, and errors of the gains where their standard deviations are given.
     """
+    if not np.abs(y).max() > NOTHING:
+        raise DalembertError("the torques, or the wrench, are zero throughout, so that no load can be found from them")
     _, n, p = W.shape
     weights, x, residual = np.ones(n), np.zeros(p), y
     seen = _seen(W, use)
@@ -163,13 +165,14 @@ def solve(
         noise = np.array([np.sqrt(np.mean(residual[use[:, j], j] ** 2) / free) for j in range(n)])
         inverse = np.zeros((p, p))
         inverse[np.ix_(seen, seen)] = np.linalg.pinv((A / size).T @ (A / size), hermitian=True) / np.outer(size, size)
-        new = 1.0 / np.maximum(noise, 1e-12 * max(float(noise.max()), 1e-300))
+        new = 1.0 / above_zero(noise)
         settled = np.abs(new / weights - 1).max() < 1e-4
         if settled:
             break
         weights = new
-    parts = [residual[:unloaded], residual[unloaded:]] if unloaded else [residual]
-    times = np.array([max(correlation_time(part[:, j]) for part in parts) for j in range(n)])
+    parts = [(residual[k], use[k]) for k in (slice(None, unloaded), slice(unloaded, None))]
+    runs = [[r[mine[:, j], j] for r, mine in parts if mine[:, j].any()] for j in range(n)]
+    times = np.array([correlation_time([r - r.mean() for r in one]) for one in runs])
     middle = np.zeros((p, p))
     more = np.zeros((p, p))
     for j in range(n):

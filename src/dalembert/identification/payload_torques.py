@@ -122,7 +122,7 @@ def _gains(
         y = ready.tau[use, j]
         x, *_ = np.linalg.lstsq(A, y, rcond=None)
         left = y - A @ x
-        variance = float(left @ left) / max(len(y) - A.shape[1], 1) * correlation_time(left)
+        variance = float(left @ left) / max(len(y) - A.shape[1], 1) * correlation_time([left - left.mean()])
         slope_std = np.sqrt(variance * np.linalg.pinv(A.T @ A)[0, 0])
         if not x[0] > 3 * slope_std:
             raise DalembertError(

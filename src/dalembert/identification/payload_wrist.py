@@ -14,7 +14,7 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.identification.conditioning import condition
 from dalembert.identification.formats.raw import Raw
 from dalembert.identification.logs import Log, raw_of, read_log
-from dalembert.identification.meaning import find, names_of, time_of
+from dalembert.identification.meaning import Found, find, names_of, numeric, time_of
 from dalembert.identification.payload_fit import Payload, look_at, made, solve, thinned
 from dalembert.robot.model import Frame
 from dalembert.robot.placement import Placement
@@ -105,15 +105,15 @@ def _wrench(log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapp
     if wrench is None or isinstance(wrench, str):
         name = wrench or "wrench"
         if name in raw.names:
-            values = np.asarray(raw.values(name), float)
+            values = numeric(raw, Found(name, raw.values(name)))
         elif wrench is None and all(one in raw.names for one in WRENCH):
-            values = np.column_stack([np.asarray(raw.values(one), float) for one in WRENCH])
+            values = np.column_stack([numeric(raw, Found(one, raw.values(one))) for one in WRENCH])
         else:
             raise DalembertError(
                 f"{raw.source}: it has no '{name}' of six columns and not all of {', '.join(WRENCH)}; it has {names_of(raw)}"
             )
     else:
-        values = np.asarray(wrench, float)
+        values = numeric(raw, Found("the wrench", wrench))
     if values.shape != (len(t), 6):
         raise ShapeError(
             f"{raw.source}: the wrench has shape {values.shape}; it must be ({len(t)}, 6), a row for each t"

@@ -194,7 +194,7 @@ def consistent(
     size = scales(parameters)
     loose = [k for k in range(parameters.size) if not _inertial(parameters, k)]
     if levels is not None:
-        size[loose] = np.where(np.isfinite(levels[loose]), levels[loose], 1.0)
+        size[loose] = np.where(np.isfinite(levels[loose]) & (levels[loose] > 0), levels[loose], 1.0)
     start = parameters.values
     x = cp.Variable(parameters.size)
     phi = cp.multiply(size, x)

@@ -105,12 +105,24 @@ def solution(
 
 
 def correlation_times(run: Run, moving: NDArray[np.bool_]) -> Array:
-    """Each joint's correlation time in kept samples, at least what the low-pass itself brings."""
+    """Each joint's correlation time in kept samples, over all runs, at least what the low-pass itself brings."""
     ready = run.conditioned
     least = max(1.0, ready.rate / ready.every / (2.0 * ready.cutoff)) if ready.reach else 1.0
-    n = run.residual.shape[1]
-    longest = max(np.split(np.arange(len(run.t)), np.cumsum([len(k) for k in ready.kept])[:-1]), key=len)
-    return np.array([ways.correlation_time(run.residual[longest[moving[longest, j]], j], least) for j in range(n)])
+    ends = [one.t.max() for one in ready.log.separate]
+    starts = [piece.t[0] for piece in ready.pieces]
+    runs = np.searchsorted(ends, starts) if ready.log.parts else np.zeros(len(starts), int)
+    cuts = np.cumsum([len(kept) for kept in ready.kept])[:-1]
+    times = []
+    for j in range(run.residual.shape[1]):
+        use = np.split(moving[:, j], cuts)
+        stretches = [r[m] for r, m in zip(np.split(run.residual[:, j], cuts), use, strict=True)]
+        for k in set(runs.tolist()):
+            mine = np.flatnonzero(runs == k)
+            together = np.concatenate([stretches[i] for i in mine])
+            for i in mine if len(together) else ():
+                stretches[i] = stretches[i] - together.mean()
+        times.append(ways.correlation_time(stretches, least))
+    return np.array(times)
 
 
 def _physical(
@@ -123,7 +135,7 @@ def _physical(
     prior = belief.prior
     if prior is not None and (prior.n != base.parameters.arm.n):
         raise DalembertError(f"the prior '{prior.name}' has {prior.n} joints, and the arm {base.parameters.arm.n}")
-    whole = joints.together(1.0 / (np.maximum(made.noise, 1e-12 * made.noise.max()) * np.sqrt(times)))
+    whole = joints.together(1.0 / (ways.above_zero(made.noise) * np.sqrt(times)))
     believed = None if prior is None else Prior(prior, belief.deviation, belief.kind)
     phi, curvature, told = consistent(
         base, whole.R, whole.z, prior=believed, bounds=belief.bounds, levels=sizes, kept=fixed

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from dalembert.errors import RobotError
@@ -42,11 +43,15 @@ def parse_angle(text: str) -> float | None:
     return math.radians(value) if match["unit"] in ("deg", "°") else value
 
 
+LONGEST_WORD = 60  # letters: the comparison takes time with their square
+
+
 def nearest(word: str, known: Sequence[str]) -> str:
     """ "; did you mean 'x'?" when something known is near ``word``, else nothing."""
     lower = {name.lower(): name for name in known}
     same = [word.lower()] if word.lower() in lower else []
-    close = same or difflib.get_close_matches(word.lower(), lower, n=3)
+    likely = [name for name in islice(lower, 1000) if len(name) <= LONGEST_WORD] if len(word) <= LONGEST_WORD else []
+    close = same or difflib.get_close_matches(word.lower(), likely, n=3)
     return f"; did you mean {' or '.join(repr(lower[c]) for c in close)}?" if close else ""
 
 

@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import TextIOWrapper
-from itertools import islice
+from io import SEEK_END, TextIOWrapper
+from itertools import chain
 from typing import Any, TextIO
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.files import line_blocks, open_bounded
 from dalembert.robot.tables import nearest, shown
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -27,8 +28,10 @@ Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
 CHUNK = 1 << 15  # lines read or written at a time
-LONGEST_HEADER = 1 << 20  # characters; more is no table
+LARGEST_FILE = 16 << 30  # bytes
+MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
+Line = tuple[int, str]  # its number, what it says
 _COLUMN = re.compile(r"(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
@@ -72,15 +75,24 @@ def read_motion(
     strict    every instant must be later than the one before, not the same
     """
     try:
-        size = os.stat(path).st_size
-        with open(path, "rb") as raw, TextIOWrapper(raw, encoding="utf-8-sig") as file:
-            names, line = _header(path, file)
+        with (
+            open_bounded(path, LARGEST_FILE, "motion") as raw,
+            TextIOWrapper(raw, encoding="utf-8-sig") as file,
+        ):
+            size = raw.seek(0, SEEK_END)
+            raw.seek(0)
+            blocks = line_blocks(file, path, CHUNK)
+            names, rows = _header(path, blocks)
             n, groups = _groups(path, names, n, arm, torques)
-            wanted = [names.index(name) for name in ["t", *(f"{g}{k + 1}" for g in groups for k in range(n))]]
+            at = {name: k for k, name in enumerate(names)}
+            wanted = [at[name] for name in ["t", *(f"{g}{k + 1}" for g in groups for k in range(n))]]
             missing = tuple(group for group in GROUPS if group not in groups)
-            parts = []
-            for part in _rows(path, file, names, line, wanted, strict or bool(missing)):
+            parts, count = [], 0
+            for part in _rows(path, chain([rows], blocks), names, wanted, strict or bool(missing)):
                 parts.append(part)
+                count += part.size
+                if count > MOST_NUMBERS:
+                    raise DalembertError(f"{path}: the motion has more than {MOST_NUMBERS} numbers; no more are read")
                 if progress is not None and size:
                     progress(min(1.0, raw.tell() / size))
     except UnicodeDecodeError:
@@ -148,16 +160,17 @@ def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], pr
             progress(min(1.0, (start + CHUNK) / count))
 
 
-def _header(path: Any, file: TextIO) -> tuple[list[str], int]:
-    """The column names, and the number of the line they stand on."""
-    text, number = "", 0
-    while not text:
-        line = file.readline(LONGEST_HEADER)
-        if len(line) == LONGEST_HEADER:
-            raise DalembertError(f"{path}: the first line has no end, so this is no CSV file")
-        if not line:
-            raise DalembertError(f"{path}: the file is empty; it needs a header t, q1, … and rows")
-        text, number = line.strip().removeprefix("#").strip(), number + 1  # np.savetxt puts a # before its header
+def _header(path: Any, blocks: Iterator[list[Line]]) -> tuple[list[str], list[Line]]:
+    """The column names, and the lines behind them in their block."""
+    for block in blocks:
+        for k, (number, line) in enumerate(block):
+            text = line.strip().removeprefix("#").strip()  # np.savetxt puts a # before its header
+            if text:
+                return _names(path, number, text), block[k + 1 :]
+    raise DalembertError(f"{path}: the file is empty; it needs a header t, q1, … and rows")
+
+
+def _names(path: Any, number: int, text: str) -> list[str]:
     for separator, word in ((";", "semicolons"), ("\t", "tabs")):
         if separator in text and "," not in text:
             raise DalembertError(f"{path}: the columns are separated by {word}; separate them by commas")
@@ -169,7 +182,7 @@ def _header(path: Any, file: TextIO) -> tuple[list[str], int]:
         raise DalembertError(
             f"{path}, line {number}: the file has no header; its first line must name the columns t, q1, …"
         )
-    return names, number
+    return names
 
 
 def _groups(path: Any, names: list[str], n: int | None, arm: str | None, torques: bool) -> tuple[int, list[str]]:
@@ -204,7 +217,8 @@ def _groups(path: Any, names: list[str], n: int | None, arm: str | None, torques
             )
     groups = [group for group in wanted if counts[group] or group == "q"]
     needed = ["t", *(f"{group}{k}" for group in groups for k in range(1, n + 1))]
-    missing = [name for name in needed if name not in names]
+    there = set(names)
+    missing = [name for name in needed if name not in there]
     if missing:
         verb, plural = ("is", "") if len(missing) == 1 else ("are", "s")
         raise DalembertError(
@@ -226,20 +240,21 @@ def _listed(words: list[str], most: int = 8) -> str:
 
 
 def _rows(
-    path: Any, file: Iterable[str], names: list[str], header_line: int, wanted: list[int], strict: bool
+    path: Any, blocks: Iterable[list[Line]], names: list[str], wanted: list[int], strict: bool
 ) -> Iterator[Array]:
-    """The wanted columns, a chunk of lines at a time; ``strict``: no instant twice."""
+    """The wanted columns, a block of lines at a time; ``strict``: no instant twice."""
     first = ",".join("0" * len(names))  # tells loadtxt how many cells a row has
-    lines = enumerate(file, header_line + 1)
     before = -np.inf
-    while chunk := list(islice(lines, CHUNK)):
-        rows = [(number, text) for number, text in chunk if not text.isspace()]
+    for block in blocks:
+        rows = [(number, text) for number, text in block if not text.isspace()]
         try:
             part = np.loadtxt(
                 [first, *(text for _, text in rows)], delimiter=",", comments=None, ndmin=2, quotechar='"'
             )
         except ValueError as error:
             raise DalembertError(_bad_cell(path, rows, names, str(error))) from None
+        if len(part) != len(rows) + 1:
+            raise DalembertError(_bad_cell(path, rows, names, "a quote takes several lines for one"))
         part = part[1:, wanted]
         bad = np.argwhere(~np.isfinite(part))
         if len(bad):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import Raw, Request, reason
+from dalembert.identification.formats.raw import LARGEST_FILE, Raw, Request, reason
+from dalembert.robot.tables import shown
 
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
 KNOWN = ".csv (.tsv, .txt, .dat), .npz, .npy, .mat, .parquet, .bag, .db3 or .mcap file, or a ROS 2 bag folder"
@@ -15,16 +17,25 @@ KNOWN = ".csv (.tsv, .txt, .dat), .npz, .npy, .mat, .parquet, .bag, .db3 or .mca
 def read(path: Path, request: Request) -> Raw:
     """What a file holds, by its suffix."""
     suffix = path.suffix.lower()
-    if not path.exists():
-        raise DalembertError(f"{path}: there is no such file")
-    reader = _reader("folder" if path.is_dir() else suffix)
+    try:
+        about = path.stat()
+    except FileNotFoundError:
+        raise DalembertError(f"{path}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise DalembertError(f"{shown(str(path))}: the file cannot be read ({reason(error)})") from None
+    regular, folder = stat.S_ISREG(about.st_mode), stat.S_ISDIR(about.st_mode)
+    reader = _reader("folder" if folder else suffix)
     if reader is None:
         what = f"'{suffix}'" if suffix else "a file without a suffix"
         raise DalembertError(f"{path}: a log is a {KNOWN}, not {what}")
     if request.topic is not None and suffix in (*TEXT, ".npz", ".npy", ".mat", ".parquet"):
         raise DalembertError(f"{path}: topic is '{request.topic}', but only ROS bags and MCAP files have topics")
-    if path.is_file() and path.stat().st_size == 0:
+    if regular and not about.st_size:
         raise DalembertError(f"{path}: the file is empty")
+    if regular and about.st_size > LARGEST_FILE:
+        raise DalembertError(f"{path}: the log has {about.st_size} bytes; at most {LARGEST_FILE} are read")
+    if not regular and not folder and suffix not in TEXT:
+        raise DalembertError(f"{path}: this is a device or a pipe; a {suffix} log is read from a file alone")
     try:
         return reader(path, request)
     except OSError as error:

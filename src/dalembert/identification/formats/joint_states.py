@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import Raw, Request, listed, matched
+from dalembert.identification.formats.raw import Raw, Request, check_names, check_size, listed, matched
 from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]
@@ -31,7 +31,10 @@ class _Series:
     missing: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FIELDS, 0))
 
     def add(self, source: str, names: tuple[str, ...], stamp: float, logged: int, values: Sequence[Any]) -> None:
-        order = None if names == self.names else [names.index(name) for name in self.names]
+        order = None
+        if names != self.names:
+            at = {name: k for k, name in enumerate(names)}
+            order = [at[name] for name in self.names]
         self.stamps.append(stamp)
         self.logged.append(1e-9 * logged)
         for name, given in zip(FIELDS, values, strict=True):
@@ -66,21 +69,26 @@ class JointStates:
     def __init__(self, source: str, request: Request) -> None:
         self.source, self.request = source, request
         self.series: dict[tuple[str, frozenset[str]], _Series] = {}
+        self.numbers = 0
 
     def add(self, topic: str, names: Sequence[str], stamp: float, logged: int, values: Sequence[Any]) -> None:
         """A message: its joints, the header's stamp (s), the time of logging (ns), position, velocity, effort."""
         said = tuple(map(str, names))
         if not said or len(set(said)) != len(said):
             return
+        self.numbers += len(FIELDS) * len(said)
+        check_size(f"{self.source}: the JointState messages", self.numbers)
         key = topic, frozenset(said)
         if key not in self.series:
+            check_names(self.source, said, "joint")
             self.series[key] = _Series(topic, said)
         self.series[key].add(self.source, said, stamp, logged, values)
 
-    def raw(self, others: Sequence[str]) -> Raw:
+    def raw(self, others: Sequence[str], sort: bool = False) -> Raw:
         """The messages that are the arm's: with all its joints, with torques, and of those the most.
 
         others  what else is in the file, for the message that says so
+        sort    by the time of logging; they come in that order otherwise
         """
         for one in self.series.values():
             one.pack()
@@ -110,12 +118,14 @@ class JointStates:
             raw.notes.append(
                 f"{self.source}: {left} JointState messages of other joints than {listed(best.names)} were left out"
             )
-        stamps = np.asarray(best.stamps)
+        logged = np.asarray(best.logged)
+        order = np.argsort(logged, kind="stable") if sort else slice(None)
+        stamps = np.asarray(best.stamps)[order]
         if len(stamps) > 1 and (not stamps.all() or np.ptp(stamps) == 0):
             raw.notes.append(
                 f"{self.source}: the messages' own stamps are empty or all the same; the time of logging is used"
             )
-            stamps = np.asarray(best.logged)
+            stamps = logged[order]
         raw.arrays["t"] = stamps - stamps[0]
         for name, parts in best.packed.items():
             missing = best.missing[name]
@@ -123,6 +133,6 @@ class JointStates:
                 continue
             if missing:
                 raw.notes.append(f"{self.source}: {missing} of {len(stamps)} messages have no {name}")
-            raw.arrays[name] = np.concatenate(parts)
+            raw.arrays[name] = np.concatenate(parts)[order]
             raw.joints[name] = best.names
         return raw

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dalembert.errors import DalembertError
+from dalembert.files import open_bounded
 from dalembert.identification.formats.joint_states import FIELDS, JointStates
-from dalembert.identification.formats.raw import DAMAGE, Raw, Request, reason
+from dalembert.identification.formats.raw import DAMAGE, LARGEST_FILE, Raw, Request, reason
+from dalembert.robot.tables import shown
 
 MAGIC = b"\x89MCAP0\r\n"  # at both ends of a file
+LARGEST_CHUNK = 1 << 30  # bytes, unpacked; most are of about a MB
 ENCODINGS = ("cdr", "ros1", "json")
 
 
@@ -20,24 +24,21 @@ def read_mcap(path: Path, request: Request) -> Raw:
     """JointState messages of an MCAP file; one whose recorder was stopped is read as far as it goes."""
     try:
         from mcap.exceptions import EndOfFile, McapError
-        from mcap.reader import NonSeekingReader, make_reader
         from rosbags.serde import SerdeError
         from zstandard import ZstdError
     except ImportError:
         raise DalembertError(
             f"{path}: MCAP files need the readers mcap and rosbags: pip install 'dalembert[identify]'"
         ) from None
-    size = max(path.stat().st_size, 1)
-
     found, others, decode = JointStates(str(path), request), set(), _Decoder(path)
     wrong: tuple[type[Exception], ...] = (McapError, SerdeError, ZstdError, *DAMAGE)
-    with path.open("rb") as stream:
-        stream.seek(-min(len(MAGIC), size), 2)
+    with open_bounded(path, LARGEST_FILE, "log") as stream:
+        size = stream.seek(0, io.SEEK_END)
+        stream.seek(-min(len(MAGIC), size), io.SEEK_END)
         whole = stream.read() == MAGIC
         stream.seek(0)
         try:
-            reader: Any = make_reader(stream) if whole else NonSeekingReader(stream)  # the index is written last
-            for k, (schema, channel, message) in enumerate(reader.iter_messages(log_time_order=whole)):
+            for k, (schema, channel, message) in enumerate(_messages(path, stream)):
                 others.add(f"{channel.topic} ({schema.name if schema else channel.message_encoding})")
                 if schema is not None and schema.name.endswith("JointState"):
                     name, stamp, values = decode(channel, message.data)
@@ -49,10 +50,67 @@ def read_mcap(path: Path, request: Request) -> Raw:
         except wrong as error:
             if whole or not isinstance(error, EndOfFile | struct.error):
                 raise DalembertError(f"{path}: this MCAP file cannot be read ({reason(error)})") from None
-    raw = found.raw(sorted(others))
+    raw = found.raw(sorted(others), sort=whole)
     if not whole:
         raw.notes.append(f"{path}: the file ends in the middle; it was read as far as it goes")
     return raw
+
+
+def _messages(path: Path, stream: BinaryIO) -> Iterator[tuple[Any, Any, Any]]:
+    """(schema or None, channel, message) one after the other as they stand in the file, a chunk in memory at a time."""
+    from mcap.exceptions import McapError
+    from mcap.records import Channel, Message, Schema
+
+    schemas: dict[int, Any] = {}
+    channels: dict[int, Any] = {}
+    for record in _records(path, stream):
+        if isinstance(record, Schema):
+            schemas[record.id] = record
+        elif isinstance(record, Channel):
+            channels[record.id] = record
+        elif isinstance(record, Message):
+            channel = channels.get(record.channel_id)
+            if channel is None or (channel.schema_id and channel.schema_id not in schemas):
+                raise McapError(f"a message has the channel {record.channel_id}, which is not described")
+            yield schemas.get(channel.schema_id), channel, record
+
+
+def _records(path: Path, stream: BinaryIO) -> Iterator[Any]:
+    """Every record of a file, those in chunks included; a chunk is unpacked after a look at its size."""
+    from mcap.exceptions import EndOfFile
+    from mcap.records import Chunk
+    from mcap.stream_reader import StreamReader
+
+    for record in StreamReader(stream, emit_chunks=True, record_size_limit=LARGEST_CHUNK).records:
+        if not isinstance(record, Chunk):
+            yield record
+            continue
+        inside = io.BytesIO(_unpacked(path, record))
+        size = len(inside.getbuffer())
+        try:
+            yield from StreamReader(inside, skip_magic=True, emit_chunks=True).records
+        except EndOfFile:
+            if inside.tell() < size:
+                raise
+
+
+def _unpacked(path: Path, chunk: Any) -> bytes:
+    """What a chunk holds, if that is no more than it says and a chunk may."""
+    import lz4.frame
+    import zstandard
+
+    said = chunk.uncompressed_size
+    if chunk.compression == "zstd":
+        said = max(said, zstandard.frame_content_size(chunk.data))
+    if said > LARGEST_CHUNK:
+        raise DalembertError(f"{path}: a chunk unpacks to {said} bytes; at most {LARGEST_CHUNK} are read")
+    if chunk.compression == "zstd":
+        return bytes(zstandard.ZstdDecompressor().decompress(chunk.data, max_output_size=said))
+    if chunk.compression == "lz4":
+        return bytes(lz4.frame.LZ4FrameDecompressor().decompress(chunk.data, max_length=said))
+    if chunk.compression:
+        raise DalembertError(f"{path}: a chunk is compressed as {shown(chunk.compression)}; known are zstd and lz4")
+    return bytes(chunk.data)
 
 
 class _Decoder:

@@ -1,52 +1,151 @@
-"""NumPy's own files: npz with arrays by name, npy with one matrix whose columns are asked for by number."""
+"""NumPy's own files: npz with arrays by name, npy with one matrix whose columns are asked for by number.
+
+An array is read when it is asked for, and after a look at its header: an npz of a few bytes can hold one of any size.
+"""
 
 from __future__ import annotations
 
+import math
+import struct
+import sys
+from functools import partial
+from io import BytesIO
 from pathlib import Path
-from zipfile import BadZipFile
+from typing import Any, BinaryIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
+from numpy.lib import format as npy
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import DAMAGE, Raw, Request, reason
+from dalembert.files import open_bounded
+from dalembert.identification.formats.raw import (
+    DAMAGE,
+    LARGEST_FILE,
+    MOST_NUMBERS,
+    Later,
+    Raw,
+    Request,
+    check_names,
+    check_size,
+    reason,
+)
 
 MAGIC = (b"PK", b"\x93NUMPY")  # how zip archives (npz) and single arrays (npy) begin
-WRONG: tuple[type[Exception], ...] = (BadZipFile, *DAMAGE)
+WRONG: tuple[type[Exception], ...] = (BadZipFile, OSError, *DAMAGE)
+LONGEST_HEADER = 10_000  # bytes before an array's numbers, as NumPy has it
+LONGEST_LIST = 1 << 20  # bytes of an npz file that list its arrays, some 10,000 of them
 
 
 def read_numpy(path: Path, request: Request) -> Raw:
     """Plain arrays; pickled objects are refused, since reading one can run any program."""
     raw = Raw(str(path))
-    with path.open("rb") as start:
-        if not start.read(6).startswith(MAGIC):
+    with open_bounded(path, LARGEST_FILE, "log") as file:
+        start = file.read(6)
+        file.seek(0)
+        if not start.startswith(MAGIC):
             raise DalembertError(f"{path}: this is no {path.suffix.lower()} file: it does not begin as one")
-    try:
-        file = np.load(path, allow_pickle=False)
-        if isinstance(file, np.ndarray):
-            if file.ndim != 2:
-                raise DalembertError(
-                    f"{path}: the array has shape {file.shape}; a log is a matrix, a row for each instant"
-                )
-            raw.table, raw.headed = np.asarray(file, float), False
-            return raw
-        with file:
-            for name in file.files:
-                try:
-                    raw.arrays[name] = file[name]
-                except ValueError:
-                    raw.arrays[name] = None
-                    raw.faults[name] = (
-                        f"{path}: '{name}' is not a plain array but a pickled object, which is not read, since it could run "
-                        "any program; save arrays of numbers"
-                    )
-    except DalembertError:
-        raise
-    except WRONG as error:
-        raise DalembertError(
-            f"{path}: this is no {path.suffix.lower()} file of plain arrays ({reason(error)})"
-        ) from None
-    names = raw.arrays.pop("joint_names", None)
-    if names is not None:
-        said = tuple(str(name) for name in np.ravel(names))
-        raw.joints = dict.fromkeys(raw.arrays, said)
+        try:
+            if not start.startswith(b"PK"):
+                table = _array(file, f"{path}: the array", matrix=True)
+                with np.errstate(invalid="ignore"):
+                    raw.table, raw.headed = np.asarray(table, float), False
+                return raw
+            with ZipFile(_Listed(file)) as archive:
+                names = [name.removesuffix(".npy") for name in archive.namelist()]
+        except DalembertError:
+            raise
+        except WRONG as error:
+            raise _damaged(path, error) from None
+    check_names(str(path), names, "array")
+    raw.arrays = {name: Later(partial(_member, path, name)) for name in names}
+    if raw.arrays.pop("joint_names", None) is not None:
+        raw.joints = dict.fromkeys(raw.arrays, _words(path, "joint_names"))
     return raw
+
+
+def _words(path: Path, name: str) -> tuple[str, ...]:
+    """An array of names."""
+    said = _member(path, name).ravel()
+    if said.dtype.kind not in "US" or not said.size or not said.dtype.itemsize:
+        raise DalembertError(f"{path}: '{name}' holds {said.dtype}, not names; save it as an array of strings")
+    codes = said.astype(said.dtype.newbyteorder("=")).view(np.uint8 if said.dtype.kind == "S" else np.uint32)
+    if codes.max() > (127 if said.dtype.kind == "S" else sys.maxunicode):
+        raise DalembertError(f"{path}: '{name}' holds what is no text; save it as an array of strings")
+    words = tuple(said.astype(str).tolist())
+    check_names(str(path), words, "joint")
+    return words
+
+
+def _member(path: Path, name: str) -> Any:
+    """One array of an npz file."""
+    with open_bounded(path, LARGEST_FILE, "log") as file:
+        try:
+            with ZipFile(_Listed(file)) as archive:
+                there = archive.NameToInfo
+                about = there[f"{name}.npy" if f"{name}.npy" in there else name]
+                if about.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                    raise DalembertError(
+                        f"{path}: '{name}' is compressed by method {about.compress_type} of zip, which NumPy does not "
+                        "write; save it with numpy.savez_compressed"
+                    )
+                with archive.open(about) as member:
+                    return _array(member, f"{path}: '{name}'")
+        except DalembertError:
+            raise
+        except WRONG as error:
+            raise _damaged(path, error) from None
+
+
+def _array(file: Any, what: str, matrix: bool = False) -> Any:
+    """The array in a stream, if it is one of plain numbers or words that is not too large."""
+    start = file.read(12)
+    if start[:6] != MAGIC[1] or start[6:7] not in (b"\x01", b"\x02"):
+        raise DalembertError(f"{what} is not a plain array; save arrays of numbers")
+    length = struct.unpack("<H", start[8:10])[0] + 10 if start[6] == 1 else struct.unpack("<I", start[8:12])[0] + 12
+    if length > LONGEST_HEADER:
+        raise DalembertError(f"{what} has a header of {length} bytes; at most {LONGEST_HEADER} are read")
+    header = BytesIO(start + file.read(length - 12))
+    version = npy.read_magic(header)
+    reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, columns_first, dtype = reader(header)
+    if dtype.hasobject:
+        raise DalembertError(
+            f"{what} is not a plain array but a pickled object, which is not read, since it could run any program; save "
+            "arrays of numbers"
+        )
+    if min(shape, default=0) < 0:
+        raise DalembertError(f"{what} has shape {shape}, which no array has")
+    if matrix and (len(shape) != 2 or dtype.kind not in "fiub"):
+        raise DalembertError(
+            f"{what} of {dtype} has shape {shape}; a log is a matrix of numbers, a row for each instant"
+        )
+    check_size(what, math.prod(shape))
+    size = math.prod(shape) * dtype.itemsize
+    if size > 8 * MOST_NUMBERS:
+        raise DalembertError(f"{what} has {size} bytes; at most {8 * MOST_NUMBERS} are read, so cut the log in parts")
+    data = np.empty(size, np.uint8)
+    done = 0
+    while done < size:
+        got = file.readinto(data.data[done : done + (1 << 20)])
+        if not got:
+            raise DalembertError(f"{what} ends after {done} of its {size} bytes")
+        done += got
+    return data.view(dtype).reshape(shape, order="F" if columns_first else "C")
+
+
+class _Listed:
+    """A file whose zip archive may not have a list longer than ``LONGEST_LIST``: it is read in one piece."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if size > LONGEST_LIST:
+            raise BadZipFile(f"its list of arrays is longer than {LONGEST_LIST} bytes")
+        return self.file.read(size if size >= 0 else LONGEST_LIST)  # without a size: the last bytes of the archive
+
+
+def _damaged(path: Path, error: Exception) -> DalembertError:
+    return DalembertError(f"{path}: this is no {path.suffix.lower()} file of plain arrays ({reason(error)})")

@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from tokenize import TokenError
 from typing import Any
 
@@ -41,6 +42,12 @@ SPELLED = {word: group for group, words in SPELLINGS.items() for word in words}
 BESIDE = tuple(w for w in SPELLED if len(w) > 2 and "_" not in w and SPELLED[w] != "t")
 
 
+# what a log may hold, in any format
+LARGEST_FILE = 16 << 30  # bytes
+MOST_NUMBERS = 1 << 27  # in one array or table: 1 GiB as float64
+MOST_COLUMNS = 10_000
+LONGEST_NAME = 1000  # characters of a column's name, or a joint's
+
 # what the readers of others raise when a file is damaged; found by damaging files at random
 DAMAGE: tuple[type[Exception], ...] = (
     AssertionError, EOFError, KeyError, IndexError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError,
@@ -63,11 +70,18 @@ class Request:
     progress: Callable[[float], None] = lambda fraction: None
 
 
+@dataclass(frozen=True)
+class Later:
+    """An array that stays in its file until somebody asks for it."""
+
+    read: Callable[[], Any]
+
+
 @dataclass
 class Raw:
     """What a file holds.
 
-    arrays   by name: (N,), (N, k), or anything else that is in the file
+    arrays   by name: (N,), (N, k), anything else that is in the file, or a :class:`Later`
     table    (N, k); header: its columns by name, groups: those that belong together
     joints   by name: whose columns these are, where the file says so
     units    by name: as written behind a column's name, such as [deg]
@@ -94,10 +108,12 @@ class Raw:
         """One of them."""
         if name in self.faults:
             raise DalembertError(self.faults[name])
-        if name not in self.groups:
-            return self.arrays[name]
-        assert self.table is not None
-        return self.columns(self.groups[name])
+        if name in self.groups:
+            return self.columns(self.groups[name])
+        value = self.arrays[name]
+        if isinstance(value, Later):
+            value = self.arrays[name] = value.read()
+        return value
 
     def columns(self, at: Sequence[int]) -> Array:
         """Columns of the table, as a view where they stand side by side."""
@@ -105,6 +121,23 @@ class Raw:
         if list(at) == list(range(at[0], at[0] + len(at))):
             return self.table[:, at[0] : at[0] + len(at)]
         return self.table[:, list(at)]
+
+
+def check_size(what: str, numbers: int) -> None:
+    """An array or a table of more numbers than a log has is refused, before there is memory for it."""
+    if numbers > MOST_NUMBERS:
+        raise DalembertError(f"{what} has {numbers} numbers; at most {MOST_NUMBERS} are read, so cut the log in parts")
+
+
+def check_names(source: str, names: Sequence[str], kind: str = "column") -> None:
+    """More names than a log has, or one that is too long to be a name, are refused."""
+    if len(names) > MOST_COLUMNS:
+        raise DalembertError(f"{source}: it has {len(names)} {kind}s; at most {MOST_COLUMNS} are read")
+    for number, name in enumerate(names, 1):
+        if len(name) > LONGEST_NAME:
+            raise DalembertError(
+                f"{source}: the name of {kind} {number} has {len(name)} characters; at most {LONGEST_NAME} are read"
+            )
 
 
 def counted(count: int, word: str, more: str | None = None) -> str:
@@ -124,7 +157,7 @@ def listed(words: Iterable[Any], most: int = 10) -> str:
 
 # -- columns that belong together ------------------------------------------------------------------
 
-_UNIT = re.compile(r"\s*[\[(]\s*([^\[\]()]*[A-Za-z°µ%][^\[\]()]*)[\])]\s*$")
+# each of these takes time in proportion to the length of a name
 _JOINT = re.compile(r"(\w*_)?(joint|jnt|axis|j|a)_?\d{1,3}", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)[_\[ .(]?(\d{1,3})[\])]?")
 _INSIDE = re.compile(r"([A-Za-z_]*?[A-Za-z])_?(\d{1,3})_?([A-Za-z][A-Za-z_]*)")
@@ -140,14 +173,15 @@ def tabled(
     faulty  columns that cannot be used, and why
     words   what the first row says in columns of text: name0, name1, … may tell the joints of position0, …
     """
+    check_names(source, names)
     raw = Raw(source, table=table)
     plain: list[str] = []
     units: dict[int, str] = {}
-    for column, name in enumerate(names):
-        if found := _UNIT.search(name):
-            units[column] = found[1].strip()
-            name = name[: found.start()]
-        plain.append(name.strip())
+    for column, written in enumerate(names):
+        name, unit = _unit(written)
+        plain.append(name)
+        if unit is not None:
+            units[column] = unit
     faults = dict(faulty)
     first: dict[str, int] = {}
     for column, name in enumerate(plain):
@@ -173,13 +207,13 @@ def tabled(
         else:
             raw.groups[name] = [column]
     for stem, by_number in sorted(numbered.items(), key=lambda one: not one[0].endswith("name")):
-        low, key = min(by_number), stem
+        key = stem
         while key in raw.groups or not key:
             key += "#"
         raw.groups[key] = [by_number[k] for k in sorted(by_number)]
-        gaps = sorted(set(range(min(low, 1), max(by_number) + 1)) - set(by_number))
-        if gaps:
-            raw.faults[key] = f"{source}: of the columns {stem}1, {stem}2, … number {gaps[0]} is missing"
+        gap = next(k for k in count(0 if 0 in by_number else 1) if k not in by_number)
+        if gap < max(by_number):
+            raw.faults[key] = f"{source}: of the columns {stem}1, {stem}2, … number {gap} is missing"
         told = (
             raw.groups.get(f"{stem[: -len(last)]}name") if (last := re.split(r"[./:]", stem)[-1]) in SPELLED else None
         )
@@ -198,6 +232,21 @@ def tabled(
         if columns[0] in units:
             raw.units[name] = units[columns[0]]
     return raw
+
+
+def _unit(name: str) -> tuple[str, str | None]:
+    """A column's name and the unit in brackets behind it, if there is one.
+
+    >>> _unit("q1 [deg]"), _unit("tau (N m)"), _unit("q[0]")
+    (('q1', 'deg'), ('tau', 'N m'), ('q[0]', None))
+    """
+    word = name.strip()
+    if word.endswith(("]", ")")):
+        opened = max(word.rfind("["), word.rfind("("))
+        unit = word[opened + 1 : -1]
+        if opened >= 0 and not set("])") & set(unit) and re.search("[A-Za-z°µ%]", unit):
+            return word[:opened].strip(), unit.strip()
+    return word, None
 
 
 def _owner(name: str, joints: Sequence[str]) -> tuple[str, str] | None:
@@ -235,11 +284,13 @@ def matched(mine: Sequence[str], theirs: Sequence[str]) -> list[int] | None:
             if all(prefix + stem in at for stem in stems):
                 ways.append([at[prefix + stem] for stem in stems])
     if not ways:
-        for prefix in {re.sub(r"\d+$", "", name) for name in theirs}:
-            numbers = sorted(
-                int(name[len(prefix) :]) for name in theirs if re.fullmatch(re.escape(prefix) + r"\d+", name)
-            )
-            if len(numbers) == len(mine) and numbers in (list(range(len(mine))), list(range(1, len(mine) + 1))):
-                ways.append([at[f"{prefix}{k}"] for k in numbers if f"{prefix}{k}" in at])
+        numbered: dict[str, dict[int, int]] = {}
+        for k, name in enumerate(theirs):
+            prefix = name.rstrip("0123456789")
+            if len(number := name[len(prefix) :]) in range(1, 10) and str(int(number)) == number:
+                numbered.setdefault(prefix, {})[int(number)] = k
+        for by_number in numbered.values():
+            if sorted(by_number) in (list(range(len(mine))), list(range(1, len(mine) + 1))):
+                ways.append([by_number[k] for k in sorted(by_number)])
     unique = [list(way) for way in {tuple(way) for way in ways} if len(way) == len(mine)]
     return unique[0] if len(unique) == 1 else None

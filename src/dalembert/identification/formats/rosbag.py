@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from dalembert.errors import DalembertError
+from dalembert.files import open_bounded
 from dalembert.identification.formats.joint_states import JointStates
-from dalembert.identification.formats.raw import DAMAGE, Raw, Request, reason
+from dalembert.identification.formats.mcap_file import LARGEST_CHUNK
+from dalembert.identification.formats.raw import DAMAGE, LARGEST_FILE, Raw, Request, reason
+from dalembert.robot.tables import shown
 
+LARGEST_METADATA = 1 << 20  # bytes of metadata.yaml
 SQLITE = b"SQLite format 3\x00"
 
 
@@ -29,10 +37,10 @@ def read_bag(path: Path, request: Request) -> Raw:
         raise DalembertError(
             f"{path}: the folder is no ROS 2 bag, since it has no metadata.yaml; name the .db3 or .mcap file in it"
         )
-    if path.suffix.lower() == ".db3" and path.is_file():
-        with path.open("rb") as file:
-            if file.read(len(SQLITE)) != SQLITE:
-                raise DalembertError(f"{path}: this is no .db3 file of a ROS 2 bag, which is a SQLite database")
+    if path.is_dir():
+        _check_folder(path)
+    elif path.suffix.lower() == ".db3":
+        _check_database(path)
     one = path.suffix.lower() == ".bag" and path.is_file()
     store = get_typestore(Stores.ROS1_NOETIC if one else Stores.LATEST)
     decode = store.deserialize_ros1 if one else store.deserialize_cdr
@@ -41,6 +49,8 @@ def read_bag(path: Path, request: Request) -> Raw:
     try:
         reader: Any = Reader1(path) if one else Reader2(path)
         with reader:
+            for at, chunk in reader.chunks.items() if one else ():
+                reader.chunks[at] = chunk._replace(decompressor=_within_bounds(path, chunk.decompressor))
             states = [c for c in reader.connections if str(c.msgtype).endswith("/JointState")]
             total = max(1, sum(c.msgcount for c in states))
             for k, (connection, logged, data) in enumerate(reader.messages(states) if states else ()):
@@ -56,3 +66,57 @@ def read_bag(path: Path, request: Request) -> Raw:
     except wrong as error:
         raise DalembertError(f"{path}: this ROS bag cannot be read ({reason(error)})") from None
     return found.raw(others)
+
+
+def _check_folder(path: Path) -> None:
+    """The files of a ROS 2 bag are files, of sizes that are read."""
+    with open_bounded(path / "metadata.yaml", LARGEST_METADATA, "description of the bag"):
+        pass
+    for file in sorted(path.iterdir()):
+        if file.suffix.lower() in (".db3", ".mcap", ".zstd"):
+            with open_bounded(file, LARGEST_FILE, "log"):
+                pass
+        if file.suffix.lower() == ".db3":
+            _check_database(file)
+
+
+def _check_database(path: Path) -> None:
+    """A SQLite file whose tables are tables: a view, or a column that is computed, can go on for ever."""
+    with open_bounded(path, LARGEST_FILE, "log") as file:
+        if file.read(len(SQLITE)) != SQLITE:
+            raise DalembertError(f"{path}: this is no .db3 file of a ROS 2 bag, which is a SQLite database")
+    try:
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+        database.text_factory = lambda word: word.decode(errors="replace")
+        with closing(database):
+            rows = database.execute("SELECT type, name, substr(sql, 1, 10001) FROM sqlite_master LIMIT 1001").fetchall()
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where its own words are damaged
+        raise DalembertError(f"{path}: this ROS bag cannot be read ({reason(error)})") from None
+    if len(rows) > 1000:
+        raise DalembertError(f"{path}: the database has more than 1000 tables and indexes, which no ROS 2 bag has")
+    for kind, name, made in rows:
+        sql = str(made).upper()
+        if kind not in ("table", "index") or "VIRTUAL" in sql or re.search(r"\bAS\s*\(", sql) or len(sql) > 10_000:
+            raise DalembertError(
+                f"{path}: the {kind} {shown(name)} of the database is computed, which no ROS 2 bag has"
+            )
+
+
+def _within_bounds(path: Path, unpack: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """The same unpacking, of no more than a chunk may hold."""
+    import bz2
+
+    import lz4.frame
+
+    def bounded(data: bytes) -> bytes:
+        if unpack is bz2.decompress:
+            plain = bz2.BZ2Decompressor().decompress(data, LARGEST_CHUNK + 1)
+        elif unpack is lz4.frame.decompress:
+            plain = lz4.frame.LZ4FrameDecompressor().decompress(data, LARGEST_CHUNK + 1)
+        else:
+            plain = unpack(data)
+        if len(plain) > LARGEST_CHUNK:
+            raise DalembertError(f"{path}: a chunk unpacks to more than {LARGEST_CHUNK} bytes; no more are read")
+        return plain
+
+    return bounded

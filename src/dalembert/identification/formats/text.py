@@ -7,16 +7,18 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import Raw, Request, listed, tabled
+from dalembert.files import line_blocks, open_bounded
+from dalembert.identification.formats.raw import LARGEST_FILE, Raw, Request, check_names, check_size, listed, tabled
 
 Array = NDArray[np.float64]
+Line = tuple[int, str]  # its number, what it says
 
 QUICK = 10_000_000  # bytes: a file so large is worth the reader of pyarrow, where that is installed
 LINES = 20_000  # read at a time, so that a long file is never in memory as text
@@ -27,50 +29,55 @@ COMMENT = ("#", "%", "//")
 
 def read_text(path: Path, request: Request) -> Raw:
     """A table of numbers in a text file."""
-    size = max(path.stat().st_size, 1)
-    with path.open("rb") as binary:
+    with open_bounded(path, LARGEST_FILE, "log") as binary:
+        size = binary.seek(0, io.SEEK_END)
+        binary.seek(0)
         start = binary.read(2)
         binary.seek(0)
+        if not size:
+            raise DalembertError(f"{path}: the file is empty")
         encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         file = io.TextIOWrapper(binary, encoding=encoding)
         try:
-            return _read(path, file, request, lambda: binary.tell() / size)
+            return _read(path, file, request, size, lambda: binary.tell() / size)
         except UnicodeDecodeError:
             raise DalembertError(
                 f"{path}: this is not a text file in UTF-8, so no table can be read from it; save it as UTF-8"
             ) from None
 
 
-def _read(path: Path, file: io.TextIOWrapper, request: Request, done: Callable[[], float]) -> Raw:
-    lines = enumerate(file, 1)
-    comments, head, at = [], "", 0
-    for number, line in lines:
-        if not line.strip():
-            continue
-        if not line.lstrip().startswith(COMMENT):
-            head, at = line, number
+def _read(path: Path, file: io.TextIOWrapper, request: Request, size: int, done: Callable[[], float]) -> Raw:
+    blocks = _blocks(file, path)
+    comment, rows = "", list[Line]()
+    for block in blocks:
+        told = [(number, line) for number, line in block if not line.lstrip().startswith(COMMENT)]
+        first = told[0][0] if told else block[-1][0] + 1
+        comment = next((line for number, line in reversed(block) if number < first), comment)
+        if told:
+            rows = [one for one in block if one[0] >= first]
             break
-        comments.append(line.strip().lstrip("#%/").strip())
-    if not head:
+    if not rows:
         raise DalembertError(f"{path}: the file has no rows")
-    table = _Table(path, head, path.stat().st_size > QUICK)
-    names = table.split(head)
-    first: list[tuple[int, str]] = []
+    head = rows[0][1]
+    table = _Table(path, head, size > QUICK)
+    names = table.split(*rows[0])
     if headed := not _is_row(names):
-        first = list(islice(((k, line) for k, line in lines if line.strip()), 1))
-        if not first:
+        rows = rows[1:] or next(blocks, [])
+        if not rows:
             raise DalembertError(f"{path}: the file has a header but no rows")
     else:
-        first = [(at, head)]
-        described = table.split(comments[-1]) if comments else []
+        described = table.split(0, comment.strip().lstrip("#%/").strip()) if comment else []
         if len(described) == len(names) and not _is_row(described):
             names, headed = described, True  # as numpy.savetxt writes it: # t q1 q2
         else:
             names = [str(k) for k in range(len(names))]
-    names = table.settle(names, *first[0])
-    parts = []
-    for block in _blocks(first, lines):
+    check_names(str(path), names)
+    names = table.settle(names, *rows[0])
+    parts, count = [], 0
+    for block in chain([rows], blocks):
         parts.append(table.block(block))
+        count += parts[-1].size
+        check_size(f"{path}: the table", count)
         request.progress(min(1.0, done()))
     whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
     if not len(whole):
@@ -89,12 +96,11 @@ def _read(path: Path, file: io.TextIOWrapper, request: Request, done: Callable[[
     return raw
 
 
-def _blocks(first: list[tuple[int, str]], lines: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    block = first + list(islice(lines, LINES))
-    while block:
-        following = list(islice(lines, LINES))
-        yield [(k, line) for k, line in block if line.strip()]
-        block = following
+def _blocks(file: io.TextIOWrapper, path: Path) -> Iterator[list[Line]]:
+    """Lines that are not blank, with their numbers, a block at a time."""
+    for block in line_blocks(file, path, LINES):
+        if lines := [one for one in block if not one[1].isspace()]:
+            yield lines
 
 
 def _is_row(cells: list[str]) -> bool:
@@ -125,19 +131,23 @@ class _Table:
         self.words: dict[int, str] = {}
         self.notes: list[str] = []
         self.decimal_comma = self.trailing = False
-        self.dates: list[int] = []
+        self.dates: set[int] = set()
         self.width = 0
         self.short: tuple[int, int] | None = None
 
-    def split(self, line: str) -> list[str]:
+    def split(self, number: int, line: str) -> list[str]:
         """The cells of a line."""
         if self.delimiter is None:
             return line.split()
-        return [cell.strip() for cell in next(csv.reader([line.strip("\r\n")], delimiter=self.delimiter), [])]
+        try:
+            cells = next(csv.reader([line.strip("\r\n")], delimiter=self.delimiter), [])
+        except csv.Error as error:
+            raise DalembertError(f"{self.path}, line {number}: this is no line of a table ({error})") from None
+        return [cell.strip() for cell in cells]
 
     def settle(self, names: list[str], number: int, line: str) -> list[str]:
         """The columns' names, after a look at the first row of numbers."""
-        cells = self.split(line)
+        cells = self.split(number, line)
         if len(names) == len(cells) and names and not names[-1] and not cells[-1]:
             names, self.trailing = names[:-1], True  # every line ends with a comma
         elif len(cells) == len(names) + 1 and not cells[-1]:
@@ -157,14 +167,14 @@ class _Table:
         self.decimal_comma = self.delimiter != "," and any("," in cell for cell in cells)
         if self.decimal_comma:
             self.notes.append(f"{self.path}: commas in numbers are taken as decimal points")
-        self.dates = [k for k, cell in enumerate(cells) if ISO.fullmatch(cell)]
+        self.dates = {k for k, cell in enumerate(cells) if ISO.fullmatch(cell)}
         for k, cell in enumerate(cells):
             if not _plain(cell) and k not in self.dates:
                 self._odd(number, k, cell)
                 self.words[k] = cell
         return names
 
-    def block(self, lines: list[tuple[int, str]]) -> Array:
+    def block(self, lines: list[Line]) -> Array:
         """A block of lines as numbers; cells that are empty are NaN, and text marks its column."""
         rows = [line for _, line in lines]
         if rows and self.short is not None:
@@ -190,7 +200,7 @@ class _Table:
         except ValueError:
             pass  # something in it is no number: cell by cell, then
         else:
-            if made.shape[1] == self.width:
+            if made.shape == (len(rows), self.width):  # an open quote takes several lines for one
                 return made
         return self._slowly([k for k, _ in lines], rows)
 
@@ -212,15 +222,17 @@ class _Table:
             )
         except ArrowInvalid:
             return None
+        if read.num_rows != len(rows):
+            return None
         return np.column_stack([read.column(name).to_numpy() for name in names])
 
     def _slowly(self, numbers: list[int], rows: list[str]) -> Array:
-        made = np.full((len(rows), self.width), np.nan)
+        made = np.empty((len(rows), self.width))
         kept = 0
         for number, row in zip(numbers, rows, strict=True):
             if self.short is not None:
                 self._uneven(*self.short)
-            cells = self.split(row)
+            cells = self.split(number, row)
             if len(cells) != self.width:
                 self.short = number, len(cells)
                 if len(cells) > self.width:
@@ -238,9 +250,14 @@ class _Table:
         """What a cell that is no number stands for."""
         if cell.lower() in EMPTY:
             return np.nan
+        what = "a number"
         if ISO.fullmatch(cell):
-            return _seconds(cell)
-        words = f"{self.path}, line {line}, column {column + 1}: '{cell:.40}' is not a number"
+            what = "a time that exists"
+            try:
+                return _seconds(cell)
+            except ValueError:
+                pass
+        words = f"{self.path}, line {line}, column {column + 1}: '{cell:.40}' is not {what}"
         self.faults.setdefault(column, words)
         return np.nan
 
