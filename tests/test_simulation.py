@@ -21,7 +21,8 @@ from dalembert.graph.program import perform
 from dalembert.rollouts import Plan, rollout, rollout_kernel
 from dalembert.simulation.fixed import compiled, stepped
 from dalembert.simulation.simulate import parameters_of
-from dalembert.simulation.task import make_task, time_grid
+from dalembert.simulation.steps import time_grid
+from dalembert.simulation.task import make_task
 
 
 def slider(

@@ -44,8 +44,7 @@ class Path:
         self.passive = _passive_friction(arm)
         if self.passive is not None:
             self.viscous = self.viscous or bool(self.passive.viscous.any())
-        knots = np.unique(np.concatenate([np.array(motion.knots, float), _breaks(motion.evaluate)]))
-        inner = knots[(knots > self.tiny) & (knots < self.length - self.tiny)]
+        inner = motion.breaks[(motion.breaks > self.tiny) & (motion.breaks < self.length - self.tiny)]
         self.knots = inner[np.diff(inner, prepend=-np.inf) > 1e-9 * self.length]
         self.stops = self._stops()
 
@@ -146,13 +145,6 @@ def _passive_friction(arm: Arm) -> Passive | None:
     if not (passive & (rubs | (viscous > 0))).any():
         return None
     return Passive(arm, viscous[passive], rubs[passive], rubs)
-
-
-def _breaks(evaluate: Any) -> Array:
-    """Where the pieces of a spline meet: some derivative jumps there, though the acceleration need not."""
-    curve = getattr(evaluate, "curves", (evaluate,))[0]
-    found = getattr(curve, "t", getattr(curve, "x", ()))
-    return np.asarray(found, float).ravel()
 
 
 @dataclass(frozen=True)
