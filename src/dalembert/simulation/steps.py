@@ -19,7 +19,9 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SAME_INSTANT = 16  # units in the last place: k·step and a knot that are nearer differ by rounding
-BESIDE = 2.5e-13  # of the last knot: how far from a knot its limits are taken
+BESIDE = (
+    2e-12  # of the last knot: how far from a knot its limits are taken; a trajectory's knots that are nearer are one
+)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def make_steps(duration: float, step: float, every: int, functions: Iterable[Any
     breaks = np.unique(np.concatenate([np.empty(0), *(breaks_of(function) for function in functions)]))
     if not len(breaks):
         return Steps(h, t, records, none, none, np.array([-np.inf]), np.array([np.inf]))
-    beside = BESIDE * float(np.abs(breaks).max())
+    beside = BESIDE * min(float(np.abs(breaks).max()), duration)
     low, high = np.append(-np.inf, breaks + beside), np.append(breaks - beside, np.inf)
     inner = breaks[(breaks > 0.0) & (breaks < duration)]
     after = np.searchsorted(t, inner)

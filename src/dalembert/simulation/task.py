@@ -191,7 +191,9 @@ def _called(name: str, function: Function, t: float, q: Array, qd: Array, size: 
     except (TypeError, ValueError) as problem:
         if isinstance(problem, DalembertError):
             raise
-        raise ShapeError(f"the {name} function must give numbers of shape {shape} at t = {t:g} s: {problem}") from problem
+        raise ShapeError(
+            f"the {name} function must give numbers of shape {shape} at t = {t:g} s: {problem}"
+        ) from problem
 
 
 def _numbers(name: str, value: Any, size: int, why: str) -> Array:
