@@ -100,7 +100,7 @@ def test_tip_follows_a_motion_with_knots() -> None:
     arm = da.load("planar-2r")
     op, q0 = arm.operational_space(task="xy"), np.array([0.3, 0.9])
     x0 = op.pose(q0)
-    motion = da.trapezoidal(x0, x0 + [-0.3, 0.2], acceleration_time=0.0717, max_velocity=[1.1, 0.9])
+    motion = da.trapezoidal(x0, x0 + np.array([-0.3, 0.2]), acceleration_time=0.0717, max_velocity=[1.1, 0.9])
     free = da.OperationalController(op, motion, 0.0, 0.0)
     from_python = da.OperationalController(op, motion, 0.0, 0.0, contact=lambda q, qd: np.zeros((*q.shape[:-1], 6)))
     laws = set()
@@ -221,6 +221,9 @@ def test_steps_are_cut_at_knots_and_records_stay() -> None:
     assert steps.h.sum() == pytest.approx(0.0105, rel=1e-15) and np.allclose(np.diff(steps.t), steps.h, atol=1e-17)
     assert np.array_equal(steps.row(np.arange(13)), [0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10])
     assert np.allclose(steps.t[steps.edges], [0.0, 0.0023, 0.005, 0.0051, 0.0105])
+    for j in (2, 3, 7):
+        one, ends = steps.only(j), steps.t[j : j + 2]
+        assert np.array_equal(one.t, ends) and np.array_equal(one.seen(0, ends), steps.seen(j, ends))
     k = np.arange(13)
     left, right = steps.seen(k, steps.t[1:]), steps.seen(k, steps.t[:-1])
     for knot in (0.0023, 0.005, 0.0051):

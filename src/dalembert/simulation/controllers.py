@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.errors import ShapeError
 from dalembert.rollouts import Plan, piece_kernel
 from dalembert.simulation.closing import by_newton
-from dalembert.simulation.steps import breaks_of
+from dalembert.simulation.steps import breaks_of_motion
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
@@ -26,7 +26,8 @@ class Controller:
     """A law with gains kp, kd ((…, n) or one number) and a reference: a pose (…, n) or a motion.
 
     A motion is a :class:`dalembert.Trajectory` or any function t (N,) → q, qd, qdd (N, n) each. After
-    its ``duration``, if it has one, the last pose is held.
+    its ``duration``, if it has one, the last pose is held. Steps are cut at that instant and at the motion's
+    ``knots``, if it has any.
     """
 
     law = ""
@@ -77,7 +78,7 @@ class Controller:
     @property
     def breaks(self) -> Array:
         """Where the reference is not smooth: its knots, and its end."""
-        return breaks_of(self.motion)
+        return breaks_of_motion(self.motion)
 
     def torque(self, arm: Arm, t: ArrayLike, q: ArrayLike, qd: ArrayLike) -> Array:
         """The torque at the instants t (N,) in the states q, qd (…, N, n): the compiled law.

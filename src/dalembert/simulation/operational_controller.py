@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.operational import SINGULAR, OperationalSpace
 from dalembert.equations.control import Surface, TipLaw
 from dalembert.errors import DalembertError, ShapeError, SingularityError
-from dalembert.simulation.steps import breaks_of
+from dalembert.simulation.steps import breaks_of_motion
 
 Array = NDArray[np.floating[Any]]
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
@@ -161,7 +161,7 @@ class OperationalController:
     @property
     def breaks(self) -> NDArray[np.float64]:
         """Where the reference is not smooth: its knots, and its end."""
-        return breaks_of(self.reference)
+        return breaks_of_motion(self.reference)
 
     def acceleration(self, t: float, q: ArrayLike, qd: ArrayLike, h_e: Array | None) -> Array:
         """ẍ that is asked for: (…, m)."""

@@ -19,9 +19,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SAME_INSTANT = 16  # units in the last place: k·step and a knot that are nearer differ by rounding
-BESIDE = (
-    2e-12  # of the last knot: how far from a knot its limits are taken; a trajectory's knots that are nearer are one
-)
+BESIDE = 2e-12  # of the last knot: how far from a knot its limits are taken; nearer knots of a Trajectory are one
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,8 @@ class Steps:
 
     def seen(self, k: Any, t: Any) -> Any:
         """The instants t of the steps k, on their own side of the knots."""
+        if not len(self.starts):
+            return t
         piece = np.searchsorted(self.starts, k, side="right")
         return np.clip(t, self.low[piece], self.high[piece])
 
@@ -56,8 +56,8 @@ class Steps:
         """Step k by itself."""
         piece, none = np.searchsorted(self.starts, k, side="right"), np.empty(0, np.intp)
         return Steps(
-            self.h[k : k + 1], self.t[k : k + 2], np.arange(2), none, none,
-            self.low[piece : piece + 1], self.high[piece : piece + 1],
+            self.h[k : k + 1], self.t[k : k + 2], np.arange(2), none, np.zeros(1, np.intp),
+            self.low[[piece, piece]], self.high[[piece, piece]],
         )  # fmt: skip
 
     @property
@@ -105,13 +105,17 @@ def make_steps(duration: float, step: float, every: int, functions: Iterable[Any
 
 
 def breaks_of(function: Any) -> Array:
-    """Where a function of time is not smooth: its ``breaks`` or ``knots``, and the end of its ``duration``."""
+    """Where a function of time is not smooth: its ``breaks`` or ``knots``, if it has any."""
     knots = getattr(function, "breaks", getattr(function, "knots", ()))
-    end = getattr(function, "duration", None)
     try:
         breaks = np.asarray(knots, float).ravel()
-        if end is not None:
-            breaks = np.concatenate([[0.0], breaks[breaks < float(end)], [float(end)]])
     except (TypeError, ValueError):
         raise DalembertError(f"the knots of {function!r:.80} are not instants in s: {knots!r:.80}") from None
     return breaks[np.isfinite(breaks)]
+
+
+def breaks_of_motion(motion: Any) -> Array:
+    """The same of a motion whose last pose is held: its beginning, and the end of its ``duration``, are among them."""
+    end = float(getattr(motion, "duration", np.inf))
+    breaks = breaks_of(motion)
+    return np.concatenate([[0.0], breaks[breaks < end], [end]]) if end < np.inf else breaks

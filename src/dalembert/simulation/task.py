@@ -89,20 +89,24 @@ class Task:
             slots["tau"] = self._held(self.torques, k)
         elif self.plan.law == "host":
             slots["t"] = t[:, None]
-        else:
+        elif self.plan.law != "none":
             for stage, part_of_step in (("_0", 0.0), ("_half", 0.5), ("_1", 1.0)):
-                instants = self.grid.seen(k, t + part_of_step * h)
-                if self.tip is not None:
-                    slots["reference" + stage] = self.tip.references(instants)
-                elif self.controller is not None:
-                    slots["reference" + stage] = self.controller.reference(instants, self.arm.n)
+                slots["reference" + stage] = self._reference(self.grid.seen(k, t + part_of_step * h))
         return slots
+
+    def _reference(self, t: Array) -> Array:
+        if self.tip is not None:
+            return self.tip.references(t)
+        assert self.controller is not None
+        return self.controller.reference(t, self.arm.n)
 
     def _held(self, values: Array | None, k: Any) -> Array:
         """What is held in the steps k: (…, *k.shape, size)."""
         assert values is not None
         if values.shape[-2] > 1:
-            return values[..., self.grid.row(k), :]
+            rows = self.grid.row(k)
+            whole = np.size(rows) > 1 and np.all(np.diff(rows) == 1)  # then no copy
+            return values[..., rows[0] : rows[-1] + 1, :] if whole else values[..., rows, :]
         constant = values[..., 0, :] if np.ndim(k) == 0 else values
         return np.broadcast_to(constant, (*values.shape[:-2], *np.shape(k), values.shape[-1]))
 
@@ -132,7 +136,7 @@ class Task:
     def _torque_at(self, k: int, t: float, q: Array, x: Array, qd: Array, index: Index) -> Array:
         if self.controller is not None:
             gains = (self._part(self.constants[name], index) for name in ("kp", "kd"))
-            reference = self._part(self.controller.reference(np.array([t]), self.arm.n)[..., 0, :], index)
+            reference = self._part(self._reference(np.array([t]))[..., 0, :], index)
             return self._law(x, qd, reference, *gains)
         if self.function is not None:
             return _called("torque", self.function, t, q, qd, self.arm.n)
@@ -158,9 +162,8 @@ class Task:
         k = np.minimum(self.records, self.steps - 1)
         t = self.grid.seen(k, self.t[self.records])
         if self.controller is not None:
-            reference = self.controller.reference(t, self.arm.n)
             gains = (self.constants[name][..., None, :] for name in ("kp", "kd"))
-            return self._law(x, qd, reference, *gains)
+            return self._law(x, qd, self._reference(t), *gains)
         if self.function is not None:
             return self._along("torque", self.function, t, q, qd, self.arm.n)
         if self.torques is not None:

@@ -33,7 +33,8 @@ class Trajectory:
     ``motion(t)`` gives (q, qd, qdd), each of shape (*t.shape, n), in rad, rad/s, rad/s² (m for
     sliding joints); ``.t .q .qd .qdd`` are the same at sample instants. ``knots`` are the instants
     at which an acceleration may jump; there the value is that of the piece which begins (of the
-    piece which ends, at the last). Make one with :func:`dalembert.trapezoidal` and its neighbours,
+    piece which ends, at the last); ``breaks`` are the knots and the instants at which a higher
+    derivative may jump. Make one with :func:`dalembert.trapezoidal` and its neighbours,
     or :func:`dalembert.read_trajectory`. ``scaling`` says what :meth:`scaled` or :meth:`time_optimal`
     did, for a motion that they made.
 
