@@ -195,12 +195,21 @@ CASES = {
     "PD": (da.PD(30.0, 2.0, [0.3]), {}),
     "computed torque": (da.ComputedTorque(400.0, 40.0, wave), {}),
     "function": (lambda t, q, qd: -0.2 * qd + np.sin(9 * t), {"tip_wrench": [0.5, 0.2, 0, 0, 0, 0]}),
+    "wrench of steps": ([1.0], {"tip_wrench": np.linspace(0.0, 3.0, 40)[:, None] * [1, -1, 0, 0, 0, 0.1]}),
+    "wrench function": (
+        da.PD(30.0, 2.0, [0.3]),
+        {"tip_wrench": lambda t, q, qd: [np.cos(9 * t), q[0], 0, 0, 0, 0.1 * qd[0]]},
+    ),
     "stops": ([8.0], {"stops": "contact"}),
 }
 
 
 @pytest.mark.parametrize(
-    ("case", "method"), [*((case, "rk4") for case in CASES), ("PD", "dop853"), ("steps", "dop853"), ("stops", "dop853")]
+    ("case", "method"),
+    [
+        *((case, "rk4") for case in CASES),
+        *((case, "dop853") for case in ("PD", "steps", "stops", "wrench function")),
+    ],
 )
 def test_newton_does_all_that_the_formula_does(case, method):
     """The four-bar with friction in the crank and in a passive joint, closed by its formula and by Newton."""

@@ -21,7 +21,8 @@ from dalembert.graph.program import perform
 from dalembert.rollouts import Plan, rollout, rollout_kernel
 from dalembert.simulation.fixed import compiled, stepped
 from dalembert.simulation.simulate import parameters_of
-from dalembert.simulation.task import make_task, time_grid
+from dalembert.simulation.steps import time_grid
+from dalembert.simulation.task import make_task
 
 
 def slider(
@@ -236,6 +237,94 @@ def test_torque_of_each_state_and_each_step() -> None:
     assert np.array_equal(held.q[3], da.simulate(arm, [0.1, 0.2], None, tau[3, 0], 0.05).q)
     slow = da.simulate(arm, [0.1, 0.2], None, tau[2], 0.05, method="dop853")
     assert np.abs(slow.q - one.q).max() < 1e-9
+
+
+METHODS = pytest.mark.parametrize("method", ["rk4", "dop853", "variational"])
+
+
+@METHODS
+def test_tip_wrench_over_time_by_the_rule_of_torque(method: str) -> None:
+    """Constant, one for each state, one for each step, both, and a function: shapes as for torque."""
+    arm = da.load("planar-2r")
+    h = np.random.default_rng(0).normal(size=(4, 50, 6)) * 50
+    q0, knots = [0.1, 0.9], np.arange(1, 50) * 1e-3
+
+    def run(wrench: object, q: object = q0) -> np.ndarray:
+        return da.simulate(arm, q, None, None, 0.05, method=method, tip_wrench=wrench).q  # type: ignore[arg-type]
+
+    def held(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return h[2, np.searchsorted(knots, t, side="right")]
+
+    each = run(h)
+    assert each.shape == (4, 51, 2) and np.abs(each[0] - each[1]).max() > 1e-4
+    assert np.array_equal(run(h[2]), each[2]) and run(h[2]).shape == (51, 2)
+    constant = run(h[:, :1])
+    assert constant.shape == (4, 51, 2)
+    for same in (h[3, 0], h[3, :1], np.broadcast_to(h[3, 0], (50, 6)), lambda t, q, qd: h[3, 0]):
+        assert np.abs(run(same) - constant[3]).max() < 1e-12
+    assert np.array_equal(run(0), run(None)) and run(h[2], np.tile(q0, (3, 1))).shape == (3, 51, 2)
+    # a step that ends with the next step's wrench would be off by more
+    finest = da.simulate(arm, q0, None, None, 0.05, method="dop853", tip_wrench=h[2]).q
+    assert np.abs(each[2] - finest).max() < (1e-7 if method == "variational" else 1e-9)
+    held.knots = knots  # type: ignore[attr-defined]
+    assert np.abs(run(held) - each[2]).max() < 1e-11
+
+
+@METHODS
+def test_tip_wrench_is_a_torque_of_the_jacobian(method: str) -> None:
+    """A force that turns with the arm, as a wrench and as its torque −Jᵀ h: with any law, and in run.qdd."""
+    arm = da.load("iiwa14")
+    q0, gravity = np.linspace(-0.5, 0.6, 7), arm.gravity_torque(np.linspace(-0.5, 0.6, 7))
+
+    def wrench(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return np.stack(
+            [20 * np.cos(q[..., 0]), 20 * np.sin(30 * t) + 0 * q[..., 0], *(3 * q[..., k] for k in range(4))], axis=-1
+        )
+
+    def torque(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return gravity - np.einsum("...ki,...k->...i", arm.jacobian(q), wrench(t, q, qd))
+
+    options = {"method": method, "step": 2e-3, "friction": False}
+    expected = da.simulate(arm, q0, None, torque, 0.04, **options)  # type: ignore[arg-type]
+    push = {"tip_wrench": wrench, **options}
+    for law in (gravity, gravity[None], np.tile(gravity, (20, 1)), lambda t, q, qd: gravity):
+        run = da.simulate(arm, q0, None, law, 0.04, **push)  # type: ignore[arg-type]
+        assert np.abs(run.q - expected.q).max() < 1e-12 and np.abs(run.qdd - expected.qdd).max() < 1e-8
+        assert np.array_equal(run.tau, np.tile(gravity, (21, 1)))  # the wrench is not part of the torque
+    control = da.PD([[5.0] * 7, [10.0] * 7], 0.1, q0 + 0.1)
+    both = da.simulate(arm, q0, None, control, 0.04, **push)  # type: ignore[arg-type]
+
+    def pushed(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return torque(t, q, qd) - gravity + da.PD(10.0, 0.1, q0 + 0.1).torque(arm, t, q, qd)
+
+    alone = da.simulate(arm, q0, None, pushed, 0.04, **options)  # type: ignore[arg-type]
+    assert np.abs(both.q[1] - alone.q).max() < 1e-12 < np.abs(both.q[1] - both.q[0]).max()
+    assert np.abs(both.qdd[1] - alone.qdd).max() < 1e-8
+
+
+def test_tip_wrench_over_time_with_friction_stops_parameters_and_laws() -> None:
+    """The compiled loop takes a wrench for each step whatever else it does; the same steps from Python agree."""
+    link = {"a": 0.5, "mass": 2.0, "com": (-0.2, 0, 0), "friction": {"coulomb": 0.3, "viscous": 0.1}}
+    arm = da.from_dh([{**link, "limits": {"lower": -1.0, "upper": 1.0}}, link], gravity=(0, -9.81, 0))
+    rng = np.random.default_rng(3)
+    q, qd, wrench = rng.uniform(0.8, 0.9, (5, 2)), rng.normal(size=(5, 2)), rng.normal(size=(5, 60, 6)) * 10
+    motion = da.trapezoidal(q[0], q[0] + 0.1, acceleration_time=0.0123, max_velocity=4.3)
+    op = arm.operational_space(task="xy")
+    of_tip = da.trapezoidal(op.pose(q[0]), op.pose(q[0]) - 0.05, acceleration_time=0.0217, max_velocity=1.0)
+    for torque, more in (
+        (np.ones((60, 2)), {"parameters": parameters_of(arm)}),
+        (da.PD(10.0, 1.0, q + 0.3), {"stops": "contact"}),
+        (da.ComputedTorque(100.0, 20.0, motion), {}),
+        (da.OperationalController(op, of_tip), {"friction": False}),
+    ):
+        task = task_of(arm, q, qd, torque, 0.06, 1e-3, tip_wrench=wrench, **more)
+        assert task.plan.tip_wrench and task.plan.law != "host"  # type: ignore[attr-defined]
+        assert max(both_ways(task)) < 1e-10
+        one, two = (da.simulate(arm, q, qd, torque, 0.06, tip_wrench=k * wrench, **more) for k in (1.0, 2.0))  # type: ignore[arg-type]
+        assert np.abs(one.q - two.q).max() > 1e-3
+    run = da.simulate(arm, q[1], qd[1], [9.0, 2.0], 0.06, tip_wrench=wrench[1])
+    slow = da.simulate(arm, q[1], qd[1], [9.0, 2.0], 0.06, tip_wrench=wrench[1], method="dop853")
+    assert np.abs(run.q - slow.q).max() < 1e-6
 
 
 def test_kernel_is_pickled_and_cached() -> None:
@@ -560,7 +649,17 @@ def test_mistakes_are_one_sentence() -> None:
         ({"q0": ["a", "b"]}, "q0 is not an array"),
         ({"q0": [0.0, np.nan]}, "q0 holds a value that is not a finite number"),
         ({"qd0": [0.0] * 3}, "qd0 has shape"),
-        ({"torque": np.zeros((5, 2))}, r"second-last axis, which must be 1000"),
+        (
+            {"torque": np.zeros((5, 2))},
+            r"^torque has shape \(5, 2\): time is its second-last axis, which must be 1000 \(1 s in steps of 0\.001 s\) "
+            r"or 1; to give one torque for each of 5 simulations, pass shape \(5, 1, 2\)$",
+        ),
+        ({"tip_wrench": np.zeros((200, 6))}, r"must be 1000 .* each of 200 simulations, pass shape \(200, 1, 6\)$"),
+        ({"tip_wrench": np.zeros((4, 7, 6))}, r"must be 1000 .* each of 4 × 7 simulations, pass shape \(4, 7, 1, 6\)$"),
+        ({"tip_wrench": lambda t, q, qd: np.zeros(3)}, r"the tip_wrench function must give numbers of shape \(6,\)"),
+        ({"tip_wrench": [np.nan] * 6}, "tip_wrench holds a value that is not a finite number"),
+        ({"tip_wrench": "much"}, "tip_wrench is not an array of numbers"),
+        ({"q0": np.zeros((3, 2)), "tip_wrench": np.zeros((4, 1, 6))}, "do not broadcast"),
         ({"torque": [1.0, 2.0, 3.0]}, "torque has shape"),
         ({"duration": -1.0}, "duration is -1 s"),
         ({"step": 0.0}, "step is 0 s"),

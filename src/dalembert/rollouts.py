@@ -15,6 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dalembert.equations import articulated, control, stepping
+from dalembert.equations.any_chain import jacobian
 from dalembert.equations.closure import ClosedMechanism
 from dalembert.equations.rubbing import all_bodies, clearance_count, passive_joints
 from dalembert.equations.stepping import PARAMETERS, Setting
@@ -40,7 +41,7 @@ class Plan:
     law         "none", "given" (an array), "pd", "computed", "tip" (of ``tip``), or "host" (a Python function)
     friction    whether the arm's friction acts
     stops       (lower, upper) of every joint, to bump into; () for none
-    tip_wrench  whether one is given
+    tip_wrench  whether one is given; with "host" it is part of the torque
     parameters  whether the dynamic parameters are inputs
     tip         the law of the tip, with its numbers
     """
@@ -113,7 +114,7 @@ class _Inputs:
             self._add("kp", n, self.constant)
             self._add("kd", n, self.constant)
         if plan.tip_wrench:
-            self._add("tip_wrench", 6, self.constant)
+            self._add("tip_wrench", 6, self.stepwise)
         if plan.parameters:
             self._add("parameters", PARAMETERS * len(all_bodies(setting.mechanism)), self.constant)
         closed = setting.mechanism if isinstance(setting.mechanism, ClosedMechanism) else None
@@ -413,8 +414,8 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
 def single(mechanism: Mechanism, plan: Plan, what: str) -> tuple[tuple[str, ...], dict[str, int], Piece]:
     """(inputs, sizes, piece) of a function that is wanted by itself.
 
-    "torque": the control law;  "momentum": p of (q, q̇);  "velocity": q̇ of (q, p);  "energy": T and U of
-    (q, q̇, parameters)
+    "torque": the control law;  "tip_torque": Jᵀ h_e;  "momentum": p of (q, q̇);  "velocity": q̇ of (q, p);
+    "energy": T and U of (q, q̇, parameters)
     """
     n, setting = mechanism.n, Setting(mechanism, ((-inf, inf),) * mechanism.n)
     joints = _Inputs(setting, Plan()).joints
@@ -427,8 +428,17 @@ def single(mechanism: Mechanism, plan: Plan, what: str) -> tuple[tuple[str, ...]
         return ("q", "qd", "parameters"), {"q": joints, "qd": n, "parameters": count}, energies
     if what == "torque":
         law = LAWS[plan.law]
+        if not plan.friction:
+            mechanism = stepping.smooth(mechanism, viscous=False)
         sizes = {"q": joints, "qd": n, "reference": 3 * n, "kp": n, "kd": n, "tau": n}
         return ("q", "qd", "reference", "kp", "kd"), sizes, lambda *x: (law(mechanism, *x),)
+    if what == "tip_torque":
+
+        def tip_torque(q: Any, h_e: Any) -> Any:
+            J = jacobian(mechanism, q)
+            return ([sum(J[k][i] * h_e[k] for k in range(6)) for i in range(n)],)
+
+        return ("q", "tip_wrench"), {"q": joints, "tip_wrench": 6}, tip_torque
     sizes = {"q": n, "x": n, "y": n}
     function = {"momentum": stepping.momentum, "velocity": stepping.velocity}[what]
     return ("q", "x"), sizes, lambda *x: function(setting, *x)
@@ -513,7 +523,7 @@ def piece_kernel(mechanism: Mechanism, plan: Plan, name: str) -> np.ufunc:
     plan = _as_far_as_it_matters(mechanism, plan, name)
 
     def make(key: str) -> np.ufunc:
-        if name in ("torque", "momentum", "velocity", "energy"):
+        if name in ("torque", "tip_torque", "momentum", "velocity", "energy"):
             inputs, sizes, piece = single(mechanism, plan, name)
         else:
             whole = rollout(mechanism, plan)

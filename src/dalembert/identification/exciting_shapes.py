@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.trajectory.fourier import fourier
+from dalembert.trajectory.profiles import Derivatives
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -108,18 +109,7 @@ class SplineShapes:
         from scipy.interpolate import BSpline
 
         spline = BSpline(self.knots, (coefficients + offset[:, None]).T, DEGREE)
-        return Trajectory(self.duration, len(offset), _Curve(spline))
-
-
-class _Curve:
-    """A spline with its derivatives, as a Trajectory wants it."""
-
-    def __init__(self, spline: Any) -> None:
-        self.curves = (spline, spline.derivative(1), spline.derivative(2))
-
-    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
-        q, qd, qdd = (curve(t) for curve in self.curves)
-        return q, qd, qdd
+        return Trajectory(self.duration, len(offset), Derivatives.of(spline))
 
 
 __all__ = ["FourierShapes", "Shapes", "SplineShapes"]

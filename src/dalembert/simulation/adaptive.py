@@ -26,10 +26,10 @@ Progress = Callable[[float], None]
 
 
 class Dynamics:
-    """Accelerations with dry friction and stops, on arrays of any shape; the torque is given."""
+    """Accelerations with dry friction and stops, on arrays of any shape; τ − Jᵀ h_e is given."""
 
     def __init__(self, task: Task) -> None:
-        plan = replace(task.plan, method="rk4", law="given", tip=None)
+        plan = replace(task.plan, method="rk4", law="given", tip_wrench=False, tip=None)
         mechanism = task.arm.mechanism
         self.n, self.plan, self.task = task.arm.n, plan, task
         self.pieces = piece_kernels(mechanism, plan)
@@ -40,7 +40,7 @@ class Dynamics:
         self.known = rollout(mechanism, plan).program.constant
 
     def constants(self, index: tuple[int, ...] | None = None) -> dict[str, Array]:
-        """Wrench and parameters of one state of the batch; of all, with an axis for time, unless one is named."""
+        """Parameters of one state of the batch; of all, with an axis for time, unless one is named."""
         made = {}
         for name in self.known:
             value = self.task.constants[name]
@@ -111,30 +111,15 @@ class _Flight:
         self.rtol, self.atol, self.progress = rtol, atol, progress
         self.n = task.arm.n
         self.constants = dynamics.constants(index)
-        self.row = 0  # of the torque array
+        self.step = 0  # of the grid, whose torque and reference count
         self.held, self.way, self.dry = (np.zeros(dynamics.contacts) for _ in range(3))
         self.place = Place(task.arm, task.q0[index])
         self.fresh: set[int] = set()
         self.calm = np.inf
-        if task.controller is not None:
-            gains = (np.broadcast_to(task.constants[x], (*task.batch, self.n))[index] for x in ("kp", "kd"))
-            reference = task.controller.pose
-            if reference is not None:
-                reference = np.broadcast_to(reference, (*task.batch, self.n))[index]
-            kind: Any = type(task.controller)
-            self.controller = kind(*gains, reference if reference is not None else task.controller.motion)
 
     def torque(self, t: float, q: Array, x: Array, qd: Array) -> Array:
-        """τ at an instant; x is what the equations take for q."""
-        task = self.task
-        if task.controller is not None:
-            return self.controller.law_at(task.arm, t, x, qd)
-        if task.function is not None:
-            return task.call_function(t, q, qd)
-        if task.torques is not None:
-            held = task.torque_at(self.row)
-            return np.broadcast_to(held, (*task.batch, self.n))[self.index]
-        return np.zeros(self.n)
+        """τ − Jᵀ h_e at an instant; x is what the equations take for q."""
+        return self.task.load_at(self.step, t, q, x, qd, self.index)
 
     def records(self) -> tuple[Array, Array]:
         """(q, qd) at the records."""
@@ -144,9 +129,8 @@ class _Flight:
         x = np.concatenate([task.q0[self.index], task.qd0[self.index]])
         found[0] = x
         done = 1
-        many = task.torques is not None and task.torques.shape[-2] > 1
-        edges = task.t if many else task.t[[0, -1]]
-        for self.row, (begin, end) in enumerate(pairwise(edges)):
+        for self.step, last in pairwise(task.smooth_between):
+            begin, end = task.t[self.step], task.t[last]
             t, stuck, patience = float(begin), 0, 1e-7
             slip = np.zeros_like(self.held)
             while t < end:
@@ -239,7 +223,7 @@ class _Flight:
             with np.errstate(all="ignore"):
                 solution = solve_ivp(
                     slope, (t, end), x, "DOP853", t_eval=asked, events=self._events(), rtol=self.rtol, atol=self.atol,
-                    max_step=longest,
+                    max_step=longest, first_step=min(end - t, self.task.step) if modes is None else None,
                 )  # fmt: skip
         except ClosureError as problem:
             raise at_instant(problem, t) from None

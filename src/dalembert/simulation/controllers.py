@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.errors import ShapeError
 from dalembert.rollouts import Plan, piece_kernel
 from dalembert.simulation.closing import by_newton
+from dalembert.simulation.steps import breaks_of_motion
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
@@ -25,7 +26,8 @@ class Controller:
     """A law with gains kp, kd ((…, n) or one number) and a reference: a pose (…, n) or a motion.
 
     A motion is a :class:`dalembert.Trajectory` or any function t (N,) → q, qd, qdd (N, n) each. After
-    its ``duration``, if it has one, the last pose is held.
+    its ``duration``, if it has one, the last pose is held. Steps are cut at that instant and at the motion's
+    ``knots``, if it has any.
     """
 
     law = ""
@@ -73,6 +75,11 @@ class Controller:
         over = (t > end)[:, None]
         return np.concatenate([parts[0], np.where(over, 0.0, parts[1]), np.where(over, 0.0, parts[2])], axis=-1)
 
+    @property
+    def breaks(self) -> Array:
+        """Where the reference is not smooth: its knots, and its end."""
+        return breaks_of_motion(self.motion)
+
     def torque(self, arm: Arm, t: ArrayLike, q: ArrayLike, qd: ArrayLike) -> Array:
         """The torque at the instants t (N,) in the states q, qd (…, N, n): the compiled law.
 
@@ -81,24 +88,20 @@ class Controller:
         >>> PD(100.0, 20.0, [0.0, 0.0]).torque(arm, 0.0, [0.1, 0.0], [0.0, 0.0]).shape
         (2,)
         """
-        return self.law_at(arm, t, placed(arm, q), qd)
-
-    def law_at(self, arm: Arm, t: ArrayLike, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The same at a q as the equations take it, of closed chains by Newton that of the whole tree."""
         at = np.asarray(t, float)
         reference = self.reference(at.reshape(-1), arm.n)
         reference = reference.reshape(*reference.shape[:-2], *at.shape, 3 * arm.n)
         kp, kd = self.gains(arm.n)
         if at.ndim:
             kp, kd = kp[..., None, :], kd[..., None, :]
-        kernel = piece_kernel(arm.mechanism, Plan(law=self.law), "torque")
-        return kernel(np.asarray(q, float), np.asarray(qd, float), reference, kp, kd)
+        known: Any = arm
+        x = np.asarray(known.tree_positions(q) if by_newton(arm) else q, float)
+        return self.kernel(arm)(x, np.asarray(qd, float), reference, kp, kd)
 
-
-def placed(arm: Arm, q: ArrayLike) -> Array:
-    """What the equations take for q."""
-    known: Any = arm
-    return np.asarray(known.tree_positions(q) if by_newton(arm) else q, float)
+    def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
+        """The compiled law: τ of (q as the equations take it, q̇, reference, kp, kd); friction that is left out of the
+        arm is not compensated either."""
+        return piece_kernel(arm.mechanism, Plan(law=self.law, friction=friction), "torque")
 
 
 class PD(Controller):

@@ -4,7 +4,6 @@ function, and for closed chains whose closure is found by Newton's method."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,16 +29,16 @@ def fixed_steps(task: Task, progress: Progress | None) -> tuple[Array, Array]:
     run = stepped if task.plan.law == "host" or by_newton(task.arm) else compiled
     q, x = run(task, first, progress)
     if task.every == 1:
-        _look_back(task, q)
+        _look_back(task, task.t[task.records], q)
     if task.plan.method == "variational":
         x = piece_kernel(task.arm.mechanism, task.plan, "velocity")(q, x)
     return q, x
 
 
-def _look_back(task: Task, q: Array, start: int = 0) -> None:
-    """An error where a controller of the tip has gone over a singularity; q is (*batch, steps, n) from step ``start`` on."""
+def _look_back(task: Task, t: Array, q: Array) -> None:
+    """An error where a controller of the tip has gone over a singularity; q is (*batch, instants, n) at the instants t."""
     if isinstance(task.function, OperationalController):
-        flown_over(task.function, task.t[start : start + q.shape[-2]], q)
+        flown_over(task.function, t[: q.shape[-2]], q)
 
 
 def _into_program(task: Task) -> list[Array]:
@@ -60,7 +59,8 @@ def compiled(task: Task, state: list[Array], progress: Progress | None) -> tuple
     for array, x in zip(kept, state, strict=False):
         array[..., 0, :] = x
     constants = [task.constants[x] for x in program.constant]
-    every = task.every if task.limits is None or task.plan.stops else 1
+    watched = task.limits is not None and not task.plan.stops
+    every = 1 if watched or len(task.grid.cuts) else task.every
     with np.errstate(all="ignore"):
         at = 0
         while at < task.steps:
@@ -73,7 +73,7 @@ def compiled(task: Task, state: list[Array], progress: Progress | None) -> tuple
             ends = at + (stop - at) // count * np.arange(1, count + 1)
             if not all(np.all(np.isfinite(x)) for x in out[:2]):
                 _complain(kernel, program, task, state, constants, at, stop)
-            if task.limits is not None and not task.plan.stops:
+            if watched:
                 check_limits(task, out[0], task.t[ends])
             wanted = np.isin(ends, task.records)
             where = np.searchsorted(task.records, ends[wanted])
@@ -106,7 +106,7 @@ def _complain(
         try:
             _check(task, k, state[0], state[0], state[-1], [x[..., 0, :] for x in out])
         except SimulationError:
-            _look_back(task, np.stack(been, axis=-2), at)
+            _look_back(task, task.t[at:], np.stack(been, axis=-2))
             raise
         state = [x[..., 0, :].copy() for x in out]
         been.append(state[0])
@@ -129,13 +129,7 @@ def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, .
     if task.plan.method == "variational":
         task.tip(float(task.t[k]), q, qd)
         return
-    known = {x: np.broadcast_to(y, (*task.batch, y.shape[-1]))[at] for x, y in task.constants.items()}
-    plan = replace(task.plan, law="host", tip=None)
-    step = replace(
-        task, plan=plan, tip=None, batch=(), q0=q, qd0=qd, constants=known, h=task.h[k : k + 1], t=task.t[k : k + 2],
-        records=np.array([0, 1]),
-    )  # fmt: skip
-    stepped(step, [q, qd], None)
+    stepped(task.only(k, q, qd, at), [q, qd], None)
 
 
 def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, Array]:
@@ -152,11 +146,12 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
         def torque(q: Array, qd: Array, t: Array, step: Array, done: Array | None = None) -> Any:
             begin = t[..., 0] if done is None else t[..., 0] + done[..., 0]
             instants = np.broadcast_to(begin + part * step[..., 0], batch)
+            x = place(q)
             if instants.size and np.all(instants == instants.flat[0]):
-                return (task.call_function(float(instants.flat[0]), q, qd),)
+                return (task.load_at(k, float(instants.flat[0]), q, x, qd),)
             tau = np.empty_like(q)  # states that stopped at different instants of the step
             for index in np.ndindex(*batch):
-                tau[index] = task.call_function(float(instants[index]), q[index], qd[index])
+                tau[index] = task.load_at(k, float(instants[index]), q[index], x[index], qd[index], index)
             return (tau,)
 
         return torque
@@ -188,7 +183,7 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
                 _check(task, k, memory.get("tree_q", before[0]), before[0], before[-1], now)
             except SimulationError:
                 if task.every == 1:
-                    _look_back(task, kept[0][..., :row, :])
+                    _look_back(task, task.t[task.records], kept[0][..., :row, :])
                 raise
             if task.limits is not None and not task.plan.stops:
                 check_limits(task, now[0][..., None, :], task.t[k + 1 : k + 2])

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.operational import SINGULAR, OperationalSpace
 from dalembert.equations.control import Surface, TipLaw
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.simulation.steps import breaks_of_motion
 
 Array = NDArray[np.floating[Any]]
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
@@ -71,7 +72,8 @@ class OperationalController:
     steps compile it together with the dynamics.
 
     op         the operational space, :meth:`Arm.operational_space`
-    reference  x_d (m,), or a function t → x_d, ẋ_d, ẍ_d
+    reference  x_d (m,), or a function t → x_d, ẋ_d, ẍ_d, such as a :class:`dalembert.Trajectory` of m rows; after
+               its ``duration``, if it has one, the last pose is held
     kp, kd     K_P (1/s²) and K_D (1/s), one number or one for each row
     force      {row: h_d}: rows in which the tip shall exert a force on its environment (N), not move
     kf, kv     K_F (m/s² for each N) and K_V (1/s) in those rows
@@ -145,15 +147,21 @@ class OperationalController:
 
     def _wanted(self, t: float) -> tuple[Array, Array, Array]:
         """x_d, ẋ_d, ẍ_d at t: (…, m) each."""
+        end = float(getattr(self.reference, "duration", np.inf))
         try:
-            given = (np.asarray(v, float) for v in self.reference(t))
+            given = (np.asarray(v, float) for v in self.reference(min(t, end)))
             x, xd, xdd = (np.broadcast_to(v, (*v.shape[:-1], self.op.m)) for v in given)
         except (TypeError, ValueError) as problem:
             raise ShapeError(
                 f"the reference must give x, xd, xdd at t = {t:g} s, each of shape ({self.op.m},) for the rows "
                 f"{', '.join(self.op.rows)}: {problem}"
             ) from problem
-        return x, xd, xdd
+        return (x, xd, xdd) if t <= end else (x, np.zeros_like(xd), np.zeros_like(xdd))
+
+    @property
+    def breaks(self) -> NDArray[np.float64]:
+        """Where the reference is not smooth: its knots, and its end."""
+        return breaks_of_motion(self.reference)
 
     def acceleration(self, t: float, q: ArrayLike, qd: ArrayLike, h_e: Array | None) -> Array:
         """ẍ that is asked for: (…, m)."""

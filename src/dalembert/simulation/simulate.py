@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Torque = ArrayLike | Controller | Callable[[float, Array, Array], Any] | None
+Wrench = ArrayLike | Callable[[float, Array, Array], Any] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,28 +41,18 @@ class Run:
 
     @cached_property
     def tau(self) -> Array:
-        """The torque at every instant: (…, N, n)."""
-        task, shape = self.task, self.q.shape
-        if task.controller is not None:
-            return task.controller.law_at(self.arm, self.t, self._placed, self.qd)
-        if task.function is not None:
-            tau = np.empty(shape)
-            for k, t in enumerate(self.t):
-                tau[..., k, :] = task.call_function(t, self.q[..., k, :], self.qd[..., k, :])
-            return tau
-        if task.torques is not None:
-            last = task.torques.shape[-2] - 1
-            return np.broadcast_to(task.torques[..., np.minimum(task.records, last), :], shape).copy()
-        return np.zeros(shape)
+        """The torque at every instant: (…, N, n); where it jumps, the value after the jump, at the last that before."""
+        return self.task.torque_along(self.q, self._placed, self.qd)
 
     @cached_property
     def qdd(self) -> Array:
-        """The acceleration at every instant, 0 for a joint that sticks: (…, N, n)."""
+        """The acceleration at every instant, 0 for a joint that sticks: (…, N, n); where it jumps, as ``tau``."""
         dynamics = Dynamics(self.task)
         constants = dynamics.constants()
+        load = self.task.load_along(self.q, self._placed, self.qd, self.tau)
         if dynamics.eventful:
-            return dynamics.modes(self.q, self._placed, self.qd, self.tau, constants)[3]
-        return dynamics.accelerate(self._placed, self.qd, self.tau, constants, None)
+            return dynamics.modes(self.q, self._placed, self.qd, load, constants)[3]
+        return dynamics.accelerate(self._placed, self.qd, load, constants, None)
 
     @cached_property
     def _placed(self) -> Array:
@@ -130,7 +121,7 @@ def simulate(
     method: Literal["rk4", "dop853", "variational"] = "rk4",
     step: float = 1e-3,
     every: int = 1,
-    tip_wrench: ArrayLike | None = None,
+    tip_wrench: Wrench = None,
     friction: bool = True,
     stops: Literal["error", "contact"] | None = None,
     parameters: ArrayLike | None = None,
@@ -141,14 +132,16 @@ def simulate(
     """Direct dynamics, S 7.6: the motion that follows from a state and the torques.
 
     q0, qd0     (…, n) the state at first; all leading axes are a batch and run at once
-    torque      None; (n,) constant; (…, steps, n) held over each step (an axis of 1 is constant);
-                a controller, :class:`dalembert.PD` or :class:`dalembert.ComputedTorque`; or a Python
-                function (t, q, qd) → (…, n), which is slower: the steps are then taken from Python
+    torque      None; (n,) constant; (…, steps, n) held over each step, of which (…, 1, n) is constant: the
+                second-last axis is time, those before it are the batch; a Python function
+                (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller,
+                :class:`dalembert.PD` or :class:`dalembert.ComputedTorque`
     method      "rk4": Runge–Kutta 4 with a fixed step, one compiled loop; "dop853": adaptive, of order 8,
                 one state after the other; "variational": symplectic, its energy error does not grow
     step        s; for "dop853" only the distance of records and of an array's torques
     every       how many steps from record to record
-    tip_wrench  (…, 6) exerted by the end effector on the environment, in base axes
+    tip_wrench  exerted by the end effector on the environment, in base axes, by the same rule: None; (6,);
+                (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
     friction    False leaves out the arm's friction
     stops       joint limits: None ignores them; "error" ends the simulation at the first joint that
                 passes its limit; "contact" makes them inelastic stops

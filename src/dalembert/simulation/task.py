@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,17 +14,19 @@ from numpy.typing import NDArray
 from dalembert.equations.rubbing import all_bodies
 from dalembert.equations.stepping import PARAMETERS
 from dalembert.errors import DalembertError, ShapeError, SimulationError
-from dalembert.rollouts import Plan
+from dalembert.rollouts import Plan, piece_kernel
 from dalembert.simulation.closing import by_newton, check_method
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.operational_controller import OperationalController
+from dalembert.simulation.steps import Steps, make_steps
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
 
 Array = NDArray[np.float64]
 METHODS = ("rk4", "dop853", "variational")
-Torque = Callable[[float, Array, Array], Any]
+Function = Callable[[float, Array, Array], Any]
+Index = tuple[int, ...] | None  # one state of the batch, or all
 
 
 @dataclass
@@ -39,12 +42,12 @@ class Task:
     every: int
     plan: Plan
     batch: tuple[int, ...]
-    h: Array  # (steps,)
-    t: Array  # (steps + 1,)
-    records: Array  # the steps after which the state is recorded, 0 among them
+    grid: Steps
     torques: Array | None = None  # (…, steps or 1, n), held over each step
     controller: Controller | None = None
-    function: Torque | None = None
+    function: Function | None = None
+    wrenches: Array | None = None  # (…, steps or 1, 6), held over each step
+    wrench_function: Function | None = None
     constants: dict[str, Array] = field(default_factory=dict)
     limits: Array | None = None  # (n, 2)
     tip: OperationalController | None = None  # where it is compiled
@@ -52,45 +55,148 @@ class Task:
     @property
     def steps(self) -> int:
         """How many steps there are."""
-        return len(self.h)
+        return len(self.grid.h)
 
-    def torque_at(self, k: int) -> Array:
-        """The torque held in step k, of an array."""
-        assert self.torques is not None
-        return self.torques[..., min(k, self.torques.shape[-2] - 1), :]
+    @property
+    def h(self) -> Array:
+        """The lengths of the steps (s): (steps,)."""
+        return self.grid.h
+
+    @property
+    def t(self) -> Array:
+        """The instants between the steps (s): (steps + 1,)."""
+        return self.grid.t
+
+    @property
+    def records(self) -> NDArray[np.intp]:
+        """The steps after which the state is recorded, 0 among them."""
+        return self.grid.records
+
+    @property
+    def smooth_between(self) -> NDArray[np.intp]:
+        """The instants between which torque and wrench do not jump: all where arrays hold them over each step."""
+        held = (values for values in (self.torques, self.wrenches) if values is not None)
+        return np.arange(self.steps + 1) if any(values.shape[-2] > 1 for values in held) else self.grid.edges
 
     def given(self, start: int, stop: int) -> dict[str, Array]:
         """The stepwise slots for the steps from ``start`` to ``stop``: (…, steps, k) each."""
-        n, count = self.arm.n, stop - start
+        k = np.arange(start, stop)
         h, t = self.h[start:stop], self.t[start:stop]
         slots: dict[str, Array] = {"h": h[:, None]}
+        if self.plan.tip_wrench:
+            slots["tip_wrench"] = self._held(self.wrenches, k)
         if self.plan.law == "given":
-            assert self.torques is not None
-            one = self.torques.shape[-2] == 1
-            part = self.torques if one else self.torques[..., start:stop, :]
-            slots["tau"] = np.broadcast_to(part, (*part.shape[:-2], count, n))
+            slots["tau"] = self._held(self.torques, k)
         elif self.plan.law == "host":
             slots["t"] = t[:, None]
-        elif self.tip is not None:
+        elif self.plan.law != "none":
             for stage, part_of_step in (("_0", 0.0), ("_half", 0.5), ("_1", 1.0)):
-                slots["reference" + stage] = self.tip.references(t + part_of_step * h)
-        elif self.controller is not None:
-            for stage, part_of_step in (("_0", 0.0), ("_half", 0.5), ("_1", 1.0)):
-                slots["reference" + stage] = self.controller.reference(t + part_of_step * h, n)
+                slots["reference" + stage] = self._reference(self.grid.seen(k, t + part_of_step * h))
         return slots
 
-    def call_function(self, t: float, q: Array, qd: Array) -> Array:
-        """The torque that the user's function gives, checked."""
-        assert self.function is not None
-        try:
-            tau = np.asarray(self.function(float(t), q, qd), float)
-            return np.broadcast_to(tau, q.shape)
-        except (TypeError, ValueError) as problem:
-            if isinstance(problem, DalembertError):
-                raise
-            raise ShapeError(
-                f"the torque function must give numbers of shape {q.shape} at t = {t:g} s: {problem}"
-            ) from problem
+    def _reference(self, t: Array) -> Array:
+        if self.tip is not None:
+            return self.tip.references(t)
+        assert self.controller is not None
+        return self.controller.reference(t, self.arm.n)
+
+    def _held(self, values: Array | None, k: Any) -> Array:
+        """What is held in the steps k: (…, *k.shape, size)."""
+        assert values is not None
+        if values.shape[-2] > 1:
+            rows = self.grid.row(k)
+            whole = np.size(rows) > 1 and np.all(np.diff(rows) == 1)  # then no copy
+            return values[..., rows[0] : rows[-1] + 1, :] if whole else values[..., rows, :]
+        constant = values[..., 0, :] if np.ndim(k) == 0 else values
+        return np.broadcast_to(constant, (*values.shape[:-2], *np.shape(k), values.shape[-1]))
+
+    def only(self, k: int, q: Array, qd: Array, index: tuple[int, ...]) -> Task:
+        """Step k of state ``index`` by itself, from (q, qd), with torque and wrench from Python."""
+        wrenches = None if self.wrenches is None else self._part(self._held(self.wrenches, k), index)[None]
+        return replace(
+            self, plan=replace(self.plan, law="host", tip_wrench=False, tip=None), tip=None, batch=(), q0=q, qd0=qd,
+            constants={name: self._part(values, index) for name, values in self.constants.items()}, wrenches=wrenches,
+            grid=self.grid.only(k),
+        )  # fmt: skip
+
+    # -- torque and wrench from Python ---------------------------------------------------------------
+
+    def load_at(self, k: int, t: float, q: Array, x: Array, qd: Array, index: Index = None) -> Array:
+        """τ − Jᵀ h_e at the instant t of step k, of the batch or of its state ``index``; the equations take x for q."""
+        t = float(self.grid.seen(k, t))
+        tau = self._torque_at(k, t, q, x, qd, index)
+        if self.wrench_function is not None:
+            h_e = _called("tip_wrench", self.wrench_function, t, q, qd, 6)
+        elif self.wrenches is not None:
+            h_e = self._part(self._held(self.wrenches, k), index)
+        else:
+            return tau
+        return tau - self._tip_torque(x, h_e)
+
+    def _torque_at(self, k: int, t: float, q: Array, x: Array, qd: Array, index: Index) -> Array:
+        if self.controller is not None:
+            gains = (self._part(self.constants[name], index) for name in ("kp", "kd"))
+            reference = self._part(self._reference(np.array([t]))[..., 0, :], index)
+            return self._law(x, qd, reference, *gains)
+        if self.function is not None:
+            return _called("torque", self.function, t, q, qd, self.arm.n)
+        if self.torques is not None:
+            return np.broadcast_to(self._part(self._held(self.torques, k), index), q.shape)
+        return np.zeros(q.shape)
+
+    def _part(self, values: Array, index: Index) -> Array:
+        return values if index is None else np.broadcast_to(values, (*self.batch, values.shape[-1]))[index]
+
+    @cached_property
+    def _law(self) -> np.ufunc:
+        assert self.controller is not None
+        return self.controller.kernel(self.arm, friction=self.plan.friction)
+
+    @cached_property
+    def _tip_torque(self) -> np.ufunc:
+        """Jᵀ h_e of (q, h_e)"""
+        return piece_kernel(self.arm.mechanism, Plan(law="none"), "tip_torque")
+
+    def torque_along(self, q: Array, x: Array, qd: Array) -> Array:
+        """τ at the records: that of the step that begins there, at the last of the step that ends."""
+        k = np.minimum(self.records, self.steps - 1)
+        t = self.grid.seen(k, self.t[self.records])
+        if self.controller is not None:
+            gains = (self.constants[name][..., None, :] for name in ("kp", "kd"))
+            return self._law(x, qd, self._reference(t), *gains)
+        if self.function is not None:
+            return self._along("torque", self.function, t, q, qd, self.arm.n)
+        if self.torques is not None:
+            return np.broadcast_to(self._held(self.torques, k), q.shape).copy()
+        return np.zeros(q.shape)
+
+    def load_along(self, q: Array, x: Array, qd: Array, tau: Array) -> Array:
+        """τ − Jᵀ h_e at the records."""
+        k = np.minimum(self.records, self.steps - 1)
+        if self.wrench_function is not None:
+            t = self.grid.seen(k, self.t[self.records])
+            return tau - self._tip_torque(x, self._along("tip_wrench", self.wrench_function, t, q, qd, 6))
+        if self.wrenches is not None:
+            return tau - self._tip_torque(x, self._held(self.wrenches, k))
+        return tau
+
+    @staticmethod
+    def _along(name: str, function: Function, t: Array, q: Array, qd: Array, size: int) -> Array:
+        each = (_called(name, function, at, q[..., k, :], qd[..., k, :], size) for k, at in enumerate(t.tolist()))
+        return np.stack(list(each), axis=-2)
+
+
+def _called(name: str, function: Function, t: float, q: Array, qd: Array, size: int) -> Array:
+    """What the user's function gives at t: (…, size), checked."""
+    shape = (*q.shape[:-1], size)
+    try:
+        return np.broadcast_to(np.asarray(function(t, q, qd), float), shape)
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, DalembertError):
+            raise
+        raise ShapeError(
+            f"the {name} function must give numbers of shape {shape} at t = {t:g} s: {problem}"
+        ) from problem
 
 
 def _numbers(name: str, value: Any, size: int, why: str) -> Array:
@@ -113,18 +219,6 @@ def _positive(name: str, value: float) -> float:
     if not (math.isfinite(number) and number > 0):
         raise DalembertError(f"{name} is {number:g} s; it must be finite and more than 0")
     return number
-
-
-def time_grid(duration: float, step: float) -> tuple[Array, Array]:
-    """(h, t): equal steps, the last one shorter where the duration is no multiple of the step."""
-    whole = int(duration / step * (1 + 1e-12))
-    left = duration - whole * step
-    h = np.full(whole, step)
-    if left > 1e-9 * step:
-        h = np.append(h, left)
-    t = np.minimum(np.arange(len(h) + 1) * step, duration)
-    t[-1] = duration
-    return h, t
 
 
 def make_task(
@@ -155,12 +249,19 @@ def make_task(
     qd0 = np.zeros(n) if qd0 is None else _numbers("qd0", qd0, n, joints)
     if duration / step > 1e9:
         raise DalembertError(f"{duration:g} s in steps of {step:g} s are more than 1e9 steps; use a larger step")
-    h, t = time_grid(duration, step)
+    grid = make_steps(duration, step, int(every), (torque, tip_wrench))
     leading = [q0.shape[:-1], qd0.shape[:-1]]
     constants: dict[str, Array] = {}
-    if tip_wrench is not None:
-        constants["tip_wrench"] = _numbers("tip_wrench", tip_wrench, 6, "a wrench has 6 components")
-        leading.append(constants["tip_wrench"].shape[:-1])
+
+    def over_time(name: str, value: Any, size: int, why: str) -> Array | None:
+        if value is None or (np.ndim(value) == 0 and value == 0):
+            return None
+        values = _over_time(name, _numbers(name, value, size, why), int(grid.row(len(grid.h) - 1)) + 1, duration, step)
+        leading.append(values.shape[:-2])
+        return values
+
+    wrench_function = tip_wrench if callable(tip_wrench) else None
+    wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, 6, "a wrench has 6 components")
     if parameters is not None:
         if method == "variational":
             raise DalembertError("the variational method takes no parameters; use 'rk4' or 'dop853'")
@@ -175,23 +276,17 @@ def make_task(
         controller, law = torque, torque.law
         constants["kp"], constants["kd"] = torque.gains(n)
         leading += [constants["kp"].shape[:-1], constants["kd"].shape[:-1]]
-        leading.append(torque.reference(t[:1], n).shape[:-2])
+        leading.append(torque.reference(grid.t[:1], n).shape[:-2])
     elif callable(torque):
         function, law = torque, "host"
         if isinstance(torque, OperationalController) and method != "dop853" and _same_joints(torque.op.arm, arm):
             tip = torque.law
             law = "host" if tip is None else "tip"
-    elif torque is not None and not (np.ndim(torque) == 0 and torque == 0):
-        law = "given"
-        torques = _numbers("torque", torque, n, joints)
-        if torques.ndim == 1:
-            torques = torques[None]
-        elif torques.shape[-2] not in (1, len(h)):
-            raise ShapeError(
-                f"torque has shape {torques.shape}: time is its second-last axis, which must be {len(h)} "
-                f"({duration:g} s in steps of {step:g} s) or 1"
-            )
-        leading.append(torques.shape[:-2])
+    else:
+        torques = over_time("torque", torque, n, joints)
+        law = "none" if torques is None else "given"
+    if wrench_function is not None:
+        law, tip = "host", None
     try:
         batch = np.broadcast_shapes(*leading)
     except ValueError:
@@ -212,17 +307,30 @@ def make_task(
     walls = tuple((float(a), float(b)) for a, b in limits) if stops == "contact" and limits is not None else ()
     plan = Plan(
         "variational" if method == "variational" else "rk4", law, bool(friction), walls,
-        "tip_wrench" in constants, "parameters" in constants, tip,
+        wrenches is not None and law != "host", "parameters" in constants, tip,
     )  # fmt: skip
-    records = np.unique(np.append(np.arange(0, len(h) + 1, int(every)), len(h)))
     task = Task(
         arm, np.broadcast_to(q0, (*batch, n)).copy(), np.broadcast_to(qd0, (*batch, n)).copy(), duration, method, step,
-        int(every), plan, tuple(batch), h, t, records, torques, controller, function, constants, limits,
+        int(every), plan, tuple(batch), grid, torques, controller, function, wrenches, wrench_function, constants, limits,
         torque if tip is not None else None,
     )  # fmt: skip
     if limits is not None:
-        check_limits(task, task.q0[..., None, :], t[:1])
+        check_limits(task, task.q0[..., None, :], grid.t[:1])
     return task
+
+
+def _over_time(name: str, values: Array, steps: int, duration: float, step: float) -> Array:
+    """(…, steps or 1, size) from a constant or from values over time."""
+    if values.ndim == 1:
+        return values[None]
+    if values.shape[-2] not in (1, steps):
+        *batch, size = values.shape
+        raise ShapeError(
+            f"{name} has shape {values.shape}: time is its second-last axis, which must be {steps} ({duration:g} s in steps "
+            f"of {step:g} s) or 1; to give one {name} for each of {' × '.join(map(str, batch))} simulations, pass shape "
+            f"{(*batch, 1, size)}"
+        )
+    return values
 
 
 def _same_joints(one: Arm, other: Arm) -> bool:

@@ -68,6 +68,11 @@ class AlongPath:
     joints: Followed
     profile: Trajectory
 
+    @property
+    def breaks(self) -> Array:
+        """Where the profile's pieces meet."""
+        return self.profile.breaks
+
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
         s, sd, sdd = self.profile(t)
         q, q1, q2 = self.joints(np.clip(s[:, 0], 0.0, self.joints.path.length))

@@ -14,7 +14,6 @@ itself, and the pieces on both sides are stretched until q' is continuous.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -203,7 +202,7 @@ class _Look:
 
     def __init__(self, motion: Trajectory) -> None:
         self.motion, self.tiny = motion, 1e-12 * motion.duration
-        knots = np.unique(np.concatenate([np.array(motion.knots, float), _breaks(motion.evaluate)]))
+        knots = motion.breaks
         knots = knots[(knots > self.tiny) & (knots < motion.duration - self.tiny)]
         self.knots = knots[np.diff(knots, prepend=-np.inf) > 1e-9 * motion.duration]
         even = np.linspace(0.0, motion.duration, SAMPLES)
@@ -369,10 +368,3 @@ def _angles(a: Array, b: Array) -> Array:
     a = a / np.sqrt(np.square(a).sum(axis=1, keepdims=True))
     b = b / np.sqrt(np.square(b).sum(axis=1, keepdims=True))
     return np.asarray(2.0 * np.arctan2(np.sqrt(np.square(a - b).sum(axis=1)), np.sqrt(np.square(a + b).sum(axis=1))))
-
-
-def _breaks(evaluate: Callable[[Array], Any]) -> Array:
-    """Where the pieces of a spline meet: some derivative jumps there, though the acceleration need not."""
-    curve = getattr(evaluate, "curves", (evaluate,))[0]
-    found = getattr(curve, "t", getattr(curve, "x", ()))
-    return np.asarray(found, float).ravel()

@@ -229,6 +229,12 @@ class Derivatives:
         """The curve and its derivatives."""
         return cls((curve, curve.derivative(1), curve.derivative(2)))
 
+    @property
+    def breaks(self) -> Array:
+        """Where its pieces meet."""
+        curve = self.curves[0]
+        return np.asarray(curve.t if hasattr(curve, "t") else curve.x)
+
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
         q, qd, qdd = (curve(t) for curve in self.curves)
         return q, qd, qdd

@@ -159,13 +159,26 @@ def _result(
     if c == 1.0:
         return replace(motion, scaling=report)
 
-    def evaluate(t: Array) -> tuple[Array, Array, Array]:
-        q, qd, qdd = motion.evaluate(np.clip(t / c, 0.0, motion.duration))
-        return q, np.asarray(qd) / c, np.asarray(qdd) / c**2
-
     knots = tuple(c * k for k in motion.knots)
     at = None if motion.sampled_at is None else c * motion.sampled_at
-    return Trajectory(c * motion.duration, motion.n, evaluate, knots, at, report)
+    return Trajectory(c * motion.duration, motion.n, Stretched(motion, c), knots, at, report)
+
+
+@dataclass(frozen=True, eq=False)
+class Stretched:
+    """The same motion with time stretched by a factor c."""
+
+    motion: Trajectory
+    c: float
+
+    @property
+    def breaks(self) -> Array:
+        """Where its pieces meet."""
+        return self.c * self.motion.breaks
+
+    def __call__(self, t: Array) -> tuple[Array, Array, Array]:
+        q, qd, qdd = self.motion.evaluate(np.clip(t / self.c, 0.0, self.motion.duration))
+        return q, np.asarray(qd) / self.c, np.asarray(qdd) / self.c**2
 
 
 def _instants(motion: Trajectory) -> Array:

@@ -122,6 +122,11 @@ class Quintics:
     y1: Array
     y2: Array
 
+    @property
+    def breaks(self) -> Array:
+        """Where its pieces meet."""
+        return self.x
+
     def __call__(self, x: Array) -> tuple[Array, Array, Array]:
         i = np.clip(np.searchsorted(self.x, x, side="right") - 1, 0, len(self.x) - 2)
         h = (self.x[i + 1] - self.x[i])[:, None]

@@ -33,7 +33,8 @@ class Trajectory:
     ``motion(t)`` gives (q, qd, qdd), each of shape (*t.shape, n), in rad, rad/s, rad/s² (m for
     sliding joints); ``.t .q .qd .qdd`` are the same at sample instants. ``knots`` are the instants
     at which an acceleration may jump; there the value is that of the piece which begins (of the
-    piece which ends, at the last). Make one with :func:`dalembert.trapezoidal` and its neighbours,
+    piece which ends, at the last); ``breaks`` are the knots and the instants at which a higher
+    derivative may jump. Make one with :func:`dalembert.trapezoidal` and its neighbours,
     or :func:`dalembert.read_trajectory`. ``scaling`` says what :meth:`scaled` or :meth:`time_optimal`
     did, for a motion that they made.
 
@@ -55,10 +56,12 @@ class Trajectory:
         if not (np.isfinite(self.duration) and self.duration > 0):
             raise DalembertError(f"a motion must last some time; its duration is {self.duration:g} s")
         object.__setattr__(self, "duration", float(self.duration))
-        knots = np.sort(np.array(self.knots, float))
-        # of knots at the same instant the later one: by then every piece has begun
-        later = np.diff(knots, append=np.inf) > SAME_INSTANT * self.duration
-        object.__setattr__(self, "knots", tuple(knots[later].tolist()))
+        object.__setattr__(self, "knots", tuple(self._apart(np.array(self.knots, float)).tolist()))
+
+    def _apart(self, instants: Array) -> Array:
+        """The instants in order; of those at the same instant the later one: by then every piece has begun."""
+        instants = np.sort(instants)
+        return instants[np.diff(instants, append=np.inf) > SAME_INSTANT * self.duration]
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """(q, qd, qdd) at the instants ``t``, which must lie between 0 and the duration."""
@@ -72,6 +75,12 @@ class Trajectory:
         flat = np.clip(at.reshape(-1), 0.0, self.duration)
         q, qd, qdd = (np.asarray(x).reshape(*at.shape, self.n) for x in self.evaluate(flat))
         return q, qd, qdd
+
+    @cached_property
+    def breaks(self) -> Array:
+        """The instants at which any derivative may jump: the knots, and where the pieces of a spline meet."""
+        pieces = np.asarray(getattr(self.evaluate, "breaks", ()), float).ravel()
+        return self._apart(np.concatenate([np.array(self.knots, float), pieces]))
 
     # -- at the sample instants ------------------------------------------------------------------
 

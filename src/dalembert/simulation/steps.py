@@ -1,0 +1,121 @@
+"""The steps of a simulation: equal ones, cut where a motion that is followed has a knot.
+
+Within a step everything is smooth then, and each step looks at its own side of the knots: at the end of a step a
+knot's left limit, at the beginning of the next its right limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+SAME_INSTANT = 16  # units in the last place: k·step and a knot that are nearer differ by rounding
+BESIDE = 2e-12  # of the last knot: how far from a knot its limits are taken; nearer knots of a Trajectory are one
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a simulation.
+
+    h        (N,) their lengths, and t (N + 1,) the instants between them (s)
+    records  which of these instants are recorded, 0 among them
+    cuts     which of them were put between two of the equal steps
+    starts   at which of them a piece of the reference begins: the first piece has begun before
+    low      (pieces,) and ``high``: between which instants a piece is looked at
+    """
+
+    h: Array
+    t: Array
+    records: Indices
+    cuts: Indices
+    starts: Indices
+    low: Array
+    high: Array
+
+    def row(self, k: Any) -> Any:
+        """Which of the equal steps step k is, or is a part of."""
+        return k - np.searchsorted(self.cuts, k, side="right")
+
+    def seen(self, k: Any, t: Any) -> Any:
+        """The instants t of the steps k, on their own side of the knots."""
+        if not len(self.starts):
+            return t
+        piece = np.searchsorted(self.starts, k, side="right")
+        return np.clip(t, self.low[piece], self.high[piece])
+
+    def only(self, k: int) -> Steps:
+        """Step k by itself."""
+        piece, none = np.searchsorted(self.starts, k, side="right"), np.empty(0, np.intp)
+        return Steps(
+            self.h[k : k + 1], self.t[k : k + 2], np.arange(2), none, np.zeros(1, np.intp),
+            self.low[[piece, piece]], self.high[[piece, piece]],
+        )  # fmt: skip
+
+    @property
+    def edges(self) -> Indices:
+        """The instants between which the reference is smooth."""
+        inner = self.starts[(self.starts > 0) & (self.starts < len(self.h))]
+        return np.unique(np.concatenate([[0], inner, [len(self.h)]]))
+
+
+def time_grid(duration: float, step: float) -> tuple[Array, Array]:
+    """(h, t): equal steps, the last one shorter where the duration is no multiple of the step."""
+    whole = int(duration / step * (1 + 1e-12))
+    left = duration - whole * step
+    h = np.full(whole, step)
+    if left > 1e-9 * step:
+        h = np.append(h, left)
+    t = np.minimum(np.arange(len(h) + 1) * step, duration)
+    t[-1] = duration
+    return h, t
+
+
+def make_steps(duration: float, step: float, every: int, functions: Iterable[Any]) -> Steps:
+    """Equal steps, cut at the knots of these functions of time."""
+    h, t = time_grid(duration, step)
+    records = np.unique(np.append(np.arange(0, len(h) + 1, every), len(h)))
+    none = np.empty(0, np.intp)
+    breaks = np.unique(np.concatenate([np.empty(0), *(breaks_of(function) for function in functions)]))
+    if not len(breaks):
+        return Steps(h, t, records, none, none, np.array([-np.inf]), np.array([np.inf]))
+    beside = BESIDE * min(float(np.abs(breaks).max()), duration)
+    low, high = np.append(-np.inf, breaks + beside), np.append(breaks - beside, np.inf)
+    inner = breaks[(breaks > 0.0) & (breaks < duration)]
+    after = np.searchsorted(t, inner)
+    same = SAME_INSTANT * np.spacing(inner)
+    own = (t[after] - inner > same) & (inner - t[after - 1] > same) & (np.diff(inner, prepend=-1.0) > same)
+    cuts = np.searchsorted(t, inner[own]) + np.arange(np.count_nonzero(own))
+    if len(cuts):
+        recorded, t = t[records], np.sort(np.concatenate([t, inner[own]]))
+        records = np.searchsorted(t, recorded)
+        row = np.arange(len(t) - 1) - np.searchsorted(cuts, np.arange(len(t) - 1), side="right")
+        h = np.where(np.bincount(row)[row] > 1, np.diff(t), h[row])
+    # a knot begins its piece at the instant that is nearest: its own, or one that differs by rounding
+    starts = np.clip(np.searchsorted(t, breaks - SAME_INSTANT * np.spacing(np.abs(breaks))), 0, len(h))
+    return Steps(h, t, records, cuts, starts, low, high)
+
+
+def breaks_of(function: Any) -> Array:
+    """Where a function of time is not smooth: its ``breaks`` or ``knots``, if it has any."""
+    knots = getattr(function, "breaks", getattr(function, "knots", ()))
+    try:
+        breaks = np.asarray(knots, float).ravel()
+    except (TypeError, ValueError):
+        raise DalembertError(f"the knots of {function!r:.80} are not instants in s: {knots!r:.80}") from None
+    return breaks[np.isfinite(breaks)]
+
+
+def breaks_of_motion(motion: Any) -> Array:
+    """The same of a motion whose last pose is held: its beginning, and the end of its ``duration``, are among them."""
+    end = float(getattr(motion, "duration", np.inf))
+    breaks = breaks_of(motion)
+    return np.concatenate([[0.0], breaks[breaks < end], [end]]) if end < np.inf else breaks
