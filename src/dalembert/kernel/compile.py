@@ -25,7 +25,7 @@ MAPS_FOR_EACH = 4  # memory maps that the code of one kernel may need: code, con
 MAPS_FOR_OTHERS = 1000  # memory maps that are left to the rest of the process
 
 
-def held_across_forks(lock: threading.RLock) -> threading.RLock:  # type: ignore[valid-type]
+def held_across_forks(lock: threading.RLock) -> threading.RLock:
     """A lock that no other thread holds when the process forks, and that is free in the child."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)

@@ -28,7 +28,6 @@ from dalembert.kernel.compile import Loaded
 _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31
 
 
-
 class _Ufunc(ctypes.Structure):
     """NumPy's PyUFuncObject down to the field ``obj``; its layout is part of NumPy's ABI."""
 

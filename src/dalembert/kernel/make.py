@@ -22,7 +22,7 @@ Recipe = tuple[Callable[..., np.ufunc], tuple[Any, ...]]
 KEPT = 128  # kernels that stay in memory although no arm holds them, so that an arm made again finds its own
 
 _kernels: OrderedDict[str, np.ufunc] = OrderedDict()  # those used last, the latest at the end
-_turns: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()  # type: ignore[valid-type]
+_turns: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()
 _lock = held_across_forks(threading.RLock())  # of the two above, for an instant at a time
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_turns.clear)  # no other thread is left to make anything
