@@ -157,8 +157,8 @@ class TestLifetime:
 
 
 FORKS = """
-import faulthandler, multiprocessing, os, sys, threading, time
-import numpy as np, dalembert as da
+import faulthandler, multiprocessing, os, signal, threading, time
+import dalembert as da
 faulthandler.dump_traceback_later(100, exit=True)
 arm, stop = da.load("planar-2r"), threading.Event()
 arm.gravity_torque([0.0, 0.0])
@@ -179,11 +179,12 @@ for k in range(6):
     time.sleep(0.07)
     pid = os.fork()
     if pid == 0:
+        signal.alarm(60)  # a child that hangs does not stay behind
         child(k)
         os._exit(7)
     children.append(pid)
     time.sleep(0.01)
-with multiprocessing.get_context("fork").Pool(2) as pool:
+with multiprocessing.get_context("fork").Pool(2, signal.alarm, (60,)) as pool:
     found = pool.map(child, range(4))
 stop.set()
 for t in threads: t.join()
