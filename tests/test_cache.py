@@ -6,10 +6,12 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from dalembert import DalembertError
 from dalembert.kernel import cache
 
 PROGRAM = """
@@ -41,8 +43,20 @@ def run(env: dict[str, str]) -> tuple[int, str]:
     return int(made), result
 
 
+def words(env: dict[str, str], program: str = PROGRAM) -> tuple[int, list[str]]:
+    """(how many kernels had to be compiled, what was said); a process that hangs is a failure."""
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    said = [line.partition("CacheWarning: ")[2] for line in done.stderr.splitlines() if "CacheWarning: " in line]
+    return int(done.stdout.split()[0]), said
+
+
+def folder(env: dict[str, str]) -> Path:
+    return Path(env["DALEMBERT_CACHE"]) / "dalembert"
+
+
 def objects(env: dict[str, str]) -> list[Path]:
-    return sorted(Path(env["DALEMBERT_CACHE"]).glob("*.o"))
+    return sorted(folder(env).glob("*.o"))
 
 
 def test_second_process_does_not_compile(home: dict[str, str]) -> None:
@@ -51,20 +65,107 @@ def test_second_process_does_not_compile(home: dict[str, str]) -> None:
     assert run(home) == (0, first[1])
 
 
-def test_the_folder_is_private(home: dict[str, str]) -> None:
-    run(home)
-    assert stat.S_IMODE(Path(home["DALEMBERT_CACHE"]).stat().st_mode) == 0o700
-    assert stat.S_IMODE(objects(home)[0].stat().st_mode) == 0o600
-    Path(home["DALEMBERT_CACHE"]).chmod(0o755)
-    objects(home)[0].unlink()
-    run(home)
-    assert stat.S_IMODE(Path(home["DALEMBERT_CACHE"]).stat().st_mode) == 0o700
+@pytest.fixture()
+def own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("DALEMBERT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    cache._say.cache_clear()
+    return tmp_path / "cache" / "dalembert"
+
+
+def key(k: int) -> str:
+    return f"{k:064x}"
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o1777, 0o2770])
+def test_a_folder_that_is_there_keeps_its_mode(own: Path, mode: int) -> None:
+    """Ours is made inside it, private."""
+    own.parent.mkdir()
+    own.parent.chmod(mode)
+    cache.store(key(1), b"code")
+    assert stat.S_IMODE(own.parent.stat().st_mode) == mode
+    assert list(own.parent.iterdir()) == [own]
+    assert stat.S_IMODE(own.stat().st_mode) & 0o777 == 0o700
+    assert stat.S_IMODE((own / f"{key(1)}.o").stat().st_mode) == 0o600
+    own.chmod(0o755)
+    cache.store(key(2), b"code")
+    assert stat.S_IMODE(own.stat().st_mode) == 0o755
+    assert cache.load(key(2)) == b"code"
 
 
 def test_default_folder_follows_the_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("DALEMBERT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache.folder() == tmp_path / "dalembert"
+
+
+NOBODY = """
+import pwd
+def unknown(uid):
+    raise KeyError(uid)
+pwd.getpwuid = unknown
+"""
+
+
+def test_a_user_without_a_home_folder(home: dict[str, str]) -> None:
+    """HOME is not set and the user has no passwd entry: what DALEMBERT_CACHE names is enough."""
+    bare = {name: value for name, value in home.items() if name not in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
+    assert words(bare, NOBODY + PROGRAM) == (1, [])
+    assert words(bare, NOBODY + PROGRAM) == (0, [])
+    del bare["DALEMBERT_CACHE"]
+    made, (said,) = words(bare, NOBODY + PROGRAM)
+    assert made == 1
+    assert "HOME is not set" in said and "DALEMBERT_CACHE" in said
+
+
+def test_a_pipe_in_place_of_a_file_is_replaced(home: dict[str, str]) -> None:
+    _, result = run(home)
+    (path,) = objects(home)
+    path.unlink()
+    os.mkfifo(path)
+    assert words(home)[0] == 1
+    assert run(home) == (0, result)
+
+
+def test_a_folder_in_place_of_a_file_is_done_without(home: dict[str, str]) -> None:
+    _, result = run(home)
+    (path,) = objects(home)
+    path.unlink()
+    path.mkdir()
+    made, (said,) = words(home)
+    assert made == 1
+    assert str(path) in said and "Is a directory" in said
+    assert run(home) == (1, result)
+
+
+SECRETS = {
+    "empty": lambda path: path.write_bytes(b""),
+    "short": lambda path: path.write_bytes(b"12345"),
+    "long": lambda path: path.write_bytes(bytes(33)),
+    "readable by others": lambda path: path.chmod(0o644),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "a link": lambda path: path.symlink_to(path.rename(path.with_name("other"))),
+}
+
+
+@pytest.mark.parametrize("kind", list(SECRETS))
+def test_a_secret_that_cannot_be_one_is_replaced_with_a_word(own: Path, kind: str) -> None:
+    cache.store(key(1), b"code")
+    path = own.parents[1] / "state" / "dalembert" / "cache-secret"
+    SECRETS[kind](path)
+    with pytest.warns(cache.CacheWarning, match="cache-secret was not a secret of 32 bytes .* replaced"):
+        assert cache.load(key(1)) is None
+    assert path.stat().st_size == 32 and stat.S_IMODE(path.lstat().st_mode) == 0o600
+    cache.store(key(1), b"code")
+    assert cache.load(key(1)) == b"code"
+
+
+def test_a_folder_in_place_of_the_secret_is_told(own: Path) -> None:
+    path = own.parents[1] / "state" / "dalembert" / "cache-secret"
+    path.mkdir(parents=True)
+    with pytest.warns(cache.CacheWarning, match=r"cache-secret cannot be written \(Is a directory\)"):
+        cache.store(key(1), b"code")
+    assert cache.load(key(1)) is None
 
 
 def spoiled(content: bytes) -> dict[str, bytes]:
@@ -125,8 +226,10 @@ def test_links_and_writable_files_are_not_trusted(home: dict[str, str], tmp_path
 def test_a_cache_that_cannot_be_written_is_done_without(home: dict[str, str], tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    assert run({**home, "DALEMBERT_CACHE": str(blocked / "sub")})[0] == 1
-    assert run({**home, "XDG_STATE_HOME": str(blocked / "sub")})[0] == 1
+    for variable in ("DALEMBERT_CACHE", "XDG_STATE_HOME"):
+        made, (said,) = words({**home, variable: str(blocked / "sub")})
+        assert made == 1
+        assert str(blocked) in said and "Not a directory" in said
 
 
 def test_ten_processes_at_once(home: dict[str, str]) -> None:
@@ -140,7 +243,7 @@ def test_ten_processes_at_once(home: dict[str, str]) -> None:
     assert all(p.returncode == 0 for p in running), [r[1] for r in results]
     assert len({r[0].split()[1] for r in results}) == 1
     assert len(objects(home)) == 1
-    assert not list(Path(home["DALEMBERT_CACHE"]).glob(".new-*"))
+    assert not list(folder(home).glob(".new-*"))
     assert run(home)[0] == 0
 
 
@@ -157,3 +260,100 @@ def test_processes_racing_with_a_vandal(home: dict[str, str]) -> None:
         out, _ = p.communicate()
         assert p.returncode == 0
         assert out.split()[1] == result
+
+
+def test_a_full_disk_names_the_folder(home: dict[str, str]) -> None:
+    """A real failure of the system to write: files may have 1000 bytes and no more."""
+    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+    made, (said,) = words(home, limit + PROGRAM)
+    assert made == 1
+    assert f"{folder(home)} cannot be written (File too large)" in said
+    assert not list(folder(home).iterdir())
+
+
+def test_size_is_bounded_and_the_least_used_goes_first(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DALEMBERT_CACHE_SIZE", "0.1")
+    code = bytes(5000)
+    for k in range(100):
+        cache.store(key(k), code)
+        os.utime(own / f"{key(k)}.o", (1e9 + k, 1e9 + k))
+        assert cache.load(key(0)) == code  # used all the time
+        assert sum(entry.size for entry in cache.entries()) <= 100_000
+    kept = {int(entry.path.stem, 16) for entry in cache.entries()}
+    assert kept == {0, *range(101 - len(kept), 100)}
+    assert 10 < len(kept) < 20
+
+
+def test_a_large_cache_is_looked_through_now_and_then_only(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = []
+    monkeypatch.setattr(cache, "tend", lambda: looks.append(1))
+    for k in range(300):
+        cache.store(key(k), bytes(5000))
+    assert len(looks) < 10  # 0.1 on average
+
+
+def test_size_can_be_nothing_or_nonsense(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DALEMBERT_CACHE_SIZE", "0")
+    cache.store(key(1), b"code")
+    assert not own.exists()
+    for text in ("abc", "-1", "nan", "inf"):
+        monkeypatch.setenv("DALEMBERT_CACHE_SIZE", text)
+        with pytest.raises(DalembertError, match=f'DALEMBERT_CACHE_SIZE is "{text}"; give the size in megabytes'):
+            cache.store(key(1), b"code")
+
+
+def test_what_killed_processes_left_is_removed(own: Path) -> None:
+    cache.store(key(1), b"code")
+    old, young, other = own / ".new-0123abcd", own / ".new-4567abcd", own / "notes.txt"
+    beside_secret = own.parents[1] / "state" / "dalembert" / ".new-tmp_x1"
+    for path in (old, young, other, beside_secret):
+        path.write_bytes(b"half")
+    for path in (old, other, beside_secret):
+        os.utime(path, (time.time() - 3600,) * 2)
+    cache.tend()
+    assert not old.exists() and not beside_secret.exists()
+    assert young.exists() and other.exists()
+    assert cache.load(key(1)) == b"code"
+
+
+def command(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "dalembert", "cache", *words], env=env, capture_output=True, text=True)
+
+
+def test_command_shows_verifies_and_clears(home: dict[str, str]) -> None:
+    run(home)
+    subprocess.run([sys.executable, "-c", PROGRAM.replace("planar-2r", "cartesian-2")], env=home, check=True)
+    (folder(home) / "notes.txt").write_text("not ours")
+    shown = command(home).stdout
+    assert str(folder(home)) in shown and "at most 512 MB" in shown
+    assert any(line.split() == ["kernels", "2"] for line in shown.splitlines())
+    assert command(home, "--verify").stdout.strip() == "2 kernels are good, 0 were bad."
+    bad = objects(home)[1]
+    bad.write_bytes(bad.read_bytes()[:-1])
+    checked = command(home, "--verify")
+    assert checked.stdout.strip() == "1 kernels are good, 1 was bad."
+    assert checked.stderr.count("\n") == 1 and str(bad) in checked.stderr
+    assert len(objects(home)) == 1 and bad not in objects(home)
+    cleared = command(home, "--clear")
+    assert cleared.stdout.startswith("1 kernels removed")
+    assert [p.name for p in folder(home).iterdir()] == ["notes.txt"]
+    assert any(line.split() == ["kernels", "0"] for line in command(home).stdout.splitlines())
+
+
+def test_command_refuses_in_one_sentence(home: dict[str, str]) -> None:
+    both = command(home, "--verify", "--clear")
+    assert both.returncode == 2 and both.stderr.count("\n") == 1
+    wrong = command({**home, "DALEMBERT_CACHE_SIZE": "much"})
+    assert wrong.returncode == 2 and wrong.stderr.startswith('error: DALEMBERT_CACHE_SIZE is "much"')
+
+
+def test_command_says_a_warning_without_source_lines(home: dict[str, str]) -> None:
+    Path(home["DALEMBERT_CACHE"]).write_text("a file, not a folder")
+    done = subprocess.run(
+        [sys.executable, "-m", "dalembert", "simulate", "pendulum", "--duration", "0.01"],
+        env=home, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("warning: compiled kernels are not kept on disk")
+    assert done.stderr.count("warning:") == 1 and "CacheWarning" not in done.stderr

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copyreg
+import gc
+import os
 import pickle
 import subprocess
 import sys
 import threading
 import tracemalloc
 import warnings
+import weakref
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -19,6 +24,8 @@ import dalembert as da
 from arms import REGISTRY, arm, random_robot, relative, states
 from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.tape import Graph, evaluate
+from dalembert.kernel import compile as compile_
+from dalembert.kernel import make as make_
 from dalembert.kernel.compile import Loaded, object_code, target
 from dalembert.kernel.gufunc import gufunc
 from dalembert.quantities import signature_of, traced
@@ -39,6 +46,157 @@ def panda() -> np.ufunc:
 @pytest.fixture(scope="module")
 def batch() -> tuple[np.ndarray, ...]:
     return states(da.load("panda"), 101)
+
+
+def maps() -> int:
+    return len(Path("/proc/self/maps").read_text().splitlines())
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not tell its memory maps")
+
+
+class TestLifetime:
+    """The machine code of a kernel lives as long as the kernel."""
+
+    def kernels(self, count: int, *arguments: object) -> list[np.ufunc]:
+        code = object_code(llvm_ir(random_graph(3), self.signature(), target().width))
+        return [
+            gufunc(Loaded(code), self.signature().gufunc(), 1, 1, "test", "", (compiled, arguments))
+            for _ in range(count)
+        ]
+
+    def signature(self) -> Signature:
+        return Signature((("x", (3,)),), (("y", (len(random_graph(3).outputs),)),))
+
+    @linux
+    def test_code_is_unmapped_with_the_last_reference(self) -> None:
+        self.kernels(3)
+        gc.collect()
+        before = maps()
+        kernels = self.kernels(50)
+        expected = kernels[0](np.ones(3))
+        assert maps() - before >= 50
+        kept = kernels[7]
+        del kernels
+        assert maps() - before < 10
+        assert np.array_equal(kept(np.ones(3)), expected, equal_nan=True)
+        del kept
+        assert maps() - before < 5
+
+    def test_recipe_dies_with_the_kernel(self) -> None:
+        class Robot:
+            pass
+
+        robot = Robot()
+        alive = weakref.ref(robot)
+        (kernel,) = self.kernels(1, robot)
+        del robot
+        assert copyreg.dispatch_table[np.ufunc](kernel) == (compiled, (alive(),))
+        assert alive() is not None
+        del kernel
+        assert alive() is None
+
+    @linux
+    def test_arms_that_are_dropped_take_their_kernels_along(self) -> None:
+        """2,000 arms one after the other, in a process of their own; ``make soak`` takes 30,000."""
+        script = Path(__file__).with_name("many_arms.py")
+        run = subprocess.run([sys.executable, script, "2000", "150"], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.startswith("2000 arms: ")
+
+    @linux
+    def test_kernels_die_in_other_threads_while_one_compiles(self) -> None:
+        before = maps()
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                for _ in range(10):
+                    for kernel in self.kernels(3):
+                        kernel(np.ones(3))
+            except BaseException as error:
+                errors.append(error)
+                raise
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.kernels(1)  # whoever comes next unmaps what is left
+        assert not errors
+        assert maps() - before < 60  # stacks of the threads among them
+
+    def test_no_room_for_more_maps_is_one_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """LLVM would end the process."""
+        monkeypatch.setattr(compile_, "_maps", lambda: 65_000)
+        monkeypatch.setattr(compile_, "most_maps", lambda: 65_530)
+        monkeypatch.setattr(compile_, "_room", 0)
+        with pytest.raises(
+            da.DalembertError, match=r"holds 65000 memory maps and the system allows it 65530.*drop arms"
+        ):
+            self.kernels(1)
+
+    def test_threads_that_ask_at_once_share_one_kernel(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        calls = []
+        monkeypatch.setattr(make_, "object_code", lambda ir: calls.append(1) or object_code(ir))
+        a = da.load("planar-2r").with_payload(0.123456)
+        barrier, kernels = threading.Barrier(6), []
+
+        def work() -> None:
+            barrier.wait()
+            kernels.append(da.Arm(a.robot).kernel("gravity_torque"))
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert len(kernels) == 6 and len({id(k) for k in kernels}) == 1
+        assert len(calls) == 1
+
+
+FORKS = """
+import faulthandler, multiprocessing, os, signal, threading, time
+import dalembert as da
+faulthandler.dump_traceback_later(100, exit=True)
+arm, stop = da.load("planar-2r"), threading.Event()
+arm.gravity_torque([0.0, 0.0])
+
+def compiles(start):
+    k = start
+    while not stop.is_set():
+        k += 1
+        arm.with_payload(1 + k / 1e6).gravity_torque([0.1, 0.2])
+
+def child(k):
+    return float(arm.with_payload(3 + k / 1e6).gravity_torque([0.1, 0.2])[0])
+
+threads = [threading.Thread(target=compiles, args=(100_000 * i,)) for i in range(2)]
+for t in threads: t.start()
+children = []
+for k in range(6):
+    time.sleep(0.07)
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)  # a child that hangs does not stay behind
+        child(k)
+        os._exit(7)
+    children.append(pid)
+    time.sleep(0.01)
+with multiprocessing.get_context("fork").Pool(2, signal.alarm, (60,)) as pool:
+    found = pool.map(child, range(4))
+stop.set()
+for t in threads: t.join()
+print([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children], found == [child(k) for k in range(4)])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+def test_children_forked_while_threads_compile_can_compile() -> None:
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[7, 7, 7, 7, 7, 7] True"
 
 
 def test_is_a_real_gufunc(panda: np.ufunc) -> None:

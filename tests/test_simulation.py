@@ -18,6 +18,7 @@ import dalembert as da
 from arms import random_robot, states
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.graph.program import perform
+from dalembert.kernel import cache
 from dalembert.rollouts import Plan, rollout, rollout_kernel
 from dalembert.simulation.fixed import compiled, stepped
 from dalembert.simulation.simulate import parameters_of
@@ -333,8 +334,7 @@ def test_kernel_is_pickled_and_cached() -> None:
     again = pickle.loads(pickle.dumps(kernel))
     assert again is kernel
     assert kernel.signature == "(2),(2),(s,1)->(m,2),(m,2)"
-    folder = Path(os.environ["DALEMBERT_CACHE"])
-    assert any(folder.glob("*.o"))
+    assert any(cache.folder().glob("*.o"))
 
 
 def test_strided_and_empty_batches() -> None:

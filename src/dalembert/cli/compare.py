@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import math
-import os
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +12,7 @@ from dalembert.analysis.price import DEGREE, GROWING, MANY_JOINTS, STATES, Line,
 from dalembert.arm import Arm
 from dalembert.cli.terminal import Bar, console, plain, print_table
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable
+from dalembert.files import check_writable, whole_binary_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -225,14 +222,5 @@ def _series(lines: Sequence[Line], field: str) -> tuple[list[int], list[float]]:
 def save(made: Figure, path: str, *, force: bool) -> None:
     """Write the figure, whole or not at all."""
     check_plot(path, force=force)
-    content = io.BytesIO()
-    made.savefig(content, format=Path(path).suffix[1:].lower(), dpi=160)
-    target = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.getvalue())
-        Path(name).chmod(0o644)
-        os.replace(name, target)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with whole_binary_file(path, overwrite=force) as file:
+        made.savefig(file, format=Path(path).suffix[1:].lower(), dpi=160)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from dalembert.cli.commands.cache import cache
 from dalembert.cli.commands.compare import compare
 from dalembert.cli.commands.excite import excite
 from dalembert.cli.commands.formulas import equations, parameters
@@ -23,6 +25,7 @@ WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
     arms, show, equations, parameters, identify, compare, ellipsoid, map_, torques, report, simulate, excite, payload,
+    cache,
 )  # fmt: skip
 
 
@@ -76,8 +79,15 @@ for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
 
 
+def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    from dalembert.cli.terminal import say
+
+    say("warning", str(message))
+
+
 def main() -> None:
     """The entry point: ``dalembert`` in a shell."""
+    warnings.showwarning = _say_warning
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ? for each

@@ -2,59 +2,129 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, BinaryIO, TextIO
 
 from dalembert.errors import DalembertError
 
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file cannot be removed anyway
+    fcntl = None
+
+YOUNG = 60.0  # seconds for which a file beside its place is left alone, whoever writes it
+
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[TextIO]:
-    """A text file to write: made beside its place, and moved there only when all went well.
+def whole_file(
+    path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
+) -> Iterator[TextIO]:
+    """A text file (UTF-8) to write, as :func:`whole_binary_file` does."""
+    with (
+        whole_binary_file(path, overwrite=overwrite, error=error) as file,
+        io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text,
+    ):
+        yield text
+
+
+@contextmanager
+def whole_binary_file(
+    path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
+) -> Iterator[BinaryIO]:
+    """A file to write: made beside its place as ``.NAME.….part``, and moved there only when all went well.
 
     On any error, Ctrl-C included, what stood at ``path`` stands there still and nothing else is
-    left behind. A link is followed; a device or a pipe is written to as it is.
+    left behind; what a process that was killed left behind is removed when the same file is written again. A link is
+    followed; a device or a pipe is written to as it is. A disk that is full is one sentence with the file's name.
     """
     target = Path(os.path.realpath(path))
-    check_writable(path, overwrite=overwrite)
-    if target.exists() and not target.is_file():
-        with target.open("w", encoding="utf-8", newline="\n") as device:
-            yield device
-        return
+    check_writable(path, overwrite=overwrite, error=error)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".part")
-    except OSError as error:
-        raise DalembertError(f"{path}: the file cannot be written ({error.strerror})") from None
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        if target.exists() and not target.is_file():
+            with target.open("wb") as device:
+                yield device
+            return
+        with _beside(target) as (file, beside):
             yield file
-        if target.exists():
-            shutil.copymode(target, beside)
-        else:
-            beside.chmod(0o666 & ~_umask())  # mkstemp makes it private; this is an ordinary file
-        check_writable(path, overwrite=overwrite)  # somebody may have made it while we wrote
-        os.replace(beside, target)
+            file.close()
+            if target.exists():
+                shutil.copymode(target, beside)
+            else:
+                beside.chmod(0o666 & ~_umask())  # mkstemp makes it private; this is an ordinary file
+            check_writable(path, overwrite=overwrite, error=error)  # somebody may have made it while we wrote
+            os.replace(beside, target)
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        if problem.filename is not None and os.path.dirname(str(problem.filename)) != str(target.parent):
+            raise  # of another file, which was read or written meanwhile
+        raise error(f"{path}: the file cannot be written ({problem.strerror or problem})") from None
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    """A new file in the target's folder, locked as long as it is written; it is gone afterwards."""
+    start = f".{target.name[:50]}."
+    _remove_abandoned(target.parent, start)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=start, suffix=".part")
+    file = os.fdopen(handle, "wb")
+    try:
+        _locked(handle)
+        yield file, Path(name)
     finally:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what could not be written was told already
+            file.close()
+        Path(name).unlink(missing_ok=True)
 
 
-def check_writable(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+def _remove_abandoned(folder: Path, start: str) -> None:
+    """Remove what stands beside a target from writers that are dead: files of this user that nobody has locked."""
+    for name in os.listdir(folder) if os.access(folder, os.R_OK) else ():
+        if not (name.startswith(start) and name.endswith(".part")):
+            continue
+        with contextlib.suppress(OSError):
+            handle = os.open(folder / name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+            try:
+                about = os.fstat(handle)
+                ours = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+                if ours and time.time() - about.st_mtime > YOUNG and _locked(handle):
+                    os.unlink(folder / name)
+            finally:
+                os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    """Whether the file could be locked for this process, until it is closed."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # somebody else has it, or the file system knows no locks
+            return False
+    return True
+
+
+def check_writable(
+    path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
+) -> None:
     """Say now, before any work, why ``path`` could not be written."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise DalembertError(f"{path}: this is a folder, not a file to write")
+        raise error(f"{path}: this is a folder, not a file to write")
     if not target.parent.is_dir():
-        raise DalembertError(f"{path}: the folder '{Path(path).parent}' does not exist")
+        raise error(f"{path}: the folder '{Path(path).parent}' does not exist")
     if target.is_file() and not overwrite:
-        raise DalembertError(f"{path}: the file is there already and was left as it is; --force overwrites it")
+        raise error(f"{path}: the file is there already and was left as it is; --force overwrites it")
     if not os.access(target.parent if not target.exists() or target.is_file() else target, os.W_OK):
-        raise DalembertError(f"{path}: the file cannot be written (Permission denied)")
+        raise error(f"{path}: the file cannot be written (Permission denied)")
 
 
 def _umask() -> int:

@@ -1,15 +1,38 @@
-"""LLVM IR to machine code, and machine code to something that can be called."""
+"""LLVM IR to machine code, and machine code to something that can be called.
+
+LLVM works for one thread at a time, under a lock that is also held across a fork: a child never finds LLVM in the
+middle of what another thread of its parent was doing. The fork waits until that is done.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import ctypes.util
+import gc
+import os
 import threading
+import weakref
+from collections import deque
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-_lock = threading.Lock()
+from dalembert.errors import DalembertError
+
+MAPS_FOR_EACH = 4  # memory maps that the code of one kernel may need: code, constants, addresses, and one to spare
+MAPS_FOR_OTHERS = 1000  # memory maps that are left to the rest of the process
+
+
+def held_across_forks(lock: threading.RLock) -> threading.RLock:
+    """A lock that no other thread holds when the process forks, and that is free in the child."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    return lock
+
+
+_lock = held_across_forks(threading.RLock())
 
 
 @dataclass(frozen=True)
@@ -26,26 +49,34 @@ class Target:
 @cache
 def target() -> Target:
     """This machine."""
-    import llvmlite
-    from llvmlite import binding as llvm
+    with _lock:
+        import llvmlite
+        from llvmlite import binding as llvm
 
-    found = llvm.get_host_cpu_features()
-    width = 8 if found.get("avx512f") else 4 if found.get("avx") else 2
-    version = ".".join(map(str, llvm.llvm_version_info))
-    triple = llvm.get_process_triple()
-    return Target(triple, llvm.get_host_cpu_name(), found.flatten(), width, f"{llvmlite.__version__}/{version}")
+        features = llvm.get_host_cpu_features()
+        width = 8 if features.get("avx512f") else 4 if features.get("avx") else 2
+        version = f"{llvmlite.__version__}/{'.'.join(map(str, llvm.llvm_version_info))}"
+        return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), width, version)
 
 
 @cache
-def _machine() -> Any:
+def _llvm() -> Any:
+    """llvmlite, ready to compile for this machine."""
     from llvmlite import binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     _provide_trigonometry(llvm)
+    return llvm
+
+
+def _machine() -> Any:
+    """A new target machine; an engine that is made with it owns it."""
     here = target()
-    return llvm.Target.from_triple(here.triple).create_target_machine(
-        cpu=here.cpu, features=here.features, opt=2, reloc="pic", codemodel="small"
+    return (
+        _llvm()
+        .Target.from_triple(here.triple)
+        .create_target_machine(cpu=here.cpu, features=here.features, opt=2, reloc="pic", codemodel="small")
     )
 
 
@@ -59,35 +90,91 @@ def _provide_trigonometry(llvm: Any) -> None:
 
 def object_code(ir: str) -> bytes:
     """Compile IR to an object file for this machine."""
-    from llvmlite import binding as llvm
-
-    with _lock:
-        machine = _machine()
-        module = llvm.parse_assembly(ir)
+    with _lock, _machine() as machine, _llvm().parse_assembly(ir) as module:
         module.triple = target().triple
         module.data_layout = str(machine.target_data)
         module.verify()
         return bytes(machine.emit_object(module))
 
 
-_engines: list[Any] = []  # an engine that dies takes the target machine, which all of them share, with it
-
-
 class Loaded:
-    """Machine code in memory; it stays there as long as the process lives."""
+    """Machine code in memory; it is unmapped when nothing refers to it any more."""
 
     def __init__(self, code: bytes) -> None:
-        from llvmlite import binding as llvm
-
         with _lock:
-            machine = _machine()
+            _unmap()
+            _look_for_room()
+            llvm = _llvm()
             empty = llvm.parse_assembly("")
             empty.triple = target().triple
-            self._engine = llvm.create_mcjit_compiler(empty, machine)
-            _engines.append(self._engine)
+            self._engine = llvm.create_mcjit_compiler(empty, _machine())
+            weakref.finalize(self, _give_up, self._engine).atexit = False
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
 
     def address(self, name: str) -> int:
         """Where a function is."""
-        return int(self._engine.get_function_address(name))
+        with _lock:
+            return int(self._engine.get_function_address(name))
+
+
+_unused: deque[Any] = deque()  # engines of code that nothing refers to any more
+
+
+def _give_up(engine: Any) -> None:
+    """Unmap the code of an engine: now, or when the thread that LLVM works for is done."""
+    _unused.append(engine)
+    _unmap()
+
+
+def _unmap() -> None:
+    if _lock.acquire(blocking=False):  # objects die anywhere, also where waiting for the lock would be for ever
+        try:
+            with contextlib.suppress(IndexError):
+                while True:
+                    _unused.pop().close()
+        finally:
+            _lock.release()
+
+
+# -- the system's bound on memory maps -----------------------------------------------------------
+
+_room = 0  # kernels that can be loaded before the maps are counted again
+
+
+def _look_for_room() -> None:
+    """A sentence where LLVM would end the process: Linux gives a process vm.max_map_count maps and no more."""
+    global _room
+    if _room <= 0:
+        _room = _loadable()
+        if _room <= 0:
+            gc.collect()
+            _unmap()
+            _room = _loadable()
+        if _room <= 0:
+            raise DalembertError(
+                f"this process holds {_maps()} memory maps and the system allows it {most_maps()}, so no more kernels "
+                "can be loaded; drop arms that are no longer needed, or raise vm.max_map_count (sysctl)"
+            )
+    _room -= 1
+
+
+def _loadable() -> int:
+    return (most_maps() - MAPS_FOR_OTHERS - _maps()) // MAPS_FOR_EACH
+
+
+def _maps() -> int:
+    """How many memory maps this process has; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/maps", "rb") as file:
+            return sum(1 for _ in file)
+    except OSError:
+        return 0
+
+
+def most_maps() -> int:
+    """How many memory maps the system allows a process."""
+    try:
+        return int(Path("/proc/sys/vm/max_map_count").read_text())
+    except (OSError, ValueError):
+        return 1 << 31

@@ -2,8 +2,10 @@
 
 NumPy makes a gufunc from C function pointers through ``PyUFunc_FromFuncAndDataAndSignature`` in its
 C API table, which is reached here with ctypes. Broadcasting, ``out=``, casts and strides are then
-NumPy's own. NumPy pickles ufuncs by name, which ours do not have: each is registered with the
-recipe that makes it again on the other side.
+NumPy's own. NumPy keeps pointers to the code and never frees it; the ufunc is therefore given an object
+that owns all of it, in the field that holds the function of an ``np.frompyfunc`` and is released with
+the ufunc. NumPy pickles ufuncs by name, which ours do not have: that object also holds the recipe that makes the ufunc
+again on the other side.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import ctypes
 import importlib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,9 +27,39 @@ from dalembert.kernel.compile import Loaded
 # the position in NumPy's table of C functions for ufuncs; fixed by its ABI
 _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31
 
-_recipes: dict[int, tuple[np.ufunc, Callable[..., np.ufunc], tuple[Any, ...]]] = {}
+
+class _Ufunc(ctypes.Structure):
+    """NumPy's PyUFuncObject down to the field ``obj``; its layout is part of NumPy's ABI."""
+
+    _fields_ = (
+        ("head", ctypes.c_byte * object.__basicsize__),
+        ("nin", ctypes.c_int), ("nout", ctypes.c_int), ("nargs", ctypes.c_int), ("identity", ctypes.c_int),
+        ("functions", ctypes.c_void_p), ("data", ctypes.c_void_p), ("ntypes", ctypes.c_int),
+        ("reserved1", ctypes.c_int), ("name", ctypes.c_void_p), ("types", ctypes.c_void_p), ("doc", ctypes.c_void_p),
+        ("ptr", ctypes.c_void_p), ("obj", ctypes.c_void_p),
+    )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class _Owned:
+    """What a ufunc of ours points to, and the recipe that makes it again; it lives as long as the ufunc."""
+
+    memory: tuple[Any, ...]
+    recipe: tuple[Callable[..., np.ufunc], tuple[Any, ...]]
+
+
+def _own(ufunc: np.ufunc, owned: _Owned) -> None:
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))  # NumPy drops this reference when the ufunc dies
+    _Ufunc.from_address(id(ufunc)).obj = id(owned)
+
+
+def _owned_by(ufunc: np.ufunc) -> _Owned | None:
+    address = _Ufunc.from_address(id(ufunc)).obj
+    owned = ctypes.cast(address, ctypes.py_object).value if address else None
+    return owned if isinstance(owned, _Owned) else None
+
+
+@cache
 def _api() -> Callable[..., Any]:
     new = int(np.__version__.partition(".")[0]) >= 2
     umath = importlib.import_module("numpy._core._multiarray_umath" if new else "numpy.core._multiarray_umath")
@@ -66,19 +100,13 @@ def gufunc(
         ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), count, inputs, outputs,
         none, ctypes.addressof(held[0]), ctypes.addressof(held[1]), 0, ctypes.addressof(held[2]),
     )  # fmt: skip
-    # NumPy keeps pointers into all of this, and a ufunc may be called as long as the process lives
-    _immortal.append((code, loops, data, types, held))
-    _recipes[id(ufunc)] = (ufunc, *recipe)
+    _own(ufunc, _Owned((code, loops, data, types, held), recipe))
     return ufunc
 
 
-_immortal: list[Any] = []
-
-
 def _reduce(ufunc: np.ufunc) -> Any:
-    if id(ufunc) in _recipes:
-        return _recipes[id(ufunc)][1:]
-    return _numpys_own(ufunc)
+    owned = _owned_by(ufunc)
+    return _numpys_own(ufunc) if owned is None else owned.recipe
 
 
 _numpys_own = copyreg.dispatch_table[np.ufunc]

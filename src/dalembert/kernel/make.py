@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.tape import Graph
 from dalembert.kernel import cache
-from dalembert.kernel.compile import Loaded, object_code, target
+from dalembert.kernel.compile import Loaded, held_across_forks, object_code, target
 from dalembert.kernel.gufunc import gufunc
 
 Recipe = tuple[Callable[..., np.ufunc], tuple[Any, ...]]
 
-_kernels: dict[str, np.ufunc] = {}
-_lock = threading.RLock()
+KEPT = 128  # kernels that stay in memory although no arm holds them, so that an arm made again finds its own
+
+_kernels: OrderedDict[str, np.ufunc] = OrderedDict()  # those used last, the latest at the end
+_turns: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()
+_lock = held_across_forks(threading.RLock())  # of the two above, for an instant at a time
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_turns.clear)  # no other thread is left to make anything
 
 
 def made(parts: Sequence[str], make: Callable[[str], np.ufunc]) -> np.ufunc:
-    """What ``make`` gives for the key of these parts and this processor; it is asked once for each key."""
+    """What ``make`` gives for the key of these parts and this processor; threads that ask at once share one."""
     key = cache.key_of(*parts, repr(target()))
     with _lock:
-        if key not in _kernels:
-            _kernels[key] = make(key)
-        return _kernels[key]
+        if (kernel := _found(key)) is not None:
+            return kernel
+        turn = _turns.setdefault(key, threading.RLock())
+    with turn:
+        with _lock:
+            if (kernel := _found(key)) is not None:
+                return kernel
+        kernel = make(key)
+        with _lock:
+            _kernels[key] = kernel
+            if len(_kernels) > KEPT:
+                _kernels.popitem(last=False)
+        return kernel
+
+
+def _found(key: str) -> np.ufunc | None:
+    if key in _kernels:
+        _kernels.move_to_end(key)
+    return _kernels.get(key)
 
 
 def code_of(key: str, ir: Callable[[], str]) -> Loaded:

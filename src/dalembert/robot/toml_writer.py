@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from pathlib import Path
 
 from dalembert.errors import RobotError
+from dalembert.files import whole_file
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import IDENTITY, NULL, ZERO, transpose
@@ -31,31 +30,9 @@ def write_toml(robot: Robot) -> str:
 
 def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
     """Write the robot to ``path``; a reader never meets a half-written file."""
-    save_text(write_toml(robot), path)
-
-
-def save_text(text: str, path: str | os.PathLike[str]) -> None:
-    """Write a file beside its place first, then put it there in one step."""
-    path = Path(path)
-    try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise RobotError(f"{path}: the file cannot be written ({error.strerror})") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(beside, 0o666 & ~_umask())  # mkstemp makes it private; a saved robot is an ordinary file
-        os.replace(beside, path)
-    except OSError as error:
-        raise RobotError(f"{path}: the file cannot be written ({error.strerror})") from None
-    finally:
-        Path(beside).unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    text = write_toml(robot)
+    with whole_file(path, overwrite=True, error=RobotError) as file:
+        file.write(text)
 
 
 def _is_numeric(robot: Robot) -> bool:

@@ -7,7 +7,6 @@ written in ``<dalembert>`` elements, which :mod:`dalembert.robot.urdf` reads and
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import re
@@ -16,6 +15,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dalembert.errors import RobotError
+from dalembert.files import whole_file
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import rotation_about, scale
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
@@ -46,16 +46,9 @@ def write_urdf(robot: Robot) -> str:
 
 def save_urdf(robot: Robot, path: str | os.PathLike[str]) -> None:
     """Write the file whole or not at all: a crash leaves the old one."""
-    text, target = write_urdf(robot), os.fspath(path)
-    temporary = f"{target}.{os.getpid()}.part"
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise RobotError(f"{target}: cannot be written ({error.strerror})") from None
+    text = write_urdf(robot)
+    with whole_file(path, overwrite=True, error=RobotError) as file:
+        file.write(text)
 
 
 def in_urdf_frames(robot: Robot) -> Robot:

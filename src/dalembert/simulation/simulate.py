@@ -85,19 +85,15 @@ class Run:
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a ``.csv`` (t, q1 …, qd1 …, qdd1 …, tau1 …; one run only) or a ``.npz`` (any batch)."""
-        from dalembert.files import check_writable, whole_file
+        from dalembert.files import check_writable, whole_binary_file, whole_file
         from dalembert.trajectory.csv_file import write_table
 
         check_writable(path, overwrite=overwrite)
         kind = Path(path).suffix.lower()
         if kind == ".npz":
             arrays = {x: getattr(self, x) for x in ("t", "q", "qd", "qdd", "tau", "energy")}
-            beside = Path(path).with_name(f".{Path(path).name}.part.npz")
-            try:
-                np.savez(beside, allow_pickle=False, **arrays)
-                os.replace(beside, path)
-            finally:
-                beside.unlink(missing_ok=True)
+            with whole_binary_file(path, overwrite=overwrite) as file:
+                np.savez(file, allow_pickle=False, **arrays)
             return
         if kind != ".csv":
             raise DalembertError(f"{path}: a run is saved as .csv or .npz, not as '{kind}'")

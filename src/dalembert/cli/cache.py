@@ -1,0 +1,45 @@
+"""``dalembert cache``: the compiled kernels on disk, looked at, verified and cleared."""
+
+from __future__ import annotations
+
+import time
+
+from rich.table import Table
+
+from dalembert.cli.terminal import console, plain, say
+from dalembert.kernel.cache import MEGABYTE, bound, clear, entries, folder, verify
+
+
+def show_cache() -> None:
+    """Where the kernels lie, how many there are and how large they may become together."""
+    kept = entries()
+    total = sum(entry.size for entry in kept)
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("folder", plain(str(folder())))
+    facts.add_row("kernels", str(len(kept)))
+    facts.add_row("size", f"{total / MEGABYTE:.1f} MB of at most {bound() / MEGABYTE:g} MB")
+    if kept:
+        facts.add_row("last used", f"from {_day(kept[0].used)} to {_day(kept[-1].used)}")
+    screen = console()
+    screen.print(facts)
+    screen.print("\nDALEMBERT_CACHE chooses the place, DALEMBERT_CACHE_SIZE the largest size in MB.")
+
+
+def verify_cache() -> None:
+    """Check every signature; name what was bad."""
+    good, removed, stuck = verify()
+    for path in removed:
+        say("warning", f"{path}: this is not a kernel that was signed for you, and was removed")
+    for path in stuck:
+        say("warning", f"{path}: this is not a kernel that was signed for you, and cannot be removed")
+    bad = len(removed) + len(stuck)
+    console().print(f"{good} kernels are good, {bad} {'was' if bad == 1 else 'were'} bad.")
+
+
+def clear_cache() -> None:
+    """Remove all kernels."""
+    console().print(f"{clear()} kernels removed from {plain(str(folder()))}", soft_wrap=True)
+
+
+def _day(instant: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(instant))
