@@ -1,0 +1,35 @@
+"""How large a robot file may be: far beyond any robot, and small enough to be read in a second or so.
+
+Sizes and depths are looked at before a file is parsed, counts before anything is made of them.
+docs/robot-files.md states the same numbers.
+"""
+
+from __future__ import annotations
+
+from dalembert.errors import RobotError
+
+XML_BYTES = 64 * 2**20
+XML_ELEMENTS = 200_000
+XML_DEPTH = 500  # MuJoCo's own parser stops here too
+TOML_BYTES = 4 * 2**20
+TOML_DEPTH = 16  # of brackets and of dotted keys; robots need 4
+LIMITS_BYTES = 2**20
+LINKS = 10_000
+LOOPS = 100
+LINKS_IN_LOOPS = 1_000  # of a robot with closed chains
+MJCF_BODIES = 4_000  # MuJoCo's parser takes a time that grows with the square
+MJCF_COPIES = 10_000  # elements that replicate, composite and flexcomp make
+MJCF_DELETIONS = 2_000_000  # assets and keyframes that no inertia needs, times all elements: each costs a walk
+NAME = 1_000  # letters
+
+
+def at_most(most: int, count: float, what: str, where: str) -> None:
+    """Refuse a count above the bound.
+
+    >>> at_most(10_000, 100_000, "links", "arm.urdf")
+    Traceback (most recent call last):
+    ...
+    dalembert.errors.RobotError: arm.urdf: it has 100000 links; at most 10000 are read
+    """
+    if count > most:
+        raise RobotError(f"{where}: it has {count:.0f} {what}; at most {most} are read")
