@@ -139,7 +139,7 @@ def test_tip_is_a_body_or_a_site():
     assert read_mjcf(text).tip.name == "tip"  # two sites: neither is chosen
     assert read_mjcf(text, tip="right").tip.placement.translation == (1, 0, 0)
     assert read_mjcf(text, tip="a").tip.link == "a"
-    with pytest.raises(RobotError, match=r"no body or site is called 'rigth'.*nearest are right"):
+    with pytest.raises(RobotError, match=r"no body or site is called 'rigth'.*did you mean 'right'"):
         read_mjcf(text, tip="rigth")
 
 

@@ -217,7 +217,7 @@ def write_message(pipe: FileIO, plain: Any, arrays: Arrays | None = None) -> Non
     text = json.dumps([plain, shapes]).encode()
     _write(pipe, memoryview(_LENGTH.pack(len(text)) + text))
     for array in solid.values():
-        _write(pipe, memoryview(array.reshape(-1).view(np.uint8)))
+        _write(pipe, array.reshape(-1).view(np.uint8).data)
 
 
 def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:

@@ -9,7 +9,6 @@ here (springs, tendons, other equality constraints, contacts) is said in ``Robot
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import math
 import os
@@ -26,6 +25,7 @@ from dalembert.robot.loops import Loop, with_passive
 from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_xml import parse_xml, read_bytes
+from dalembert.robot.tables import nearest, some
 
 TEXT = "MJCF text"
 ROUNDING = 1e-15  # what is left of an exact 0 or ±1 after a quaternion
@@ -174,7 +174,7 @@ class _Reader:
         """The robot with the loops that connect and weld constraints make."""
         loops = [self._loop(k) for k in range(len(self.model.loops))]
         driven = {self.model.joints[joint] for joint in self.motors}
-        undriven = [joint.name for joint in robot.joints if joint.name not in driven]
+        undriven = {joint.name for joint in robot.joints} - driven
         try:
             return with_passive(robot, loops, undriven) if loops else robot
         except RobotError as error:
@@ -280,8 +280,9 @@ class _Reader:
             return Frame(tip, tip)
         named = {site.name: site for site in sites}
         if tip not in named:
-            near = difflib.get_close_matches(tip, [*named, *links], 3) or [*named, *links][:3]
+            known = [*named, *links]
             raise RobotError(
-                f"{self.source}: no body or site is called '{tip}', so it cannot be the tip; nearest are {', '.join(near)}"
+                f"{self.source}: no body or site is called '{tip}', so it cannot be the tip; known are {some(known)}"
+                f"{nearest(tip, known)}"
             )
         return named[tip]
