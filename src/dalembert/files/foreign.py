@@ -89,7 +89,9 @@ def ask(
         raise error(str(plain))
     if kind == "memory":
         raise error(f"{where}: {reader} {_NEEDS_MEMORY}")
-    raise error(f"{where}: {reader} failed on it ({plain}); the file is damaged, or of a kind that is not read")
+    raise error(
+        f"{where}: {reader} failed on it ({plain}); the file is damaged, too large, or of a kind that is not read"
+    )
 
 
 _NEEDS_MEMORY = f"needs more than {MEMORY >> 30} GiB of memory for it, which is the bound for one file; make it smaller"
@@ -125,11 +127,11 @@ class _Helper:
                 f"runs in a process of its own, which cannot be started ({sys.executable}: {problem.strerror})"
             ) from None
         self.into, self.out = cast(FileIO, self.process.stdin), cast(FileIO, self.process.stdout)
-        self.expired = False
+        self.expired = self.is_last = False
 
     def is_usable(self) -> bool:
         """Whether a question can be asked."""
-        return not self.expired and self.process.poll() is None
+        return not self.expired and not self.is_last and self.process.poll() is None
 
     def ask(self, function: str, arguments: Mapping[str, Any], seconds: float) -> tuple[str, Any, dict[str, Any]]:
         """(kind, plain data, arrays) of the answer."""
@@ -144,6 +146,7 @@ class _Helper:
         try:
             write_message(self.into, question)
             answer, arrays = read_message(self.out)
+            self.is_last = bool(answer["last"])
             return str(answer["kind"]), answer["plain"], arrays
         except (EOFError, OSError):  # its ends of the pipes are closed
             raise _Died(self._last_words(seconds)) from None

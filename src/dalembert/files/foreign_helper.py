@@ -25,7 +25,8 @@ def serve() -> None:
         try:
             question, _ = read_message(questions)
             kind, plain, arrays = _answer(question)
-            write_message(answers, {"kind": kind, "plain": plain}, arrays)
+            last = kind == "memory" or _is_swollen()
+            write_message(answers, {"kind": kind, "plain": plain, "last": last}, arrays)
         except (EOFError, BrokenPipeError):
             os._exit(0)  # nobody asks any more; nothing of the foreign libraries is torn down
 
@@ -46,6 +47,16 @@ def _answer(question: Mapping[str, Any]) -> tuple[str, Any, Arrays]:
         return "failed", " ".join(f"{type(error).__name__}: {error}".split())[:200], {}
     finally:
         _alarm(0.0)
+
+
+def _is_swollen() -> bool:
+    """Whether a reader kept so much memory that the next file, which may be good, could want for it."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            pages = int(file.read().split()[0])
+    except OSError:  # not Linux
+        return False
+    return pages * os.sysconf("SC_PAGESIZE") > MEMORY // 4
 
 
 def _alarm(seconds: float) -> None:

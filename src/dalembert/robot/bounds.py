@@ -17,19 +17,23 @@ LIMITS_BYTES = 2**20
 LINKS = 10_000
 LOOPS = 100
 LINKS_IN_LOOPS = 1_000  # of a robot with closed chains
-MJCF_BODIES = 4_000  # MuJoCo's parser takes a time that grows with the square
-MJCF_COPIES = 10_000  # elements that replicate, composite and flexcomp make
-MJCF_DELETIONS = 2_000_000  # assets and keyframes that no inertia needs, times all elements: each costs a walk
+# MuJoCo's parser and compiler take a time that grows with the square of these
+MJCF_ELEMENTS = 10_000  # of the file, the files it includes, and the copies that replicate, composite and flexcomp make
+MJCF_BODIES = 2_000
+MJCF_JOINTS = 1_000
+MJCF_HEIGHTS = 2**24  # points of height fields
+MJCF_NUMBERS = 10_000  # of a custom element, a user sensor, and each of nuser_body, nuser_geom, …, nuserdata and nkey
+MJCF_DELETIONS = 2_000_000  # meshes, textures, … and keyframes that no inertia needs, times all elements
 NAME = 1_000  # letters
 
 
 def at_most(most: int, count: float, what: str, where: str) -> None:
     """Refuse a count above the bound.
 
-    >>> at_most(10_000, 100_000, "links", "arm.urdf")
+    >>> at_most(10_000, 10_001, "links", "arm.urdf")
     Traceback (most recent call last):
     ...
-    dalembert.errors.RobotError: arm.urdf: it has 100000 links; at most 10000 are read
+    dalembert.errors.RobotError: arm.urdf: it has more than 10000 links; no robot file with more is read
     """
     if count > most:
-        raise RobotError(f"{where}: it has {count:.0f} {what}; at most {most} are read")
+        raise RobotError(f"{where}: it has more than {most} {what}; no robot file with more is read")

@@ -125,7 +125,7 @@ def _few_enough(robot: Robot, loops: Sequence[Loop]) -> None:
     """Every loop is a walk through the robot, so that both are bounded."""
     where = f"robot '{robot.name}'"
     at_most(LOOPS, len(loops), "loops", where)
-    at_most(LINKS_IN_LOOPS, len(robot.links) if loops else 0, "links and closed chains", where)
+    at_most(LINKS_IN_LOOPS, len(robot.links) if loops else 0, "links beside its closed chains", where)
 
 
 def _absent(name: str, joints: Mapping[str, Joint]) -> str:

@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element
 
 from dalembert.errors import RobotError
 from dalembert.files.foreign import ask
-from dalembert.robot.bounds import MJCF_BODIES, MJCF_COPIES, XML_ELEMENTS, at_most
+from dalembert.robot.bounds import MJCF_BODIES, MJCF_ELEMENTS, MJCF_HEIGHTS, MJCF_JOINTS, MJCF_NUMBERS, at_most
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import ZERO, Matrix, Vector, matmul, neg, transpose
 from dalembert.robot.loops import Loop, with_passive
@@ -28,6 +28,7 @@ from dalembert.robot.safe_xml import parse_xml, read_bytes
 from dalembert.robot.tables import nearest, some
 
 TEXT = "MJCF text"
+NUMBERS = {"size": ("nuser", "nkey"), "numeric": ("size",), "user": ("dim",)}  # how the attributes that count begin
 ROUNDING = 1e-15  # what is left of an exact 0 or ±1 after a quaternion
 
 
@@ -78,26 +79,32 @@ def _check_counts(root: Element, source: str) -> None:
     """Refuse models that a few bytes make large, before MuJoCo makes them; its includes are looked into."""
     folder = "" if source == TEXT else os.path.dirname(source)
     included: set[str] = set()
-    elements, made, bodies = 0, 0.0, 0.0
-    waiting = [(root, 1.0, folder)]
+    elements, bodies, joints, heights = 0.0, 0.0, 0.0, 0.0
+    waiting = [(root, 1.0, False, folder)]
     while waiting:
-        element, copies, here = waiting.pop()
-        elements += 1
-        made += copies - 1.0
-        bodies += copies if element.tag == "body" else 0.0
-        if element.tag == "include":
+        element, copies, in_world, here = waiting.pop()
+        tag, in_world = element.tag, in_world or element.tag == "worldbody"
+        elements += copies
+        bodies += copies if tag == "body" else 0.0
+        joints += copies if tag == "joint" and in_world else 0.0
+        if tag in ("composite", "flexcomp"):
+            elements += copies * _product(element, "count")
+        if tag == "replicate":
+            copies *= _product(element, "count")
+        if tag == "hfield":
+            heights += _product(element, "nrow") * _product(element, "ncol")
+        if tag == "include":
             file = _included(element, folder, here)
             if file is not None and file not in included:  # MuJoCo includes no file twice
                 included.add(file)
-                waiting.append((parse_xml(read_bytes(file), file), copies, os.path.dirname(file)))
-        if element.tag in ("replicate", "composite", "flexcomp"):
-            times = math.prod(_counts(element.get("count", "")))
-            made += times if element.tag != "replicate" else 0.0
-            copies *= times if element.tag == "replicate" else 1.0
-        at_most(XML_ELEMENTS, elements, "XML elements, those of included files among them", source)
-        at_most(MJCF_COPIES, made, "elements that replicate, composite and flexcomp make", source)
+                waiting.append((parse_xml(read_bytes(file), file), copies, in_world, os.path.dirname(file)))
+        for key in [key for key in element.attrib if key.startswith(NUMBERS.get(tag, "\0"))]:
+            at_most(MJCF_NUMBERS, _product(element, key), f"numbers by {key} of <{tag}>", source)
+        at_most(MJCF_ELEMENTS, elements, "elements (those of included files and replicated ones counted)", source)
         at_most(MJCF_BODIES, bodies, "bodies", source)
-        waiting += [(child, copies, here) for child in element]
+        at_most(MJCF_JOINTS, joints, "joints", source)
+        at_most(MJCF_HEIGHTS, heights, "points in height fields", source)
+        waiting += [(child, copies, in_world, here) for child in element]
 
 
 def _included(element: Element, folder: str, here: str) -> str | None:
@@ -107,12 +114,12 @@ def _included(element: Element, folder: str, here: str) -> str | None:
     return next((file for file in files if name and "\0" not in file and os.path.exists(file)), None)
 
 
-def _counts(text: str) -> list[float]:
-    """Numbers of copies; 1 for what is no number, which MuJoCo refuses."""
+def _product(element: Element, key: str) -> float:
+    """The product of an attribute's numbers, at least 1; 1 where they are none, which MuJoCo refuses."""
     try:
-        return [max(1.0, float(part)) for part in text.split()]
+        return math.prod(max(1.0, float(part)) for part in element.get(key, "").split())
     except ValueError:
-        return [1.0]
+        return 1.0
 
 
 def _vector(values: Any) -> Vector:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import RobotError
-from dalembert.robot.bounds import MJCF_BODIES, MJCF_DELETIONS, at_most
+from dalembert.robot.bounds import MJCF_BODIES, MJCF_DELETIONS, MJCF_JOINTS, at_most
 
 LOOPS = ("connect", "weld")  # equality constraints that close chains
 # fields of the compiled model that an arm is made from
@@ -45,7 +45,8 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
         spec = _spec(mujoco, source, text, folder)
     except ValueError as error:
         raise RobotError(f"{source}: MuJoCo cannot read it: {_one_line(error)}") from None
-    at_most(MJCF_BODIES, len(spec.bodies), "bodies", source)
+    at_most(MJCF_BODIES, len(spec.bodies), "bodies", source)  # attached models count as well
+    at_most(MJCF_JOINTS, len(spec.joints), "joints", source)
     notes = list(_ignored(spec))
     mesh_files = _drop_what_makes_no_inertia(mujoco, spec, notes, source)
     model = _compile(spec, mesh_files, source)

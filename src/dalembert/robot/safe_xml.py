@@ -48,7 +48,7 @@ def parse_xml(content: str | bytes, source: str) -> Element:
             raise RobotError(
                 f"{source}, line {parser.CurrentLineNumber}: elements are nested more than {XML_DEPTH} deep at <{tag}>"
             )
-        at_most(XML_ELEMENTS, count, "XML elements or more", source)
+        at_most(XML_ELEMENTS, count, "XML elements", source)
         builder.start(tag, attributes)
 
     def end(tag: str) -> None:
