@@ -161,6 +161,8 @@ class _Helper:
         self.process.kill()
 
     def _last_words(self, seconds: float) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it closed its pipes, so it is ending by itself
+            self.process.wait(5.0)
         self.stop()
         code = self.process.returncode
         if self.expired or code == -getattr(signal, "SIGALRM", 0):
@@ -173,8 +175,6 @@ class _Helper:
     def stop(self) -> None:
         """End the process, whatever it does."""
         self.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # it is ending already where it crashed or saw the end
-            self.process.wait(0.05)
         self.process.kill()
         self.process.wait()
 
