@@ -94,6 +94,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("too-many-joints.urdf", chain(10_001), "it has more than 10000 links"),
     ("elements.urdf", urdf("<a/>" * 200_000), "it has more than 200000 XML elements"),
     ("attributes.urdf", urdf("<a " + "".join(f'a{k}="" ' for k in range(100_000)) + "/>"), None),
+    ("more-attributes.urdf", urdf("<a " + 'a="" ' * 600_000 + "/>"), "it has more than 500000 attributes"),
     ("unlimited.urdf", chain(1, "revolute", '<limit/><dalembert unlimited="foo"/>'), "'unlimited' of <dalembert> is 'foo'"),
     ("long-number.urdf", chain(1, extra=f'<origin xyz="{"x" * 10**6} 0 0"/>'), "'xyz' of <origin> is 'xxx.*not a number"),
     ("digits.urdf", chain(1, extra=f'<origin xyz="{"1" * 10**6} 0 0"/>'), "it must be a finite number"),

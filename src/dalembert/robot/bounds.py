@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dalembert.errors import RobotError
 
-XML_BYTES = 64 * 2**20
+XML_BYTES = 16 * 2**20
 XML_ELEMENTS = 200_000
+XML_ATTRIBUTES = 500_000
 XML_DEPTH = 500  # MuJoCo's own parser stops here too
 TOML_BYTES = 4 * 2**20
 TOML_DEPTH = 16  # of brackets and of dotted keys; robots need 4

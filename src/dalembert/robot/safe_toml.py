@@ -15,15 +15,22 @@ from dalembert.errors import RobotError
 from dalembert.files import read_bounded
 from dalembert.robot.bounds import TOML_BYTES, TOML_DEPTH, at_most
 
-_MARK = re.compile(r'"""|\'\'\'|["\'#\[\]{}.,=\n]')
-# what follows an opening mark, its closing mark included; possessive, so each letter is looked at once
-_REST = {
-    '"""': re.compile(r'(?:[^"\\]++|\\.|"(?!""))*+"{3,5}', re.DOTALL),
-    "'''": re.compile(r"(?:[^']++|'(?!''))*+'{3,5}"),
-    '"': re.compile(r'(?:[^"\\\n]++|\\.)*+"'),
-    "'": re.compile(r"[^'\n]*+'"),
-    "#": re.compile(r"[^\n]*+"),
-}
+# Strings, comments, brackets and dots; a string or a dot takes along what follows, up to the end of its key or value.
+# Every repetition is possessive, so each letter is looked at once.
+_PART = re.compile(
+    r"""
+    (?: \"{3} (?: [^"\\]++ | \\. | "(?!"") )*+ "{3,5}+
+      | '{3} (?: [^']++ | '(?!'') )*+ '{3,5}+
+      | "(?!"") (?: [^"\\\n]++ | \\. )*+ "
+      | '(?!'') [^'\n]*+ '
+    ) [ \t]*+ (?P<after_string>[=,\n]?+)
+    | \. [^.="',#\[\]{}\n]*+ (?P<after_dot>[=,\n]?+)
+    | \# [^\n]*+
+    | (?P<opens>[\[{]) | (?P<closes>[\]}])
+    | (?P<endless>["'])
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def read_text(path: str | os.PathLike[str], largest: int, what: str) -> str:
@@ -54,17 +61,17 @@ def parse_tables(text: str, where: str) -> dict[str, Any]:
 
 def _check_depth(text: str, where: str) -> None:
     """Count brackets that are open and dots of one key, outside of strings and comments."""
-    at = brackets = dots = 0
-    while (mark := _MARK.search(text, at)) is not None:
-        kind, at = mark[0], mark.end()
-        if kind in _REST:
-            rest = _REST[kind].match(text, at)
-            if rest is None:
-                return  # a string without an end, which the parser names
-            at = rest.end()
-            continue
-        brackets = brackets + 1 if kind in "[{" else max(0, brackets - 1) if kind in "]}" else brackets
-        dots = dots + 1 if kind == "." else 0
+    brackets = dots = 0
+    for part in _PART.finditer(text):
+        kind = part.lastgroup
+        if kind == "endless":
+            return  # a string without an end, which the parser names
+        if kind == "after_string":
+            dots = 0 if part["after_string"] else dots
+        elif kind == "after_dot":
+            dots = 0 if part["after_dot"] else dots + 1
+        else:
+            brackets, dots = brackets + (kind == "opens") - (kind == "closes" and brackets > 0), 0
         if max(brackets, dots) > TOML_DEPTH:
-            line = text.count("\n", 0, at) + 1
+            line = text.count("\n", 0, part.end()) + 1
             raise RobotError(f"{where}, line {line}: keys or brackets are nested more than {TOML_DEPTH} deep")

@@ -15,7 +15,7 @@ from xml.parsers import expat
 
 from dalembert.errors import RobotError
 from dalembert.files import read_bounded
-from dalembert.robot.bounds import XML_BYTES, XML_DEPTH, XML_ELEMENTS, at_most
+from dalembert.robot.bounds import XML_ATTRIBUTES, XML_BYTES, XML_DEPTH, XML_ELEMENTS, at_most
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -31,6 +31,7 @@ def parse_xml(content: str | bytes, source: str) -> Element:
     parser = expat.ParserCreate("utf-8" if isinstance(content, str) else None)
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     at_most(XML_BYTES, len(data), "bytes", source)
+    at_most(XML_ATTRIBUTES, data.count(b"="), "attributes", source)
     if b"\0" in data[:4096] and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16 begins so
         raise RobotError(f"{source}: this is a binary file, not XML text")
     builder, depth, count = TreeBuilder(), 0, 0
