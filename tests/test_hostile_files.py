@@ -18,6 +18,7 @@ import pytest
 import dalembert as da
 from dalembert.errors import DalembertError, RobotError
 from dalembert.identification.logs import read_log
+from dalembert.robot import bounds
 from dalembert.robot.limits_file import with_limits
 from dalembert.robot.tables import nearest, parse_angle
 
@@ -250,6 +251,16 @@ def test_inertia_errors_recommend_what_the_caller_takes(tmp_path):
         da.load(tmp_path / "arm.toml")
     with pytest.warns(UserWarning, match="no body can have"):
         da.load(tmp_path / "arm.toml", physical="warn")
+
+
+def test_the_documents_state_the_bounds():
+    document = (Path(__file__).parents[1] / "docs" / "robot-files.md").read_text()
+    section = document.partition("## How large a file may be")[2]
+    numbers = {name: value for name, value in vars(bounds).items() if name.isupper()}
+    assert len(numbers) > 10
+    for name, value in numbers.items():
+        words = f"{value >> 20} MiB" if name.endswith("_BYTES") else f"{value:,}".replace(",", " ")
+        assert words in section, (name, words)
 
 
 def test_angles_mean_what_they_meant():

@@ -70,7 +70,7 @@ def _decoded(content: bytes, source: str) -> str:
 
 def _refuse_other_formats(root: Element, source: str) -> None:
     if root.tag == "robot":
-        raise RobotError(f"{source}: this is URDF, not MJCF; read it with read_urdf")
+        raise RobotError(f"{source}: this is URDF, not MJCF; call the file .urdf")
     if root.tag != "mujoco":
         raise RobotError(f"{source}: the root element is <{root.tag}>; an MJCF file begins with <mujoco>")
 

@@ -75,7 +75,7 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
 
 def _refuse_other_formats(root: Element, source: str) -> None:
     if root.tag == "mujoco":
-        raise RobotError(f"{source}: this is MJCF, not URDF; read it with read_mjcf")
+        raise RobotError(f"{source}: this is MJCF, not URDF; call the file .xml or .mjcf")
     if root.tag == "sdf":
         raise RobotError(f"{source}: this is SDF, not URDF; convert it to URDF first")
     if root.tag != "robot":
