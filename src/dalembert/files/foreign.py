@@ -165,7 +165,7 @@ class _Helper:
             self.process.wait(5.0)
         self.stop()
         code = self.process.returncode
-        if self.expired or code == -getattr(signal, "SIGALRM", 0):
+        if self.expired or -code == getattr(signal, "SIGALRM", None):
             return f"did not finish within {seconds:g} s, which is the bound for one file; make it smaller or simpler"
         if code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
