@@ -134,12 +134,34 @@ def test_inertia_from_geoms_when_the_file_says_so():
     assert read_mjcf(simple(inside='<geom size="0.1" mass="2"/><geom size="1" mass="0"/>')).link("a").inertia.mass == 2
 
 
+def test_a_mass_that_is_given_needs_no_density():
+    before = '<default><geom density="0"/></default>'
+    text = simple(
+        inside='<geom size="0.1" mass="2"/><geom size="0.2" pos="1 0 0" mass="1"/><geom size="1"/>', before=before
+    )
+    assert_same_as_mujoco(read_mjcf(text), mujoco.MjModel.from_xml_string(text))
+    assert read_mjcf(text).link("a").inertia.mass == 3
+
+
+def test_files_that_make_no_inertia_are_not_needed():
+    asset = (
+        '<asset><hfield name="h" file="absent.png" size="1 1 1 1"/><texture name="t" type="2d" file="absent.png"/>'
+        '<material name="m" texture="t"/><mesh name="v" file="absent.obj"/></asset>'
+    )
+    shapes = (
+        '<geom type="mesh" mesh="v" mass="0"/><geom size="0.1" mass="2" material="m"/><site name="s" material="m"/>'
+    )
+    world = '<geom name="ground" type="hfield" hfield="h"/>'
+    after = '<contact><pair geom1="ground" geom2="ground"/></contact><sensor><gyro site="s"/></sensor>'
+    assert read_mjcf(simple(inside=shapes, before=asset, world=world, after=after)).link("a").inertia.mass == 2
+
+
 def test_tip_is_a_body_or_a_site():
     text = simple(inside='<geom size="0.1"/><site name="left"/><site name="right" pos="1 0 0"/>')
     assert read_mjcf(text).tip.name == "tip"  # two sites: neither is chosen
     assert read_mjcf(text, tip="right").tip.placement.translation == (1, 0, 0)
     assert read_mjcf(text, tip="a").tip.link == "a"
-    with pytest.raises(RobotError, match=r"no body or site is called 'rigth'.*nearest are right"):
+    with pytest.raises(RobotError, match=r"no body or site is called 'rigth'.*did you mean 'right'"):
         read_mjcf(text, tip="rigth")
 
 

@@ -156,4 +156,5 @@ def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard",
     from dalembert.robot.check import check
     from dalembert.robot.dh import from_dh as robot_from_dh
 
-    return Arm(check(robot_from_dh(rows, convention, **fields)))
+    remedy = 'mark the row of a link that was published like this with "physical": False'
+    return Arm(check(robot_from_dh(rows, convention, **fields), remedy=remedy))

@@ -1,8 +1,24 @@
 """The errors a user can meet: each is one sentence that names the thing, the value and the fix."""
 
+LONGEST = 4000  # letters of a sentence
+
 
 class DalembertError(ValueError):
-    """Base of every error that dalembert raises for wrong input."""
+    """Base of every error that dalembert raises for wrong input.
+
+    Names out of files stand in the sentence, and they can hold anything: line breaks, control characters and halves
+    of surrogate pairs are shown as escapes, and the middle of an endless sentence is left out.
+
+    >>> str(DalembertError("no joint 'a\\nb'"))
+    "no joint 'a\\\\nb'"
+    """
+
+    def __init__(self, sentence: str = "") -> None:
+        if len(sentence) > LONGEST:
+            sentence = f"{sentence[: LONGEST // 2]} … {sentence[-LONGEST // 2 :]}"
+        if not sentence.isprintable():
+            sentence = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in sentence)
+        super().__init__(sentence)
 
 
 class RobotError(DalembertError):

@@ -12,6 +12,7 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import IDENTITY, cross, dot, matmul, msub, transpose
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
+from dalembert.robot.tables import some
 
 PHYSICAL = ("error", "warn")
 ORTHONORMAL_TOLERANCE = 1e-8  # a rotation typed with fewer digits than this bends the arm measurably
@@ -21,12 +22,17 @@ class PhysicalWarning(UserWarning):
     """A link has an inertia that no body can have, and the robot was loaded all the same."""
 
 
-def check(robot: Robot, physical: Literal["error", "warn"] = "error") -> Robot:
+def check(
+    robot: Robot,
+    physical: Literal["error", "warn"] = "error",
+    remedy: str = 'load it with physical="warn" (--physical warn)',
+) -> Robot:
     """The robot itself, once everything in it is found possible.
 
     Numbers that are not finite, matrices that are no rotations and negative masses are errors.
     Inertia tensors that no body can have are errors too, or a :class:`PhysicalWarning` with
-    ``physical="warn"``; links that say so themselves (``physical=False``) pass.
+    ``physical="warn"``; links that say so themselves (``physical=False``) pass. ``remedy`` is what the
+    sentence recommends to who cannot correct them.
     """
     if physical not in PHYSICAL:
         raise RobotError(f"physical is {physical!r}; it can be {' or '.join(map(repr, PHYSICAL))}")
@@ -42,12 +48,12 @@ def check(robot: Robot, physical: Literal["error", "warn"] = "error") -> Robot:
     for what, inertia, _ in _inertias(robot):
         if _is_number(inertia.mass) and inertia.mass < 0:
             raise RobotError(f"{where}: {what} has a negative mass ({inertia.mass:g} kg)")
-    _physical(robot, where, physical)
+    _physical(robot, where, physical, remedy)
     return robot
 
 
-def _physical(robot: Robot, where: str, physical: str) -> None:
-    """All the links with impossible inertias, in one message."""
+def _physical(robot: Robot, where: str, physical: str, remedy: str) -> None:
+    """The links with impossible inertias, in one message."""
     found = []
     for what, inertia, claimed in _inertias(robot):
         if claimed and not inertia.is_zero and all(map(_is_number, _values(inertia))):
@@ -56,9 +62,9 @@ def _physical(robot: Robot, where: str, physical: str) -> None:
                 found.append(f"{what}: {reason}")
     if not found:
         return
-    message = f"{where} has inertias that no body can have: {'; '.join(found)}"
+    message = f"{where} has inertias that no body can have: {some(found, separator='; ')}"
     if physical == "error":
-        raise RobotError(f'{message}. Correct them, or load with physical="warn"')
+        raise RobotError(f"{message}; correct them, or {remedy}")
     warnings.warn(message, PhysicalWarning, stacklevel=3)  # of the caller of check
 
 

@@ -199,15 +199,16 @@ def assemble(
     """Joints and links in a row, named joint1, link1, … where the rows do not name them."""
     if not rows:
         raise RobotError(f"{name}: the DH table has no rows; an arm needs at least one joint")
-    links, joints = [Link(base_link)], []
+    links, joints, said = [Link(base_link)], [], list(notes)
     for i, row in enumerate(rows, 1):
         child = row.link or f"link{i}"
         with told_at(f"{name}: DH row {i}"):
             joints.append(joint_of(row, convention, row.name or f"joint{i}", links[-1].name, child))
         links.append(Link(child, row.inertia, row.physical))
-        notes += (f"link '{child}': {row.note}",) if row.note else ()
+        if row.note:
+            said.append(f"link '{child}': {row.note}")
     frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip
-    return Robot(name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=notes, **robot)
+    return Robot(name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=tuple(said), **robot)
 
 
 def rows_of(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
@@ -231,11 +232,11 @@ def _same(rows: tuple[Row, ...], convention: str, robot: Robot) -> bool:
 
 
 def _recover(robot: Robot, convention: str) -> tuple[Row, ...] | None:
-    rows, parent = [], robot.root
+    rows, parent, links = [], robot.root, {link.name: link for link in robot.links}
     for joint in robot.joints:
         if joint.parent != parent or not joint.moves:
             return None
-        row = _recover_row(joint, robot.link(joint.child), convention)
+        row = _recover_row(joint, links[joint.child], convention)
         if row is None:
             return None
         rows.append(row)
@@ -245,7 +246,8 @@ def _recover(robot: Robot, convention: str) -> tuple[Row, ...] | None:
 
 def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
     """A row of standard DH for every joint of a tree, each from its parent's link frame, or None."""
-    rows = [_recover_row(joint, robot.link(joint.child), "standard") if joint.moves else None for joint in robot.joints]
+    links = {link.name: link for link in robot.links}
+    rows = [_recover_row(joint, links[joint.child], "standard") if joint.moves else None for joint in robot.joints]
     found = tuple(row for row in rows if row is not None)
     return ("standard", found) if found and len(found) == len(rows) else None
 

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import csv
 import math
-import tomllib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import LIMITS_BYTES
 from dalembert.robot.model import Joint, Limits, Robot
-from dalembert.robot.tables import nearest, shown
+from dalembert.robot.safe_toml import parse_tables, read_text
+from dalembert.robot.tables import nearest, shown, some
 
 KINDS = ("lower", "upper", "velocity", "acceleration", "effort")
 Found = Iterator[tuple[str, str, str, float]]  # where it stands, joint, kind, value
@@ -68,10 +70,12 @@ def _known(where: str, kind: str) -> str:
 def _number(where: str, value: Any) -> float:
     try:
         number = float(value)
+    except OverflowError:
+        raise RobotError(f"{where}: {shown(value)} is too large for a number; the largest is 1.8e308") from None
     except (TypeError, ValueError):
-        raise RobotError(f"{where}: {shown(str(value))} is not a number") from None
+        raise RobotError(f"{where}: {shown(value)} is not a number") from None
     if isinstance(value, bool) or math.isnan(number):
-        raise RobotError(f"{where}: {shown(str(value))} is not a number")
+        raise RobotError(f"{where}: {shown(value)} is not a number")
     return number
 
 
@@ -103,29 +107,19 @@ def _from_text(robot: Robot, text: str) -> Found:
 
 
 def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise RobotError(f"{path}: this is not a text file in UTF-8") from None
-    except OSError as error:
-        raise RobotError(f"{path}: the file cannot be read ({error.strerror})") from None
+    return read_text(path, LIMITS_BYTES, "limits file")
 
 
-def _joint(where: str, robot: Robot, name: str) -> str:
-    names = _names(robot)
-    if name not in names:
-        raise RobotError(
-            f"{where}: robot '{robot.name}' has no joint {shown(name)}; its joints are {', '.join(names)}"
-            f"{nearest(name, names)}"
-        )
-    return name
+def _unknown(where: str, robot: Robot, name: str, names: Sequence[str]) -> RobotError:
+    return RobotError(
+        f"{where}: robot '{robot.name}' has no joint {shown(name)}; its joints are {some(names)}{nearest(name, names)}"
+    )
 
 
 def _from_toml(robot: Robot, path: Path) -> Found:
-    try:
-        data = tomllib.loads(_read(path))
-    except tomllib.TOMLDecodeError as error:
-        raise RobotError(f"{path}: this is not TOML: {error}") from None
+    data = parse_tables(_read(path), str(path))
+    names = _names(robot)
+    known = set(names)
     for key, value in data.items():
         if key != "joints":
             yield from _each(robot, str(path), _known(str(path), key), value if isinstance(value, list) else [value])
@@ -134,17 +128,22 @@ def _from_toml(robot: Robot, path: Path) -> Found:
         raise RobotError(f"{path}: 'joints' must be tables like [joints.NAME]")
     for name, entries in tables.items():
         where = f"{path}, [joints.{name}]"
-        _joint(where, robot, name)
+        if name not in known:
+            raise _unknown(where, robot, name, names)
         for kind, value in entries.items():
             yield where, name, _known(where, kind), _number(f"{where}, {kind}", value)
 
 
 def _from_csv(robot: Robot, path: Path) -> Found:
-    lines = [
-        (number, [cell.strip() for cell in row])
-        for number, row in enumerate(csv.reader(_read(path).splitlines(), skipinitialspace=True), 1)
-        if any(cell.strip() for cell in row)
-    ]
+    rows = csv.reader(_read(path).splitlines(), skipinitialspace=True)
+    try:
+        lines = [
+            (number, [cell.strip() for cell in row])
+            for number, row in enumerate(rows, 1)
+            if any(cell.strip() for cell in row)
+        ]
+    except csv.Error as error:  # a field of 131072 letters, a zero byte
+        raise RobotError(f"{path}, line {rows.line_num}: this is not CSV ({error})") from None
     if not lines:
         raise RobotError(f"{path}: the file is empty; it needs a header joint, effort, … and rows")
     header, columns = lines[0]
@@ -152,14 +151,18 @@ def _from_csv(robot: Robot, path: Path) -> Found:
         raise RobotError(f"{path}, line {header}: the first column must be 'joint', and is {shown(columns[0])}")
     for kind in columns[1:]:
         _known(f"{path}, line {header}", kind)
-    twice = {name for name in columns if columns.count(name) > 1}
+    names = _names(robot)
+    known = set(names)
+    twice = [name for name, times in Counter(columns).items() if times > 1]
     if twice:
         raise RobotError(f"{path}, line {header}: the column {min(twice)} stands there more than once")
     for number, row in lines[1:]:
         where = f"{path}, line {number}"
         if len(row) != len(columns):
             raise RobotError(f"{where}: the row has {len(row)} values, but the header has {len(columns)} columns")
-        name = _joint(where, robot, row[0])
+        name = row[0]
+        if name not in known:
+            raise _unknown(where, robot, name, names)
         for kind, cell in zip(columns[1:], row[1:], strict=True):
             if cell not in ("", "-"):
                 yield where, name, kind, _number(f"{where}, column '{kind}'", cell)

@@ -51,9 +51,8 @@ def _read(path: Path, tip: str | None) -> Robot:
             f"{path}: the suffix '{path.suffix}' is none that robots are read from ({', '.join(SUFFIXES)})"
             f"{nearest(path.name, arms())}"
         )
-    if not path.is_file():
-        what = "this is a folder, not a robot file" if path.is_dir() else "there is no such file"
-        raise RobotError(f"{path}: {what}{nearest(path.stem, arms())}")
+    if not os.path.exists(path):
+        raise RobotError(f"{path}: there is no such file{nearest(path.stem, arms())}")
     if suffix == ".xml":
         suffix = _xml_kind(path)
     return _reader(suffix)(path, tip)

@@ -8,13 +8,15 @@ stay together: the joint at which the closed chain was cut. Of the joints around
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import LINKS_IN_LOOPS, LOOPS, at_most
 from dalembert.robot.linalg import Vector, add, cross, dot, rotation_about, scale, sub
 from dalembert.robot.placement import Placement, number, vector
+from dalembert.robot.tables import shown
 
 if TYPE_CHECKING:
     from dalembert.robot.model import Joint, Robot
@@ -67,15 +69,16 @@ class Loop:
         try:
             pairs = self.branch.items() if isinstance(self.branch, Mapping) else self.branch
             branch = tuple((str(name), number(float(value))) for name, value in pairs)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise RobotError(
-                f"loop '{self.name}': branch is {self.branch!r}; it must give joints and their positions, like {{'elbow': 1.3}}"
+                f"loop '{self.name}': branch is {shown(self.branch)}; it must give joints and their positions, like {{'elbow': 1.3}}"
             ) from None
         object.__setattr__(self, "branch", branch)
 
 
 def check_loops(robot: Robot) -> tuple[Loop, ...]:
     """The robot's loops, every name in them known and every loop with its passive joints."""
+    _few_enough(robot, robot.loops)
     links, joints = {link.name for link in robot.links}, {joint.name: joint for joint in robot.joints}
     taken: dict[str, str] = {}
     seen: set[str] = set()
@@ -107,7 +110,7 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
             taken[name] = loop.name
     loops: list[Loop] = []
     for loop in robot.loops:
-        chosen = loop if loop.passive else replace(loop, passive=_passive(robot, loop, [*taken]))
+        chosen = loop if loop.passive else replace(loop, passive=_passive(robot, loop, taken))
         taken |= dict.fromkeys(chosen.passive, loop.name)
         loops.append(chosen)
     if all(name in taken for name, joint in joints.items() if joint.moves):
@@ -118,12 +121,25 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
     return tuple(loops)
 
 
+def _few_enough(robot: Robot, loops: Sequence[Loop]) -> None:
+    """Every loop is a walk through the robot, so that both are bounded."""
+    where = f"robot '{robot.name}'"
+    at_most(LOOPS, len(loops), "loops", where)
+    at_most(LINKS_IN_LOOPS, len(robot.links) if loops else 0, "links beside its closed chains", where)
+
+
 def _absent(name: str, joints: Mapping[str, Joint]) -> str:
     return "does not move" if name in joints else "does not exist"
 
 
 def joints_around(robot: Robot, loop: Loop) -> list[Joint]:
     """The joints of the loop: from both its links down to where their ways to the base meet."""
+    a, b = _ways(robot, loop)
+    return [*a, *b]
+
+
+def _ways(robot: Robot, loop: Loop) -> tuple[list[Joint], list[Joint]]:
+    """The joints that carry the loop's first link but not its second, and the other way round; from the base on."""
     above = {joint.child: joint for joint in robot.joints}
 
     def way(link: str) -> list[Joint]:
@@ -131,14 +147,16 @@ def joints_around(robot: Robot, loop: Loop) -> list[Joint]:
         while link in above:
             out.append(above[link])
             link = above[link].parent
-        return out
+        return out[::-1]
 
     a, b = way(loop.link_a), way(loop.link_b)
     shared = {joint.name for joint in a} & {joint.name for joint in b}
-    return [joint for joint in (*reversed(a), *reversed(b)) if joint.name not in shared]
+    return [joint for joint in a if joint.name not in shared], [joint for joint in b if joint.name not in shared]
 
 
-def _passive(robot: Robot, loop: Loop, taken: Sequence[str], undriven: Sequence[str] | None = None) -> tuple[str, ...]:
+def _passive(
+    robot: Robot, loop: Loop, taken: Container[str], undriven: Container[str] | None = None
+) -> tuple[str, ...]:
     """As many joints as the loop takes freedoms away, those that are farthest from the base, then the later ones first."""
     columns = velocities(robot, loop)
     below = {robot.root: 0}
@@ -161,13 +179,14 @@ def _passive(robot: Robot, loop: Loop, taken: Sequence[str], undriven: Sequence[
     return tuple(name for name in columns if name in picked)
 
 
-def with_passive(robot: Robot, loops: Sequence[Loop], undriven: Sequence[str]) -> Robot:
+def with_passive(robot: Robot, loops: Sequence[Loop], undriven: Container[str]) -> Robot:
     """The robot with loops whose passive joints are, as far as can be, those that no motor drives."""
-    taken: list[str] = []
+    _few_enough(robot, loops)
+    taken: set[str] = set()
     made = []
     for loop in loops:
         chosen = replace(loop, passive=_passive(robot, loop, taken, undriven))
-        taken += chosen.passive
+        taken.update(chosen.passive)
         made.append(chosen)
     return robot.replace(loops=tuple(made))
 
@@ -182,8 +201,8 @@ def velocities(robot: Robot, loop: Loop) -> dict[str, list[float]]:
         axes[joint.name] = (frame.direction(joint.axis), frame.translation)
         frames[joint.child] = frame @ _motion(joint, at.get(joint.name, 0.0)) @ joint.link_frame
     a, b = frames[loop.link_a] @ loop.placement_a, frames[loop.link_b] @ loop.placement_b
-    around = joints_around(robot, loop)
-    way_a = {joint.name for joint in around if _carries(robot, joint, loop.link_a)}
+    on_a, on_b = _ways(robot, loop)
+    around, way_a = [*on_a, *on_b], {joint.name for joint in on_a}
     n = a.direction(loop.axis)
     size = max([1e-9, *(max(map(abs, sub(axes[j.name][1], a.translation))) for j in around)])
     out: dict[str, list[float]] = {}
@@ -200,15 +219,6 @@ def velocities(robot: Robot, loop: Loop) -> dict[str, list[float]]:
         column = [*v] if loop.kind == "connect" else [*v, *w]
         out[joint.name] = [sign * x for x in column]
     return out
-
-
-def _carries(robot: Robot, joint: Joint, link: str) -> bool:
-    above = {j.child: j for j in robot.joints}
-    while link in above:
-        if above[link].name == joint.name:
-            return True
-        link = above[link].parent
-    return False
 
 
 def _motion(joint: Joint, q: float) -> Placement:

@@ -17,6 +17,7 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import ZERO, Vector, norm, scale
 from dalembert.robot.loops import Loop, check_loops
 from dalembert.robot.placement import Placement, number, vector
+from dalembert.robot.tables import some
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
@@ -55,7 +56,7 @@ class Limits:
             value = getattr(self, name)
             if value is None:
                 continue
-            value = float(value)
+            value = float(number(value))
             if math.isnan(value):
                 raise RobotError(f"the {name} limit is not a number")
             if name not in ("lower", "upper") and value < 0:
@@ -269,7 +270,7 @@ class Robot:
             if link.name == name:
                 return link
         raise RobotError(
-            f"robot '{self.name}' has no link '{name}'; its links are {', '.join(x.name for x in self.links)}"
+            f"robot '{self.name}' has no link '{name}'; its links are {some([x.name for x in self.links])}"
         )
 
     def replace(self, **changes: Any) -> Robot:

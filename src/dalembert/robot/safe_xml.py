@@ -9,40 +9,18 @@ use them.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from dalembert.errors import RobotError
-
-MAX_BYTES = 64 * 1024 * 1024
-MAX_DEPTH = 500  # MuJoCo's own parser stops here too
-MAX_ELEMENTS = 1_000_000
+from dalembert.files import read_bounded
+from dalembert.robot.bounds import XML_ATTRIBUTES, XML_BYTES, XML_DEPTH, XML_ELEMENTS, at_most
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The file's content, or one sentence why not."""
-    where = os.fspath(path)
-    try:
-        size = os.stat(where).st_size
-        if Path(where).is_dir():
-            raise RobotError(f"{where}: this is a folder; give the robot file inside it")
-        if size <= MAX_BYTES:  # a device or pipe says 0, so the reading itself is bounded as well
-            with open(where, "rb") as file:
-                content = file.read(MAX_BYTES + 1)
-            size = len(content)
-    except FileNotFoundError:
-        raise RobotError(f"{where}: no such file") from None
-    except OSError as error:
-        raise RobotError(f"{where}: cannot be read ({error.strerror})") from None
-    except ValueError as error:  # a path that no file system takes, such as one with a zero byte
-        if isinstance(error, RobotError):
-            raise
-        raise RobotError(f"{where!r}: cannot be a file's name ({error})") from None
-    if size > MAX_BYTES:
-        raise RobotError(f"{where}: the file is larger than {MAX_BYTES >> 20} MB; no robot description is")
-    return content
+    return read_bounded(path, XML_BYTES, "robot file", RobotError)
 
 
 def parse_xml(content: str | bytes, source: str) -> Element:
@@ -52,8 +30,8 @@ def parse_xml(content: str | bytes, source: str) -> Element:
     # text is already decoded: what its XML declaration says of an encoding no longer holds
     parser = expat.ParserCreate("utf-8" if isinstance(content, str) else None)
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    if len(data) > MAX_BYTES:
-        raise RobotError(f"{source}: the text is larger than {MAX_BYTES >> 20} MB; no robot description is")
+    at_most(XML_BYTES, len(data), "bytes", source)
+    at_most(XML_ATTRIBUTES, data.count(b"="), "attributes", source)
     if b"\0" in data[:4096] and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16 begins so
         raise RobotError(f"{source}: this is a binary file, not XML text")
     builder, depth, count = TreeBuilder(), 0, 0
@@ -67,12 +45,11 @@ def parse_xml(content: str | bytes, source: str) -> Element:
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal depth, count
         depth, count = depth + 1, count + 1
-        if depth > MAX_DEPTH:
+        if depth > XML_DEPTH:
             raise RobotError(
-                f"{source}, line {parser.CurrentLineNumber}: elements are nested more than {MAX_DEPTH} deep at <{tag}>"
+                f"{source}, line {parser.CurrentLineNumber}: elements are nested more than {XML_DEPTH} deep at <{tag}>"
             )
-        if count > MAX_ELEMENTS:
-            raise RobotError(f"{source}: more than {MAX_ELEMENTS} XML elements; no robot description has so many")
+        at_most(XML_ELEMENTS, count, "XML elements", source)
         builder.start(tag, attributes)
 
     def end(tag: str) -> None:

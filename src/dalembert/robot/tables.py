@@ -15,14 +15,16 @@ from itertools import islice
 from typing import Any
 
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import NAME
 from dalembert.robot.linalg import Matrix, Scalar, Vector
 
 REQUIRED: Any = object()
 
-_NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+# Blanks stand behind what they follow and every repetition is possessive: each letter is looked at once.
+_NUMBER = r"(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _ANGLE = re.compile(
-    rf"\s*(?P<sign>[+-]?)\s*(?:(?P<factor>{_NUMBER})\s*\*?\s*)?(?P<pi>pi|π)?\s*"
-    rf"(?:/\s*(?P<divisor>{_NUMBER}))?\s*(?P<unit>deg|rad|°)?\s*"
+    rf"\s*+(?:(?P<sign>[+-])\s*+)?(?:(?P<factor>{_NUMBER})\s*+(?:\*\s*+)?)?(?:(?P<pi>pi|π)\s*+)?"
+    rf"(?:/\s*+(?P<divisor>{_NUMBER})\s*+)?(?:(?P<unit>deg|rad|°)\s*+)?"
 )
 
 
@@ -36,7 +38,7 @@ def parse_angle(text: str) -> float | None:
     if match is None or not (match["factor"] or match["pi"]) or (match["pi"] and match["unit"]):
         return None
     divisor = float(match["divisor"] or 1)
-    if divisor == 0:
+    if divisor == 0 or math.isinf(divisor):
         return None
     value = float(match["factor"] or 1) * (math.pi if match["pi"] else 1.0) / divisor
     value = -value if match["sign"] == "-" else value
@@ -65,9 +67,27 @@ def told_at(where: str) -> Iterator[None]:
 
 
 def shown(value: object) -> str:
-    """A value as a sentence can carry it: short, on one line."""
-    text = repr(value)
+    """A value as a sentence can carry it: short, on one line.
+
+    >>> shown("x" * 100), shown([2**100_000])
+    ("'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...", 'an integer of more than 4300 digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no integer of more than 4300 digits
+        text = "an integer of more than 4300 digits"
+    except RecursionError:
+        text = f"a {type(value).__name__} of endless depth"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def some(names: Sequence[str], most: int = 10, separator: str = ", ") -> str:
+    """The first of many names, and how many more there are.
+
+    >>> some(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return separator.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 class Table:
@@ -76,10 +96,11 @@ class Table:
     def __init__(self, data: object, where: str, allowed: Sequence[str]) -> None:
         if not isinstance(data, Mapping):
             raise RobotError(f"{where}: a table of named values was expected, not {shown(data)}")
+        known = set(allowed)
         for key in data:
-            if key not in allowed:
-                hint = nearest(str(key), allowed)
-                raise RobotError(f"{where}: unknown key '{key}'{hint} (known keys: {', '.join(allowed)})")
+            if key not in known:
+                hint = nearest(key, allowed) if isinstance(key, str) else ""
+                raise RobotError(f"{where}: unknown key {shown(key)}{hint} (known keys: {', '.join(allowed)})")
         self.data, self.where = data, where
 
     def __contains__(self, key: str) -> bool:
@@ -105,10 +126,10 @@ class Table:
         return value
 
     def name(self, key: str, default: Any = REQUIRED) -> str:
-        """A string that is not empty."""
+        """A string that is not empty, nor endless."""
         value = self.text(key, default)
-        if value == "" and value is not default:
-            raise self.wrong(key, value, "a name of at least one letter")
+        if value is not default and not 1 <= len(value) <= NAME:
+            raise self.wrong(key, value, f"a name of 1 to {NAME} letters")
         return value
 
     def choice(self, key: str, options: Sequence[str], default: Any = REQUIRED) -> str:

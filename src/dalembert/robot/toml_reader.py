@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import LINKS, LOOPS, NAME, TOML_BYTES, at_most
 from dalembert.robot.dh import CONVENTIONS, assemble, read_row
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import LOOP_KINDS, Loop
@@ -24,9 +24,8 @@ from dalembert.robot.parts import (
     with_unused_said,
 )
 from dalembert.robot.placement import Placement
+from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
-
-MAX_BYTES = 16 * 1024 * 1024  # a robot is kilobytes; anything above this is a mistake or an attack
 
 FILE_KEYS = ("name", "source", "notes", "gravity", "convention", "base", "tip", "payload", "joint", "loop")
 LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
@@ -39,30 +38,12 @@ JOINT_KEYS = (
 
 def read_toml(path: str | os.PathLike[str]) -> Robot:
     """The robot that a TOML file describes."""
-    path = Path(path)
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise RobotError(f"{path}: the file cannot be read ({error.strerror})") from None
-    if len(data) > MAX_BYTES:
-        raise RobotError(f"{path}: the file is larger than {MAX_BYTES // 2**20} MB; that is no robot description")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise RobotError(f"{path}: line {line} is not UTF-8 text, which TOML files are") from None
-    return parse_toml(text, str(path))
+    return parse_toml(read_text(path, TOML_BYTES, "robot file"), os.fspath(path))
 
 
 def parse_toml(text: str, where: str = "robot.toml") -> Robot:
     """The robot that a TOML text describes; ``where`` opens every sentence about it."""
-    try:
-        data = tomllib.loads(text)
-    except ValueError as error:  # TOMLDecodeError, and what int() says about endless digits
-        raise RobotError(f"{where}: this is not valid TOML: {error}") from None
-    except RecursionError:
-        raise RobotError(f"{where}: its tables are nested too deeply for a robot description") from None
+    data = parse_tables(text, where)
     convention = data.get("convention", REQUIRED)
     options = (*CONVENTIONS, "frames")
     if convention is REQUIRED:
@@ -136,13 +117,14 @@ def _tables(table: Table, key: str) -> Sequence[Any]:
     value = table.get(key, [])
     if not isinstance(value, list):
         raise RobotError(f"{table.where}: '{key}' is {shown(value)}; write each {key} as a [[{key}]] table")
+    at_most(LOOPS if key == "loop" else LINKS, len(value), f"[[{key}]] tables", table.where)
     return value
 
 
 def _place(file: str, kind: str, i: int, data: object) -> str:
     """How a sentence names the i-th joint or link: by its own name where it has one."""
     name = data.get("name") if isinstance(data, dict) else None
-    return f"{file}: {kind} '{name}'" if isinstance(name, str) and name else f"{file}: {kind} {i}"
+    return f"{file}: {kind} '{name}'" if isinstance(name, str) and 1 <= len(name) <= NAME else f"{file}: {kind} {i}"
 
 
 def _dh(table: Table, convention: str) -> Robot:
@@ -163,12 +145,14 @@ def _frames(table: Table) -> Robot:
     """Any tree of links, by the placement of each joint on its parent link."""
     base = table.table("base", PLACEMENT_KEYS)
     common = _common(table)
-    links = []
+    links, notes = [], []
     for i, data in enumerate(_tables(table, "link"), 1):
         link = Table(data, _place(table.where, "link", i, data), LINK_KEYS)
         links.append(Link(link.name("name"), read_inertia(link), link.flag("physical", True)))
         note = link.text("note", "")
-        common["notes"] += (f"link '{links[-1].name}': {note}",) if note else ()
+        if note:
+            notes.append(f"link '{links[-1].name}': {note}")
+    common["notes"] += tuple(notes)
     joints = [
         _joint(Table(data, _place(table.where, "joint", i, data), JOINT_KEYS))
         for i, data in enumerate(_tables(table, "joint"), 1)

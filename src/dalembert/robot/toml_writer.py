@@ -17,7 +17,7 @@ from dalembert.robot.loops import Loop
 from dalembert.robot.model import STANDARD_GRAVITY, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.parts import LIMIT_KEYS, ROTOR_KEYS
 from dalembert.robot.placement import Placement
-from dalembert.robot.tables import parse_angle
+from dalembert.robot.tables import parse_angle, shown
 
 Lines = Iterator[str]
 
@@ -226,5 +226,9 @@ def _angle(value: object) -> str:
 
 
 def _text(value: str) -> str:
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise RobotError(
+            f"the text {shown(value)} has half of a surrogate pair, which no UTF-8 file can hold; change it"
+        )
     # JSON's escapes are TOML's, but TOML also wants DEL escaped
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -9,7 +9,6 @@ Two extensions are understood: Drake's ``drake:acceleration`` limit, and the ``<
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.linalg import ZERO, Vector
 from dalembert.robot.model import (
@@ -33,6 +33,7 @@ from dalembert.robot.model import (
 )
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_xml import parse_xml, read_bytes
+from dalembert.robot.tables import nearest, shown, some
 
 # what each element may hold; anything else is named in a note
 KNOWN_ROBOT = {"link", "joint", "transmission", "dalembert", "material", "gazebo"}
@@ -58,6 +59,8 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
     root = parse_xml(text.lstrip("\ufeff \t\r\n") if isinstance(text, str) else text, source)
     _refuse_other_formats(root, source)
     notes = _Notes()
+    for tag in ("link", "joint"):
+        at_most(LINKS, len(root.findall(tag)), f"{tag}s", source)
     links = tuple(_link(element, source, notes) for element in root.findall("link"))
     joints = tuple(_joint(element, source, notes) for element in root.findall("joint"))
     _top_level(root, source, notes)
@@ -72,7 +75,7 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
 
 def _refuse_other_formats(root: Element, source: str) -> None:
     if root.tag == "mujoco":
-        raise RobotError(f"{source}: this is MJCF, not URDF; read it with read_mjcf")
+        raise RobotError(f"{source}: this is MJCF, not URDF; call the file .xml or .mjcf")
     if root.tag == "sdf":
         raise RobotError(f"{source}: this is SDF, not URDF; convert it to URDF first")
     if root.tag != "robot":
@@ -89,12 +92,10 @@ class _Notes:
     """What is ignored, gathered so that each kind is one sentence."""
 
     def __init__(self) -> None:
-        self.found: dict[str, list[str]] = {}
+        self.found: dict[str, dict[str, None]] = {}  # by kind, in the order of the file
 
     def add(self, kind: str, which: str) -> None:
-        names = self.found.setdefault(kind, [])
-        if which not in names:
-            names.append(which)
+        self.found.setdefault(kind, {})[which] = None
 
     def unknown(self, names: Any, known: set[str], where: str) -> None:
         """Elements or attributes that this reader has no use for."""
@@ -104,7 +105,7 @@ class _Notes:
 
     def sentences(self) -> Iterator[str]:
         for kind, which in self.found.items():
-            yield f"{kind}: {', '.join(which)}"
+            yield f"{kind}: {some(list(which), 50)}"
 
 
 @contextmanager
@@ -122,9 +123,9 @@ def _float(text: str, what: str, where: str, finite: bool = True) -> float:
     try:
         value = float(text.replace("_", "?"))  # Python reads 1_0 as 10; nobody else does
     except ValueError:
-        raise RobotError(f"{where}: {what} is '{text}', which is not a number") from None
+        raise RobotError(f"{where}: {what} is {shown(text)}, which is not a number") from None
     if finite and not math.isfinite(value):
-        raise RobotError(f"{where}: {what} is '{text}'; it must be a finite number")
+        raise RobotError(f"{where}: {what} is {shown(text)}; it must be a finite number")
     return value
 
 
@@ -142,7 +143,9 @@ def _numbers(element: Element | None, name: str, count: int, default: Any, where
     parts = element.attrib[name].split()
     what = f"'{name}' of <{element.tag}>"
     if len(parts) != count:
-        raise RobotError(f"{where}: {what} is '{element.attrib[name]}'; it needs {count} numbers, not {len(parts)}")
+        raise RobotError(
+            f"{where}: {what} is {shown(element.attrib[name])}; it needs {count} numbers, not {len(parts)}"
+        )
     return tuple(_float(part, what, where) for part in parts)
 
 
@@ -150,6 +153,8 @@ def _required(element: Element, name: str, where: str) -> str:
     value = element.get(name)
     if not value:
         raise RobotError(f"{where}: <{element.tag}> has no '{name}'")
+    if len(value) > NAME:
+        raise RobotError(f"{where}: '{name}' of <{element.tag}> is {shown(value)}; it must have at most {NAME} letters")
     return value
 
 
@@ -257,6 +262,8 @@ def _limits(limit: Element | None, ours: Element | None, kind: str, where: str, 
         notes.add("position limits of continuous joints are ignored", where.rpartition(": ")[2])
     if ours is not None:  # the writer had to put a number where nothing is known
         for key in ours.get("unlimited", "").split():
+            if key not in values:
+                raise RobotError(f"{where}: 'unlimited' of <dalembert> is '{key}'; known are {', '.join(values)}")
             values[key] = None
     acceleration = _number(limit, "drake:acceleration", None, where, finite=False)
     return Limits(**values, acceleration=_number(ours, "acceleration", acceleration, where))
@@ -301,8 +308,9 @@ def _tip(robot: Robot, ours: Element | None, tip: str | None) -> Frame | None:
     names = [link.name for link in robot.links]
     if tip is not None:
         if tip not in names:
-            near = difflib.get_close_matches(tip, names, 3) or names[:3]
-            raise RobotError(f"no link is called '{tip}', so it cannot be the tip; nearest are {', '.join(near)}")
+            raise RobotError(
+                f"no link is called '{tip}', so it cannot be the tip; the links are {some(names)}{nearest(tip, names)}"
+            )
         return Frame(tip, tip)
     if ours is not None and ours.get("tip"):
         return Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))

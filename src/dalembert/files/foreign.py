@@ -1,0 +1,257 @@
+"""Readers that are not ours, run in a helper process: a file that crashes or chokes them is one sentence here.
+
+A compiled reader (MuJoCo's compiler, SciPy's reader of MATLAB files) can crash, hang or exhaust memory on a damaged
+file, and would take the user's process along. One helper process runs them all. It starts with the first such file
+(some 0.2 s), is kept for the next, and ends when this process ends, however it ends, because its pipe closes. It may
+use :data:`MEMORY` bytes and :data:`SECONDS` per file; when it dies, the next file starts a new one. The child of a fork
+starts its own, and the program's ``__main__`` is never imported again, so notebooks and worker pools need no care.
+
+A message is JSON and raw arrays of numbers, never a pickle: a file that takes over the helper can send wrong numbers,
+but no code.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import math
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from io import FileIO
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+
+MEMORY = 4 * 2**30  # bytes of address space; not enforced where the system has no such limit (Windows, macOS)
+SECONDS = 30.0  # per file
+LARGEST_ANSWER = 2 * 2**30  # bytes
+LARGEST_TEXT = 256 * 2**20  # bytes of an answer's JSON
+
+Arrays = Mapping[str, NDArray[Any]]
+_LENGTH = struct.Struct("<Q")
+# Paths first, then the package without its front: the helper needs neither Arm nor a compiler.
+_ENTRY = """
+import json, sys, types
+sys.path[:], package = json.loads(sys.argv[1])
+sys.modules["dalembert"] = front = types.ModuleType("dalembert")
+front.__path__ = [package]
+from dalembert.files.foreign_helper import serve
+serve()
+"""
+# One thread each: many threads reserve gigabytes of address space on machines with many cores.
+_FEW_THREADS = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "2",
+}
+
+
+def ask(
+    function: str,
+    arguments: Mapping[str, Any],
+    *,
+    where: str,
+    reader: str,
+    error: type[DalembertError] = DalembertError,
+    seconds: float = SECONDS,
+) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """What ``function`` ("package.module:name") answers in the helper process: plain data, and arrays by name.
+
+    The arguments are plain data too (JSON). A :class:`DalembertError` of the function comes back as ``error``, with
+    its sentence. ``where`` names the file and ``reader`` whoever reads it in the sentences about the helper's end.
+    """
+    global _helper
+    with _lock:
+        try:
+            if _helper is not None and not _helper.is_usable():
+                _end()
+            _helper = _helper or _Helper()
+            kind, plain, arrays = _helper.ask(function, arguments, seconds)
+        except _Died as how:
+            _end()
+            raise error(f"{where}: {reader} {how}") from None
+        except BaseException:  # Ctrl-C: the answer would stand in the pipe for the next question
+            _end()
+            raise
+    if kind == "answer":
+        return plain, arrays
+    if kind == "refused":
+        raise error(str(plain))
+    if kind == "memory":
+        raise error(f"{where}: {reader} {_NEEDS_MEMORY}")
+    raise error(
+        f"{where}: {reader} failed on it ({plain}); the file is damaged, too large, or of a kind that is not read"
+    )
+
+
+_NEEDS_MEMORY = f"needs more than {MEMORY >> 30} GiB of memory for it, which is the bound for one file; make it smaller"
+
+
+class _Died(Exception):
+    """How the helper ended, or why it never began, as the rest of a sentence."""
+
+
+class _Helper:
+    """The process, its two pipes, and one question at a time."""
+
+    def __init__(self) -> None:
+        if not sys.executable or getattr(sys, "frozen", False):  # an application would start itself over and over
+            raise _Died(
+                f"runs in a process of its own, which needs a Python interpreter, and sys.executable is {sys.executable!r}; "
+                "run dalembert with an ordinary Python"
+            )
+        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        paths = [os.path.abspath(path) for path in sys.path if isinstance(path, str)]
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _ENTRY, json.dumps([paths, package])],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | _FEW_THREADS,
+                start_new_session=True,  # Ctrl-C is for us
+            )
+        except OSError as problem:
+            raise _Died(
+                f"runs in a process of its own, which cannot be started ({sys.executable}: {problem.strerror})"
+            ) from None
+        self.into, self.out = cast(FileIO, self.process.stdin), cast(FileIO, self.process.stdout)
+        self.expired = self.is_last = False
+
+    def is_usable(self) -> bool:
+        """Whether a question can be asked."""
+        return not self.expired and not self.is_last and self.process.poll() is None
+
+    def ask(self, function: str, arguments: Mapping[str, Any], seconds: float) -> tuple[str, Any, dict[str, Any]]:
+        """(kind, plain data, arrays) of the answer."""
+        try:
+            folder = os.getcwd()
+        except OSError:  # it was deleted
+            folder = None
+        question = {"function": function, "arguments": arguments, "folder": folder, "seconds": seconds}
+        clock = threading.Timer(seconds, self._expire)
+        clock.daemon = True
+        clock.start()
+        try:
+            write_message(self.into, question)
+            answer, arrays = read_message(self.out)
+            self.is_last = bool(answer["last"])
+            return str(answer["kind"]), answer["plain"], arrays
+        except (EOFError, OSError):  # its ends of the pipes are closed
+            raise _Died(self._last_words(seconds)) from None
+        except (ValueError, TypeError, KeyError, RecursionError, MemoryError):
+            self.stop()
+            raise _Died("gave an answer that makes no sense; the file is damaged") from None
+        finally:
+            clock.cancel()
+
+    def _expire(self) -> None:
+        self.expired = True
+        self.process.kill()
+
+    def _last_words(self, seconds: float) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it closed its pipes, so it is ending by itself
+            self.process.wait(5.0)
+        self.stop()
+        code = self.process.returncode
+        if self.expired or -code == getattr(signal, "SIGALRM", None):
+            return f"did not finish within {seconds:g} s, which is the bound for one file; make it smaller or simpler"
+        if code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            return f"crashed on it ({name}); the file is damaged, or needs more than {MEMORY >> 30} GiB of memory"
+        return f"ended on it with status {code}; the file is damaged, or needs more than {MEMORY >> 30} GiB of memory"
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        self.close()
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        """Give up both pipes; nothing is buffered, so nothing is written."""
+        self.into.close()
+        self.out.close()
+
+
+_helper: _Helper | None = None
+_lock = threading.Lock()
+
+
+def _forget_after_fork() -> None:
+    """The helper is our parent's: let go of its pipes, or it would outlive the parent."""
+    global _helper, _lock
+    _lock = threading.Lock()  # a thread that is not here may have held it
+    if _helper is not None:
+        _helper.close()
+        _helper.process.returncode = 0  # not ours to wait for
+        _helper = None
+
+
+def _end() -> None:
+    global _helper
+    if _helper is not None:
+        _helper.stop()
+    _helper = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
+atexit.register(_end)
+
+
+# -- messages: a length, JSON, then the arrays it announces ---------------------------------------
+
+
+def write_message(pipe: FileIO, plain: Any, arrays: Arrays | None = None) -> None:
+    """Plain data and arrays of numbers, written whole."""
+    solid = {name: np.asarray(array, order="C") for name, array in (arrays or {}).items()}
+    shapes = [[name, array.dtype.str, array.shape] for name, array in solid.items()]
+    text = json.dumps([plain, shapes]).encode()
+    _write(pipe, memoryview(_LENGTH.pack(len(text)) + text))
+    for array in solid.values():
+        _write(pipe, array.reshape(-1).view(np.uint8).data)
+
+
+def read_message(pipe: FileIO) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """What :func:`write_message` wrote; EOFError when the pipe ends, ValueError when it makes no sense."""
+    (length,) = _LENGTH.unpack(_read(pipe, _LENGTH.size))
+    if length > LARGEST_TEXT:
+        raise ValueError(f"a text of {length} bytes")
+    plain, shapes = json.loads(bytes(_read(pipe, length)))
+    arrays, left = {}, LARGEST_ANSWER
+    for name, kind, shape in shapes:
+        dtype = np.dtype(kind)
+        if dtype.kind not in "fiub" or not all(type(k) is int and k >= 0 for k in shape):
+            raise ValueError(f"an array of {kind}")
+        left -= (size := dtype.itemsize * math.prod(shape))
+        if left < 0:
+            raise ValueError("arrays of too many bytes")
+        arrays[str(name)] = np.frombuffer(_read(pipe, size), dtype).reshape(shape)
+    return plain, arrays
+
+
+def _write(pipe: FileIO, data: memoryview) -> None:
+    while len(data):
+        data = data[pipe.write(data) :]
+
+
+def _read(pipe: FileIO, size: int) -> bytearray:
+    content = bytearray(size)
+    rest = memoryview(content)
+    while len(rest):
+        count = pipe.readinto(rest)
+        if not count:
+            raise EOFError
+        rest = rest[count:]
+    return content

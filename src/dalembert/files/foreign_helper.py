@@ -1,0 +1,78 @@
+"""The helper process of :mod:`dalembert.files.foreign`: it answers questions until its pipe closes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+from collections.abc import Callable, Mapping
+from io import FileIO
+from typing import Any
+
+from dalembert.errors import DalembertError
+from dalembert.files.foreign import MEMORY, Arrays, read_message, write_message
+
+
+def serve() -> None:
+    """Read questions and write answers."""
+    _limit_memory()
+    # The readers may print and may ask: they get the null device, and the pipes other numbers.
+    questions, answers = FileIO(os.dup(0), "r"), FileIO(os.dup(1), "w")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    while True:
+        try:
+            question, _ = read_message(questions)
+            kind, plain, arrays = _answer(question)
+            last = kind == "memory" or _is_swollen()
+            write_message(answers, {"kind": kind, "plain": plain, "last": last}, arrays)
+        except (EOFError, BrokenPipeError):
+            os._exit(0)  # nobody asks any more; nothing of the foreign libraries is torn down
+
+
+def _answer(question: Mapping[str, Any]) -> tuple[str, Any, Arrays]:
+    _alarm(question["seconds"] + 1.0)  # where whoever asked has died; the default action needs no interpreter
+    try:
+        if question["folder"] is not None:
+            os.chdir(question["folder"])  # relative paths mean what they mean to whoever asks
+        module, _, name = question["function"].partition(":")
+        function: Callable[..., tuple[Any, Arrays]] = getattr(importlib.import_module(module), name)
+        return "answer", *function(**question["arguments"])
+    except DalembertError as error:
+        return "refused", str(error), {}
+    except MemoryError:
+        return "memory", "", {}
+    except Exception as error:  # noqa: BLE001  a foreign reader raises what it likes; the pipe tells all of it
+        return "failed", " ".join(f"{type(error).__name__}: {error}".split())[:200], {}
+    finally:
+        _alarm(0.0)
+
+
+def _is_swollen() -> bool:
+    """Whether a reader kept so much memory that the next file, which may be good, could want for it."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            pages = int(file.read().split()[0])
+    except OSError:  # not Linux
+        return False
+    return pages * os.sysconf("SC_PAGESIZE") > MEMORY // 4
+
+
+def _alarm(seconds: float) -> None:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows has none; there the time limit alone holds
+        return
+    for what, bound in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CORE, 0)):
+        hardest = resource.getrlimit(what)[1]
+        bound = bound if hardest == resource.RLIM_INFINITY else min(bound, hardest)
+        try:
+            resource.setrlimit(what, (bound, hardest))
+        except (ValueError, OSError):  # macOS refuses a bound on address space; there the time limit alone holds
+            continue

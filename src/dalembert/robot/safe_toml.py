@@ -1,0 +1,77 @@
+"""TOML from strangers: read into tables, or refused in one sentence that names the file.
+
+Python's reader takes a time that grows with the square of a dotted key's length and a stack frame for every bracket,
+so size and depth are looked at first, in one pass over the text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from typing import Any
+
+from dalembert.errors import RobotError
+from dalembert.files import read_bounded
+from dalembert.robot.bounds import TOML_BYTES, TOML_DEPTH, at_most
+
+# Strings, comments, brackets and dots; a string or a dot takes along what follows, up to the end of its key or value.
+# Every repetition is possessive, so each letter is looked at once.
+_PART = re.compile(
+    r"""
+    (?: \"{3} (?: [^"\\]++ | \\. | "(?!"") )*+ "{3,5}+
+      | '{3} (?: [^']++ | '(?!'') )*+ '{3,5}+
+      | "(?!"") (?: [^"\\\n]++ | \\. )*+ "
+      | '(?!'') [^'\n]*+ '
+    ) [ \t]*+ (?P<after_string>[=,\n]?+)
+    | \. [^.="',#\[\]{}\n]*+ (?P<after_dot>[=,\n]?+)
+    | \# [^\n]*+
+    | (?P<opens>[\[{]) | (?P<closes>[\]}])
+    | (?P<endless>["'])
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def read_text(path: str | os.PathLike[str], largest: int, what: str) -> str:
+    """The content of a text file in UTF-8."""
+    data = read_bounded(path, largest, what, RobotError)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise RobotError(f"{path}: line {line} is not UTF-8 text; save the {what} in UTF-8") from None
+
+
+def parse_tables(text: str, where: str) -> dict[str, Any]:
+    """The tables of a TOML text.
+
+    >>> parse_tables("a." * 20 + "a = 1", "arm.toml")
+    Traceback (most recent call last):
+    ...
+    dalembert.errors.RobotError: arm.toml, line 1: keys or brackets are nested more than 16 deep
+    """
+    at_most(TOML_BYTES, len(text), "letters", where)
+    _check_depth(text, where)
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # TOMLDecodeError, and what int() says about endless digits
+        raise RobotError(f"{where}: this is not valid TOML: {error}") from None
+
+
+def _check_depth(text: str, where: str) -> None:
+    """Count brackets that are open and dots of one key, outside of strings and comments."""
+    brackets = dots = 0
+    for part in _PART.finditer(text):
+        kind = part.lastgroup
+        if kind == "endless":
+            return  # a string without an end, which the parser names
+        if kind == "after_string":
+            dots = 0 if part["after_string"] else dots
+        elif kind == "after_dot":
+            dots = 0 if part["after_dot"] else dots + 1
+        else:
+            brackets, dots = brackets + (kind == "opens") - (kind == "closes" and brackets > 0), 0
+        if max(brackets, dots) > TOML_DEPTH:
+            line = text.count("\n", 0, part.end()) + 1
+            raise RobotError(f"{where}, line {line}: keys or brackets are nested more than {TOML_DEPTH} deep")
