@@ -243,9 +243,9 @@ def test_the_summary_of_an_arm_without_limits_has_no_limits(tmp_path: Path) -> N
     path = tmp_path / "m.csv"
     names = ["t", *(f"{group}{k}" for group in ("q", "qd", "qdd") for k in range(1, 7))]
     path.write_text(",".join(names) + "\n" + ",".join(["0"] * 19) + "\n")
-    summary = run("torques", "stanford", path).stderr
+    summary = run("torques", "kr300", path).stderr
     assert "limit" not in summary and "at 1 instant," in summary
-    sentence = mistake("torques", "stanford", path, "--check-limits")
+    sentence = mistake("torques", "kr300", path, "--check-limits")
     assert "limits missing" in sentence and all(f"joint{k}" in sentence for k in range(1, 7))
 
 

@@ -150,9 +150,9 @@ def test_gravity_alone_names_joint_and_time() -> None:
 
 def test_missing_limits_are_one_sentence() -> None:
     motion = da.polynomial([0.0] * 6, [1.0] * 6, duration=1.0)
-    with pytest.raises(da.LimitError, match=r"joint '.*' of arm 'stanford' has no effort limit; give one") as error:
-        motion.scaled(arm("stanford"))
-    assert "\n" not in str(error.value) and error.value.joint == arm("stanford").joint_names[0]
+    with pytest.raises(da.LimitError, match=r"joint '.*' of arm 'kr300' has no effort limit; give one") as error:
+        motion.scaled(arm("kr300"))
+    assert "\n" not in str(error.value) and error.value.joint == arm("kr300").joint_names[0]
     some = [da.Limits(effort=10.0, velocity=1.0)] * 5 + [da.Limits(effort=10.0)]
     with pytest.raises(da.LimitError, match=r"joint '.*' of arm 'puma560' has no velocity limit"):
         motion.scaled(arm("puma560"), some)

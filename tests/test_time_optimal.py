@@ -280,8 +280,8 @@ def test_errors_are_one_sentence() -> None:
     slack = a.replace(gravity=(0, -9.81, 0))
     with pytest.raises(da.LimitError, match="joint1"):
         still.time_optimal(slack, {"effort": [100.0, 5000.0]})
-    with pytest.raises(da.LimitError, match=r"joint '.*' of arm 'stanford' has no effort limit"):
-        da.polynomial([0.1] * 6, [0.5] * 6, duration=2.0).time_optimal(arm("stanford"))
+    with pytest.raises(da.LimitError, match=r"joint '.*' of arm 'kr300' has no effort limit"):
+        da.polynomial([0.1] * 6, [0.5] * 6, duration=2.0).time_optimal(arm("kr300"))
     with pytest.raises(da.DalembertError, match="never moves"):
         da.polynomial([0.0, 0.0], [0.0, 0.0], duration=1.0).time_optimal(a)
     with pytest.raises(da.DalembertError, match="grid is 1"):
