@@ -28,10 +28,11 @@ Array = NDArray[np.floating[Any]]
 
 SAMPLES = 513  # instants at which a motion is looked at, besides its knots and the middles between them
 STILL = 1e-9  # of the largest speed: all joints stand still
+RESTING = 1e-16  # of the largest speed: no speed at all but for rounding
 DWELL = 1e-3  # of the duration: stillness that lasts longer is a dwell
 SLOW = 0.05  # of the largest speed: a minimum of the speed below this may be a rest
 REST = 1e-6  # of the largest speed: what is left of the speed at a rest
-CORNER = 1e-4  # rad: a change of direction that asks for a stop
+CORNER = 1e-4  # rad: a change of direction that asks for a stop; a change of speed that counts, as a share of it
 TURN = 1e-2  # rad: the same at a rest, where the direction is extrapolated
 WIGGLE = 1e-6  # of the joints' range: what lies between two stops and is shorter counts as noise, not as a move
 BESIDE = 1e-12  # of a piece: how near to its ends derivatives are taken
@@ -233,16 +234,20 @@ class _Look:
             last = end - 1
             if last - first < 2 or self.t[last] - self.t[first] < DWELL * self.motion.duration:
                 continue
-            begin = self._edge(self.t[first - 1], self.t[first]) if first > 0 else 0.0
-            stop = self._edge(self.t[end], self.t[last]) if end < len(still) else self.motion.duration
+            core = (first + last) // 2
+            level = (RESTING if self.speed[core] <= RESTING * self.fastest else STILL) * self.fastest
+            inner = self.speed[first:end] <= level
+            first, last = first + np.flatnonzero(inner)[[0, -1]]
+            begin = self._edge(self.t[first - 1], self.t[first], level) if first > 0 else 0.0
+            stop = self._edge(self.t[last + 1], self.t[last], level) if last + 1 < len(still) else self.motion.duration
             found.append((begin, stop))
         return found
 
-    def _edge(self, moving: float, still: float) -> float:
-        """Where the stillness begins or ends, between an instant that moves and one that does not."""
-        for _ in range(50):
+    def _edge(self, moving: float, still: float, level: float) -> float:
+        """Where the speed falls to the level of stillness, between an instant that moves and one that does not."""
+        for _ in range(60):
             middle = 0.5 * (moving + still)
-            if self._speed(np.array([middle]))[0] <= STILL * self.fastest:
+            if self._speed(np.array([middle]))[0] <= level:
                 still = middle
             else:
                 moving = middle
@@ -263,7 +268,7 @@ class _Look:
         cuts = [
             _Cut(float(t), bool(a > CORNER), f"a corner of {np.degrees(a):.3g}°")
             for t, a, jump in zip(knots, angle, np.abs(s1 - s0), strict=True)
-            if a > CORNER or jump > 1e-9 * self.fastest
+            if a > CORNER or jump > CORNER * self.fastest
         ]
         rests = self._rests(begin, end)
         for k, t in enumerate(rests):

@@ -927,7 +927,7 @@ def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:  # pragma: no 
         h = s[i + 1] - s[i]
         bend = (u[i, 1] - u[i, 0]) / h
         d, sd = moved(sqrt(x[i]), u[i, 0], bend, t[p] - T[i])
-        d = min(max(d, 0.0 if i == 0 else 5e-11 * s[N]), h if i == N - 1 else h - 3e-12 * s[N])
+        d = min(max(d, 0.0 if i == 0 else 3e-12 * s[N]), h if i == N - 1 else h - 3e-12 * s[N])
         out[0, p] = s[i] + d
         out[1, p] = max(sd, 0.0)
         out[2, p] = u[i, 0] + bend * d

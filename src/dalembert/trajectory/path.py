@@ -202,7 +202,7 @@ def _with_turns(path: Path, s: Array) -> Array:
         low, high = np.where(after, low, middle), np.where(after, middle, high)
         if np.all(high - low < path.tiny):
             break
-    turns = np.unique(high + path.tiny)
+    turns = np.unique(high + (path.tiny if path.passive is None else 100.0 * path.tiny))  # where its sign is clear
     turns = turns[np.diff(turns, prepend=-np.inf) > 1e-9 * path.length]
     # a turn takes the place of an even grid point that is too near
     fixed = np.concatenate([[0.0], path.knots, [path.length]])

@@ -42,9 +42,17 @@ def smoothed(move: Move, tolerance: float) -> tuple[list[Move], float]:
     spline = _Splines(s[ends], tuple(curves))
     knots = np.unique(np.concatenate([s[ends[1:-1]], *(curve.knots for curve in curves)]))
     motion = Trajectory(float(s[-1]), q.shape[1], spline, tuple(knots[(knots > 0) & (knots < s[-1])]))
-    clock = s, t[chosen]
-    away = float(np.abs(spline(np.interp(t, t[chosen], s))[0] - q).max())
+    nearest, away = _nearest(spline, q, np.interp(t, t[chosen], s), float(s[-1]))
+    clock = np.maximum.accumulate(nearest), t
     return [replace(part, clock=clock) for part in moves_of(motion)[0]], away
+
+
+def _nearest(spline: _Splines, q: Array, s: Array, length: float) -> tuple[Array, float]:
+    """Where on the new path the points q (N, n) of the old one are, searched from s (N,), and the largest distance."""
+    for _ in range(4):
+        at, along, _ = spline(s)
+        s = np.clip(s + ((q - at) * along).sum(axis=1) / np.square(along).sum(axis=1), 0.0, length)
+    return s, float(np.sqrt(np.square(q - spline(s)[0]).sum(axis=1)).max())
 
 
 def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:

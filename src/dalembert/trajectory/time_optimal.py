@@ -38,7 +38,14 @@ EVERY = 8  # intervals taken together for a first look
 CLOSE_BY = np.array(
     [0.003, 0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.97, 0.997]
 )  # of an interval: where its ends are looked at
-SMOOTHING = (1e-7, 1e-6, 1e-5, 1e-4)  # tolerances for a path that is too rough, as shares of the joints' range
+SMOOTHING = (
+    1e-7,
+    1e-6,
+    3e-6,
+    1e-5,
+    3e-5,
+    1e-4,
+)  # tolerances for a path that is too rough, as shares of the joints' range
 SAMPLED = 50  # knots of a path that is known from samples
 WORTH = 5e-4  # of the duration: what smoothing such a path must bring
 FEWEST = 100  # intervals of a short move among longer ones
@@ -112,7 +119,7 @@ class TimeOptimalReport:
             first = f"{corners[0].reason} at t = {corners[0].time:.4g} s of the motion"
             more = f" and {len(corners) - 1} more" if len(corners) > 1 else ""
             said += f"; the path forces {'stops' if more else 'a stop'}: {first}{more}"
-        if self.smoothing:
+        if self.smoothing > 1e-9:
             said += f"; the path was too rough and has been smoothed by at most {self.smoothing:.1e} rad or m"
         return said
 
@@ -197,7 +204,7 @@ def _solve(path: Path, s: Array, cap: float) -> _Profile:
     for refinements in range(REFINEMENTS + 1):
         try:
             profile, coarse = _on_grid(path, sample(path, s), cap, refinements)
-        except LimitError:
+        except (LimitError, TooRough):
             if not path.viscous or refinements > 1:
                 raise
             s = np.sort(np.concatenate([s, 0.5 * (s[:-1] + s[1:])]))  # strong friction may ask for shorter steps
