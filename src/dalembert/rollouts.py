@@ -321,16 +321,22 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
     calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "step", *unsafe), ("q5", "v5")))
     if rubs:
         calls.append(Call("contacts", (inputs.placed(calls, "q5"), "v5"), ("speed5",)))
-    calls.append(
+    seen = (
+        "q", "qd", "held", "way", "a1", "push1", "q5", "v5", "a4", "push4", "step", "tries",
+        *(("speed1", "rise1", "speed5", "rise4") if rubs else ()), *known,
+    )  # fmt: skip
+    calls += [
+        Call("watch", seen, ("look",)),
+        Call("aim", seen, ("cut", "up_to"), "look"),
         Call(
             "finish",
             (
-                "q", "qd", "held", "way", "a1", "push1", "q5", "v5", "a4", "push4", "slip", "step", "trial", "done",
-                "tries", "h", *(("speed1", "rise1", "speed5", "rise4") if rubs else ()), *known,
+                "q", "qd", "way", "q5", "v5", "a4", "slip", "step", "look", "cut", "up_to", "trial", "done", "tries",
+                "h", *(("speed5", "rise4") if rubs else ()), *known,
             ),
             ("q6", "v6", "slip6", "still6", "trial6", "done6", "tries6", "again"),
-        )
-    )  # fmt: skip
+        ),
+    ]  # fmt: skip
     each = (
         "q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5, 6) for x in "qv"), *(f"{x}{k}" for k in (1, 2, 3, 4) for x in "ar"),
         "struck", "left", "left1",
@@ -340,8 +346,8 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
         *(("slipped", "speed1", "rise1", "speed5", "rise4") if rubs else ()),
     )  # fmt: skip
     one = (
-        "step", "turn", "turn1", "turns", "turns1", "knock", "shaken", "hard", "more", "others", "trial", "done",
-        "tries", "trial6", "done6", "tries6", "again",
+        "step", "turn", "turn1", "turns", "turns1", "knock", "shaken", "hard", "more", "others", "look", "cut",
+        "up_to", "trial", "done", "tries", "trial6", "done6", "tries6", "again",
     )  # fmt: skip
     sizes = {**dict.fromkeys(each, n), **dict.fromkeys(one, 1), **{f"B{k}": n * n for k in (1, 2, 3, 4)}}
     sizes |= dict.fromkeys(touching, len(setting.contacts))
@@ -367,6 +373,8 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
         "solve": of(contact.solved),
         "bear": of(contact.borne),
         "combine": stepping.combine_safely if inputs.guarded else stepping.combine,
+        "watch": of(contact.watch),
+        "aim": of(contact.aim),
         "finish": of(contact.finish),
     }
     if rubs:
@@ -514,7 +522,7 @@ def rollout_kernel(mechanism: Mechanism, plan: Plan) -> np.ufunc:
 def _as_far_as_it_matters(mechanism: Mechanism, plan: Plan, name: str) -> Plan:
     """The plan as a piece knows it, so that pieces are compiled once for all plans that they cannot tell apart."""
     bare = replace(plan, stops=(), restitution=False)
-    if name not in ("touch", "strike", "pivot", "finish") and _has_events(mechanism, bare):
+    if name not in ("touch", "strike", "pivot", "watch", "aim", "finish") and _has_events(mechanism, bare):
         plan = bare
     if name != "strike":
         plan = replace(plan, restitution=False)

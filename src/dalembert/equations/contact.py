@@ -16,8 +16,9 @@ A step is taken in passes. Each pass:
 1. :func:`touch`, :func:`strike`: impacts, and what friction has just stopped.
 2. :func:`pivot`: who is held and which way the others slip, by principal pivoting; then all is smooth.
 3. Four stages of Runge–Kutta (:func:`loaded`, :func:`solved`, :func:`borne`).
-4. :func:`finish`: has a joint passed a stop, a velocity zero, or a load what friction or a stop can bear? Then
-   the pass is taken again, just up to the first such instant. Otherwise it is kept, and the rest of the step follows.
+4. :func:`watch`, :func:`aim`: has a joint passed a stop, a velocity zero, or a load what friction or a stop can
+   bear? Then the pass is taken again, just up to the first such instant.
+5. :func:`finish`: otherwise it is kept, and the rest of the step follows.
 
 A joint that sticks or rests on its stop is at q̇ = 0.0 exactly and cannot creep. If a step needs more than
 :func:`most_passes`, every joint that is at rest stays at rest until the step ends, and every joint that comes to a
@@ -378,88 +379,142 @@ class _Cubic:
         return select(both(leaves, less(s, 0.125)), 0.125, s)
 
 
-def finish(
-    setting: Setting, q: Values, qd: Values, held: Values, way: Values, a: Values, push: Values, q1: Values,
-    qd1: Values, a1: Values, push1: Values, slip: Values, step: Values, trial: Values, done: Values, tries: Values,
-    h: Values, speed: Values = (), rise: Values = (), speed1: Values = (), rise1: Values = (),
-) -> tuple[list[Scalar], ...]:  # fmt: skip
-    """(q, q̇, slip, still, trial, done, tries, again) for the next pass, after one from (q, q̇) to (q1, q̇1).
+def _slowing(
+    setting: Setting, i: int, way: Values, qd: Values, a: Values, qd1: Values, a1: Values, length: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """The speed along the way that friction opposes, and its rate, at both ends of a pass of that length."""
+    u0 = way[i] * qd[i]
+    if setting.rubs:
+        u0 = select(less(0.0, u0), u0, 0.0)
+    return u0, length * way[i] * a[i], way[i] * qd1[i], length * way[i] * a1[i]
 
-    a, push                      q̈ and what held contacts bear at the beginning, and with a 1 at the end
-    speed, rise, speed1, rise1   q̇ and q̈ of the contacts, where passive joints rub
-    """
-    n, count, length = setting.n, len(setting.contacts), step[0]
-    speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
-    tired = _tired(setting, tries)
-    cut: Scalar = 0.0
-    first: Scalar = 1.0
-    stopped: list[Scalar] = [0.0] * count
-    position = list(q1)
-    for i, body in enumerate(setting.contacts):
-        events: list[tuple[Scalar, Scalar]] = []
-        if setting.dry(i):
-            u0, u1 = way[i] * speed[i], way[i] * speed1[i]
-            if setting.rubs:
-                u0 = select(less(0.0, u0), u0, 0.0)
-            slows = both(setting.sticks(i), less(way[i] * rise1[i], 0.0))
-            curve = _Cubic(u0, length * way[i] * rise[i], u1, length * way[i] * rise1[i])
-            events.append((both(setting.sticks(i), less(u1, -SLOWED)), curve.root(1.0, u1, SLOWED)))
-            stopped[i] = both(slows, less(u1, SLOWED))
-        if setting.stopped(i):
-            lower, upper = setting.stops[i]
-            above = less(upper, q1[i]) if upper < inf else 0.0
-            below = less(q1[i], lower) if lower > -inf else 0.0
-            position[i] = select(above, upper, select(below, lower, q1[i]))
-            # the only stop, or the one that is passed, or approached
-            up = 1.0 if lower == -inf else 0.0 if upper == inf else either(above, both(no(below), less(0.0, qd[i])))
-            room, left = select(up, upper - q[i], q[i] - lower), select(up, upper - q1[i], q1[i] - lower)
-            way_off, way_off1 = select(up, -length * qd[i], length * qd[i]), select(up, -length * qd1[i], length * qd1[i])
-            curve = _Cubic(room, way_off, left, way_off1)
-            # there and back within the pass
-            turns = both(less(way_off, 0.0), less(0.0, way_off1))
-            deepest = way_off / select(turns, way_off - way_off1, 1.0)
-            dips = both(both(turns, no(less(left, -REACHED))), less(curve.at(deepest), -REACHED))
-            end, value = select(dips, deepest, 1.0), select(dips, curve.at(deepest), left)
-            events.append((either(dips, less(left, -REACHED)), curve.root(end, value, REACHED)))
-            near = both(less(left, REACHED), less(way_off1, 0.0))
-            position[i] = select(near, select(up, upper, lower), position[i])
-        if setting.dry(i) or setting.stopped(i):
-            events.append(_gives_way(setting, i, q, body.coulomb, held[i], push[i], push1[i], tired))
-        for happens, at in events:
-            cut = either(happens, cut)
-            first = select(both(happens, less(at, first)), at, first)
-    goes_on, given_up = less(done[0], h[0]), no(less(tries[0], 4.0 * most_passes(count)))
-    kept = both(goes_on, no(either(cut, given_up)))
-    now = select(kept, select(trial[0], done[0] + length, h[0]), select(given_up, h[0], done[0]))
-    ends = no(less(now, h[0]))
-    velocity, slips, still = [], [], []
-    for i in range(n):
-        rests = 0.0 if setting.rubs else both(stopped[i], ends)
-        velocity.append(select(kept, select(rests, 0.0, qd1[i]), qd[i]))
-    for i in range(count):
-        still.append(both(kept, stopped[i]))
-        # unless the impulse that stops it leaves it at rest, a passive joint turns back
-        slips.append(select(still[i], -way[i] if setting.rubs else 0.0, slip[i]))
+
+def _room(
+    setting: Setting, i: int, q: Values, qd: Values, q1: Values, qd1: Values, length: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
+    """(which stop: 1 the upper, distance, its rate at both ends): the only stop, or that passed, or approached."""
+    lower, upper = setting.stops[i]
+    up: Scalar = 1.0
+    if lower > -inf:
+        passed = either(less(upper, q1[i]), both(no(less(q1[i], lower)), less(0.0, qd[i])))
+        up = passed if upper < inf else 0.0
+    v0, v1 = length * qd[i], length * qd1[i]
     return (
-        [select(kept, x, y) for x, y in zip(position, q, strict=True)], velocity, slips, still,
-        [select(kept, 0.0, first * length + NO_TIME)], [now], [tries[0] + 1.0], [less(now, h[0])],
+        up, select(up, upper - q[i], q[i] - lower), select(up, -v0, v0), select(up, upper - q1[i], q1[i] - lower),
+        select(up, -v1, v1),
     )  # fmt: skip
 
 
-def _gives_way(
-    setting: Setting, i: int, q: Values, level: tuple[Scalar, Scalar], held: Scalar, push: Scalar, push1: Scalar,
-    tired: Scalar,
-) -> tuple[Scalar, Scalar]:  # fmt: skip
-    """Whether the load of a held contact passes what it can bear, and when: the chord says so to second order."""
-    forward, backward = level
+def _margins(
+    setting: Setting, i: int, q: Values, held: Values, push: Values, push1: Values, tries: Values
+) -> tuple[Scalar, Scalar, Scalar]:
+    """(whether a held contact gives way in the pass, how much more it can bear at its beginning and at its end)."""
+    forward, backward = setting.contacts[i].coulomb
     lower, upper = setting.at_stops(i, q)
 
     def margin(p: Scalar) -> Scalar:
         above, below = select(upper, inf, forward - p), select(lower, inf, backward + p)
         return select(less(above, below), above, below)
 
-    m0, m1 = margin(push), margin(push1)
+    m0, m1 = margin(push[i]), margin(push1[i])
     overloaded = both(less(0.0, m0), less(m1, -OVERLOAD * (1.0 + forward + backward)))
-    breaks = both(both(held, no(tired)), overloaded)
-    at = select(breaks, m0 / select(breaks, m0 - m1, 1.0), 1.0) + 0.2 * LATE
-    return both(breaks, less(at, 1.0 - LATE)), at
+    in_time = less(LATE * m0, (LATE - 1.0) * m1)  # m0 / (m0 − m1) < 1 − LATE
+    return both(both(held[i], no(_tired(setting, tries))), both(overloaded, in_time)), m0, m1
+
+
+def watch(
+    setting: Setting, q: Values, qd: Values, held: Values, way: Values, a: Values, push: Values, q1: Values,
+    qd1: Values, a1: Values, push1: Values, step: Values, tries: Values, speed: Values = (), rise: Values = (),
+    speed1: Values = (), rise1: Values = (),
+) -> tuple[list[Scalar]]:  # fmt: skip
+    """Whether something may have happened in the pass from (q, q̇) to (q1, q̇1); the arguments are those of :func:`aim`."""
+    speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
+    look: list[Scalar] = []
+    for i in range(len(setting.contacts)):
+        if setting.dry(i):
+            _, _, u1, _ = _slowing(setting, i, way, speed, rise, speed1, rise1, step[0])
+            look.append(both(setting.sticks(i), less(u1, -SLOWED)))
+        if setting.stopped(i):
+            _, room, d0, left, d1 = _room(setting, i, q, qd, q1, qd1, step[0])
+            may_dip = both(both(less(d0, 0.0), less(0.0, d1)), less(room + d0, 0.0))
+            look.append(either(may_dip, less(left, -REACHED)))
+        if setting.dry(i) or setting.stopped(i):
+            look.append(_margins(setting, i, q, held, push, push1, tries)[0])
+    return ([some(look)],)
+
+
+def aim(
+    setting: Setting, q: Values, qd: Values, held: Values, way: Values, a: Values, push: Values, q1: Values,
+    qd1: Values, a1: Values, push1: Values, step: Values, tries: Values, speed: Values = (), rise: Values = (),
+    speed1: Values = (), rise1: Values = (),
+) -> tuple[list[Scalar], list[Scalar]]:  # fmt: skip
+    """(whether the pass from (q, q̇) to (q1, q̇1) must be taken again, how long): up to its first event.
+
+    a, push                      q̈ and what held contacts bear at the beginning, and with a 1 at the end
+    speed, rise, speed1, rise1   q̇ and q̈ of the contacts, where passive joints rub
+    """
+    speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
+    cut: Scalar = 0.0
+    first: Scalar = 1.0
+    for i in range(len(setting.contacts)):
+        events: list[tuple[Scalar, Scalar]] = []
+        if setting.dry(i):
+            u0, s0, u1, s1 = _slowing(setting, i, way, speed, rise, speed1, rise1, step[0])
+            stops = _Cubic(u0, s0, u1, s1).root(1.0, u1, SLOWED)
+            events.append((both(setting.sticks(i), less(u1, -SLOWED)), stops))
+        if setting.stopped(i):
+            _, room, d0, left, d1 = _room(setting, i, q, qd, q1, qd1, step[0])
+            curve = _Cubic(room, d0, left, d1)
+            # there and back within the pass
+            turns = both(less(d0, 0.0), less(0.0, d1))
+            deepest = d0 / select(turns, d0 - d1, 1.0)
+            depth, passes = curve.at(deepest), less(left, -REACHED)
+            dips = both(both(turns, no(passes)), less(depth, -REACHED))
+            hits = curve.root(select(dips, deepest, 1.0), select(dips, depth, left), REACHED)
+            events.append((either(dips, passes), hits))
+        if setting.dry(i) or setting.stopped(i):
+            gives_way, m0, m1 = _margins(setting, i, q, held, push, push1, tries)
+            # the chord says when to second order
+            events.append((gives_way, m0 / select(gives_way, m0 - m1, 1.0) + 0.2 * LATE))
+        for happens, at in events:
+            cut = either(happens, cut)
+            first = select(both(happens, less(at, first)), at, first)
+    return [cut], [first * step[0] + NO_TIME]
+
+
+def finish(
+    setting: Setting, q: Values, qd: Values, way: Values, q1: Values, qd1: Values, a1: Values, slip: Values,
+    step: Values, look: Values, cut: Values, up_to: Values, trial: Values, done: Values, tries: Values, h: Values,
+    speed1: Values = (), rise1: Values = (),
+) -> tuple[list[Scalar], ...]:  # fmt: skip
+    """(q, q̇, slip, still, trial, done, tries, again) for the next pass, after one from (q, q̇) to (q1, q̇1).
+
+    speed1, rise1   q̇1 and q̈1 of the contacts, where passive joints rub
+    """
+    n, count = setting.n, len(setting.contacts)
+    speed1, rise1 = (speed1, rise1) if setting.rubs else (qd1, a1)
+    goes_on, given_up = less(done[0], h[0]), no(less(tries[0], 4.0 * most_passes(count)))
+    kept = both(goes_on, no(either(both(look[0], cut[0]), given_up)))
+    now = select(kept, select(trial[0], done[0] + step[0], h[0]), select(given_up, h[0], done[0]))
+    ends = no(less(now, h[0]))
+    position, velocity, slips, still = [], [], [], []
+    for i in range(count):
+        slows: Scalar = 0.0
+        if setting.dry(i):
+            slows = both(setting.sticks(i), both(less(way[i] * rise1[i], 0.0), less(way[i] * speed1[i], SLOWED)))
+        still.append(both(kept, slows))
+        # unless the impulse that stops it leaves it at rest, a passive joint turns back
+        slips.append(select(still[i], -way[i] if setting.rubs else 0.0, slip[i]))
+    for i in range(n):
+        x, (lower, upper) = q1[i], setting.stops[i]
+        if setting.stopped(i):
+            up, _, _, left, d1 = _room(setting, i, q, qd, q1, qd1, step[0])
+            reached = either(less(left, 0.0), both(less(left, REACHED), less(d1, 0.0)))
+            x = select(reached, select(up, upper, lower), x)
+        position.append(select(kept, x, q[i]))
+        rests = 0.0 if setting.rubs else both(still[i], ends)
+        velocity.append(select(kept, select(rests, 0.0, qd1[i]), qd[i]))
+    return (
+        position, velocity, slips, still, [select(kept, 0.0, up_to[0])], [now], [tries[0] + 1.0],
+        [less(now, h[0])],
+    )  # fmt: skip

@@ -27,7 +27,7 @@ from dalembert.simulation.task import Task, beyond, check_numbers
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
-PAST = 1e-10  # rad, m, rad/s or m/s: an event is found this much late, so that what leaves a stop or rest does not meet it
+PAST = 1e-10  # rad, m, rad/s or m/s: what leaves a stop or rest meets it again only by going this far past it
 Watch = tuple[list[tuple[str, int]], Callable[[Array, Array], Array]]  # labels, and values (instants, labels)
 SAMPLES = np.linspace(0.0, 1.0, 9)  # of a step, at which events are looked for
 
@@ -301,10 +301,12 @@ class _Flight:
                     return float(function(np.array([at]), path(at)[None])[0, column])
 
                 k = int(np.argmax(values[:, column] < 0.0))
-                at = float(t[k])
+                kind, i = labels[column]
+                at, late = float(t[k]), PAST if kind in ("lower", "upper", "rests") else 0.0
                 if k > 0 and value(t[k - 1]) > 0.0 > value(at):
-                    at = float(brentq(value, t[k - 1], at, xtol=1e-15, rtol=1e-15))
-                events.append((at, *labels[column]))
+                    late = late if value(t[k - 1]) > late else 0.0  # now that it is known to happen, not late at all
+                    at = float(brentq(lambda x, late=late: value(x) - late, t[k - 1], at, xtol=1e-15, rtol=1e-15))
+                events.append((at, kind, i))
         return min(events, default=None)
 
     def _turns(self, path: Any, t: Array, y: Array) -> list[float]:

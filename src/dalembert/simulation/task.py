@@ -115,6 +115,18 @@ def _positive(name: str, value: float) -> float:
     return number
 
 
+def _restitution(value: Any, stops: str | None) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise DalembertError(f"restitution is {value!r}; it must be a number from 0 (plastic) to 1 (elastic)") from None
+    if not 0.0 <= number <= 1.0:
+        raise DalembertError(f"restitution is {number:g}; it must be from 0 (plastic) to 1 (elastic)")
+    if number and stops != "contact":
+        raise DalembertError(f"restitution is {number:g}, but there is nothing to bounce off; use stops='contact'")
+    return number
+
+
 def time_grid(duration: float, step: float) -> tuple[Array, Array]:
     """(h, t): equal steps, the last one shorter where the duration is no multiple of the step."""
     whole = int(duration / step * (1 + 1e-12))
@@ -140,12 +152,14 @@ def make_task(
     friction: bool,
     stops: str | None,
     parameters: Any,
+    restitution: Any = 0.0,
 ) -> Task:
     """Everything checked, or an error that names what is wrong."""
     if method not in METHODS:
         raise DalembertError(f"there is no method '{method}'; known are {', '.join(METHODS)}")
     if stops not in (None, "error", "contact"):
         raise DalembertError(f"stops is {stops!r}; it can be None, 'error' or 'contact'")
+    restitution = _restitution(restitution, stops)
     arm._needs_inertia()
     n, joints = arm.n, f"arm '{arm.name}' has {arm.n} joints"
     duration, step = _positive("duration", duration), _positive("step", step)
@@ -158,6 +172,8 @@ def make_task(
     h, t = time_grid(duration, step)
     leading = [q0.shape[:-1], qd0.shape[:-1]]
     constants: dict[str, Array] = {}
+    if restitution:
+        constants["restitution"] = np.array([restitution])
     if tip_wrench is not None:
         constants["tip_wrench"] = _numbers("tip_wrench", tip_wrench, 6, "a wrench has 6 components")
         leading.append(constants["tip_wrench"].shape[:-1])
@@ -212,7 +228,7 @@ def make_task(
     walls = tuple((float(a), float(b)) for a, b in limits) if stops == "contact" and limits is not None else ()
     plan = Plan(
         "variational" if method == "variational" else "rk4", law, bool(friction), walls,
-        "tip_wrench" in constants, "parameters" in constants, tip,
+        "tip_wrench" in constants, "parameters" in constants, tip, "restitution" in constants,
     )  # fmt: skip
     records = np.unique(np.append(np.arange(0, len(h) + 1, int(every)), len(h)))
     task = Task(
