@@ -286,14 +286,13 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
     struck = ("struck", *(("slipped",) if rubs else ()))
     calls += [
         Call(
-            "touch", ("q", "qd", "slip", "still", "tries", "done", "h", *directions, *known),
-            ("knock", "shaken", "hard", "fixed"),
+            "touch", ("q", "qd", "slip", "still", "done", "h", *directions, *known), ("knock", "shaken"),
         ),
         Call(
             "strike",
             (
-                "q", "qd", B, "knock", "hard", "fixed", "left", "turn", *directions, *(("slip", "h") if rubs else ()),
-                *bounces, *known,
+                "q", "qd", B, "knock", "slip", "still", "tries", "left", "turn", *directions,
+                *(("h",) if rubs else ()), *bounces, *known,
             ),
             ("struck", "left1", "turn1", "more", *struck[1:]), "knock", "more", (("left1", "left"), ("turn1", "turn")),
         ),
@@ -342,11 +341,11 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
         "struck", "left", "left1",
     )  # fmt: skip
     touching = (
-        "fixed", "held", "way", "dry", "push1", "push4", "slip", "slip1", "slip6", "still", "still6",
+        "held", "way", "dry", "push1", "push4", "slip", "slip1", "slip6", "still", "still6",
         *(("slipped", "speed1", "rise1", "speed5", "rise4") if rubs else ()),
     )  # fmt: skip
     one = (
-        "step", "turn", "turn1", "turns", "turns1", "knock", "shaken", "hard", "more", "others", "look", "cut",
+        "step", "turn", "turn1", "turns", "turns1", "knock", "shaken", "more", "others", "look", "cut",
         "up_to", "trial", "done", "tries", "trial6", "done6", "tries6", "again",
     )  # fmt: skip
     sizes = {**dict.fromkeys(each, n), **dict.fromkeys(one, 1), **{f"B{k}": n * n for k in (1, 2, 3, 4)}}

@@ -168,28 +168,21 @@ def clock(setting: Setting, trial: Values, done: Values, h: Values) -> tuple[lis
 
 
 def touch(
-    setting: Setting, q: Values, qd: Values, slip: Values, still: Values, tries: Values, done: Values, h: Values,
-    G: Values = (),
-) -> tuple[list[Scalar], ...]:  # fmt: skip
-    """(knock, shaken, hard, fixed): whether the velocity is to change at once, and by what.
-
-    knock   whether it changes at all; ``shaken`` whether by more than rounding
-    hard    whether joints hit their stops so that others may leave theirs, and friction has no say
-    fixed   else, the contacts to be brought, or kept, at rest: the impulse that does so is a projection
-    """
-    n, speed = setting.n, _speeds(setting, qd, G)
+    setting: Setting, q: Values, qd: Values, slip: Values, still: Values, done: Values, h: Values, G: Values = ()
+) -> tuple[list[Scalar], list[Scalar]]:
+    """(knock, shaken): whether the velocity is to change at once, and whether by more than rounding."""
     goes_on = less(done[0], h[0])
-    into = [_into(setting, i, q, qd) for i in range(n)]
-    sharp = some([both(into[i], either(less(SOFT, qd[i]), less(qd[i], -SOFT))) for i in range(n)])
-    fixed: list[Scalar] = []
-    strays: Scalar = 0.0
-    for i in range(len(setting.contacts)):
-        rests = both(both(_can_rest(setting, i, q), no(slip[i])), no(_moves(setting, speed[i])))
-        if setting.rubs:  # a direction that is held turns with the pose: what is left along it is taken away
-            strays = either(both(rests, speed[i]), strays)
-        fixed.append(either(either(still[i], into[i] if i < n else 0.0), rests))
-    shaken = both(goes_on, some([*into, *still]))
-    return [both(goes_on, either(shaken, strays))], [shaken], [both(sharp, no(_tired(setting, tries)))], fixed
+    shaken = both(goes_on, some([*(_into(setting, i, q, qd) for i in range(setting.n)), *still]))
+    if not setting.rubs:
+        return [shaken], [shaken]
+    speed = _speeds(setting, qd, G)
+    # a direction that is held turns with the pose: what is left along it is taken away
+    strays = some([both(_rests(setting, i, q, speed, slip), speed[i]) for i in range(len(speed))])
+    return [either(shaken, both(goes_on, strays))], [shaken]
+
+
+def _rests(setting: Setting, i: int, q: Values, speed: Values, slip: Values) -> Scalar:
+    return both(both(_can_rest(setting, i, q), no(slip[i])), no(_moves(setting, speed[i])))
 
 
 def _into(setting: Setting, i: int, q: Values, qd: Values) -> Scalar:
@@ -199,15 +192,25 @@ def _into(setting: Setting, i: int, q: Values, qd: Values) -> Scalar:
 
 
 def strike(
-    setting: Setting, restitution: Scalar, q: Values, qd: Values, B: Values, knock: Values, hard: Values, fixed: Values,
-    left: Values, turn: Values, G: Values = (), slip: Values = (), h: Values = (),
+    setting: Setting, restitution: Scalar, q: Values, qd: Values, B: Values, knock: Values, slip: Values, still: Values,
+    tries: Values, left: Values, turn: Values, G: Values = (), h: Values = (),
 ) -> tuple[list[Scalar], ...]:  # fmt: skip
     """(q̇⁺, left, turn, more), and where passive joints rub who slips: one pivot of the impact.
+
+    An impact is hard where a joint hits its stop so that others may leave theirs, and friction has no say. Otherwise
+    contacts at rest stay at rest: the impulse that does so is a projection too.
 
     left  in a hard impact joints at a stop that leave it, with no impulse, in others joints that the impulse would
           drive into their stop and that are brought to rest too; ``more`` whether that must be tried
     """
-    n, matrix = setting.n, _rows(B, setting.n)
+    n, matrix, speed = setting.n, _rows(B, setting.n), _speeds(setting, qd, G)
+    into = [_into(setting, i, q, qd) for i in range(n)]
+    sharp = some([both(into[i], either(less(SOFT, qd[i]), less(qd[i], -SOFT))) for i in range(n)])
+    hard = [both(sharp, no(_tired(setting, tries)))]
+    fixed = [
+        either(either(still[i], into[i] if i < n else 0.0), _rests(setting, i, q, speed, slip))
+        for i in range(len(setting.contacts))
+    ]  # fmt: skip
     stops = [setting.at_stops(i, q) for i in range(n)]
     pressed = [
         select(hard[0], both(either(*stops[i]), no(left[i])), either(fixed[i], left[i])) for i in range(n)
@@ -243,7 +246,7 @@ def strike(
         enters = both(no(pressed[i]), less(off * v[i], 0.0))
         one_stop = select(lower, no(upper), upper)
         fault.append(both(one_stop, either(pulls, enters)))
-        approach = both(_into(setting, i, q, qd), _size(qd[i]))
+        approach = both(into[i], _size(qd[i]))
         fastest = select(less(fastest, approach), approach, fastest)
     change, any_fault = _changes(fault, turn)
     more = both(both(knock[0], any_fault), less(turn[0], TURNS))
@@ -413,8 +416,7 @@ def _margins(
     lower, upper = setting.at_stops(i, q)
 
     def margin(p: Scalar) -> Scalar:
-        above, below = select(upper, inf, forward - p), select(lower, inf, backward + p)
-        return select(less(above, below), above, below)
+        return _least(select(upper, inf, forward - p), select(lower, inf, backward + p))
 
     m0, m1 = margin(push[i]), margin(push1[i])
     overloaded = both(less(0.0, m0), less(m1, -OVERLOAD * (1.0 + forward + backward)))
@@ -430,17 +432,28 @@ def watch(
     """Whether something may have happened in the pass from (q, q̇) to (q1, q̇1); the arguments are those of :func:`aim`."""
     speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
     look: list[Scalar] = []
-    for i in range(len(setting.contacts)):
+    nearest: Scalar = 0.0
+    for i, body in enumerate(setting.contacts):
         if setting.dry(i):
-            _, _, u1, _ = _slowing(setting, i, way, speed, rise, speed1, rise1, step[0])
-            look.append(both(setting.sticks(i), less(u1, -SLOWED)))
-        if setting.stopped(i):
-            _, room, d0, left, d1 = _room(setting, i, q, qd, q1, qd1, step[0])
-            may_dip = both(both(less(d0, 0.0), less(0.0, d1)), less(room + d0, 0.0))
-            look.append(either(may_dip, less(left, -REACHED)))
+            look.append(both(setting.sticks(i), less(way[i] * speed1[i], -SLOWED)))
+        if setting.stopped(i):  # at the end, or on the way if it should turn back
+            ahead, (lower, upper) = q[i] + step[0] * qd[i], setting.stops[i]
+            if upper < inf:
+                nearest = _least(nearest, upper - select(less(ahead, q1[i]), q1[i], ahead))
+            if lower > -inf:
+                nearest = _least(nearest, select(less(ahead, q1[i]), ahead, q1[i]) - lower)
         if setting.dry(i) or setting.stopped(i):
-            look.append(_margins(setting, i, q, held, push, push1, tries)[0])
-    return ([some(look)],)
+            forward, backward = body.coulomb
+            lower, upper = setting.at_stops(i, q)
+            overload = OVERLOAD * (1.0 + forward + backward)
+            up = both(less(forward + overload, push1[i]), no(upper))
+            down = both(less(push1[i], -backward - overload), no(lower))
+            look.append(both(held[i], either(up, down)))
+    return ([some([*look, less(nearest, -REACHED)])],)
+
+
+def _least(x: Scalar, y: Scalar) -> Scalar:
+    return select(less(y, x), y, x)
 
 
 def aim(
