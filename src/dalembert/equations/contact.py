@@ -39,10 +39,12 @@ from dalembert.equations.rubbing import Brakes, brakes, directions, drifts
 from dalembert.equations.stepping import Setting, Values, both, either, inertia_and_load, no, some
 from dalembert.robot.linalg import Scalar, less, select, sgn, sqrt
 
-REACHED = 1e-11  # rad or m: this near to its stop a joint is at it
+# A joint past its stop by REACHED is put back, which gives it the speed √(2 a REACHED); that must stay below SOFT, or
+# joints would rock on their stops for ever.
+REACHED = 1e-12  # rad or m: this near to its stop a joint is at it
 SLOWED = 1e-9  # rad/s or m/s: this near to rest a contact is stopped by friction
-SOFT = 1e-5  # rad/s or m/s: a slower impact shakes no contact loose, lest joints rock on their stops for ever
-BOUNCE = 1e-3  # rad/s or m/s: a slower impact is plastic, lest a joint bounce for ever
+SOFT = 1e-4  # rad/s or m/s: a slower impact shakes no contact loose, so that rocking ends
+BOUNCE = 1e-3  # rad/s or m/s: a slower impact is plastic, so that bouncing ends
 CREEP = 1e-10  # rad/s or m/s: slower than this, a contact rests where passive joints rub
 SLACK = 1e-9  # rad/s² or m/s²: and is not pulled back from its slip
 OVERLOAD = 1e-9  # beside 1 N m (or N) and the friction: how much more than it can bear a contact bears before it gives way

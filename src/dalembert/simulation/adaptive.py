@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.equations.contact import OVERLOAD
+from dalembert.equations.contact import CREEP, OVERLOAD, REACHED
 from dalembert.equations.stepping import PARAMETERS
 from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import repeat
@@ -27,7 +27,8 @@ from dalembert.simulation.task import Task, beyond, check_numbers
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
-PAST = 1e-10  # rad, m, rad/s or m/s: what leaves a stop or rest meets it again only by going this far past it
+# what leaves a stop or rest meets it again only by going this far past it
+PAST = {"lower": REACHED, "upper": REACHED, "rests": CREEP}
 Watch = tuple[list[tuple[str, int]], Callable[[Array, Array], Array]]  # labels, and values (instants, labels)
 SAMPLES = np.linspace(0.0, 1.0, 9)  # of a step, at which events are looked for
 
@@ -271,7 +272,7 @@ class _Flight:
             kinds = ("lower", "upper") if task.plan.stops else ("beyond", "beyond")
             joints, sign = [i for i, _ in ends], np.array([-1.0 if side else 1.0 for _, side in ends])
             limit = np.array([bounds[i][side] for i, side in ends])
-            late = PAST if task.plan.stops else 0.0
+            late = REACHED if task.plan.stops else 0.0
             labels = [(kinds[side], i) for i, side in ends]
             watched.append((labels, lambda t, y: sign * (y[:, :n][:, joints] - limit) + late))
         if slipping:
@@ -302,7 +303,7 @@ class _Flight:
 
                 k = int(np.argmax(values[:, column] < 0.0))
                 kind, i = labels[column]
-                at, late = float(t[k]), PAST if kind in ("lower", "upper", "rests") else 0.0
+                at, late = float(t[k]), PAST.get(kind, 0.0)
                 if k > 0 and value(t[k - 1]) > 0.0 > value(at):
                     late = late if value(t[k - 1]) > late else 0.0  # now that it is known to happen, not late at all
                     at = float(brentq(lambda x, late=late: value(x) - late, t[k - 1], at, xtol=1e-15, rtol=1e-15))
@@ -330,7 +331,7 @@ class _Flight:
         """The speeds of contacts that slip, positive while they do."""
         qd = y[:, self.n :]
         speeds = self.dynamics.speeds(self._placed(y), qd) if self.dynamics.rubs else qd
-        return self.way * speeds + PAST
+        return self.way * speeds + CREEP
 
     def _clearance(self, t: Array, y: Array) -> Array:
         """How far a closed chain is from a singular pose."""
