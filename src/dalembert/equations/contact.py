@@ -58,7 +58,7 @@ Rows = Sequence[Values]
 
 def most_passes(n: int) -> float:
     """How many passes a step with n contacts may be cut into before its contacts are kept until its end."""
-    return float(10 + 4 * n)
+    return float(40 + 10 * n)
 
 
 # -- the equations -------------------------------------------------------------------------------
