@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from arms import random_robot
 from dalembert.errors import DalembertError
 from dalembert.simulation.adaptive import Dynamics
 from dalembert.simulation.fixed import compiled, stepped
@@ -66,7 +65,6 @@ def test_an_arm_on_three_stops_comes_to_rest(method: str, count: int) -> None:
 CASES = {
     "puma560": lambda: limited(da.load("puma560"), -0.5, 0.6),
     "stanford": lambda: limited(da.load("stanford"), -0.2, 0.3),
-    "tree": lambda: limited(da.Arm(random_robot(np.random.default_rng(5), 4)), -0.3, 0.3),
     "planar-3r": planar,
 }
 
@@ -192,7 +190,12 @@ def test_an_elastic_stop_keeps_the_energy(method: str) -> None:
 
 def test_restitution_mistakes_are_one_sentence() -> None:
     arm = planar()
-    for restitution, sentence in ((1.5, "restitution is 1.5; it must"), (-0.1, "from 0"), (np.nan, "is nan"), ("a", "'a'")):
+    for restitution, sentence in (
+        (1.5, "restitution is 1.5; it must"),
+        (-0.1, "from 0"),
+        (np.nan, "is nan"),
+        ("a", "'a'"),
+    ):
         with pytest.raises(DalembertError, match=sentence):
             da.simulate(arm, np.zeros(3), None, None, 0.1, stops="contact", restitution=restitution)  # type: ignore[arg-type]
     with pytest.raises(DalembertError, match="nothing to bounce off; use stops='contact'"):

@@ -296,7 +296,7 @@ class _Flight:
         events: list[tuple[float, str, int]] = []
         for labels, function in watched:
             values = function(t, y)
-            for column in np.flatnonzero((values < 0.0).any(axis=0)):
+            for column in map(int, np.flatnonzero((values < 0.0).any(axis=0))):
 
                 def value(at: float, function: Any = function, column: int = column) -> float:
                     return float(function(np.array([at]), path(at)[None])[0, column])

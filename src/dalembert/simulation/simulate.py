@@ -165,7 +165,9 @@ def simulate(
     >>> bool(abs(run.energy - run.energy[0]).max() < 1e-9)
     True
     """
-    task = make_task(arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters, restitution)
+    task = make_task(
+        arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters, restitution
+    )
     if method == "dop853":
         q, qd = adaptive(task, rtol, atol, progress)
     else:
