@@ -282,6 +282,17 @@ def test_fixed_steps_are_of_order_four_through_impacts_rest_and_sticking(name: s
     assert rests or restitution
 
 
+def test_a_limit_that_is_passed_and_left_again_within_an_adaptive_step_is_an_error() -> None:
+    """Thrown up to 1.2e-5 m above its limit of 1 m and back: long steps would not see it at their ends."""
+    arm = slider(pull=20.0, lower=-100.0, upper=1.0)
+    v = np.sqrt(2 * 10.0 * (1.0 + 1.2e-5))
+    with pytest.raises(DalembertError, match="above its upper limit 1"):
+        da.simulate(arm, [0.0], [v], None, 1.0, stops="error", method="dop853", step=0.5)
+    contact = da.simulate(arm, [0.0], [v], None, 1.0, stops="contact", method="dop853", step=0.5)
+    missed = da.simulate(arm, [0.0], [v], None, 1.0, method="dop853", step=0.5)
+    assert np.abs(contact.qd[-1] - missed.qd[-1]) > 1e-3  # it was stopped at the top
+
+
 # -- one compiled loop ---------------------------------------------------------------------------
 
 

@@ -47,9 +47,7 @@ SOFT = 1e-4  # rad/s or m/s: a slower impact shakes no contact loose, so that ro
 BOUNCE = 1e-3  # rad/s or m/s: a slower impact is plastic, so that bouncing ends
 CREEP = 1e-10  # rad/s or m/s: slower than this, a contact rests where passive joints rub
 SLACK = 1e-9  # rad/s² or m/s²: and is not pulled back from its slip
-OVERLOAD = (
-    1e-9  # beside 1 N m (or N) and the friction: how much more than it can bear a contact bears before it gives way
-)
+OVERLOAD = 1e-9  # beside 1 N m (or N) and the friction: more load than that is more than a contact can bear
 LATE = 1e-4  # of a pass: this much too late is in time for a contact that gives way
 NO_TIME = 1e-100  # s: a pass that long only gets a joint to its stop
 TURNS = 60.0  # pivots at most

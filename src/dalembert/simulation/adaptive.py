@@ -99,12 +99,10 @@ class Dynamics:
         memory |= zip(("B1", "r1", "G1", "drift1"), found, strict=False)
 
     def modes(
-        self, q: Array, x: Array, qd: Array, tau: Array, constants: dict[str, Array], slip: Array | None = None
+        self, q: Array, x: Array, qd: Array, tau: Array, constants: dict[str, Array]
     ) -> tuple[Array, Array, Array, Array, Array]:
         """(held, way, dry, q̈, q̈ of the contacts): who is at rest."""
         memory = self.memory(q, qd, constants)
-        if slip is not None:
-            memory["slip"] = slip
         self.load(memory, x, tau)
         self.perform("pivot", memory)
         held, way, dry, a = (memory[x] for x in ("held", "way", "dry", "a1"))
@@ -140,6 +138,7 @@ class _Flight:
         self.row = 0  # of the torque array
         self.held, self.way, self.dry = (np.zeros(dynamics.contacts) for _ in range(3))
         self.place = Place(task.arm, task.q0[index])
+        self.bounds = dynamics.setting.stops if task.limits is None else task.limits
         if task.controller is not None:
             gains = (np.broadcast_to(task.constants[x], (*task.batch, self.n))[index] for x in ("kp", "kd"))
             reference = task.controller.pose
@@ -263,7 +262,7 @@ class _Flight:
         contacts = range(dynamics.contacts if dynamics.eventful else 0)
         held = [i for i in contacts if self.held[i]]
         slipping = [i for i in contacts if not self.held[i] and self.way[i] and sum(self._levels(i)) > 0.0]
-        bounds = dynamics.setting.stops if task.plan.stops else task.limits if task.limits is not None else ()
+        bounds = self.bounds
         ends = [(i, side) for i, pair in enumerate(bounds) for side in (0, 1) if np.isfinite(pair[side])]
         ends = [(i, side) for i, side in ends if i not in held]
         if "near_singular" in dynamics.pieces:
@@ -311,11 +310,11 @@ class _Flight:
         return min(events, default=None)
 
     def _turns(self, path: Any, t: Array, y: Array) -> list[float]:
-        """Where joints with stops turn back between two samples: they may have been at the stop and off again."""
+        """Where joints turn back between two samples: they may have been at a limit and off again."""
         from scipy.optimize import brentq
 
         found = []
-        for i, (lower, upper) in enumerate(self.dynamics.setting.stops):
+        for i, (lower, upper) in enumerate(self.bounds):
             q, qd = y[:, i], y[:, self.n + i]
             for k in np.flatnonzero(qd[:-1] * qd[1:] < 0.0):
                 reach = (t[k + 1] - t[k]) * max(abs(qd[k]), abs(qd[k + 1]))
