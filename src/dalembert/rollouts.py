@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from dalembert.equations import articulated, control, stepping
+from dalembert.equations import articulated, contact, control, stepping
 from dalembert.equations.any_chain import jacobian
 from dalembert.equations.closure import ClosedMechanism
 from dalembert.equations.rubbing import all_bodies, clearance_count, passive_joints
@@ -41,6 +41,7 @@ class Plan:
     law         "none", "given" (an array), "pd", "computed", "tip" (of ``tip``), or "host" (a Python function)
     friction    whether the arm's friction acts
     stops       (lower, upper) of every joint, to bump into; () for none
+    restitution whether a coefficient of restitution is given; stops are plastic otherwise
     tip_wrench  whether one is given; with "host" it is part of the torque
     parameters  whether the dynamic parameters are inputs
     tip         the law of the tip, with its numbers
@@ -53,6 +54,7 @@ class Plan:
     tip_wrench: bool = False
     parameters: bool = False
     tip: control.TipLaw | None = None
+    restitution: bool = False
 
 
 Piece = Callable[..., Sequence[Sequence[Any]]]
@@ -115,6 +117,8 @@ class _Inputs:
             self._add("kd", n, self.constant)
         if plan.tip_wrench:
             self._add("tip_wrench", 6, self.stepwise)
+        if plan.restitution:
+            self._add("restitution", 1, self.constant)
         if plan.parameters:
             self._add("parameters", PARAMETERS * len(all_bodies(setting.mechanism)), self.constant)
         closed = setting.mechanism if isinstance(setting.mechanism, ClosedMechanism) else None
@@ -195,8 +199,7 @@ def _smooth(setting: Setting, plan: Plan) -> Rollout:
 
     def accelerate(q: Any, qd: Any, *values: Any) -> Any:
         s, tau, h_e = inputs.take(values, q, qd)
-        free = [0.0] * n
-        return (stepping.accelerate(s, q, qd, tau, h_e, free, free)[0],)
+        return (stepping.accelerate(s, q, qd, tau, h_e),)
 
     def with_articulated_bodies(q: Any, qd: Any, *values: Any) -> Any:
         s, tau, h_e = inputs.take(values, q, qd)
@@ -239,7 +242,7 @@ def _smooth(setting: Setting, plan: Plan) -> Rollout:
 
 def _eventful(setting: Setting, plan: Plan) -> Rollout:
     n, inputs = setting.n, _Inputs(setting, plan)
-    inner = ("slip", "aim", "bump", "trial", "done", "tries")
+    inner = ("slip", "still", "trial", "done", "tries")
     known = inputs.parameters()
 
     def of(function: Callable[..., Any]) -> Piece:
@@ -252,79 +255,105 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
 
         return piece
 
-    def accelerate(q: Any, qd: Any, held: Any, dry: Any, *values: Any) -> Any:
+    def load(q: Any, qd: Any, *values: Any) -> Any:
         s, tau, h_e = inputs.take(values, q, qd)
-        return stepping.accelerate(s, q, qd, tau, h_e, held, dry)
+        return contact.loaded(s, q, qd, tau, h_e)
 
-    calls: list[Call] = []
+    def strike(s: Setting, *values: Any) -> Any:
+        if plan.restitution:
+            return contact.strike(s, values[-1][0], *values[:-1])
+        return contact.strike(s, 0.0, *values)
+
     rubs = bool(setting.rubs)
-    x = inputs.placed(calls, "q")
-    if rubs:
-        calls.append(Call("contacts", (x, "qd"), ("speed", "G")))
-    speed = "speed" if rubs else "qd"
-    calls.append(
-        Call("modes", ("q", speed, "slip", "aim", "bump", "trial", "done", "h", *known), ("held", "way", "dry", "step"))
-    )
-    unsafe = _guard(calls, inputs, x, "qd", "step")
-    stages = (("q", "qd", "_0"), ("q2", "v2", "_half"), ("q3", "v3", "_half"), ("q4", "v4", "_1"))
-    load = {stage: tuple(x.replace("reference", "wanted") for x in inputs.load(stage)) for stage in STAGES}
+    bounces = ("restitution",) if plan.restitution else ()
+    calls = [Call("clock", ("trial", "done", "h"), ("step", "left", "turn", "turns"))]
+    loads = {stage: tuple(x.replace("reference", "wanted") for x in inputs.load(stage)) for stage in STAGES}
     if inputs.wanted:
         samples = tuple("reference" + stage for stage in STAGES)
         for stage in STAGES:
             calls.append(Call("sample" + stage, (*samples, "done", "step", "h"), ("wanted" + stage,)))
-    for k, (q, v, stage) in enumerate(stages, 1):
+
+    def equations(k: int, q: str, qd: str, stage: str, when: str | None = None) -> tuple[str, ...]:
+        """The calls that say B, r (and Γ_p, Γ̇_p q̇) of a stage, and their slots."""
+        slots = tuple(f"{x}{k}" for x in (("B", "r", "G", "drift") if rubs else ("B", "r")))
         if plan.law == "host":
-            calls.append(Call("torque" + stage, (q, v, "t", "step", "done"), ("tau" + stage,)))
-        if k > 1:
-            x = inputs.placed(calls, q)
-        matrices = ("B1", "r1") if k == 1 else ("B", "r")
-        matrices = (*matrices, *((("rise1", "push1") if k == 1 else ("rise", "push")) if rubs else ()))
-        calls.append(Call("accelerate", (x, v, "held", "dry", *load[stage]), (f"a{k}", *matrices)))
-        if k == 1:
-            found = ("rise1", "push1") if rubs else ("a1", "B1", "r1")
-            calls.append(Call("judge", ("q", speed, "slip", "held", *found, *known), ("judged", "news")))
-        if k < 4:
-            part = "whole" if k == 3 else "half"
-            calls.append(Call(part, ("q", "qd", v, f"a{k}", "step"), (f"q{k + 1}", f"v{k + 1}")))
-    calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "step", *unsafe), ("q5", "v5")))
-    if rubs:
-        calls.append(Call("contacts", (inputs.placed(calls, "q5"), "v5"), ("speed5", "G5")))
+            calls.append(Call("torque" + stage, (q, qd, "t", "step", "done"), ("tau" + stage,), when))
+        x = inputs.placed(calls, q) if when is None else "tree_q" if inputs.by_newton else q
+        calls.append(Call("load", (x, qd, *loads[stage]), slots, when))
+        return slots
+
+    B, r, *G = equations(1, "q", "qd", "_0")
+    directions, drift = tuple(G[:1]), tuple(G[1:])
+    struck = ("struck", *(("slipped",) if rubs else ()))
     calls += [
         Call(
-            "events",
-            (
-                "q", "qd", "way", "a1", "q5", "v5", "aim", "bump", "held", "step", "tries", "news",
-                *(("speed", "rise1", "speed5") if rubs else ()), *known,
-            ),
-            ("keep", "stopped", "hit", "still", "aim1", "bump1", "trial1", "bang"),
+            "touch", ("q", "qd", "slip", "still", "done", "h", *directions, *known), ("knock", "shaken"),
         ),
         Call(
-            "project", ("B", "v5", "still", *(("G5", "h") if rubs else ()), *known),
-            ("stilled", *(("rest",) if rubs else ())), when="bang",
-        ),
-        Call(
-            "commit",
+            "strike",
             (
-                "q", "qd", "q5", "v5", "stilled", "bang", "keep", "stopped", "hit", "slip", "judged", "news",
-                "aim", "bump", "aim1", "bump1", "trial1", "step", "done", "tries", "h",
-                *(("way", "rest") if rubs else ()), *known,
+                "q", "qd", B, "knock", "slip", "still", "tries", "left", "turn", *directions,
+                *(("h",) if rubs else ()), *bounces, *known,
             ),
-            ("q6", "v6", "slip6", "aim6", "bump6", "trial6", "done6", "tries6", "again"),
+            ("struck", "left1", "turn1", "more", *struck[1:]), "knock", "more", (("left1", "left"), ("turn1", "turn")),
+        ),
+        Call("take", struck, ("qd", "slip")[: len(struck)], "knock"),
+    ]  # fmt: skip
+    equations(1, "q", "qd", "_0", "shaken")
+    unsafe = _guard(calls, inputs, "tree_q" if inputs.by_newton else "q", "qd", "step")
+    calls.append(
+        Call(
+            "pivot", ("q", "qd", B, r, "slip", "tries", "turns", *directions, *drift, *known),
+            ("held", "way", "dry", "a1", "push1", "slip1", "turns1", "others", *(("speed1", "rise1") if rubs else ())),
+            None, "others", (("slip1", "slip"), ("turns1", "turns")),
+        )
+    )  # fmt: skip
+    calls.append(Call("half", ("q", "qd", "qd", "a1", "step"), ("q2", "v2")))
+    for k, stage in ((2, "_half"), (3, "_half"), (4, "_1")):
+        B, r, *G = equations(k, f"q{k}", f"v{k}", stage)
+        given = (B, r, "held", "dry", *G, *known)
+        if k < 4:
+            calls.append(Call("solve", given, (f"a{k}",)))
+            part = "half" if k == 2 else "whole"
+            calls.append(Call(part, ("q", "qd", f"v{k}", f"a{k}", "step"), (f"q{k + 1}", f"v{k + 1}")))
+        else:
+            calls.append(Call("bear", given, ("a4", "push4", *(("rise4",) if rubs else ()))))
+    calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "step", *unsafe), ("q5", "v5")))
+    if rubs:
+        calls.append(Call("contacts", (inputs.placed(calls, "q5"), "v5"), ("speed5",)))
+    seen = (
+        "q", "qd", "held", "way", "a1", "push1", "q5", "v5", "a4", "push4", "step", "tries",
+        *(("speed1", "rise1", "speed5", "rise4") if rubs else ()), *known,
+    )  # fmt: skip
+    calls += [
+        Call("watch", seen, ("look",)),
+        Call("aim", seen, ("cut", "up_to"), "look"),
+        Call(
+            "finish",
+            (
+                "q", "qd", "way", "q5", "v5", "a4", "slip", "step", "look", "cut", "up_to", "trial", "done", "tries",
+                "h", *(("speed5", "rise4") if rubs else ()), *known,
+            ),
+            ("q6", "v6", "slip6", "still6", "trial6", "done6", "tries6", "again"),
         ),
     ]  # fmt: skip
     each = (
-        "q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5, 6) for x in "qv"), "a1", "a2", "a3", "a4", "r1", "r", "hit",
-        "stilled", "bump", "bump1", "bump6",
+        "q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5, 6) for x in "qv"), *(f"{x}{k}" for k in (1, 2, 3, 4) for x in "ar"),
+        "struck", "left", "left1",
     )  # fmt: skip
     touching = (
-        "held", "way", "dry", "judged", "stopped", "still", "slip", "aim", "aim1", "slip6", "aim6",
-        *(("rest", "speed", "speed5", "rise1", "push1", "rise", "push") if rubs else ()),
+        "held", "way", "dry", "push1", "push4", "slip", "slip1", "slip6", "still", "still6",
+        *(("slipped", "speed1", "rise1", "speed5", "rise4") if rubs else ()),
     )  # fmt: skip
-    one = ("step", "news", "keep", "trial1", "bang", "trial", "done", "tries", "trial6", "done6", "tries6", "again")
-    sizes = {**dict.fromkeys(each, n), **dict.fromkeys(one, 1), "B1": n * n, "B": n * n}
+    one = (
+        "step", "turn", "turn1", "turns", "turns1", "knock", "shaken", "more", "others", "look", "cut",
+        "up_to", "trial", "done", "tries", "trial6", "done6", "tries6", "again",
+    )  # fmt: skip
+    sizes = {**dict.fromkeys(each, n), **dict.fromkeys(one, 1), **{f"B{k}": n * n for k in (1, 2, 3, 4)}}
     sizes |= dict.fromkeys(touching, len(setting.contacts))
     if rubs:
-        sizes |= dict.fromkeys(("G", "G5"), n * len(setting.rubs))
+        sizes |= {f"G{k}": n * len(setting.rubs) for k in (1, 2, 3, 4)}
+        sizes |= {f"drift{k}": len(setting.rubs) for k in (1, 2, 3, 4)}
     if inputs.wanted:
         sizes |= {"wanted" + stage: inputs.wanted for stage in STAGES}
     program = Program(
@@ -333,18 +362,23 @@ def _eventful(setting: Setting, plan: Plan) -> Rollout:
         ("q", "qd"), inner, tuple(inputs.stepwise), tuple(inputs.constant), "again",
     )  # fmt: skip
     pieces: dict[str, Piece] = {
-        "modes": of(stepping.modes),
-        "accelerate": accelerate,
-        "judge": of(stepping.judge_contacts if rubs else stepping.judge),
+        "clock": lambda *x: contact.clock(setting, *x),
+        "load": load,
+        "touch": of(contact.touch),
+        "strike": of(strike),
+        "take": lambda *x: x,
+        "pivot": of(contact.pivot),
         "half": stepping.advance(0.5),
         "whole": stepping.advance(1.0),
+        "solve": of(contact.solved),
+        "bear": of(contact.borne),
         "combine": stepping.combine_safely if inputs.guarded else stepping.combine,
-        "events": of(stepping.events),
-        "project": of(stepping.project),
-        "commit": of(stepping.commit),
+        "watch": of(contact.watch),
+        "aim": of(contact.aim),
+        "finish": of(contact.finish),
     }
     if rubs:
-        pieces["contacts"] = lambda *x: stepping.contacts(setting, *x)
+        pieces["contacts"] = lambda *x: contact.contact_speeds(setting, *x)
     if inputs.guarded:
         pieces["near_singular"] = lambda *x: stepping.near_singular(setting, *x)
     if inputs.wanted:
@@ -496,10 +530,13 @@ def rollout_kernel(mechanism: Mechanism, plan: Plan) -> np.ufunc:
 
 def _as_far_as_it_matters(mechanism: Mechanism, plan: Plan, name: str) -> Plan:
     """The plan as a piece knows it, so that pieces are compiled once for all plans that they cannot tell apart."""
-    bare = replace(plan, stops=())
-    if name not in ("modes", "judge", "events", "commit") and _has_events(mechanism, bare):
+    bare = replace(plan, stops=(), restitution=False)
+    if name not in ("touch", "strike", "pivot", "watch", "aim", "finish") and _has_events(mechanism, bare):
         plan = bare
-    if name in ("accelerate", "solve"):  # a torque is a torque, wherever it comes from
+    if name != "strike":
+        plan = replace(plan, restitution=False)
+    if name in ("load", "accelerate") or (name == "solve" and plan.method == "variational"):
+        # a torque is a torque, wherever it comes from
         return replace(plan, law="given") if plan.law == "host" else plan
     if name == "torque" or name.startswith("sample"):
         return plan

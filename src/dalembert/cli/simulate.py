@@ -34,6 +34,7 @@ def run_simulation(
     every: int,
     friction: bool,
     stops: str | None,
+    restitution: float,
     tip_wrench: tuple[float, ...] | None,
     output: str,
     plot: str | None,
@@ -58,7 +59,7 @@ def run_simulation(
         run = simulate(
             arm, q0, qd0, applied, duration, method=cast(Literal["rk4"], method), step=step, every=every,
             tip_wrench=tip_wrench, friction=friction, stops=cast("Literal['error', 'contact'] | None", stops),
-            progress=bar,
+            restitution=restitution, progress=bar,
         )  # fmt: skip
     columns = (run.t, run.q, run.qd, run.qdd, run.tau)
     if output == "-":

@@ -204,12 +204,22 @@ class _Loop(Text):
         for index, call in enumerate(program.calls):
             if call.when is not None:
                 self.say(f"br i1 {self.somewhere(call.when)}, label %call{index}, label %after{index}")
+            elif call.again is not None:
+                self.say(f"br label %call{index}")
+            if call.when is not None or call.again is not None:
                 self.label(f"call{index}")
             for part in range(self.parts[call.function]):
                 name = f"{call.function}_part{part}"
                 self.say(f"call void @{name}(ptr {self.tables[index]}, ptr null, ptr %workspace)")
-            if call.when is not None:
+            if call.again is not None:
+                self.say(f"br i1 {self.somewhere(call.again)}, label %repeat{index}, label %after{index}")
+                self.label(f"repeat{index}")
+                for origin, to in call.carry:
+                    self.copy(origin, to)
+                self.say(f"br label %call{index}")
+            elif call.when is not None:
                 self.say(f"br label %after{index}")
+            if call.when is not None or call.again is not None:
                 self.label(f"after{index}")
         for origin, to in program.carry:
             self.copy(origin, to)

@@ -15,12 +15,21 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """One call: function, slots it reads, other slots it writes; only if ``when`` is not 0 somewhere."""
+    """One call of a function.
+
+    inputs   slots it reads
+    outputs  other slots it writes
+    when     a slot of one number: the call is made only if it is not 0 somewhere
+    again    a slot of one number that it writes: the call is repeated while it is not 0 somewhere
+    carry    (from, to): copied before every repetition
+    """
 
     function: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     when: str | None = None
+    again: str | None = None
+    carry: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,8 +84,16 @@ def perform(
     while True:
         for call in program.calls:
             if call.when is None or holds(memory[call.when]):
-                results = functions[call.function](*(memory[x] for x in call.inputs))
-                memory.update(zip(call.outputs, results, strict=True))
+                repeat(call, functions[call.function], memory, holds)
         memory.update({to: memory[origin] for origin, to in program.carry})
         if program.again is None or not holds(memory[program.again]):
             return
+
+
+def repeat(call: Call, function: Function, memory: MutableMapping[str, Any], holds: Callable[[Any], bool]) -> None:
+    """The call, as often as it asks for."""
+    while True:
+        memory.update(zip(call.outputs, function(*(memory[x] for x in call.inputs)), strict=True))
+        if call.again is None or not holds(memory[call.again]):
+            return
+        memory.update({to: memory[origin] for origin, to in call.carry})

@@ -1,8 +1,9 @@
-"""Adaptive steps: DOP853 (Dormand and Prince, order 8) between the instants at which a joint changes over.
+"""Adaptive steps: DOP853 (Dormand and Prince, order 8) between the instants at which a contact changes over.
 
-The pieces are those of the fixed steps: while it is known who is held and which way friction points,
-the equations are smooth. SciPy's events find when a velocity passes zero, when a held joint's load
-passes its friction, and when a joint reaches its stop; there the modes are found anew.
+The pieces are those of the fixed steps: while it is known who is held and which way friction points, the
+equations are smooth. Every step is looked through on its interpolating polynomial for the first instant at which
+a joint reaches its stop, a velocity passes zero, or a held contact bears more than it can; there the step ends and
+the modes are found anew.
 """
 
 from __future__ import annotations
@@ -15,14 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.equations.stepping import CREEP, PARAMETERS, SOFT, most_passes
+from dalembert.equations.contact import CREEP, OVERLOAD, REACHED
+from dalembert.equations.stepping import PARAMETERS
 from dalembert.errors import ClosureError, SimulationError
+from dalembert.graph.program import repeat
 from dalembert.rollouts import piece_kernels, rollout, setting_of
 from dalembert.simulation.closing import NEAR, Place, at_instant, singular
+from dalembert.simulation.fixed import tuple_of
 from dalembert.simulation.task import Task, beyond, check_numbers
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
+# what leaves a stop or rest meets it again only by going this far past it
+PAST = {"lower": REACHED, "upper": REACHED, "rests": CREEP}
+Watch = tuple[list[tuple[str, int]], Callable[[Array, Array], Array]]  # labels, and values (instants, labels)
+SAMPLES = np.linspace(0.0, 1.0, 9)  # of a step, at which events are looked for
 
 
 class Dynamics:
@@ -33,14 +41,16 @@ class Dynamics:
         mechanism = task.arm.mechanism
         self.n, self.plan, self.task = task.arm.n, plan, task
         self.pieces = piece_kernels(mechanism, plan)
-        self.eventful = "judge" in self.pieces
+        made = rollout(mechanism, plan)
+        self.calls, self.sizes = made.calls(), made.program.sizes
+        self.eventful = "pivot" in self.pieces
         self.setting = setting_of(mechanism, plan)
         self.rubs = bool(self.setting.rubs)
         self.contacts = len(self.setting.contacts)
-        self.known = rollout(mechanism, plan).program.constant
+        self.known = made.program.constant
 
     def constants(self, index: tuple[int, ...] | None = None) -> dict[str, Array]:
-        """Parameters of one state of the batch; of all, with an axis for time, unless one is named."""
+        """Restitution and parameters of one state of the batch; of all, with an axis for time, unless one is named."""
         made = {}
         for name in self.known:
             value = self.task.constants[name]
@@ -52,37 +62,51 @@ class Dynamics:
 
     def accelerate(
         self, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array] | None
-    ) -> Any:
-        """q̈ (and B, r where there are modes); x is what the equations take for q."""
-        load = (tau, *constants.values())
-        return self.pieces["accelerate"](x, qd, *(modes or ()), *load)
-
-    def speeds(self, x: Array, qd: Array) -> Array:
-        """q̇ of the contacts: the joints, and passive joints that rub."""
-        return self.pieces["contacts"](x, qd)[0] if self.rubs else qd
-
-    def modes(
-        self, q: Array, x: Array, qd: Array, tau: Array, constants: dict[str, Array], slip: Array | None = None
-    ) -> tuple[Array, Array, Array, Array, Array]:
-        """(held, way, dry, q̈, q̈ of the contacts): who is at rest, found by trying."""
-        zero, one = np.zeros_like(q), np.zeros((*q.shape[:-1], 1))
-        speed = self.speeds(x, qd)
-        aim = np.zeros_like(speed)
-        slip = aim if slip is None else slip
-        last = (constants["parameters"],) if self.plan.parameters else ()
-        for _ in range(int(most_passes(self.contacts))):
-            held, way, dry, _ = self.pieces["modes"](q, speed, slip, aim, zero, one, one, one + 1.0, *last)
-            a, *found = self.accelerate(x, qd, tau, constants, (held, dry))
-            judged = found[2:] if self.rubs else (a, *found)
-            slip, news = self.pieces["judge"](q, speed, slip, held, *judged, *last)
-            if not np.any(news):
-                break
-        return held, way, dry, a, judged[0]
+    ) -> Array:
+        """q̈; x is what the equations take for q."""
+        if modes is None:
+            return self.pieces["accelerate"](x, qd, tau, *constants.values())
+        return self._after_load("solve", x, qd, tau, constants, modes)
 
     def push(self, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array]) -> Array:
         """The torque on every contact that is held."""
-        a, B, r, *found = self.accelerate(x, qd, tau, constants, modes)
-        return found[1] if found else r - np.einsum("...ij,...j->...i", B.reshape(*qd.shape, self.n), a)
+        return self._after_load("bear", x, qd, tau, constants, modes)[1]
+
+    def _after_load(
+        self, name: str, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array]
+    ) -> Any:
+        known = [value for key, value in constants.items() if key != "restitution"]
+        B, r, *G = self.pieces["load"](x, qd, tau, *known)
+        return self.pieces[name](B, r, *modes, *G, *known[len(known) - self.plan.parameters :])
+
+    def speeds(self, x: Array, qd: Array) -> Array:
+        """q̇ of the contacts: the joints, and passive joints that rub."""
+        return self.pieces["contacts"](x, qd) if self.rubs else qd
+
+    def memory(self, q: Array, qd: Array, constants: dict[str, Array]) -> dict[str, Any]:
+        """The slots of the program at the beginning of a step."""
+        slots: dict[str, Any] = {x: np.zeros((*q.shape[:-1], size)) for x, size in self.sizes.items()}
+        return slots | constants | {"q": q, "qd": qd, "h": slots["h"] + self.task.step}
+
+    def perform(self, name: str, memory: dict[str, Any]) -> None:
+        """One call of the program, as often as it asks for."""
+        repeat(self.calls[name], tuple_of(self.pieces[name]), memory, lambda x: bool(np.any(x != 0)))
+
+    def load(self, memory: dict[str, Any], x: Array, tau: Array) -> None:
+        """B and r in their slots, of the velocity in its own."""
+        known = [memory[name] for name in self.known if name != "restitution"]
+        found = self.pieces["load"](x, memory["qd"], tau, *known)
+        memory |= zip(("B1", "r1", "G1", "drift1"), found, strict=False)
+
+    def modes(
+        self, q: Array, x: Array, qd: Array, tau: Array, constants: dict[str, Array]
+    ) -> tuple[Array, Array, Array, Array, Array]:
+        """(held, way, dry, q̈, q̈ of the contacts): who is at rest."""
+        memory = self.memory(q, qd, constants)
+        self.load(memory, x, tau)
+        self.perform("pivot", memory)
+        held, way, dry, a = (memory[x] for x in ("held", "way", "dry", "a1"))
+        return held, way, dry, a, memory["rise1"] if self.rubs else a
 
 
 def adaptive(task: Task, rtol: float, atol: float, progress: Progress | None) -> tuple[Array, Array]:
@@ -114,8 +138,7 @@ class _Flight:
         self.step = 0  # of the grid, whose torque and reference count
         self.held, self.way, self.dry = (np.zeros(dynamics.contacts) for _ in range(3))
         self.place = Place(task.arm, task.q0[index])
-        self.fresh: set[int] = set()
-        self.calm = np.inf
+        self.bounds = dynamics.setting.stops if task.limits is None else task.limits
 
     def torque(self, t: float, q: Array, x: Array, qd: Array) -> Array:
         """τ − Jᵀ h_e at an instant; x is what the equations take for q."""
@@ -124,89 +147,52 @@ class _Flight:
     def records(self) -> tuple[Array, Array]:
         """(q, qd) at the records."""
         task, n = self.task, self.n
-        times = task.t[task.records]
-        found = np.empty((len(times), 2 * n))
+        self.times = task.t[task.records]
+        self.found = np.empty((len(self.times), 2 * n))
         x = np.concatenate([task.q0[self.index], task.qd0[self.index]])
-        found[0] = x
-        done = 1
+        self.found[0] = x
+        self.done = 1
         for self.step, last in pairwise(task.smooth_between):
             begin, end = task.t[self.step], task.t[last]
-            t, stuck, patience = float(begin), 0, 1e-7
-            slip = np.zeros_like(self.held)
+            t, stuck = float(begin), 0
+            still = np.zeros(self.dynamics.contacts)
             while t < end:
-                before = self.held
-                x = self._settled(t, x, slip)
-                # twice as long every time, lest a joint that hardly moves never be seen to have left
-                patience = patience * 2.0 if self.fresh and np.array_equal(self.held, before) else 1e-7
-                goal = min(float(end), t + max(self.calm, patience))
-                wanted = times[done:][(times[done:] > t) & (times[done:] <= goal)]
-                asked = wanted if len(wanted) and wanted[-1] == goal else np.append(wanted, goal)
-                solution = self._solved(t, goal, x, asked)
-                got = np.asarray(solution.y).T if len(solution.t) else np.empty((0, 2 * n))
-                take = min(len(got), len(wanted))
-                found[done : done + take] = got[:take]
-                done += take
-                self._check(found[done - take : done], times[done - take : done])
-                if solution.status == 1:
-                    which = next(k for k, hits in enumerate(solution.t_events) if len(hits))
-                    stuck = stuck + 1 if solution.t_events[which][0] <= t + 1e-12 * max(1.0, t) else 0
-                    t, x = float(solution.t_events[which][0]), solution.y_events[which][0].copy()
-                    x, slip = self._happened(which, t, x)
-                    patience = 1e-7
-                    if stuck > 50 + 4 * n:
-                        raise SimulationError(
-                            f"at t = {t:.6g} s it cannot be found out which joints stick and which slip; use method 'rk4'"
-                        )
-                else:
-                    t, x, slip, stuck = goal, got[-1].copy(), np.zeros_like(self.held), 0
+                x = self._settled(t, x, still)
+                before, (t, x, still) = t, self._until_event(t, float(end), x)
+                stuck = stuck + 1 if t <= before + 1e-12 * max(1.0, t) else 0
+                if stuck > 50 + 4 * n:
+                    raise SimulationError(
+                        f"at t = {t:.6g} s it cannot be found out which joints stick and which slip; use method 'rk4'"
+                    )
                 self.progress(t / task.duration)
-        return found[:, :n], found[:, n:]
+        return self.found[:, :n], self.found[:, n:]
 
-    def _check(self, x: Array, t: Array) -> None:
-        check_numbers(replace(self.task, batch=()), x[:, : self.n], x[:, self.n :], t)
-
-    def _settled(self, t: float, x: Array, slip: Array) -> Array:
-        """The state after what is immediate: a joint at its stop that moves into it is stopped; then the modes."""
+    def _settled(self, t: float, x: Array, still: Array) -> Array:
+        """The state after what is immediate, impacts and what friction has stopped; then the modes."""
         n, dynamics = self.n, self.dynamics
         if not dynamics.eventful:
             return x
-        q, qd = x[:n].copy(), x[n:].copy()
-        for _ in range(int(most_passes(n))):
-            into = np.zeros_like(self.held)
-            for i in range(n):
-                lower, upper = dynamics.setting.stops[i]
-                if (q[i] >= upper and qd[i] > 0) or (q[i] <= lower and qd[i] < 0):
-                    into[i] = 1.0
-            if not into.any():
+        q, qd = x[:n], x[n:]
+        at = self.place(q)
+        memory = dynamics.memory(q, qd, self.constants) | {"still": still}
+        dynamics.load(memory, at, self.torque(t, q, at, qd))
+        for _ in range(50):
+            dynamics.perform("touch", memory)
+            if not memory["knock"].any():
                 break
-            soft = np.abs(qd[into[:n] > 0]).max() < SOFT
-            qd = self._stopped(t, q, qd, np.maximum(into, self.held) if soft else into)
-        if dynamics.rubs and self.held[n:].any():  # what is left along directions that turn with the pose
-            qd = self._stopped(t, q, qd, np.where(slip == 0.0, self.held, 0.0))
-        x = self.place(q)
-        held, way, dry, _, rise = dynamics.modes(q, x, qd, self.torque(t, q, x, qd), self.constants, slip)
-        self.held, self.way, self.dry = held, way, dry
-        # contacts that only just leave rest or a stop stand on the edge of the very event: it is not looked
-        # for until they are on their way
-        self.fresh, self.calm = set(), np.inf
-        speed, rest = dynamics.speeds(x, qd), CREEP if dynamics.rubs else 0.0
-        for i in range(dynamics.contacts):
-            at_stop = any(dynamics.setting.at_stops(i, q.tolist()))
-            if not held[i] and (at_stop or (self._sticks(i) and abs(speed[i]) <= rest)):
-                self.fresh.add(i)
-                self.calm = min(self.calm, max(1e-7, abs(speed[i]) / max(abs(rise[i]), 1e-3)), 1e-3)
-        return np.concatenate([q, qd])
+            memory |= {"left": np.zeros(n), "turn": np.zeros(1)}
+            dynamics.perform("strike", memory)
+            memory |= {"qd": memory["struck"], "still": np.zeros_like(still)}
+            if dynamics.rubs:
+                memory["slip"] = memory["slipped"]
+            dynamics.load(memory, at, self.torque(t, q, at, memory["qd"]))
+        dynamics.perform("pivot", memory)
+        self.held, self.way, self.dry = memory["held"], memory["way"], memory["dry"]
+        return np.concatenate([q, memory["qd"]])
 
-    def _stopped(self, t: float, q: Array, qd: Array, still: Array) -> Array:
-        dynamics, free, x = self.dynamics, np.zeros_like(self.held), self.place(q)
-        B = dynamics.accelerate(x, qd, self.torque(t, q, x, qd), self.constants, (free, free))[1]
-        last = [dynamics.pieces["contacts"](x, qd)[1], np.full(1, self.task.step)] if dynamics.rubs else []
-        last += [self.constants["parameters"]] if dynamics.plan.parameters else []
-        found = dynamics.pieces["project"](B, qd, still, *last)
-        return found[0] if dynamics.rubs else found
-
-    def _solved(self, t: float, end: float, x: Array, asked: Array) -> Any:
-        from scipy.integrate import solve_ivp
+    def _until_event(self, t: float, end: float, x: Array) -> tuple[float, Array, Array]:
+        """(t, x, still) at the next event, or at the end; the records on the way are kept."""
+        from scipy.integrate import DOP853
 
         n, dynamics, constants = self.n, self.dynamics, self.constants
         modes = (self.held, self.dry) if dynamics.eventful else None
@@ -214,87 +200,141 @@ class _Flight:
         def slope(at: float, y: Array) -> Array:
             q, qd = y[:n], y[n:]
             x = self.place(q)
-            result = dynamics.accelerate(x, qd, self.torque(at, q, x, qd), constants, modes)
-            return np.concatenate([qd, result[0] if modes is not None else result])
+            return np.concatenate([qd, dynamics.accelerate(x, qd, self.torque(at, q, x, qd), constants, modes)])
 
         # where joints rest there is little to integrate, and long steps could miss that a load comes and goes
         longest = 10 * self.task.step if modes is not None and np.any(modes[0]) else np.inf
-        try:
-            with np.errstate(all="ignore"):
-                solution = solve_ivp(
-                    slope, (t, end), x, "DOP853", t_eval=asked, events=self._events(), rtol=self.rtol, atol=self.atol,
-                    max_step=longest, first_step=min(end - t, self.task.step) if modes is None else None,
-                )  # fmt: skip
-        except ClosureError as problem:
-            raise at_instant(problem, t) from None
-        if solution.status < 0:
-            at = float(solution.t[-1]) if len(solution.t) else t
-            raise SimulationError(f"the simulation left the numbers after t = {at:.6g} s; {solution.message}")
-        return solution
+        watched = self._watched()
+        still = np.zeros(dynamics.contacts)
+        with np.errstate(all="ignore"):
+            try:
+                first = min(end - t, self.task.step) if modes is None else None
+                solver = DOP853(slope, t, x, end, rtol=self.rtol, atol=self.atol, max_step=longest, first_step=first)
+                event = None
+                while event is None and solver.status == "running":
+                    message = solver.step()
+                    if solver.status == "failed":
+                        raise SimulationError(f"the simulation left the numbers after t = {solver.t:.6g} s; {message}")
+                    path = solver.dense_output()
+                    event = self._first(watched, path, solver.t_old, solver.t)
+                    self._record(path, solver.t if event is None else event[0])
+            except ClosureError as problem:
+                raise at_instant(problem, t) from None
+        if event is None:
+            return end, solver.y.copy(), still
+        return event[0], *self._happened(*event, path(event[0]), still)
 
-    def _events(self) -> list[Any]:
-        """One function an event; all fall through zero."""
-        n, dynamics, limits = self.n, self.dynamics, self.task.limits
-        self.kinds: list[tuple[str, int]] = []
-        functions: list[Any] = []
+    def _record(self, path: Any, until: float) -> None:
+        """The records up to an instant, from the interpolating polynomial of the step."""
+        last = int(np.searchsorted(self.times, until, side="right"))
+        if last <= self.done:
+            return
+        new = path(self.times[self.done : last]).T
+        lower, upper = np.array(self.dynamics.setting.stops).T
+        new[:, : self.n] = np.clip(new[:, : self.n], lower, upper)
+        self.found[self.done : last] = new
+        check_numbers(
+            replace(self.task, batch=()), new[:, : self.n], new[:, self.n :], self.times[self.done : last]
+        )  # fmt: skip
+        self.done = last
 
-        def add(kind: str, i: int, function: Callable[[float, Array, int], float]) -> None:
-            def event(t: float, y: Array) -> float:
-                return float(function(t, y, i))
+    # -- events ----------------------------------------------------------------------------------
 
-            event.terminal, event.direction = True, -1  # type: ignore[attr-defined]
-            self.kinds.append((kind, i))
-            functions.append(event)
-
-        def add_bounds(bounds: Any, i: int, kinds: tuple[str, str]) -> None:
-            lower, upper = bounds
-            if upper < np.inf:
-                add(kinds[1], i, lambda t, y, i: upper - y[i])
-            if lower > -np.inf:
-                add(kinds[0], i, lambda t, y, i: y[i] - lower)
-
+    def _watched(self) -> list[Watch]:
+        """What can happen: everything falls through zero."""
+        n, dynamics, task = self.n, self.dynamics, self.task
+        watched: list[Watch] = []
+        contacts = range(dynamics.contacts if dynamics.eventful else 0)
+        held = [i for i in contacts if self.held[i]]
+        slipping = [i for i in contacts if not self.held[i] and self.way[i] and sum(self._levels(i)) > 0.0]
+        bounds = self.bounds
+        ends = [(i, side) for i, pair in enumerate(bounds) for side in (0, 1) if np.isfinite(pair[side])]
+        ends = [(i, side) for i, side in ends if i not in held]
         if "near_singular" in dynamics.pieces:
-            add("singular", 0, self._clearance)
-        for i in range(n):
-            if limits is not None and not self.task.plan.stops:
-                add_bounds(limits[i], i, ("beyond", "beyond"))
-        for i in range(dynamics.contacts if dynamics.eventful else 0):
-            if self.held[i]:
-                add("breaks", i, self._margin)
-            elif i not in self.fresh:
-                if self._sticks(i) and self.way[i]:
-                    add("rests", i, self._speed)
-                if i < n:
-                    add_bounds(dynamics.setting.stops[i], i, ("lower", "upper"))
-        return functions
+            watched.append(([("singular", 0)], self._clearance))
+        if ends:
+            kinds = ("lower", "upper") if task.plan.stops else ("beyond", "beyond")
+            joints, sign = [i for i, _ in ends], np.array([-1.0 if side else 1.0 for _, side in ends])
+            limit = np.array([bounds[i][side] for i, side in ends])
+            late = REACHED if task.plan.stops else 0.0
+            labels = [(kinds[side], i) for i, side in ends]
+            watched.append((labels, lambda t, y: sign * (y[:, :n][:, joints] - limit) + late))
+        if slipping:
+            watched.append(([("rests", i) for i in slipping], lambda t, y: self._speeds(t, y)[:, slipping]))
+        if held:
+            watched.append(([("breaks", i) for i in held], lambda t, y: self._margins(t, y)[:, held]))
+        return watched
 
-    def _speed(self, t: float, y: Array, i: int) -> float:
-        """The speed of a contact that slips, positive while it does."""
-        q, qd = y[: self.n], y[self.n :]
-        speed = qd[i] if i < self.n else self.dynamics.speeds(self.place(q), qd)[i]
-        return float(self.way[i] * speed)
+    def _first(self, watched: list[Watch], path: Any, begin: float, end: float) -> tuple[float, str, int] | None:
+        """The first event of a step: instant, kind and number."""
+        from scipy.optimize import brentq
 
-    def _clearance(self, t: float, y: Array, i: int) -> float:
+        if not watched:
+            return None
+        t = begin + (end - begin) * SAMPLES
+        y = path(t).T
+        turns = self._turns(path, t, y)
+        if turns:
+            t = np.sort(np.append(t, turns))
+            y = path(t).T
+        events: list[tuple[float, str, int]] = []
+        for labels, function in watched:
+            values = function(t, y)
+            for column in map(int, np.flatnonzero((values < 0.0).any(axis=0))):
+
+                def value(at: float, function: Any = function, column: int = column) -> float:
+                    return float(function(np.array([at]), path(at)[None])[0, column])
+
+                k = int(np.argmax(values[:, column] < 0.0))
+                kind, i = labels[column]
+                at, late = float(t[k]), PAST.get(kind, 0.0)
+                if k > 0 and value(t[k - 1]) > 0.0 > value(at):
+                    late = late if value(t[k - 1]) > late else 0.0  # now that it is known to happen, not late at all
+                    at = float(brentq(lambda x, late=late: value(x) - late, t[k - 1], at, xtol=1e-15, rtol=1e-15))
+                events.append((at, kind, i))
+        return min(events, default=None)
+
+    def _turns(self, path: Any, t: Array, y: Array) -> list[float]:
+        """Where joints turn back between two samples: they may have been at a limit and off again."""
+        from scipy.optimize import brentq
+
+        found = []
+        for i, (lower, upper) in enumerate(self.bounds):
+            q, qd = y[:, i], y[:, self.n + i]
+            for k in np.flatnonzero(qd[:-1] * qd[1:] < 0.0):
+                reach = (t[k + 1] - t[k]) * max(abs(qd[k]), abs(qd[k + 1]))
+                if max(q[k], q[k + 1]) + reach > upper or min(q[k], q[k + 1]) - reach < lower:
+                    found.append(float(brentq(lambda at, i=i: path(at)[self.n + i], t[k], t[k + 1])))
+        return found
+
+    def _placed(self, y: Array) -> Array:
+        """What the equations take for the positions of some states."""
+        return np.stack([self.place(q) for q in y[:, : self.n]]) if self.place.newton else y[:, : self.n]
+
+    def _speeds(self, t: Array, y: Array) -> Array:
+        """The speeds of contacts that slip, positive while they do."""
+        qd = y[:, self.n :]
+        speeds = self.dynamics.speeds(self._placed(y), qd) if self.dynamics.rubs else qd
+        return self.way * speeds + CREEP
+
+    def _clearance(self, t: Array, y: Array) -> Array:
         """How far a closed chain is from a singular pose."""
-        x = self.place(y[: self.n])
-        sines = self.dynamics.pieces["near_singular"](x, y[self.n :], np.zeros(1))[1]
-        return float(np.min(sines)) - NEAR * NEAR
+        sines = self.dynamics.pieces["near_singular"](self._placed(y), y[:, self.n :], np.zeros(1))[1]
+        return np.min(sines, axis=-1, keepdims=True) - NEAR * NEAR
 
-    def _sticks(self, i: int) -> bool:
-        return sum(self._levels(i)) > 0.0
-
-    def _margin(self, t: float, y: Array, i: int) -> float:
-        """How much more a held joint can bear; infinite on the side of a stop."""
-        n = self.n
-        q, qd = y[:n], y[n:]
-        x = self.place(q)
-        push = self.dynamics.push(x, qd, self.torque(t, q, x, qd), self.constants, (self.held, self.dry))[i]
-        forward, backward = self._levels(i)
-        lower, upper = self.dynamics.setting.at_stops(i, q.tolist())
-        above = 1e9 if upper else forward - push
-        below = 1e9 if lower else push + backward
-        # found a hair late, so that the joint then truly slips
-        return float(min(above, below) + 1e-9 + 1e-10 * (forward + backward))
+    def _margins(self, t: Array, y: Array) -> Array:
+        """How much more held contacts can bear; infinite on the side of a stop."""
+        n, x = self.n, self._placed(y)
+        tau = np.stack([self.torque(*given) for given in zip(t, y[:, :n], x, y[:, n:], strict=True)])
+        push = self.dynamics.push(x, y[:, n:], tau, self.constants, (self.held, self.dry))
+        margins = np.empty_like(push)
+        for i in range(self.dynamics.contacts):
+            forward, backward = self._levels(i)
+            lower, upper = self.dynamics.setting.at_stops(i, y[0, :n].tolist())
+            above = np.inf if upper else forward - push[:, i]
+            below = np.inf if lower else backward + push[:, i]
+            margins[:, i] = np.minimum(above, below) + OVERLOAD * (1.0 + forward + backward)
+        return margins
 
     def _levels(self, i: int) -> tuple[float, float]:
         if not self.dynamics.plan.friction:
@@ -306,27 +346,15 @@ class _Flight:
             return level, level
         return setting.contacts[i].coulomb
 
-    def _happened(self, which: int, t: float, x: Array) -> tuple[Array, Array]:
-        """The state after the event, and who now slips."""
-        kind, i = self.kinds[which]
-        n, slip = self.n, np.zeros_like(self.held)
-        q, qd = x[:n], x[n:]
+    def _happened(self, t: float, kind: str, i: int, x: Array, still: Array) -> tuple[Array, Array]:
+        """The state at the event, and who is to be stopped there."""
+        q, qd = x[: self.n], x[self.n :]
         if kind == "beyond":
             raise beyond(self.task, i, float(q[i]), t, self.index)
         if kind == "singular":
             raise singular(self.task, t, self.place(q), q, qd, self.index)
-        still = np.zeros_like(self.held)
-        still[i] = 1.0
-        if kind == "breaks":
-            at = self.place(q)
-            push = self.dynamics.push(at, qd, self.torque(t, q, at, qd), self.constants, (self.held, self.dry))[i]
-            slip[i] = 1.0 if push > 0 else -1.0
-        elif kind == "rests":
-            qd = self._stopped(t, q, qd, np.maximum(still, self.held))
-            if self.dynamics.rubs and abs(self.dynamics.speeds(self.place(q), qd)[i]) > CREEP:
-                slip[i] = -self.way[i]  # a passive joint whose direction vanishes turns back
-        else:
-            lower, upper = self.dynamics.setting.stops[i]
-            q[i] = upper if kind == "upper" else lower
-            qd = self._stopped(t, q, qd, np.maximum(still, self.held) if abs(qd[i]) < SOFT else still)
-        return np.concatenate([q, qd]), slip
+        if kind == "rests":
+            still[i] = 1.0
+        elif kind in ("lower", "upper"):
+            q[i] = self.dynamics.setting.stops[i][kind == "upper"]
+        return x, still

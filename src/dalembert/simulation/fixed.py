@@ -140,7 +140,7 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
     n, batch = task.arm.n, task.batch
     made = rollout(task.arm.mechanism, task.plan)
     program, kernels = made.program, piece_kernels(task.arm.mechanism, task.plan)
-    functions: dict[str, Callable[..., Any]] = {name: _tuple_of(kernel) for name, kernel in kernels.items()}
+    functions: dict[str, Callable[..., Any]] = {name: tuple_of(kernel) for name, kernel in kernels.items()}
 
     def host(part: float) -> Callable[..., Any]:
         def torque(q: Array, qd: Array, t: Array, step: Array, done: Array | None = None) -> Any:
@@ -196,5 +196,6 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
     return kept[0], kept[1]
 
 
-def _tuple_of(kernel: np.ufunc) -> Callable[..., Any]:
+def tuple_of(kernel: np.ufunc) -> Callable[..., Any]:
+    """The kernel, with a tuple of results even where there is one."""
     return kernel if kernel.nout > 1 else lambda *x: (kernel(*x),)

@@ -120,6 +120,7 @@ def simulate(
     tip_wrench: Wrench = None,
     friction: bool = True,
     stops: Literal["error", "contact"] | None = None,
+    restitution: float = 0.0,
     parameters: ArrayLike | None = None,
     rtol: float = 1e-11,
     atol: float = 1e-12,
@@ -140,7 +141,9 @@ def simulate(
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
     friction    False leaves out the arm's friction
     stops       joint limits: None ignores them; "error" ends the simulation at the first joint that
-                passes its limit; "contact" makes them inelastic stops
+                passes its limit; "contact" makes them stops that the joint hits, rests on and leaves
+    restitution of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone rebounds
+                with this fraction of its speed
     parameters  (…, 13 n) dynamic parameters in place of the arm's own, S (7.77): for each joint m, m c,
                 I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; of a closed chain for each joint of its tree
     rtol, atol  of "dop853"
@@ -151,7 +154,9 @@ def simulate(
     >>> bool(abs(run.energy - run.energy[0]).max() < 1e-9)
     True
     """
-    task = make_task(arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters)
+    task = make_task(
+        arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters, restitution
+    )
     if method == "dop853":
         q, qd = adaptive(task, rtol, atol, progress)
     else:

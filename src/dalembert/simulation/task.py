@@ -221,6 +221,18 @@ def _positive(name: str, value: float) -> float:
     return number
 
 
+def _restitution(value: Any, stops: str | None) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise DalembertError(f"restitution is {value!r}; it must be a number from 0 (plastic) to 1 (elastic)") from None
+    if not 0.0 <= number <= 1.0:
+        raise DalembertError(f"restitution is {number:g}; it must be from 0 (plastic) to 1 (elastic)")
+    if number and stops != "contact":
+        raise DalembertError(f"restitution is {number:g}, but there is nothing to bounce off; use stops='contact'")
+    return number
+
+
 def make_task(
     arm: Arm,
     q0: Any,
@@ -234,12 +246,14 @@ def make_task(
     friction: bool,
     stops: str | None,
     parameters: Any,
+    restitution: Any = 0.0,
 ) -> Task:
     """Everything checked, or an error that names what is wrong."""
     if method not in METHODS:
         raise DalembertError(f"there is no method '{method}'; known are {', '.join(METHODS)}")
     if stops not in (None, "error", "contact"):
         raise DalembertError(f"stops is {stops!r}; it can be None, 'error' or 'contact'")
+    restitution = _restitution(restitution, stops)
     arm._needs_inertia()
     n, joints = arm.n, f"arm '{arm.name}' has {arm.n} joints"
     duration, step = _positive("duration", duration), _positive("step", step)
@@ -262,6 +276,8 @@ def make_task(
 
     wrench_function = tip_wrench if callable(tip_wrench) else None
     wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, 6, "a wrench has 6 components")
+    if restitution:
+        constants["restitution"] = np.array([restitution])
     if parameters is not None:
         if method == "variational":
             raise DalembertError("the variational method takes no parameters; use 'rk4' or 'dop853'")
@@ -307,7 +323,7 @@ def make_task(
     walls = tuple((float(a), float(b)) for a, b in limits) if stops == "contact" and limits is not None else ()
     plan = Plan(
         "variational" if method == "variational" else "rk4", law, bool(friction), walls,
-        wrenches is not None and law != "host", "parameters" in constants, tip,
+        wrenches is not None and law != "host", "parameters" in constants, tip, "restitution" in constants,
     )  # fmt: skip
     task = Task(
         arm, np.broadcast_to(q0, (*batch, n)).copy(), np.broadcast_to(qd0, (*batch, n)).copy(), duration, method, step,

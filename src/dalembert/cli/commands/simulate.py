@@ -57,6 +57,9 @@ def simulate(
     stops: Annotated[
         Stops | None, typer.Option(help="Joint limits: an error, or stops to bump into; ignored unless given.")
     ] = None,
+    restitution: Annotated[
+        float, typer.Option(metavar="E", help="Of --stops contact, from 0 (plastic) to 1 (elastic).")
+    ] = 0.0,
     tip_wrench: WrenchOption = None,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="RUN.csv", help="Where to write the motion; '-' is the screen.")
@@ -76,5 +79,5 @@ def simulate(
     run_simulation(
         load(arm, physical.value, tip), q, qd, torque.strip(), duration=duration, method=method.value, step=step,
         every=every, friction=friction, stops=stops.value if stops is not None else None,
-        tip_wrench=wrench_of(tip_wrench), output=output, plot=plot, force=force,
+        restitution=restitution, tip_wrench=wrench_of(tip_wrench), output=output, plot=plot, force=force,
     )  # fmt: skip

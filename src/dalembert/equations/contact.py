@@ -1,0 +1,535 @@
+"""A step with dry friction and stops: a complementarity problem at every instant, and a step cut where its answer changes.
+
+Dry friction and stops are set-valued. A joint that moves feels F_s sgn(q̇); a joint at rest feels whatever torque
+within [−F_s⁺, F_s⁻] keeps it there, and at a stop whatever the stop must bear: there the interval has no end on
+one side. So at rest there is one torque f_i and one interval for every joint, friction and stop together, and
+
+    B q̈ = r + f,    f_i inside its interval: q̈_i = 0,    at its lower end: q̈_i ≥ 0,    at its upper end: q̈_i ≤ 0.
+
+Since B is positive definite this boxed complementarity problem has one solution. An impact is the same problem for
+the velocity: with the momentum B q̇⁻ for r and no friction (it has no time to act), its solution p is the
+projection of q̇⁻ on the admissible velocities in the metric of B. With one coefficient of restitution e for all
+joints q̇⁺ = (1 + e) p − e q̇⁻ has T⁺ = e² T⁻ + (1 − e²) T(p) ≤ T⁻, however many joints hit at once.
+
+A step is taken in passes. Each pass:
+
+1. :func:`touch`, :func:`strike`: impacts, and what friction has just stopped.
+2. :func:`pivot`: who is held and which way the others slip, by principal pivoting; then all is smooth.
+3. Four stages of Runge–Kutta (:func:`loaded`, :func:`solved`, :func:`borne`).
+4. :func:`watch`, :func:`aim`: has a joint passed a stop, a velocity zero, or a load what friction or a stop can
+   bear? Then the pass is taken again, just up to the first such instant.
+5. :func:`finish`: otherwise it is kept, and the rest of the step follows.
+
+A joint that sticks or rests on its stop is at q̇ = 0.0 exactly and cannot creep. If a step needs more than
+:func:`most_passes`, every joint that is at rest stays at rest until the step ends, and every joint that comes to a
+stop stays there: after at most one more event per joint the step is over, and no energy is added.
+
+Passive joints of a closed chain that rub stick and slip by the same rules (:mod:`rubbing`): what is held are then
+*contacts*, first the joints of q, then the directions Γ_p of those passive joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from dalembert.equations.any_chain import factorised
+from dalembert.equations.friction import coulomb
+from dalembert.equations.rubbing import Brakes, brakes, directions, drifts
+from dalembert.equations.stepping import Setting, Values, both, either, inertia_and_load, no, some
+from dalembert.robot.linalg import Scalar, less, select, sgn, sqrt
+
+# A joint past its stop by REACHED is put back, which gives it the speed √(2 a REACHED); that must stay below SOFT, or
+# joints would rock on their stops for ever.
+REACHED = 1e-12  # rad or m: this near to its stop a joint is at it
+SLOWED = 1e-9  # rad/s or m/s: this near to rest a contact is stopped by friction
+SOFT = 1e-4  # rad/s or m/s: a slower impact shakes no contact loose, so that rocking ends
+BOUNCE = 1e-3  # rad/s or m/s: a slower impact is plastic, so that bouncing ends
+CREEP = 1e-10  # rad/s or m/s: slower than this, a contact rests where passive joints rub
+SLACK = 1e-9  # rad/s² or m/s²: and is not pulled back from its slip
+OVERLOAD = 1e-9  # beside 1 N m (or N) and the friction: more load than that is more than a contact can bear
+LATE = 1e-4  # of a pass: this much too late is in time for a contact that gives way
+NO_TIME = 1e-100  # s: a pass that long only gets a joint to its stop
+TURNS = 60.0  # pivots at most
+AT_ONCE = 6.0  # pivots that change all contacts at fault; later ones change the first (Murty), which always ends
+
+Rows = Sequence[Values]
+
+
+def most_passes(n: int) -> float:
+    """How many passes a step with n contacts may be cut into before its contacts are kept until its end."""
+    return float(40 + 10 * n)
+
+
+# -- the equations -------------------------------------------------------------------------------
+
+
+def loaded(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None) -> tuple[list[Scalar], ...]:
+    """B, and r = τ − τ′ of (7.116) without dry friction; where passive joints rub, also Γ_p and Γ̇_p q̇."""
+    B, load = inertia_and_load(setting, q, qd, h_e)
+    flat = [x for row in B for x in row]
+    r = [t - p for t, p in zip(tau, load, strict=True)]
+    if not setting.rubs:
+        return flat, r
+    G = directions(setting.mechanism, q, setting.rubs)
+    return flat, r, [x for g in G for x in g], drifts(setting.mechanism, q, qd, setting.rubs)
+
+
+def contact_speeds(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar]]:
+    """The speed of every contact."""
+    G = directions(setting.mechanism, q, setting.rubs)
+    return ([*qd, *(_along(g, qd) for g in G)],)
+
+
+def solved(
+    setting: Setting, B: Values, r: Values, held: Values, dry: Values, G: Values = (), drift: Values = ()
+) -> tuple[list[Scalar]]:
+    """q̈ with these contacts held and the others under this friction."""
+    return (_solved(setting, B, r, held, dry, G, drift)[0],)
+
+
+def borne(
+    setting: Setting, B: Values, r: Values, held: Values, dry: Values, G: Values = (), drift: Values = ()
+) -> tuple[list[Scalar], ...]:
+    """q̈, and what the held contacts bear; where passive joints rub, also the acceleration of every contact."""
+    a, push, rise = _solved(setting, B, r, held, dry, G, drift)
+    return (a, push, rise) if setting.rubs else (a, push)
+
+
+def _solved(
+    setting: Setting, flat: Values, r: Values, held: Values, dry: Values, flat_G: Values, drift: Values
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    n = setting.n
+    B, G = _rows(flat, n), _rows(flat_G, n)
+    r = [x - d for x, d in zip(r, dry[:n], strict=True)]
+    if not G:
+        a = solve_free(setting, B, r, held)
+        return a, [x - _along(row, a) for x, row in zip(r, B, strict=True)], a
+    for g, d in zip(G, dry[n:], strict=True):
+        r = [x - y * d for x, y in zip(r, g, strict=True)]
+    a, force = _brakes(setting, B, G, held).hold(solve_free(setting, B, r, held[:n]), drift)
+    rise = [*a, *(_along(g, a) + b for g, b in zip(G, drift, strict=True))]
+    push = [x - _along(row, a) for x, row in zip(r, B, strict=True)]
+    for g, f in zip(G, force, strict=True):
+        push = [x + y * f for x, y in zip(push, g, strict=True)]
+    return a, [*push, *(-f for f in force)], rise
+
+
+def solve_free(setting: Setting, B: Rows, r: Values, held: Values) -> list[Scalar]:
+    """x with B x = r in the rows of the free joints, and x = 0 for the held ones."""
+    n = setting.n
+    free = [no(h) for h in held]
+    masked = [
+        [free[i] * free[j] * B[i][j] if i != j else select(held[i], 1.0, B[i][i]) for j in range(n)] for i in range(n)
+    ]
+    x = factorised(setting.mechanism, masked).solve([select(held[i], 0.0, r[i]) for i in range(n)])
+    return [select(held[i], 0.0, x[i]) for i in range(n)]
+
+
+def _brakes(setting: Setting, B: Rows, G: Rows, held: Values) -> Brakes:
+    """The passive contacts, with the joints that are held at rest."""
+    n = setting.n
+    return brakes(B, lambda g: solve_free(setting, B, g, held[:n]), G, held[n:])
+
+
+def _rows(flat: Values, n: int) -> list[Values]:
+    return [flat[k : k + n] for k in range(0, len(flat), n)]
+
+
+def _along(g: Values, v: Values) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in zip(g, v, strict=True):
+        total = total + x * y
+    return total
+
+
+def _speeds(setting: Setting, qd: Values, G: Values) -> list[Scalar]:
+    return [*qd, *(_along(g, qd) for g in _rows(G, setting.n))]
+
+
+def _moves(setting: Setting, v: Scalar) -> Scalar:
+    """Whether that is a speed: joints rest at 0.0 exactly, directions of passive joints but for rounding."""
+    return either(less(CREEP, v), less(v, -CREEP)) if setting.rubs else sgn(v) * sgn(v)
+
+
+def _can_rest(setting: Setting, i: int, q: Values) -> Scalar:
+    """Whether friction or a stop may hold the contact."""
+    return either(setting.sticks(i), either(*setting.at_stops(i, q)))
+
+
+def _tired(setting: Setting, tries: Values) -> Scalar:
+    return no(less(tries[0], most_passes(len(setting.contacts))))
+
+
+# -- impacts -------------------------------------------------------------------------------------
+
+
+def clock(setting: Setting, trial: Values, done: Values, h: Values) -> tuple[list[Scalar], ...]:
+    """(step, left, turn, turn): how long the pass is, and what its pivoting begins with."""
+    return [select(trial[0], trial[0], h[0] - done[0])], [0.0] * setting.n, [0.0], [0.0]
+
+
+def touch(
+    setting: Setting, q: Values, qd: Values, slip: Values, still: Values, done: Values, h: Values, G: Values = ()
+) -> tuple[list[Scalar], list[Scalar]]:
+    """(knock, shaken): whether the velocity is to change at once, and whether by more than rounding."""
+    goes_on = less(done[0], h[0])
+    shaken = both(goes_on, some([*(_into(setting, i, q, qd) for i in range(setting.n)), *still]))
+    if not setting.rubs:
+        return [shaken], [shaken]
+    speed = _speeds(setting, qd, G)
+    # a direction that is held turns with the pose: what is left along it is taken away
+    strays = some([both(_rests(setting, i, q, speed, slip), speed[i]) for i in range(len(speed))])
+    return [either(shaken, both(goes_on, strays))], [shaken]
+
+
+def _rests(setting: Setting, i: int, q: Values, speed: Values, slip: Values) -> Scalar:
+    return both(both(_can_rest(setting, i, q), no(slip[i])), no(_moves(setting, speed[i])))
+
+
+def _into(setting: Setting, i: int, q: Values, qd: Values) -> Scalar:
+    """Whether the joint is at a stop and moves into it."""
+    lower, upper = setting.at_stops(i, q)
+    return either(both(lower, less(qd[i], 0.0)), both(upper, less(0.0, qd[i])))
+
+
+def strike(
+    setting: Setting, restitution: Scalar, q: Values, qd: Values, B: Values, knock: Values, slip: Values, still: Values,
+    tries: Values, left: Values, turn: Values, G: Values = (), h: Values = (),
+) -> tuple[list[Scalar], ...]:  # fmt: skip
+    """(q̇⁺, left, turn, more), and where passive joints rub who slips: one pivot of the impact.
+
+    An impact is hard where a joint hits its stop so that others may leave theirs, and friction has no say. Otherwise
+    contacts at rest stay at rest: the impulse that does so is a projection too.
+
+    left  in a hard impact joints at a stop that leave it, with no impulse, in others joints that the impulse would
+          drive into their stop and that are brought to rest too; ``more`` whether that must be tried
+    """
+    n, matrix, speed = setting.n, _rows(B, setting.n), _speeds(setting, qd, G)
+    into = [_into(setting, i, q, qd) for i in range(n)]
+    sharp = some([both(into[i], either(less(SOFT, qd[i]), less(qd[i], -SOFT))) for i in range(n)])
+    hard = [both(sharp, no(_tired(setting, tries)))]
+    fixed = [
+        either(either(still[i], into[i] if i < n else 0.0), _rests(setting, i, q, speed, slip))
+        for i in range(len(setting.contacts))
+    ]  # fmt: skip
+    stops = [setting.at_stops(i, q) for i in range(n)]
+    pressed = [
+        select(hard[0], both(either(*stops[i]), no(left[i])), either(fixed[i], left[i])) for i in range(n)
+    ]  # fmt: skip
+    v = _brought_to_rest(setting, matrix, qd, pressed)
+    if setting.rubs:
+        # friction stops a passive joint only if it could do so within a step: where its direction Γ_p vanishes, as
+        # at a dead centre of a linkage, the joint turns back while the others move on, and friction with it
+        rows = _rows(G, n)
+        braked = [*pressed, *(both(no(hard[0]), x) for x in fixed[n:])]
+        most = [h[0] * (body.coulomb[0] + body.coulomb[1]) for body in setting.contacts[n:]]
+        v, _ = _brakes(setting, matrix, rows, braked).hold(v, [0.0] * len(rows), most)
+        v = [select(pressed[i], 0.0, x) for i, x in enumerate(v)]
+        after = [*v, *(_along(g, v) for g in rows)]
+        slip = [
+            select(knock[0], both(both(no(hard[0]), x), _moves(setting, w)) * x, x)
+            for x, w in zip(slip, after, strict=True)
+        ]
+    fault: list[Scalar] = []
+    fastest: Scalar = 0.0
+    for i in range(n):
+        if not setting.stopped(i):
+            fault.append(0.0)
+            continue
+        lower, upper = stops[i]
+        off = select(lower, 1.0, -1.0)
+        impulse: Scalar = 0.0
+        size: Scalar = 0.0
+        for j in range(n):
+            part = matrix[i][j] * (v[j] - qd[j])
+            impulse, size = impulse + part, size + _size(part)
+        pulls = both(hard[0], both(pressed[i], less(off * impulse, -1e-13 * size)))
+        enters = both(no(pressed[i]), less(off * v[i], 0.0))
+        one_stop = select(lower, no(upper), upper)
+        fault.append(both(one_stop, either(pulls, enters)))
+        approach = both(into[i], _size(qd[i]))
+        fastest = select(less(fastest, approach), approach, fastest)
+    change, any_fault = _changes(fault, turn)
+    more = both(both(knock[0], any_fault), less(turn[0], TURNS))
+    e = both(both(hard[0], less(BOUNCE, fastest)), restitution)
+    after = []
+    for i in range(n):
+        lower, upper = stops[i]
+        x = select(both(lower, less(v[i], 0.0)), 0.0, select(both(upper, less(0.0, v[i])), 0.0, v[i]))
+        after.append(select(knock[0], x + e * (x - qd[i]), qd[i]))
+    result = after, [select(c, no(x), x) for c, x in zip(change, left, strict=True)], [turn[0] + 1.0], [more]
+    return (*result, list(slip)) if setting.rubs else result
+
+
+def _brought_to_rest(setting: Setting, B: Rows, qd: Values, still: Values) -> list[Scalar]:
+    """q̇ after impulses on the joints of ``still`` that bring them to rest."""
+    n = setting.n
+    lost = [select(still[j], qd[j], 0.0) for j in range(n)]
+    r = []
+    for i in range(n):
+        total: Scalar = 0.0
+        for j in range(n):
+            if j != i:
+                total = total + B[i][j] * lost[j]
+        r.append(total)
+    gained = solve_free(setting, B, r, still)
+    return [select(still[i], 0.0, qd[i] + gained[i]) for i in range(n)]
+
+
+def _size(x: Scalar) -> Scalar:
+    return select(less(x, 0.0), -x, x)
+
+
+def _changes(fault: Values, turn: Values) -> tuple[list[Scalar], Scalar]:
+    """Which of the contacts at fault change over in this turn, and whether there are any at fault."""
+    change: list[Scalar] = []
+    earlier: Scalar = 0.0
+    for x in fault:
+        change.append(both(x, either(less(turn[0], AT_ONCE), no(earlier))))
+        earlier = either(earlier, x)
+    return change, earlier
+
+
+# -- who is held ---------------------------------------------------------------------------------
+
+
+def pivot(
+    setting: Setting, q: Values, qd: Values, B: Values, r: Values, slip: Values, tries: Values, turn: Values,
+    G: Values = (), drift: Values = (),
+) -> tuple[list[Scalar], ...]:  # fmt: skip
+    """(held, way, dry, q̈, push, slip, turn, more), and where passive joints rub (speed, rise): one pivot.
+
+    held, way, dry  who is held, and which way and how strongly dry friction acts on the others
+    push            what the held contacts bear
+    slip            which way contacts at rest are now thought to slip; ``more`` whether that must be tried
+    """
+    speed, tired = _speeds(setting, qd, G), _tired(setting, tries)
+    held: list[Scalar] = []
+    way: list[Scalar] = []
+    rests: list[Scalar] = []
+    for i in range(len(setting.contacts)):
+        moves = _moves(setting, speed[i])
+        rests.append(both(_can_rest(setting, i, q), no(moves)))
+        stays = either(tired, no(slip[i])) if i < setting.n else no(slip[i])
+        held.append(both(rests[i], stays))
+        if setting.rubs:  # a contact that goes on through rest is known by its slip, not yet by its speed
+            way.append(select(held[i], 0.0, select(slip[i], slip[i], select(moves, sgn(speed[i]), 0.0))))
+        else:
+            way.append(select(moves, sgn(speed[i]), both(both(rests[i], no(held[i])), slip[i])))
+    dry = [coulomb(body, w) for body, w in zip(setting.contacts, way, strict=True)]
+    a, push, rise = _solved(setting, B, r, held, dry, G, drift)
+    fault: list[Scalar] = []
+    new: list[Scalar] = []
+    for i, body in enumerate(setting.contacts):
+        if not (setting.dry(i) or setting.stopped(i)):
+            fault.append(0.0)
+            new.append(0.0)
+            continue
+        forward, backward = body.coulomb
+        lower, upper = setting.at_stops(i, q)
+        up = both(held[i], both(less(forward, push[i]), no(upper)))
+        down = both(held[i], both(less(push[i], -backward), no(lower)))
+        # a contact thought to slip one way that is pulled the other way is held
+        back = both(rests[i], less(slip[i] * rise[i], -SLACK if setting.rubs else 0.0))
+        fault.append(either(either(up, down), back))
+        new.append(select(back, 0.0, select(up, 1.0, -1.0)))
+    change, any_fault = _changes(fault, turn)
+    more = both(both(any_fault, less(turn[0], TURNS)), no(tired))
+    slips = [select(both(more, c), x, s) for c, x, s in zip(change, new, slip, strict=True)]
+    result = held, way, dry, a, push, slips, [turn[0] + 1.0], [more]
+    return (*result, speed, rise) if setting.rubs else result
+
+
+# -- events --------------------------------------------------------------------------------------
+
+
+def _parabola_root(x0: Scalar, slope: Scalar, x1: Scalar) -> Scalar:
+    """Where in [0, 1] the parabola from x0 ≥ 0 with this first slope to x1 < 0 is zero."""
+    bend = x1 - x0 - slope
+    square = slope * slope - 4.0 * bend * x0
+    root = sqrt(select(less(0.0, square), square, 0.0))
+    rising = less(0.0, slope)
+    top = select(rising, slope + root, 2.0 * x0)
+    bottom = select(rising, -2.0 * bend, root - slope)
+    inside = both(less(0.0, top), less(0.0, bottom))
+    t = top / select(inside, bottom, 1.0)
+    return select(inside, select(less(t, 1.0), t, 1.0), 0.0)
+
+
+class _Cubic:
+    """x on [0, 1] from its values and slopes at both ends."""
+
+    def __init__(self, x0: Scalar, d0: Scalar, x1: Scalar, d1: Scalar) -> None:
+        self.x0, self.d0 = x0, d0
+        self.c2 = 3.0 * (x1 - x0) - 2.0 * d0 - d1
+        self.c3 = 2.0 * (x0 - x1) + d0 + d1
+
+    def at(self, s: Scalar) -> Scalar:
+        return self.x0 + s * (self.d0 + s * (self.c2 + s * self.c3))
+
+    def root(self, end: Scalar, value: Scalar, edge: float) -> Scalar:
+        """Where it first falls through 0 before ``end``, where it is ``value`` < 0.
+
+        If it begins within ``edge`` of 0 and does not fall, an eighth of the way at least: what leaves 0 has left.
+        """
+        s = end * _parabola_root(self.x0, end * self.d0, value)
+        for _ in range(3):
+            slope = self.d0 + s * (2.0 * self.c2 + s * (3.0 * self.c3))
+            falls = less(slope, 0.0)
+            better = s - self.at(s) / select(falls, slope, 1.0)
+            inside = both(falls, both(less(0.0, better), less(better, end)))
+            s = select(inside, better, s)
+        leaves = both(less(self.x0, edge), no(less(self.d0, 0.0)))
+        return select(both(leaves, less(s, 0.125)), 0.125, s)
+
+
+def _slowing(
+    setting: Setting, i: int, way: Values, qd: Values, a: Values, qd1: Values, a1: Values, length: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """The speed along the way that friction opposes, and its rate, at both ends of a pass of that length."""
+    u0 = way[i] * qd[i]
+    if setting.rubs:
+        u0 = select(less(0.0, u0), u0, 0.0)
+    return u0, length * way[i] * a[i], way[i] * qd1[i], length * way[i] * a1[i]
+
+
+def _room(
+    setting: Setting, i: int, q: Values, qd: Values, q1: Values, qd1: Values, length: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
+    """(which stop: 1 the upper, distance, its rate at both ends): the only stop, or that passed, or approached."""
+    lower, upper = setting.stops[i]
+    up: Scalar = 1.0
+    if lower > -inf:
+        passed = either(less(upper, q1[i]), both(no(less(q1[i], lower)), less(0.0, qd[i])))
+        up = passed if upper < inf else 0.0
+    v0, v1 = length * qd[i], length * qd1[i]
+    return (
+        up, select(up, upper - q[i], q[i] - lower), select(up, -v0, v0), select(up, upper - q1[i], q1[i] - lower),
+        select(up, -v1, v1),
+    )  # fmt: skip
+
+
+def _margins(
+    setting: Setting, i: int, q: Values, held: Values, push: Values, push1: Values, tries: Values
+) -> tuple[Scalar, Scalar, Scalar]:
+    """(whether a held contact gives way in the pass, how much more it can bear at its beginning and at its end)."""
+    forward, backward = setting.contacts[i].coulomb
+    lower, upper = setting.at_stops(i, q)
+
+    def margin(p: Scalar) -> Scalar:
+        return _least(select(upper, inf, forward - p), select(lower, inf, backward + p))
+
+    m0, m1 = margin(push[i]), margin(push1[i])
+    overloaded = both(no(less(m0, 0.0)), less(m1, -OVERLOAD * (1.0 + forward + backward)))
+    in_time = less(LATE * m0, (LATE - 1.0) * m1)  # m0 / (m0 − m1) < 1 − LATE
+    return both(both(held[i], no(_tired(setting, tries))), both(overloaded, in_time)), m0, m1
+
+
+def watch(
+    setting: Setting, q: Values, qd: Values, held: Values, way: Values, a: Values, push: Values, q1: Values,
+    qd1: Values, a1: Values, push1: Values, step: Values, tries: Values, speed: Values = (), rise: Values = (),
+    speed1: Values = (), rise1: Values = (),
+) -> tuple[list[Scalar]]:  # fmt: skip
+    """Whether something may have happened in the pass from (q, q̇) to (q1, q̇1); the arguments are those of :func:`aim`."""
+    speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
+    look: list[Scalar] = []
+    nearest: Scalar = 0.0
+    for i, body in enumerate(setting.contacts):
+        if setting.dry(i):
+            look.append(both(setting.sticks(i), less(way[i] * speed1[i], -SLOWED)))
+        if setting.stopped(i):  # at the end, or on the way if it should turn back
+            ahead, (lower, upper) = q[i] + step[0] * qd[i], setting.stops[i]
+            if upper < inf:
+                nearest = _least(nearest, upper - select(less(ahead, q1[i]), q1[i], ahead))
+            if lower > -inf:
+                nearest = _least(nearest, select(less(ahead, q1[i]), ahead, q1[i]) - lower)
+        if setting.dry(i) or setting.stopped(i):
+            forward, backward = body.coulomb
+            lower, upper = setting.at_stops(i, q)
+            overload = OVERLOAD * (1.0 + forward + backward)
+            up = both(less(forward + overload, push1[i]), no(upper))
+            down = both(less(push1[i], -backward - overload), no(lower))
+            look.append(both(held[i], either(up, down)))
+    return ([some([*look, less(nearest, -REACHED)])],)
+
+
+def _least(x: Scalar, y: Scalar) -> Scalar:
+    return select(less(y, x), y, x)
+
+
+def aim(
+    setting: Setting, q: Values, qd: Values, held: Values, way: Values, a: Values, push: Values, q1: Values,
+    qd1: Values, a1: Values, push1: Values, step: Values, tries: Values, speed: Values = (), rise: Values = (),
+    speed1: Values = (), rise1: Values = (),
+) -> tuple[list[Scalar], list[Scalar]]:  # fmt: skip
+    """(whether the pass from (q, q̇) to (q1, q̇1) must be taken again, how long): up to its first event.
+
+    a, push                      q̈ and what held contacts bear at the beginning, and with a 1 at the end
+    speed, rise, speed1, rise1   q̇ and q̈ of the contacts, where passive joints rub
+    """
+    speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
+    cut: Scalar = 0.0
+    first: Scalar = 1.0
+    for i in range(len(setting.contacts)):
+        events: list[tuple[Scalar, Scalar]] = []
+        if setting.dry(i):
+            u0, s0, u1, s1 = _slowing(setting, i, way, speed, rise, speed1, rise1, step[0])
+            stops = _Cubic(u0, s0, u1, s1).root(1.0, u1, SLOWED)
+            events.append((both(setting.sticks(i), less(u1, -SLOWED)), stops))
+        if setting.stopped(i):
+            _, room, d0, left, d1 = _room(setting, i, q, qd, q1, qd1, step[0])
+            curve = _Cubic(room, d0, left, d1)
+            # there and back within the pass
+            turns = both(less(d0, 0.0), less(0.0, d1))
+            deepest = d0 / select(turns, d0 - d1, 1.0)
+            depth, passes = curve.at(deepest), less(left, -REACHED)
+            dips = both(both(turns, no(passes)), less(depth, -REACHED))
+            hits = curve.root(select(dips, deepest, 1.0), select(dips, depth, left), REACHED)
+            events.append((either(dips, passes), hits))
+        if setting.dry(i) or setting.stopped(i):
+            gives_way, m0, m1 = _margins(setting, i, q, held, push, push1, tries)
+            # the chord says when to second order
+            events.append((gives_way, m0 / select(gives_way, m0 - m1, 1.0) + 0.2 * LATE))
+        for happens, at in events:
+            cut = either(happens, cut)
+            first = select(both(happens, less(at, first)), at, first)
+    return [cut], [first * step[0] + NO_TIME]
+
+
+def finish(
+    setting: Setting, q: Values, qd: Values, way: Values, q1: Values, qd1: Values, a1: Values, slip: Values,
+    step: Values, look: Values, cut: Values, up_to: Values, trial: Values, done: Values, tries: Values, h: Values,
+    speed1: Values = (), rise1: Values = (),
+) -> tuple[list[Scalar], ...]:  # fmt: skip
+    """(q, q̇, slip, still, trial, done, tries, again) for the next pass, after one from (q, q̇) to (q1, q̇1).
+
+    speed1, rise1   q̇1 and q̈1 of the contacts, where passive joints rub
+    """
+    n, count = setting.n, len(setting.contacts)
+    speed1, rise1 = (speed1, rise1) if setting.rubs else (qd1, a1)
+    goes_on, given_up = less(done[0], h[0]), no(less(tries[0], 4.0 * most_passes(count)))
+    kept = both(goes_on, no(either(both(look[0], cut[0]), given_up)))
+    now = select(kept, select(trial[0], done[0] + step[0], h[0]), select(given_up, h[0], done[0]))
+    ends = no(less(now, h[0]))
+    position, velocity, slips, still = [], [], [], []
+    for i in range(count):
+        slows: Scalar = 0.0
+        if setting.dry(i):
+            slows = both(setting.sticks(i), both(less(way[i] * rise1[i], 0.0), less(way[i] * speed1[i], SLOWED)))
+        still.append(both(kept, slows))
+        # unless the impulse that stops it leaves it at rest, a passive joint turns back
+        slips.append(select(still[i], -way[i] if setting.rubs else 0.0, slip[i]))
+    for i in range(n):
+        x, (lower, upper) = q1[i], setting.stops[i]
+        if setting.stopped(i):
+            up, _, _, left, d1 = _room(setting, i, q, qd, q1, qd1, step[0])
+            reached = either(less(left, 0.0), both(less(left, REACHED), less(d1, 0.0)))
+            x = select(reached, select(up, upper, lower), x)
+        position.append(select(kept, x, q[i]))
+        rests = 0.0 if setting.rubs else both(still[i], ends)
+        velocity.append(select(kept, select(rests, 0.0, qd1[i]), qd[i]))
+    return (
+        position, velocity, slips, still, [select(kept, 0.0, up_to[0])], [now], [tries[0] + 1.0],
+        [less(now, h[0])],
+    )  # fmt: skip
