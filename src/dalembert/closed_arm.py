@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert import quantities
 from dalembert.arm import Arm
 from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, closed_mechanism, line_reach, reach
+from dalembert.equations.factorisation import inertia_bounds, unresisted
 from dalembert.equations.loops import size_of
 from dalembert.errors import ClosureError, DalembertError, ShapeError
 from dalembert.robot.mechanism import Mechanism
@@ -211,16 +212,17 @@ class ClosedArm(Arm):
 
     @cached_property
     def _inert(self) -> list[str]:
+        suspects: set[int] | None = None
         for shift in (0.0, 0.11, -0.17):
+            q = self._home + shift * np.sqrt(np.arange(2, 2 + self.n))
             try:
-                B = self.inertia_matrix(self._home + shift * np.sqrt(np.arange(2, 2 + self.n)))
+                tree_q, Gamma, B = self.tree_positions(q), self.closure_jacobian(q), self.inertia_matrix(q)
             except ClosureError:
                 continue
-            if np.all(np.linalg.eigvalsh(B) > 1e-14 * max(float(np.trace(B)), 1e-300)):
-                return []
-        return [name for k, name in enumerate(self.joint_names) if not B[k, k] > 1e-14 * np.trace(B)] or [
-            *self.joint_names
-        ]
+            bounds = np.array(inertia_bounds(self.closed.tree, tree_q.tolist())) @ Gamma**2
+            weak = unresisted(B.tolist(), bounds.tolist())
+            suspects = weak if suspects is None else suspects & weak
+        return [self.joint_names[k] for k in sorted(suspects or ())]
 
     # -- running ---------------------------------------------------------------------------------
 

@@ -43,12 +43,20 @@ def in_coordinates(arm: Arm, T: Any, offset: ArrayLike | None = None) -> ArmInCo
         raise ShapeError(
             f"T has shape {numbers.shape}; arm '{arm.name}' has {arm.n} joints, so it must be ({arm.n}, {arm.n})"
         )
-    if not np.isfinite(numbers).all() or np.linalg.matrix_rank(numbers) < arm.n:
+    if not np.isfinite(numbers).all() or _dependent(numbers):
         raise DalembertError("T has no inverse: y would not say where every joint is")
     shift = np.zeros(arm.n) if offset is None else np.asarray(offset, dtype=float)
     if shift.shape != (arm.n,):
         raise ShapeError(f"the offset has shape {shift.shape}; it must be ({arm.n},)")
     return LinearArm(arm, numbers, shift)
+
+
+def _dependent(T: Array) -> bool:
+    """Whether T has no inverse, whatever the units of q (its rows) and of y (its columns)."""
+    for axis in (1, 0):
+        lengths = np.linalg.norm(T, axis=axis, keepdims=True)
+        T = T / np.where(lengths > 0, lengths, 1.0)
+    return bool(np.linalg.matrix_rank(T) < len(T))
 
 
 def absolute_angles(arm: Arm) -> Array:
@@ -138,6 +146,7 @@ class ArmInCoordinates(ABC):
 
     def forward_dynamics(self, y: ArrayLike, yd: ArrayLike, tau: ArrayLike) -> Array:
         """ÿ under generalized forces τ_y: (…, n)."""
+        self.arm._needs_inertia()
         at_rest = np.zeros(self.n)
         left = self._checked("tau", tau) - self.inverse_dynamics(y, yd, at_rest)
         return np.linalg.solve(self.inertia_matrix(y), left[..., None])[..., 0]
