@@ -28,6 +28,8 @@ def number(x: Scalar) -> Scalar:
         return float(x) if isinstance(x, (int, float)) or hasattr(x, "dtype") else x
     except TypeError:  # a NumPy array where one number was meant
         raise RobotError(f"one number was expected, not {x!r}") from None
+    except OverflowError:
+        raise RobotError("an integer is beyond ±1.8e308, the largest number that a float has") from None
 
 
 def vector(x: object, what: str) -> Vector:

@@ -61,7 +61,10 @@ def told_at(where: str) -> Iterator[None]:
 
 def shown(value: object) -> str:
     """A value as a sentence can carry it: short, on one line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no integer of more than 4300 digits
+        text = "an integer of more than 4300 digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arrays import double
 from dalembert.errors import ShapeError
 from dalembert.rollouts import Plan, piece_kernel
 from dalembert.simulation.closing import by_newton
@@ -32,7 +33,7 @@ class Controller:
     what = ""
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any) -> None:
-        self.kp, self.kd = np.asarray(kp, float), np.asarray(kd, float)
+        self.kp, self.kd = double("kp", kp), double("kd", kd)
         for name, gain in (("kp", self.kp), ("kd", self.kd)):
             if not np.all(np.isfinite(gain)) or np.any(gain < 0):
                 raise ShapeError(f"{type(self).__name__}: {name} must be finite and not negative")
@@ -41,7 +42,7 @@ class Controller:
         if callable(reference):
             self.motion = reference
         else:
-            self.pose = np.asarray(reference, float)
+            self.pose = double(f"the {self.what}", reference)
 
     def gains(self, n: int) -> tuple[Array, Array]:
         """kp and kd for n joints."""
@@ -85,14 +86,14 @@ class Controller:
 
     def law_at(self, arm: Arm, t: ArrayLike, q: ArrayLike, qd: ArrayLike) -> Array:
         """The same at a q as the equations take it, of closed chains by Newton that of the whole tree."""
-        at = np.asarray(t, float)
+        at = double("t", t)
         reference = self.reference(at.reshape(-1), arm.n)
         reference = reference.reshape(*reference.shape[:-2], *at.shape, 3 * arm.n)
         kp, kd = self.gains(arm.n)
         if at.ndim:
             kp, kd = kp[..., None, :], kd[..., None, :]
         kernel = piece_kernel(arm.mechanism, Plan(law=self.law), "torque")
-        return kernel(np.asarray(q, float), np.asarray(qd, float), reference, kp, kd)
+        return kernel(double("q", q), arm._checked("qd", qd), reference, kp, kd)
 
 
 def placed(arm: Arm, q: ArrayLike) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.operational import SINGULAR, OperationalSpace
+from dalembert.arrays import double
 from dalembert.equations.control import Surface, TipLaw
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 
@@ -113,7 +114,7 @@ class OperationalController:
         if callable(reference):
             self.reference = reference
         else:
-            x = np.asarray(reference, float)
+            x = double("the reference", reference)
             if x.shape != (op.m,):
                 raise ShapeError(f"the reference has shape {x.shape}; the rows {', '.join(op.rows)} are ({op.m},)")
             self.reference = lambda t: (x, np.zeros(op.m), np.zeros(op.m))
@@ -130,7 +131,7 @@ class OperationalController:
             raise DalembertError("a force needs something to press against: give contact=…")
 
     def _gain(self, name: str, value: ArrayLike) -> Array:
-        gain = np.asarray(value, float)
+        gain = double(name, value)
         if gain.shape not in ((), (self.op.m,)) or not (np.isfinite(gain) & (gain >= 0)).all():
             raise ShapeError(f"{name} is one number ≥ 0, or one for each of the rows {', '.join(self.op.rows)}")
         return gain
@@ -146,7 +147,7 @@ class OperationalController:
     def _wanted(self, t: float) -> tuple[Array, Array, Array]:
         """x_d, ẋ_d, ẍ_d at t: (…, m) each."""
         try:
-            given = (np.asarray(v, float) for v in self.reference(t))
+            given = (double("the reference", v) for v in self.reference(t))
             x, xd, xdd = (np.broadcast_to(v, (*v.shape[:-1], self.op.m)) for v in given)
         except (TypeError, ValueError) as problem:
             raise ShapeError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arrays import double, shown
 from dalembert.equations.rubbing import all_bodies
 from dalembert.equations.stepping import PARAMETERS
 from dalembert.errors import DalembertError, ShapeError, SimulationError
@@ -83,7 +84,7 @@ class Task:
         """The torque that the user's function gives, checked."""
         assert self.function is not None
         try:
-            tau = np.asarray(self.function(float(t), q, qd), float)
+            tau = double("the torque", self.function(float(t), q, qd))
             return np.broadcast_to(tau, q.shape)
         except (TypeError, ValueError) as problem:
             if isinstance(problem, DalembertError):
@@ -94,10 +95,7 @@ class Task:
 
 
 def _numbers(name: str, value: Any, size: int, why: str) -> Array:
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} is not an array of numbers: {value!r:.80}") from None
+    array = double(name, value)
     if array.ndim == 0 or array.shape[-1] != size:
         raise ShapeError(f"{name} has shape {array.shape}, but {why}: the last axis must be {size}, as in (…, {size})")
     if not np.all(np.isfinite(array)):
@@ -108,8 +106,8 @@ def _numbers(name: str, value: Any, size: int, why: str) -> Array:
 def _positive(name: str, value: float) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise DalembertError(f"{name} is {value!r}; it must be a number of seconds") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DalembertError(f"{name} is {shown(value)}; it must be a number of seconds") from None
     if not (math.isfinite(number) and number > 0):
         raise DalembertError(f"{name} is {number:g} s; it must be finite and more than 0")
     return number
@@ -181,7 +179,7 @@ def make_task(
         if isinstance(torque, OperationalController) and method != "dop853" and _same_joints(torque.op.arm, arm):
             tip = torque.law
             law = "host" if tip is None else "tip"
-    elif torque is not None and not (np.ndim(torque) == 0 and torque == 0):
+    elif torque is not None and not (not isinstance(torque, (list, tuple)) and np.ndim(torque) == 0 and torque == 0):
         law = "given"
         torques = _numbers("torque", torque, n, joints)
         if torques.ndim == 1:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Trajectory:
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """(q, qd, qdd) at the instants ``t``, which must lie between 0 and the duration."""
-        at = np.asarray(t, float)
+        at = double("t", t)
         slack = 1e-9 * self.duration
         if at.size and not (at.min() >= -slack and at.max() <= self.duration + slack):
             raise DalembertError(
