@@ -265,6 +265,8 @@ def test_a_part_without_inertia_is_named_when_it_matters() -> None:
     for ask in (a.forward_dynamics, a.forward_derivatives):
         with pytest.raises(da.SingularInertiaError, match="arm 'hollow' has no B⁻¹: nothing resists joint wrist"):
             ask([0.1, 0.2], [1, 1], [1, 1])
+    with pytest.raises(da.SingularInertiaError, match="nothing resists joint wrist"):
+        a.in_coordinates(np.eye(2)).forward_dynamics([0.1, 0.2], [1, 1], [1, 1])
     if MODELS.exists():  # a point mass on the axis resists as little
         with pytest.raises(da.SingularInertiaError, match="nothing resists joint joint_6"):
             arm("tx40.urdf").forward_dynamics(*np.zeros((3, 6)))
