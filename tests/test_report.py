@@ -409,8 +409,12 @@ def test_names_are_shown_as_they_are_in_every_figure(many: tuple[str, ...]) -> N
         for figure in (figures.draw_arm(made), figures.tip_figure(made), figures.scaling_figure(made)):
             assert written(figure)
         shape = arm.dynamic_manipulability([0.4, 0.7], task="xy")
-        assert any(in_a_picture(arm.name)[:20] in x for x in written(tip_figures.ellipsoid_figure(arm, [0.4, 0.7], shape)))
-        assert any(in_a_picture(arm.name)[:20] in x for x in written(tip_figures.map_figure(workspace_map(arm, poses=999))))
+        assert any(
+            in_a_picture(arm.name)[:20] in x for x in written(tip_figures.ellipsoid_figure(arm, [0.4, 0.7], shape))
+        )
+        assert any(
+            in_a_picture(arm.name)[:20] in x for x in written(tip_figures.map_figure(workspace_map(arm, poses=999)))
+        )
         whole = simulate.figure(da.simulate(arm, [0.1, 0.2], None, None, 0.01))
         assert all(in_a_picture(plain(name)) in written(whole) for name in names)
         for kind in ("pdf", "svg"):
