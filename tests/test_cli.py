@@ -582,3 +582,36 @@ def test_the_command_of_a_shell_is_the_module() -> None:
     code = "import sys; before = set(sys.modules); import dalembert; print(sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(ast.literal_eval(loaded.stdout)) <= {"__future__", "dalembert", "dalembert.errors"}
+
+
+# -- numbers that no computer has ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "values"),
+    [
+        ("simulate", "--every", [0, -1]),
+        ("simulate", "--duration", ["nan", "inf", "-1", "1e400", "1" + "0" * 400]),
+        ("simulate", "--q", ["nan,0", "1e400,0", "1" + "0" * 5000 + ",0", "1j,0"]),
+        ("excite", "--harmonics", [10**29, -1]),
+        ("excite", "--starts", [10**29, 0]),
+        ("excite", "--seed", [-1]),
+        ("excite", "--clearance", ["nan", "inf"]),
+    ],
+)
+def test_impossible_numbers_are_one_sentence(command: str, option: str, values: list[object], tmp_path: Path) -> None:
+    for value in values:
+        said = mistake(command, "planar-2r", f"{option}={value}", "-o", tmp_path / "out.csv")
+        assert option.strip("-") in said.replace("q0", "q")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_beyond_all_use_are_no_traceback(motion: Path, tmp_path: Path) -> None:
+    run("simulate", "planar-2r", "--duration", "0.01", f"--every={10**30}", "-o", tmp_path / "run.csv")
+    assert len((tmp_path / "run.csv").read_text().splitlines()) == 3  # the heading, the beginning and the end
+    run("report", "planar-2r", motion, f"--payload={2**63}", "-o", tmp_path / "page.html")
+    assert "cannot be inverted in float64" in (tmp_path / "page.html").read_text()
+    moving = da.polynomial([0.0, 0.0], [1.0, 1.0], 1.0)
+    for rate in (np.inf, 1e30, 0.0, np.nan):
+        with pytest.raises(da.DalembertError, match=r"the rate is .* it must be above zero, and at most 1e"):
+            moving.save(tmp_path / "m.csv", rate=rate)

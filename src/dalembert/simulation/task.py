@@ -147,8 +147,8 @@ def make_task(
     arm._needs_inertia()
     n, joints = arm.n, f"arm '{arm.name}' has {arm.n} joints"
     duration, step = _positive("duration", duration), _positive("step", step)
-    if int(every) != every or every < 1:
-        raise DalembertError(f"every is {every}; it must be a whole number of steps, 1 or more")
+    if not isinstance(every, (int, float, np.integer)) or not (every >= 1 and every % 1 == 0):
+        raise DalembertError(f"every is {shown(every)}; it must be a whole number of steps, 1 or more")
     q0 = _numbers("q0", q0, n, joints)
     qd0 = np.zeros(n) if qd0 is None else _numbers("qd0", qd0, n, joints)
     if duration / step > 1e9:
@@ -212,7 +212,7 @@ def make_task(
         "variational" if method == "variational" else "rk4", law, bool(friction), walls,
         "tip_wrench" in constants, "parameters" in constants, tip,
     )  # fmt: skip
-    records = np.unique(np.append(np.arange(0, len(h) + 1, int(every)), len(h)))
+    records = np.unique(np.append(np.arange(0, len(h) + 1, min(int(every), len(h))), len(h)))
     task = Task(
         arm, np.broadcast_to(q0, (*batch, n)).copy(), np.broadcast_to(qd0, (*batch, n)).copy(), duration, method, step,
         int(every), plan, tuple(batch), h, t, records, torques, controller, function, constants, limits,

@@ -24,6 +24,7 @@ Array = NDArray[np.floating[Any]]
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
 SAMPLES = 501  # how many instants .t has unless the motion came with its own
+MOST_ROWS = 100_000_000  # of a file
 SAME_INSTANT = 1e-12  # of the duration: knots nearer to each other are one
 
 
@@ -197,8 +198,11 @@ class Trajectory:
 
         t = self.t
         if rate is not None:
-            if not rate > 0:
-                raise DalembertError(f"the rate is {rate:g} samples a second; it must be above zero")
+            if not 0 < rate * self.duration <= MOST_ROWS:
+                raise DalembertError(
+                    f"the rate is {rate:g} samples a second; it must be above zero, and at most "
+                    f"{MOST_ROWS / self.duration:g} for a motion of {self.duration:g} s, whose file has up to {MOST_ROWS:,} rows"
+                )
             even = np.arange(np.floor(self.duration * rate * (1 + 1e-12)) + 1) / rate
             t = np.append(even[even < self.duration * (1 - 1e-12)], self.duration)
         q, qd, qdd = self(t)
