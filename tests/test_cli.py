@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -498,3 +500,118 @@ def test_starting_imports_nothing_heavy(code: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", wrapped], capture_output=True, text=True, timeout=60)
     assert done.stderr.strip() == "[]"
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------------------------
+
+QUIETLY = (0, 130, -signal.SIGINT)  # it was done already; it stopped; the signal ended it, which a shell shows as 130
+
+
+def interrupted(*command: str, after: float, again: float | None = None) -> tuple[int, str]:
+    """Run the command and press Ctrl-C so many seconds after Python has begun to load it; status and stderr."""
+    with subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "dalembert", *command],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        seen = ""
+        while "dalembert.errors" not in seen:  # of Python's own beginning nothing can be caught
+            seen = process.stderr.readline()
+            assert seen, "the command ended before it began"
+        time.sleep(after)
+        process.send_signal(signal.SIGINT)
+        if again is not None:
+            time.sleep(again)
+            process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    return process.returncode, "".join(line for line in rest.splitlines(True) if not line.startswith("import time:"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_while_it_starts_ends_it_quietly() -> None:
+    """At 20 instants, from the first of our own lines to the command's work."""
+    ends = []
+    for k in range(20):
+        status, said = interrupted("show", "panda", after=0.004 + 0.035 * k)
+        assert status in QUIETLY and "Traceback" not in said and "Error" not in said, (k, status, said)
+        ends.append(status)
+    assert -signal.SIGINT in ends or 130 in ends
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_while_it_works_ends_it_quietly_and_leaves_nothing(tmp_path: Path) -> None:
+    for k in range(2):
+        out = tmp_path / f"{k}.csv"
+        command = ("simulate", "panda", "--duration", "2000", "-o", str(out))
+        status, said = interrupted(*command, after=1.2, again=0.02 if k else None)
+        assert status in QUIETLY and status and "Traceback" not in said, (k, status, said)
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_that_python_would_drop_comes_again() -> None:
+    code = """
+import signal, time, dalembert.cli.main as cli
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+def app(prog_name):
+    Dropped()
+    time.sleep(20)
+cli.app = app
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    """As under nohup, or in a shell's background."""
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.argv[1:] = ['arms'];"
+    code += "import threading; from dalembert.__main__ import main;"
+    code += "[threading.Timer(0.1 * k, signal.raise_signal, (signal.SIGINT,)).start() for k in range(8)]; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0 and "panda" in done.stdout and done.stderr == ""
+
+
+def test_the_command_of_a_shell_is_the_module() -> None:
+    """Both begin with nothing loaded, so that Ctrl-C is seen to at once."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"dalembert": "dalembert.__main__:main"}
+    code = "import sys; before = set(sys.modules); import dalembert; print(sorted(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(ast.literal_eval(loaded.stdout)) <= {"__future__", "dalembert", "dalembert.errors"}
+
+
+# -- numbers that no computer has ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "values"),
+    [
+        ("simulate", "--every", [0, -1]),
+        ("simulate", "--duration", ["nan", "inf", "-1", "1e400", "1" + "0" * 400]),
+        ("simulate", "--q", ["nan,0", "1e400,0", "1" + "0" * 5000 + ",0", "1j,0"]),
+        ("excite", "--harmonics", [10**29, -1]),
+        ("excite", "--starts", [10**29, 0]),
+        ("excite", "--seed", [-1]),
+        ("excite", "--clearance", ["nan", "inf"]),
+    ],
+)
+def test_impossible_numbers_are_one_sentence(command: str, option: str, values: list[object], tmp_path: Path) -> None:
+    for value in values:
+        said = mistake(command, "planar-2r", f"{option}={value}", "-o", tmp_path / "out.csv")
+        assert option.strip("-") in said.replace("q0", "q")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_beyond_all_use_are_no_traceback(motion: Path, tmp_path: Path) -> None:
+    run("simulate", "planar-2r", "--duration", "0.01", f"--every={10**30}", "-o", tmp_path / "run.csv")
+    assert len((tmp_path / "run.csv").read_text().splitlines()) == 3  # the heading, the beginning and the end
+    run("report", "planar-2r", motion, f"--payload={2**63}", "-o", tmp_path / "page.html")
+    assert "cannot be inverted in float64" in (tmp_path / "page.html").read_text()
+    moving = da.polynomial([0.0, 0.0], [1.0, 1.0], 1.0)
+    for rate in (np.inf, 1e30, 0.0, np.nan):
+        with pytest.raises(da.DalembertError, match=r"the rate is .* it must be above zero, and at most 1e"):
+            moving.save(tmp_path / "m.csv", rate=rate)

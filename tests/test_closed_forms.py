@@ -350,7 +350,7 @@ def test_coordinates_mistakes_are_said() -> None:
         (np.eye(3), None, r"it must be \(2, 2\)"),
         (np.ones((2, 2)), None, "T has no inverse"),
         ("ab", None, "not known"),
-        ([["a", 1], [0, 1]], None, "not a matrix of numbers"),
+        ([["a", 1], [0, 1]], None, "not an array of numbers"),
         (np.eye(2), [1.0], r"it must be \(2,\)"),
         (lambda y: [y[0]], None, "gives 1 joint positions"),
         (lambda y: y, [0.0, 0.0], "needs no offset"),
@@ -361,6 +361,16 @@ def test_coordinates_mistakes_are_said() -> None:
         da.load("pr-arm").in_coordinates("absolute")
     with pytest.raises(da.DalembertError, match="is not parallel"):
         da.load("puma560").in_coordinates("absolute")
+
+
+def test_units_of_coordinates_are_not_mistaken_for_dependence() -> None:
+    """One joint in nanometres and one in gigametres: T has an inverse, and B_y is B in these units."""
+    a = da.load("pr-arm")
+    T = np.diag([1e9, 1e-9])
+    assert np.allclose(a.in_coordinates(T).inertia_matrix([0.0, 0.0]), T @ a.inertia_matrix([0.0, 0.0]) @ T)
+    for flat in (np.array([[1e9, 1e-9], [2e9, 2e-9]]), np.array([[1.0, 0.0], [1.0, 0.0]])):
+        with pytest.raises(da.DalembertError, match="T has no inverse"):
+            a.in_coordinates(flat)
 
 
 # -- writing ---------------------------------------------------------------------------------------

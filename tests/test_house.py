@@ -12,7 +12,7 @@ import dalembert
 ROOT = Path(dalembert.__file__).parent
 # a room may import from rooms before it in this list, and from errors.py, which has no imports
 ORDER = [
-    {"errors", "files", "terms"},
+    {"arrays", "errors", "files", "terms"},
     {"robot"},
     {"equations", "graph"},
     {"emit"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -9,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from arms import FILES, MODELS, REGISTRY, arm, relative, robots, states
+from arms import FILES, MODELS, REGISTRY, arm, random_robot, relative, robots, states
 from dalembert.analysis import properties
 from dalembert.equations import articulated, composite, energy, forward_dynamics, lagrange, newton_euler, terms
+from dalembert.equations.factorisation import inert_joints, unresisted
 from dalembert.quantities import CHEAPEST, QUANTITIES, traced
-from dalembert.robot import Inertia, Joint, Link, Robot, Rotor
+from dalembert.robot import Inertia, Joint, Link, Placement, Robot, Rotor
 from dalembert.robot.mechanism import mechanism
 from test_dynamics import pin_oracle
 
@@ -262,10 +265,94 @@ def test_a_part_without_inertia_is_named_when_it_matters() -> None:
     for ask in (a.forward_dynamics, a.forward_derivatives):
         with pytest.raises(da.SingularInertiaError, match="arm 'hollow' has no B⁻¹: nothing resists joint wrist"):
             ask([0.1, 0.2], [1, 1], [1, 1])
+    with pytest.raises(da.SingularInertiaError, match="nothing resists joint wrist"):
+        a.in_coordinates(np.eye(2)).forward_dynamics([0.1, 0.2], [1, 1], [1, 1])
     if MODELS.exists():  # a point mass on the axis resists as little
         with pytest.raises(da.SingularInertiaError, match="nothing resists joint joint_6"):
             arm("tx40.urdf").forward_dynamics(*np.zeros((3, 6)))
     assert np.isfinite(massless(Rotor(0.01, 10.0)).forward_dynamics([0.1, 0.2], [1, 1], [1, 1])).all()
+
+
+def slide_with_rotor(mass: float, rotor: float, length: float = 1.0, weight: float = 1.0) -> da.Arm:
+    """A slide that carries a body on a vertical pivot, with lengths and masses in other units."""
+    moment = weight * rotor * length**2
+    tensor = ((moment, 0.0, 0.0), (0.0, moment, 0.0), (0.0, 0.0, moment))
+    links = (Link("base"), Link("slide", Inertia(weight * mass)), Link("rotor", Inertia(weight * 1.0, tensor=tensor)))
+    joints = (Joint("x", "prismatic", "base", "slide", axis=(1, 0, 0)), Joint("turn", "revolute", "slide", "rotor"))
+    return da.Arm(Robot("carriage", links, joints))
+
+
+def test_a_heavy_slide_may_carry_a_tiny_rotor() -> None:
+    """1000 kg beside 1e-12 kg m²: neither says anything about the other."""
+    a = slide_with_rotor(1000.0, 1e-12)
+    assert np.allclose(a.forward_dynamics([0.3, 0.2], [0, 0], [1001.0, 2e-12]), [1.0, 2.0], rtol=1e-12)
+    assert np.allclose(a.forward_derivatives([0.3, 0.2], [0, 0], [0, 0])[2], [[1 / 1001, 0], [0, 1e12]], rtol=1e-12)
+    assert a.operational_space(task="x").inertia([0.3, 0.2]).item() == pytest.approx(1001.0)
+    with pytest.raises(da.SingularInertiaError, match="nothing resists joint turn;"):
+        slide_with_rotor(1000.0, 0.0).forward_dynamics([0, 0], [0, 0], [0, 0])
+
+
+def scaled(robot: Robot, length: float, mass: float) -> Robot:
+    """The same robot with its lengths and masses given in other units."""
+
+    def place(p: Placement) -> Placement:
+        return Placement(p.rotation, tuple(length * x for x in p.translation))  # type: ignore[arg-type]
+
+    def body(b: Inertia) -> Inertia:
+        moments = mass * length**2 * np.array(b.tensor)
+        return Inertia(mass * b.mass, tuple(length * x for x in b.com), moments.tolist())  # type: ignore[arg-type]
+
+    links = tuple(replace(link, inertia=body(link.inertia)) for link in robot.links)
+    joints = tuple(
+        replace(j, placement=place(j.placement), link_frame=place(j.link_frame), rotor=None) for j in robot.joints
+    )
+    return robot.replace(links=links, joints=joints)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 10, 11])
+def test_no_unit_of_length_or_mass_changes_which_joints_nothing_resists(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    robot = random_robot(rng, 6, tree=seed % 2 == 1, extras=False)
+    hollow = robot.links[-1].name  # a leaf without mass: nothing resists its joint
+    weak = robot.replace(links=tuple(replace(x, inertia=Inertia()) if x.name == hollow else x for x in robot.links))
+    (last,) = (j.name for j in robot.joints if j.child == hollow)
+    assert {"revolute", "prismatic"} <= {j.type for j in robot.joints}
+    for length in (1e-9, 1e-3, 1.0, 1e3, 1e9):
+        for mass in (1e-9, 1.0, 1e9):
+            assert inert_joints(mechanism(scaled(robot, length, mass))) == []
+            assert last in inert_joints(mechanism(scaled(weak, length, mass)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_unit_of_a_single_joint_changes_which_joints_nothing_resists(seed: int) -> None:
+    """D B D has the verdict of B for every diagonal D."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(6, 8))
+    A[rng.integers(0, 6, 2)] = 0.0  # one or two joints that move nothing
+    A[5] = A[4] if seed % 2 else A[5]  # two that move the same
+    B = A @ A.T
+    bounds = np.diag(B) + (np.diag(B) == 0)
+    weak = unresisted(B.tolist(), bounds.tolist())
+    assert len(weak) == 6 - np.linalg.matrix_rank(A)
+    for _ in range(10):
+        D = 10.0 ** rng.uniform(-9, 9, 6)
+        assert unresisted((D[:, None] * B * D).tolist(), (D**2 * bounds).tolist()) == weak
+
+
+def test_a_closed_chain_is_judged_by_each_joint_in_its_own_unit() -> None:
+    """The parallelogram on a heavy slide, its links made lighter and lighter; and one of them made massless."""
+    base = da.load("parallelogram").robot
+    for weight in (1.0, 1e-15):
+        links = [scaled(base, 1.0, weight).links[0], Link("slide", Inertia(1e3)), *scaled(base, 1.0, weight).links[1:]]
+        first = [replace(j, parent="slide") if j.parent == base.root else j for j in scaled(base, 1.0, weight).joints]
+        slide = Joint("slide", "prismatic", base.root, "slide", axis=(0, 0, 1))
+        loops = tuple(replace(x, link_a="slide") if x.link_a == base.root else x for x in base.loops)
+        a = da.Arm(base.replace(links=tuple(links), joints=(slide, *first), loops=loops))
+        assert a.n == 3 and a._inert == []
+    hollow = base.replace(links=tuple(replace(x, inertia=Inertia()) for x in base.links))
+    weak = da.Arm(hollow.replace(joints=tuple(replace(j, rotor=None) for j in hollow.joints)))
+    with pytest.raises(da.SingularInertiaError, match="nothing resists joint joint1', joint1''"):
+        weak.forward_dynamics([0.2, 1.2], [0, 0], [0, 0])
 
 
 # -- S 7.3.2, in numbers --------------------------------------------------------------------------

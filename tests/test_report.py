@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import base64
+import csv
+import io
 import os
 import re
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from typer.testing import CliRunner
 
 import dalembert as da
+from dalembert.analysis.workspace import workspace_map
+from dalembert.cli import simulate
 from dalembert.cli.main import app
-from dalembert.report import figures, report_html, study, write_report
+from dalembert.cli.terminal import plain
+from dalembert.report import figures, report_html, study, tip_figures, write_report
+from dalembert.report.html import csv_text
+from dalembert.report.words import _drawn_by, _families, escaped, literal
 from dalembert.robot.limits_file import with_limits
 from dalembert.trajectory.csv_file import MotionTable, read_motion
 
@@ -175,8 +188,6 @@ def test_an_arm_without_ellipsoids_says_why() -> None:
 
 
 def test_figures_are_matplotlib_figures() -> None:
-    from matplotlib.figure import Figure
-
     arm = da.load("planar-2r")
     made = study(arm, da.triangular([-1.4, 2.9], [0.3, 1.2], duration=0.6))
     single = (
@@ -350,3 +361,112 @@ def test_small_numbers_at_an_axis_stay_what_they_are() -> None:
     made = figure_svg(figure, "small", "small")
     assert ">0.0025<" in made and ">0.0125<" in made
     assert not re.search(r'"[^">]*\d\.\d{3}[^">]*"', made)  # coordinates are short all the same
+
+
+# -- a user's words -----------------------------------------------------------------------------------
+
+HOSTILE = (
+    r"$\frac{1$", "$x_1$", "关节一", "bell\a\x00\x1b[31m", "rtl\u202e", "<b>&\"'</b><!-- -->", "_hidden", r"\alpha\$",
+    "a,b\nc", "робот 🤖", "12px Arial;", "\ud800",
+)  # fmt: skip
+
+
+def renamed(name: str, words: tuple[str, ...]) -> da.Arm:
+    """The arm with these names for its joints, its loops and itself."""
+    robot = da.load(name).robot
+    new = {j.name: f"{words[k % len(words)]}{'·' * (k // len(words))}" for k, j in enumerate(robot.joints)}
+    joints = tuple(replace(j, name=new[j.name]) for j in robot.joints)
+    loops = tuple(
+        replace(
+            x, name=words[-1], passive=tuple(new[p] for p in x.passive), branch=tuple((new[p], q) for p, q in x.branch)
+        )
+        for x in robot.loops
+    )
+    return da.Arm(robot.replace(name="".join(words), joints=joints, loops=loops))
+
+
+def written(figure: Figure) -> set[str]:
+    """All that stands in the figure, which can be drawn."""
+    figure.savefig(io.BytesIO(), format="png", dpi=30)
+    return {piece.get_text() for piece in figure.findobj(Text)}
+
+
+@pytest.mark.parametrize("many", [HOSTILE[:6], HOSTILE[6:], ("long " * 100, "_" * 300)])
+def test_names_are_shown_as_they_are_in_every_figure(many: tuple[str, ...]) -> None:
+    """Nothing in a name is mathematics, is left out, or makes matplotlib warn."""
+    half = len(many) // 2
+    names = "".join(many[:half]), "".join(many[half:])
+    arm = renamed("planar-2r", names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = study(arm, da.polynomial([0.2, 0.9], [1, 0.5], 1.0))
+        for make in (figures.motion_figure, figures.torque_figure, figures.contribution_figures):
+            many = make(made)
+            for figure in many if isinstance(many, list) else [many]:
+                found = " ".join(written(figure))
+                whole = make is figures.motion_figure  # names by themselves; in longer titles, how they begin
+                assert all(in_a_picture(name)[: None if whole else 20] in found for name in names), make.__name__
+        for figure in (figures.draw_arm(made), figures.tip_figure(made), figures.scaling_figure(made)):
+            assert written(figure)
+        shape = arm.dynamic_manipulability([0.4, 0.7], task="xy")
+        assert any(
+            in_a_picture(arm.name)[:20] in x for x in written(tip_figures.ellipsoid_figure(arm, [0.4, 0.7], shape))
+        )
+        assert any(
+            in_a_picture(arm.name)[:20] in x for x in written(tip_figures.map_figure(workspace_map(arm, poses=999)))
+        )
+        whole = simulate.figure(da.simulate(arm, [0.1, 0.2], None, None, 0.01))
+        assert all(in_a_picture(plain(name)) in written(whole) for name in names)
+        for kind in ("pdf", "svg"):
+            whole.savefig(io.BytesIO(), format=kind)
+
+
+def in_a_picture(word: str) -> str:
+    """The word as a figure has it: what no font here has is written out."""
+    known = frozenset().union(*(_drawn_by(family, 400) for family in _families()))
+    return "".join(c if c in known or ord(c) < 128 else escaped(c) for c in literal(word))
+
+
+def test_a_character_without_a_font_is_written_out_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dalembert.report.words._families", lambda: ("DejaVu Sans",))
+    figure = figures.assemble([figures.Panel("关节 q̈ α $x$", lambda axes: None, ((figures.INK, "_关"),))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert {r"\u5173\u8282 q̈ α \$x\$", r"_\u5173"} <= written(figure)
+
+
+@pytest.mark.parametrize("name", ["planar-2r", "parallelogram"])
+def test_pages_have_the_real_characters(name: str, tmp_path: Path) -> None:
+    words = ("关节 $x_1$", "<b>&\"'</b>", "bell\a\x00 \ud800", "12px Arial; 🤖")
+    arm = renamed(name, words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = report_html([study(arm, da.polynomial(arm._home, arm._home + 0.3, 1.0))])
+    tags = check_page(page)
+    assert tags.ids
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    assert "关节 $x_1$ (N m)</text>" in page  # a title in a picture, where a browser finds the glyphs
+    assert "&lt;b&gt;&amp;" in page and "<b>&" not in page
+    assert not re.search("[\x00-\x08\x0b-\x1f\ud800]", page)
+    assert "\n\n" not in "".join(downloads(page).values())
+
+
+def test_names_with_commas_stay_one_column() -> None:
+    text = csv_text(["t", 'a,"b"', "c\nd"], [np.zeros(2), np.zeros((2, 2))])
+    assert next(csv.reader([text.splitlines()[0]])) == ["t", 'a,"b"', r"c\nd"]
+    assert len(text.splitlines()) == 3
+
+
+def test_reports_from_the_terminal_say_nothing_of_glyphs(tmp_path: Path) -> None:
+    """A whole process, as a user runs it: nothing of glyphs, fonts or source lines on its stderr."""
+    robot = tmp_path / "arm.toml"
+    renamed("planar-2r", ("关节一 $x$", "$\\frac")).save(robot)
+    (tmp_path / "m.csv").write_text("\n".join(GOOD) + "\n")
+    for command in (["report", robot, tmp_path / "m.csv"], ["simulate", robot, "--q", "0.1,0.2", "--duration", "0.01"]):
+        picture = tmp_path / ("page.html" if command[0] == "report" else "run.png")
+        done = subprocess.run(
+            [sys.executable, "-m", "dalembert", *map(str, command), "-o" if command[0] == "report" else "--plot", picture],
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert picture.exists() and not re.search("glyph|Warning|font|\\.py", done.stderr, re.IGNORECASE), done.stderr

@@ -9,10 +9,6 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any, Literal
-
-from dalembert.arm import Arm
 from dalembert.errors import (
     ClosureError,
     DalembertError,
@@ -24,13 +20,18 @@ from dalembert.errors import (
     SingularInertiaError,
     SingularityError,
 )
-from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
 
+TYPE_CHECKING = False  # typing's own would have to be imported: nothing is, so that the command can begin at once
 if TYPE_CHECKING:
+    import os
+    from typing import Any, Literal
+
+    from dalembert.arm import Arm
     from dalembert.identification.excitation import excite
     from dalembert.identification.fit import identify
     from dalembert.identification.parameters import ParameterSet
     from dalembert.identification.payload import identify_payload
+    from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
     from dalembert.simulation.controllers import PD, ComputedTorque
     from dalembert.simulation.operational_controller import OperationalController, Wall
     from dalembert.simulation.simulate import simulate
@@ -45,7 +46,11 @@ __version__ = "0.1.0"
 
 # names that are imported when they are first asked for, and where they stand
 _LATER = {
+    "Arm": "arm",
     "ComputedTorque": "simulation.controllers",
+    **dict.fromkeys(
+        ("Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Loop", "Placement", "Robot", "Rotor"), "robot"
+    ),
     "PD": "simulation.controllers",
     "ParameterSet": "identification.parameters",
     "OperationalController": "simulation.operational_controller",
@@ -141,6 +146,8 @@ def load(
     >>> load("panda")
     <Arm 'panda': 7 joints>
     """
+    from dalembert.arm import Arm
+    from dalembert.robot import Robot
     from dalembert.robot.load import load_robot
 
     return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip))
@@ -153,6 +160,7 @@ def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard",
     >>> arm.gravity_torque([0.0]).round(3)
     array([9.81])
     """
+    from dalembert.arm import Arm
     from dalembert.robot.check import check
     from dalembert.robot.dh import from_dh as robot_from_dh
 

@@ -1,6 +1,16 @@
-"""``python -m dalembert`` is the command ``dalembert``."""
+"""``python -m dalembert``, and the command ``dalembert``."""
 
-from dalembert.cli.main import main
+import signal
+
+
+def main() -> None:
+    """Run the command. Until it is loaded, Ctrl-C ends the process without a word, as it ends any program."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from dalembert.cli.main import main as command
+
+    command()
+
 
 if __name__ == "__main__":
     main()

@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert import quantities
 from dalembert.arm import Arm
+from dalembert.arrays import DOUBLE, double
 from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, closed_mechanism, line_reach, reach
+from dalembert.equations.factorisation import inertia_bounds, unresisted
 from dalembert.equations.loops import size_of
 from dalembert.errors import ClosureError, DalembertError, ShapeError
 from dalembert.robot.mechanism import Mechanism
@@ -91,10 +93,11 @@ class ClosedArm(Arm):
         near  (…, N) a closed pose of the tree nearby, from which Newton's method goes on where the
               closure has no formula; without it, from the pose of the file's branch
         """
-        q = np.asarray(self._checked("q", q), dtype=float)
+        given = self._checked("q", q)
+        q = np.asarray(given, DOUBLE)
         m = self.closed
         if m.by_newton:
-            return self._newton(q, near)
+            return self._newton(q, near).astype(given.dtype, copy=False)
         with np.errstate(invalid="ignore", divide="ignore"):
             c, s = self.kernel("closure")(q)
         self._diagnose(q, c, s)
@@ -102,7 +105,7 @@ class ClosedArm(Arm):
         for i in (i for group in m.passive for i in group):
             if m.tree.bodies[i].revolute:
                 out[..., i] = np.arctan2(s[..., i], c[..., i])
-        return out
+        return out.astype(given.dtype, copy=False)
 
     def closes(self, q: ArrayLike) -> NDArray[np.bool_]:
         """Whether the loops can be closed at q, and are not singular there: (…)."""
@@ -130,7 +133,7 @@ class ClosedArm(Arm):
     def tree_motion(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
         """(q, q̇, q̈) of all joints of the tree: (…, N) each."""
         v, a = self._run("tree_motion", {"q": q, "qd": qd, "qdd": qdd})
-        return np.broadcast_to(self.tree_positions(q), v.shape), v, a
+        return np.broadcast_to(self.tree_positions(q), v.shape).astype(v.dtype), v, a
 
     def closure_jacobian(self, q: ArrayLike) -> Array:
         """Γ = ∂γ/∂q: (…, N, n)."""
@@ -175,7 +178,7 @@ class ClosedArm(Arm):
                     f"the friction of arm '{self.name}' depends on where it stands, since passive joints rub: "
                     "give friction_torque(qd, q)"
                 )
-            q = self._home
+            q = self._home.astype(np.float32)  # the least type, so that it is qd's that counts
         return self._run("friction_torque", {"q": q, "qd": qd})
 
     @property
@@ -211,16 +214,17 @@ class ClosedArm(Arm):
 
     @cached_property
     def _inert(self) -> list[str]:
+        suspects: set[int] | None = None
         for shift in (0.0, 0.11, -0.17):
+            q = self._home + shift * np.sqrt(np.arange(2, 2 + self.n))
             try:
-                B = self.inertia_matrix(self._home + shift * np.sqrt(np.arange(2, 2 + self.n)))
+                tree_q, Gamma, B = self.tree_positions(q), self.closure_jacobian(q), self.inertia_matrix(q)
             except ClosureError:
                 continue
-            if np.all(np.linalg.eigvalsh(B) > 1e-14 * max(float(np.trace(B)), 1e-300)):
-                return []
-        return [name for k, name in enumerate(self.joint_names) if not B[k, k] > 1e-14 * np.trace(B)] or [
-            *self.joint_names
-        ]
+            bounds = np.array(inertia_bounds(self.closed.tree, tree_q.tolist())) @ Gamma**2
+            weak = unresisted(B.tolist(), bounds.tolist())
+            suspects = weak if suspects is None else suspects & weak
+        return [self.joint_names[k] for k in sorted(suspects or ())]
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -234,8 +238,10 @@ class ClosedArm(Arm):
     ) -> Array:
         q = None
         if self.closed.by_newton and "q" in inputs:
-            q = np.asarray(self._checked("q", inputs["q"]), dtype=float)
-            inputs = {**inputs, "q": _Tree(self._newton(q, None))}
+            inputs = {name: self._checked(name, value) for name, value in inputs.items()}
+            q = np.asarray(inputs["q"], DOUBLE)
+            dtype = np.result_type(*inputs.values())  # one float64 among them is no reason to round the tree's joints
+            inputs["q"] = _Tree(self._newton(q, None).astype(dtype, copy=False))
         with np.errstate(invalid="ignore", divide="ignore"):  # named below
             result = super()._run(quantity, inputs, options, formulation, out)
         if self.closed.linear and quantity not in ("loop_wrenches", "joint_wrenches"):
@@ -256,13 +262,13 @@ class ClosedArm(Arm):
 
     def _placed(self, q: ArrayLike) -> Any:
         """q as kernels take it, of all joints where Newton closes the loops; an error where they cannot be closed."""
-        q = self._checked("q", q)
+        given = self._checked("q", q)
         if self.closed.by_newton:
-            return self._newton(np.asarray(q, float), None)
-        if not self.closed.linear and not (closed := self.closes(q)).all():
+            return self._newton(np.asarray(given, DOUBLE), None).astype(given.dtype, copy=False)
+        if not self.closed.linear and not (closed := self.closes(given)).all():
             index = tuple(int(k) for k in np.argwhere(~closed)[0])
-            self._check_closure(np.asarray(q, float)[index], index)
-        return q
+            self._check_closure(np.asarray(given, DOUBLE)[index], index)
+        return given
 
     def _diagnose(self, q: Any, *results: Any) -> None:
         """A named error for the first state whose result is not finite, because of its closure."""
@@ -334,7 +340,15 @@ class ClosedArm(Arm):
         shape, N = q.shape[:-1], self.closed.tree.n
         goal = q.reshape(-1, self.n)
         if near is not None:
-            near = np.broadcast_to(np.asarray(near, float), (*shape, N)).reshape(-1, N)
+            near = double("near", near)
+            if not near.ndim or near.shape[-1] != N:
+                raise ShapeError(
+                    f"near has shape {near.shape}, but the tree of arm '{self.name}' has {N} joints: the last axis must be {N}"
+                )
+            try:
+                near = np.broadcast_to(near, (*shape, N)).reshape(-1, N)
+            except ValueError:
+                raise ShapeError(f"these shapes do not broadcast: q {q.shape}, near {near.shape}") from None
         x, lost, flat = self._followed(goal, near)
         for bad, kind, why in (
             (lost, "unreachable", "cannot be closed"),

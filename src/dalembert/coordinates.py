@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arrays import double, real
 from dalembert.equations.closure import ClosedMechanism
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
@@ -35,20 +36,25 @@ def in_coordinates(arm: Arm, T: Any, offset: ArrayLike | None = None) -> ArmInCo
     matrix = absolute_angles(arm) if isinstance(T, str) and T == "absolute" else T
     if isinstance(matrix, str):
         raise DalembertError(f"coordinates '{matrix}' are not known; the only name is 'absolute', else give a matrix T")
-    try:
-        numbers = np.array(matrix, dtype=float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"T is not a matrix of numbers: {matrix!r:.80}") from None
+    numbers = double("T", matrix).copy()
     if numbers.shape != (arm.n, arm.n):
         raise ShapeError(
             f"T has shape {numbers.shape}; arm '{arm.name}' has {arm.n} joints, so it must be ({arm.n}, {arm.n})"
         )
-    if not np.isfinite(numbers).all() or np.linalg.matrix_rank(numbers) < arm.n:
+    if not np.isfinite(numbers).all() or _dependent(numbers):
         raise DalembertError("T has no inverse: y would not say where every joint is")
-    shift = np.zeros(arm.n) if offset is None else np.asarray(offset, dtype=float)
+    shift = np.zeros(arm.n) if offset is None else double("offset", offset)
     if shift.shape != (arm.n,):
         raise ShapeError(f"the offset has shape {shift.shape}; it must be ({arm.n},)")
     return LinearArm(arm, numbers, shift)
+
+
+def _dependent(T: Array) -> bool:
+    """Whether T has no inverse, whatever the units of q (its rows) and of y (its columns)."""
+    for axis in (1, 0):
+        lengths = np.linalg.norm(T, axis=axis, keepdims=True)
+        T = T / np.where(lengths > 0, lengths, 1.0)
+    return bool(np.linalg.matrix_rank(T) < len(T))
 
 
 def absolute_angles(arm: Arm) -> Array:
@@ -115,7 +121,7 @@ class ArmInCoordinates(ABC):
         """B, C, g and τ in y, in closed form."""
 
     def _checked(self, name: str, y: ArrayLike) -> Array:
-        array = np.asarray(y, dtype=float)
+        array: Array = real(name, y)
         if array.ndim == 0 or array.shape[-1] != self.n:
             raise ShapeError(f"{name} has shape {array.shape}; its last axis must be {self.n}")
         return array
@@ -138,6 +144,7 @@ class ArmInCoordinates(ABC):
 
     def forward_dynamics(self, y: ArrayLike, yd: ArrayLike, tau: ArrayLike) -> Array:
         """ÿ under generalized forces τ_y: (…, n)."""
+        self.arm._needs_inertia()
         at_rest = np.zeros(self.n)
         left = self._checked("tau", tau) - self.inverse_dynamics(y, yd, at_rest)
         return np.linalg.solve(self.inertia_matrix(y), left[..., None])[..., 0]
@@ -183,7 +190,9 @@ class LinearArm(ArmInCoordinates):
 
     def jacobian_derivative(self, y: ArrayLike, yd: ArrayLike) -> Array:
         """Zero."""
-        return np.zeros((*np.broadcast_shapes(np.shape(y), np.shape(yd))[:-1], self.n, self.n))
+        return np.zeros(
+            (*np.broadcast_shapes(self._checked("y", y).shape, self._checked("yd", yd).shape)[:-1], self.n, self.n)
+        )
 
     def equations(self, parameters: str = "nonzero") -> Equations:
         """B_y = Tᵀ B T, C_y = Tᵀ C T, g_y = Tᵀ g in closed form; ϑ_i and d_i are the new coordinates."""

@@ -18,6 +18,7 @@ from dalembert import task_quantities
 from dalembert.analysis.operational import SINGULAR
 from dalembert.analysis.task_rows import Task, row_names, space_of, spread, with_frame
 from dalembert.arm import Arm
+from dalembert.arrays import DOUBLE, double
 from dalembert.equations.operational_space import Space
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 
@@ -93,7 +94,7 @@ class Ellipsoid:
 
     def projected(self, P: ArrayLike) -> Ellipsoid:
         """The shadow that it casts: a → P a, P (k, m)."""
-        P = np.asarray(P, float)
+        P = double("P", P)
         rows = tuple(f"r{k + 1}" for k in range(len(P)))
         return _image((P @ self.center[..., None])[..., 0], P @ self.matrix, rows, self.what)
 
@@ -106,14 +107,14 @@ UNITS = {
 
 
 def _point(a: ArrayLike, rows: tuple[str, ...]) -> Array:
-    points = np.asarray(a, float)
+    points = double("a", a)
     if points.ndim == 0 or points.shape[-1] != len(rows):
         raise ShapeError(f"a has shape {points.shape}; its last axis must be the rows {', '.join(rows)}")
     return points
 
 
 def _unit(direction: ArrayLike, rows: tuple[str, ...]) -> Array:
-    d = np.asarray(direction, float)
+    d = double("the direction", direction)
     if d.ndim == 0 or d.shape[-1] != len(rows):
         raise ShapeError(f"the direction has shape {d.shape}; its last axis must be the rows {', '.join(rows)}")
     length = np.linalg.norm(d, axis=-1, keepdims=True)
@@ -177,12 +178,12 @@ def task_space(arm: Arm, task: Task, frame: str = "tip") -> Space:
 
 
 def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reach:
-    """What the ellipsoids need."""
+    """What the ellipsoids need, in float64 whatever q is: ranks are told apart by less than float32 resolves."""
     arm._needs_inertia()
     space = task_space(arm, task, frame)
     kernel = task_quantities.kernel(with_frame(arm, frame), space, "reach")
     with np.errstate(all="ignore"):
-        J, over_B_J, center = kernel(arm._placed(q))
+        J, over_B_J, center = kernel(np.asarray(arm._placed(q), DOUBLE))
     return Reach(arm, space, J, over_B_J, center)
 
 
@@ -203,7 +204,7 @@ def sizes(arm: Arm, limits: ArrayLike | str | None, kind: str = "effort") -> Arr
                 f"arm '{arm.name}' has no {kind} limit at joint {', '.join(missing)}; give {word}_limits=[…]"
             )
         return np.array(known, float)
-    w = np.asarray(limits, float)
+    w = double(f"{word}_limits", limits)
     if w.shape not in ((), (arm.n,)):
         raise ShapeError(
             f"{word}_limits has shape {w.shape}, but arm '{arm.name}' has {arm.n} joints: it must be ({arm.n},)"
@@ -236,7 +237,7 @@ def dynamic_manipulability(
     _check_rank(at, "; redundancy='exact' gives the flat ellipsoid")
     Jt = np.swapaxes(at.J, -1, -2)
     if redundancy == "pseudo-inverse":  # B J⁺
-        B = arm.inertia_matrix(q)
+        B = arm.inertia_matrix(double("q", q))
         torque_of = B @ np.swapaxes(np.linalg.solve(at.J @ Jt, at.J), -1, -2)
     else:  # B J̄ = Jᵀ (J B⁻¹ Jᵀ)⁻¹
         torque_of = np.swapaxes(np.linalg.solve(at.over_B_J @ Jt, at.J), -1, -2)
@@ -289,7 +290,7 @@ def static_manipulability(
     """
     at, w = reach(arm, q, task, frame), sizes(arm, torque_limits)
     _check_rank(at)
-    g = arm.gravity_torque(q) / w
+    g = arm.gravity_torque(double("q", q)) / w
     H = np.swapaxes(at.J / w, -1, -2)  # W⁻¹ Jᵀ
     U, s, Vt = _svd(H)
     center = -(np.swapaxes(Vt, -1, -2) @ ((np.swapaxes(U, -1, -2) @ g[..., None]) / s[..., None]))[..., 0]  # −H⁺ g

@@ -24,6 +24,7 @@ from dalembert.analysis.task_rows import (
     with_frame,
 )
 from dalembert.arm import Arm
+from dalembert.arrays import real
 from dalembert.equations import operational_space as equations
 from dalembert.equations.operational_space import ANGLE
 from dalembert.errors import DalembertError, ShapeError, SingularityError
@@ -136,7 +137,7 @@ class OperationalSpace:
 
     def difference(self, x: ArrayLike, y: ArrayLike) -> Array:
         """x − y for two poses (…, m), angles the short way round; "geometric": the turn from y to x."""
-        a, b = np.asarray(x, float), np.asarray(y, float)
+        a, b = self._pose("x", x), self._pose("y", y)
         out = a - b
         rows = self.space.rows
         if self.space.orientation == "geometric" and {3, 4, 5} <= set(rows):
@@ -224,8 +225,8 @@ class OperationalSpace:
     def _at_tip(self, q: ArrayLike, wrench: ArrayLike | None) -> Array | None:
         """A wrench at this frame as one at the arm's tip."""
         if wrench is None or self.mechanism == self.arm.mechanism:
-            return None if wrench is None else np.asarray(wrench, float)
-        h = np.asarray(wrench, float)
+            return None if wrench is None else self.arm._checked("tip_wrench", wrench)
+        h = self.arm._checked("tip_wrench", wrench)
         if self.mechanism.tip_body != self.arm.mechanism.tip_body:
             raise DalembertError(
                 f"a wrench on '{self.frame}' is not one on the link of the arm's tip; load the arm with tip='{self.frame}'"
@@ -287,7 +288,7 @@ class OperationalSpace:
             try:
                 with np.errstate(all="ignore"):
                     value, *rest = kernel(*arrays, *([soft] if damped else []))
-            except ValueError as problem:
+            except (TypeError, ValueError) as problem:
                 shapes = ", ".join(f"{x} {a.shape}" for x, a in zip(inputs, arrays, strict=True))
                 raise ShapeError(f"these shapes do not broadcast: {shapes} ({problem})") from None
             return value, rest[0] if len(rest) > 1 else None, self._representation(rest[-1])
@@ -297,7 +298,7 @@ class OperationalSpace:
             self._check("representation", shown, inputs["q"], arrays)
             if pivots is not None:
                 self._check("kinematic", self._kinematic(name, pivots), inputs["q"], arrays)
-            return value
+            return value.astype(np.result_type(*arrays), copy=False)
         soft = np.zeros((*shown.shape, 2))
         soft[..., 1] = self._strength(shown**2)
         if soft.any():
@@ -306,7 +307,7 @@ class OperationalSpace:
             soft[..., 0] = self._strength(pivots.min(axis=-1))
             if soft[..., 0].any():
                 value, _, _ = call(soft)
-        return value
+        return value.astype(np.result_type(*arrays), copy=False)
 
     def _strength(self, square: Array) -> Array:
         """λ² (1 − d/4λ²)² below d = 4λ², else 0: d and this together grow with d, from λ² on."""
@@ -416,13 +417,14 @@ class OperationalSpace:
                 raise ShapeError(str(problem).replace("qd ", f"{name} ", 1)) from None
         if name != "xdd":
             return self.arm._checked(name, value)
-        try:
-            x = np.asarray(value, float)
-        except (TypeError, ValueError):
-            raise ShapeError(f"xdd is not an array of numbers: {value!r:.80}") from None
+        return self._pose(name, value)
+
+    def _pose(self, name: str, value: Any) -> Any:
+        """``value`` as an array whose last axis is the task's rows."""
+        x = real(name, value)
         if x.ndim == 0 or x.shape[-1] != self.m:
             raise ShapeError(
-                f"xdd has shape {x.shape}, but the task has the rows {', '.join(self.rows)}: the last axis must be {self.m}"
+                f"{name} has shape {x.shape}, but the task has the rows {', '.join(self.rows)}: the last axis must be {self.m}"
             )
         return x
 
@@ -468,4 +470,5 @@ class OperationalMotion:
 
 
 def _or_zeros(value: ArrayLike | None, size: int) -> ArrayLike:
-    return np.zeros(size) if value is None else value
+    """Zeros of the least type where nothing is given, so that the type of the rest counts."""
+    return np.zeros(size, np.float32) if value is None else value

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.operational import OperationalMotion, OperationalSpace
+from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.trajectory.splines import Quintics
 
@@ -41,7 +42,7 @@ def follow(
         raise DalembertError("tau0 moves redundant joints by torques; it needs resolution='dynamic'")
     instants, path = _path(op, t, x, xd, xdd)
     N, n = len(instants), op.arm.n
-    h = np.broadcast_to(np.zeros(6) if wrench is None else np.asarray(wrench, float), (N, 6))
+    h = np.broadcast_to(np.zeros(6) if wrench is None else op.arm._checked("tip_wrench", wrench), (N, 6))
     q, v = np.empty((N, n)), np.empty((N, n))
     kinematic = resolution == "kinematic"
     at: Array = np.array(op.arm._checked("q", q0), float)
@@ -65,12 +66,12 @@ def follow(
 
 
 def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array, Quintics]:
-    instants = np.asarray(t, float)
+    instants = double("t", t)
     if instants.ndim != 1 or len(instants) < 2 or not (np.diff(instants) > 0).all():
         raise ShapeError(f"t has shape {instants.shape}; it needs two or more instants (N,), each after the one before")
     arrays = []
     for name, value in zip(("x", "xd", "xdd"), motion, strict=True):
-        array = np.asarray(value, float)
+        array = double(name, value)
         if array.shape != (len(instants), op.m):
             raise ShapeError(
                 f"{name} has shape {array.shape}; {len(instants)} instants of the rows {', '.join(op.rows)} "

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import double
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
 
@@ -352,7 +353,7 @@ def loads(
 ) -> tuple[Array, Array, Array]:
     """Torques (N, n) and bearing loads f, μ (N, n, 3) along a motion, a chunk at a time."""
     tau, wrenches = np.empty(at.q.shape), np.empty((*at.q.shape, 6))
-    h = None if tip_wrench is None else np.asarray(tip_wrench, float)
+    h = None if tip_wrench is None else double("tip_wrench", tip_wrench)
     for part in chunks(len(at.t)):
         state = at.q[part], at.qd[part], at.qdd[part]
         push = h[part] if h is not None and h.ndim > 1 else h

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm.dynamics import Dynamics
 from dalembert.arm.kinematics import Kinematics
+from dalembert.arrays import double, number
 from dalembert.errors import ShapeError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Robot
@@ -33,7 +34,8 @@ class Arm(Dynamics, Kinematics):
     """A robot with its dynamics, compiled on first use.
 
     Every method takes arrays whose last axis is the joints and broadcasts over all leading axes;
-    float32 in gives float32 out, everything else is float64. SI units, radians.
+    float32 in gives float32 out, everything else (float16, longdouble, integers, bool, lists, mixtures) float64.
+    Ellipsoids and polytopes are always float64. SI units, radians.
 
     >>> import dalembert as da
     >>> arm = da.load("planar-2r")
@@ -78,13 +80,13 @@ class Arm(Dynamics, Kinematics):
         >>> arm.gravity_torque([0.0, 0.0]).round(2)
         array([1226.25,  343.35])
         """
-        tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, float)
+        tensor = np.zeros((3, 3)) if inertia is None else double("the payload's inertia", inertia)
         if tensor.shape != (3, 3):
             raise ShapeError(f"the payload's inertia has shape {tensor.shape}; it must be (3, 3)")
-        where = np.asarray(com, float)
+        where = double("the payload's com", com)
         if where.shape != (3,):
             raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
-        body = Inertia(float(mass), tuple(where.tolist()), tensor.tolist())
+        body = Inertia(number("the payload's mass", mass), tuple(where.tolist()), tensor.tolist())
         if (problem := body.impossible()) is not None:
             raise ShapeError(f"no payload can be like this: {problem}")
         return Arm(self.robot.replace(payload=body))

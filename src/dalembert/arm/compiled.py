@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert import quantities
+from dalembert.arrays import real
 from dalembert.errors import ShapeError
 from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Robot
@@ -43,6 +44,20 @@ def _one_block(ufunc: np.ufunc, arrays: list[Any]) -> tuple[Array, ...] | None:
     )
 
 
+def _check_out(out: Any) -> None:
+    """Refuse what no result can be written to; its shape is NumPy's to judge."""
+    if not isinstance(out, np.ndarray):
+        raise ShapeError(
+            f"out is a {type(out).__name__}; it must be a NumPy array of float64 or float32 for the result"
+        )
+    if out.dtype.kind != "f":
+        raise ShapeError(
+            f"out holds {out.dtype}, and the result would not fit into it; it must hold float64 or float32"
+        )
+    if not out.flags.writeable:
+        raise ShapeError("out is read-only; give an array that can be written to, such as np.empty_like(out)")
+
+
 class Compiled:
     """A robot, its names and its kernels."""
 
@@ -60,7 +75,7 @@ class Compiled:
         """The robot's name."""
         return self.robot.name
 
-    @property
+    @cached_property
     def n(self) -> int:
         """How many joint variables the arm has."""
         return len(self.robot.moving_joints)
@@ -74,7 +89,8 @@ class Compiled:
         """The compiled NumPy gufunc itself, for control loops.
 
         ``options`` adds inputs, such as ``("tip_wrench",)``. It can be pickled, used from several
-        threads at once, and takes ``out=``.
+        threads at once, and takes ``out=``. It checks nothing, and types are cast as NumPy casts them:
+        float16 and small integers give float32.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").kernel("inverse_dynamics").signature
@@ -107,12 +123,16 @@ class Compiled:
         given = {name: value for name, value in (options or {}).items() if value is not None}
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given))
         arrays = [self._checked(name, value) for name, value in (*inputs.items(), *given.items())]
+        if out is not None:
+            _check_out(out)
         try:
             room = _one_block(ufunc, arrays) if out is None else out
             return ufunc(*arrays) if room is None else ufunc(*arrays, out=room)
-        except ValueError as problem:
+        except (TypeError, ValueError) as problem:
             shapes = ", ".join(f"{name} {a.shape}" for name, a in zip((*inputs, *given), arrays, strict=True))
             what = f" and out {out.shape}" if out is not None else ""
+            if isinstance(problem, TypeError):
+                raise ShapeError(f"{quantity} cannot be computed from these arrays: {shapes} ({problem})") from None
             raise ShapeError(f"these shapes do not broadcast: {shapes}{what} ({problem})") from None
 
     def _placed(self, q: ArrayLike) -> Any:
@@ -126,13 +146,7 @@ class Compiled:
 
     def _checked(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
-        if not isinstance(value, np.ndarray) and not hasattr(value, "__array_ufunc__"):
-            try:
-                value = np.asarray(value, dtype=float)
-            except (TypeError, ValueError):
-                raise ShapeError(f"{name} is not an array of numbers: {value!r:.80}") from None
-        if value.dtype.kind not in "fiub":
-            raise ShapeError(f"{name} holds {value.dtype}, not real numbers")
+        value = real(name, value)
         (size,) = (self.n if k in ("n", "Q") else k for k in quantities.INPUTS[name])
         if value.ndim == 0 or value.shape[-1] != size:
             why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import warnings
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -91,7 +94,24 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters gets a ? for each
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as under nohup
     try:
+        if not ignored:
+            sys.unraisablehook = _unraisable
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         app(prog_name="dalembert")
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        if not ignored:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is left is Python's own end
+
+
+def _unraisable(problem: Any) -> None:
+    """Where Python drops exceptions, as in a finalizer, Ctrl-C comes again a moment later, where it can be caught."""
+    if issubclass(problem.exc_type, KeyboardInterrupt):
+        main_thread = threading.main_thread().ident or 0
+        resend = partial(signal.pthread_kill, main_thread) if hasattr(signal, "pthread_kill") else signal.raise_signal
+        threading.Timer(0.01, resend, (signal.SIGINT,)).start()
+    else:
+        sys.__unraisablehook__(problem)

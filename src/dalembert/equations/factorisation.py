@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dalembert.equations.composite import inertia_matrix
-from dalembert.robot.linalg import Scalar
+from dalembert.equations.kinematics import frames
+from dalembert.robot.linalg import Scalar, add, dot, matvec, norm, sub, trace
 from dalembert.robot.mechanism import Mechanism
+
+ROUNDING = 1e-14  # a pivot below this share of the most it could be is zero but for rounding
 
 
 @dataclass(frozen=True)
@@ -58,22 +61,51 @@ def inert_joints(mechanism: Mechanism) -> list[str]:
     Such an arm has no B⁻¹. Three poses without any symmetry tell it from an arm that is merely in a
     bad pose.
     """
-    n = mechanism.n
-    suspects = set(range(n))
+    suspects = set(range(mechanism.n))
     for pose in range(3):
-        B = inertia_matrix(mechanism, [0.7 * (k + 1) ** 0.5 + 1.1 * pose for k in range(n)])
-        tiny = 1e-14 * max((B[k][k] for k in range(n)), default=0.0)
-        suspects &= {k for k, pivot in enumerate(_pivots(mechanism, B, tiny)) if pivot <= tiny}
+        q = asymmetric_pose(mechanism, pose)
+        suspects &= unresisted(inertia_matrix(mechanism, q), inertia_bounds(mechanism, q))
     return [mechanism.bodies[k].name for k in sorted(suspects)]
 
 
-def _pivots(mechanism: Mechanism, B: list[list[float]], tiny: float) -> list[float]:
-    """D of the factorisation, going on past a pivot that vanishes."""
+def asymmetric_pose(mechanism: Mechanism, number: int) -> list[float]:
+    """A pose without symmetry: rad for revolute joints, shares of the arm's own size for prismatic ones."""
+    vectors = (v for b in mechanism.bodies for v in (b.placement.translation, b.link_frame.translation, b.inertia.com))
+    size = max((norm(v) for v in vectors), default=0.0) or 1.0
+    return [
+        (0.7 * (k + 1) ** 0.5 + 1.1 * number) * (1.0 if body.revolute else size)
+        for k, body in enumerate(mechanism.bodies)
+    ]
+
+
+def inertia_bounds(mechanism: Mechanism, q: Sequence[float]) -> list[float]:
+    """For every joint the most that its B_kk can be, whichever way its axis points (kg m² or kg).
+
+    ∫|p|² dm over all that a revolute joint moves, p seen from the origin of its frame, or its mass for a prismatic
+    joint; and the rotor's k_r² I_m. B_kk is rounded by a few ulp of this bound, so it says when B_kk is rounding and
+    nothing else, in the joint's own unit: no joint is measured by another.
+    """
+    F = frames(mechanism, q)
+    centres = [add(F.p[i], matvec(F.R[i], body.inertia.com)) for i, body in enumerate(mechanism.bodies)]
+    bounds = [body.gear * body.gear * body.rotor_inertia for body in mechanism.bodies]
+    for i, body in enumerate(mechanism.bodies):
+        for k in mechanism.path(i):
+            r = sub(centres[i], F.p_joint[k])
+            moved = body.inertia.mass * dot(r, r) + 0.5 * trace(body.inertia.tensor)
+            bounds[k] += moved if mechanism.bodies[k].revolute else body.inertia.mass
+    return bounds
+
+
+def unresisted(B: Sequence[Sequence[float]], bounds: Sequence[float]) -> set[int]:
+    """The joints whose pivot D is nothing but rounding beside their own bound, going on past those."""
     H = [list(row) for row in B]
-    for k in reversed(range(mechanism.n)):
-        if H[k][k] > tiny:
-            above = mechanism.path(mechanism.bodies[k].parent)
-            for i in above:
-                for j in above:
-                    H[i][j] -= H[k][i] * H[k][j] / H[k][k]
-    return [H[k][k] for k in range(mechanism.n)]
+    found = set()
+    for k in reversed(range(len(H))):
+        if not H[k][k] > ROUNDING * bounds[k]:
+            found.add(k)
+            continue
+        coupled = [i for i in range(k) if H[k][i]]
+        for i in coupled:
+            for j in coupled:
+                H[i][j] -= H[k][i] * H[k][j] / H[k][k]
+    return found

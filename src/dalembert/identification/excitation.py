@@ -7,6 +7,7 @@ velocities, accelerations, torques, and the height of the arm over the floor (:m
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import shown
 from dalembert.errors import ClosureError, DalembertError
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.exciting_limits import Limited
@@ -39,6 +41,7 @@ STEPS = 200  # of the optimiser in a round
 STIFF = 300.0  # ρ of the limits at first; twice as much every round
 MISMATCH = 30.0  # times the scaled condition number: a condition number that tells of units alone
 FAR = 1e6  # what a motion counts for whose loops cannot be closed
+MOST_SHAPES, MOST_STARTS = 1000, 10_000  # harmonics or points, and motions tried: far beyond what is of use
 KINDS = ("fourier", "spline")
 
 
@@ -134,14 +137,24 @@ def excite(
         raise DalembertError(f"there is no criterion '{criterion}'; known are {', '.join(CRITERIA)}")
     if shape not in KINDS:
         raise DalembertError(f"there is no shape '{shape}'; known are {', '.join(KINDS)}")
-    if harmonics < 2:
-        raise DalembertError(f"harmonics is {harmonics}; a motion from rest to rest needs 2 or more")
+    if not 2 <= harmonics <= MOST_SHAPES:
+        raise DalembertError(
+            f"harmonics is {shown(harmonics)}; a motion from rest to rest needs 2 or more, and at most {MOST_SHAPES} are taken"
+        )
     if shape == "spline" and base_frequency is not None:
         raise DalembertError("base_frequency is about Fourier series; a spline has points")
-    if points is not None and (shape != "spline" or points < 3):
-        raise DalembertError(f"points is {points}; it is for shape='spline' and must be 3 or more")
-    if starts < 1:
-        raise DalembertError(f"starts is {starts}; at least one motion must be tried")
+    if points is not None and (shape != "spline" or not 3 <= points <= MOST_SHAPES):
+        raise DalembertError(
+            f"points is {shown(points)}; it is for shape='spline' and must be 3 or more, and at most {MOST_SHAPES}"
+        )
+    if not 1 <= starts <= MOST_STARTS:
+        raise DalembertError(
+            f"starts is {shown(starts)}; at least one motion must be tried, and at most {MOST_STARTS} are"
+        )
+    if seed < 0:
+        raise DalembertError(f"seed is {seed}; it must be a whole number, 0 or more")
+    if clearance is not None and not math.isfinite(clearance):
+        raise DalembertError(f"clearance is {clearance:g} m; it must be finite, or None where there is no floor")
     if not 0 < share <= 1:
         raise DalembertError(f"share is {share:g}; it is the part of every limit to use, above 0 and at most 1")
     (duration,) = positive("duration", duration, 1)

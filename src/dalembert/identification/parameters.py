@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import double
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.mechanism import Mechanism
@@ -166,7 +167,7 @@ class ParameterSet:
         >>> np.allclose(some.regressor(*x) @ some.values, arm.inverse_dynamics(*x))
         True
         """
-        q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
+        q, qd, qdd = double("q", q), double("qd", qd), double("qdd", qdd)
         if q.ndim == 1:
             return self.regressor(q[None], qd[None], qdd[None])[0]
         q, qd, qdd = self.checked(q=q, qd=qd, qdd=qdd)
@@ -207,7 +208,7 @@ class ParameterSet:
         """
         out = []
         for name, x in arrays.items():
-            x = np.asarray(x, float) if convert else np.asanyarray(x)
+            x = double(name, x) if convert else np.asanyarray(x)
             if x.ndim != 2 or x.shape[1] != self.arm.n:
                 raise ShapeError(f"{name} has shape {x.shape}; arm '{self.arm.name}' needs (samples, {self.arm.n})")
             out.append(x)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dalembert.report.skeleton import View, skeleton, views
 from dalembert.report.study import Study
+from dalembert.report.words import literal, shortened, visible, with_glyphs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +40,7 @@ CAUSES = {
 STYLE: Any = {
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
+    "text.usetex": False,
     "text.color": INK,
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
@@ -95,7 +97,7 @@ def alone(panel: Panel) -> Figure:
         axes = figure.add_subplot()
         panel.draw(axes)
         if panel.title:
-            axes.set_title(panel.title)
+            axes.set_title(literal(panel.title))
     return figure
 
 
@@ -113,12 +115,18 @@ def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
         for k, panel in enumerate(panels, 1):
             axes = figure.add_subplot(lines, columns, k)
             panel.draw(axes)
-            axes.set_title(panel.title)
+            axes.set_title(literal(panel.title))
         key = dict.fromkeys(pair for panel in panels for pair in panel.key)
         if key:
-            handles = [Line2D([], [], color=colour, lw=3, label=word) for colour, word in key]
-            figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4 * columns))
-    return figure
+            # a label that begins with "_" means none to matplotlib, so that the words are set afterwards
+            handles = [Line2D([], [], color=colour, lw=3, label="word") for colour, _ in key]
+            room = int(14 * width * columns) // (6 + max(len(shortened(visible(word))) for _, word in key))
+            legend = figure.legend(
+                handles=handles, loc="outside upper left", ncols=max(1, min(len(handles), 4 * columns, room))
+            )
+            for piece, (_, word) in zip(legend.get_texts(), key, strict=True):
+                piece.set_text(literal(word))
+    return with_glyphs(figure)
 
 
 # -- figures -------------------------------------------------------------------------------------
@@ -293,7 +301,7 @@ def _lines(study: Study, title: str, lines: Sequence[tuple[str, str, Array]]) ->
 
     def draw(axes: Axes) -> None:
         for colour, word, y in moving:
-            axes.plot(study.shown.t, y, color=colour, label=word)
+            axes.plot(study.shown.t, y, color=colour, label=literal(word))
         if moving:
             columns = 2 if max(len(word) for _, word, _ in moving) <= 18 else 1
             _headroom(axes, -(-len(moving) // columns))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import csv
 import html
 from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
 from typing import Any
 
 import numpy as np
 
 from dalembert.report.figures import Key, Panel, alone
 from dalembert.report.svg import figure_svg
+from dalembert.report.words import visible
 
 STYLE = """
 :root { --ink: #1c2733; --soft: #5f6c79; --line: #dfe4e9; --wash: #f5f7f9; --blue: #1f5fa8; --red: #b3261e;
@@ -94,7 +97,7 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
 
 def text(words: Any) -> str:
     """Words as HTML."""
-    return html.escape(str(words), quote=True)
+    return html.escape(visible(str(words)), quote=True)
 
 
 def page(title: str, body: str) -> str:
@@ -212,4 +215,6 @@ def download(name: str, words: str, data: str) -> str:
 def csv_text(names: Sequence[str], columns: Sequence[Any]) -> str:
     """Columns ((N,) or (N, k) each) under their names."""
     rows = np.column_stack(columns).tolist()
-    return "\n".join([",".join(names), *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"
+    heading = StringIO()
+    csv.writer(heading, lineterminator="").writerow(map(visible, names))
+    return "\n".join([heading.getvalue(), *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"

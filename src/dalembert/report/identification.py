@@ -13,6 +13,7 @@ from dalembert.identification.conditioning import spectrum
 from dalembert.identification.result import Identification, Run
 from dalembert.report.figures import HALF, JOINTS, RED, SOFT, WHOLE, Panel
 from dalembert.report.html import csv_text, download, grid, number, page, table, text
+from dalembert.report.words import literal
 
 MEASURED, PREDICTED, RESIDUAL = (SOFT, "measured"), (JOINTS[0], "predicted"), (RED, "difference")
 MOST = 1500  # points a line is drawn with
@@ -200,7 +201,7 @@ def _parameters(fit: Identification) -> str:
                 capsize=2,
             )
             axes.plot(x, before[some] / size, "_", ms=9, color=JOINTS[1])
-            axes.set_xticks(x, [fit.names[k] for k in some], rotation=90, fontsize=7)
+            axes.set_xticks(x, [literal(fit.names[k]) for k in some], rotation=90, fontsize=7)
             axes.set_ylim(-1.6, 1.6)
 
         return on

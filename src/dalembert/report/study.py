@@ -93,9 +93,14 @@ class Study:
         joints' limits (of 1 where they are not known); or, in a sentence, why there is no telling."""
         limits = None if self.without_effort_limit else "arm"
         try:
-            return dynamic_manipulability(self.arm, self.shown.q, limits, redundancy="exact")
+            found = dynamic_manipulability(self.arm, self.shown.q, limits, redundancy="exact")
         except DalembertError as error:
             return str(error)
+        lost = ~(np.isfinite(found.radii).all(axis=-1) & np.isfinite(found.center).all(axis=-1))
+        if lost.any():
+            t = float(self.shown.t[np.argmax(lost)])
+            return f"the inertia matrix at t = {t:g} s cannot be inverted in float64, its masses lie so far apart"
+        return found
 
     # -- what scaling would do -------------------------------------------------------------------
 

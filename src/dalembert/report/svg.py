@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import html
 import re
+import warnings
 from io import StringIO
 from typing import TYPE_CHECKING, Any
+
+from dalembert.report.words import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
+_FAMILIES = re.compile(r'(?<=[\w]px )(?:"[^"]*"|&quot;[^&]*&quot;|\'[^\']*\'|[\w ,-])+(?=[;"])')
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 
@@ -20,19 +24,21 @@ def figure_svg(figure: Figure, label: str, name: str) -> str:
 
     file = StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "path.simplify": True}):
+    settings: Any = {"svg.hashsalt": name, "svg.fonttype": "none", "path.simplify": True}
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # the browser's fonts draw the words
         figure.savefig(file, format="svg", metadata=nothing)
     text = file.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
-    text = re.sub(r'(?<=[\w]px )(?:"[^"]*"|&quot;[^&]*&quot;|\'[^\']*\'|[\w ,-])+(?=[;"])', FONT, text)
-    text = re.sub(r"<[^>]*>", lambda tag: _NUMBER.sub(_short, tag[0]), text)  # coordinates, not the words between tags
+    # fonts and coordinates, not the words between tags
+    text = re.sub(r"<[^>]*>", lambda tag: _NUMBER.sub(_short, _FAMILIES.sub(FONT, tag[0])), text)
     text = re.sub(r"\s*\n\s*", "\n", text)
     box = re.search(r'viewBox="([^"]*)"', text)
     assert box is not None
-    head = f'<svg viewBox="{box[1]}" role="img" aria-label="{html.escape(label, quote=True)}">'
+    head = f'<svg viewBox="{box[1]}" role="img" aria-label="{html.escape(visible(label), quote=True)}">'
     return re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
 
 

@@ -15,6 +15,7 @@ from dalembert.errors import DalembertError
 from dalembert.report.figures import INK, SOFT, STYLE, Panel, _pull, _time_axis, _triad, assemble
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
+from dalembert.report.words import literal, with_glyphs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -284,9 +285,9 @@ def map_figure(made: WorkspaceMap) -> Figure:
         axes.set_ylabel(made.axes[1])
         moved = "speeds" if made.quantity == "velocity-manipulability" else "torques"
         limits = f"{moved} relative to their limits" if made.limited else f"{moved} of unit size"
-        words = f"{made.arm.name}\n{made.take} of {made.poses:,} configurations, {limits}"
+        words = f"{literal(made.arm.name)}\n{made.take} of {made.poses:,} configurations, {limits}"
         axes.set_title(words, loc="left", fontweight="normal", fontsize=9.0, linespacing=1.35)
-    return figure
+    return with_glyphs(figure)
 
 
 def _arm_at_best(axes: Axes, made: WorkspaceMap) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arrays import double
 from dalembert.errors import ShapeError
 from dalembert.rollouts import Plan, piece_kernel
 from dalembert.simulation.closing import by_newton
@@ -34,7 +35,7 @@ class Controller:
     what = ""
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any) -> None:
-        self.kp, self.kd = np.asarray(kp, float), np.asarray(kd, float)
+        self.kp, self.kd = double("kp", kp), double("kd", kd)
         for name, gain in (("kp", self.kp), ("kd", self.kd)):
             if not np.all(np.isfinite(gain)) or np.any(gain < 0):
                 raise ShapeError(f"{type(self).__name__}: {name} must be finite and not negative")
@@ -43,7 +44,7 @@ class Controller:
         if callable(reference):
             self.motion = reference
         else:
-            self.pose = np.asarray(reference, float)
+            self.pose = double(f"the {self.what}", reference)
 
     def gains(self, n: int) -> tuple[Array, Array]:
         """kp and kd for n joints."""
@@ -88,15 +89,15 @@ class Controller:
         >>> PD(100.0, 20.0, [0.0, 0.0]).torque(arm, 0.0, [0.1, 0.0], [0.0, 0.0]).shape
         (2,)
         """
-        at = np.asarray(t, float)
+        at = double("t", t)
         reference = self.reference(at.reshape(-1), arm.n)
         reference = reference.reshape(*reference.shape[:-2], *at.shape, 3 * arm.n)
         kp, kd = self.gains(arm.n)
         if at.ndim:
             kp, kd = kp[..., None, :], kd[..., None, :]
         known: Any = arm
-        x = np.asarray(known.tree_positions(q) if by_newton(arm) else q, float)
-        return self.kernel(arm)(x, np.asarray(qd, float), reference, kp, kd)
+        x = known.tree_positions(q) if by_newton(arm) else arm._checked("q", q)
+        return self.kernel(arm)(x, arm._checked("qd", qd), reference, kp, kd)
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
         """The compiled law: τ of (q as the equations take it, q̇, reference, kp, kd); friction that is left out of the

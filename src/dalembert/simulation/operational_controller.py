@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.operational import SINGULAR, OperationalSpace
+from dalembert.arrays import double
 from dalembert.equations.control import Surface, TipLaw
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.simulation.steps import breaks_of_motion
@@ -115,7 +116,7 @@ class OperationalController:
         if callable(reference):
             self.reference = reference
         else:
-            x = np.asarray(reference, float)
+            x = double("the reference", reference)
             if x.shape != (op.m,):
                 raise ShapeError(f"the reference has shape {x.shape}; the rows {', '.join(op.rows)} are ({op.m},)")
             self.reference = lambda t: (x, np.zeros(op.m), np.zeros(op.m))
@@ -132,7 +133,7 @@ class OperationalController:
             raise DalembertError("a force needs something to press against: give contact=…")
 
     def _gain(self, name: str, value: ArrayLike) -> Array:
-        gain = np.asarray(value, float)
+        gain = double(name, value)
         if gain.shape not in ((), (self.op.m,)) or not (np.isfinite(gain) & (gain >= 0)).all():
             raise ShapeError(f"{name} is one number ≥ 0, or one for each of the rows {', '.join(self.op.rows)}")
         return gain
@@ -149,7 +150,7 @@ class OperationalController:
         """x_d, ẋ_d, ẍ_d at t: (…, m) each."""
         end = float(getattr(self.reference, "duration", np.inf))
         try:
-            given = (np.asarray(v, float) for v in self.reference(min(t, end)))
+            given = (double("the reference", v) for v in self.reference(min(t, end)))
             x, xd, xdd = (np.broadcast_to(v, (*v.shape[:-1], self.op.m)) for v in given)
         except (TypeError, ValueError) as problem:
             raise ShapeError(

@@ -82,7 +82,7 @@ def time_grid(duration: float, step: float) -> tuple[Array, Array]:
 def make_steps(duration: float, step: float, every: int, functions: Iterable[Any]) -> Steps:
     """Equal steps, cut at the knots of these functions of time."""
     h, t = time_grid(duration, step)
-    records = np.unique(np.append(np.arange(0, len(h) + 1, every), len(h)))
+    records = np.unique(np.append(np.arange(0, len(h) + 1, min(every, len(h))), len(h)))
     none = np.empty(0, np.intp)
     breaks = np.unique(np.concatenate([np.empty(0), *(breaks_of(function) for function in functions)]))
     if not len(breaks):

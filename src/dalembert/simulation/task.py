@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arrays import double, shown
 from dalembert.equations.rubbing import all_bodies
 from dalembert.equations.stepping import PARAMETERS
 from dalembert.errors import DalembertError, ShapeError, SimulationError
@@ -190,7 +191,7 @@ def _called(name: str, function: Function, t: float, q: Array, qd: Array, size: 
     """What the user's function gives at t: (…, size), checked."""
     shape = (*q.shape[:-1], size)
     try:
-        return np.broadcast_to(np.asarray(function(t, q, qd), float), shape)
+        return np.broadcast_to(double(f"the {name}", function(t, q, qd)), shape)
     except (TypeError, ValueError) as problem:
         if isinstance(problem, DalembertError):
             raise
@@ -200,10 +201,7 @@ def _called(name: str, function: Function, t: float, q: Array, qd: Array, size: 
 
 
 def _numbers(name: str, value: Any, size: int, why: str) -> Array:
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} is not an array of numbers: {value!r:.80}") from None
+    array = double(name, value)
     if array.ndim == 0 or array.shape[-1] != size:
         raise ShapeError(f"{name} has shape {array.shape}, but {why}: the last axis must be {size}, as in (…, {size})")
     if not np.all(np.isfinite(array)):
@@ -214,8 +212,8 @@ def _numbers(name: str, value: Any, size: int, why: str) -> Array:
 def _positive(name: str, value: float) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise DalembertError(f"{name} is {value!r}; it must be a number of seconds") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DalembertError(f"{name} is {shown(value)}; it must be a number of seconds") from None
     if not (math.isfinite(number) and number > 0):
         raise DalembertError(f"{name} is {number:g} s; it must be finite and more than 0")
     return number
@@ -257,8 +255,8 @@ def make_task(
     arm._needs_inertia()
     n, joints = arm.n, f"arm '{arm.name}' has {arm.n} joints"
     duration, step = _positive("duration", duration), _positive("step", step)
-    if int(every) != every or every < 1:
-        raise DalembertError(f"every is {every}; it must be a whole number of steps, 1 or more")
+    if not isinstance(every, (int, float, np.integer)) or not (every >= 1 and every % 1 == 0):
+        raise DalembertError(f"every is {shown(every)}; it must be a whole number of steps, 1 or more")
     q0 = _numbers("q0", q0, n, joints)
     qd0 = np.zeros(n) if qd0 is None else _numbers("qd0", qd0, n, joints)
     if duration / step > 1e9:
@@ -268,7 +266,7 @@ def make_task(
     constants: dict[str, Array] = {}
 
     def over_time(name: str, value: Any, size: int, why: str) -> Array | None:
-        if value is None or (np.ndim(value) == 0 and value == 0):
+        if value is None or (not isinstance(value, (list, tuple)) and np.ndim(value) == 0 and value == 0):
             return None
         values = _over_time(name, _numbers(name, value, size, why), int(grid.row(len(grid.h) - 1)) + 1, duration, step)
         leading.append(values.shape[:-2])

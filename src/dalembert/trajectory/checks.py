@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError
 
 Array = NDArray[np.floating[Any]]
@@ -14,10 +15,7 @@ Array = NDArray[np.floating[Any]]
 
 def finite(name: str, value: ArrayLike) -> Array:
     """``value`` as an array of finite numbers."""
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} is not an array of numbers: {value!r:.80}") from None
+    array = double(name, value)
     if not np.isfinite(array).all():
         raise DalembertError(f"{name} has the value {array[~np.isfinite(array)][0]:g}; every number must be finite")
     return array

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import number
 from dalembert.errors import DalembertError, LimitError
 from dalembert.robot.model import Limits
 from dalembert.robot.tables import nearest
@@ -67,14 +68,15 @@ def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> JointLimits:
     for kind, value in limits.items():
         if kind not in KINDS:
             raise DalembertError(f"unknown limit '{kind}'; known are {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
-        values = [value] * arm.n if np.ndim(value) == 0 else list(value)
+        one_for_all = not isinstance(value, Sequence) and np.ndim(value) == 0
+        values = [value] * arm.n if one_for_all else list(value)
         if len(values) != arm.n:
             raise DalembertError(
                 f"limits['{kind}'] has {len(values)} values, but arm '{arm.name}' has {arm.n} joints: "
                 f"give one number, or {arm.n}"
             )
         for name, one in zip(arm.joint_names, values, strict=True):
-            if one is None or np.isnan(float(one)):
+            if one is None or np.isnan(number(f"limits['{kind}'] of joint '{name}'", one)):
                 raise LimitError(f"limits['{kind}'] has no number for joint '{name}'", joint=name, kind=kind)
         found[kind] = np.array(values, float)
     if not limits:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ Array = NDArray[np.floating[Any]]
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
 SAMPLES = 501  # how many instants .t has unless the motion came with its own
+MOST_ROWS = 100_000_000  # of a file
 SAME_INSTANT = 1e-12  # of the duration: knots nearer to each other are one
 
 
@@ -65,7 +67,7 @@ class Trajectory:
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """(q, qd, qdd) at the instants ``t``, which must lie between 0 and the duration."""
-        at = np.asarray(t, float)
+        at = double("t", t)
         slack = 1e-9 * self.duration
         if at.size and not (at.min() >= -slack and at.max() <= self.duration + slack):
             raise DalembertError(
@@ -205,8 +207,11 @@ class Trajectory:
 
         t = self.t
         if rate is not None:
-            if not rate > 0:
-                raise DalembertError(f"the rate is {rate:g} samples a second; it must be above zero")
+            if not 0 < rate * self.duration <= MOST_ROWS:
+                raise DalembertError(
+                    f"the rate is {rate:g} samples a second; it must be above zero, and at most "
+                    f"{MOST_ROWS / self.duration:g} for a motion of {self.duration:g} s, whose file has up to {MOST_ROWS:,} rows"
+                )
             even = np.arange(np.floor(self.duration * rate * (1 + 1e-12)) + 1) / rate
             t = np.append(even[even < self.duration * (1 - 1e-12)], self.duration)
         q, qd, qdd = self(t)

@@ -1,0 +1,110 @@
+"""What a user gives as numbers, as arrays of them: the one rule for types, and the sentences for what breaks it.
+
+float32 stays float32. Every other real type (float16, longdouble, integers, bool, Python numbers) becomes float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import ShapeError
+
+Array = NDArray[np.floating[Any]]
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+TOO_LARGE = f"a number beyond ±{np.finfo(DOUBLE).max:.2g}, the largest that float64 has"
+
+
+def real(name: str, value: Any) -> Any:
+    """``value`` as an array of float32, if that is what it holds, or of float64; lazy arrays stay lazy.
+
+    >>> real("q", np.float16([1, 2])).dtype, real("q", np.float32([1, 2])).dtype, real("q", [True, False]).dtype
+    (dtype('float64'), dtype('float32'), dtype('float64'))
+    """
+    if type(value) is not np.ndarray and not _computes_itself(value):
+        value = _array(name, value)
+    dtype = value.dtype
+    if dtype is DOUBLE or dtype is SINGLE:
+        return value
+    if dtype.kind == "O":
+        return _objects(name, value)
+    if dtype.kind not in "fiub":
+        raise ShapeError(f"{name} holds {dtype}, not real numbers: give integers or floats")
+    try:
+        with np.errstate(over="raise"):
+            return value.astype(SINGLE if dtype.kind == "f" and dtype.itemsize == 4 else DOUBLE)
+    except FloatingPointError:
+        raise ShapeError(f"{name} holds {TOO_LARGE}") from None
+
+
+def double(name: str, value: Any) -> NDArray[np.float64]:
+    """``value`` as a NumPy array of float64.
+
+    >>> double("kp", [1, 2])
+    array([1., 2.])
+    """
+    return np.asarray(real(name, value), DOUBLE)
+
+
+def number(name: str, value: Any) -> float:
+    """``value`` as one float.
+
+    >>> number("mass", np.float32(2))
+    2.0
+    """
+    array = double(name, value)
+    if array.ndim:
+        raise ShapeError(f"{name} has shape {array.shape}; it must be one number")
+    return float(array)
+
+
+def shown(value: Any) -> str:
+    """The beginning of a value, for a sentence.
+
+    >>> shown([1, "two"])
+    "[1, 'two']"
+    """
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # Python writes out no integer of more than 4300 digits
+        return f"a {type(value).__name__} with an integer too long to write out"
+
+
+def _computes_itself(value: Any) -> bool:
+    """Whether the array brings its own way to run a gufunc, as Dask's do; tables of pandas and others are read."""
+    own = getattr(type(value), "__array_ufunc__", None)
+    return own is not None and own is not np.ndarray.__array_ufunc__ and not isinstance(value, np.generic) and not hasattr(
+        value, "to_numpy"
+    )  # fmt: skip
+
+
+def _array(name: str, value: Any) -> Any:
+    """Lists, scalars, tables and subclasses of NumPy's array as plain arrays."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ShapeError(
+            f"{name} is a masked array with {int(np.ma.count_masked(value))} values masked; fill them, or drop the states"
+        )
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ShapeError(f"{name} is not an array of numbers: {shown(value)}") from None
+    if hasattr(value, "__array__") or array.dtype == DOUBLE:
+        return array
+    if array.dtype.kind in "fiub":
+        return array.astype(DOUBLE)
+    if array.dtype.kind == "O":
+        return array
+    raise ShapeError(f"{name} is not an array of numbers: {shown(value)}")
+
+
+def _objects(name: str, value: Any) -> Array:
+    """An array of Python objects as numbers, where each is one: Fraction, Decimal, long integers."""
+    array = np.asarray(value)
+    try:
+        return np.array([float(x) for x in array.ravel()], DOUBLE).reshape(array.shape)
+    except OverflowError:
+        raise ShapeError(f"{name} holds {TOO_LARGE}") from None
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} is not an array of numbers: {shown(value)}") from None
