@@ -354,7 +354,7 @@ def test_files_that_are_no_text(bad, tmp_path: Path) -> None:
     binary = tmp_path / "binary.csv"
     binary.write_bytes(os.urandom(3_000_000).replace(b"\n", b"\0"))
     assert str(binary) in mistake("torques", "planar-2r", binary)
-    assert "cannot be read" in mistake("torques", "planar-2r", tmp_path)
+    assert "this is a folder" in mistake("torques", "planar-2r", tmp_path)
     assert "No such file" in mistake("torques", "planar-2r", tmp_path / "none.csv")
     assert "first line has no end" in mistake("torques", "planar-2r", "/dev/zero")
 

@@ -210,7 +210,8 @@ print("top", flush=True)
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("top") == (1 if method == "fork" else 3) and str([True] * 4) in done.stdout
+    tops = done.stdout.count("top")  # once, and once in each worker that was given work: one of two may do it all
+    assert (tops == 1 if method == "fork" else tops in (2, 3)) and str([True] * 4) in done.stdout
 
 
 def test_without_an_interpreter_nothing_is_started(monkeypatch):

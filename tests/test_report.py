@@ -324,7 +324,7 @@ def test_limits_from_text_and_files(tmp_path: Path) -> None:
         ("effort: 0", "the effort limit of joint 'joint1' is 0; it must be more than 0"),
         ("lower: 9", "the lower limit 9 is above the upper limit"),
         ("limits", "neither a file that ends in .toml or .csv nor text"),
-        ("no-such.toml", "cannot be read"),
+        ("no-such.toml", "there is no such file"),
     ],
 )
 def test_wrong_limits_get_a_sentence(text: str, sentence: str) -> None:

@@ -14,13 +14,13 @@ def show_cache() -> None:
     """Where the kernels lie, how many there are and how large they may become together."""
     kept = entries()
     total = sum(entry.size for entry in kept)
+    screen = console()
+    screen.print(f"folder     {plain(str(folder()))}", soft_wrap=True)  # a path is of use only whole
     facts = Table.grid(padding=(0, 2))
-    facts.add_row("folder", plain(str(folder())))
     facts.add_row("kernels", str(len(kept)))
     facts.add_row("size", f"{total / MEGABYTE:.1f} MB of at most {bound() / MEGABYTE:g} MB")
     if kept:
         facts.add_row("last used", f"from {_day(kept[0].used)} to {_day(kept[-1].used)}")
-    screen = console()
     screen.print(facts)
     screen.print("\nDALEMBERT_CACHE chooses the place, DALEMBERT_CACHE_SIZE the largest size in MB.")
 
