@@ -175,7 +175,8 @@ class Trajectory:
         limits    as for :meth:`scaled`; torque (viscous and Coulomb friction counted), velocity, acceleration
         grid      at least about this many intervals along the path
         duration  a time to take instead of the least, in s
-        Returns   the motion; its ``.scaling`` has both durations, s, ṡ, s̈ and the active limits along the path
+        Returns   the motion; its ``.scaling`` has both durations, the rates along the path, the active limits and
+                  the stops: the motion stops at corners of its path and where it dwells, nowhere else
 
         >>> import dalembert as da
         >>> slow = da.triangular([0.0, 0.0], [3.0, 3.0], duration=3.0)
