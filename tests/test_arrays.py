@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.closed_quantities import CLOSED
-from dalembert.quantities import INPUTS, QUANTITIES
+from dalembert.quantities import INPUTS, known
 from test_closed_simulation import by_newton
 
 ARMS = ["planar-2r", "five-bar", "five-bar by Newton"]
@@ -79,7 +78,7 @@ def asked(name: str, method: str, arrays: list[Any]) -> list[Any]:
 def test_float32_in_float32_out_otherwise_float64(name: str) -> None:
     """Every method, every type, alone and mixed."""
     found = methods(name)
-    quantities = CLOSED if arm(name).robot.loops else QUANTITIES
+    quantities = known(arm(name).mechanism)
     assert set(found) >= {x for x in quantities if hasattr(arm(name), x)} and len(found) >= 25
     for method, arrays in found.items():
         exact = state(name, arrays, method)

@@ -13,7 +13,7 @@ import pytest
 
 import dalembert as da
 from arms import CLOSED, relative
-from dalembert.equations import closed_chain
+from dalembert.equations import pulled
 from dalembert.errors import ClosureError, DalembertError, RobotError
 from dalembert.identification.base import base_parameters
 from dalembert.robot.load import save_robot
@@ -256,8 +256,8 @@ def test_the_equations_run_on_plain_numbers(name):
     a = arm(name)
     q, qd, qdd = (x[0].tolist() for x in states(a, 1))
     m = a.mechanism
-    assert np.allclose(closed_chain.inverse_dynamics(m, q, qd, qdd), a.inverse_dynamics(q, qd, qdd), rtol=1e-11)
-    assert np.allclose(closed_chain.inertia_matrix(m, q), a.inertia_matrix(q), rtol=1e-11)
+    assert np.allclose(pulled.inverse_dynamics(m, q, qd, qdd), a.inverse_dynamics(q, qd, qdd), rtol=1e-11)
+    assert np.allclose(pulled.inertia_matrix(m, q), a.inertia_matrix(q), rtol=1e-11)
 
 
 @pytest.mark.parametrize("name", EVERY)

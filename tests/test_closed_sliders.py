@@ -11,8 +11,8 @@ import pytest
 
 import dalembert as da
 from arms import relative
-from dalembert.equations import closed_chain
-from dalembert.equations.closed_chain import Angle, Chain
+from dalembert.equations import pulled
+from dalembert.equations.chain import Angle, Chain
 from dalembert.equations.closure import ClosedMechanism
 from dalembert.equations.loops import Plane, Space, assembled, rates
 from dalembert.errors import ClosureError
@@ -113,10 +113,10 @@ def test_it_is_what_newton_finds(name, seed):
         for x, y in (
             (one.Gamma, two.Gamma),
             (one.Gamma_dot(one.Gamma), two.Gamma_dot(two.Gamma)),
-            (closed_chain.inverse_dynamics(m, q, qd, qdd), closed_chain.inverse_dynamics(n, start, qd, qdd)),
-            (closed_chain.inertia_matrix(m, q), closed_chain.inertia_matrix(n, start)),
-            (closed_chain.coriolis_matrix(m, q, qd), closed_chain.coriolis_matrix(n, start, qd)),
-            (closed_chain.loop_wrenches(m, q, qd, qdd), closed_chain.loop_wrenches(n, start, qd, qdd)),
+            (pulled.inverse_dynamics(m, q, qd, qdd), pulled.inverse_dynamics(n, start, qd, qdd)),
+            (pulled.inertia_matrix(m, q), pulled.inertia_matrix(n, start)),
+            (pulled.coriolis_matrix(m, q, qd), pulled.coriolis_matrix(n, start, qd)),
+            (pulled.loop_wrenches(m, q, qd, qdd), pulled.loop_wrenches(n, start, qd, qdd)),
         ):
             assert relative(np.array(x), np.array(y)) < 1e-9
 
@@ -127,8 +127,7 @@ def test_what_is_compiled_is_that_and_its_derivatives_are_exact(name):
     q, qd, qdd = (np.array(x) for x in zip(*near(a), strict=True))
     tau = a.inverse_dynamics(q, qd, qdd)
     wanted = [
-        closed_chain.inverse_dynamics(a.mechanism, *(x.tolist() for x in state))
-        for state in zip(q, qd, qdd, strict=True)
+        pulled.inverse_dynamics(a.mechanism, *(x.tolist() for x in state)) for state in zip(q, qd, qdd, strict=True)
     ]
     assert relative(tau, np.array(wanted)) < 1e-11 and np.abs(a.loop_residual(q)).max() < 1e-13
     assert relative(a.closure_jacobian(q), along(a, a.tree_positions, q)) < 1e-8

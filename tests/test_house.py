@@ -17,7 +17,7 @@ ORDER = [
     {"equations", "graph"},
     {"emit"},
     {"kernel"},
-    {"quantities", "closed_quantities", "task_quantities", "rollouts", "gradients", "symbols"},
+    {"quantities", "task_quantities", "rollouts", "gradients", "symbols"},
     {"arm", "closed_arm", "coordinates"},
     {"trajectory", "identification", "simulation", "analysis"},
     {"report"},

@@ -178,8 +178,9 @@ class ClosedArm(Arm):
                     f"the friction of arm '{self.name}' depends on where it stands, since passive joints rub: "
                     "give friction_torque(qd, q)"
                 )
-            q = self._home.astype(np.float32)  # the least type, so that it is qd's that counts
-        return self._run("friction_torque", {"q": q, "qd": qd})
+            return super().friction_torque(qd)
+        placed = self._placed(q)
+        return super()._run("friction_torque", {"qd": qd}, {"q": _Tree(placed)})
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -305,7 +306,7 @@ class ClosedArm(Arm):
 
     def _check_closure(self, q: Array, index: tuple[int, ...]) -> None:
         """An error where a triangle of the closure cannot be closed, or is flat."""
-        from dalembert.equations.closed_chain import Chain
+        from dalembert.equations.chain import Chain
 
         m = self.closed
         if m.linear or m.by_newton:

@@ -63,13 +63,13 @@ def absolute_angles(arm: Arm) -> Array:
     Of a closed chain, y are the angles of the links that its motors move: q_a = (T⁻¹ Γ)_a⁻¹ y with T of its tree.
     """
     if isinstance(arm.mechanism, ClosedMechanism):
-        closed, tree = arm.mechanism, arm.tree  # type: ignore[attr-defined]
+        closed, tree = arm.mechanism, arm.tree
         carried = any(k not in closed.actuated for i in closed.actuated for k in closed.tree.path(i))
         if carried and not closed.linear:
             raise DalembertError(
                 f"absolute angles of arm '{arm.name}' are not linear in q, since its closure is not; give a function y → q"
             )
-        Gamma = np.array(arm.closure_jacobian(arm._home), np.float64)  # type: ignore[attr-defined]
+        Gamma = np.array(arm.closure_jacobian(arm._home), np.float64)
         angles = np.linalg.solve(np.array(absolute_angles(tree), np.float64), Gamma)
         return np.linalg.inv(angles[list(closed.actuated)])
     T = np.zeros((arm.n, arm.n))

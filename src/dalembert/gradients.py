@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalembert.equations import closed_chain, kinematics, regressor
-from dalembert.equations.any_chain import AnyMechanism, inverse_dynamics
-from dalembert.equations.closure import ClosedMechanism
+from dalembert.equations import kinematics, pulled, regressor
+from dalembert.equations.chain import AnyMechanism, Chain
 from dalembert.robot.linalg import dot
 
 if TYPE_CHECKING:
@@ -47,9 +46,7 @@ def points(mechanism: AnyMechanism, q: list[Any]) -> list[Any]:
 
     Of a closed chain, those of all joints of its tree.
     """
-    if isinstance(mechanism, ClosedMechanism):
-        return points(mechanism.tree, closed_chain.Chain(mechanism, q).q)
-    F = kinematics.frames(mechanism, q)
+    F = kinematics.frames(mechanism.tree, Chain(mechanism, q).q)
     return [*F.p_joint, *F.p, F.p_tip]
 
 
@@ -62,22 +59,17 @@ def _heights(m: AnyMechanism, x: Inputs, _: Columns) -> list[Any]:
 
 def _regressor(m: AnyMechanism, x: Inputs, columns: Columns) -> list[Any]:
     state = x["q"], x["qd"], x["qdd"]
-    Y = closed_chain.regressor(m, *state) if isinstance(m, ClosedMechanism) else regressor.regressor(m, *state)
+    Y = pulled.regressor(m, *state, regressor.regressor)
     return [row[k] for row in Y for k in columns]
 
 
 def _torque(m: AnyMechanism, x: Inputs, _: Columns) -> list[Any]:
-    return list(inverse_dynamics(m, x["q"], x["qd"], x["qdd"]))
-
-
-def _whole(m: AnyMechanism) -> int:
-    """How many joints there are, passive ones too."""
-    return m.tree.n if isinstance(m, ClosedMechanism) else m.n
+    return list(pulled.inverse_dynamics(m, x["q"], x["qd"], x["qdd"]))
 
 
 def _positions(m: AnyMechanism) -> int:
     """How many numbers q has: where Newton's method closes the loops, it is that of all joints."""
-    return m.tree.n if isinstance(m, ClosedMechanism) and m.by_newton else m.n
+    return m.tree.n if m.by_newton else m.n
 
 
 WEIGHTED: dict[str, Weighted] = {
@@ -85,7 +77,7 @@ WEIGHTED: dict[str, Weighted] = {
         ("q", "qd", "qdd"), _regressor, lambda m, c: (m.n, len(c)), "chosen columns of Y, S (7.81)"
     ),
     "torque": Weighted(("q", "qd", "qdd"), _torque, lambda m, _: (m.n,), "τ of S (7.42); Coulomb friction is constant"),
-    "heights": Weighted(("q",), _heights, lambda m, _: (2 * _whole(m) + 1,), "heights of joints, links and tip"),
+    "heights": Weighted(("q",), _heights, lambda m, _: (2 * m.tree.n + 1,), "heights of joints, links and tip"),
 }  # fmt: skip
 
 
@@ -121,9 +113,9 @@ def traced(mechanism: AnyMechanism, name: str, columns: Columns, gradient: bool)
         total = sum((w * one for w, one in zip(inputs["w"], y, strict=True)), 0.0)
         states = [one for x in WEIGHTED[name].inputs for one in inputs[x]]
         slopes = derivative.gradient(graph, total, states)
-        if isinstance(mechanism, ClosedMechanism) and mechanism.by_newton:  # the joints of the tree move with q_a
+        if mechanism.by_newton:  # the joints of the tree move with q_a
             N = mechanism.tree.n
-            slopes = [*closed_chain.Chain(mechanism, inputs["q"]).pull(slopes[:N]), *slopes[N:]]
+            slopes = [*Chain(mechanism, inputs["q"]).pull(slopes[:N]), *slopes[N:]]
         graph.output(slopes)
     return condensed(factored(pruned(graph)))
 

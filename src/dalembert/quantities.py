@@ -23,13 +23,15 @@ from dalembert.equations import (
     lean_newton_euler,
     newton_euler,
     newton_euler_base,
+    pulled,
     regressor,
     terms,
 )
-from dalembert.equations.closure import ClosedMechanism
-from dalembert.equations.loops import rows_of
+from dalembert.equations.chain import Angle, AnyMechanism, Chain
+from dalembert.equations.loops import rates, rows_of
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
+from dalembert.robot.linalg import cos, sin
 from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
     from dalembert.graph.tape import Graph
 
 Shape = tuple["int | str", ...]
-AnyMechanism = Mechanism | ClosedMechanism
+Inputs = dict[str, list[Any]]
+Trace = Callable[[Any, Inputs], Any]
+Pulled = Callable[[Any, Inputs, Trace], Any]
 
 # core shapes of every input by name; "n" is the number of joint variables, "N" that of moving links
 # (more than n in closed chains), "13N" thirteen times that, "Q" n unless a closure is found by Newton
@@ -66,36 +70,52 @@ class Quantity:
     inputs    names in ``INPUTS``, in the order of the kernel's arguments
     options   further inputs that a caller may ask for, each making a kernel of its own
     outputs   (name, core shape) of each result
-    trace     formulation → equations: a function of the mechanism and the inputs by name
+    trace     formulation → equations of the tree: a function of the mechanism and the inputs by name
+    pulled    the same where the coordinates are not those of the tree: a function of the mechanism, the inputs
+              and the tree's equations
+    coupled   the formulations that hold there; all of them unless named
     rivals    formulations of which the one with the fewest operations is taken unless one is named
+    loops     whether only closed chains have it
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[tuple[str, Shape], ...]
-    trace: dict[str, Callable[[Any, dict[str, list[Any]]], Any]]
+    trace: dict[str, Trace]
     options: tuple[str, ...] = ()
     summary: str = ""
     rivals: tuple[str, ...] = ()
+    pulled: Pulled | None = None
+    coupled: tuple[str, ...] = ()
+    loops: bool = False
 
-    @property
-    def default(self) -> str:
+    def formulations(self, mechanism: AnyMechanism | None) -> dict[str, Trace]:
+        """The equations by formulation, on this mechanism; an open arm's unless given."""
+        if mechanism is None or mechanism.identity or self.pulled is None:
+            return self.trace
+        pull, names = self.pulled, self.coupled or tuple(self.trace)
+
+        def through(tree: Trace) -> Trace:
+            return lambda m, x: pull(m, x, tree)
+
+        return {name: through(self.trace[name]) for name in names}
+
+    def default(self, mechanism: AnyMechanism | None) -> str:
         """The formulation that is used unless another is asked for: the fastest."""
-        return CHEAPEST if self.rivals else next(iter(self.trace))
+        known = self.formulations(mechanism)
+        return CHEAPEST if self.rivals and set(self.rivals) <= set(known) else next(iter(known))
 
 
-def _base(inputs: dict[str, list[Any]]) -> BaseMotion | None:
+def _base(inputs: Inputs) -> BaseMotion | None:
     b = inputs.get("base_motion")
     return None if b is None else BaseMotion(tuple(b[0:3]), tuple(b[3:6]), tuple(b[6:9]))
 
 
-def _inverse(formulation: Callable[..., Any]) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:
+def _inverse(formulation: Callable[..., Any]) -> Trace:
     return lambda m, x: formulation(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"), _base(x))
 
 
-def _inverse_on_fixed_base(
-    name: str, formulation: Callable[..., Any]
-) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:
-    def run(m: Mechanism, x: dict[str, list[Any]]) -> Any:
+def _inverse_on_fixed_base(name: str, formulation: Callable[..., Any]) -> Trace:
+    def run(m: Mechanism, x: Inputs) -> Any:
         if "base_motion" in x:
             raise DalembertError(
                 f"the formulation '{name}' has no base_motion: its energies are those of an arm on a fixed base; "
@@ -106,12 +126,12 @@ def _inverse_on_fixed_base(
     return run
 
 
-def _joint_wrenches(m: Mechanism, x: dict[str, list[Any]]) -> Any:
+def _joint_wrenches(m: Mechanism, x: Inputs) -> Any:
     run = newton_euler.newton_euler(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"), _base(x))
     return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
 
 
-def _gravity(m: Mechanism, x: dict[str, list[Any]]) -> Any:
+def _gravity(m: Mechanism, x: Inputs) -> Any:
     rest = [0.0] * m.n
     return lean_newton_euler.inverse_dynamics(m, x["q"], rest, rest)
 
@@ -121,10 +141,149 @@ def _fields(values: Any) -> list[Any]:
     return [getattr(values, field.name) for field in fields(values)]
 
 
-def _of(function: Callable[..., Any], *names: str) -> Callable[[Mechanism, dict[str, list[Any]]], Any]:
+def _of(function: Callable[..., Any], *names: str) -> Trace:
     """A function of the mechanism and of these inputs, in this order."""
     return lambda m, x: function(m, *(x.get(name) for name in names))
 
+
+# -- through γ: how each kind of quantity follows from the tree's --------------------------------------
+
+
+def _on_tree(m: AnyMechanism, x: Inputs) -> tuple[Chain, Inputs]:
+    """The chain, and the inputs as its tree has them. Where Γ is constant, velocities need no positions."""
+    chain = Chain(m, x["q"] if "q" in x else [0.0] * m.n, x["qd"] if "qdd" in x else None)
+    inner = {**x, "q": chain.q}
+    if "qd" in x:
+        inner["qd"] = chain.push(x["qd"]) if chain.qd is None else chain.qd
+    if "qdd" in x:
+        inner["qdd"] = chain.accelerations(x["qdd"])
+    return chain, inner
+
+
+def _covector(m: AnyMechanism, x: Inputs, tree: Trace) -> Any:
+    """Γᵀ τ: torques."""
+    chain, inner = _on_tree(m, x)
+    return chain.pull(tree(m.tree, inner))
+
+
+def _rows(m: AnyMechanism, x: Inputs, tree: Trace) -> Any:
+    """J Γ, row by row."""
+    chain, inner = _on_tree(m, x)
+    return [chain.pull(row) for row in tree(m.tree, inner)]
+
+
+def _columns(m: AnyMechanism, x: Inputs, tree: Trace) -> Any:
+    """Γᵀ Y, column by column."""
+    chain, inner = _on_tree(m, x)
+    Y = tree(m.tree, inner)
+    columns = [chain.pull([row[k] for row in Y]) for k in range(len(Y[0]))]
+    return [[column[i] for column in columns] for i in range(m.n)]
+
+
+def _metric(m: AnyMechanism, x: Inputs, tree: Trace) -> Any:
+    """Γᵀ B Γ"""
+    chain, inner = _on_tree(m, x)
+    return pulled.congruent(chain.Gamma, tree(m.tree, inner))
+
+
+def _scalar(m: AnyMechanism, x: Inputs, tree: Trace) -> Any:
+    """What has no coordinates of its own: energies, poses."""
+    return tree(m.tree, _on_tree(m, x)[1])
+
+
+def _directly(function: Callable[..., Any], *names: str) -> Pulled:
+    """Equations of their own on the coordinates that are held."""
+    return lambda m, x, tree: function(m, *(x.get(name) for name in names))
+
+
+def _coriolis(m: AnyMechanism, x: Inputs, tree: Trace) -> Any:
+    """Γᵀ (C Γ + B Γ̇)"""
+    return pulled.coriolis_matrix(m, x["q"], x["qd"], lambda t, q, qd: tree(t, {"q": q, "qd": qd}))
+
+
+def _christoffel(m: AnyMechanism, x: Inputs, tree: Trace) -> Any:
+    """c_ijk of Γᵀ B Γ, from C of the tree in the same formulation."""
+    coriolis = lagrange.coriolis_matrix if tree is LAGRANGE_SYMBOLS else composite.coriolis_matrix
+    return pulled.christoffel(m, x["q"], coriolis)
+
+
+def _wrenches(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda m, x, *_: function(m, x["q"], x["qd"], x["qdd"], x.get("tip_wrench"), _base(x))
+
+
+def _slopes(m: AnyMechanism, values: list[Any], x: Inputs) -> tuple[Any, Any]:
+    """The derivatives by q_a and q̇_a of torques or accelerations that stand on the tape."""
+    from dalembert.graph.derivative import jacobian
+    from dalembert.graph.tape import Expr
+
+    first = x["q"][0]
+    if not isinstance(first, Expr):
+        raise DalembertError("derivatives of closed chains exist on the tape only: they have no formulas as written")
+    dq = jacobian(first.graph, values, x["q"])
+    if m.by_newton:  # the joints of the tree move with q_a
+        chain = Chain(m, x["q"])
+        dq = [chain.pull(row) for row in dq]
+    return dq, jacobian(first.graph, values, x["qd"])
+
+
+def _torque_derivatives(m: AnyMechanism, x: Inputs, tree: Trace) -> Any:
+    if m.linear:
+        chain, inner = _on_tree(m, x)
+        return [pulled.both_sides(chain, part) for part in tree(m.tree, inner)]
+    return _slopes(m, pulled.inverse_dynamics(m, x["q"], x["qd"], x["qdd"]), x)
+
+
+def _forward_derivatives(m: AnyMechanism, x: Inputs, tree: Trace) -> Any:
+    n = m.n
+    factor = pulled.factorised(m, pulled.inertia_matrix(m, x["q"]))
+    dq, dqd = _slopes(m, pulled.forward_dynamics(m, x["q"], x["qd"], x["tau"]), x)
+    return dq, dqd, [factor.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
+
+
+# -- the coordinates themselves ----------------------------------------------------------------------
+
+
+def _closure(m: AnyMechanism, x: Inputs) -> Any:
+    """(cos, sin) of the joints that are known so; of the others (position, 0)."""
+    chain = Chain(m, x["q"])
+    cosines, sines = [], []
+    for q in chain.q:
+        known = isinstance(q, Angle)
+        cosines.append(cos(q) if known else q)
+        sines.append(sin(q) if known else 0.0)
+    return cosines, sines
+
+
+def _gamma(m: AnyMechanism, x: Inputs) -> Any:
+    columns = Chain(m, x["q"]).Gamma
+    return [[column[i] for column in columns] for i in range(m.tree.n)]
+
+
+def _gamma_dot(m: AnyMechanism, x: Inputs) -> Any:
+    chain = Chain(m, x["q"], x["qd"])
+    columns = chain.Gamma_dot(chain.Gamma)
+    return [[column[i] for column in columns] for i in range(m.tree.n)]
+
+
+def _tree_motion(m: AnyMechanism, x: Inputs) -> Any:
+    chain = Chain(m, x["q"], x["qd"])
+    return chain.qd, chain.accelerations(x["qdd"])
+
+
+def _loop_equations(m: AnyMechanism, x: Inputs) -> Any:
+    """Φ and ∂Φ/∂q of all loops at any q of the tree, closed or not: what Newton's method asks for."""
+    residual: list[Any] = []
+    rows: list[list[Any]] = []
+    for loop in m.loops:
+        there = rates(m.tree, loop, x["tree_q"])
+        at = dict(zip(loop.ends.joints, there.columns, strict=True))
+        residual += there.residual
+        for r in range(len(there.residual)):
+            rows.append([at[i][r] if i in at else 0.0 for i in range(m.tree.n)])
+    return residual, rows
+
+
+LAGRANGE_SYMBOLS = _of(lagrange.christoffel, "q")
 
 QUANTITIES: dict[str, Quantity] = {
     "inverse_dynamics": Quantity(
@@ -140,6 +299,7 @@ QUANTITIES: dict[str, Quantity] = {
         },
         ("tip_wrench", "base_motion"),
         "joint torques (N m or N) for a motion, S (7.42)",
+        pulled=_covector,
     ),
     "joint_wrenches": Quantity(
         ("q", "qd", "qdd"),
@@ -147,6 +307,7 @@ QUANTITIES: dict[str, Quantity] = {
         {"newton-euler": _joint_wrenches},
         ("tip_wrench", "base_motion"),
         "force f_i and moment μ_i that link i−1 exerts on link i, S (7.112), (7.113)",
+        pulled=_wrenches(pulled.joint_wrenches),
     ),
     "forward_dynamics": Quantity(
         ("q", "qd", "tau"),
@@ -158,6 +319,8 @@ QUANTITIES: dict[str, Quantity] = {
         ("tip_wrench",),
         "joint accelerations for given torques, S (7.115)",
         rivals=("composite", "articulated"),
+        pulled=_directly(pulled.forward_dynamics, "q", "qd", "tau", "tip_wrench"),
+        coupled=("composite",),
     ),
     "inertia_matrix": Quantity(
         ("q",),
@@ -169,9 +332,15 @@ QUANTITIES: dict[str, Quantity] = {
         },
         (),
         "B(q), S (7.32)",
+        pulled=_metric,
     ),
     "inertia_derivative": Quantity(
-        ("q", "qd"), (("Bd", ("n", "n")),), {"composite": _of(composite.inertia_derivative, "q", "qd")}, (), "Ḃ(q, q̇)"
+        ("q", "qd"),
+        (("Bd", ("n", "n")),),
+        {"composite": _of(composite.inertia_derivative, "q", "qd")},
+        (),
+        "Ḃ(q, q̇)",
+        pulled=_directly(pulled.inertia_derivative, "q", "qd"),
     ),
     "coriolis_matrix": Quantity(
         ("q", "qd"),
@@ -182,13 +351,15 @@ QUANTITIES: dict[str, Quantity] = {
         },
         (),
         "C(q, q̇) with Christoffel symbols, S (7.44)",
+        pulled=_coriolis,
     ),
     "christoffel": Quantity(
         ("q",),
         (("c", ("n", "n", "n")),),
-        {"composite": _of(composite.christoffel, "q"), "lagrange": _of(lagrange.christoffel, "q")},
+        {"composite": _of(composite.christoffel, "q"), "lagrange": LAGRANGE_SYMBOLS},
         (),
         "Christoffel symbols c_ijk, S (7.45)",
+        pulled=_christoffel,
     ),
     "torque_derivatives": Quantity(
         ("q", "qd", "qdd"),
@@ -196,6 +367,7 @@ QUANTITIES: dict[str, Quantity] = {
         {"composite": _of(composite.torque_derivatives, "q", "qd", "qdd")},
         (),
         "∂τ/∂q and ∂τ/∂q̇",
+        pulled=_torque_derivatives,
     ),
     "torque_terms": Quantity(
         ("q", "qd", "qdd"),
@@ -212,6 +384,7 @@ QUANTITIES: dict[str, Quantity] = {
         {"composite": _of(terms.torque_terms, "q", "qd", "qdd", "tip_wrench")},
         ("tip_wrench",),
         "the torque in its parts, S (7.40)",
+        pulled=_directly(pulled.torque_terms, "q", "qd", "qdd", "tip_wrench"),
     ),
     "regressor": Quantity(
         ("q", "qd", "qdd"),
@@ -219,6 +392,7 @@ QUANTITIES: dict[str, Quantity] = {
         {"virtual-work": _of(regressor.regressor, "q", "qd", "qdd")},
         (),
         "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
+        pulled=_columns,
     ),
     "lagrange_euler": Quantity(
         ("q",),
@@ -226,6 +400,7 @@ QUANTITIES: dict[str, Quantity] = {
         {"lagrange-euler": lambda m, x: _fields(lagrange_euler.coefficients(m, x["q"]))},
         (),
         "the coefficients D_ik, h_ikm, c_i of M (2.11), (2.14), (2.15)",
+        pulled=_directly(pulled.lagrange_euler_coefficients, "q"),
     ),
     "dalembert": Quantity(
         ("q", "qd"),
@@ -233,6 +408,7 @@ QUANTITIES: dict[str, Quantity] = {
         {"dalembert": lambda m, x: _fields(dalembert.coefficients(m, x["q"], x["qd"]))},
         (),
         "the coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)",
+        pulled=_directly(pulled.dalembert_coefficients, "q", "qd"),
     ),
     "forward_derivatives": Quantity(
         ("q", "qd", "tau"),
@@ -240,23 +416,47 @@ QUANTITIES: dict[str, Quantity] = {
         {"composite": _of(forward_dynamics.forward_derivatives, "q", "qd", "tau")},
         (),
         "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
+        pulled=_forward_derivatives,
     ),
     "kinetic_energy": Quantity(
-        ("q", "qd"), (("T", ()),), {"links": _of(energy.kinetic_energy, "q", "qd")}, (), "½ q̇ᵀ B q̇, S (7.31)"
+        ("q", "qd"),
+        (("T", ()),),
+        {"links": _of(energy.kinetic_energy, "q", "qd")},
+        (),
+        "½ q̇ᵀ B q̇, S (7.31)",
+        pulled=_scalar,
     ),
     "potential_energy": Quantity(
-        ("q",), (("U", ()),), {"links": _of(energy.potential_energy, "q")}, (), "potential energy, S (7.36)"
+        ("q",),
+        (("U", ()),),
+        {"links": _of(energy.potential_energy, "q")},
+        (),
+        "potential energy, S (7.36)",
+        pulled=_scalar,
     ),
-    "gravity_torque": Quantity(("q",), (("g", ("n",)),), {"lean": _gravity}, (), "g(q), S (7.39)"),
+    "gravity_torque": Quantity(
+        ("q",),
+        (("g", ("n",)),),
+        {"lean": _gravity},
+        (),
+        "g(q), S (7.39)",
+        pulled=_covector,
+    ),
     "friction_torque": Quantity(
         ("qd",),
         (("friction", ("n",)),),
         {"joint": _of(friction.friction_torque, "qd")},
-        (),
-        "F_v q̇ + F_s sgn(q̇), S (7.42)",
+        ("q",),
+        "F_v q̇ + F_s sgn(q̇), S (7.42); with q where passive joints rub",
+        pulled=_covector,
     ),
     "pose": Quantity(
-        ("q",), (("T", (4, 4)),), {"frames": _of(kinematics.pose, "q")}, (), "homogeneous matrix of the tip"
+        ("q",),
+        (("T", (4, 4)),),
+        {"frames": _of(kinematics.pose, "q")},
+        (),
+        "homogeneous matrix of the tip",
+        pulled=_scalar,
     ),
     "link_poses": Quantity(
         ("q",),
@@ -264,6 +464,7 @@ QUANTITIES: dict[str, Quantity] = {
         {"frames": _of(kinematics.link_poses, "q")},
         (),
         "homogeneous matrices of all link frames",
+        pulled=_scalar,
     ),
     "jacobian": Quantity(
         ("q",),
@@ -271,6 +472,7 @@ QUANTITIES: dict[str, Quantity] = {
         {"geometric": _of(kinematics.jacobian, "q")},
         (),
         "geometric Jacobian of the tip, S (7.18), (7.19)",
+        pulled=_rows,
     ),
     "jacobian_derivative": Quantity(
         ("q", "qd"),
@@ -278,29 +480,67 @@ QUANTITIES: dict[str, Quantity] = {
         {"geometric": _of(kinematics.jacobian_derivative, "q", "qd")},
         (),
         "time derivative of the geometric Jacobian of the tip",
+        pulled=_directly(pulled.jacobian_derivative, "q", "qd"),
+    ),
+    "loop_wrenches": Quantity(
+        ("q", "qd", "qdd"),
+        (("wrench", ("L", 6)),),
+        {"passive-joints": _wrenches(pulled.loop_wrenches)},
+        ("tip_wrench", "base_motion"),
+        "force and moment that link b of a loop exerts on link a at the cut, in base axes",
+        loops=True,
+    ),
+    "closure": Quantity(
+        ("q",), (("cos", ("N",)), ("sin", ("N",))), {"closure": _closure}, (), "γ(q_a) by cosines and sines", loops=True
+    ),
+    "closure_jacobian": Quantity(("q",), (("Gamma", ("N", "n")),), {"closure": _gamma}, (), "Γ = ∂γ/∂q_a", loops=True),
+    "closure_derivative": Quantity(
+        ("q", "qd"), (("Gamma_dot", ("N", "n")),), {"closure": _gamma_dot}, (), "Γ̇ along a motion", loops=True
+    ),
+    "tree_motion": Quantity(
+        ("q", "qd", "qdd"),
+        (("qd", ("N",)), ("qdd", ("N",))),
+        {"closure": _tree_motion},
+        (),
+        "q̇ and q̈ of all joints of the tree",
+        loops=True,
+    ),
+    "loop_residual": Quantity(
+        ("q",), (("residual", ("m",)),), {"closure": _of(pulled.residuals, "q")}, (), "Φ(γ(q_a))", loops=True
+    ),
+    "loop_equations": Quantity(
+        ("tree_q",),
+        (("residual", ("m",)), ("Phi_q", ("m", "N"))),
+        {"loops": _loop_equations},
+        (),
+        "Φ(q) and ∂Φ/∂q",
+        loops=True,
     ),
 }
 
 
-def quantity(name: str, mechanism: AnyMechanism | None = None) -> Quantity:
-    """The table's entry, or an error that lists the names; closed chains have a table of their own."""
-    table = QUANTITIES
-    if isinstance(mechanism, ClosedMechanism):
-        from dalembert.closed_quantities import CLOSED
+def known(mechanism: AnyMechanism | None = None) -> dict[str, Quantity]:
+    """The quantities that a mechanism has; an open arm unless given."""
+    identity = mechanism is None or mechanism.identity
+    return {name: entry for name, entry in QUANTITIES.items() if not (entry.loops and identity)}
 
-        table = CLOSED
-    if name not in table:
-        raise DalembertError(f"there is no quantity '{name}'; known are {', '.join(table)}")
-    return table[name]
+
+def quantity(name: str, mechanism: AnyMechanism | None = None) -> Quantity:
+    """The table's entry, or an error that lists the names."""
+    entries = known(mechanism)
+    if name not in entries:
+        raise DalembertError(f"there is no quantity '{name}'; known are {', '.join(entries)}")
+    return entries[name]
 
 
 def chosen_formulation(name: str, formulation: str | None, mechanism: AnyMechanism | None = None) -> str:
     """The formulation to use, or an error that lists those that exist."""
-    known = quantity(name, mechanism).trace
+    entry = quantity(name, mechanism)
+    formulations, default = entry.formulations(mechanism), entry.default(mechanism)
     if formulation is None:
-        return quantity(name, mechanism).default
-    if formulation not in known and formulation != quantity(name, mechanism).default:
-        raise DalembertError(f"{name} has no formulation '{formulation}'; it has {', '.join(known)}")
+        return default
+    if formulation not in formulations and formulation != default:
+        raise DalembertError(f"{name} has no formulation '{formulation}'; it has {', '.join(formulations)}")
     return formulation
 
 
@@ -316,11 +556,10 @@ def signature_of(name: str, n: int | AnyMechanism, options: tuple[str, ...]) -> 
     """Names and core shapes of the kernel's arrays, for a mechanism or for an open arm of n joints."""
     from dalembert.emit.llvm import Signature
 
-    if isinstance(n, ClosedMechanism):
-        many, entry = sizes_of(n), quantity(name, n)
+    if isinstance(n, int):
+        many, entry = {"n": n, "N": n, "Q": n}, quantity(name)
     else:
-        joints = n if isinstance(n, int) else n.n
-        many, entry = {"n": joints, "N": joints, "Q": joints}, quantity(name)
+        many, entry = sizes_of(n), quantity(name, n)
 
     def sized(shape: Shape) -> tuple[int, ...]:
         return tuple(k if isinstance(k, int) else many[k[-1]] * int(k[:-1] or 1) for k in shape)
@@ -331,10 +570,10 @@ def signature_of(name: str, n: int | AnyMechanism, options: tuple[str, ...]) -> 
     )
 
 
-def sizes_of(closed: ClosedMechanism) -> dict[str, int]:
-    """What the letters in the shapes of a closed chain's arrays stand for; "m" equations, "L" loops."""
-    N, m = closed.tree.n, sum(rows_of(loop) for loop in closed.loops)
-    return {"n": closed.n, "N": N, "Q": N if closed.by_newton else closed.n, "m": m, "L": len(closed.loops)}
+def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
+    """What the letters in the shapes of a mechanism's arrays stand for; "m" equations, "L" loops."""
+    N, m = mechanism.tree.n, sum(rows_of(loop) for loop in mechanism.loops)
+    return {"n": mechanism.n, "N": N, "Q": N if mechanism.by_newton else mechanism.n, "m": m, "L": len(mechanism.loops)}
 
 
 def traced(mechanism: AnyMechanism, name: str, formulation: str, options: tuple[str, ...]) -> Graph:
@@ -354,7 +593,7 @@ def traced(mechanism: AnyMechanism, name: str, formulation: str, options: tuple[
         x: [graph.input(f"{x}{k + 1}") for k in range(size(shape))]
         for x, shape in signature_of(name, mechanism, options).inputs
     }
-    graph.output(_flat(quantity(name, mechanism).trace[formulation](mechanism, inputs)))
+    graph.output(_flat(quantity(name, mechanism).formulations(mechanism)[formulation](mechanism, inputs)))
     graph = factored(pruned(graph))
     # the book's closed forms run to tens of thousands of lines: there the search takes longer than it saves
     return condensed(graph) if len(graph.nodes) <= CONDENSED_LENGTH else graph
@@ -390,7 +629,7 @@ def written(mechanism: AnyMechanism, name: str, formulation: str, options: tuple
 
     tally = Tally()
     shapes = signature_of(name, mechanism, options).inputs
-    quantity(name, mechanism).trace[formulation](
+    quantity(name, mechanism).formulations(mechanism)[formulation](
         mechanism, {x: [tally.scalar() for _ in range(size(s))] for x, s in shapes}
     )
     return tally.operations()

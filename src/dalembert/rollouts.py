@@ -15,8 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dalembert.equations import articulated, contact, control, stepping
-from dalembert.equations.any_chain import jacobian
-from dalembert.equations.closure import ClosedMechanism
+from dalembert.equations.pulled import jacobian
 from dalembert.equations.rubbing import all_bodies, clearance_count, passive_joints
 from dalembert.equations.stepping import PARAMETERS, Setting
 from dalembert.graph.program import Call, Program
@@ -121,10 +120,9 @@ class _Inputs:
             self._add("restitution", 1, self.constant)
         if plan.parameters:
             self._add("parameters", PARAMETERS * len(all_bodies(setting.mechanism)), self.constant)
-        closed = setting.mechanism if isinstance(setting.mechanism, ClosedMechanism) else None
-        self.by_newton = closed is not None and closed.by_newton
+        self.by_newton = setting.mechanism.by_newton
         self.guarded = clearance_count(setting.mechanism)
-        self.joints = closed.tree.n if closed is not None and closed.by_newton else n
+        self.joints = setting.mechanism.tree.n if self.by_newton else n
 
     def _add(self, name: str, size: int, kind: list[str]) -> None:
         self.sizes[name] = size
@@ -231,7 +229,7 @@ def _smooth(setting: Setting, plan: Plan) -> Rollout:
     }
     if inputs.guarded:
         pieces["near_singular"] = lambda *x: stepping.near_singular(setting, *x)
-    long = n > 8 and isinstance(setting.mechanism, Mechanism)  # then what is linear in the number of joints
+    long = n > 8 and setting.mechanism.identity  # then what is linear in the number of joints
     if long and not plan.parameters:
         pieces["accelerate"] = with_articulated_bodies
     return Rollout(program, pieces)

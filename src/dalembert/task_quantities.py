@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalembert.equations import operational_space as s
-from dalembert.equations.any_chain import AnyMechanism
-from dalembert.equations.closure import ClosedMechanism
 from dalembert.equations.operational_space import Space
+from dalembert.equations.pulled import AnyMechanism
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +175,7 @@ def signature_of(name: str, mechanism: AnyMechanism, m: int) -> Signature:
     from dalembert.quantities import sizes_of
 
     n = mechanism.n
-    many = {"n": n, "Q": sizes_of(mechanism)["Q"] if isinstance(mechanism, ClosedMechanism) else n, "m": m}
+    many = {"n": n, "Q": sizes_of(mechanism)["Q"], "m": m}
 
     def sized(shape: Shape) -> tuple[int, ...]:
         return tuple(many[k] if isinstance(k, str) else k for k in shape)

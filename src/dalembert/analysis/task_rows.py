@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.equations import operational_space as equations
-from dalembert.equations.any_chain import AnyMechanism
 from dalembert.equations.operational_space import ANGLE, ORIENTATIONS, Space
+from dalembert.equations.pulled import AnyMechanism
 from dalembert.errors import DalembertError
 from dalembert.robot.mechanism import mechanism
 from dalembert.robot.model import Frame

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dalembert.equations.loops import (
     AnyLoop,
@@ -108,10 +108,16 @@ class ClosedMechanism:
     pose: tuple[float, ...]
     closures: tuple[Closure, ...]
 
+    identity = False
+
     @property
     def n(self) -> int:
         """How many actuated joints there are."""
         return len(self.actuated)
+
+    def with_tree(self, tree: Mechanism) -> ClosedMechanism:
+        """The same closures on another tree."""
+        return replace(self, tree=tree)
 
     @property
     def bodies(self) -> tuple[Body, ...]:

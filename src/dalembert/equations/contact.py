@@ -33,8 +33,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from dalembert.equations.any_chain import factorised
 from dalembert.equations.friction import coulomb
+from dalembert.equations.pulled import factorised
 from dalembert.equations.rubbing import Brakes, brakes, directions, drifts
 from dalembert.equations.stepping import Setting, Values, both, either, inertia_and_load, no, some
 from dalembert.robot.linalg import Scalar, less, select, sgn, sqrt

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dalembert.equations import operational_space
-from dalembert.equations.any_chain import (
+from dalembert.equations.operational_space import Space
+from dalembert.equations.pulled import (
     AnyMechanism,
     inertia_matrix,
     inverse_dynamics,
@@ -19,7 +20,6 @@ from dalembert.equations.any_chain import (
     smooth,
     tip_frame,
 )
-from dalembert.equations.operational_space import Space
 from dalembert.equations.rubbing import actuated, dry_torque
 from dalembert.robot.linalg import Scalar, Vector, dot, less, select, sub
 from dalembert.robot.mechanism import Mechanism

@@ -26,8 +26,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.equations import closed_chain
-from dalembert.equations.any_chain import (
+from dalembert.equations import pulled
+from dalembert.equations.factorisation import Factor
+from dalembert.equations.pulled import (
     AnyMechanism,
     coriolis_matrix,
     factorised,
@@ -38,7 +39,6 @@ from dalembert.equations.any_chain import (
     tip_frame,
     weightless,
 )
-from dalembert.equations.factorisation import Factor
 from dalembert.robot.linalg import (
     IDENTITY,
     NULL,
@@ -334,7 +334,7 @@ class Model:
     """What every term needs: J_A, B⁻¹ J_Aᵀ (its columns as rows) and J_A B⁻¹ J_Aᵀ factorised."""
 
     kinematics: Kinematics
-    B: Factor | closed_chain.Factor
+    B: Factor | pulled.Factor
     over_B_J: Rows  # m×n: rows of (B⁻¹ J_Aᵀ)ᵀ = J_A B⁻¹
     A: Symmetric
 

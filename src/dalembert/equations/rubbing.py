@@ -12,40 +12,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dalembert.equations.closed_chain import Chain, _dot, _Many
-from dalembert.equations.closure import ClosedMechanism, Triangle, square_of
+from dalembert.equations.chain import AnyMechanism, Chain, Grid, Many, Values, dot_of
+from dalembert.equations.closure import Triangle, square_of
 from dalembert.equations.friction import coulomb, viscous
 from dalembert.robot.linalg import Scalar, less, select
-from dalembert.robot.mechanism import Body, Mechanism
+from dalembert.robot.mechanism import Body
 
-Values = Sequence[Scalar]
-Grid = list[list[Scalar]]
-AnyMechanism = Mechanism | ClosedMechanism
 DEPENDENT = 1e-10  # of gᵀB⁻¹g: what is left of it by the directions before, below which they say the same
 
 
 def all_bodies(mechanism: AnyMechanism) -> tuple[Body, ...]:
     """All that can rub: the bodies of the tree."""
-    return mechanism.tree.bodies if isinstance(mechanism, ClosedMechanism) else mechanism.bodies
+    return mechanism.tree.bodies
 
 
 def passive_joints(mechanism: AnyMechanism) -> tuple[int, ...]:
     """The joints of the tree that no motor moves."""
-    if not isinstance(mechanism, ClosedMechanism):
-        return ()
     return tuple(i for i in range(mechanism.tree.n) if i not in mechanism.actuated)
 
 
 def actuated(mechanism: AnyMechanism, q: Values) -> list[Scalar]:
     """q_a from what the equations take: that of the whole tree where Newton's method closes the loops."""
-    if isinstance(mechanism, ClosedMechanism) and mechanism.by_newton:
-        return [q[i] for i in mechanism.actuated]
-    return list(q)
+    return [q[i] for i in mechanism.actuated] if mechanism.by_newton else list(q)
 
 
 def _torque(mechanism: AnyMechanism, q: Values, qd: Values, law: Callable[[Body, Scalar], Scalar]) -> list[Scalar]:
-    if not isinstance(mechanism, ClosedMechanism):
-        return [law(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)]
     chain = Chain(mechanism, q)
     return chain.pull([law(body, v) for body, v in zip(mechanism.tree.bodies, chain.push(qd), strict=True)])
 
@@ -62,14 +53,12 @@ def viscous_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scala
 
 def directions(mechanism: AnyMechanism, q: Values, joints: Sequence[int]) -> Grid:
     """Γ_p of these joints of the tree."""
-    assert isinstance(mechanism, ClosedMechanism)
     columns = Chain(mechanism, q).Gamma
     return [[column[p] for column in columns] for p in joints]
 
 
 def drifts(mechanism: AnyMechanism, q: Values, qd: Values, joints: Sequence[int]) -> list[Scalar]:
     """Γ̇_p q̇_a: what these joints accelerate with when the actuated ones do not."""
-    assert isinstance(mechanism, ClosedMechanism)
     a = Chain(mechanism, q, qd).accelerations([0.0] * mechanism.n)
     return [a[p] for p in joints]
 
@@ -98,7 +87,7 @@ class Brakes:
         x = list(x)
         force: list[Scalar] = []
         for k, (g, u, o, b) in enumerate(zip(self.G, self.u, self.over, drift, strict=True)):
-            f = -((_dot(g, x) + b) * o)
+            f = -((dot_of(g, x) + b) * o)
             force.append(f if most is None else select(less(f * f, most[k] * most[k]), f, 0.0))
             x = [y + force[-1] * z for y, z in zip(x, u, strict=True)]
         for k in reversed(range(len(force))):  # along ĝ → along g
@@ -119,9 +108,9 @@ def brakes(
             size = size + x * x / B[i][i]
         c: list[Scalar] = []
         for v, o in zip(made.u, made.over, strict=True):
-            c.append(_dot(g, v) * o)
+            c.append(dot_of(g, v) * o)
             u = [x - c[-1] * y for x, y in zip(u, v, strict=True)]
-        left = _dot(g, u)
+        left = dot_of(g, u)
         counts = select(h, less(DEPENDENT * size, left), 0.0)
         made.G.append(list(g))
         made.u.append([select(counts, x, 0.0) for x in u])
@@ -135,14 +124,14 @@ def brakes(
 
 def clearance_count(mechanism: AnyMechanism) -> int:
     """How many numbers :func:`clearances` gives: none where no pose is singular."""
-    if not isinstance(mechanism, ClosedMechanism) or mechanism.linear:
+    if mechanism.linear:
         return 0
     if mechanism.by_newton:
         return sum(map(len, mechanism.passive)) - 1
     return sum(closure.clearances for closure in mechanism.closures if isinstance(closure, Triangle))
 
 
-def clearances(closed: ClosedMechanism, q: Values, qd: Values) -> tuple[list[Scalar], list[Scalar]]:
+def clearances(closed: AnyMechanism, q: Values, qd: Values) -> tuple[list[Scalar], list[Scalar]]:
     """How far each passive joint's effect on the cuts is from those of the joints before it, and its rate.
 
     Of the columns a_k of Φ_p, the distance of a_k from the span of those before is r_k = e_kᵀa_k. As the
@@ -159,22 +148,22 @@ def clearances(closed: ClosedMechanism, q: Values, qd: Values) -> tuple[list[Sca
         columns = [step.columns[i] for i in step.passive]
         dots = [step.columns_dot[i] for i in step.passive]
         for k in range(1, len(columns)):
-            before = _Many(columns[:k])
+            before = Many(columns[:k])
             c = before.solve(columns[k])
             rest = list(columns[k])
             change = list(dots[k])
             for j in range(k):
                 rest = [x - c[j] * y for x, y in zip(rest, columns[j], strict=True)]
                 change = [x - c[j] * y for x, y in zip(change, dots[j], strict=True)]
-            size = _dot(columns[k], columns[k])
-            square = _dot(rest, rest)  # r², and its rate is 2 eᵀ… r: no root is needed
+            size = dot_of(columns[k], columns[k])
+            square = dot_of(rest, rest)  # r², and its rate is 2 eᵀ… r: no root is needed
             away.append(square / size)
-            rate.append(2.0 * _dot(rest, change) / size)
+            rate.append(2.0 * dot_of(rest, change) / size)
     for closure in closed.closures:
         if isinstance(closure, Triangle) and closure.slides:
             loop, step = closed.loops[closure.loop], chain.steps[closed.closures.index(closure)]
             pivot = next(i for i in closure.passive if closed.tree.bodies[i].revolute)
             over = 1.0 / square_of(loop)  # type: ignore[arg-type]
-            away.append(over * _dot(step.columns[pivot], step.columns[pivot]))
-            rate.append(2.0 * over * _dot(step.columns[pivot], step.columns_dot[pivot]))
+            away.append(over * dot_of(step.columns[pivot], step.columns[pivot]))
+            rate.append(2.0 * over * dot_of(step.columns[pivot], step.columns_dot[pivot]))
     return away, rate

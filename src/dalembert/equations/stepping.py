@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from dalembert.equations.any_chain import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
-from dalembert.equations.closed_chain import Chain
-from dalembert.equations.closure import ClosedMechanism
+from dalembert.equations.chain import Chain
 from dalembert.equations.kinematics import frames
+from dalembert.equations.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
 from dalembert.equations.rubbing import clearances, viscous_torque
 from dalembert.robot.linalg import (
     Matrix,
@@ -86,17 +85,14 @@ class Moments:
 
 def with_parameters(mechanism: Mechanism, parameters: Values) -> Mechanism:
     """The mechanism with the parameters of S (7.77) of every augmented link, 13 a joint; of a closed chain, of its tree."""
-    if isinstance(mechanism, ClosedMechanism):
-        closed: ClosedMechanism = mechanism
-        return replace(closed, tree=with_parameters(closed.tree, parameters))  # type: ignore[return-value]
-    bodies = []
-    for i, body in enumerate(mechanism.bodies):
+    tree, bodies = mechanism.tree, []
+    for i, body in enumerate(tree.bodies):
         m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[PARAMETERS * i : PARAMETERS * (i + 1)]
         half = 0.5 * (xx + yy + zz)  # Σ = ½ tr(I) 1 − I
         Sigma = ((half - xx, -xy, -xz), (-xy, half - yy, -yz), (-xz, -yz, half - zz))
         inertia = Moments(m, (hx, hy, hz), Sigma)
         bodies.append(replace(body, inertia=inertia, rotor_inertia=I_m, viscous=F_v, coulomb=(F_s, F_s)))  # type: ignore[arg-type]
-    return replace(mechanism, bodies=tuple(bodies))
+    return mechanism.with_tree(replace(tree, bodies=tuple(bodies)))
 
 
 def has_dry_friction(body: Body) -> bool:
@@ -125,7 +121,7 @@ class Setting:
         """All that can stick: the joints, then the passive joints that rub."""
         if not self.rubs:
             return self.mechanism.bodies
-        return (*self.mechanism.bodies, *(self.mechanism.tree.bodies[p] for p in self.rubs))  # type: ignore[attr-defined]
+        return (*self.mechanism.bodies, *(self.mechanism.tree.bodies[p] for p in self.rubs))
 
     def dry(self, i: int) -> bool:
         """Whether the contact has dry friction, or may have: a parameter that is not known yet."""
@@ -208,8 +204,7 @@ def near_singular(setting: Setting, q: Values, qd: Values, h: Values) -> tuple[l
     There the actuated joints turn back while the passive ones go on, into another way to close the loop:
     what is simulated would bounce off instead.
     """
-    closed: ClosedMechanism = setting.mechanism  # type: ignore[assignment]
-    away, rate = clearances(closed, q, qd)
+    away, rate = clearances(setting.mechanism, q, qd)
     # r + 1.5 h ṙ < 0 with r² and its rate 2 r ṙ: 2 r² + 1.5 h (2 r ṙ) < 0
     meets = some([less(2.0 * a + 1.5 * h[0] * b, 0.0) for a, b in zip(away, rate, strict=True)])
     return [select(meets, float("nan"), 0.0)], away
@@ -247,11 +242,8 @@ def energies(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar], lis
     U: Scalar = 0.0
     for v, x in zip(qd, p, strict=True):
         T = T + 0.5 * v * x
-    if isinstance(mechanism, ClosedMechanism):
-        closed: ClosedMechanism = mechanism
-        mechanism, q = closed.tree, Chain(closed, q).q
-    placed = frames(mechanism, q)
-    for i, body in enumerate(mechanism.bodies):
+    placed = frames(mechanism.tree, Chain(mechanism, q).q)
+    for i, body in enumerate(mechanism.tree.bodies):
         h = add(scale(body.inertia.mass, placed.p[i]), matvec(placed.R[i], body.inertia.first_moments))
         U = U - dot(mechanism.gravity, h)
     return [T], [U]

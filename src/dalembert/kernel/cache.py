@@ -100,7 +100,7 @@ def source_digest() -> bytes:
     for room in ("robot", "equations", "graph", "emit", "kernel"):
         for path in sorted((package / room).glob("*.py")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    for name in ("quantities.py", "closed_quantities.py", "task_quantities.py", "gradients.py", "rollouts.py"):
+    for name in ("quantities.py", "task_quantities.py", "gradients.py", "rollouts.py"):
         digest.update((package / name).read_bytes())
     return digest.digest()
 

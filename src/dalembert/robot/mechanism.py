@@ -70,6 +70,27 @@ class Mechanism:
         """How many joint variables there are."""
         return len(self.bodies)
 
+    # -- its coordinates: those of the tree itself, q = γ(q). A closed chain has the same names with others behind them
+
+    identity = True
+    linear = True
+    by_newton = False
+    loops = closures = passive = ()
+
+    @property
+    def tree(self) -> Mechanism:
+        """The tree whose coordinates γ gives: the mechanism itself."""
+        return self
+
+    @property
+    def actuated(self) -> range:
+        """The bodies of the tree that q moves, in the order of q: all of them."""
+        return range(self.n)
+
+    def with_tree(self, tree: Mechanism) -> Mechanism:
+        """The same coordinates on another tree."""
+        return tree
+
     def children(self, i: int) -> tuple[int, ...]:
         """The bodies whose parent is body i (−1: the base)."""
         return tuple(j for j, body in enumerate(self.bodies) if body.parent == i)

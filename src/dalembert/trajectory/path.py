@@ -97,9 +97,9 @@ class Passive:
         """What they bring to the actuated joints at ṡ = 1."""
         viscous, dry = friction_along(self.arm, q, qp)
         Gamma, v = self._followed(q, qp)
-        bodies = self.arm.mechanism.tree.bodies  # type: ignore[attr-defined]
+        bodies = self.arm.mechanism.tree.bodies
         forward, backward = np.array([body.coulomb for body in bodies], float).T
-        mine = [i for i in range(len(bodies)) if i not in self.arm.mechanism.actuated]  # type: ignore[attr-defined]
+        mine = [i for i in range(len(bodies)) if i not in self.arm.mechanism.actuated]
         return Rubbing(
             viscous - path.F_v * qp, dry - coulomb(qp, path.forward, path.backward),
             Gamma[:, mine], coulomb(v, forward, backward)[:, mine],
@@ -123,7 +123,7 @@ class Rubbing:
 def _passive_friction(arm: Arm) -> Passive | None:
     if not arm.robot.loops:
         return None
-    bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated  # type: ignore[attr-defined]
+    bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated
     passive = np.array([i not in actuated for i in range(len(bodies))])
     rubs = np.array([any(body.coulomb) for body in bodies])
     viscous = np.array([float(body.viscous) for body in bodies])

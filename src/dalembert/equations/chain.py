@@ -1,0 +1,316 @@
+"""From the coordinates that are held to those of the tree: q = γ(q_a), q̇ = Γ q̇_a, q̈ = Γ q̈_a + Γ̇ q̇_a.
+
+Of an open arm γ is the identity. Of a closed chain the loops are cut, and the passive joints of the tree that is
+left follow from the actuated ones. Γ = ∂γ/∂q_a is never differentiated: what the loop asks of velocities,
+Φ_p q̇_p + Φ_k q̇_k = 0, gives its columns, and the same equation differentiated once more gives Γ̇. Applied
+backwards, Φ_pᵀ λ = τ_p, it gives the force λ at the cut: the passive joints have no motor, so the loop must
+exert what the tree asks of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, triangle_places
+from dalembert.equations.loops import Plane, Rates, rates
+from dalembert.robot.linalg import Scalar, cos, exact_cos, exact_sin, less, select, sin, sqrt
+from dalembert.robot.mechanism import Mechanism
+
+Values = Sequence[Scalar]
+Grid = list[list[Scalar]]
+AnyMechanism = Mechanism | ClosedMechanism
+NAN = float("nan")
+SINGULAR = 1e-9  # of the sine between the two ways in which the passive joints move the cut
+
+
+class Angle:
+    """A joint position that is known by its cosine and sine; a constant may be added to it."""
+
+    __slots__ = ("_cos", "_sin", "shift")
+
+    def __init__(self, c: Scalar, s: Scalar, shift: float = 0.0) -> None:
+        self._cos, self._sin, self.shift = c, s, shift
+
+    def __add__(self, other: float) -> Angle:
+        return Angle(self._cos, self._sin, self.shift + other)
+
+    __radd__ = __add__
+
+    def cos(self) -> Scalar:
+        """cos x"""
+        c, s = _turn(self.shift)
+        return c * self._cos - s * self._sin if s else c * self._cos
+
+    def sin(self) -> Scalar:
+        """sin x"""
+        c, s = _turn(self.shift)
+        return s * self._cos + c * self._sin if s else c * self._sin
+
+
+def _turn(angle: float) -> tuple[float, float]:
+    return (exact_cos(angle), exact_sin(angle)) if abs(angle) > 1e-15 else (1.0, 0.0)
+
+
+def _sum_of(weights: Values, values: Values) -> Scalar:
+    total: Scalar = 0.0
+    for w, x in zip(weights, values, strict=True):
+        if isinstance(w, float) and w in (0.0, 1.0, -1.0):
+            total = total if w == 0.0 else total + x if w > 0 else total - x
+        else:
+            total = total + w * x
+    return total
+
+
+# -- how passive joints follow -------------------------------------------------------------------
+
+
+class _Two:
+    """Two equations for two passive joints: the inverse of a 2×2 matrix given by columns."""
+
+    def __init__(self, columns: Sequence[Values]) -> None:
+        (a, c), (b, d) = columns
+        det = a * d - b * c
+        sizes = (a * a + c * c) * (b * b + d * d)
+        over = 1.0 / select(less(det * det, SINGULAR * SINGULAR * sizes), NAN, det)
+        self.a, self.b, self.c, self.d = a * over, b * over, c * over, d * over
+
+    def solve(self, y: Values) -> list[Scalar]:
+        return [self.d * y[0] - self.b * y[1], self.a * y[1] - self.c * y[0]]
+
+    def solve_transposed(self, t: Values) -> list[Scalar]:
+        return [self.d * t[0] - self.c * t[1], self.a * t[1] - self.b * t[0]]
+
+
+class Many:
+    """m ≥ p equations that agree, for p passive joints: Φ_p = Q R by Gram and Schmidt, twice for accuracy."""
+
+    def __init__(self, columns: Sequence[Values]) -> None:
+        self.Q: list[list[Scalar]] = []
+        p = len(columns)
+        self.R: Grid = [[0.0] * p for _ in range(p)]
+        self.over: list[Scalar] = []
+        for k, column in enumerate(columns):
+            v = list(column)
+            first = dot_of(v, v)
+            for _ in range(2):
+                for j, e in enumerate(self.Q):
+                    along = dot_of(v, e)
+                    self.R[j][k] = self.R[j][k] + along
+                    v = [x - along * y for x, y in zip(v, e, strict=True)]
+            left = dot_of(v, v)
+            self.over.append(1.0 / sqrt(select(less(left, SINGULAR * SINGULAR * first), NAN, left)))
+            self.Q.append([x * self.over[k] for x in v])
+
+    def solve(self, y: Values) -> list[Scalar]:
+        x: list[Scalar] = [0.0] * len(self.Q)
+        for k in reversed(range(len(x))):
+            rest = dot_of(self.Q[k], y)
+            for j in range(k + 1, len(x)):
+                rest = rest - self.R[k][j] * x[j]
+            x[k] = rest * self.over[k]
+        return x
+
+    def solve_transposed(self, t: Values) -> list[Scalar]:
+        """The least λ with Φ_pᵀ λ = t."""
+        z: list[Scalar] = []
+        for k in range(len(self.Q)):
+            rest = t[k]
+            for j in range(k):
+                rest = rest - self.R[j][k] * z[j]
+            z.append(rest * self.over[k])
+        return [dot_of(z, [e[r] for e in self.Q]) for r in range(len(self.Q[0]))]
+
+
+def dot_of(a: Values, b: Values) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        total = total + x * y
+    return total
+
+
+@dataclass
+class _Step:
+    """Some loops and the passive joints they determine: Φ_p q̇_p + Φ_k q̇_k = 0."""
+
+    passive: tuple[int, ...]
+    known: tuple[int, ...]
+    linear: Linear | None
+    inverse: _Two | Many | None
+    columns: dict[int, list[Scalar]]
+    columns_dot: dict[int, list[Scalar]]
+
+    def follow(self, v: list[Scalar]) -> None:
+        """Set the passive entries of v from the known ones: v_p = −Φ_p⁻¹ Φ_k v_k."""
+        self._set(v, self._times(self.columns, self.known, v) if self.linear is None else None)
+
+    def drift(self, v: list[Scalar], column: Values) -> None:
+        """The same for Γ̇: v_p = −Φ_p⁻¹ (Φ_k v_k + Φ̇ column)."""
+        if self.linear is not None:
+            return self.follow(v)
+        y = self._times(self.columns, self.known, v)
+        yd = self._times(self.columns_dot, (*self.known, *self.passive), column)
+        return self._set(v, [a + b for a, b in zip(y, yd, strict=True)])
+
+    def _set(self, v: list[Scalar], y: Values | None) -> None:
+        if self.linear is not None:
+            for i, row in zip(self.passive, self.linear.A, strict=True):
+                v[i] = _sum_of(row, [v[j] for j in self.linear.known])
+            return
+        assert y is not None and self.inverse is not None
+        for i, x in zip(self.passive, self.inverse.solve(y), strict=True):
+            v[i] = -x
+
+    def _times(self, columns: dict[int, list[Scalar]], joints: Sequence[int], v: Values) -> list[Scalar]:
+        m = len(next(iter(self.columns.values())))
+        return [dot_of([columns[j][r] for j in joints], [v[j] for j in joints]) for r in range(m)]
+
+    def pull(self, tau: list[Scalar]) -> list[Scalar]:
+        """Move what the passive joints must bear to the known ones; λ where there is one."""
+        t = [tau[i] for i in self.passive]
+        if self.linear is not None:
+            for k, j in enumerate(self.linear.known):
+                tau[j] = tau[j] + _sum_of([row[k] for row in self.linear.A], t)
+            return []
+        assert self.inverse is not None
+        force = self.inverse.solve_transposed(t)
+        for j in self.known:
+            tau[j] = tau[j] - dot_of(self.columns[j], force)
+        return force
+
+
+class Chain:
+    """A mechanism at one state: q of its tree, and Γ and Γ̇ as things that can be applied.
+
+    With ``forces`` the equations of loops with a linear closure are set up too: their λ is wanted.
+    """
+
+    def __init__(self, closed: AnyMechanism, q_a: Values, qd_a: Values | None = None, forces: bool = False) -> None:
+        self.closed, self.tree = closed, closed.tree
+        self.N, self.n = closed.tree.n, closed.n
+        self.q: list[Scalar] = [0.0] * self.N
+        self.steps: list[_Step] = []
+        self.qd: list[Scalar] | None = None
+        if closed.by_newton:
+            self.q = list(q_a)
+            self._add(tuple(range(len(closed.loops))), tuple(i for group in closed.passive for i in group), None)
+        else:
+            for i, x in zip(closed.actuated, q_a, strict=True):
+                self.q[i] = x
+            for closure in closed.closures:
+                self._place(closure)
+                self._add(
+                    closure.loops, closure.passive, closure if isinstance(closure, Linear) and not forces else None
+                )
+        if qd_a is not None:
+            self.qd = self.push(qd_a)
+            for step in self.steps:
+                if step.linear is None:
+                    self._differentiate(step)
+
+    # -- positions -------------------------------------------------------------------------------
+
+    def _place(self, closure: Linear | Triangle) -> None:
+        """γ: where the passive joints are."""
+        bodies = self.tree.bodies
+        if isinstance(closure, Triangle):
+            loop = self.closed.loops[closure.loop]
+            assert isinstance(loop, Plane)
+            for i, x in zip(closure.passive, triangle_places(self.tree, loop, closure, self.q), strict=True):
+                self.q[i] = Angle(x[0], x[1], -bodies[i].offset) if bodies[i].revolute else x - bodies[i].offset
+            return
+        for i, row, b in zip(closure.passive, closure.A, closure.b, strict=True):
+            terms = [(a, self.q[j]) for a, j in zip(row, closure.known, strict=True) if a]
+            if not bodies[i].revolute:
+                self.q[i] = b + _sum_of([a for a, _ in terms], [x for _, x in terms])
+            elif any(isinstance(x, Angle) for _, x in terms):
+                self.q[i] = _added(terms) + b
+            else:  # sums that differ in sign only share their sine and cosine
+                weight = 1.0 if not terms or terms[0][0] > 0 else -1.0
+                x = _sum_of([weight * a for a, _ in terms], [y for _, y in terms])
+                self.q[i] = Angle(cos(x), weight * sin(x), b)
+
+    # -- velocities ------------------------------------------------------------------------------
+
+    def _add(self, loops: tuple[int, ...], passive: tuple[int, ...], linear: Linear | None) -> None:
+        if linear is not None:
+            self.steps.append(_Step(passive, linear.known, linear, None, {}, {}))
+            return
+        columns = self._columns([rates(self.tree, self.closed.loops[k], self.q) for k in loops], loops, "columns")
+        known = tuple(j for j in sorted(columns) if j not in passive)
+        inside = [columns[i] for i in passive]
+        inverse = _Two(inside) if len(inside) == len(inside[0]) == 2 else Many(inside)
+        self.steps.append(_Step(passive, known, None, inverse, columns, {}))
+
+    def _columns(self, found: Sequence[Rates], loops: tuple[int, ...], which: str) -> dict[int, list[Scalar]]:
+        m, at = sum(len(one.residual) for one in found), 0
+        columns: dict[int, list[Scalar]] = {}
+        for one, k in zip(found, loops, strict=True):
+            for j, column in zip(self.closed.loops[k].ends.joints, getattr(one, which), strict=True):
+                columns.setdefault(j, [0.0] * m)[at : at + len(column)] = column
+            at += len(one.residual)
+        return columns
+
+    def _differentiate(self, step: _Step) -> None:
+        number = self.steps.index(step)
+        loops = tuple(range(len(self.closed.loops))) if self.closed.by_newton else self.closed.closures[number].loops
+        found = [rates(self.tree, self.closed.loops[k], self.q, self.qd) for k in loops]
+        step.columns_dot = self._columns(found, loops, "columns_dot")
+
+    def push(self, v_a: Values) -> list[Scalar]:
+        """Γ v_a"""
+        v: list[Scalar] = [0.0] * self.N
+        for i, x in zip(self.closed.actuated, v_a, strict=True):
+            v[i] = x
+        for step in self.steps:
+            step.follow(v)
+        return v
+
+    def drift(self, column: Values) -> list[Scalar]:
+        """Γ̇ e, where ``column`` is Γ e."""
+        v: list[Scalar] = [0.0] * self.N
+        for step in self.steps:
+            step.drift(v, column)
+        return v
+
+    def accelerations(self, qdd_a: Values) -> list[Scalar]:
+        """q̈ = Γ q̈_a + Γ̇ q̇_a"""
+        assert self.qd is not None
+        v: list[Scalar] = [0.0] * self.N
+        for i, x in zip(self.closed.actuated, qdd_a, strict=True):
+            v[i] = x
+        for step in self.steps:
+            step.drift(v, self.qd)
+        return v
+
+    def pull(self, tau: Values) -> list[Scalar]:
+        """Γᵀ τ"""
+        return self.torques_and_forces(tau)[0]
+
+    def torques_and_forces(self, tau: Values) -> tuple[list[Scalar], list[list[Scalar]]]:
+        """(Γᵀ τ, λ of every step)"""
+        t = list(tau)
+        forces = [step.pull(t) for step in reversed(self.steps)]
+        return [t[i] for i in self.closed.actuated], forces[::-1]
+
+    @property
+    def Gamma(self) -> Grid:
+        """Γ by columns: n of them, N long."""
+        return [self.push([1.0 if i == j else 0.0 for i in range(self.n)]) for j in range(self.n)]
+
+    def Gamma_dot(self, Gamma: Grid) -> Grid:
+        """Γ̇ by columns."""
+        return [self.drift(column) for column in Gamma]
+
+
+def _added(terms: Sequence[tuple[float, Any]]) -> Angle:
+    """The sum of angles, some of which are known by cosine and sine only."""
+    c: Scalar = 1.0
+    s: Scalar = 0.0
+    for a, x in terms:
+        cx, sx = cos(x), sin(x)
+        sx = sx if a > 0 else -sx
+        for _ in range(round(abs(a))):
+            c, s = c * cx - s * sx, s * cx + c * sx
+    return Angle(c, s)

@@ -1,0 +1,353 @@
+"""Every quantity in the coordinates that are held, from that of the tree: pulled back through Γ.
+
+With q = γ(q_a), q̇ = Γ q̇_a, q̈ = Γ q̈_a + Γ̇ q̇_a (:mod:`chain`), virtual work gives, as S 7.3.3 composes it,
+
+    τ_a = Γᵀ τ(q, q̇, q̈),    B_a = Γᵀ B Γ,    C_a = Γᵀ (C Γ + B Γ̇),    g_a = Γᵀ g,
+
+and C_a is again the one of Christoffel's symbols, of B_a. Where γ is the identity, as of every open arm, the tree's
+own equations stand there and nothing else. ``tree`` is the formulation that the tree is computed by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dalembert.equations import (
+    composite,
+    dalembert,
+    factorisation,
+    friction,
+    kinematics,
+    lagrange_euler,
+    lean_newton_euler,
+    newton_euler,
+)
+from dalembert.equations.chain import AnyMechanism, Chain, Grid, Values, dot_of
+from dalembert.equations.loops import rates
+from dalembert.equations.newton_euler import BaseMotion
+from dalembert.robot.linalg import Matrix, Scalar, Vector, add, cross, matvec, scale, tmatvec
+
+
+def inverse_dynamics(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
+    tree: Callable[..., list[Scalar]] = lean_newton_euler.inverse_dynamics,
+) -> list[Scalar]:
+    """τ_a = Γᵀ τ(q, q̇, q̈), S (7.42)."""
+    extra = () if base is None else (base,)
+    if mechanism.identity:
+        return tree(mechanism, q, qd, qdd, h_e, *extra)
+    chain = Chain(mechanism, q, qd)
+    return chain.pull(tree(mechanism.tree, chain.q, chain.qd, chain.accelerations(qdd), h_e, *extra))
+
+
+def congruent(Gamma: Grid, B: Sequence[Values]) -> Grid:
+    """Γᵀ B Γ for a symmetric B."""
+    n = len(Gamma)
+    BG = [[sparse_dot(row, column) for row in B] for column in Gamma]
+    out: Grid = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i + 1):
+            out[i][j] = out[j][i] = sparse_dot(Gamma[i], BG[j])
+    return out
+
+
+def both_sides(chain: Chain, A: Sequence[Values]) -> Grid:
+    """Γᵀ A Γ for any A."""
+    rows = [chain.pull(row) for row in A]
+    columns = [chain.pull([row[j] for row in rows]) for j in range(chain.n)]
+    return [[column[i] for column in columns] for i in range(chain.n)]
+
+
+def sparse_dot(a: Values, b: Values) -> Scalar:
+    """aᵀb, where many entries are the numbers 0 and ±1."""
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        zero = any(isinstance(z, float) and z == 0.0 for z in (x, y))
+        if not zero:
+            total = total + x * y
+    return total
+
+
+def inertia_matrix(mechanism: AnyMechanism, q: Values, tree: Callable[..., Grid] = composite.inertia_matrix) -> Grid:
+    """B_a = Γᵀ B Γ, S (7.32)."""
+    if mechanism.identity:
+        return tree(mechanism, q)
+    chain = Chain(mechanism, q)
+    return congruent(chain.Gamma, tree(mechanism.tree, chain.q))
+
+
+def coriolis_matrix(
+    mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., Grid] = composite.coriolis_matrix
+) -> Grid:
+    """C_a = Γᵀ (C Γ + B Γ̇), S (7.44)."""
+    if mechanism.identity:
+        return tree(mechanism, q, qd)
+    chain = Chain(mechanism, q, qd)
+    C = tree(mechanism.tree, chain.q, chain.qd)
+    Gamma = chain.Gamma
+    CG = [[sparse_dot(row, column) for row in C] for column in Gamma]
+    if not mechanism.linear:
+        B = composite.inertia_matrix(mechanism.tree, chain.q)
+        for column, dot in zip(CG, chain.Gamma_dot(Gamma), strict=True):
+            column[:] = [x + sparse_dot(row, dot) for x, row in zip(column, B, strict=True)]
+    return [[sparse_dot(Gamma[i], CG[j]) for j in range(mechanism.n)] for i in range(mechanism.n)]
+
+
+def inertia_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
+    """Ḃ_a = C_a + C_aᵀ, since Ḃ_a − 2C_a is skew-symmetric."""
+    C = coriolis_matrix(mechanism, q, qd)
+    return [[C[i][j] + C[j][i] for j in range(mechanism.n)] for i in range(mechanism.n)]
+
+
+def christoffel(
+    mechanism: AnyMechanism, q: Values, tree: Callable[..., Grid] = composite.coriolis_matrix
+) -> list[Grid]:
+    """c_ijk of B_a: C_a is linear in q̇_a, so c_ij at q̇_a = e_k is c_ijk."""
+    n = mechanism.n
+    at = [coriolis_matrix(mechanism, q, [1.0 if j == k else 0.0 for j in range(n)], tree) for k in range(n)]
+    return [[[at[max(j, k)][i][min(j, k)] for k in range(n)] for j in range(n)] for i in range(n)]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """B_a = L D Lᵀ, dense, and the reciprocals of D."""
+
+    L: Grid
+    over_D: list[Scalar]
+
+    def solve(self, b: Values) -> list[Scalar]:
+        """B_a⁻¹ b"""
+        x, n = list(b), len(b)
+        for i in range(n):
+            for j in range(i):
+                x[i] = x[i] - self.L[i][j] * x[j]
+        x = [x[i] * self.over_D[i] for i in range(n)]
+        for i in reversed(range(n)):
+            for j in range(i + 1, n):
+                x[i] = x[i] - self.L[j][i] * x[j]
+        return x
+
+
+def factorised(mechanism: AnyMechanism, B: Sequence[Values]) -> Any:
+    """The factors of B_a: along the tree where γ is the identity, dense otherwise.
+
+    Joints of a closed chain have no branches that do not feel each other.
+    """
+    if mechanism.identity:
+        return factorisation.factorised(mechanism.tree, B)
+    n = len(B)
+    L: Grid = [[0.0] * n for _ in range(n)]
+    over: list[Scalar] = []
+    H = [list(row) for row in B]
+    for k in range(n):
+        over.append(1.0 / H[k][k])
+        for i in range(k + 1, n):
+            L[i][k] = H[i][k] * over[k]
+            for j in range(k + 1, i + 1):
+                H[i][j] = H[i][j] - L[i][k] * H[j][k]
+                H[j][i] = H[i][j]
+    return Factor(L, over)
+
+
+def forward_dynamics(
+    mechanism: AnyMechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
+) -> list[Scalar]:
+    """q̈_a = B_a⁻¹ (τ_a − τ′_a), S (7.115)."""
+    rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
+    factor = factorised(mechanism, inertia_matrix(mechanism, q))
+    solution: list[Scalar] = factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
+    return solution
+
+
+def regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, tree: Callable[..., Grid]) -> Grid:
+    """Y_a = Γᵀ Y: the parameters are those of all links of the tree."""
+    if mechanism.identity:
+        return tree(mechanism, q, qd, qdd)
+    chain = Chain(mechanism, q, qd)
+    Y = tree(mechanism.tree, chain.q, chain.qd, chain.accelerations(qdd))
+    columns = [chain.pull([row[k] for row in Y]) for k in range(len(Y[0]))]
+    return [[column[i] for column in columns] for i in range(mechanism.n)]
+
+
+def tip_frame(mechanism: AnyMechanism, q: Values) -> tuple[Matrix, Vector]:
+    """R and p of the tip in the base frame."""
+    F = kinematics.frames(mechanism.tree, q if mechanism.identity else Chain(mechanism, q).q)
+    return F.R_tip, F.p_tip
+
+
+def jacobian(mechanism: AnyMechanism, q: Values) -> Grid:
+    """J_a = J Γ, 6×n, S (7.18), (7.19)."""
+    if mechanism.identity:
+        return kinematics.jacobian(mechanism.tree, q)
+    chain = Chain(mechanism, q)
+    return [chain.pull(row) for row in kinematics.jacobian(mechanism.tree, chain.q)]
+
+
+def jacobian_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
+    """J̇_a = J̇ Γ + J Γ̇"""
+    if mechanism.identity:
+        return kinematics.jacobian_derivative(mechanism.tree, q, qd)
+    chain = Chain(mechanism, q, qd)
+    assert chain.qd is not None
+    Jd = [chain.pull(row) for row in kinematics.jacobian_derivative(mechanism.tree, chain.q, chain.qd)]
+    if mechanism.linear:
+        return Jd
+    J, dots = kinematics.jacobian(mechanism.tree, chain.q), chain.Gamma_dot(chain.Gamma)
+    return [[x + sparse_dot(row, dot) for x, dot in zip(xs, dots, strict=True)] for xs, row in zip(Jd, J, strict=True)]
+
+
+def torque_terms(
+    mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
+) -> tuple[Any, ...]:
+    """The parts of :func:`dalembert.equations.terms.torque_terms`, on the actuated joints."""
+    n, span = mechanism.n, range(mechanism.n)
+    bodies = mechanism.tree.bodies
+    still = mechanism.with_tree(
+        replace(mechanism.tree, bodies=tuple(replace(body, rotor_inertia=0.0) for body in bodies))
+    )
+    B, B_links, c = inertia_matrix(mechanism, q), inertia_matrix(still, q), christoffel(mechanism, q)
+    chain = Chain(mechanism, q)
+    speeds, rest = chain.push(qd), [0.0] * mechanism.tree.n
+    contact: list[Scalar] = [0.0] * n
+    if h_e is not None:
+        J = kinematics.jacobian(mechanism.tree, chain.q)
+        contact = chain.pull([dot_of([J[k][i] for k in range(6)], h_e) for i in range(mechanism.tree.n)])
+    return (
+        [[B_links[i][j] * qdd[j] for j in span] for i in span],
+        [[(B[i][j] - B_links[i][j]) * qdd[j] for j in span] for i in span],
+        [[c[i][j][j] * (qd[j] * qd[j]) for j in span] for i in span],
+        [[[2.0 * c[i][j][k] * (qd[j] * qd[k]) if j < k else 0.0 for k in span] for j in span] for i in span],
+        chain.pull(lean_newton_euler.inverse_dynamics(mechanism.tree, chain.q, rest, rest)),
+        chain.pull([friction.viscous(body, v) for body, v in zip(bodies, speeds, strict=True)]),
+        chain.pull([friction.coulomb(body, v) for body, v in zip(bodies, speeds, strict=True)]),
+        contact,
+    )
+
+
+def lagrange_euler_coefficients(mechanism: AnyMechanism, q: Values) -> tuple[Any, ...]:
+    """D_a = Γᵀ D Γ, c_a = Γᵀ c, and h_a the Christoffel symbols of D_a: M (2.11), (2.14), (2.15)."""
+    chain = Chain(mechanism, q)
+    at = lagrange_euler.coefficients(mechanism.tree, chain.q)
+    return congruent(chain.Gamma, at.D), christoffel(mechanism, q), chain.pull(at.c)
+
+
+def dalembert_coefficients(mechanism: AnyMechanism, q: Values, qd: Values) -> tuple[Any, ...]:
+    """D_rot and D_tran by Γ on both sides; h by Γᵀ, each with its own D times Γ̇ q̇_a: M (4.2)–(4.5)."""
+    chain = Chain(mechanism, q, qd)
+    assert chain.qd is not None
+    at = dalembert.coefficients(mechanism.tree, chain.q, chain.qd)
+    drift = chain.accelerations([0.0] * mechanism.n)
+
+    def with_drift(h: list[Scalar], D: list[list[Scalar]]) -> list[Scalar]:
+        return [y + sparse_dot(row, drift) for y, row in zip(h, D, strict=True)]
+
+    Gamma = chain.Gamma
+    return (
+        congruent(Gamma, at.D_rot),
+        congruent(Gamma, at.D_tran),
+        chain.pull(with_drift(at.h_tran, at.D_tran)),
+        chain.pull(with_drift(at.h_rot, at.D_rot)),
+        chain.pull(at.c),
+    )
+
+
+# -- the same mechanism with less ------------------------------------------------------------------
+
+
+def smooth(mechanism: AnyMechanism, viscous: bool = True) -> Any:
+    """The same without dry friction, or without any, of passive joints too."""
+    bodies = (replace(b, coulomb=(0.0, 0.0), viscous=b.viscous if viscous else 0.0) for b in mechanism.tree.bodies)
+    return mechanism.with_tree(replace(mechanism.tree, bodies=tuple(bodies)))
+
+
+def weightless(mechanism: AnyMechanism) -> Any:
+    """The same where nothing pulls and nothing rubs: its torques are B q̈ + C q̇."""
+    bare = smooth(mechanism, viscous=False)
+    return bare.with_tree(replace(bare.tree, gravity=(0.0, 0.0, 0.0)))
+
+
+# -- forces at the cuts --------------------------------------------------------------------------
+
+
+def loop_wrenches(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
+) -> list[list[Scalar]]:
+    """For every loop [f, μ]: what link b exerts on link a at the cut, in base axes.
+
+    Of a planar loop f lies in the plane and μ is 0: what else its bearings carry is not determined by
+    the motion. Of other loops with more equations than passive joints it is the least that will do.
+    """
+    return [[*f, *mu] for f, mu in _cut(mechanism, q, qd, qdd, h_e, base)[0]]
+
+
+def joint_wrenches(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
+) -> list[list[Scalar]]:
+    """[f_i, μ_i] of all joints of the tree with the loops' forces on its links, S (7.112), (7.113)."""
+    cuts, chain, qdd_tree = _cut(mechanism, q, qd, qdd, h_e, base)
+    F = kinematics.frames(mechanism.tree, chain.q)
+    loads: dict[int, tuple[Vector, Vector]] = {}
+    for loop, (f, mu) in zip(mechanism.loops, cuts, strict=True):
+        # link a exerts the opposite on link b; both as what the link exerts on something else
+        for body, place, sign in (
+            (loop.ends.body_a, loop.ends.place_a, -1.0),
+            (loop.ends.body_b, loop.ends.place_b, 1.0),
+        ):
+            if body < 0:
+                continue
+            f_i, mu_i = scale(sign, tmatvec(F.R[body], f)), scale(sign, tmatvec(F.R[body], mu))
+            mu_i = add(mu_i, cross(place.translation, f_i))
+            old_f, old_mu = loads.get(body, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+            loads[body] = (add(old_f, f_i), add(old_mu, mu_i))
+    assert chain.qd is not None
+    run = newton_euler.newton_euler(mechanism.tree, chain.q, chain.qd, qdd_tree, h_e, base, loads=loads)
+    return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
+
+
+def _cut(
+    mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None, base: BaseMotion | None
+) -> tuple[list[tuple[Vector, Vector]], Chain, list[Scalar]]:
+    chain = Chain(mechanism, q, qd, forces=True)
+    assert chain.qd is not None
+    qdd_tree = chain.accelerations(qdd)
+    tau = lean_newton_euler.inverse_dynamics(mechanism.tree, chain.q, chain.qd, qdd_tree, h_e, base)
+    _, forces = chain.torques_and_forces(tau)
+    F = kinematics.frames(mechanism.tree, chain.q)
+    groups = [tuple(range(len(mechanism.loops)))] if mechanism.by_newton else [c.loops for c in mechanism.closures]
+    out: dict[int, tuple[Vector, Vector]] = {}
+    for group, force in zip(groups, forces, strict=True):
+        at = 0
+        for k in group:
+            loop = mechanism.loops[k]
+            f: Vector = (0.0, 0.0, 0.0)
+            mu: Vector = (0.0, 0.0, 0.0)
+            for row, (linear, angular) in enumerate(rates(mechanism.tree, loop, chain.q).rows):
+                f, mu = add(f, scale(force[at + row], linear)), add(mu, scale(force[at + row], angular))
+            at += row + 1
+            i = loop.ends.ancestor
+            R = F.R[i] if i >= 0 else mechanism.base.rotation
+            out[k] = (matvec(R, f), matvec(R, mu))
+    return [out[k] for k in range(len(mechanism.loops))], chain, qdd_tree
+
+
+def residuals(mechanism: AnyMechanism, q: Values) -> list[Scalar]:
+    """How far the ends of every loop are apart (m; for what turns, the sine): zero when it is mechanism."""
+    chain = Chain(mechanism, q)
+    return [x for loop in mechanism.loops for x in rates(mechanism.tree, loop, chain.q).residual]
