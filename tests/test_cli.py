@@ -355,8 +355,8 @@ def test_files_that_are_no_text(bad, tmp_path: Path) -> None:
     binary.write_bytes(os.urandom(3_000_000).replace(b"\n", b"\0"))
     assert str(binary) in mistake("torques", "planar-2r", binary)
     assert "this is a folder" in mistake("torques", "planar-2r", tmp_path)
-    assert "No such file" in mistake("torques", "planar-2r", tmp_path / "none.csv")
-    assert "first line has no end" in mistake("torques", "planar-2r", "/dev/zero")
+    assert "there is no such file" in mistake("torques", "planar-2r", tmp_path / "none.csv")
+    assert "this is a device" in mistake("torques", "planar-2r", "/dev/zero")
 
 
 def test_missing_velocities_are_made_and_said(tmp_path: Path) -> None:
