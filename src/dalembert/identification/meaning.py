@@ -142,7 +142,7 @@ def numeric(raw: Raw, found: Found) -> Array:
         values = np.asarray(found.values)
         if values.dtype.kind == "M":
             return np.where(np.isnat(values), np.nan, values.astype("datetime64[ns]").astype(np.int64) * 1e-9)
-        if values.dtype.kind == "c":
+        if values.dtype.kind in "cUSV":
             raise ValueError
         with np.errstate(invalid="ignore"):  # NaN of the kind that signals becomes one that does not
             numbers = np.asarray(values, float)

@@ -161,9 +161,15 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     if cutoff is not None:
         values = _low_pass(t, values, cutoff)
     # times and values from zero: large offsets would cost digits
-    curve = make_interp_spline(t - t[0], values - values[0], k=5)
-    first, second = curve.derivative(1), curve.derivative(2)
-    return first(t - t[0]), second(t - t[0])
+    with np.errstate(all="ignore"):
+        try:
+            curve = make_interp_spline(t - t[0], values - values[0], k=5)
+        except ValueError as error:  # among them LinAlgError
+            raise DalembertError(f"no spline goes through the values ({error}); are instants too close?") from None
+        made = tuple(curve.derivative(order)(t - t[0]) for order in (1, 2))
+    if not all(np.isfinite(derivative).all() for derivative in made):
+        raise DalembertError("the derivatives are too large for numbers; are instants too close, or values too large?")
+    return made[0], made[1]
 
 
 def _low_pass(t: Array, values: Array, cutoff: float) -> Array:
