@@ -65,7 +65,13 @@ def main(name: str, seconds: float, folder: Path, engine: str) -> None:
                 return bytes(atheris.Mutate(data, longest))
             return mutated(random.Random(number), data, seeds, words, longest)
 
-        options = [f"-max_len={LONGEST}", "-timeout=100", "-rss_limit_mb=0", "-len_control=0", f"-artifact_prefix={folder}/"]
+        options = [
+            f"-max_len={LONGEST}",
+            "-timeout=100",
+            "-rss_limit_mb=0",
+            "-len_control=0",
+            f"-artifact_prefix={folder}/",
+        ]
         atheris.Setup([sys.argv[0], *options, str(corpus)], answer_nothing(answer), custom_mutator=change)
         atheris.Fuzz()
     chance = random.Random()

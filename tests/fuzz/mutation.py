@@ -17,9 +17,7 @@ _NUMBER = re.compile(rb"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 Change = Callable[[random.Random, bytes, Sequence[bytes], Sequence[bytes]], bytes]
 
 
-def mutated(
-    random: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes], longest: int
-) -> bytes:
+def mutated(random: random.Random, data: bytes, corpus: Sequence[bytes], words: Sequence[bytes], longest: int) -> bytes:
     """``data`` after one to four changes; ``words`` of the format and passages of ``corpus`` may come in."""
     for _ in range(random.choice((1, 1, 1, 2, 3, 4))):
         data = random.choice(CHANGES)(random, data, corpus, words)[:longest]
