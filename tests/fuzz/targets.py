@@ -14,7 +14,7 @@ import sqlite3
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ MJCF = (
     '<site name="tip"/></body></body></worldbody><actuator><motor joint="j1" gear="2"/></actuator></mujoco>',
     '<mujoco><default><joint damping="1"/></default><asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>'
     '<worldbody><replicate count="2" euler="0 0 90"><body><geom size=".1"/><joint axis="0 0 1"/></body></replicate>'
-    '</worldbody><equality><joint joint1="a" joint2="b"/></equality><keyframe><key qpos="0 0"/></keyframe></mujoco>',
+    '</worldbody><keyframe><key qpos="0 0"/></keyframe></mujoco>',
 )  # fmt: skip
 MJCF_WORDS = (
     b"<freejoint/>", b'<joint type="ball"/>', b"<include", b"<composite", b"<flexcomp", b"<replicate", b"count=", b"<frame",
@@ -89,14 +89,18 @@ def shipped(*names: str) -> Callable[[Path], Seeds]:
     return lambda folder: [(LIBRARY / f"{name}.toml").read_bytes() for name in names]
 
 
-def loaded_and_saved(path: Path) -> None:
+def loaded_and_saved(*suffixes: str) -> Callable[[Path], None]:
     """What was read is written, and read again."""
-    loaded = da.load(path)
-    for suffix in (".toml", ".urdf"):
-        other = path.with_name(f"again{suffix}")
-        other.unlink(missing_ok=True)  # a file system may write what takes another's place to the disk at once
-        loaded.save(other)
-        da.load(other)
+
+    def entry(path: Path) -> None:
+        loaded = da.load(path)
+        for suffix in suffixes:
+            other = path.with_name(f"again{suffix}")
+            other.unlink(missing_ok=True)  # a file system may write what takes another's place to the disk at once
+            loaded.save(other)
+            da.load(other)
+
+    return entry
 
 
 def table_of_rows(path: Path) -> None:
@@ -166,7 +170,7 @@ def rows_of(names: Iterable[str], between: str = ",", start: str = "") -> bytes:
 
 def texts(folder: Path) -> Seeds:
     dated = rows_of(HEADER).replace(b"\n0,", b"\n2024-01-01 00:00:00,").replace(b"\n0.0", b"\n2024-01-01 00:00:00.0")
-    words = "time [ms]", "joint1.position", "joint2.position", "joint1_vel", "joint2_vel", "effort[0]", "effort[1]"
+    words = "time [s]", "joint1.position", "joint2.position", "joint1_vel", "joint2_vel", "effort[0]", "effort[1]"
     return [
         rows_of(HEADER), rows_of(HEADER, ";").replace(b".", b","), rows_of(HEADER, " ", "# "), rows_of(words, "\t"), dated,
         rows_of(HEADER).decode().encode("utf-16"), rows_of(HEADER).replace(b"\n", b",\n"), b"% text\n" + rows_of(HEADER),
@@ -176,7 +180,7 @@ def texts(folder: Path) -> Seeds:
 def motions(folder: Path) -> Seeds:
     moves = HEADER[:5]
     tau = rows_of(HEADER)
-    return [rows_of(moves), rows_of(moves[:3]), tau, rows_of(("t", "q1", "qd1", "qdd1")), rows_of(moves, start="# ")]
+    return [rows_of(moves), rows_of(moves[:3]), tau, rows_of(moves, start="# ")]
 
 
 def read_motions(path: Path) -> None:
@@ -216,14 +220,17 @@ def matrix(folder: Path) -> Seeds:
 
 
 def members(folder: Path) -> Seeds:
-    log = recorded()
-    return [array(log["q"]), array(log["q"].astype("f2")), array(np.array(["a", "b"])), array(np.array([b"a", b"b"]))]
+    q = recorded()["q"]
+    return [array(q), array(q.astype("f2")), array(q.astype(">f4")), array(q.astype("i8"))]
 
 
-def in_archive(path: Path) -> None:
+def words(folder: Path) -> Seeds:
+    return [array(np.array(["joint2", "joint1"])), array(np.array([b"joint1", b"joint2"]))]
+
+
+def in_archive(name: str, path: Path) -> None:
     """One member of an npz is the input; the archive around it is whole."""
     data, whole = path.read_bytes(), recorded()
-    name = ("q", "joint_names")[len(data) % 2]
     archived = path.with_name("archive.npz")
     archived.unlink(missing_ok=True)
     with zipfile.ZipFile(archived, "w") as archive:
@@ -239,7 +246,11 @@ def matlab(folder: Path) -> Iterator[bytes]:
 
     for how in ({"do_compression": False}, {"do_compression": True}, {"format": "4"}):
         made = io.BytesIO()
-        savemat(made, recorded() | ({} if "format" in how else {"log": {"q": [1.0], "joint_names": ["a", "b"]}}), **how)
+        savemat(
+            made,
+            recorded() | ({} if "format" in how else {"log": {"q": [1.0], "joint_names": ["joint1", "joint2"]}}),
+            **how,
+        )
         yield made.getvalue()
 
 
@@ -261,7 +272,7 @@ def messages() -> list[Any]:
     return [
         ("/joint_states", ["joint2", "joint1"], 1.7e9 + t, [list(row[::-1]) for row in rows])
         for t, *rows in zip(log["t"], log["q"], log["qd"], log["tau"], strict=True)
-    ][:4]
+    ]
 
 
 def ros1_bags(folder: Path) -> Iterator[bytes]:
@@ -347,9 +358,10 @@ def option(path: Path) -> None:
 def reading_options(folder: Path) -> Seeds:
     (folder / "log.csv").write_bytes(rows_of(HEADER))
     return [
-        b"q=q\ntau=5:7\nt=0\n\nq=deg\ntau=mN m\n\n1 2\n\n\n", b"q=q1,q2\nt=t\n\n\n2 3\n1 2 3 4\nq,tau\njoint2 joint1\nms",
-        b"q=1,2\nqd=3:5\ntau=-2:\n\nt=us\n\n\n\n",
-    ]  # fmt: skip
+        b"q=q\ntau=5:7\nt=0\n\nq=deg\ntau=N m\n\n\n\n\n\n",
+        b"q=q1,q2\ncurrent=tau\nt=t\n\nt=s\n\n1 2\n2 3\nq,tau\njoint2 joint1",
+        b"q=1,2\nqd=3:5\ntau=tau\n\nqd=deg/s\n\n\n1 0 1 1\nq qd\n\ns",
+    ]
 
 
 def reading_option(path: Path) -> None:
@@ -379,7 +391,7 @@ def kept_objects(folder: Path) -> Seeds:
 def kept_object(path: Path) -> None:
     """An object is taken exactly as it was kept, or not at all."""
     file = kept.folder() / f"{KEY}.o"
-    file.unlink()
+    file.unlink(missing_ok=True)  # ``verify`` removes those that are not good
     file.write_bytes(path.read_bytes())
     if kept.load(KEY) not in (None, b"code"):
         raise AssertionError("an object that was changed is taken")
@@ -415,19 +427,22 @@ TOML_WORDS = (
     b"= [", b"{", b"}", b'"""', b"'''", b"0x", b"1979-05-27", b"true", b"rotor = ", b"limits = ", b"physical = false\n",
 )  # fmt: skip
 
+NPY_WORDS = (b"'descr': ", b"'<f8'", b"'|O'", b"'<U9'", b"'<M8[s]'", b"[('a', '<f8')]", b"(12, 2)", b"True")
+
 TARGETS: tuple[Target, ...] = (
-    Target("urdf", ".urdf", saved(".urdf", "planar-2r", "pr-arm"), loaded_and_saved, XML_WORDS),
+    Target("urdf", ".urdf", saved(".urdf", "planar-2r", "pr-arm"), loaded_and_saved(".toml", ".urdf"), XML_WORDS),
     Target("urdf text", ".urdf", saved(".urdf", "pendulum"), lambda path: parse_urdf(path.read_bytes().decode(errors="replace")), XML_WORDS),
     Target("mjcf", ".xml", lambda folder: [text.encode() for text in MJCF], lambda path: read_mjcf(path), MJCF_WORDS),
-    Target("toml", ".toml", shipped("planar-2r", "pr-arm", "scara"), loaded_and_saved, TOML_WORDS),
-    Target("toml loops", ".toml", shipped("five-bar", "parallelogram"), loaded_and_saved, TOML_WORDS),
+    Target("toml", ".toml", shipped("planar-2r", "pr-arm", "scara"), loaded_and_saved(".toml", ".urdf"), TOML_WORDS),
+    Target("toml loops", ".toml", shipped("five-bar", "parallelogram"), loaded_and_saved(".toml"), TOML_WORDS),
     Target("dh rows", ".json", dh_rows, table_of_rows, (b'"alpha": ', b'"rotor": {', b"[", b"]", b"null", b"1e999", b"NaN")),
     *(Target(f"limits {suffix}", suffix, lambda folder, suffix=suffix: LIMITS[suffix], limits, LIMIT_WORDS) for suffix in LIMITS),
     Target("motion", ".csv", motions, read_motions, WORDS),
     Target("log text", ".csv", texts, log, WORDS),
     Target("log npz", ".npz", archives, log),
-    Target("log npz member", ".npz", members, in_archive, (b"'descr': ", b"'<f8'", b"'|O'", b"'<U9'", b"(12, 2)", b"True")),
-    Target("log npy", ".npy", matrix, numbered, (b"'descr': ", b"'<f8'", b"'|O'", b"(12, 7)", b"True")),
+    Target("log npz array", ".npy", members, partial(in_archive, "q"), NPY_WORDS),
+    Target("log npz names", ".npy", words, partial(in_archive, "joint_names"), NPY_WORDS),
+    Target("log npy", ".npy", matrix, numbered, NPY_WORDS),
     Target("log mat", ".mat", matlab, log),
     Target("log parquet", ".parquet", parquets, log),
     Target("log bag", ".bag", ros1_bags, log, (b"op=", b"conn=", b"topic=", b"chunk_pos=", b"compression=bz2", b"size=")),

@@ -54,6 +54,7 @@ _FEW_THREADS = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # pyarrow's own reserves more than a gigabyte
 }
 
 

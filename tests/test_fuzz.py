@@ -1,0 +1,78 @@
+"""The fuzzing of ``make soak``, in small: every target works, judges, and takes some damaged inputs."""
+
+from __future__ import annotations
+
+import random
+import signal
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dalembert.errors import DalembertError
+from fuzz.judging import Finding, Judge
+from fuzz.mutation import mutated
+from fuzz.targets import TARGETS, Target
+
+INPUTS = 15  # of each target
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A judge sets filters, a signal and the cache for a process of its own."""
+    for name in ("DALEMBERT_CACHE", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    handler = signal.getsignal(signal.SIGPROF)
+    with warnings.catch_warnings():
+        yield
+    signal.signal(signal.SIGPROF, handler)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=[target.name for target in TARGETS])
+def test_damaged_inputs_are_read_or_refused(tmp_path: Path, target: Target) -> None:
+    judge = Judge(target, tmp_path)
+    assert judge.seeds and all(judge(seed) == "" for seed in judge.seeds), "a seed is refused"
+    chance = random.Random(target.name)
+    answers = {
+        judge(mutated(chance, chance.choice(judge.seeds), judge.seeds, target.words, 1 << 14)) for _ in range(INPUTS)
+    }
+    assert judge.inputs == len(judge.seeds) + INPUTS
+    assert any(answers) or target.suffix in (".o", ".secret"), "nothing was refused"
+
+
+def raised(error: BaseException) -> Target:
+    def entry(path: Path) -> None:
+        if path.read_bytes():
+            raise error
+
+    return Target("x", ".x", lambda folder: [b""], entry)
+
+
+def hold(path: Path) -> None:
+    path.read_bytes() and bytearray(600 << 20).extend(b"x")
+
+
+def work(path: Path) -> None:
+    sum(range(10**8 if path.read_bytes() else 0))
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        (raised(KeyError("a")), "KeyError"),
+        (raised(RuntimeWarning("overflow")), "RuntimeWarning: 'overflow'"),
+        (raised(DalembertError("")), "no sentence of one line"),
+        (raised(RecursionError()), "RecursionError"),
+        (replace(raised(OSError()), entry=hold), "at most 500 MB are allowed"),
+        (replace(raised(OSError()), entry=work), "at most 1 s are allowed"),
+    ],
+    ids=["error", "warning", "sentence", "recursion", "memory", "time"],
+)
+def test_the_judge_finds(tmp_path: Path, target: Target, sentence: str) -> None:
+    judge = Judge(target, tmp_path)
+    assert judge(b"") == ""
+    with pytest.raises(Finding, match=sentence):
+        judge(b"x")
