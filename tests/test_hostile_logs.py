@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.identification.formats import parquet, raw, rosbag
+from dalembert.identification.formats import carried, matlab, parquet, raw, rosbag
 from dalembert.identification.formats.raw import LARGEST_FILE, MOST_NUMBERS
 from dalembert.identification.logs import read_log
 from test_logs import HEADER, arm, log, states, table, text, write_mcap, write_ros1, write_ros2
@@ -446,6 +446,18 @@ def test_more_numbers_than_a_log_has_are_refused(tmp_path: Path, monkeypatch: py
         here(path, raw.Request()) if here else read_log(path, arm(), **how)
 
 
+def test_long_lists_in_parquet_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyarrow.parquet import ParquetFile
+
+    columns()(tmp_path / "x.parquet")
+    monkeypatch.delattr(ParquetFile, "iter_batches")
+    monkeypatch.setattr(raw, "MOST_NUMBERS", 400 * 4 + 400 * 6 - 1)  # four columns, and three of lists of two
+    with pytest.raises(da.DalembertError, match=f"has 4000 numbers; at most {raw.MOST_NUMBERS} are read"):
+        parquet.read_parquet(tmp_path / "x.parquet", raw.Request())
+
+
 @pytest.mark.parametrize("packer", [bz2, lz4.frame])
 def test_a_chunk_of_a_ros1_bag_unpacks_to_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch, packer: Any) -> None:
     within = rosbag._within_bounds(Path("x.bag"), packer.decompress)
@@ -460,6 +472,31 @@ def test_every_chunk_of_a_ros1_bag_is_unpacked_within_bounds(tmp_path: Path, mon
     monkeypatch.setattr(rosbag, "LARGEST_CHUNK", 999)
     with pytest.raises(da.DalembertError, match="a chunk unpacks to more than 999 bytes"):
         rosbag.read_bag(path, raw.Request())
+
+
+@pytest.mark.parametrize("suffix", ["mat", "parquet", "bag", "db3", "folder"])
+def test_foreign_readers_run_in_the_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    path = tmp_path / f"x.{suffix}"
+    path.mkdir() if suffix == "folder" else path.write_bytes(b"nothing")
+
+    def ask(function: str, arguments: Any, **words: Any) -> Any:
+        raise da.DalembertError(f"asked to read {arguments['path']}")
+
+    for module in (carried, matlab):
+        monkeypatch.setattr(module, "ask", ask)
+    with pytest.raises(da.DalembertError, match=f"^asked to read {path}$"):
+        read_log(path, arm())
+
+
+@pytest.mark.parametrize("where", [write_ros1, write_ros2])
+def test_the_helper_tells_how_far_it_is(tmp_path: Path, where: Callable[..., Path]) -> None:
+    told: list[float] = []
+    read_log(
+        where(tmp_path / "x.bag", [message for k in range(3) for message in states(topic=f"/{k}")]),
+        arm(),
+        progress=told.append,
+    )
+    assert told == sorted(told) and len(told) >= 2 and 0.0 <= told[0] < told[-1] <= 1.0
 
 
 def test_messages_in_disorder_are_sorted_by_the_time_they_were_logged(tmp_path: Path) -> None:

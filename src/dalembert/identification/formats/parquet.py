@@ -28,7 +28,7 @@ from dalembert.identification.formats.raw import (
 
 Array = NDArray[np.float64]
 
-BATCH = 1 << 16  # rows read at a time, since only reading tells how long their lists are
+BATCH = 1 << 16  # rows read at a time, since a file may say less about its lists than they hold
 
 
 def read_parquet(path: Path, request: Request) -> Raw:
@@ -61,6 +61,8 @@ def _read(path: Path, request: Request, file: Any) -> Raw:
     wanted = [field.name for field in schema if _is_plain(field.type) or _is_list(field.type)]
     count = about.num_rows * len(schema.names)
     check_size(f"{path}: the table", count)
+    lists = {field.name for field in schema if _is_list(field.type)}
+    check_size(f"{path}: the table", count + (_listed(about, lists) if lists else 0))
     batches = []
     for batch in file.iter_batches(BATCH, columns=wanted):
         count += sum(len(column.flatten()) for column in batch.columns if _is_list(column.type))
@@ -88,6 +90,13 @@ def _read(path: Path, request: Request, file: Any) -> Raw:
     raw.arrays |= whole
     raw.faults |= faults
     return raw
+
+
+def _listed(about: Any, names: set[str]) -> int:
+    """How many numbers the file says its columns of lists hold."""
+    groups = (about.row_group(k) for k in range(about.num_row_groups))
+    columns = (group.column(j) for group in groups for j in range(group.num_columns))
+    return sum(column.num_values for column in columns if column.path_in_schema.partition(".")[0] in names)
 
 
 def _is_plain(kind: Any) -> bool:
