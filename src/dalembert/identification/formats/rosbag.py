@@ -61,7 +61,7 @@ def read_bag(path: Path, request: Request) -> Raw:
                 if k % 1000 == 0:
                     request.progress(min(1.0, k / total))
             others = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
-    except DalembertError:
+    except (DalembertError, MemoryError):
         raise
     except wrong as error:
         raise DalembertError(f"{path}: this ROS bag cannot be read ({reason(error)})") from None
