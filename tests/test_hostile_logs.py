@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -335,6 +336,24 @@ def test_logs_are_read_or_refused_in_a_sentence(tmp_path: Path, name: str, write
         assert said in str(refused.value)
         assert "\n" not in str(refused.value) and len(str(refused.value)) < 700 + len(str(path))
     assert time.perf_counter() - start < SLOW
+
+
+HOW: list[tuple[str, dict[str, Any], str]] = [
+    ("gains", {"columns": {"current": "tau"}, "gains": [1e308, 2.0]}, "rows"),
+    ("gains_401_digits", {"columns": {"current": "tau"}, "gains": [10**400, 2]}, "gains is .*; it must be 2 finite numbers"),
+    ("gears", {"gears": [1e308, 1e308], "motor_side": ["tau"]}, "rows"),
+    ("gears_401_digits", {"gears": [10**400, 2], "motor_side": ["q"]}, "gears is .*; it must be 2 finite numbers"),
+    ("gears_ragged", {"gears": [[1.0, 2.0], [3.0]], "motor_side": ["q"]}, "gears is .*; it must be 2 finite numbers"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "how", "said"), HOW, ids=[name for name, _, _ in HOW])
+def test_ways_to_read_a_log_are_followed_or_refused_in_a_sentence(name: str, how: dict[str, Any], said: str) -> None:
+    data = {**log(), "tau": 10.0 * np.sign(log()["tau"])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(da.DalembertError, match=said):
+            read_log(data, arm(), **how)
 
 
 def motion_of(joints: int, rows: int = 3) -> str:

@@ -221,7 +221,8 @@ def group_of(
     factor = si.factors(raw.source, group, word, arm)
     if np.any(factor != 1.0):
         raw.notes.append(f"{raw.source}: {name} was brought from {word} to SI")
-    return values * factor
+    with np.errstate(over="ignore"):  # what overflows is infinite, and told as such
+        return values * factor
 
 
 def _order(raw: Raw, name: str, joints: tuple[str, ...], count: int, arm: Arm, group: str) -> list[int]:
