@@ -507,6 +507,12 @@ def test_foreign_readers_run_in_the_helper(tmp_path: Path, monkeypatch: pytest.M
         read_log(path, arm())
 
 
+def test_a_broken_link_beside_a_bag_does_not_matter(tmp_path: Path) -> None:
+    folder = write_ros2(tmp_path / "bag", states())
+    (folder / "notes").symlink_to(tmp_path / "nowhere")
+    assert np.array_equal(read_log(folder, arm()).q, log()["q"])
+
+
 @pytest.mark.parametrize("where", [write_ros1, write_ros2])
 def test_the_helper_tells_how_far_it_is(tmp_path: Path, where: Callable[..., Path]) -> None:
     told: list[float] = []

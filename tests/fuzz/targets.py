@@ -342,7 +342,18 @@ OPTIONS: tuple[tuple[Callable[[str], object], str], ...] = (
     (joints_of, "2..12"),
     (lambda text: limits_of(arm(), text, "effort"), "1 2"),
     (lambda text: space_of(arm(), with_frame(arm(), "tip"), "zyz", text), "x y"),
+    (da.load, "planar-2r"),
+    (lambda text: bound_of(text.replace("\0", "")), "512"),
 )
+
+
+def bound_of(text: str) -> int:
+    """The size of the cache that the environment says."""
+    os.environ["DALEMBERT_CACHE_SIZE"] = text
+    try:
+        return kept.bound()
+    finally:
+        del os.environ["DALEMBERT_CACHE_SIZE"]
 
 
 def option_texts(folder: Path) -> Seeds:

@@ -32,7 +32,7 @@ def in_helper(module: str, function: str, reader: str) -> Callable[[Path, Reques
             },
             where=str(path),
             reader=reader,
-            seconds=SECONDS + sum(file.stat().st_size for file in files) / SLOWEST,
+            seconds=SECONDS + sum(file.lstat().st_size for file in files) / SLOWEST,
             progress=request.progress,
         )  # fmt: skip
         raw = Raw(str(path), **{name: plain[name] for name in WORDS})
