@@ -103,7 +103,7 @@ def fuzz_reader(name: str, suffix: str, seconds: float, engine: str) -> Row:
         row |= json.loads((folder / "result.json").read_text())
     if covered := re.findall(r"cov: (\d+)", told):
         row["coverage"], row["new"] = int(covered[-1]), int(covered[-1]) - int(covered[0])
-    if code and not row["finding"]:
+    if code != 0 and not row["finding"]:
         last = (told.strip().splitlines() or [""])[-1]
         row["finding"] = (
             f"the process hangs ({last:.200})" if code is None else f"the process ends with status {code} ({last:.200})"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 import signal
 import warnings
 from collections.abc import Iterator
@@ -11,12 +13,16 @@ from pathlib import Path
 
 import pytest
 
+import soak
 from dalembert.errors import DalembertError
 from fuzz import judging
 from fuzz.judging import Finding, Judge
 from fuzz.mutation import mutated
 from fuzz.targets import TARGETS, Target
 
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="memory is measured as Linux tells it"
+)
 INPUTS = 15  # of each target
 
 
@@ -78,3 +84,34 @@ def test_the_judge_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target
     assert judge(b"") == ""
     with pytest.raises(Finding, match=sentence):
         judge(b"x")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [(-11, r"ends with status -11 \(Segmentation fault\)"), (None, "hangs"), (1, "KeyError"), (0, None)],
+)
+def test_a_target_that_ends_badly_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int | None, sentence: str | None
+) -> None:
+    def run(command: list[str], log: Path, seconds: float) -> int | None:
+        log.write_text("cov: 3\ncov: 5\nSegmentation fault")
+        (log.parent / "input.urdf").write_bytes(b"<robot/>")
+        if code in (0, 1):
+            finding = "KeyError" if code else None
+            (log.parent / "result.json").write_text(json.dumps({"inputs": 7, "seconds": 1.0, "finding": finding}))
+        return code
+
+    monkeypatch.setattr(soak, "OUT", tmp_path)
+    monkeypatch.setattr(soak, "run", run)
+    row = soak.fuzz_reader("urdf", ".urdf", 1.0, "atheris")
+    assert (row["coverage"], row["new"]) == (5, 2)
+    if sentence is None:
+        assert row["finding"] is None and row["inputs"] == 7
+    else:
+        assert re.search(sentence, row["finding"]) and row["kept"].read_bytes() == b"<robot/>"
+
+
+def test_a_target_runs_in_a_process_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "OUT", tmp_path)
+    row = soak.fuzz_reader("limits .txt", ".txt", 0.3, "random")
+    assert row["finding"] is None and row["inputs"] > 0, row
