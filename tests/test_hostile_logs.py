@@ -151,6 +151,14 @@ def columns(**changed: Any) -> Write:
     return write
 
 
+def aborting(path: Path) -> None:
+    """The log as Parquet with one byte changed, the kind of repetition of qd: pyarrow aborts its process on it."""
+    columns()(path)
+    content = path.read_bytes()
+    assert content.count(b"5\x02\x18\x02qd") == 1
+    path.write_bytes(content.replace(b"5\x02\x18\x02qd", b"6\x02\x18\x02qd"))
+
+
 def lists(cell: Any) -> list[Any]:
     return [cell] * len(log()["t"])
 
@@ -305,6 +313,7 @@ HOSTILE: list[tuple[str, Write, str | None]] = [
     ("unused_structs.parquet", columns(other=lists({"a": [{"b": "c"}]})), None),
     ("decimals.parquet", columns(t=[Decimal(k) / 200 for k in range(400)]), None),
     ("nulls_in_lists.parquet", columns(q=lists([1.0, None])), "holds no number in any of its 400 rows"),
+    ("aborting.parquet", aborting, "Parquet file"),  # of which pyarrow's reader crashed, or it is none: some version may say
     ("wide.parquet", wide, "10001 columns; at most 10000"),
     # bags
     ("view.db3", database("CREATE VIEW x AS " + ENDLESS + " AS y FROM c"), "'x' of the database is computed"),
@@ -342,6 +351,8 @@ HOW: list[tuple[str, dict[str, Any], str]] = [
     ("gains", {"columns": {"current": "tau"}, "gains": [1e308, 2.0]}, "rows"),
     ("gains_401_digits", {"columns": {"current": "tau"}, "gains": [10**400, 2]}, "gains is .*; it must be 2 finite numbers"),
     ("gears", {"gears": [1e308, 1e308], "motor_side": ["tau"]}, "rows"),
+    ("gears_zero", {"gears": [0.0, 1e-320], "motor_side": ["tau"]}, "cannot be inverted"),
+    ("gears_singular", {"gears": [[0.0, 3.0], [0.0, 4.0]], "motor_side": ["tau"]}, "cannot be inverted"),
     ("gears_401_digits", {"gears": [10**400, 2], "motor_side": ["q"]}, "gears is .*; it must be 2 finite numbers"),
     ("gears_ragged", {"gears": [[1.0, 2.0], [3.0]], "motor_side": ["q"]}, "gears is .*; it must be 2 finite numbers"),
 ]  # fmt: skip

@@ -172,7 +172,7 @@ def read_log(
             )
         arrays["tau"] = np.full_like(arrays["q"], np.nan)
     sides = tuple(motor_side.replace(",", " ").split()) if isinstance(motor_side, str) else tuple(motor_side)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # LAPACK divides by zero on the way to a determinant of 0
         _to_joint_side(raw, arrays, gears, sides, arm)
     return _cleaned(raw, t, arrays, torque_needed, arm)
 
