@@ -187,6 +187,15 @@ def database(*sql: str) -> Write:
     return write
 
 
+def damaged_bag(path: Path) -> None:
+    """A ROS 1 bag whose first chunk is no stream of bzip2."""
+    from rosbags.rosbag1 import Writer
+
+    write_ros1(path, states(), Writer.CompressionFormat.BZ2)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"BZh9", b"BZh0", 1))
+
+
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x"
 
 
@@ -316,6 +325,7 @@ HOSTILE: list[tuple[str, Write, str | None]] = [
     ("aborting.parquet", aborting, "Parquet file"),  # of which pyarrow's reader crashed, or it is none: some version may say
     ("wide.parquet", wide, "10001 columns; at most 10000"),
     # bags
+    ("damaged_bz2.bag", damaged_bag, "this ROS bag cannot be read (Invalid data stream)"),
     ("view.db3", database("CREATE VIEW x AS " + ENDLESS + " AS y FROM c"), "'x' of the database is computed"),
     ("computed.db3", database("ALTER TABLE topics ADD COLUMN x AS (zeroblob(1000000000))"), "is computed"),
     (
@@ -352,7 +362,7 @@ HOW: list[tuple[str, dict[str, Any], str]] = [
     ("gains_401_digits", {"columns": {"current": "tau"}, "gains": [10**400, 2]}, "gains is .*; it must be 2 finite numbers"),
     ("gears", {"gears": [1e308, 1e308], "motor_side": ["tau"]}, "rows"),
     ("gears_zero", {"gears": [0.0, 1e-320], "motor_side": ["tau"]}, "cannot be inverted"),
-    ("gears_singular", {"gears": [[0.0, 3.0], [0.0, 4.0]], "motor_side": ["tau"]}, "cannot be inverted"),
+    ("gears_singular", {"gears": [[0.0, 0.0], [1e-320, 1.0]], "motor_side": ["tau"]}, "cannot be inverted"),
     ("gears_401_digits", {"gears": [10**400, 2], "motor_side": ["q"]}, "gears is .*; it must be 2 finite numbers"),
     ("gears_ragged", {"gears": [[1.0, 2.0], [3.0]], "motor_side": ["q"]}, "gears is .*; it must be 2 finite numbers"),
 ]  # fmt: skip

@@ -45,7 +45,7 @@ def read_parquet(path: Path, request: Request) -> Raw:
             return _read(path, request, file)
         except (DalembertError, MemoryError):
             raise
-        except (ArrowException, *DAMAGE) as error:
+        except (ArrowException, OSError, *DAMAGE) as error:
             raise DalembertError(f"{path}: this is no Parquet file ({reason(error)})") from None
 
 
