@@ -28,7 +28,6 @@ def main(name: str, seconds: float, folder: Path, engine: str) -> None:
         from fuzz.targets import TARGETS
 
     target = next(target for target in TARGETS if target.name == name)
-    start = time.monotonic()
 
     def leave(finding: str | None) -> None:
         result = {
@@ -53,6 +52,7 @@ def main(name: str, seconds: float, folder: Path, engine: str) -> None:
     except Finding as finding:
         raise SystemExit(f"a seed of {name}: {finding}") from None
     judge.limit_memory()
+    start = time.monotonic()
     seeds, words = judge.seeds, target.words
     if atheris:
         corpus = folder / "corpus"
