@@ -320,3 +320,11 @@ def test_a_large_matlab_file_is_refused_before_it_is_read(tmp_path):
     (tmp_path / "zeros.mat").write_bytes(content.replace(size, endless))
     with pytest.raises(DalembertError, match=r"zeros.mat: its variables take 1152000000 bytes; at most 1073741824 are"):
         read_log(tmp_path / "zeros.mat", da.load("planar-2r"))
+
+
+@pytest.mark.parametrize("letter", ["x", "\0", "\n", "\U000e0001", "\udc80"])
+def test_a_sentence_is_never_endless(letter):
+    """Escapes count: a control character of a file takes up to ten letters in the sentence."""
+    sentence = str(DalembertError(f"the name is {letter * 100_000}, too long"))
+    assert len(sentence) < 4100 and sentence.isprintable()
+    assert sentence.startswith("the name is ") and sentence.endswith(", too long")
