@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 # the same examples in every run, so that a red suite can be run again; `make soak` tries new ones
 quiet = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=quiet)
-settings.register_profile("soak", deadline=None, max_examples=2000, suppress_health_check=quiet)
+settings.register_profile("soak", deadline=None, max_examples=100, suppress_health_check=quiet)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -22,7 +23,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.identification.formats import raw, rosbag
+from dalembert.identification.formats import carried, matlab, parquet, raw, rosbag
 from dalembert.identification.formats.raw import LARGEST_FILE, MOST_NUMBERS
 from dalembert.identification.logs import read_log
 from test_logs import HEADER, arm, log, states, table, text, write_mcap, write_ros1, write_ros2
@@ -150,6 +151,14 @@ def columns(**changed: Any) -> Write:
     return write
 
 
+def aborting(path: Path) -> None:
+    """The log as Parquet with one byte changed, the kind of repetition of qd: pyarrow aborts its process on it."""
+    columns()(path)
+    content = path.read_bytes()
+    assert content.count(b"5\x02\x18\x02qd") == 1
+    path.write_bytes(content.replace(b"5\x02\x18\x02qd", b"6\x02\x18\x02qd"))
+
+
 def lists(cell: Any) -> list[Any]:
     return [cell] * len(log()["t"])
 
@@ -176,6 +185,15 @@ def database(*sql: str) -> Write:
         file.close()
 
     return write
+
+
+def damaged_bag(path: Path) -> None:
+    """A ROS 1 bag whose first chunk is no stream of bzip2."""
+    from rosbags.rosbag1 import Writer
+
+    write_ros1(path, states(), Writer.CompressionFormat.BZ2)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"BZh9", b"BZh0", 1))
 
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x"
@@ -275,6 +293,8 @@ HOSTILE: list[tuple[str, Write, str | None]] = [
     ("negative.npz", packed(q=shaped("(-1, 2)")), "which no array has"),
     ("short.npz", packed(q=shaped("(100, 2)")), "ends after 80 of its 1600 bytes"),
     ("object.npz", packed(q=npy(np.array([{}], object))), "pickled object"),
+    ("words.npz", packed(q=npy(np.full((400, 2), "1"))), "q is not an array of numbers"),
+    ("no_words.npz", packed(q=shaped("(10, 2)", "<U1").replace(bytes(80), b"\xff" * 80)), "q is not an array of numbers"),
     ("no_array.npz", packed(q=b"pickle"), "not a plain array"),
     ("scalar.npz", packed(q=npy(1.0)), "has shape ()"),
     ("records.npz", packed(q=npy(np.zeros(400, [("a", "f8"), ("b", "f8")]))), "not an array of numbers"),
@@ -302,8 +322,10 @@ HOSTILE: list[tuple[str, Write, str | None]] = [
     ("unused_structs.parquet", columns(other=lists({"a": [{"b": "c"}]})), None),
     ("decimals.parquet", columns(t=[Decimal(k) / 200 for k in range(400)]), None),
     ("nulls_in_lists.parquet", columns(q=lists([1.0, None])), "holds no number in any of its 400 rows"),
+    ("aborting.parquet", aborting, "Parquet file"),  # of which pyarrow's reader crashed, or it is none: some version may say
     ("wide.parquet", wide, "10001 columns; at most 10000"),
     # bags
+    ("damaged_bz2.bag", damaged_bag, "this ROS bag cannot be read (Invalid data stream)"),
     ("view.db3", database("CREATE VIEW x AS " + ENDLESS + " AS y FROM c"), "'x' of the database is computed"),
     ("computed.db3", database("ALTER TABLE topics ADD COLUMN x AS (zeroblob(1000000000))"), "is computed"),
     (
@@ -335,6 +357,26 @@ def test_logs_are_read_or_refused_in_a_sentence(tmp_path: Path, name: str, write
     assert time.perf_counter() - start < SLOW
 
 
+HOW: list[tuple[str, dict[str, Any], str]] = [
+    ("gains", {"columns": {"current": "tau"}, "gains": [1e308, 2.0]}, "rows"),
+    ("gains_401_digits", {"columns": {"current": "tau"}, "gains": [10**400, 2]}, "gains is .*; it must be 2 finite numbers"),
+    ("gears", {"gears": [1e308, 1e308], "motor_side": ["tau"]}, "rows"),
+    ("gears_zero", {"gears": [0.0, 1e-320], "motor_side": ["tau"]}, "cannot be inverted"),
+    ("gears_singular", {"gears": [[0.0, 0.0], [1e-320, 1.0]], "motor_side": ["tau"]}, "cannot be inverted"),
+    ("gears_401_digits", {"gears": [10**400, 2], "motor_side": ["q"]}, "gears is .*; it must be 2 finite numbers"),
+    ("gears_ragged", {"gears": [[1.0, 2.0], [3.0]], "motor_side": ["q"]}, "gears is .*; it must be 2 finite numbers"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "how", "said"), HOW, ids=[name for name, _, _ in HOW])
+def test_ways_to_read_a_log_are_followed_or_refused_in_a_sentence(name: str, how: dict[str, Any], said: str) -> None:
+    data = {**log(), "tau": 10.0 * np.sign(log()["tau"])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(da.DalembertError, match=said):
+            read_log(data, arm(), **how)
+
+
 def motion_of(joints: int, rows: int = 3) -> str:
     names = ["t", *(f"{group}{k}" for group in ("q", "qd", "qdd") for k in range(1, joints + 1))]
     return "\n".join([",".join(names), *(",".join([str(k)] + ["0"] * (len(names) - 1)) for k in range(rows))]) + "\n"
@@ -353,6 +395,12 @@ MOTIONS: list[tuple[str, Write, str | None]] = [
     ("long_cell.csv", bare("t,q1\n0,1\n1," + "9" * 200_000 + "x\n"), "field larger than field limit"),
     ("long_name.csv", bare("t,q1," + "q" * 200_000 + "\n"), "field larger than field limit"),
     ("quote_over_lines.csv", bare('t,q1\n0,1\n1,"2\n"\n2,3\n'), "line 4: the row has 1 value"),
+    (
+        "large.csv",
+        bare("t,q1\n" + "".join(f"{k},{(-1) ** k}e308\n" for k in range(9))),
+        "cannot be made: no smooth curve",
+    ),
+    ("close.csv", bare("t,q1\n" + "".join(f"{k}e-320,{k % 2}\n" for k in range(9))), "cannot be made: no smooth curve"),
     ("nul.csv", bare("t,q1\n0,1\n1,\0\n"), "line 3, column 'q1'"),
     ("odd.csv", bare("t,q1\n0,1\n".encode("utf-16")), "not a text file in UTF-8"),
     ("a\0b.csv", lambda path: None, "cannot be a file's name"),
@@ -431,8 +479,23 @@ def test_more_numbers_than_a_log_has_are_refused(tmp_path: Path, monkeypatch: py
     how = {"columns": {"t": 0, "q": "1:3", "qd": "3:5", "tau": "5:7"}} if suffix == "npy" else {}
     assert len(read_log(path, arm(), **how)) == len(table())
     monkeypatch.setattr(raw, "MOST_NUMBERS", 500)
+    here = {"parquet": parquet.read_parquet, "bag": rosbag.read_bag}.get(
+        suffix
+    )  # not in the helper, which has the usual bound
     with pytest.raises(da.DalembertError, match="at most 500 are read"):
-        read_log(path, arm(), **how)
+        here(path, raw.Request()) if here else read_log(path, arm(), **how)
+
+
+def test_long_lists_in_parquet_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyarrow.parquet import ParquetFile
+
+    columns()(tmp_path / "x.parquet")
+    monkeypatch.delattr(ParquetFile, "iter_batches")
+    monkeypatch.setattr(raw, "MOST_NUMBERS", 400 * 4 + 400 * 6 - 1)  # four columns, and three of lists of two
+    with pytest.raises(da.DalembertError, match=f"has 4000 numbers; at most {raw.MOST_NUMBERS} are read"):
+        parquet.read_parquet(tmp_path / "x.parquet", raw.Request())
 
 
 @pytest.mark.parametrize("packer", [bz2, lz4.frame])
@@ -448,7 +511,38 @@ def test_every_chunk_of_a_ros1_bag_is_unpacked_within_bounds(tmp_path: Path, mon
     path = write_ros1(tmp_path / "x.bag", states())
     monkeypatch.setattr(rosbag, "LARGEST_CHUNK", 999)
     with pytest.raises(da.DalembertError, match="a chunk unpacks to more than 999 bytes"):
+        rosbag.read_bag(path, raw.Request())
+
+
+@pytest.mark.parametrize("suffix", ["mat", "parquet", "bag", "db3", "folder"])
+def test_foreign_readers_run_in_the_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    path = tmp_path / f"x.{suffix}"
+    path.mkdir() if suffix == "folder" else path.write_bytes(b"nothing")
+
+    def ask(function: str, arguments: Any, **words: Any) -> Any:
+        raise da.DalembertError(f"asked to read {arguments['path']}")
+
+    for module in (carried, matlab):
+        monkeypatch.setattr(module, "ask", ask)
+    with pytest.raises(da.DalembertError, match=f"^asked to read {path}$"):
         read_log(path, arm())
+
+
+def test_a_broken_link_beside_a_bag_does_not_matter(tmp_path: Path) -> None:
+    folder = write_ros2(tmp_path / "bag", states())
+    (folder / "notes").symlink_to(tmp_path / "nowhere")
+    assert np.array_equal(read_log(folder, arm()).q, log()["q"])
+
+
+@pytest.mark.parametrize("where", [write_ros1, write_ros2])
+def test_the_helper_tells_how_far_it_is(tmp_path: Path, where: Callable[..., Path]) -> None:
+    told: list[float] = []
+    read_log(
+        where(tmp_path / "x.bag", [message for k in range(3) for message in states(topic=f"/{k}")]),
+        arm(),
+        progress=told.append,
+    )
+    assert told == sorted(told) and len(told) >= 2 and 0.0 <= told[0] < told[-1] <= 1.0
 
 
 def test_messages_in_disorder_are_sorted_by_the_time_they_were_logged(tmp_path: Path) -> None:

@@ -121,6 +121,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("keys.xml", mjcf(body('<geom size="1"/>' * 500), after=f"<keyframe>{'<key/>' * 5000}</keyframe>"), "keyframes that no"),
     ("user.xml", mjcf(body(), '<size nuser_body="1000000000"/>'), "it has more than 10000 numbers by nuser_body of <size>"),
     ("keys-size.xml", mjcf(body(), '<size nkey="1000000000"/>'), "it has more than 10000 numbers by nkey of <size>"),
+    ("quaternion.xml", mjcf(body().replace("<body>", '<body quat="1 -1e308 0 0">')), r"makes \[.*\] of body_quat 1; the numbers"),
     # limits
     ("limits-401.toml", f"effort = {'9' * 401}", "effort of joint 'joint1': '?9.* is too large for a number"),
     ("limits-4301.toml", f"effort = {'9' * 4301}", "this is not valid TOML: Exceeds the limit"),
@@ -319,3 +320,11 @@ def test_a_large_matlab_file_is_refused_before_it_is_read(tmp_path):
     (tmp_path / "zeros.mat").write_bytes(content.replace(size, endless))
     with pytest.raises(DalembertError, match=r"zeros.mat: its variables take 1152000000 bytes; at most 1073741824 are"):
         read_log(tmp_path / "zeros.mat", da.load("planar-2r"))
+
+
+@pytest.mark.parametrize("letter", ["x", "\0", "\n", "\U000e0001", "\udc80"])
+def test_a_sentence_is_never_endless(letter):
+    """Escapes count: a control character of a file takes up to ten letters in the sentence."""
+    sentence = str(DalembertError(f"the name is {letter * 100_000}, too long"))
+    assert len(sentence) < 4100 and sentence.isprintable()
+    assert sentence.startswith("the name is ") and sentence.endswith(", too long")

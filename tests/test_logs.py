@@ -109,11 +109,13 @@ def encoded(message: Message, encoding: str) -> bytes:
     return bytes(serialize(state, "sensor_msgs/msg/JointState"))
 
 
-def write_mcap(path: Path, messages: list[Message], encoding: str, kind: str = "sensor_msgs/msg/JointState") -> Path:
+def write_mcap(
+    path: Path, messages: list[Message], encoding: str, kind: str = "sensor_msgs/msg/JointState", **how: Any
+) -> Path:
     from mcap.writer import Writer
 
     with path.open("wb") as file:
-        out = Writer(file)
+        out = Writer(file, **how)
         out.start()
         schema = out.register_schema(kind, {"cdr": "ros2msg", "ros1": "ros1msg"}.get(encoding, "jsonschema"), b"")
         channels = {topic: out.register_channel(topic, encoding, schema) for topic in {m[0] for m in messages}}
@@ -125,10 +127,13 @@ def write_mcap(path: Path, messages: list[Message], encoding: str, kind: str = "
     return path
 
 
-def write_ros1(path: Path, messages: list[Message]) -> Path:
+def write_ros1(path: Path, messages: list[Message], compression: Any = None) -> Path:
     from rosbags.rosbag1 import Writer
 
-    with Writer(path) as bag:
+    bag = Writer(path)
+    if compression is not None:
+        bag.set_compression(compression)
+    with bag:
         topics = {m[0] for m in messages}
         at = {t: bag.add_connection(t, "sensor_msgs/msg/JointState", typestore=stores()[1]) for t in topics}
         for message in messages:

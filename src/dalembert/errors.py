@@ -14,11 +14,14 @@ class DalembertError(ValueError):
     """
 
     def __init__(self, sentence: str = "") -> None:
-        if len(sentence) > LONGEST:
-            sentence = f"{sentence[: LONGEST // 2]} … {sentence[-LONGEST // 2 :]}"
+        sentence = _shortened(sentence)
         if not sentence.isprintable():
             sentence = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in sentence)
-        super().__init__(sentence)
+        super().__init__(_shortened(sentence))  # an escape has up to ten letters
+
+
+def _shortened(sentence: str) -> str:
+    return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST // 2]} … {sentence[-LONGEST // 2 :]}"
 
 
 class RobotError(DalembertError):

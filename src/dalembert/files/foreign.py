@@ -1,10 +1,11 @@
 """Readers that are not ours, run in a helper process: a file that crashes or chokes them is one sentence here.
 
-A compiled reader (MuJoCo's compiler, SciPy's reader of MATLAB files) can crash, hang or exhaust memory on a damaged
-file, and would take the user's process along. One helper process runs them all. It starts with the first such file
-(some 0.2 s), is kept for the next, and ends when this process ends, however it ends, because its pipe closes. It may
-use :data:`MEMORY` bytes and :data:`SECONDS` per file; when it dies, the next file starts a new one. The child of a fork
-starts its own, and the program's ``__main__`` is never imported again, so notebooks and worker pools need no care.
+A compiled reader (MuJoCo's compiler, SciPy's reader of MATLAB files, pyarrow's of Parquet) can crash, hang or exhaust
+memory on a damaged file, and would take the user's process along. One helper process runs them all. It starts with the
+first such file (some 0.2 s), is kept for the next, and ends when this process ends, however it ends, because its pipe
+closes. It may use :data:`MEMORY` bytes and :data:`SECONDS` per file; when it dies, the next file starts a new one. The
+child of a fork starts its own, and the program's ``__main__`` is never imported again, so notebooks and worker pools
+need no care.
 
 A message is JSON and raw arrays of numbers, never a pickle: a file that takes over the helper can send wrong numbers,
 but no code.
@@ -22,7 +23,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import FileIO
 from typing import Any, cast
 
@@ -53,6 +54,7 @@ _FEW_THREADS = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # pyarrow's own reserves more than a gigabyte
 }
 
 
@@ -64,11 +66,13 @@ def ask(
     reader: str,
     error: type[DalembertError] = DalembertError,
     seconds: float = SECONDS,
+    progress: Callable[[float], None] = lambda fraction: None,
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
     """What ``function`` ("package.module:name") answers in the helper process: plain data, and arrays by name.
 
     The arguments are plain data too (JSON). A :class:`DalembertError` of the function comes back as ``error``, with
     its sentence. ``where`` names the file and ``reader`` whoever reads it in the sentences about the helper's end.
+    ``progress`` is told how far the function is, where that tells (:func:`dalembert.files.foreign_helper.tell`).
     """
     global _helper
     with _lock:
@@ -76,7 +80,7 @@ def ask(
             if _helper is not None and not _helper.is_usable():
                 _end()
             _helper = _helper or _Helper()
-            kind, plain, arrays = _helper.ask(function, arguments, seconds)
+            kind, plain, arrays = _helper.ask(function, arguments, seconds, progress)
         except _Died as how:
             _end()
             raise error(f"{where}: {reader} {how}") from None
@@ -133,7 +137,9 @@ class _Helper:
         """Whether a question can be asked."""
         return not self.expired and not self.is_last and self.process.poll() is None
 
-    def ask(self, function: str, arguments: Mapping[str, Any], seconds: float) -> tuple[str, Any, dict[str, Any]]:
+    def ask(
+        self, function: str, arguments: Mapping[str, Any], seconds: float, progress: Callable[[float], None]
+    ) -> tuple[str, Any, dict[str, Any]]:
         """(kind, plain data, arrays) of the answer."""
         try:
             folder = os.getcwd()
@@ -146,6 +152,9 @@ class _Helper:
         try:
             write_message(self.into, question)
             answer, arrays = read_message(self.out)
+            while answer["kind"] == "progress":
+                progress(float(answer["plain"]))
+                answer, arrays = read_message(self.out)
             self.is_last = bool(answer["last"])
             return str(answer["kind"]), answer["plain"], arrays
         except (EOFError, OSError):  # its ends of the pipes are closed

@@ -12,12 +12,22 @@ from typing import Any
 from dalembert.errors import DalembertError
 from dalembert.files.foreign import MEMORY, Arrays, read_message, write_message
 
+_answers: FileIO | None = None
+
+
+def tell(fraction: float) -> None:
+    """Whoever asked hears how far the work is; a function that is not run by :func:`serve` tells nobody."""
+    if _answers is not None:
+        write_message(_answers, {"kind": "progress", "plain": fraction})
+
 
 def serve() -> None:
     """Read questions and write answers."""
+    global _answers
     _limit_memory()
     # The readers may print and may ask: they get the null device, and the pipes other numbers.
     questions, answers = FileIO(os.dup(0), "r"), FileIO(os.dup(1), "w")
+    _answers = answers
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)

@@ -20,6 +20,7 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.identification.formats import read
 from dalembert.identification.formats.raw import SPELLINGS, Raw, Request, counted, listed
 from dalembert.identification.meaning import FEWEST, find, group_of, names_of, same_count, time_of
+from dalembert.robot.tables import shown
 
 Array = NDArray[np.float64]
 Columns = Mapping[str, str | int | Sequence[str | int]]
@@ -161,7 +162,8 @@ def read_log(
         raise DalembertError(
             f"{raw.source}: it has no joint positions (q); it has {names_of(raw)}; say which with columns (--column q=NAME)"
         )
-    _torque_from_current(raw, arrays, gains, arm.n, wanted)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite, and told as such
+        _torque_from_current(raw, arrays, gains, arm.n, wanted)
     if "tau" not in arrays:
         if torque_needed:
             raise DalembertError(
@@ -170,7 +172,8 @@ def read_log(
             )
         arrays["tau"] = np.full_like(arrays["q"], np.nan)
     sides = tuple(motor_side.replace(",", " ").split()) if isinstance(motor_side, str) else tuple(motor_side)
-    _to_joint_side(raw, arrays, gears, sides, arm)
+    with np.errstate(all="ignore"):  # LAPACK divides by zero on the way to a determinant of 0
+        _to_joint_side(raw, arrays, gears, sides, arm)
     return _cleaned(raw, t, arrays, torque_needed, arm)
 
 
@@ -207,12 +210,16 @@ def _torque_from_current(
         )
 
 
+def _numbers(what: str, values: ArrayLike, n: int) -> Array:
+    try:
+        return np.asarray(values, float)
+    except (TypeError, ValueError, OverflowError):
+        raise DalembertError(f"{what} is {shown(values)}; it must be {n} finite numbers, one for each joint") from None
+
+
 def per_joint(what: str, values: ArrayLike, n: int) -> Array:
     """``values`` as n finite numbers; one number is for all."""
-    try:
-        given = np.asarray(values, float)
-    except (TypeError, ValueError):
-        raise DalembertError(f"{what} is {values!r}; it must be {n} finite numbers, one for each joint") from None
+    given = _numbers(what, values, n)
     if given.ndim == 0:
         given = np.full(n, float(given))
     if given.shape != (n,) or not np.isfinite(given).all():
@@ -242,7 +249,7 @@ def _to_joint_side(
             )
         A = np.diag([float(rotor.gear) for rotor in rotors if rotor is not None])
     else:
-        given = np.asarray(gears, float)
+        given = _numbers("gears", gears, arm.n)
         A = given if given.shape == (arm.n, arm.n) else np.diag(per_joint("gears", given, arm.n))
     if not np.isfinite(A).all() or abs(np.linalg.det(A)) < 1e-12:
         raise DalembertError("the gear ratios cannot be inverted: every motor must turn when its joint turns")

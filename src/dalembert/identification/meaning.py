@@ -142,7 +142,7 @@ def numeric(raw: Raw, found: Found) -> Array:
         values = np.asarray(found.values)
         if values.dtype.kind == "M":
             return np.where(np.isnat(values), np.nan, values.astype("datetime64[ns]").astype(np.int64) * 1e-9)
-        if values.dtype.kind == "c":
+        if values.dtype.kind in "cUSV":
             raise ValueError
         with np.errstate(invalid="ignore"):  # NaN of the kind that signals becomes one that does not
             numbers = np.asarray(values, float)
@@ -221,7 +221,8 @@ def group_of(
     factor = si.factors(raw.source, group, word, arm)
     if np.any(factor != 1.0):
         raw.notes.append(f"{raw.source}: {name} was brought from {word} to SI")
-    return values * factor
+    with np.errstate(over="ignore"):  # what overflows is infinite, and told as such
+        return values * factor
 
 
 def _order(raw: Raw, name: str, joints: tuple[str, ...], count: int, arm: Arm, group: str) -> list[int]:

@@ -12,9 +12,13 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dalembert.errors import RobotError
 from dalembert.files.foreign import ask
@@ -57,7 +61,22 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
         reader="MuJoCo's compiler",
         error=RobotError,
     )
+    _check_numbers(arrays, source)
     return _Reader(SimpleNamespace(**plain, **arrays), source).robot(tip)
+
+
+def _check_numbers(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
+    """MuJoCo takes numbers of any size, and makes what overflows infinite or a quaternion of zeros."""
+    for name, values in arrays.items():
+        whole = np.isfinite(values)
+        if name.endswith("quat"):
+            whole = whole & values.any(axis=-1, keepdims=True)
+        if not whole.all():
+            at = int(np.argwhere(~whole)[0][0])
+            raise RobotError(
+                f"{source}: MuJoCo's compiler makes {values[at].tolist()} of {name} {at}; the numbers in the file are too "
+                "large or too small, give them in SI units"
+            )
 
 
 def _decoded(content: bytes, source: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -161,9 +162,13 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     if cutoff is not None:
         values = _low_pass(t, values, cutoff)
     # times and values from zero: large offsets would cost digits
-    curve = make_interp_spline(t - t[0], values - values[0], k=5)
-    first, second = curve.derivative(1), curve.derivative(2)
-    return first(t - t[0]), second(t - t[0])
+    made: tuple[Array, ...] = ()
+    with np.errstate(all="ignore"), contextlib.suppress(ValueError):  # among them LinAlgError
+        curve = make_interp_spline(t - t[0], values - values[0], k=5)
+        made = tuple(curve.derivative(order)(t - t[0]) for order in (1, 2))
+    if not made or not all(np.isfinite(derivative).all() for derivative in made):
+        raise DalembertError("no smooth curve goes through the values; are instants too close, or values too large?")
+    return made[0], made[1]
 
 
 def _low_pass(t: Array, values: Array, cutoff: float) -> Array:

@@ -11,6 +11,14 @@ from dalembert.identification.formats.raw import LARGEST_FILE, Raw, Request, rea
 from dalembert.robot.tables import shown
 
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
+BAGS = ("rosbag", "read_bag", "rosbags' reader of ROS bags")
+# read in the helper process: the module, its function, and who that is in a sentence
+FOREIGN = {
+    ".parquet": ("parquet", "read_parquet", "pyarrow's reader of Parquet files"),
+    ".bag": BAGS,
+    ".db3": BAGS,
+    "folder": BAGS,
+}
 KNOWN = ".csv (.tsv, .txt, .dat), .npz, .npy, .mat, .parquet, .bag, .db3 or .mcap file, or a ROS 2 bag folder"
 
 
@@ -55,14 +63,10 @@ def _reader(kind: str) -> Callable[[Path, Request], Raw] | None:
         from dalembert.identification.formats.matlab import read_matlab
 
         return read_matlab
-    if kind == ".parquet":
-        from dalembert.identification.formats.parquet import read_parquet
+    if kind in FOREIGN:
+        from dalembert.identification.formats.carried import in_helper
 
-        return read_parquet
-    if kind in ("folder", ".bag", ".db3"):
-        from dalembert.identification.formats.rosbag import read_bag
-
-        return read_bag
+        return in_helper(*FOREIGN[kind])
     if kind == ".mcap":
         from dalembert.identification.formats.mcap_file import read_mcap
 

@@ -6,6 +6,8 @@ The file's own description is looked at first, and only columns of numbers, time
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from dalembert.identification.formats.raw import (
 
 Array = NDArray[np.float64]
 
-BATCH = 1 << 16  # rows read at a time, since only reading tells how long their lists are
+BATCH = 1 << 16  # rows read at a time, since a file may say less about its lists than they hold
 
 
 def read_parquet(path: Path, request: Request) -> Raw:
@@ -41,16 +43,13 @@ def read_parquet(path: Path, request: Request) -> Raw:
         try:
             file = parquet.ParquetFile(stream)
             return _read(path, request, file)
-        except DalembertError:
+        except (DalembertError, MemoryError):
             raise
-        except (ArrowException, *DAMAGE) as error:
+        except (ArrowException, OSError, *DAMAGE) as error:
             raise DalembertError(f"{path}: this is no Parquet file ({reason(error)})") from None
 
 
 def _read(path: Path, request: Request, file: Any) -> Raw:
-    from pyarrow import Table
-    from pyarrow import schema as described
-
     about, schema = file.metadata, file.schema_arrow
     if about.num_columns > MOST_COLUMNS:
         raise DalembertError(f"{path}: it has {about.num_columns} columns; at most {MOST_COLUMNS} are read")
@@ -61,33 +60,64 @@ def _read(path: Path, request: Request, file: Any) -> Raw:
     wanted = [field.name for field in schema if _is_plain(field.type) or _is_list(field.type)]
     count = about.num_rows * len(schema.names)
     check_size(f"{path}: the table", count)
-    batches = []
+    lists = {field.name: _Lists() for field in schema if _is_list(field.type)}
+    check_size(f"{path}: the table", count + (_listed(about, lists) if lists else 0))
+    flat = [field.name for field in schema if field.name not in lists]
+    columns = np.full((about.num_rows, len(flat)), np.nan)
+    at, done = {name: k for k, name in enumerate(flat)}, 0
     for batch in file.iter_batches(BATCH, columns=wanted):
-        count += sum(len(column.flatten()) for column in batch.columns if _is_list(column.type))
-        check_size(f"{path}: the table", count)
-        batches.append(batch)
-    table = Table.from_batches(batches, described([schema.field(name) for name in wanted]))
-    flat: dict[str, Array] = {}
-    whole: dict[str, Any] = {}
-    faulty: dict[int, str] = {}
-    faults: dict[str, str] = {}
-    for field in schema:
-        name, kind = field.name, field.type
-        if _is_plain(kind):
-            flat[name] = _values(table.column(name).combine_chunks())
-        elif _is_list(kind):
-            rows, lengths = _rows(table.column(name).combine_chunks())
-            whole[name] = rows
-            if rows is None:
-                faults[name] = f"{path}: the lists in '{name}' are empty, or differ in length ({lengths})"
-        else:
-            faulty[len(flat)] = f"{path}: the column '{name}' holds {kind!s:.60}, not numbers"
-            flat[name] = np.full(about.num_rows, np.nan)
-    columns = np.column_stack(list(flat.values())) if flat else np.empty((about.num_rows, 0))
-    raw = tabled(str(path), list(flat), columns, request.joints, faulty)
-    raw.arrays |= whole
-    raw.faults |= faults
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            if name in lists:
+                count += len(values.flatten())
+                check_size(f"{path}: the table", count)
+                lists[name].add(values)
+            else:
+                columns[done : done + len(batch), at[name]] = _values(values)
+        done += len(batch)
+        request.progress(min(1.0, done / max(1, about.num_rows)))
+    if done != about.num_rows:
+        raise DalembertError(f"{path}: it has {done} rows, and says it has {about.num_rows}; the file is damaged")
+    strange = {k: schema.field(name).type for k, name in enumerate(flat) if name not in wanted}
+    faults = {k: f"{path}: the column '{flat[k]}' holds {kind!s:.60}, not numbers" for k, kind in strange.items()}
+    raw = tabled(str(path), flat, columns, request.joints, faults)
+    for name, column in lists.items():
+        raw.arrays[name] = column.matrix()
+        if raw.arrays[name] is None:
+            told = sorted(column.lengths)[:4]
+            raw.faults[name] = f"{path}: the lists in '{name}' are empty, or differ in length ({told})"
     return raw
+
+
+@dataclass
+class _Lists:
+    """A column of lists as its batches come: those that are there, of whichever lengths, and where there is none."""
+
+    parts: list[Array] = field(default_factory=list)
+    there: list[NDArray[np.bool_]] = field(default_factory=list)
+    lengths: set[int] = field(default_factory=set)
+
+    def add(self, values: Any) -> None:
+        from pyarrow import compute
+
+        self.there.append(values.is_valid().to_numpy(zero_copy_only=False))
+        self.lengths.update(compute.unique(compute.list_value_length(values.drop_null())).to_pylist())
+        self.parts.append(_values(values.drop_null().flatten()))
+
+    def matrix(self) -> Array | None:
+        """A row for each list, NaN where there is none; None where lists differ in length or are all empty."""
+        if len(self.lengths) != 1 or not max(self.lengths):
+            return None
+        there = np.concatenate(self.there)
+        rows = np.full((len(there), max(self.lengths)), np.nan)
+        rows[there] = np.concatenate(self.parts).reshape(-1, rows.shape[1])
+        return rows
+
+
+def _listed(about: Any, names: Collection[str]) -> int:
+    """How many numbers the file says its columns of lists hold."""
+    groups = (about.row_group(k) for k in range(about.num_row_groups))
+    columns = (group.column(j) for group in groups for j in range(group.num_columns))
+    return sum(column.num_values for column in columns if column.path_in_schema.partition(".")[0] in names)
 
 
 def _is_plain(kind: Any) -> bool:
@@ -121,19 +151,6 @@ def _values(values: Any) -> Array:
     if types.is_boolean(values.type):
         values = values.cast("uint8")
     return np.asarray(values.cast(float64(), safe=False).to_numpy(zero_copy_only=False), float)
-
-
-def _rows(lists: Any) -> tuple[Array | None, list[int]]:
-    """A column of lists as a matrix, NaN where there is none; or None, and lengths that differ."""
-    from pyarrow import compute
-
-    there = lists.is_valid().to_numpy(zero_copy_only=False)
-    lengths = compute.unique(compute.list_value_length(lists.drop_null())).to_pylist()
-    if len(lengths) != 1 or not lengths[0]:
-        return None, sorted(lengths)[:4]
-    rows = np.full((len(there), lengths[0]), np.nan)
-    rows[there] = _values(lists.drop_null().flatten()).reshape(-1, lengths[0])
-    return rows, lengths
 
 
 def seconds(stamps: NDArray[Any]) -> Array:

@@ -45,7 +45,9 @@ def read_bag(path: Path, request: Request) -> Raw:
     store = get_typestore(Stores.ROS1_NOETIC if one else Stores.LATEST)
     decode = store.deserialize_ros1 if one else store.deserialize_cdr
     found = JointStates(str(path), request)
-    wrong: tuple[type[Exception], ...] = (Reader1Error, Reader2Error, SerdeError, DatabaseError, YAMLError, *DAMAGE)
+    wrong: tuple[type[Exception], ...] = (
+        Reader1Error, Reader2Error, SerdeError, DatabaseError, YAMLError, OSError, *DAMAGE
+    )  # fmt: skip
     try:
         reader: Any = Reader1(path) if one else Reader2(path)
         with reader:
@@ -61,7 +63,7 @@ def read_bag(path: Path, request: Request) -> Raw:
                 if k % 1000 == 0:
                     request.progress(min(1.0, k / total))
             others = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
-    except DalembertError:
+    except (DalembertError, MemoryError):
         raise
     except wrong as error:
         raise DalembertError(f"{path}: this ROS bag cannot be read ({reason(error)})") from None
