@@ -44,11 +44,21 @@ class Commands(TyperGroup):
         except DalembertError as error:
             sentence = str(error)
         except OSError as error:
-            sentence = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            place = error.filename or _unwritable_output()
+            sentence = f"{place}: {error.strerror}" if place else str(error)
         from dalembert.cli.terminal import say
 
         say("error", sentence)
         raise typer.Exit(WRONG_INPUT)
+
+
+def _unwritable_output() -> str:
+    """ "standard output" where what was printed cannot be written, as on a full disk."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return "standard output"
+    return ""
 
 
 app = typer.Typer(
