@@ -469,7 +469,9 @@ def test_an_interrupted_write_leaves_what_was_there(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_output_that_cannot_be_written_is_named() -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "dalembert", "arms"], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "dalembert", "arms"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert (done.returncode, done.stderr) == (2, "error: standard output: No space left on device\n")
 
 

@@ -123,7 +123,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("keys-size.xml", mjcf(body(), '<size nkey="1000000000"/>'), "it has more than 10000 numbers by nkey of <size>"),
     # limits
     ("limits-401.toml", f"effort = {'9' * 401}", "effort of joint 'joint1': '?9.* is too large for a number"),
-    ("limits-4301.toml", f"effort = {'9' * 4301}", "this is not valid TOML: Exceeds the limit"),
+    ("limits-4301.toml", f"effort = {'9' * 4301}", "it has an integer of more than 4300 digits; the largest number is"),
     ("limits-hex.toml", f"effort = 0x{'f' * 9999}", "an integer of more than 4300 digits is too large for a number"),
     ("limits-deep.toml", "effort = " + "[" * 5000 + "]" * 5000, f"limits-deep.toml, line 1: {NESTED}"),
     ("limits-deep-15.toml", "effort = " + "[" * 15 + "]" * 15, r"effort of joint 'joint1': \[\[.* is not a number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import threading
@@ -44,21 +45,13 @@ class Commands(TyperGroup):
         except DalembertError as error:
             sentence = str(error)
         except OSError as error:
-            place = error.filename or _unwritable_output()
+            # files that are written name themselves: what is full without a name is what the shell redirected to
+            place = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
             sentence = f"{place}: {error.strerror}" if place else str(error)
         from dalembert.cli.terminal import say
 
         say("error", sentence)
         raise typer.Exit(WRONG_INPUT)
-
-
-def _unwritable_output() -> str:
-    """ "standard output" where what was printed cannot be written, as on a full disk."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return "standard output"
-    return ""
 
 
 app = typer.Typer(

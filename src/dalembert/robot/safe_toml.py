@@ -58,7 +58,9 @@ def parse_tables(text: str, where: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise RobotError(f"{where}: this is not valid TOML: {error}") from None
     except ValueError:  # from int(); a date that does not exist is a TOMLDecodeError
-        raise RobotError(f"{where}: it has an integer of more than 4300 digits; the largest number is 1.8e308") from None
+        raise RobotError(
+            f"{where}: it has an integer of more than 4300 digits; the largest number is 1.8e308"
+        ) from None
 
 
 def _check_depth(text: str, where: str) -> None:
