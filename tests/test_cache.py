@@ -317,6 +317,16 @@ def test_what_killed_processes_left_is_removed(own: Path) -> None:
     assert cache.load(key(1)) == b"code"
 
 
+def test_the_first_kernel_of_a_process_removes_what_killed_ones_left(home: dict[str, str]) -> None:
+    folder(home).mkdir(parents=True)
+    old, young = folder(home) / ".new-0123abcd", folder(home) / ".new-4567abcd"
+    for path in (old, young):
+        path.write_bytes(b"half")
+    os.utime(old, (time.time() - 3600,) * 2)
+    assert run(home)[0] == 1
+    assert not old.exists() and young.exists()
+
+
 def command(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "dalembert", "cache", *words], env=env, capture_output=True, text=True)
 

@@ -466,6 +466,15 @@ def test_an_interrupted_write_leaves_what_was_there(
     assert sorted(os.listdir(tmp_path)) == ["motion.csv", "out.csv"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_output_that_cannot_be_written_is_named() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dalembert", "arms"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr) == (2, "error: standard output: No space left on device\n")
+
+
 def test_a_full_disk_is_one_sentence(motion: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_):
         raise OSError(28, "No space left on device")

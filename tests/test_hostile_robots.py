@@ -75,7 +75,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("hex.toml", ROW + "a = 0x" + "f" * 100_000, "'a' is an integer of more than 4300 digits; it must be a finite number"),
     ("hex-list.toml", f"gravity = [0x{'f' * 100_000}, 0, 0]\n{ROW}", "'gravity' is an integer of more than 4300 digits"),
     ("hex-name.toml", f"name = 0x{'f' * 100_000}\n{ROW}", "'name' is an integer of .* digits; it must be a string"),
-    ("digits-name.toml", f"name = {'1' * 5000}\n{ROW}", "this is not valid TOML"),
+    ("digits-name.toml", f"name = {'1' * 5000}\n{ROW}", "digits-name.toml: it has an integer of more than 4300 digits; the largest number is"),
     ("long-name.toml", f'name = "{"x" * 100_000}"\n{ROW}', "'name' is 'xxx.*it must be a name of 1 to 1000 letters"),
     ("long-joint.toml", ROW + f'name = "{"x" * 100_000}"', "joint 1: 'name' is 'xxx.*a name of 1 to 1000 letters"),
     ("long-key.toml", ROW + "x" * 100_000 + " = 1", "unknown key 'xxx"),
@@ -124,7 +124,7 @@ CASES: list[tuple[str, str, str | None]] = [
     ("quaternion.xml", mjcf(body().replace("<body>", '<body quat="1 -1e308 0 0">')), r"makes \[.*\] of body_quat 1; the numbers"),
     # limits
     ("limits-401.toml", f"effort = {'9' * 401}", "effort of joint 'joint1': '?9.* is too large for a number"),
-    ("limits-4301.toml", f"effort = {'9' * 4301}", "this is not valid TOML: Exceeds the limit"),
+    ("limits-4301.toml", f"effort = {'9' * 4301}", "it has an integer of more than 4300 digits; the largest number is"),
     ("limits-hex.toml", f"effort = 0x{'f' * 9999}", "an integer of more than 4300 digits is too large for a number"),
     ("limits-deep.toml", "effort = " + "[" * 5000 + "]" * 5000, f"limits-deep.toml, line 1: {NESTED}"),
     ("limits-deep-15.toml", "effort = " + "[" * 15 + "]" * 15, r"effort of joint 'joint1': \[\[.* is not a number"),

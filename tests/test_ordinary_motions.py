@@ -303,6 +303,27 @@ def test_coming_to_rest_on_a_straight_path_is_no_stop(degree: int) -> None:
     assert bent.duration == pytest.approx(sum(m.time_optimal(a).duration for m in (first, back)), rel=5e-4)
 
 
+@pytest.mark.parametrize("name", ["planar-2r", "puma560"])
+@pytest.mark.parametrize("factor", [1.0001, 1.001, 1.01, 1.5])
+def test_a_motion_takes_the_duration_asked_for(name: str, factor: float) -> None:
+    a = arm(name)
+    q0, q1 = ends(a, np.random.default_rng(5))
+    motion = da.polynomial(q0, q1, 1.0, degree=5)
+    wanted = factor * motion.time_optimal(a).duration
+    slower = motion.time_optimal(a, duration=wanted)
+    assert slower.duration == pytest.approx(wanted, rel=1e-6)
+    assert keeps(a, slower, None) < EXCESS
+
+
+@pytest.mark.parametrize("duration, said", [
+    ("soon", "duration is not an array of numbers"), (10**400, "duration holds a number beyond"),
+    (np.nan, "duration is nan; it must be a finite number of seconds"), (0.0, "the motion cannot take 0 s"),
+])  # fmt: skip
+def test_an_impossible_duration_is_one_sentence(duration: Any, said: str) -> None:
+    with pytest.raises(da.DalembertError, match=said):
+        da.polynomial([0.0, 0.0], [1.0, 1.0], 1.0).time_optimal(arm("planar-2r"), duration=duration)
+
+
 def polyline(points: np.ndarray) -> Trajectory:
     """From point to point at an even speed, without slowing down."""
     from scipy.interpolate import PPoly

@@ -100,6 +100,14 @@ def test_an_error_of_another_file_is_left_as_it_is(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("name", ["half\ud800.csv", "zero\0.csv"])
+def test_a_name_that_no_file_can_have_is_one_sentence(name: str, tmp_path: Path) -> None:
+    motion = da.polynomial([0.0], [1.0], 1.0)
+    with pytest.raises(DalembertError, match="this cannot be a file's name") as raised:
+        motion.save(tmp_path / name)
+    assert name not in str(raised.value)  # shown so that any terminal can print it
+
+
 def test_long_names_in_any_script(tmp_path: Path) -> None:
     name = "軸" * 80 + ".txt"  # 244 bytes of the 255 that a name may have
     with whole_binary_file(tmp_path / name, overwrite=False) as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import threading
@@ -44,7 +45,9 @@ class Commands(TyperGroup):
         except DalembertError as error:
             sentence = str(error)
         except OSError as error:
-            sentence = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            # files that are written name themselves: what is full without a name is what the shell redirected to
+            place = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
+            sentence = f"{place}: {error.strerror}" if place else str(error)
         from dalembert.cli.terminal import say
 
         say("error", sentence)

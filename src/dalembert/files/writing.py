@@ -46,7 +46,7 @@ def whole_binary_file(
     left behind; what a process that was killed left behind is removed when the same file is written again. A link is
     followed; a device or a pipe is written to as it is. A disk that is full is one sentence with the file's name.
     """
-    target = Path(os.path.realpath(path))
+    target = _target(path, error)
     check_writable(path, overwrite=overwrite, error=error)
     try:
         if target.exists() and not target.is_file():
@@ -116,7 +116,7 @@ def check_writable(
     path: str | os.PathLike[str], *, overwrite: bool, error: type[DalembertError] = DalembertError
 ) -> None:
     """Say now, before any work, why ``path`` could not be written."""
-    target = Path(os.path.realpath(path))
+    target = _target(path, error)
     if target.is_dir():
         raise error(f"{path}: this is a folder, not a file to write")
     if not target.parent.is_dir():
@@ -125,6 +125,14 @@ def check_writable(
         raise error(f"{path}: the file is there already and was left as it is; --force overwrites it")
     if not os.access(target.parent if not target.exists() or target.is_file() else target, os.W_OK):
         raise error(f"{path}: the file cannot be written (Permission denied)")
+
+
+def _target(path: str | os.PathLike[str], error: type[DalembertError]) -> Path:
+    """The file that a path leads to, by links or directly."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError as problem:  # half of a surrogate pair, a zero byte
+        raise error(f"{os.fspath(path)!r}: this cannot be a file's name ({problem})") from None
 
 
 def _umask() -> int:

@@ -133,6 +133,7 @@ def store(key: str, code: bytes) -> None:
         return
     try:
         content = MAGIC + _signature(_secret(), key, code) + code
+        _tidied(folder())
         with _new_file(folder(), content) as temporary:
             os.replace(temporary, folder() / f"{key}.o")
         if random.random() < LOOKS * len(content) / most:
@@ -158,11 +159,7 @@ class Entry:
 
 def entries() -> list[Entry]:
     """What is kept, the least recently used first."""
-    listed = [
-        Entry(Path(file.path), about.st_size, about.st_mtime)
-        for file, about in _files(folder())
-        if _OBJECT.fullmatch(file.name)
-    ]
+    listed = [Entry(path, about.st_size, about.st_mtime) for path, about in _files(folder(), _OBJECT)]
     return sorted(listed, key=lambda entry: entry.used)
 
 
@@ -178,6 +175,12 @@ def tend() -> None:
             break
         if _removed(entry.path):
             total -= entry.size
+
+
+@lru_cache(maxsize=16)
+def _tidied(place: Path) -> None:
+    """Remove what killed processes left unfinished in this folder, once per process."""
+    _remove_unfinished(older_than=ABANDONED)
 
 
 def verify() -> tuple[int, list[Path], list[Path]]:
@@ -200,20 +203,21 @@ def clear() -> int:
     return sum(_removed(entry.path) for entry in entries())
 
 
-def _files(path: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+def _files(path: Path, named: re.Pattern[str]) -> Iterator[tuple[Path, os.stat_result]]:
     if not path.is_dir():
         return
     with os.scandir(path) as listing:
         for file in listing:
-            with contextlib.suppress(FileNotFoundError):  # another process was quicker
-                yield file, file.stat(follow_symlinks=False)
+            if named.fullmatch(file.name):
+                with contextlib.suppress(FileNotFoundError):  # another process was quicker
+                    yield Path(file.path), file.stat(follow_symlinks=False)
 
 
 def _remove_unfinished(older_than: float) -> None:
     for place in (folder(), _secret_file().parent):
-        for file, about in _files(place):
-            if _UNFINISHED.fullmatch(file.name) and time.time() - about.st_mtime > older_than:
-                _removed(Path(file.path))
+        for path, about in _files(place, _UNFINISHED):
+            if time.time() - about.st_mtime > older_than:
+                _removed(path)
 
 
 def _removed(path: Path) -> bool:

@@ -55,8 +55,12 @@ def parse_tables(text: str, where: str) -> dict[str, Any]:
     _check_depth(text, where)
     try:
         return tomllib.loads(text)
-    except ValueError as error:  # TOMLDecodeError, and what int() says about endless digits
+    except tomllib.TOMLDecodeError as error:
         raise RobotError(f"{where}: this is not valid TOML: {error}") from None
+    except ValueError:  # from int(); a date that does not exist is a TOMLDecodeError
+        raise RobotError(
+            f"{where}: it has an integer of more than 4300 digits; the largest number is 1.8e308"
+        ) from None
 
 
 def _check_depth(text: str, where: str) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import number
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
 from dalembert.trajectory.moves import Move, Stop, moves_of
@@ -132,6 +133,7 @@ def time_optimal(
     motion.fits(arm)
     if not (isinstance(grid, int) and grid >= 2):
         raise DalembertError(f"grid is {grid!r}; it must be a whole number of intervals, at least 2")
+    wanted = None if duration is None else number("duration", duration)
     moves, stops = moves_of(motion)
     whole = sum(move.length for move in moves)
     paths: list[Path] = []
@@ -141,8 +143,8 @@ def time_optimal(
         intervals = max(min(grid, FEWEST), round(grid * move.length / whole))
         tried, profiles, away = _follow(move, arm, keep, intervals)
         paths, best, smoothing = paths + tried, best + profiles, max(smoothing, away)
-    if duration is not None:
-        best = _as_slow_as(paths, best, float(duration), sum(stop.dwell for stop in stops))
+    if wanted is not None:
+        best = _as_slow_as(paths, best, wanted, sum(stop.dwell for stop in stops))
     return _trajectory(motion, paths, best, stops, smoothing)
 
 
@@ -362,16 +364,22 @@ def _top_speed(path: Path, on: Problem) -> float:
 def _as_slow_as(paths: list[Path], best: list[_Profile], duration: float, dwells: float) -> list[_Profile]:
     """Profiles that take `duration` together: the fastest ones whose ṡ stays below the cap that makes it so."""
     least = sum(profile.duration for profile in best) + dwells
-    if not np.isfinite(duration) or duration < least * (1 - 1e-9):
+    if not np.isfinite(duration):
+        raise DalembertError(f"duration is {duration:g}; it must be a finite number of seconds, at least {least:.6g}")
+    if duration < least * (1 - 1e-9):
         raise DalembertError(f"the motion cannot take {duration:g} s: the limits allow no less than {least:.6g} s")
     moving = duration - dwells
     low, high = 0.0, float(np.sqrt(max(profile.x.max() for profile in best)))
     cap = sum(path.length for path in paths) / moving
-    slow = best
+    slow, fast = best, best
     for _ in range(60):
         taken = sum(profile.duration for profile in slow)
         if abs(taken - moving) <= 1e-9 * duration:
             return slow
+        if taken < moving:
+            fast = slow
+        if high - low < 1e-9 * high:
+            break
         try:
             slow = [_solve(path, profile.on.s, cap) for path, profile in zip(paths, best, strict=True)]
         except LimitError:
@@ -383,7 +391,41 @@ def _as_slow_as(paths: list[Path], best: list[_Profile], duration: float, dwells
         # the time is nearly in inverse proportion to the cap: a step towards it, kept inside the bracket
         step = cap * taken / moving
         cap = step if low < step < high else 0.5 * (low + high)
-    return slow
+    return _between(fast, slow, moving)
+
+
+def _between(fast: list[_Profile], slow: list[_Profile], moving: float) -> list[_Profile]:
+    """Profiles between faster and slower ones on the same grid that take ``moving`` together.
+
+    A cap on ṡ that is hardly felt costs more than it should, by the error of the grid: just above the least duration
+    no cap makes the time. Limits are linear in (ṡ², s̈), but for viscous friction: what lies between two profiles
+    that keep them keeps them.
+    """
+    if any(len(a.x) != len(b.x) for a, b in zip(fast, slow, strict=True)):
+        return slow
+    low, high, mixed = 0.0, 1.0, slow
+    for _ in range(60):
+        share = 0.5 * (low + high)
+        mixed = [_mixed(a, b, share) for a, b in zip(fast, slow, strict=True)]
+        taken = sum(profile.duration for profile in mixed)
+        if abs(taken - moving) <= 1e-9 * moving:
+            break
+        low, high = (share, high) if taken < moving else (low, share)
+    return mixed if max(profile.worst for profile in mixed) <= 1e-6 else slow
+
+
+def _mixed(fast: _Profile, slow: _Profile, share: float) -> _Profile:
+    """ṡ² and s̈ with this share of the slower profile, checked as any profile is."""
+    from dalembert.trajectory import passes
+
+    on, N = slow.on, len(slow.on.h)
+    x, u = (1.0 - share) * fast.x + share * slow.x, (1.0 - share) * fast.u + share * slow.u
+    t, near = np.empty(N + 1), np.empty_like(slow.near)
+    over, quick, blur = np.empty(N), np.empty(N), np.empty(N)
+    passes.times(on.h, x, u, t)
+    passes.check(on.D, on.speed, on.h, on.smooth, x, u, over, quick, near, blur)
+    worst = max(float(over.max(initial=-1.0)), float(quick.max(initial=-1.0)))
+    return _Profile(on, x, u, t, near, worst, slow.rounds, slow.refinements)
 
 
 # -- the new motion ----------------------------------------------------------------------------------
