@@ -1,4 +1,4 @@
-"""``dalembert arms`` and ``dalembert show``: what a robot is made of, as tables or as JSON."""
+"""``dalembert show``: what a robot is made of, as tables or as JSON."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import dataclasses
 import json
 import math
 import sys
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
-from rich.table import Table
-from rich.text import Text
+import typer
 
-from dalembert import arms, load
+from dalembert.cli.options import ArmArgument, Physical, PhysicalOption, TipOption, load
 from dalembert.cli.terminal import console, number, numbers, plain, print_table
 from dalembert.robot import Friction, Inertia, Robot
 
 
-def show_arms() -> None:
-    """The shipped arms, one line each."""
-    robots = [load(name).robot for name in arms()]
-    rows = [(r.name, joint_letters(r), number(total_mass(r), "kg"), plain(r.source)) for r in robots]
-    screen = console()
-    print_table(screen, "", ["name", "joints", ">mass", "source of the figures"], rows)
-    screen.print("\nR turns, P slides. 'dalembert show NAME' tells more.")
+def show(
+    arm: ArmArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the robot as JSON, for programs.")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Show what a robot is made of: joints, drives, links, tip. SI units, radians."""
+    robot = load(arm, physical, tip).robot
+    _show_json(robot) if as_json else _show_robot(robot)
 
 
 def joint_letters(robot: Robot) -> str:
@@ -40,11 +40,16 @@ def total_mass(robot: Robot) -> float:
 
 def principal_moments(inertia: Inertia) -> list[float]:
     """The eigenvalues of the tensor about the centre of mass, smallest first (kg m²)."""
+    import numpy as np
+
     return [float(x) for x in np.linalg.eigvalsh(np.array(inertia.tensor, dtype=float))]
 
 
-def show_robot(robot: Robot) -> None:
+def _show_robot(robot: Robot) -> None:
     """The robot as a person reads it."""
+    from rich.table import Table
+    from rich.text import Text
+
     screen = console()
     facts = Table.grid(padding=(0, 2))
     for word, text in _facts(robot):
@@ -141,7 +146,7 @@ def _links(robot: Robot) -> Shown:
     return "Links: mass (kg), centre of mass (m), principal moments (kg m²)", columns, rows
 
 
-def show_json(robot: Robot) -> None:
+def _show_json(robot: Robot) -> None:
     """The robot as a program reads it: every field of the model, and what follows from them."""
     data = dataclasses.asdict(robot)
     data["moving_joints"] = [joint.name for joint in robot.moving_joints]
