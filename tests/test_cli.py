@@ -500,7 +500,7 @@ def test_the_bar_comes_after_a_second(capsys: pytest.CaptureFixture[str]) -> Non
 def test_starting_imports_nothing_heavy(code: str) -> None:
     wrapped = (
         "import atexit, sys\n"
-        "heavy = ('sympy', 'symengine', 'matplotlib', 'llvmlite', 'scipy', 'numpy', 'rich')\n"
+        "heavy = ('sympy', 'symengine', 'matplotlib', 'llvmlite', 'scipy', 'numpy', 'rich', 'dalembert.robot')\n"
         "atexit.register(lambda: print([m for m in heavy if m in sys.modules], file=sys.stderr))\n" + code
     )
     done = subprocess.run([sys.executable, "-c", wrapped], capture_output=True, text=True, timeout=60)

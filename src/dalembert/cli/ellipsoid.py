@@ -28,7 +28,6 @@ from dalembert.cli.options import (
 )
 from dalembert.cli.terminal import console, number, numbers, plain, print_table
 from dalembert.errors import DalembertError
-from dalembert.robot.linalg import sgn
 
 if TYPE_CHECKING:
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
@@ -152,7 +151,7 @@ def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope 
     most = shape.max_acceleration(ways)
     cells = []
     for k, d in enumerate(ways):
-        sign = "+" if sgn(float(d.sum())) > 0 else "−"
+        sign = "+" if d.sum() > 0 else "−"
         row = [f"{sign}{shape.rows[int(np.argmax(np.abs(d)))]}", _known(most[k], unit)]
         cells.append([*row, _known(float(exact.max_acceleration(d)), unit) if exact is not None else ""])
     screen.print()
