@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,33 @@ def test_every_public_name_is_documented() -> None:
     for name in dir(dalembert.Arm):
         if not name.startswith("_"):
             assert getattr(dalembert.Arm, name).__doc__, name
+
+
+def test_completion_lists_every_public_name() -> None:
+    """Also those that are not yet imported; nothing is imported for it."""
+    code = "import sys, dalembert; print(set(dalembert.__all__) - set(dir(dalembert)), 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == (
+        "set() False\n"
+    )
+
+
+def test_type_checkers_see_every_name_that_is_imported_later() -> None:
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    (checking,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module.removeprefix("dalembert.")
+        for node in ast.walk(checking)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dalembert.")
+        for alias in node.names
+    }
+    assert seen == dalembert._LATER
+    assert set(seen) < set(dalembert.__all__)
+
+
+def test_every_warning_is_a_public_name() -> None:
+    pattern = re.compile(r"^class (\w+)\(\w*Warning\):", re.MULTILINE)
+    warned = {name for path in ROOT.rglob("*.py") for name in pattern.findall(path.read_text())}
+    assert warned and warned <= set(dalembert.__all__)
 
 
 def test_every_error_is_a_public_name() -> None:
