@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from dalembert import DalembertError
 from dalembert.kernel import cache
+from imports import MODULES, ROOT, imports, reached, room_of
 
 PROGRAM = """
 import sys, numpy as np, dalembert as da
@@ -63,6 +65,49 @@ def test_second_process_does_not_compile(home: dict[str, str]) -> None:
     first = run(home)
     assert first[0] == 1
     assert run(home) == (0, first[1])
+
+
+TRACING = ("robot", "equations", "graph", "emit", "kernel")
+
+
+def kernel_sources() -> list[Path]:
+    """The files that can change a kernel: all that the modules reach that make kernels, trace, emit or compile."""
+    graph = {module: imports(module) for module in MODULES}
+    makers = {module for module in graph if "kernel.make" in graph[module]}
+    assert {"quantities", "gradients", "task_quantities", "rollouts"} <= makers
+    start = makers | {module for module in graph if room_of(module) in TRACING}
+    return [MODULES[module].relative_to(ROOT) for module in sorted(reached(start, graph))]
+
+
+def test_the_key_changes_with_every_source_that_a_kernel_is_made_from(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    shutil.copytree(ROOT, package, ignore=shutil.ignore_patterns("__pycache__", "*.toml"))
+
+    def digest() -> bytes:
+        cache.source_digest.cache_clear()
+        return cache.source_digest(package)
+
+    at_first = digest()
+    assert at_first == cache.source_digest(ROOT)
+    sources = kernel_sources()
+    assert len(sources) > 70 and Path("equations/newton_euler.py") in sources and Path("errors.py") in sources
+    for source in sources:
+        text = (package / source).read_bytes()
+        (package / source).write_bytes(text + b"#")
+        assert digest() != at_first, f"{source} can change a kernel and is not in the key"
+        (package / source).write_bytes(text)
+    assert digest() == at_first
+    for new in (Path("another.py"), Path("room/another.py"), Path("emit/deep/another.py")):  # before anyone lists them
+        (package / new).parent.mkdir(exist_ok=True)
+        (package / new).touch()
+        assert digest() != at_first, new
+        (package / new).unlink()
+    (package / "graph/tape.py").rename(package / "emit/tape.py")
+    assert digest() != at_first
+    (package / "emit/tape.py").rename(package / "graph/tape.py")
+    for room in cache.USERS:  # kernels outlive a change of what only uses them
+        (package / room / "__init__.py").write_text("changed = True")
+    assert digest() == at_first
 
 
 @pytest.fixture()

@@ -460,7 +460,7 @@ def test_an_interrupted_write_leaves_what_was_there(
 
     out = tmp_path / "out.csv"
     out.write_text("precious")
-    monkeypatch.setattr(torques_module, "write_table", interrupted)
+    monkeypatch.setattr(csv_file, "write_table", interrupted)
     result = run("torques", "planar-2r", motion, "-o", out, "--force", code=130)
     assert result.output == "" and out.read_text() == "precious"
     assert sorted(os.listdir(tmp_path)) == ["motion.csv", "out.csv"]
@@ -479,7 +479,7 @@ def test_a_full_disk_is_one_sentence(motion: Path, tmp_path: Path, monkeypatch: 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(torques_module, "write_table", full)
+    monkeypatch.setattr(csv_file, "write_table", full)
     assert "No space left on device" in mistake("torques", "planar-2r", motion, "-o", tmp_path / "out.csv")
     assert sorted(os.listdir(tmp_path)) == ["motion.csv"]
 
@@ -499,12 +499,17 @@ def test_the_bar_comes_after_a_second(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    "code", ["import dalembert", "import sys; sys.argv[1:] = ['--help']; from dalembert.cli.main import main; main()"]
+    "code",
+    [
+        "import dalembert",
+        "import sys; sys.argv[1:] = ['--help']; from dalembert.cli.main import main; main()",
+        "import sys; sys.argv[1:] = ['simulate', '--help']; from dalembert.cli.main import main; main()",
+    ],
 )
 def test_starting_imports_nothing_heavy(code: str) -> None:
     wrapped = (
         "import atexit, sys\n"
-        "heavy = ('sympy', 'symengine', 'matplotlib', 'llvmlite', 'scipy')\n"
+        "heavy = ('sympy', 'symengine', 'matplotlib', 'llvmlite', 'scipy', 'numpy', 'rich', 'dalembert.robot')\n"
         "atexit.register(lambda: print([m for m in heavy if m in sys.modules], file=sys.stderr))\n" + code
     )
     done = subprocess.run([sys.executable, "-c", wrapped], capture_output=True, text=True, timeout=60)

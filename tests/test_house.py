@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import dalembert
+from imports import MODULES, ROOT, circles, imports, name_of, reached, room_of
 
-ROOT = Path(dalembert.__file__).parent
 # a room may import from rooms before it in this list, and from errors.py, which has no imports
 ORDER = [
     {"arrays", "errors", "files", "terms"},
@@ -26,30 +26,60 @@ ORDER = [
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
 
-def imports(path: Path) -> set[str]:
-    found = set()
-    tree = ast.parse(path.read_text())
-    # the Arm's methods hand on to later rooms when they are called; importing it must not
-    for node in tree.body if path == ROOT / "arm" / "arm.py" else ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dalembert":
-            names = node.module.split(".")[1:] or [alias.name for alias in node.names]
-            found.add(names[0])
-        elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("dalembert.")}
-    return found
+# the Arm's methods hand on to later rooms when they are called; importing it must not
+HANDS_ON = "arm.arm"
+# modules that import each other all the same, when they are called
+CIRCLES = [
+    {"closed_quantities", "quantities"},
+    {
+        *(
+            "trajectory.csv_file",
+            "trajectory.limits_check",
+            "trajectory.moves",
+            "trajectory.path",
+            "trajectory.profiles",
+        ),
+        *("trajectory.scaling", "trajectory.smoothing", "trajectory.splines", "trajectory.time_optimal"),
+        "trajectory.trajectory",
+    },
+    {"simulation.closing", "simulation.controllers", "simulation.task"},
+]
 
 
 def test_imports_point_one_way() -> None:
+    """From later rooms to earlier ones, for every module; imports that only type checkers see count too."""
     wrong = []
-    for path in ROOT.rglob("*.py"):
-        room = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    for module in filter(room_of, MODULES):
+        room = room_of(module)
         assert room in LEVEL or room.startswith("__"), f"{room} has no place in ORDER"
-        for other in imports(path):
-            if room in LEVEL and other in LEVEL and (LEVEL[other] > LEVEL[room]):
-                wrong.append(f"{path.relative_to(ROOT)} imports {other}")
-            if room in ("graph", "emit") and other in ("robot", "equations"):
-                wrong.append(f"{path.relative_to(ROOT)} knows robots")
+        hands_on = module == HANDS_ON
+        if "" in imports(module) and room not in ("report", "cli"):
+            wrong.append(f"{module} imports the package, and with it every room")
+        for other in imports(module, calls=not hands_on, typing=not hands_on) - {""}:
+            if room in LEVEL and LEVEL[room_of(other)] > LEVEL[room]:
+                wrong.append(f"{module} imports {other}")
+            if room in ("graph", "emit") and room_of(other) in ("robot", "equations"):
+                wrong.append(f"{module} knows robots")
     assert not wrong
+
+
+def test_no_modules_and_no_rooms_go_in_circles() -> None:
+    """Within a level, too: when they are loaded as when they are called."""
+    graph = {module: imports(module, calls=module != HANDS_ON) - {""} for module in MODULES if module}
+    assert [circle for circle in circles(graph) if not any(circle <= known for known in CIRCLES)] == []
+    rooms: dict[str, set[str]] = {room_of(module): set() for module in graph}
+    for module, others in graph.items():
+        rooms[room_of(module)] |= {room_of(other) for other in others} - {room_of(module)}
+    assert [circle for circle in circles(rooms) if circle not in CIRCLES] == []
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": "b", "b": "cd", "c": "a", "d": "e", "e": "", "f": "ae", "g": "h", "h": "g"}
+    assert circles(graph) == [{"a", "b", "c"}, {"g", "h"}]
+    assert {"robot", "files", "errors"} <= {
+        room_of(m) for m in reached(["robot.load"], {m: imports(m) for m in MODULES})
+    }
+    assert "arm" in imports("") and "arm" not in imports("", calls=False) and "robot.check" in imports("", typing=True)
 
 
 def test_equations_need_nothing_but_the_robot() -> None:
@@ -59,7 +89,7 @@ def test_equations_need_nothing_but_the_robot() -> None:
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert {n.split(".")[0] for n in names} <= allowed, (path.name, names)
-        assert imports(path) <= {"robot", "equations", "errors"}, path.name
+        assert {room_of(x) for x in imports(name_of(path), typing=True)} <= {"robot", "equations", "errors"}, path.name
 
 
 def test_import_loads_nothing_heavy() -> None:
@@ -78,6 +108,33 @@ def test_every_public_name_is_documented() -> None:
     for name in dir(dalembert.Arm):
         if not name.startswith("_"):
             assert getattr(dalembert.Arm, name).__doc__, name
+
+
+def test_completion_lists_every_public_name() -> None:
+    """Also those that are not yet imported; nothing is imported for it."""
+    code = "import sys, dalembert; print(set(dalembert.__all__) - set(dir(dalembert)), 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == (
+        "set() False\n"
+    )
+
+
+def test_type_checkers_see_every_name_that_is_imported_later() -> None:
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    (checking,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module.removeprefix("dalembert.")
+        for node in ast.walk(checking)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dalembert.")
+        for alias in node.names
+    }
+    assert seen == dalembert._LATER
+    assert set(seen) < set(dalembert.__all__)
+
+
+def test_every_warning_is_a_public_name() -> None:
+    pattern = re.compile(r"^class (\w+)\(\w*Warning\):", re.MULTILINE)
+    warned = {name for path in ROOT.rglob("*.py") for name in pattern.findall(path.read_text())}
+    assert warned and warned <= set(dalembert.__all__)
 
 
 def test_every_error_is_a_public_name() -> None:

@@ -46,7 +46,7 @@ def write_run(path: Path) -> None:
 def write_figure(path: Path) -> None:
     from matplotlib.figure import Figure
 
-    from dalembert.cli.compare import save
+    from dalembert.cli.options import save_plot as save
 
     save(Figure(), str(path), force=True)
 

@@ -26,12 +26,18 @@ if TYPE_CHECKING:
     import os
     from typing import Any, Literal
 
+    from dalembert.analysis.sizing import size
+    from dalembert.analysis.workspace import workspace_map
     from dalembert.arm import Arm
     from dalembert.identification.excitation import excite
-    from dalembert.identification.fit import identify
+    from dalembert.identification.fit import IdentificationWarning, identify
     from dalembert.identification.parameters import ParameterSet
     from dalembert.identification.payload import identify_payload
+    from dalembert.kernel.cache import CacheWarning
+    from dalembert.report.page import write_report
+    from dalembert.report.study import study
     from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
+    from dalembert.robot.check import PhysicalWarning
     from dalembert.simulation.controllers import PD, ComputedTorque
     from dalembert.simulation.operational_controller import OperationalController, Wall
     from dalembert.simulation.simulate import simulate
@@ -44,40 +50,45 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# names that are imported when they are first asked for, and where they stand
+# names that are imported when they are first asked for, by the module in which they stand: as above, for type checkers
 _LATER = {
-    "Arm": "arm",
-    "ComputedTorque": "simulation.controllers",
-    **dict.fromkeys(
-        ("Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Loop", "Placement", "Robot", "Rotor"), "robot"
-    ),
-    "PD": "simulation.controllers",
-    "ParameterSet": "identification.parameters",
-    "OperationalController": "simulation.operational_controller",
-    "Trajectory": "trajectory.trajectory",
-    "Wall": "simulation.operational_controller",
-    "circle": "trajectory.cartesian",
-    "excite": "identification.excitation",
-    "fourier": "trajectory.fourier",
-    "identify": "identification.fit",
-    "identify_payload": "identification.payload",
-    "line": "trajectory.cartesian",
-    "polynomial": "trajectory.profiles",
-    "read_trajectory": "trajectory.csv_file",
-    "simulate": "simulation.simulate",
-    "spline": "trajectory.splines",
-    "trapezoidal": "trajectory.profiles",
-    "triangular": "trajectory.profiles",
+    name: module
+    for module, names in {
+        "analysis.sizing": "size",
+        "analysis.workspace": "workspace_map",
+        "arm": "Arm",
+        "identification.excitation": "excite",
+        "identification.fit": "IdentificationWarning identify",
+        "identification.parameters": "ParameterSet",
+        "identification.payload": "identify_payload",
+        "kernel.cache": "CacheWarning",
+        "report.page": "write_report",
+        "report.study": "study",
+        "robot": "Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
+        "robot.check": "PhysicalWarning",
+        "simulation.controllers": "PD ComputedTorque",
+        "simulation.operational_controller": "OperationalController Wall",
+        "simulation.simulate": "simulate",
+        "trajectory.cartesian": "circle line",
+        "trajectory.csv_file": "read_trajectory",
+        "trajectory.fourier": "fourier",
+        "trajectory.profiles": "polynomial trapezoidal triangular",
+        "trajectory.splines": "spline",
+        "trajectory.trajectory": "Trajectory",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [
     "PD",
     "Arm",
+    "CacheWarning",
     "ClosureError",
     "ComputedTorque",
     "DalembertError",
     "Frame",
     "Friction",
+    "IdentificationWarning",
     "Inertia",
     "Joint",
     "LimitError",
@@ -87,6 +98,7 @@ __all__ = [
     "OperationalController",
     "ParameterSet",
     "PathError",
+    "PhysicalWarning",
     "Placement",
     "Robot",
     "RobotError",
@@ -109,9 +121,13 @@ __all__ = [
     "polynomial",
     "read_trajectory",
     "simulate",
+    "size",
     "spline",
+    "study",
     "trapezoidal",
     "triangular",
+    "workspace_map",
+    "write_report",
 ]
 
 
@@ -122,6 +138,10 @@ def __getattr__(name: str) -> Any:
 
     globals()[name] = value = getattr(import_module(f"dalembert.{_LATER[name]}"), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
 
 
 def arms() -> list[str]:

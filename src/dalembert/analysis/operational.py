@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert import quantities, task_quantities
 from dalembert.analysis.orientations import orientation_numbers, quaternion, rotation_by
+from dalembert.analysis.resolution import OperationalMotion, follow
 from dalembert.analysis.task_rows import (
     Task,
     row_names,
@@ -453,20 +454,7 @@ class OperationalSpace:
                      "dynamic": the torques (7.141), whose τ_0 moves the redundant joints as it likes
         tau0         τ_0 as a function of t, q, q̇ ("dynamic" only); 0 unless given
         """
-        from dalembert.analysis.resolution import follow
-
         return follow(self, t, x, xd, xdd, q0, qd0, wrench, resolution, tau0)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class OperationalMotion:
-    """A motion of the joints that makes the tip move as asked, and its torques: t (N,), the rest (N, n)."""
-
-    t: Array
-    q: Array
-    qd: Array
-    qdd: Array
-    tau: Array
 
 
 def _or_zeros(value: ArrayLike | None, size: int) -> ArrayLike:

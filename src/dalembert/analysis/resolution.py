@@ -7,20 +7,34 @@ integrated (Runge–Kutta 4) and, at every instant, put exactly onto the motion 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.analysis.operational import OperationalMotion, OperationalSpace
 from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.trajectory.splines import Quintics
+
+if TYPE_CHECKING:
+    from dalembert.analysis.operational import OperationalSpace
 
 Array = NDArray[np.floating[Any]]
 NEWTON = 12  # steps at most
 ON_PATH = 1e-11  # m or rad
 LONGEST = 0.05  # rad or m that a joint moves in one step of the integration
+
+
+@dataclass(frozen=True, eq=False)
+class OperationalMotion:
+    """A motion of the joints that makes the tip move as asked, and its torques: t (N,), the rest (N, n)."""
+
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
 
 
 def follow(

@@ -1,1 +1,1 @@
-"""The command line: ``dalembert arms``, ``dalembert show``, ``dalembert equations``, ``dalembert torques``."""
+"""The command ``dalembert``: a file per command, named for it, and the options and the terminal that they share."""

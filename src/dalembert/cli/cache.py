@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from rich.table import Table
+import typer
 
 from dalembert.cli.terminal import console, plain, say
-from dalembert.kernel.cache import MEGABYTE, bound, clear, entries, folder, verify
+from dalembert.errors import DalembertError
 
 
-def show_cache() -> None:
+def cache(
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check the signature of every kernel, and remove those that are bad.")
+    ] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all kernels.")] = False,
+) -> None:
+    """Show, verify or clear the kernels that are kept on disk."""
+    if verify and clear:
+        raise DalembertError("--verify and --clear cannot be used together; choose one of them")
+    _clear() if clear else _verify() if verify else _show()
+
+
+def _show() -> None:
     """Where the kernels lie, how many there are and how large they may become together."""
+    from rich.table import Table
+
+    from dalembert.kernel.cache import MEGABYTE, bound, entries, folder
+
     kept = entries()
     total = sum(entry.size for entry in kept)
     screen = console()
@@ -25,8 +42,10 @@ def show_cache() -> None:
     screen.print("\nDALEMBERT_CACHE chooses the place, DALEMBERT_CACHE_SIZE the largest size in MB.")
 
 
-def verify_cache() -> None:
+def _verify() -> None:
     """Check every signature; name what was bad."""
+    from dalembert.kernel.cache import verify
+
     good, removed, stuck = verify()
     for path in removed:
         say("warning", f"{path}: this is not a kernel that was signed for you, and was removed")
@@ -36,8 +55,9 @@ def verify_cache() -> None:
     console().print(f"{good} kernels are good, {bad} {'was' if bad == 1 else 'were'} bad.")
 
 
-def clear_cache() -> None:
-    """Remove all kernels."""
+def _clear() -> None:
+    from dalembert.kernel.cache import clear, folder
+
     console().print(f"{clear()} kernels removed from {plain(str(folder()))}", soft_wrap=True)
 
 

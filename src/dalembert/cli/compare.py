@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from dalembert.analysis.price import DEGREE, GROWING, MANY_JOINTS, STATES, Line, Polynomial, compare, growth, polynomial
-from dalembert.arm import Arm
+import typer
+
+import dalembert as da
+from dalembert.cli.options import Physical, PhysicalOption, TipOption, check_plot, load, overwriting, save_plot
 from dalembert.cli.terminal import Bar, console, plain, print_table
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable, whole_binary_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dalembert.analysis.price import Line, Polynomial
     from dalembert.graph.count import Operations
 
 MOST_JOINTS = 24
-SUFFIXES = (".png", ".svg", ".pdf")
-NAMES = {
+NAMES = {  # the formulations that are shown growing
     "lagrange-euler": "Lagrange–Euler",
     "newton-euler": "Newton–Euler",
     "dalembert": "generalized d'Alembert",
@@ -29,10 +29,41 @@ NAMES = {
 }
 COLOURS = {"lagrange-euler": "#b3403a", "newton-euler": "#2f6db3", "dalembert": "#c98a1b", "lean": "#2e8b57"}
 LETTERS = {"lagrange-euler": "e", "newton-euler": "n", "dalembert": "d", "lean": "l"}
-LEFT_OUT = (
-    f"— not traced: formulations of degree 4 with more than {MANY_JOINTS} joints take long; --all takes them too."
-)
 COLUMNS = [">M\n×", ">\n+", ">written\n×", ">\n+", ">compiled\n×", ">\n+", ">\ntrig", ">\nns"]
+
+
+def compare(
+    arm: Annotated[
+        str | None,
+        typer.Argument(metavar="[ARM]", help="A shipped arm or a robot file; without it, arms of n general joints."),
+    ] = None,
+    joints: Annotated[
+        str | None,
+        typer.Option(metavar="2..12", help="Growth with the number of joints; 2..12 where no arm is given."),
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure/--no-measure", help="Compile, and time each formulation; otherwise only count.")
+    ] = True,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also formulations of degree 4 for more than 7 joints, which take long.")
+    ] = False,
+    plot: Annotated[
+        str | None, typer.Option(metavar="OUT.png", help="Write growth as a figure: .png, .svg or .pdf.")
+    ] = None,
+    force: Annotated[bool, overwriting("OUT.png")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Compare the formulations of inverse dynamics: M's Table 3, operations as written and compiled, ns per state."""
+    wanted = joints_of(joints) if joints is not None else range(2, 13) if arm is None else None
+    if plot is not None:
+        if wanted is None or len(wanted) < 2:
+            raise DalembertError("--plot draws growth with the number of joints; give a range, like --joints 2..12")
+        check_plot(plot, force=force)
+    if arm is not None:
+        _show_arm(load(arm, physical, tip), measure=measure, everything=everything)
+    if wanted is not None:
+        _show_growth(wanted, measure=measure, everything=everything, plot=plot, force=force)
 
 
 def joints_of(text: str) -> range:
@@ -48,41 +79,40 @@ def joints_of(text: str) -> range:
     return range(first, last + 1)
 
 
-def check_plot(path: str, *, force: bool) -> None:
-    """Say before the work why the figure could not be written."""
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise DalembertError(f"{path}: a figure is written as {', '.join(SUFFIXES)}; end the name with one of them")
-    check_writable(path, overwrite=force)
-
-
-def show_arm(arm: Arm, *, measure: bool, everything: bool) -> None:
+def _show_arm(arm: da.Arm, *, measure: bool, everything: bool) -> None:
     """A table of all formulations for one arm."""
+    from dalembert.analysis import price
+
     with Bar("tracing, compiling, measuring" if measure else "tracing", patience=0.2) as bar:
-        lines = compare(arm, measure=measure, everything=everything, progress=bar)
+        lines = price.compare(arm, measure=measure, everything=everything, progress=bar)
     screen = console()
     title = f"{plain(arm.name)}: inverse dynamics, {arm.n} joint{'s' * (arm.n != 1)}"
     print_table(screen, title, ["\nformulation", *COLUMNS], [[line.formulation, *_cells(line)] for line in lines])
     _notes(screen, lines)
 
 
-def show_growth(joints: range, *, measure: bool, everything: bool, plot: str | None, force: bool) -> None:
+def _show_growth(joints: range, *, measure: bool, everything: bool, plot: str | None, force: bool) -> None:
     """Tables for arms of n general revolute joints, a drawing, and a figure if asked for."""
+    from dalembert.analysis import price
+
     with Bar("tracing, compiling, measuring" if measure else "tracing", patience=0.2) as bar:
-        lines = growth(joints, measure=measure, everything=everything, progress=bar)
+        lines = price.growth(joints, measure=measure, everything=everything, progress=bar)
     screen = console()
-    for name in GROWING:
+    for name in NAMES:
         mine = [line for line in lines if line.formulation == name]
         title = f"{name}: inverse dynamics of n general revolute joints"
         print_table(screen, title, [">\nn", *COLUMNS], [[str(line.n), *_cells(line)] for line in mine])
-        if len(mine) > DEGREE[name] + 1:  # one point more than the polynomial has coefficients
-            fits = [polynomial([(x.n, getattr(x.written, f)) for x in mine]) for f in ("multiplications", "additions")]
+        if len(mine) > price.DEGREE[name] + 1:  # one point more than the polynomial has coefficients
+            fits = [
+                price.polynomial([(x.n, getattr(x.written, f)) for x in mine]) for f in ("multiplications", "additions")
+            ]
             screen.print(f"written × = {in_n(fits[0])}\nwritten + = {in_n(fits[1])}")
         screen.print()
     _notes(screen, lines)
     if len(joints) > 1:
         screen.print("\n".join(["", *drawing(lines)]), soft_wrap=True)
     if plot is not None:
-        save(figure(lines), plot, force=force)
+        save_plot(figure(lines), plot, force=force)
         console(stderr=True).print(f"the figure is in {plain(plot)}", soft_wrap=True)
 
 
@@ -99,13 +129,17 @@ def _cells(line: Line) -> list[str]:
 
 
 def _notes(screen: Any, lines: Sequence[Line]) -> None:
+    from dalembert.analysis.price import MANY_JOINTS, STATES
+
     said = "× multiplications, + additions. M: its Table 3, evaluated at n. written: the formulas as they stand. "
     said += "compiled: after simplification; trig: sines and cosines that are left."
     if any(line.nanoseconds is not None for line in lines):
         said += f" ns: for each state, measured here in batches of {STATES} on one core."
     screen.print(said)
     if any(line.compiled is None for line in lines):
-        screen.print(LEFT_OUT)
+        screen.print(
+            f"— not traced: formulations of degree 4 with more than {MANY_JOINTS} joints take long; --all takes them too."
+        )
 
 
 def in_n(coefficients: Polynomial) -> str:
@@ -157,7 +191,7 @@ def drawing(lines: Sequence[Line], height: int = 18, step: int = 5) -> list[str]
         if column(n) > taken + 1:
             axis[column(n) : column(n) + len(str(n))] = str(n)
             taken = column(n) + len(str(n)) - 1
-    words = ", ".join(f"{LETTERS[name]} {name}" for name in GROWING)
+    words = ", ".join(f"{LETTERS[name]} {name}" for name in NAMES)
     return [
         "multiplications + additions over the number of joints n, both logarithmic",
         *(f"{decades.get(k, ''):>9} │{''.join(cells[k]).rstrip()}" for k in range(height)),
@@ -184,7 +218,7 @@ def figure(lines: Sequence[Line]) -> Figure:
     with matplotlib.rc_context(style):  # type: ignore[arg-type]
         made = Figure(figsize=(10.0 if measured else 6.0, 5.0), layout="constrained")
         panels = made.subplots(1, 1 + measured, squeeze=False)[0]
-        for name in GROWING:
+        for name in NAMES:
             mine = [line for line in lines if line.formulation == name]
             look: dict[str, Any] = {"color": COLOURS[name], "ms": 4}
             if mine[0].table:
@@ -204,7 +238,7 @@ def figure(lines: Sequence[Line]) -> Figure:
             axes.xaxis.set_minor_locator(NullLocator())
             axes.yaxis.set_minor_formatter(NullFormatter())
         grey: dict[str, Any] = {"color": "#555555", "ms": 4}
-        handles = [Line2D([], [], color=COLOURS[name], lw=3, label=NAMES[name]) for name in GROWING]
+        handles = [Line2D([], [], color=COLOURS[name], lw=3, label=NAMES[name]) for name in NAMES]
         handles += [
             Line2D([], [], ls="--", lw=1.3, label="M's Table 3", **grey),
             Line2D([], [], marker="o", mfc="white", lw=1.1, label="as written", **grey),
@@ -217,10 +251,3 @@ def figure(lines: Sequence[Line]) -> Figure:
 def _series(lines: Sequence[Line], field: str) -> tuple[list[int], list[float]]:
     found = [(line.n, getattr(line, field)) for line in lines if getattr(line, field) is not None]
     return [n for n, _ in found], [y if isinstance(y, float) else y.total for _, y in found]
-
-
-def save(made: Figure, path: str, *, force: bool) -> None:
-    """Write the figure, whole or not at all."""
-    check_plot(path, force=force)
-    with whole_binary_file(path, overwrite=force) as file:
-        made.savefig(file, format=Path(path).suffix[1:].lower(), dpi=160)

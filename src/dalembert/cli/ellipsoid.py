@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import sys
-from typing import Any, Literal, cast
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
+import typer
 
-from dalembert.analysis import ellipsoid as shapes
-from dalembert.analysis.ellipsoid import Ellipsoid, Polytope, _polygon
-from dalembert.arm import Arm
-from dalembert.cli.compare import check_plot, save
-from dalembert.cli.given import numbers_of
+import dalembert as da
+from dalembert.cli.options import (
+    ArmArgument,
+    LimitsOption,
+    Physical,
+    PhysicalOption,
+    Redundancy,
+    TaskOption,
+    TipOption,
+    check_plot,
+    load,
+    overwriting,
+    row_of,
+    save_plot,
+)
 from dalembert.cli.terminal import console, number, numbers, plain, print_table
 from dalembert.errors import DalembertError
-from dalembert.robot.linalg import sgn
+
+if TYPE_CHECKING:
+    from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
 
 KINDS = {
     "dynamic": "accelerations of the tip from rest, S (7.148)",
@@ -26,58 +40,83 @@ KINDS = {
 }
 
 
-def limits_of(arm: Arm, text: str | None, kind: str) -> Any:
-    """What --limits says: "unit", "arm" or numbers; unless given, the arm's own if it has them all."""
-    if text is None:
-        known = [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
-        return "arm" if all(v is not None and 0 < v < np.inf for v in known) else None
-    if text.strip() in ("unit", "arm"):
-        return None if text.strip() == "unit" else "arm"
-    return numbers_of("--limits", text, " ".join(f"limit{k + 1}" for k in range(arm.n)))
+class Kind(StrEnum):
+    """What an ellipsoid is of."""
+
+    dynamic = "dynamic"
+    velocity = "velocity"
+    force = "force"
+    static = "static"
 
 
-def show_ellipsoid(
-    arm: Arm,
-    q: str,
-    *,
-    kind: str,
-    task: str | None,
-    limits: str | None,
-    redundancy: str,
-    gravity: bool,
-    as_json: bool,
-    plot: str | None,
-    force: bool,
+def ellipsoid(
+    arm: ArmArgument,
+    q: Annotated[
+        str,
+        typer.Option(
+            "--q", metavar='"q1 … qn"', help="The configuration (rad; m for sliding joints).", show_default=False
+        ),
+    ],
+    kind: Annotated[Kind, typer.Option(help="Accelerations, velocities, forces, or forces under the arm's weight.")] = (
+        Kind.dynamic
+    ),
+    task: TaskOption = None,
+    limits: LimitsOption = None,
+    redundancy: Annotated[
+        Redundancy,
+        typer.Option(help="Redundant joints: least accelerations, dynamically consistent, or all that is possible."),
+    ] = Redundancy.pseudo_inverse,
+    gravity: Annotated[bool, typer.Option("--gravity/--no-gravity", help="Whether gravity moves the centre.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, for programs.")] = False,
+    plot: Annotated[
+        str | None, typer.Option("--plot", "-o", metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")
+    ] = None,
+    force: Annotated[bool, overwriting("OUT.png")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
 ) -> None:
-    """Compute, print, draw."""
-    at = numbers_of("--q", q, " ".join(f"q{k + 1}" for k in range(arm.n)))
-    assert at is not None
+    """Show the dynamic manipulability ellipsoid: how the tip can be accelerated from one configuration."""
+    import numpy as np
+
+    from dalembert.analysis import ellipsoid as shapes
+
+    loaded = load(arm, physical, tip)
+    at = row_of("--q", q, "q", loaded.n)
     if plot is not None:
         check_plot(plot, force=force)
-    size = limits_of(arm, limits, "velocity" if kind == "velocity" else "effort")
+    size = limits_of(loaded, limits, "velocity" if kind == "velocity" else "effort")
     exact: Polytope | None = None
     if kind == "dynamic":
-        way = cast(Literal["pseudo-inverse", "dynamic", "exact"], redundancy)
-        shape = arm.dynamic_manipulability(at, size, task, redundancy=way, gravity=gravity)
+        shape = loaded.dynamic_manipulability(at, size, task, redundancy=redundancy.value, gravity=gravity)
         if size is not None:
-            exact = arm.acceleration_polytope(at, size, task, gravity=gravity)
+            exact = loaded.acceleration_polytope(at, size, task, gravity=gravity)
     else:
-        shape = getattr(shapes, f"{kind}_manipulability")(arm, at, size, task)
+        shape = getattr(shapes, f"{kind}_manipulability")(loaded, at, size, task)
     if not np.isfinite(shape.radii).all():
-        raise DalembertError(f"arm '{arm.name}' cannot stand still in this configuration with these torque limits")
+        raise DalembertError(f"arm '{loaded.name}' cannot stand still in this configuration with these torque limits")
     if as_json:
-        json.dump(as_data(arm, at, shape, exact), sys.stdout, indent=2)
+        json.dump(as_data(loaded, at, shape, exact), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
-        _print(arm, at, shape, exact, kind, size)
+        _print(loaded, at, shape, exact, kind, size)
     if plot is not None:
         from dalembert.report.tip_figures import ellipsoid_figure
 
-        save(ellipsoid_figure(arm, at, shape, exact), plot, force=force)
+        save_plot(ellipsoid_figure(loaded, at, shape, exact), plot, force=force)
         console(stderr=True).print(f"the picture is in {plain(plot)}", soft_wrap=True)
 
 
-def as_data(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None) -> dict[str, Any]:
+def limits_of(arm: da.Arm, text: str | None, kind: str) -> Any:
+    """What --limits says: "unit", "arm" or numbers; unless given, the arm's own if it has them all."""
+    if text is None:
+        known = [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
+        return "arm" if all(v is not None and 0 < v < math.inf for v in known) else None
+    if text.strip() in ("unit", "arm"):
+        return None if text.strip() == "unit" else "arm"
+    return row_of("--limits", text, "limit", arm.n)
+
+
+def as_data(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None) -> dict[str, Any]:
     """The numbers for programs."""
     data: dict[str, Any] = {
         "arm": arm.name, "q": list(q), "what": shape.what, "rows": list(shape.rows), "units": list(shape.units),
@@ -89,7 +128,9 @@ def as_data(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | 
     return data
 
 
-def _print(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: str, size: Any) -> None:
+def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: str, size: Any) -> None:
+    import numpy as np
+
     screen = console()
     unit = shape.units[0] if len(set(shape.units)) == 1 else ""
     bound = (
@@ -110,7 +151,7 @@ def _print(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | N
     most = shape.max_acceleration(ways)
     cells = []
     for k, d in enumerate(ways):
-        sign = "+" if sgn(float(d.sum())) > 0 else "−"
+        sign = "+" if d.sum() > 0 else "−"
         row = [f"{sign}{shape.rows[int(np.argmax(np.abs(d)))]}", _known(most[k], unit)]
         cells.append([*row, _known(float(exact.max_acceleration(d)), unit) if exact is not None else ""])
     screen.print()
@@ -120,11 +161,15 @@ def _print(arm: Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | N
 
 
 def _known(value: Any, unit: str) -> str:
-    return "none" if np.isnan(value) else number(float(value), unit)
+    return "none" if math.isnan(value) else number(float(value), unit)
 
 
 def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -> list[str]:
     """The shadow on two base axes in characters: o with gravity, · without, + exactly."""
+    import numpy as np
+
+    from dalembert.analysis.ellipsoid import _polygon
+
     named = [row for row in shape.rows if row in "xyz"]
     across, up = named[0], named[-1]
     pick = np.array([[float(row == a) for row in shape.rows] for a in (across, up)])

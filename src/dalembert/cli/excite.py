@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
+import typer
 
-from dalembert import Arm
+import dalembert as da
+from dalembert.cli.options import ArmArgument, Physical, PhysicalOption, TipOption, load, overwriting, row_of
 from dalembert.cli.terminal import Bar, console, number, print_table, say
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
@@ -15,40 +17,95 @@ from dalembert.files import check_writable
 WORDS = {"condition": "condition number", "scaled-condition": "scaled condition number", "d-optimal": "log det"}
 
 
-def write(
-    arm: Arm, output: Path, *, force: bool, rate: float, criterion: str, limits: str | None, start: str | None, **how: Any
-) -> None:  # fmt: skip
-    """Search, write the motion, and say how good it is."""
-    from dalembert.identification.excitation import excite
+class Criterion(StrEnum):
+    """What an exciting motion is best at."""
 
+    condition = "condition"
+    scaled = "scaled-condition"
+    d_optimal = "d-optimal"
+
+
+class Shape(StrEnum):
+    """What an exciting motion is made of."""
+
+    fourier = "fourier"
+    spline = "spline"
+
+
+def excite(
+    arm: ArmArgument,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion.")
+    ] = Path("excite.csv"),
+    duration: Annotated[
+        float, typer.Option(metavar="S", help="Seconds; of a series a whole number of periods.")
+    ] = 30.0,
+    shape: Annotated[Shape, typer.Option(help="A Fourier series, or a spline.")] = Shape.fourier,
+    points: Annotated[
+        int | None, typer.Option(metavar="N", help="Control points of the spline for every joint; one a second.")
+    ] = None,
+    harmonics: Annotated[int, typer.Option(metavar="L", help="Harmonics of the Fourier series.")] = 5,
+    frequency: Annotated[
+        float | None, typer.Option(metavar="HZ", help="Base frequency; periods take about 10 s unless given.")
+    ] = None,
+    criterion: Annotated[
+        Criterion,
+        typer.Option(help="Condition number of the base regressor (as it is, or scaled), or its determinant."),
+    ] = Criterion.condition,
+    clearance: Annotated[
+        float, typer.Option(metavar="M", help="How far joints, links and tip stay above the height of the base.")
+    ] = 0.1,
+    floor: Annotated[bool, typer.Option("--floor/--no-floor", help="Whether there is a floor.")] = True,
+    share: Annotated[float, typer.Option(metavar="0…1", help="How much of every limit to use.")] = 1.0,
+    limits: Annotated[
+        str | None, typer.Option(metavar="LIMITS", help="Limits in place of the robot's: a file or text.")
+    ] = None,
+    start: Annotated[str | None, typer.Option(metavar='"q1 … qn"', help="Where to begin and end.")] = None,
+    starts: Annotated[int, typer.Option(metavar="N", help="Random motions to begin the search from.")] = 4,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same motion.")] = 0,
+    rate: Annotated[float, typer.Option(metavar="HZ", help="Samples a second in OUT.csv.")] = 100.0,
+    force: Annotated[bool, overwriting("OUT.csv")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Find a motion for identification: one that shows the arm's base parameters best, within its limits.
+
+    A Fourier series or a spline from rest to rest. Ctrl-C ends the search with the best motion so far. OUT.csv gets t, q, qd, qdd
+    and the torques that the arm's model says it takes.
+    """
+    loaded = load(arm, physical, tip)
     if limits is not None:
         from dalembert.robot.limits_file import with_limits
 
-        arm = Arm(with_limits(arm.robot, limits))
+        loaded = da.Arm(with_limits(loaded.robot, limits))
     if not rate > 0:
         raise DalembertError(f"--rate is {rate:g}; it is in samples a second and must be above zero")
     check_writable(output, overwrite=force)
-    posture = None if start is None else list(_numbers("--start", start, arm.n))
-    with Bar(f"exciting {arm.name}") as bar:
+    posture = None if start is None else row_of("--start", start, "x", loaded.n)
+    with Bar(f"exciting {loaded.name}") as bar:
 
         def tell(fraction: float, best: float) -> None:
-            bar.what = f"exciting {arm.name}, best {WORDS[criterion]} so far {best:.4g}"
+            bar.what = f"exciting {loaded.name}, best {WORDS[criterion.value]} so far {best:.4g}"
             bar(fraction)
             if bar.progress is not None:
                 bar.progress.update(bar.task, description=bar.what)
 
-        found = excite(arm, criterion=criterion, start=posture, progress=tell, **how)
-    for note in found.notes:
+        excitation = da.excite(
+            loaded, criterion=criterion.value, start=posture, progress=tell, duration=duration, shape=shape.value,
+            points=points, harmonics=harmonics, base_frequency=frequency, clearance=clearance if floor else None,
+            share=share, starts=starts, seed=seed,
+        )  # fmt: skip
+    for note in excitation.notes:
         say("note", note)
-    if found.interrupted:
+    if excitation.interrupted:
         say("note", "stopped by Ctrl-C: this is the best motion so far")
-    found.save(output, rate=rate, overwrite=force)
+    excitation.save(output, rate=rate, overwrite=force)
     screen = console()
-    motion = found.trajectory
+    motion = excitation.trajectory
     q, qd, qdd = motion.q, motion.qd, motion.qdd
-    tau = arm.inverse_dynamics(q, qd, qdd)
+    tau = loaded.inverse_dynamics(q, qd, qdd)
     rows = []
-    for j, joint in enumerate(arm.robot.moving_joints):
+    for j, joint in enumerate(loaded.robot.moving_joints):
         given = joint.limits
         rows.append([
             joint.name, f"{number(float(q[:, j].min()))} … {number(float(q[:, j].max()))}",
@@ -58,28 +115,20 @@ def write(
         screen, "Joints", ["joint", ">q", ">max |qd| / limit", ">max |qdd| / limit", ">max |tau| / limit"], rows
     )
     screen.print(
-        f"{found.base.rank} base parameters; condition number {found.condition:.4g} (SI units), {found.condition_scaled:.4g} "
-        f"with columns of length one; log det {found.log_det:.4g}",
+        f"{excitation.base.rank} base parameters; condition number {excitation.condition:.4g} (SI units), "
+        f"{excitation.condition_scaled:.4g} with columns of length one; log det {excitation.log_det:.4g}",
         soft_wrap=True,
     )
-    made = f"a spline of {found.coefficients.shape[-1]} control points"
-    if found.base_frequency is not None:
-        periods = round(motion.duration * found.base_frequency)
-        made = f"{periods} periods of {found.base_frequency:.4g} Hz, {found.coefficients.shape[2]} harmonics"
+    form = f"a spline of {excitation.coefficients.shape[-1]} control points"
+    if excitation.base_frequency is not None:
+        periods = round(motion.duration * excitation.base_frequency)
+        form = f"{periods} periods of {excitation.base_frequency:.4g} Hz, {excitation.coefficients.shape[2]} harmonics"
     screen.print(
-        f"{motion.duration:g} s: {made}, found in {found.seconds:.1f} s; the motion is in {output.resolve()}",
+        f"{motion.duration:g} s: {form}, found in {excitation.seconds:.1f} s; the motion is in {output.resolve()}",
         soft_wrap=True,
     )
 
 
 def _beside(values: Any, limit: float | None) -> str:
-    most = float(np.abs(values).max())
+    most = float(abs(values).max())
     return f"{number(most)} / {number(limit)}" if limit is not None else number(most)
-
-
-def _numbers(option: str, text: str, count: int) -> tuple[float, ...]:
-    from dalembert.cli.given import numbers_of
-
-    found = numbers_of(option, text, " ".join(f"x{k + 1}" for k in range(count)))
-    assert found is not None
-    return found

@@ -3,33 +3,164 @@
 from __future__ import annotations
 
 import json
-import warnings
-from dataclasses import dataclass, field
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from rich.text import Text
+import typer
 
-from dalembert import Arm
-from dalembert.cli.terminal import Bar, console, number, print_table, say
+import dalembert as da
+from dalembert.cli.options import (
+    ArmArgument,
+    ColumnOption,
+    CutoffOption,
+    ForceFlag,
+    GainsOption,
+    GearsOption,
+    JointsOption,
+    MotorSideOption,
+    OffsetHelp,
+    PayloadComOption,
+    Physical,
+    PhysicalOption,
+    TimeUnitOption,
+    TipOption,
+    TopicOption,
+    UnitOption,
+    load,
+    payload_com_of,
+)
+from dalembert.cli.terminal import Bar, console, number, print_table, say, saying_warnings
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification, Run
 
+SHARES = {"reading": (0.0, 0.3), "filtering": (0.3, 0.1), "regressor": (0.4, 0.5), "residuals": (0.9, 0.1)}
 
-@dataclass
-class Wanted:
-    """What to do with the log, and where the results go."""
 
-    options: dict[str, Any]
-    output: str | None = None
-    report: str | None = None
-    table: str | None = None
-    force: bool = False
-    files: list[str] = field(default_factory=list)
+def identify(
+    arm: ArmArgument,
+    log: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG…",
+            help="A run, or several that are fitted together: .csv, .npz, .mat, .parquet, .mcap, .bag or .db3 files, or ROS bag "
+            "folders.",
+            show_default=False,
+        ),
+    ],
+    validate: Annotated[
+        list[str] | None, typer.Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
+    ] = "weighted",
+    consistent: Annotated[
+        bool, typer.Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
+    ] = False,
+    prior: Annotated[
+        str | None, typer.Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
+    ] = None,
+    prior_deviation: Annotated[float, typer.Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
+    prior_kind: Annotated[str, typer.Option(help="entropic or euclidean.")] = "entropic",
+    box: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar='LINK="x y z X Y Z"', help="A box that holds a link's mass, in its frame; implies --consistent."
+        ),
+    ] = None,
+    cutoff: CutoffOption = None,
+    decimate: Annotated[int | None, typer.Option(metavar="N", help="Keep one sample in N.")] = None,
+    edge: Annotated[float | None, typer.Option(metavar="S", help="Seconds cut at both ends.")] = None,
+    dead_zone: Annotated[
+        float | None, typer.Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
+    ] = None,
+    hold_out: Annotated[
+        float, typer.Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
+    ] = 0.0,
+    column: ColumnOption = None,
+    unit: UnitOption = None,
+    joints: JointsOption = None,
+    topic: TopicOption = None,
+    gains: GainsOption = None,
+    gears: GearsOption = None,
+    motor_side: MotorSideOption = None,
+    time_unit: TimeUnitOption = None,
+    rotor: Annotated[bool | None, typer.Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
+    offset: Annotated[bool, typer.Option("--offset/--no-offset", help=OffsetHelp)] = True,
+    two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction for each direction.")] = False,
+    stribeck: Annotated[
+        bool, typer.Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")
+    ] = False,
+    sigmoid: Annotated[
+        bool, typer.Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
+    ] = False,
+    coupling: Annotated[
+        list[str] | None, typer.Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
+    ] = None,
+    balance: Annotated[list[str] | None, typer.Option(metavar="JOINT", help="A joint with a counterbalance.")] = None,
+    damping: Annotated[float | None, typer.Option(help="λ of --method damped.")] = None,
+    loaded: Annotated[
+        str | None, typer.Option(metavar="LOG3", help="For --method total: a run with a known payload.")
+    ] = None,
+    payload: Annotated[float | None, typer.Option(metavar="MASS", help="That payload's mass (kg).")] = None,
+    payload_com: PayloadComOption = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(metavar="OUT.html", help="Write a page with torques, spectra, parameters.")
+    ] = None,
+    table: Annotated[str | None, typer.Option("--json", metavar="OUT.json", help="Write every number.")] = None,
+    force: ForceFlag = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Identify the dynamic parameters of an arm from a log of its motion (S 7.4)."""
+    com = payload_com_of(payload_com, payload)
+    loaded_arm = load(arm, physical, tip)
+    options: dict[str, Any] = {
+        "validate": validate or None, "method": method, "physical": consistent,
+        "prior": None if prior is None else load(prior, physical, None), "prior_deviation": prior_deviation,
+        "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
+        "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
+        "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),
+        "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
+    }  # fmt: skip
+    options |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
+    for path in (output, report, table):
+        if path is not None:
+            check_writable(path, overwrite=force)
+    if output is not None and Path(output).suffix.lower() not in (".toml", ".urdf"):
+        raise DalembertError(f"{output}: a calibrated arm is saved as .toml or .urdf")
+    with saying_warnings(), Bar("identifying") as bar:
+
+        def told(words: str, fraction: float) -> None:
+            begin, share = SHARES.get(words, (0.95, 0.05))
+            bar(begin + share * fraction)
+
+        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **options)
+        if output is not None:
+            fit.arm.save(output)
+    for note in fit.notes:
+        say("note", note)
+    _show(fit)
+    if output is not None:
+        for note in fit.arm_notes:
+            say("note", note)
+        say("note", f"the calibrated arm is in {output}")
+    if table is not None:
+        with whole_file(table, overwrite=force) as file:
+            json.dump(_as_json(fit), file, indent=1, ensure_ascii=False)
+            file.write("\n")
+    if report is not None:
+        from dalembert.report.identification import write_identification
+
+        with Bar("writing the report") as bar:
+            write_identification(report, fit, overwrite=force, progress=bar)
+        say("note", f"the report is in {report}")
 
 
 def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
@@ -103,50 +234,7 @@ def reading_of(
     return {key: value for key, value in reading.items() if value is not None}
 
 
-SHARES = {"reading": (0.0, 0.3), "filtering": (0.3, 0.1), "regressor": (0.4, 0.5), "residuals": (0.9, 0.1)}
-
-
-def run_identify(arm: Arm, log: str | list[str], wanted: Wanted) -> None:
-    """Identify, and write what was asked for; nothing is written when anything is wrong."""
-    from dalembert.identification.fit import identify
-
-    for path in (wanted.output, wanted.report, wanted.table):
-        if path is not None:
-            check_writable(path, overwrite=wanted.force)
-    if wanted.output is not None and Path(wanted.output).suffix.lower() not in (".toml", ".urdf"):
-        raise DalembertError(f"{wanted.output}: a calibrated arm is saved as .toml or .urdf")
-    with Bar("identifying") as bar, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-
-        def told(words: str, fraction: float) -> None:
-            begin, share = SHARES.get(words, (0.95, 0.05))
-            bar(begin + share * fraction)
-
-        fit = identify(arm, log, progress=told, **wanted.options)
-        if wanted.output is not None:
-            fit.arm.save(wanted.output)
-    for warning in dict.fromkeys(str(one.message) for one in caught):
-        say("warning", warning)
-    for note in fit.notes:
-        say("note", note)
-    show(fit)
-    if wanted.output is not None:
-        for note in fit.arm_notes:
-            say("note", note)
-        say("note", f"the calibrated arm is in {wanted.output}")
-    if wanted.table is not None:
-        with whole_file(wanted.table, overwrite=wanted.force) as file:
-            json.dump(as_json(fit), file, indent=1, ensure_ascii=False)
-            file.write("\n")
-    if wanted.report is not None:
-        from dalembert.report.identification import write_identification
-
-        with Bar("writing the report") as bar:
-            write_identification(wanted.report, fit, overwrite=wanted.force, progress=bar)
-        say("note", f"the report is in {wanted.report}")
-
-
-def show(fit: Identification) -> None:
+def _show(fit: Identification) -> None:
     """The tables on the screen."""
     screen = console()
     rows = []
@@ -154,11 +242,11 @@ def show(fit: Identification) -> None:
         mark = "not in the log" if name in fit.unidentified else "" if name in fit.essential else "not essential"
         rows.append([name, number(float(value)), number(float(std), digits=2), _percent(float(relative)), mark])
     print_table(screen, "Base parameters (SI units)", ["parameter", ">value", ">std", ">relative std", ""], rows)
-    if any(np.count_nonzero(row) > 1 for row in fit.base.K):
+    if any((row != 0).sum() > 1 for row in fit.base.K):
         screen.print("Some are sums, named after their first term: --report and --json spell them out.")
     screen.print()
     columns = ["run", *(f">{name}" for name in fit.before.joint_names), ">all"]
-    errors: list[list[str] | list[Text]] = [_errors(fit.run), *(_errors(run) for run in fit.validation)]
+    errors = [_errors(fit.run), *(_errors(run) for run in fit.validation)]
     print_table(screen, "Relative torque error (%)", columns, errors)
     screen.print()
     definite = "positive definite" if fit.positive_definite else "not positive definite"
@@ -174,16 +262,16 @@ def _errors(run: Run) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    if not np.isfinite(share):
+    if not math.isfinite(share):
         return "∞"
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %" if share < 10 else "> 1000 %"
 
 
-def as_json(fit: Identification) -> dict[str, Any]:
+def _as_json(fit: Identification) -> dict[str, Any]:
     """Everything of an identification that is a number, for programs."""
 
     def plain(values: Any) -> list[float | None]:
-        return [float(v) if np.isfinite(v) else None for v in values]
+        return [float(v) if math.isfinite(v) else None for v in values]
 
     runs = [fit.run, *fit.validation]
     return {

@@ -1,4 +1,4 @@
-"""The command ``dalembert``: what can be typed is in ``commands/``, what it does in the modules beside this file."""
+"""The command ``dalembert``: its commands, and what becomes of a mistake, a warning and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dalembert.cli.commands.cache import cache
-from dalembert.cli.commands.compare import compare
-from dalembert.cli.commands.excite import excite
-from dalembert.cli.commands.formulas import equations, parameters
-from dalembert.cli.commands.identify import identify
-from dalembert.cli.commands.motion import report, torques
-from dalembert.cli.commands.payload import payload
-from dalembert.cli.commands.robots import arms, show
-from dalembert.cli.commands.simulate import simulate
-from dalembert.cli.commands.tip import ellipsoid, map_
+from dalembert.cli.arms import arms
+from dalembert.cli.cache import cache
+from dalembert.cli.compare import compare
+from dalembert.cli.ellipsoid import ellipsoid
+from dalembert.cli.equations import equations
+from dalembert.cli.excite import excite
+from dalembert.cli.identify import identify
+from dalembert.cli.map import map_
+from dalembert.cli.parameters import parameters
+from dalembert.cli.payload import payload
+from dalembert.cli.report import report
+from dalembert.cli.show import show
+from dalembert.cli.simulate import simulate
+from dalembert.cli.terminal import say
+from dalembert.cli.torques import torques
 from dalembert.errors import DalembertError
 
 WRONG_INPUT = 2
@@ -48,8 +53,6 @@ class Commands(TyperGroup):
             # files that are written name themselves: what is full without a name is what the shell redirected to
             place = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
             sentence = f"{place}: {error.strerror}" if place else str(error)
-        from dalembert.cli.terminal import say
-
         say("error", sentence)
         raise typer.Exit(WRONG_INPUT)
 
@@ -86,8 +89,6 @@ for command in COMMANDS:
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    from dalembert.cli.terminal import say
-
     say("warning", str(message))
 
 

@@ -1,18 +1,24 @@
-"""Arguments and options that several commands share. Only what ``--help`` needs is imported here."""
+"""Arguments and options that several commands share, and what their values mean."""
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import dalembert as da
+from dalembert.cli.terminal import saying_warnings
 from dalembert.errors import DalembertError
+from dalembert.files import check_writable, whole_binary_file
 
 if TYPE_CHECKING:
-    from dalembert import Arm
+    from matplotlib.figure import Figure
 
 LIMIT_EXCEEDED = 3  # the exit status of --check-limits
+FIGURES = (".png", ".svg", ".pdf")
 
 
 class Physical(StrEnum):
@@ -49,6 +55,7 @@ TipOption = Annotated[str | None, typer.Option(metavar="LINK", help="The link wh
 
 LatexFlag = Annotated[bool, typer.Option("--latex", help="LaTeX (an align* of amsmath).")]
 ForceFlag = Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")]
+MotionHelp = "The motion, one line for each instant."
 OffsetHelp = "A constant torque for every joint."
 CutoffOption = Annotated[
     float | None, typer.Option(metavar="HZ", help="Of the low-pass; chosen from the motion unless given.")
@@ -106,21 +113,62 @@ LimitsOption = Annotated[
 ]
 
 
+def load(
+    arm: str,
+    physical: Physical,
+    tip: str | None,
+    payload: float | None = None,
+    payload_com: tuple[float, ...] | None = None,
+) -> da.Arm:
+    """The arm, with its payload at the tip, and its warnings as sentences on stderr."""
+    with saying_warnings():
+        loaded = da.load(arm, physical=physical.value, tip=tip)
+    return loaded if payload is None else loaded.with_payload(payload, payload_com or (0.0, 0.0, 0.0))
+
+
+def numbers_of(option: str, text: str, names: str) -> tuple[float, ...]:
+    """The numbers in an option's value, as many as there are ``names``."""
+    words = text.replace(",", " ").split()
+    wanted = len(names.split())
+    if len(words) != wanted:
+        raise DalembertError(f'{option} needs {wanted} numbers, "{names}", and has {len(words)}: "{text}"')
+    try:
+        values = tuple(map(float, words))
+    except ValueError as error:
+        raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
+    if not all(map(math.isfinite, values)):
+        raise DalembertError(f'{option} "{text}": every number must be finite')
+    return values
+
+
+def row_of(option: str, text: str, letter: str, count: int) -> tuple[float, ...]:
+    """The numbers in an option's value that has one for each of ``count`` joints, named ``letter``1, ``letter``2, …"""
+    return numbers_of(option, text, " ".join(f"{letter}{k + 1}" for k in range(count)))
+
+
 def wrench_of(text: str | None) -> tuple[float, ...] | None:
     """What ``--tip-wrench`` says."""
-    from dalembert.cli.given import numbers_of
-
-    return numbers_of("--tip-wrench", text, "fx fy fz mx my mz")
+    return None if text is None else numbers_of("--tip-wrench", text, "fx fy fz mx my mz")
 
 
-def load_with_payload(
-    arm: str, physical: Physical, tip: str | None, mass: float | None, where: str | None = None
-) -> Arm:
-    """The arm, with what ``--payload`` and ``--payload-com`` put at its tip."""
-    from dalembert.cli.given import load, numbers_of
-
-    if where is not None and mass is None:
+def payload_com_of(text: str | None, mass: float | None) -> tuple[float, ...] | None:
+    """What ``--payload-com`` says; without ``--payload`` it says nothing."""
+    if text is None:
+        return None
+    if mass is None:
         raise DalembertError("--payload-com says where the payload is, but --payload MASS is missing")
-    com = numbers_of("--payload-com", where, "x y z") or (0.0, 0.0, 0.0)
-    loaded = load(arm, physical.value, tip)
-    return loaded if mass is None else loaded.with_payload(mass, com)
+    return numbers_of("--payload-com", text, "x y z")
+
+
+def check_plot(path: str, *, force: bool) -> None:
+    """Say before the work why the figure could not be written."""
+    if Path(path).suffix.lower() not in FIGURES:
+        raise DalembertError(f"{path}: a figure is written as {', '.join(FIGURES)}; end the name with one of them")
+    check_writable(path, overwrite=force)
+
+
+def save_plot(figure: Figure, path: str, *, force: bool) -> None:
+    """Write the figure, whole or not at all."""
+    check_plot(path, force=force)
+    with whole_binary_file(path, overwrite=force) as file:
+        figure.savefig(file, format=Path(path).suffix[1:].lower(), dpi=160)

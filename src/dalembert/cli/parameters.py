@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Annotated
 
-from dalembert import Arm
+import typer
+
+from dalembert.cli.options import ArmArgument, LatexFlag, OffsetHelp, Physical, PhysicalOption, TipOption, load
 from dalembert.cli.terminal import console, number, plain, print_table
-from dalembert.identification.base import BaseParameters, base_parameters
-from dalembert.identification.formulas import SymbolicBaseParameters, parameter_letter, symbolic_base_parameters
-from dalembert.identification.parameters import FRICTION, ParameterSet
+from dalembert.errors import DalembertError
+
+if TYPE_CHECKING:
+    from dalembert.identification.base import BaseParameters
+    from dalembert.identification.formulas import SymbolicBaseParameters
 
 
-def show_parameters(
-    arm: Arm, *, symbols: bool, latex: bool, inertial: bool, nonzero: bool, two_sided: bool, offset: bool
+def parameters(
+    arm: ArmArgument,
+    symbols: Annotated[bool, typer.Option("--symbols", help="Letters for lengths, gear ratios and gravity.")] = False,
+    latex: LatexFlag = False,
+    inertial: Annotated[bool, typer.Option("--inertial", help="Links only: no rotors, no friction.")] = False,
+    nonzero: Annotated[bool, typer.Option("--nonzero", help="Only parameters that are not zero in the arm.")] = False,
+    two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction of either direction.")] = False,
+    offset: Annotated[bool, typer.Option("--offset", help=OffsetHelp)] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
 ) -> None:
-    """Print the base parameters: how many, each as a sum of standard parameters, and its value."""
+    """Show what can be identified: the base parameters as formulas in the standard ones."""
+    from dalembert.identification.base import base_parameters
+    from dalembert.identification.formulas import SymbolicBaseParameters, parameter_letter, symbolic_base_parameters
+    from dalembert.identification.parameters import FRICTION, ParameterSet
+
+    if inertial and two_sided:
+        raise DalembertError("--inertial leaves friction out, --two-sided asks for it; choose one")
+    loaded = load(arm, physical, tip)
     chosen = ParameterSet(
-        arm, friction=() if inertial else FRICTION, two_sided=two_sided, offset=offset, rotor=not inertial,
+        loaded, friction=() if inertial else FRICTION, two_sided=two_sided, offset=offset, rotor=not inertial,
         only="nonzero" if nonzero else None,
     )  # fmt: skip
     made: BaseParameters | SymbolicBaseParameters
-    if arm.robot.loops and not symbols and not latex:  # formulas are known of open arms
+    if loaded.robot.loops and not symbols and not latex:  # formulas are known of open arms
         made = base_parameters(chosen)
     else:
         made = symbolic_base_parameters(chosen, "symbols" if symbols else "numbers")

@@ -1,4 +1,4 @@
-"""``dalembert arms`` and ``dalembert show``: what a robot is made of, as tables or as JSON."""
+"""``dalembert show``: what a robot is made of, as tables or as JSON."""
 
 from __future__ import annotations
 
@@ -6,45 +6,50 @@ import dataclasses
 import json
 import math
 import sys
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
-from rich.table import Table
-from rich.text import Text
+import typer
 
-from dalembert import arms, load
+import dalembert as da
+from dalembert.cli.options import ArmArgument, Physical, PhysicalOption, TipOption, load
 from dalembert.cli.terminal import console, number, numbers, plain, print_table
-from dalembert.robot import Friction, Inertia, Robot
 
 
-def show_arms() -> None:
-    """The shipped arms, one line each."""
-    robots = [load(name).robot for name in arms()]
-    rows = [(r.name, joint_letters(r), number(total_mass(r), "kg"), plain(r.source)) for r in robots]
-    screen = console()
-    print_table(screen, "", ["name", "joints", ">mass", "source of the figures"], rows)
-    screen.print("\nR turns, P slides. 'dalembert show NAME' tells more.")
+def show(
+    arm: ArmArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the robot as JSON, for programs.")] = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
+) -> None:
+    """Show what a robot is made of: joints, drives, links, tip. SI units, radians."""
+    robot = load(arm, physical, tip).robot
+    _show_json(robot) if as_json else _show_robot(robot)
 
 
-def joint_letters(robot: Robot) -> str:
+def joint_letters(robot: da.Robot) -> str:
     """R for every joint that turns and P for every joint that slides, like RRPRRR."""
     return "".join("P" if joint.type == "prismatic" else "R" for joint in robot.moving_joints)
 
 
-def total_mass(robot: Robot) -> float:
+def total_mass(robot: da.Robot) -> float:
     """Links, rotors and payload together (kg)."""
     links = sum(link.inertia.mass for link in robot.links)
     rotors = sum(joint.rotor.mass for joint in robot.joints if joint.rotor is not None)
     return float(links + rotors + (robot.payload.mass if robot.payload is not None else 0.0))
 
 
-def principal_moments(inertia: Inertia) -> list[float]:
+def principal_moments(inertia: da.Inertia) -> list[float]:
     """The eigenvalues of the tensor about the centre of mass, smallest first (kg m²)."""
+    import numpy as np
+
     return [float(x) for x in np.linalg.eigvalsh(np.array(inertia.tensor, dtype=float))]
 
 
-def show_robot(robot: Robot) -> None:
+def _show_robot(robot: da.Robot) -> None:
     """The robot as a person reads it."""
+    from rich.table import Table
+    from rich.text import Text
+
     screen = console()
     facts = Table.grid(padding=(0, 2))
     for word, text in _facts(robot):
@@ -56,7 +61,7 @@ def show_robot(robot: Robot) -> None:
             print_table(screen, title, columns, rows)
 
 
-def _facts(robot: Robot) -> list[tuple[str, str]]:
+def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     assert robot.tip is not None
     tip = robot.tip
     place = tip.placement.translation
@@ -89,7 +94,7 @@ def _facts(robot: Robot) -> list[tuple[str, str]]:
 Shown = tuple[str, list[str], list[list[str]]]  # title, columns, rows
 
 
-def _joints(robot: Robot) -> Shown:
+def _joints(robot: da.Robot) -> Shown:
     rows = []
     for index, joint in enumerate(robot.moving_joints, 1):
         limits, axis = joint.limits, numbers(joint.placement.direction(joint.axis), 3)
@@ -101,12 +106,12 @@ def _joints(robot: Robot) -> Shown:
     return f"Joints: axis in the parent link's frame, limits in {listed}", columns, rows
 
 
-def _drives(robot: Robot) -> Shown:
+def _drives(robot: da.Robot) -> Shown:
     """Friction at the joint, and the rotor: only the joints that have one of them."""
     rows = []
     for index, joint in enumerate(robot.moving_joints, 1):
         friction, rotor = joint.friction, joint.rotor
-        if rotor is None and friction == Friction():
+        if rotor is None and friction == da.Friction():
             continue
         cells = [str(index), plain(joint.name), _some(friction.viscous), _two_sided(friction.coulomb)]
         if rotor is None:
@@ -128,7 +133,7 @@ def _two_sided(levels: tuple[float, float]) -> str:
     return _some(levels[0]) if levels[0] == levels[1] else f"+{number(levels[0])} / -{number(levels[1])}"
 
 
-def _links(robot: Robot) -> Shown:
+def _links(robot: da.Robot) -> Shown:
     rows = []
     for link in robot.links:
         body, name = link.inertia, plain(link.name)
@@ -141,7 +146,7 @@ def _links(robot: Robot) -> Shown:
     return "Links: mass (kg), centre of mass (m), principal moments (kg m²)", columns, rows
 
 
-def show_json(robot: Robot) -> None:
+def _show_json(robot: da.Robot) -> None:
     """The robot as a program reads it: every field of the model, and what follows from them."""
     data = dataclasses.asdict(robot)
     data["moving_joints"] = [joint.name for joint in robot.moving_joints]

@@ -3,63 +3,114 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
+import typer
 
-from dalembert import Arm
-from dalembert.cli.compare import check_plot, save
-from dalembert.cli.given import numbers_of
+import dalembert as da
+from dalembert.cli.options import (
+    ArmArgument,
+    ForceFlag,
+    Physical,
+    PhysicalOption,
+    TipOption,
+    WrenchOption,
+    check_plot,
+    load,
+    row_of,
+    save_plot,
+    wrench_of,
+)
 from dalembert.cli.terminal import Bar, console, number, plain, print_table
 from dalembert.cli.torques import unit_of
 from dalembert.files import check_writable, whole_file
-from dalembert.simulation.controllers import PD
-from dalembert.simulation.simulate import Run, simulate
-from dalembert.trajectory.csv_file import write_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dalembert.simulation.simulate import Run
 
-def run_simulation(
-    arm: Arm,
-    q: str | None,
-    qd: str | None,
-    torque: str,
-    *,
-    duration: float,
-    method: str,
-    step: float,
-    every: int,
-    friction: bool,
-    stops: str | None,
-    restitution: float,
-    tip_wrench: tuple[float, ...] | None,
-    output: str,
-    plot: str | None,
-    force: bool,
+
+class Scheme(StrEnum):
+    """How to integrate."""
+
+    rk4 = "rk4"
+    dop853 = "dop853"
+    variational = "variational"
+
+
+class Stops(StrEnum):
+    """What a joint's limit is."""
+
+    error = "error"
+    contact = "contact"
+
+
+def simulate(
+    arm: ArmArgument,
+    q: Annotated[
+        str | None, typer.Option("--q", metavar='"q1 … qn"', help="Positions at first; zero unless given.")
+    ] = None,
+    qd: Annotated[
+        str | None, typer.Option("--qd", metavar='"qd1 … qdn"', help="Velocities at first; zero unless given.")
+    ] = None,
+    duration: Annotated[float, typer.Option(metavar="SECONDS", help="How long.")] = 1.0,
+    torque: Annotated[
+        str,
+        typer.Option(
+            metavar='"tau1 … taun"|gravity|none', help="Constant torques; 'gravity' carries the arm's weight."
+        ),
+    ] = "none",
+    method: Annotated[
+        Scheme, typer.Option(help="Fixed steps, adaptive steps, or a scheme that keeps the energy bounded.")
+    ] = Scheme.rk4,
+    step: Annotated[float, typer.Option(metavar="SECONDS", help="The step.")] = 1e-3,
+    every: Annotated[int, typer.Option(metavar="K", help="Write every K-th step.")] = 1,
+    friction: Annotated[bool, typer.Option(help="Whether the joints' friction acts.")] = True,
+    stops: Annotated[
+        Stops | None, typer.Option(help="Joint limits: an error, or stops to bump into; ignored unless given.")
+    ] = None,
+    restitution: Annotated[
+        float, typer.Option(metavar="E", help="Of --stops contact, from 0 (plastic) to 1 (elastic).")
+    ] = 0.0,
+    tip_wrench: WrenchOption = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="RUN.csv", help="Where to write the motion; '-' is the screen.")
+    ] = "-",
+    plot: Annotated[str | None, typer.Option(metavar="RUN.png", help="Where to draw it: .png, .svg or .pdf.")] = None,
+    force: ForceFlag = False,
+    physical: PhysicalOption = Physical.error,
+    tip: TipOption = None,
 ) -> None:
-    """Simulate, write, draw, sum up."""
+    """Simulate the motion that follows from a state and torques (direct dynamics).
+
+    RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
+    """
+    from dalembert.trajectory.csv_file import write_table
+
+    loaded = load(arm, physical, tip)
+    wrench, torque = wrench_of(tip_wrench), torque.strip()
 
     def joints(option: str, text: str | None, letter: str) -> tuple[float, ...]:
-        return numbers_of(option, text, " ".join(f"{letter}{k + 1}" for k in range(arm.n))) or (0.0,) * arm.n
+        return (0.0,) * loaded.n if text is None else row_of(option, text, letter, loaded.n)
 
     q0, qd0 = joints("--q", q, "q"), joints("--qd", qd, "qd")
     applied: Any = None
     if torque == "gravity":
-        applied = PD(0.0, 0.0, q0)  # the law without its gains: g(q), wherever the arm is
+        applied = da.PD(0.0, 0.0, q0)  # the law without its gains: g(q), wherever the arm is
     elif torque != "none":
         applied = joints("--torque", torque, "tau")
     if output != "-":
         check_writable(output, overwrite=force)
     if plot is not None:
         check_plot(plot, force=force)
-    with Bar(f"simulating {arm.name}") as bar:
-        run = simulate(
-            arm, q0, qd0, applied, duration, method=cast(Literal["rk4"], method), step=step, every=every,
-            tip_wrench=tip_wrench, friction=friction, stops=cast("Literal['error', 'contact'] | None", stops),
-            restitution=restitution, progress=bar,
+    with Bar(f"simulating {loaded.name}") as bar:
+        run = da.simulate(
+            loaded, q0, qd0, applied, duration, method=method.value, step=step, every=every,
+            tip_wrench=wrench, friction=friction, stops=stops.value if stops else None, restitution=restitution,
+            progress=bar,
         )  # fmt: skip
     columns = (run.t, run.q, run.qd, run.qdd, run.tau)
     if output == "-":
@@ -69,11 +120,11 @@ def run_simulation(
         with whole_file(output, overwrite=force) as file, Bar(f"writing {Path(output).name}") as bar:
             write_table(file, run.columns(), columns, bar)
     if plot is not None:
-        save(figure(run), plot, force=force)
-    summary(run, [path for path in (output, plot) if path not in (None, "-")])
+        save_plot(figure(run), plot, force=force)
+    _summary(run, [path for path in (output, plot) if path not in (None, "-")])
 
 
-def summary(run: Run, files: list[str | None]) -> None:
+def _summary(run: Run, files: list[str | None]) -> None:
     """A table on stderr: what each joint did, and what became of the energy."""
     rows = []
     for i, joint in enumerate(run.arm.robot.moving_joints):
@@ -82,7 +133,7 @@ def summary(run: Run, files: list[str | None]) -> None:
         rows.append([
             plain(joint.name), number(float(q[0]), length), number(float(q.min()), length),
             number(float(q.max()), length), number(float(q[-1]), length),
-            number(float(np.abs(qd).max()), f"{length}/s"), number(float(np.abs(tau).max()), unit_of(joint)),
+            number(float(abs(qd).max()), f"{length}/s"), number(float(abs(tau).max()), unit_of(joint)),
         ])  # fmt: skip
     where = f" → {', '.join(plain(str(path)) for path in files)}" if files else ""
     title = f"{plain(run.arm.name)}: {run.t[-1]:g} s, {len(run.t):,} instants{where}"
@@ -122,7 +173,7 @@ def figure(run: Run) -> Figure:
         axes.legend(loc="best", ncols=3)
 
     third = Panel(f"Torque ({effort})", lines(run.tau))
-    if not np.any(run.tau):
+    if not run.tau.any():
         third = Panel(f"Acceleration ({length}/s²)", lines(run.qdd))
     return assemble(
         [

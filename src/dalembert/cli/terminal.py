@@ -1,18 +1,20 @@
-"""Showing things to a person: tables, sentences, a bar for long work."""
+"""Showing things to a person: tables, sentences, a bar for long work. Rich is imported by what prints."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.text import Text
 
 PIPE_WIDTH = 160  # columns where no terminal says how many there are: one line for each row
 EMPTY = ("", "–")  # cells that say nothing
@@ -20,16 +22,28 @@ EMPTY = ("", "–")  # cells that say nothing
 
 def console(*, stderr: bool = False) -> Console:
     """A console for plain words: nothing a robot file says is taken for markup."""
-    made = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
-    if not made.is_terminal and "COLUMNS" not in os.environ:
-        made.width = PIPE_WIDTH
-    return made
+    from rich.console import Console
+
+    screen = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if not screen.is_terminal and "COLUMNS" not in os.environ:
+        screen.width = PIPE_WIDTH
+    return screen
 
 
 def say(kind: str, sentence: str) -> None:
     """``kind: sentence`` to stderr, on one line, whatever the sentence quotes."""
     styles = {"error": "bold red", "warning": "yellow", "note": "cyan"}
     console(stderr=True).print(f"{kind}:", plain(sentence), style=styles.get(kind), soft_wrap=True)
+
+
+@contextmanager
+def saying_warnings() -> Iterator[None]:
+    """Warnings of the work, each once, as sentences on stderr when it is done; an error leaves them unsaid."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        say("warning", sentence)
 
 
 def plain(text: str) -> str:
@@ -41,16 +55,21 @@ def print_table(
     screen: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str] | Sequence[Text]]
 ) -> None:
     """A titled table. A heading that begins with ``>`` is set to the right; empty columns are left out."""
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     filled = [k for k in range(len(columns)) if any(str(row[k]) not in EMPTY for row in rows)]
     for heading in (columns[k] for k in filled):
         right = heading.startswith(">")
-        made.add_column(heading.removeprefix(">"), justify="right" if right else "left", no_wrap=right, overflow="fold")
+        table.add_column(
+            heading.removeprefix(">"), justify="right" if right else "left", no_wrap=right, overflow="fold"
+        )
     for row in rows:
-        made.add_row(*(row[k] for k in filled))
+        table.add_row(*(row[k] for k in filled))
     if title:
         screen.print(title, style="bold")
-    screen.print(made)
+    screen.print(table)
 
 
 def number(value: float | None, unit: str = "", digits: int = 4) -> str:
@@ -96,15 +115,17 @@ class Bar:
         with self.lock:
             if self.progress is not None or self.patience == float("inf"):
                 return
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
             screen = console(stderr=True)
-            made = Progress(
+            progress = Progress(
                 TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
                 console=screen, transient=True, disable=not screen.is_terminal,
             )  # fmt: skip
-            self.task = made.add_task(self.what, total=1.0)
-            made.update(self.task, completed=self.done)
-            made.start()
-            self.progress = made
+            self.task = progress.add_task(self.what, total=1.0)
+            progress.update(self.task, completed=self.done)
+            progress.start()
+            self.progress = progress
 
     def __call__(self, fraction: float) -> None:
         """The work is done to this fraction."""

@@ -181,11 +181,9 @@ def _match_operands(graph: Graph, pattern: Pattern, op: str, lines: tuple[int, .
 
 
 def _build(graph: Graph, pattern: Pattern, bound: Bindings) -> Expr:
-    from dalembert.graph.tape import Expr
-
     kind = pattern[0]
     if kind in ("any", "const"):
-        return Expr(graph, bound[pattern[1]])
+        return graph.on(bound[pattern[1]])
     if kind == "value":
         return graph.constant(pattern[1])
     return graph.apply(kind, *(_build(graph, p, bound) for p in pattern[1:]))

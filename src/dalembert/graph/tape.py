@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dalembert.graph.rules import ALGEBRA
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -64,12 +66,7 @@ class Graph:
         self.inputs: list[int] = []
         self.outputs: list[int] = []
         self._lines: dict[Any, int] = {}
-        if simplify:
-            from dalembert.graph.rules import ALGEBRA
-
-            self._rules: Any = ALGEBRA
-        else:
-            self._rules = None
+        self._rules = ALGEBRA if simplify else None
 
     def input(self, name: str) -> Expr:
         """A new input; names are for people and must differ."""
@@ -82,6 +79,10 @@ class Graph:
         """A constant, kept apart by its bits: 0.0 and −0.0 are two constants."""
         value = float(value)
         return Expr(self, self._write(("const", (value,)), ("const", struct.pack("<d", value))))
+
+    def on(self, line: int) -> Expr:
+        """What stands on a line."""
+        return Expr(self, line)
 
     def output(self, values: Iterable[Expr | float]) -> None:
         """Append to what the graph computes."""

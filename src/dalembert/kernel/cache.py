@@ -38,6 +38,10 @@ LOOKS = 32  # times that the folder is looked through, on average, while as much
 LEFT_AFTER_EVICTION = 0.75  # of the bound
 ABANDONED = 600.0  # seconds after which a file that is being written has no writer any more
 
+PACKAGE = Path(__file__).resolve().parents[1]
+# rooms that use kernels; nothing that makes them imports these, and a test sees to it
+USERS = {"analysis", "arm", "cli", "identification", "report", "simulation", "symbols", "trajectory"}
+
 _OBJECT = re.compile(r"[0-9a-f]{64}\.o")
 _UNFINISHED = re.compile(r"\.new-\w+")
 
@@ -93,15 +97,16 @@ def _home() -> Path:
 
 
 @cache
-def source_digest() -> bytes:
-    """A digest of dalembert's own source: other code, other kernels."""
-    package = Path(__file__).resolve().parents[1]
+def source_digest(package: Path = PACKAGE) -> bytes:
+    """A digest of all source that can change a kernel: every file of the package but those of the rooms in ``USERS``."""
     digest = hashlib.sha256()
-    for room in ("robot", "equations", "graph", "emit", "kernel"):
-        for path in sorted((package / room).glob("*.py")):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    for name in ("quantities.py", "task_quantities.py", "gradients.py", "rollouts.py"):
-        digest.update((package / name).read_bytes())
+    for folder, rooms, files in os.walk(package):
+        rooms[:] = sorted(set(rooms) - (USERS if folder == str(package) else set()))
+        for name in sorted(file for file in files if file.endswith(".py")):
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                source = file.read()
+            digest.update(f"{os.path.relpath(path, package)}\0{len(source)}\0".encode() + source)
     return digest.digest()
 
 

@@ -1,10 +1,11 @@
 """Reports: what a motion asks of an arm, as figures and as one page for a colleague.
 
-from dalembert.report import figures, study, write_report
+import dalembert as da
+from dalembert.report import figures
 
-made = study(arm, motion)
-figures.torque_figure(made)          # a matplotlib Figure
-write_report("report.html", [made])  # the whole page
+made = da.study(arm, motion)
+figures.torque_figure(made)             # a matplotlib Figure
+da.write_report("report.html", [made])  # the whole page
 """
 
 from dalembert.report.page import report_html, write_report

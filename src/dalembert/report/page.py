@@ -30,7 +30,17 @@ def write_report(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the report about some motions of one arm, whole or not at all."""
+    """Write the report about some motions of one arm, whole or not at all.
+
+    studies    of :func:`dalembert.study`, one for each motion
+    title      the page's own; the arm and its motion unless given
+    overwrite  whether a file that is there may be replaced
+
+    >>> import tempfile, dalembert as da
+    >>> swing = da.study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), title="Swing")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     da.write_report(f"{folder}/swing.html", [swing])
+    """
     check_writable(path, overwrite=overwrite)
     made = report_html(studies, title=title, progress=progress)
     with whole_file(path, overwrite=overwrite) as file:

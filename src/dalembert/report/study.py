@@ -165,6 +165,11 @@ def study(
     motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
     title, note one line and one paragraph about the motion, for its reader
     tip_wrench  constant [fx fy fz mx my mz] by the tip on its environment, in base axes
+
+    >>> import dalembert as da
+    >>> swing = study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), title="Swing")
+    >>> swing.title, swing.sizing.duration
+    ('Swing', 1.0)
     """
     at = samples(motion)
     check_fits(arm, at)
