@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.identification.formats import raw, rosbag
-from dalembert.identification.formats.raw import LARGEST_FILE, MOST_NUMBERS
-from dalembert.identification.logs import read_log
+from dalembert.logs.formats import raw, rosbag
+from dalembert.logs.formats.raw import LARGEST_FILE, MOST_NUMBERS
+from dalembert.logs.log import read_log
 from test_logs import HEADER, arm, log, states, table, text, write_mcap, write_ros1, write_ros2
 
 MB = 1 << 20
@@ -402,7 +402,7 @@ def test_an_npz_of_two_megabytes_that_unpacks_to_two_gigabytes_costs_no_memory(t
     assert path.stat().st_size < 3 * MB
     code = f"""
 import resource, dalembert as da
-from dalembert.identification.logs import read_log
+from dalembert.logs.log import read_log
 arm = da.load("planar-2r")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 import dalembert as da
 from arms import MODELS, SHARED
 from dalembert.cli.main import app
-from dalembert.identification.conditioning import condition
 from dalembert.identification.fit import IdentificationWarning
-from dalembert.identification.formats.raw import matched
-from dalembert.identification.logs import joined, read_log
-from dalembert.identification.suspicions import suspicions
+from dalembert.logs.conditioning import condition
+from dalembert.logs.formats.raw import matched
+from dalembert.logs.log import joined, read_log
+from dalembert.logs.suspicions import suspicions
 from test_identification import motion, with_friction
 
 ROWS = 400
@@ -399,8 +399,8 @@ def test_large_files_are_read_as_small_ones(tmp_path: Path, monkeypatch: pytest.
         write()
         said = []
         for quick, lines in ((10**9, 20_000), (0, 64), (10**9, 64)):
-            monkeypatch.setattr("dalembert.identification.formats.text.QUICK", quick)
-            monkeypatch.setattr("dalembert.identification.formats.text.LINES", lines)
+            monkeypatch.setattr("dalembert.logs.formats.text.QUICK", quick)
+            monkeypatch.setattr("dalembert.logs.formats.text.LINES", lines)
             try:
                 found = read_log(path, arm())
                 said.append((found.notes, found.t.tobytes(), found.q.tobytes(), found.tau.tobytes()))

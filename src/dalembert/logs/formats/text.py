@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
 from dalembert.files import line_blocks, open_bounded
-from dalembert.identification.formats.raw import LARGEST_FILE, Raw, Request, check_names, check_size, listed, tabled
+from dalembert.logs.formats.raw import LARGEST_FILE, Raw, Request, check_names, check_size, listed, tabled
 
 Array = NDArray[np.float64]
 Line = tuple[int, str]  # its number, what it says

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.identification import units as si
-from dalembert.identification.formats.raw import SPELLINGS, Raw, listed, matched
+from dalembert.logs import units as si
+from dalembert.logs.formats.raw import SPELLINGS, Raw, listed, matched
 from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.identification.formats import read
-from dalembert.identification.formats.raw import SPELLINGS, Raw, Request, counted, listed
-from dalembert.identification.meaning import FEWEST, find, group_of, names_of, same_count, time_of
+from dalembert.logs.formats import read
+from dalembert.logs.formats.raw import SPELLINGS, Raw, Request, counted, listed
+from dalembert.logs.meaning import FEWEST, find, group_of, names_of, same_count, time_of
 
 Array = NDArray[np.float64]
 Columns = Mapping[str, str | int | Sequence[str | int]]
