@@ -257,7 +257,7 @@ HOSTILE: list[tuple[str, Write, str | None]] = [
     ("long_digits.csv", celled("1." + "0" * 100_000, row=20), None),
     ("long_word.csv", celled("x" * 100_000), "line 22, column 1"),
     ("open_quote.csv", celled('"1', row=20), "line 22"),
-    ("quote_over_lines.csv", bare(",".join(HEADER) + "\n" + '0,0,0,0,0,0,"1\n",\n' * 30), "line 3: the row has 1 values"),
+    ("quote_over_lines.csv", bare(",".join(HEADER) + "\n" + '0,0,0,0,0,0,"1\n",\n' * 30), "line 3: the row has 1 value,"),
     ("nul.csv", celled("1\0", column=1), "line 22, column 2"),
     ("odd_utf16.csv", bare("t,q1\n0,1\n".encode("utf-16")[:-1]), "not a text file in UTF-8"),
     ("short_rows.csv", bare(",".join(f"q{k}" for k in range(9000)) + "\n" + "0\n" * 20_000), "1 values"),

@@ -37,7 +37,9 @@ def compute(
                 raise DalembertError(f"{output}: the torques would overwrite the file they are made from; name another")
         check_writable(output, overwrite=force)
     with Bar(f"reading {motion_file.name}") as bar:
-        motion = read_motion(motion_file, arm.n, arm.name, bar)
+        motion = read_motion(motion_file, arm, bar)
+    for note in motion.notes:
+        say("note", note)
     if motion.ignored:
         say("note", f"{motion_file}: the columns {', '.join(motion.ignored)} are not needed and were ignored")
     if motion.reconstructed:
