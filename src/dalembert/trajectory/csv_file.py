@@ -200,8 +200,12 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
     joints: tuple[str, ...] = ()
     for group in ("t", *GROUPS, "tau"):
         candidates = meant(raw, group)
-        if len(candidates) != 1:
-            continue  # of several, only those count that are called t, q1, …
+        if len(candidates) != 1:  # of several, only those count that are called t, q1, …
+            meaning = [column for name, _ in candidates for column in raw.groups[name]]
+            if meaning and not any(names[column] == "t" or _COLUMN.fullmatch(str(names[column])) for column in meaning):
+                may = listed([written[column] for column in meaning])
+                raise DalembertError(f"{path}: {may} may all be {group}; leave in the file those that are")
+            continue
         name, unit = candidates[0]
         if name in raw.faults:
             raise DalembertError(raw.faults[name])
