@@ -781,6 +781,9 @@ def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
         path.write_text(as_text(rows[:, :3], header))
         with pytest.raises(da.DalembertError, match=r"q of joint \d is in '(deg|m)', but the joint is"):
             read_motion(path, sliding)
+    path.write_text("t,q1,q2,qd1,qd2,qdd1,qdd2,tau1 [kN],tau2 [kN m]\n" + 2 * "0,0,0,0,0,0,0,1,1e307\n")
+    with pytest.raises(da.DalembertError, match=r"line 2, column 'tau2 \[kN m\]': the value is infinite"):
+        read_motion(path, sliding, torques=True)
 
 
 @pytest.mark.parametrize(
@@ -788,7 +791,8 @@ def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
     [
         ("t;q1;q2\n0;0;0\n0,1;1;nan\n", "line 3, column 'q2': the value is NaN"),
         ("t;q1 [deg];q2\n0;0;0\n0,1;x;1\n", "line 3, column 'q1 [deg]': 'x' is not a number"),
-        ("t;q1;q2\n0;0;0\n0,1;1,000.5;1\n", "line 3, column 'q1': '1.000.5' is not a number"),
+        ("t;q1;q2\n0;0;0\n0,1;1,000.5;1\n", "line 3, column 'q1': '1,000.5' is not a number"),
+        ("t;q1;q2;\n0;0;0;\n0,1;1,x;1;\n", "line 3, column 'q1': '1,x' is not a number"),
         ("t;q1;q2\n0;0;0\n0,1;;1\n", "line 3, column 'q1': the cell is empty"),
         ("t;q1;q2\n0;0;0\n0,1;1\n", "line 3: the row has 2 values, but the header has 3 columns"),
         ("t,q1,q2\n0;0;0\n", "line 2: the row has 1 value, but the header has 3 columns"),

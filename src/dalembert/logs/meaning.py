@@ -241,7 +241,8 @@ def group_of(
         return values
     if np.any(factor != 1.0):
         raw.notes.append(si.converted(raw.source, name, own or [unit]))
-    return values * factor
+    with np.errstate(over="ignore"):  # what overflows is infinite, and told as such
+        return values * factor
 
 
 def joint_order(source: str, what: str, joints: Sequence[str], arm: Arm, remedy: str) -> tuple[list[int], list[str]]:

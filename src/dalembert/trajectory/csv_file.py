@@ -294,7 +294,8 @@ def _rows(table: Table, columns: _Columns, strict: bool) -> Iterator[Array]:
     for lines, block in table.blocks():
         part = block[:, columns.wanted]
         if converted:
-            part *= columns.factors
+            with np.errstate(over="ignore"):  # what overflows is infinite, and told as such
+                part *= columns.factors
         bad = np.argwhere(~np.isfinite(part))
         if len(bad):
             row, column = bad[0]

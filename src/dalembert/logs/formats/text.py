@@ -221,7 +221,7 @@ class Table:
             rows = self._prepared(lines)
             made = self._numbers(rows)
         if made is None and self.strict:
-            raise DalembertError(self._at_fault([number for number, _ in lines], rows))
+            raise DalembertError(self._at_fault(lines))
         return self._slowly([number for number, _ in lines], rows) if made is None else made
 
     def _prepared(self, lines: Sequence[Line]) -> list[str]:
@@ -302,17 +302,19 @@ class Table:
             kept += 1
         return made[:kept]
 
-    def _at_fault(self, numbers: list[int], rows: list[str]) -> str:
+    def _at_fault(self, lines: Sequence[Line]) -> str:
         """The sentence for the first cell that is no number, or the first row of the wrong length."""
-        for number, row in zip(numbers, rows, strict=True):
-            cells = self.split(number, row)
+        for number, line in lines:
+            cells = self.split(number, line)
+            if self.trailing and len(cells) == len(self.names) + 1 and not cells[-1]:
+                cells.pop()
             if len(cells) != len(self.names):
                 self._uneven(number, len(cells))
             for name, cell in zip(self.names, cells, strict=True):
-                if _number(cell) is None:
+                if _number(cell.replace(",", ".") if self.decimal_comma else cell) is None:
                     what = f"{shown(cell)} is not a number" if cell else "the cell is empty"
                     return f"{self.path}, line {number}, column '{name}': {what}"
-        return f"{self.path}, lines {numbers[0]} to {numbers[-1]}: the rows cannot be read"
+        return f"{self.path}, lines {lines[0][0]} to {lines[-1][0]}: the rows cannot be read"
 
     def _odd(self, line: int, column: int, cell: str) -> float:
         """What a cell that is no number stands for."""
