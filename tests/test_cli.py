@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import dalembert as da
 from dalembert.cli import torques as torques_module
 from dalembert.cli.main import app
+from dalembert.logs.formats import text
 from dalembert.trajectory import csv_file
 
 HEADER = "t,q1,q2,qd1,qd2,qdd1,qdd2"
@@ -321,8 +322,31 @@ def test_headers_with_mistakes(bad) -> None:
     assert "no column q9" in bad(HEADER + ",q9", GOOD[1] + ",0")
     assert "column 8 has no name" in bad(HEADER + ",", GOOD[1] + ",0")
     assert "no header" in bad(*GOOD[1:])
-    assert "semicolons" in bad(*(line.replace(",", ";") for line in GOOD))
-    assert "tabs" in bad(*(line.replace(",", "\t") for line in GOOD))
+    assert "q is in 'grad'; known are rad, deg" in bad(HEADER.replace("q1", "q1 [grad]", 1), GOOD[1])
+    assert bad("t;q1;q2;speed", "0;0;0;0").startswith(": unknown column 'speed'")
+
+
+def test_other_separators_units_and_names_give_the_same_torques_and_are_said(motion: Path, tmp_path: Path) -> None:
+    plain, other = run("torques", "planar-2r", motion), tmp_path / "other.csv"
+    assert "note: " not in plain.stderr
+    other.write_text("\n".join(GOOD).replace(",", "\t"))
+    tabs = run("torques", "planar-2r", other)
+    assert tabs.stdout == plain.stdout and "note: " not in tabs.stderr
+    other.write_text("\n".join(GOOD).replace(",", ";").replace(".", ","))
+    commas = run("torques", "planar-2r", other)
+    assert commas.stdout == plain.stdout
+    assert commas.stderr.splitlines()[0] == f"note: {other}: commas in numbers are taken as decimal points"
+    rows = np.loadtxt(motion, delimiter=",", skiprows=1) * [1e3, *[180 / np.pi] * 4, 1, 1]
+    header = "time_ms,q1 [deg],q2 [deg],qd1 [deg/s],qd2 [deg/s],joint1.acceleration,joint2.acceleration"
+    np.savetxt(other, rows, delimiter=",", header=header, comments="", fmt="%.17g")
+    degrees = run("torques", "planar-2r", other)
+    assert np.allclose(read_back(degrees.stdout)[1], read_back(plain.stdout)[1], rtol=1e-12, atol=1e-9)
+    notes = [line for line in degrees.stderr.splitlines() if line.startswith("note: ")]
+    brought = (("t", "ms"), ("q", "deg"), ("qd", "deg/s"))
+    assert notes == [f"note: {other}: {group} was brought from {unit} to SI" for group, unit in brought]
+    page = tmp_path / "page.html"
+    result = run("report", "planar-2r", other, "-o", page)
+    assert all(note in result.stderr for note in notes) and "q was brought from deg to SI." in page.read_text()
 
 
 def test_the_wrong_number_of_joints_names_both_shapes(bad) -> None:
@@ -388,13 +412,14 @@ def test_torques_too_large_for_a_number_are_said(motion: Path) -> None:
 
 
 def test_lines_are_numbered_across_chunks(bad, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_file, "CHUNK", 2)
+    monkeypatch.setattr(text, "LINES", 2)
     assert bad(*GOOD, "", "0.3,1,2,3,4,5,6", "0.25,1,2,3,4,5,6").startswith(", line 7, column 't'")
     assert bad(*GOOD, "", "0.3,1,2,3,4,5,6", "0.4,1,2,3,4,5").startswith(", line 7: the row has 6 values")
 
 
 def test_chunks_change_nothing(motion: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run("torques", "planar-2r", motion).stdout
+    monkeypatch.setattr(text, "LINES", 2)
     monkeypatch.setattr(csv_file, "CHUNK", 2)
     monkeypatch.setattr(torques_module, "CHUNK", 1)
     assert run("torques", "planar-2r", motion).stdout == whole

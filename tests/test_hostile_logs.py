@@ -23,9 +23,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from dalembert.identification.formats import carried, matlab, parquet, raw, rosbag
-from dalembert.identification.formats.raw import LARGEST_FILE, MOST_NUMBERS
-from dalembert.identification.logs import read_log
+from dalembert.logs.formats import carried, matlab, parquet, raw, rosbag
+from dalembert.logs.formats.raw import LARGEST_FILE, MOST_NUMBERS
+from dalembert.logs.log import read_log
 from test_logs import HEADER, arm, log, states, table, text, write_mcap, write_ros1, write_ros2
 
 MB = 1 << 20
@@ -275,7 +275,7 @@ HOSTILE: list[tuple[str, Write, str | None]] = [
     ("long_digits.csv", celled("1." + "0" * 100_000, row=20), None),
     ("long_word.csv", celled("x" * 100_000), "line 22, column 1"),
     ("open_quote.csv", celled('"1', row=20), "line 22"),
-    ("quote_over_lines.csv", bare(",".join(HEADER) + "\n" + '0,0,0,0,0,0,"1\n",\n' * 30), "line 3: the row has 1 values"),
+    ("quote_over_lines.csv", bare(",".join(HEADER) + "\n" + '0,0,0,0,0,0,"1\n",\n' * 30), "line 3: the row has 1 value,"),
     ("nul.csv", celled("1\0", column=1), "line 22, column 2"),
     ("odd_utf16.csv", bare("t,q1\n0,1\n".encode("utf-16")[:-1]), "not a text file in UTF-8"),
     ("short_rows.csv", bare(",".join(f"q{k}" for k in range(9000)) + "\n" + "0\n" * 20_000), "1 values"),
@@ -450,7 +450,7 @@ def test_an_npz_of_two_megabytes_that_unpacks_to_two_gigabytes_costs_no_memory(t
     assert path.stat().st_size < 3 * MB
     code = f"""
 import resource, dalembert as da
-from dalembert.identification.logs import read_log
+from dalembert.logs.log import read_log
 arm = da.load("planar-2r")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

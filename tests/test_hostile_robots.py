@@ -17,7 +17,7 @@ import pytest
 
 import dalembert as da
 from dalembert.errors import DalembertError, RobotError
-from dalembert.identification.logs import read_log
+from dalembert.logs.log import read_log
 from dalembert.robot import bounds
 from dalembert.robot.limits_file import with_limits
 from dalembert.robot.tables import nearest, parse_angle

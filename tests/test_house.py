@@ -19,6 +19,7 @@ ORDER = [
     {"kernel"},
     {"quantities", "task_quantities", "rollouts", "gradients", "symbols"},
     {"arm", "closed_arm", "coordinates"},
+    {"logs"},
     {"trajectory", "identification", "simulation", "analysis"},
     {"report"},
     {"studio", "cli"},

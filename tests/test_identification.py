@@ -18,12 +18,12 @@ from arms import MODELS, REFERENCE, SHARED
 from dalembert.cli.main import app
 from dalembert.identification.base import base_parameters
 from dalembert.identification.columns import sigmoid_columns
-from dalembert.identification.conditioning import condition
 from dalembert.identification.estimate import correlation_time
 from dalembert.identification.fit import IdentificationWarning
-from dalembert.identification.logs import Log, read_log
 from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.physical import entries, links_of, own, shape_forms
+from dalembert.logs.conditioning import condition
+from dalembert.logs.log import Log, read_log
 
 LOGS = SHARED / "data" / "logs"
 GAINS = [10.0, 10.6956, 8.4566, 9.0029, 9.48, 10.1232]

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 import dalembert as da
 from arms import MODELS, SHARED
 from dalembert.cli.main import app
-from dalembert.identification.conditioning import condition
 from dalembert.identification.fit import IdentificationWarning
-from dalembert.identification.formats.raw import matched
-from dalembert.identification.logs import joined, read_log
-from dalembert.identification.suspicions import suspicions
+from dalembert.logs.conditioning import condition
+from dalembert.logs.formats.raw import matched
+from dalembert.logs.log import joined, read_log
+from dalembert.logs.suspicions import suspicions
 from test_identification import motion, with_friction
 
 ROWS = 400
@@ -316,6 +316,22 @@ def test_decimal_commas(tmp_path: Path) -> None:
     found = read_log(path, arm())
     same(found)
     assert any("decimal points" in note for note in found.notes)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], "-1;0;0;0;0;0;0", *lines[1:]]))  # the first row has no comma
+    assert np.array_equal(read_log(path, arm()).q[1:], log()["q"])
+
+
+def test_comments_between_rows_and_numbers_that_are_none(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.csv", ",".join(HEADER) + "\n# s, rad, …", table())
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:50], "# a pause", "", "% another", *lines[50:]]))
+    same(read_log(path, arm()))
+    found = read_log(text(path, ",".join(HEADER), spoiled(a=(20, 0, "#N/A"), b=(30, 0, "#n/a"))), arm())
+    assert any("2 of 400 rows hold NaN" in note for note in found.notes)  # no comment, but a time that is missing
+    with pytest.raises(da.DalembertError, match="line 22, column 2: '1_0' is not a number"):
+        read_log(text(path, ",".join(HEADER), spoiled(a=(20, 1, "1_0"))), arm())
+    ended = text(path, "\t".join([*HEADER, "e"]) + "\t", [[*row, "", ""] for row in table()], "\t")
+    same(read_log(ended, arm()))
 
 
 def test_no_header_and_columns_by_number(tmp_path: Path) -> None:
@@ -404,8 +420,8 @@ def test_large_files_are_read_as_small_ones(tmp_path: Path, monkeypatch: pytest.
         write()
         said = []
         for quick, lines in ((10**9, 20_000), (0, 64), (10**9, 64)):
-            monkeypatch.setattr("dalembert.identification.formats.text.QUICK", quick)
-            monkeypatch.setattr("dalembert.identification.formats.text.LINES", lines)
+            monkeypatch.setattr("dalembert.logs.formats.text.QUICK", quick)
+            monkeypatch.setattr("dalembert.logs.formats.text.LINES", lines)
             try:
                 found = read_log(path, arm())
                 said.append((found.notes, found.t.tobytes(), found.q.tobytes(), found.tau.tobytes()))
@@ -604,6 +620,27 @@ def test_units_are_brought_to_si(tmp_path: Path) -> None:
     two = read_log(data, sliding, units={"q": "deg mm"})
     factors = [1e-3 if kind == "prismatic" else np.pi / 180 for kind in kinds]
     assert np.allclose(two.q, data["q"] * factors)
+
+
+def test_every_column_has_the_unit_that_it_says(tmp_path: Path) -> None:
+    sliding, rows = da.load("pr-arm"), table()  # joint 1 slides
+    rows[:, 1:5] *= [1e3, 180 / np.pi] * 2
+    header = "t,q1 [mm],q2 [deg],qd1 [mm/s],qd2 [deg/s],tau1 [N],tau2 [Nm]"
+    path = text(tmp_path / "a.csv", header, rows)
+    for columns in (None, {"q": "q1,q2", "qd": [3, 4]}):
+        found = read_log(path, sliding, columns=columns)
+        same(found, close=1e-9)
+        assert any(note.endswith("was brought from mm, deg to SI") for note in found.notes)
+    one, two = sliding.joint_names
+    named = f"t,{two}.position [deg],{one}.position [mm],{one}.velocity [mm/s],{two}.velocity [deg/s],tau1,tau2"
+    same(read_log(text(path, named, rows[:, [0, 2, 1, 3, 4, 5, 6]]), sliding), close=1e-9)
+    text(path, header, rows)
+    with pytest.raises(
+        da.DalembertError, match="q of joint 1 is in 'deg', but the joint is prismatic; known are m, mm"
+    ):
+        read_log(text(path, header.replace("[mm]", "[deg]"), rows), sliding)
+    data = log()
+    assert np.array_equal(read_log({**data, "q_deg": data["q"], "q": None}, sliding).q[:, 0], data["q"][:, 0])
 
 
 # -- several logs --------------------------------------------------------------------------------

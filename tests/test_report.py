@@ -128,7 +128,7 @@ def test_its_numbers_are_the_arms(example: str, tmp_path: Path) -> None:
         table = np.genfromtxt(text.splitlines(), delimiter=",", names=True, dtype=None, encoding=None)
         if name.endswith("duration.csv") or name.endswith("line.csv"):
             (tmp_path / name).write_text(text)
-            read = read_motion(tmp_path / name, 2, "planar-2r")  # and the file is a motion file
+            read = read_motion(tmp_path / name, da.load("planar-2r"))  # and the file is a motion file
             tau = arm.inverse_dynamics(read.q, read.qd, read.qdd)
             np.testing.assert_allclose(np.column_stack([table["tau1"], table["tau2"]]), tau, rtol=1e-7, atol=1e-5)
         if name.endswith("ellipsoids.csv"):
@@ -267,7 +267,7 @@ def test_nothing_is_written_over(motion: Path, tmp_path: Path) -> None:
     assert "does not exist" in run("report", "planar-2r", motion, "--out", tmp_path / "no" / "x.html", code=2).stderr
     assert out.read_text() == "precious"
     with pytest.raises(da.DalembertError, match="left as it is"):
-        write_report(out, [study(da.load("planar-2r"), read_motion(motion, 2, "planar-2r"))])
+        write_report(out, [study(da.load("planar-2r"), read_motion(motion, da.load("planar-2r")))])
 
 
 def test_a_report_needs_a_motion(motion: Path) -> None:

@@ -677,6 +677,185 @@ def test_files_with_mistakes_name_row_and_column(tmp_path: Path, text: str, sent
     assert str(caught.value).startswith(str(path)) and sentence in str(caught.value)
 
 
+DEG = 180 / np.pi
+PLAIN = ["t", "q1", "q2", "qd1", "qd2", "qdd1", "qdd2"]
+
+
+def two_joints() -> np.ndarray:
+    """A motion of two joints as rows t, q, qd, qdd; its first row is of whole numbers."""
+    t = np.arange(30) / 100
+    return np.column_stack([t, *(np.outer(x, [1.0, -0.5]) for x in (np.sin(3 * t), 3 * np.sin(t), -9 * np.sin(3 * t)))])
+
+
+def as_text(rows: np.ndarray, header: str, between: str = ",", point: str = ".") -> str:
+    lines = (between.join(f"{x:.17g}" for x in row).replace(".", point) for row in rows)
+    return "\n".join([header, *lines]) + "\n"
+
+
+# header, separator, decimal point, what the columns are multiplied with, what is said
+TABLES: list[tuple[str, str, str, list[float], list[str]]] = [
+    (",".join(PLAIN), ",", ".", [], []),
+    (", ".join(f'"{name}"' for name in PLAIN), ", ", ".", [], []),
+    ("# " + ",".join(PLAIN), ",", ".", [], []),
+    ("# a planar arm, today\n% at 100 Hz\n\n" + ",".join(PLAIN) + "\n# s, rad, …", ",", ".", [], []),
+    (";".join(PLAIN), ";", ".", [], []),
+    (";".join(PLAIN), ";", ",", [], ["decimal points"]),
+    ("\t".join(PLAIN), "\t", ".", [], []),
+    ("\t".join(PLAIN), "\t", ",", [], ["decimal points"]),
+    (" ".join(PLAIN), " ", ".", [], []),
+    ("t,q0,q1,qd0,qd1,qdd0,qdd1", ",", ".", [], []),
+    ("time,q[0],q[1],dq[0],dq[1],ddq[0],ddq[1]", ",", ".", [], []),
+    ("t [s],q1 [rad],q2 [rad],qd1 (rad/s),qd2 (rad/s),qdd1 [rad/s^2],qdd2 [rad/s²]", ",", ".", [], []),
+    ("t [ms]," + ",".join(PLAIN[1:]), ",", ".", [1e3] + 6 * [1], ["t was brought from ms to SI"]),
+    ("time_us," + ",".join(PLAIN[1:]), ",", ".", [1e6] + 6 * [1], ["t was brought from us to SI"]),
+    (
+        "t,q1 [deg],q2 [deg],qd1 [deg/s],qd2 [deg/s],qdd1 [deg/s^2],qdd2 [deg/s²]", ",", ".", [1, *6 * [DEG]],
+        [f"{group} was brought from {unit} to SI" for group, unit in (("q", "deg"), ("qd", "deg/s"), ("qdd", "deg/s^2, deg/s²"))],
+    ),
+    ("t;q1_deg;q2_deg;qd1;qd2;qdd1;qdd2", ";", ",", [1, DEG, DEG, *4 * [1]], ["decimal points", "q was brought from deg to SI"]),
+    ("t,q1 [rad],q2 [mrad],qd1,qd2,qdd1,qdd2", ",", ".", [1, 1, 1e3, *4 * [1]], ["q was brought from rad, mrad to SI"]),
+    ("t,q1,q2,qd1 [rpm],qd2 [°/s],qdd1,qdd2", ",", ".", [1, 1, 1, 30 / np.pi, DEG, 1, 1], ["qd was brought from rpm, °/s to SI"]),
+    ("t,joint1.position,joint2.position,joint1.velocity,joint2.velocity,joint1.acceleration,joint2.acceleration", ",", ".", [], []),
+    ("stamp,joint1_pos,joint2_pos,joint1_vel,joint2_vel,joint1_acc,joint2_acc", ",", ".", [], []),
+    ("t,arm/joint1/position [deg],arm/joint2/position [deg],qd1,qd2,qdd1,qdd2", ",", ".", [1, DEG, DEG, *4 * [1]],
+     ["arm.joint1, arm.joint2 are taken for joint1, joint2", "q was brought from deg to SI"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "between", "point", "scale", "said"), TABLES)
+@pytest.mark.parametrize("lines", [4, 20_000])
+def test_every_way_to_write_a_table_gives_the_same_motion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: str, between: str, point: str, scale: list[float],
+    said: list[str], lines: int,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("dalembert.logs.formats.text.LINES", lines)
+    rows, path = two_joints(), tmp_path / "m.csv"
+    path.write_text(as_text(rows * (scale or 1.0), header, between, point))
+    table = read_motion(path, arm("planar-2r"))
+    found = np.column_stack([table.t, table.q, table.qd, table.qdd])
+    assert np.array_equal(found, rows) if not scale else np.allclose(found, rows, rtol=1e-14, atol=0)
+    assert len(table.notes) == len(said) and all(word in note for word, note in zip(said, table.notes, strict=True))
+    assert not table.ignored and not table.reconstructed
+    motion = da.read_trajectory(path, arm("planar-2r"))
+    assert motion.notes == table.notes and np.array_equal(motion.q, table.q)
+
+
+def test_joints_are_found_by_their_names(tmp_path: Path) -> None:
+    rows, path = two_joints(), tmp_path / "m.csv"
+    words = {"q": "position", "qd": "velocity", "qdd": "acceleration"}
+    names = [f"{joint}.{word}" for word in words.values() for joint in ("joint2", "finger", "joint1")]
+    mixed = np.column_stack([rows[:, 0], *(rows[:, [k + 1, k, k]] * [1, 7, 1] for k in (1, 3, 5))])
+    path.write_text(as_text(mixed, ",".join(["t", *names])))
+    table = read_motion(path, arm("planar-2r"))
+    assert np.array_equal(np.column_stack([table.t, table.q, table.qd, table.qdd]), rows)
+    assert table.notes == (f"{path}: the joints finger are not the arm's and were left out",)
+    assert table.ignored == tuple(name for name in names if name.startswith("finger"))
+    bare = read_motion(path)
+    assert np.array_equal(bare.q, mixed[:, 1:4]) and "joint2, finger, joint1, in the file's order" in bare.notes[0]
+    swapped = "t,b.position,a.position,a.velocity,b.velocity"
+    path.write_text(as_text(rows[:, :5], swapped))
+    assert np.array_equal(read_motion(path).qd, rows[:, [4, 3]])  # of b, then of a
+    with pytest.raises(da.DalembertError, match=r"some columns are of the joints b, a, others of a, c; all must"):
+        path.write_text(as_text(rows[:, :5], swapped.replace("b.vel", "c.vel")))
+        read_motion(path)
+    with pytest.raises(
+        da.DalembertError, match=r"joint 'joint1' of arm 'planar-2r' is not in the motion, whose joints"
+    ):
+        read_motion(path, arm("planar-2r"))
+
+
+def test_units_are_those_of_each_joint(tmp_path: Path) -> None:
+    rows, path, sliding = two_joints(), tmp_path / "m.csv", da.load("pr-arm")
+    assert [joint.type for joint in sliding.robot.moving_joints] == ["prismatic", "revolute"]
+    path.write_text(
+        as_text(rows * [1, 1e3, DEG, 1e3, DEG, 1, 1], "t,q1 [mm],q2 [deg],qd1 [mm/s],qd2 [deg/s],qdd1,qdd2")
+    )
+    table = read_motion(path, sliding)
+    assert np.allclose(np.column_stack([table.q, table.qd]), rows[:, 1:5], rtol=1e-14, atol=0)
+    assert table.notes[0].endswith("q was brought from mm, deg to SI")
+    with pytest.raises(
+        da.DalembertError, match=r"q of joint 1 is in 'mm', but the joint is revolute; known are rad, deg"
+    ):
+        read_motion(path, arm("planar-2r"))
+    for header in ("t,q1 [deg],q2 [deg]", "t,q1 [m],q2 [m]"):
+        path.write_text(as_text(rows[:, :3], header))
+        with pytest.raises(da.DalembertError, match=r"q of joint \d is in '(deg|m)', but the joint is"):
+            read_motion(path, sliding)
+    path.write_text("t,q1,q2,qd1,qd2,qdd1,qdd2,tau1 [kN],tau2 [kN m]\n" + 2 * "0,0,0,0,0,0,0,1,1e307\n")
+    with pytest.raises(da.DalembertError, match=r"line 2, column 'tau2 \[kN m\]': the value is infinite"):
+        read_motion(path, sliding, torques=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("t;q1;q2\n0;0;0\n0,1;1;nan\n", "line 3, column 'q2': the value is NaN"),
+        ("t;q1 [deg];q2\n0;0;0\n0,1;x;1\n", "line 3, column 'q1 [deg]': 'x' is not a number"),
+        ("t;q1;q2\n0;0;0\n0,1;1,000.5;1\n", "line 3, column 'q1': '1,000.5' is not a number"),
+        ("t;q1;q2;\n0;0;0;\n0,1;1,x;1;\n", "line 3, column 'q1': '1,x' is not a number"),
+        ("t;q1;q2\n0;0;0\n0,1;;1\n", "line 3, column 'q1': the cell is empty"),
+        ("t;q1;q2\n0;0;0\n0,1;1\n", "line 3: the row has 2 values, but the header has 3 columns"),
+        ("t,q1,q2\n0;0;0\n", "line 2: the row has 1 value, but the header has 3 columns"),
+        ("t,q1,q2\n0,0,0\n# said\n0.1,1\n", "line 4: the row has 2 values, but the header has 3 columns"),
+        ("t,q1,q2\n0,0,0\n#N/A,1,1\n", "line 3, column 't': '#N/A' is not a number"),
+        ("time_ms,q1,q2\n0,0,0\n100,1,1\n50,1,1\n", "line 4, column 'time_ms': time goes backwards, from 0.1 to 0.05 s"),
+        ("t [h],q1,q2\n0,0,0\n", "t is in 'h'; known are s, sec, ms, us, µs, ns"),
+        ("t,q1 [N],q2\n0,0,0\n", "q is in 'N'; known are rad, deg"),
+        ("t,q1,q2,qdd1 [deg],qdd2\n0,0,0,0,0\n", "qdd is in 'deg'; known are rad/s², deg/s²"),
+        ("t,q1 [deg],q1 [rad]\n0,0,0\n", "the column q1 stands in the header more than once"),
+        ("t,time,q1,q2\n0,0,0,0\n", "unknown column 'time'"),
+        ("t,q1,q2,pos1,pos2\n0,0,0,0,0\n", "unknown columns 'pos1', 'pos2'"),
+        ("t,pos1,pos3\n0,0,0\n", "of the columns pos1, pos2, … number 2 is missing"),
+        ("t,q1,q2,current1\n0,0,0,0\n", "unknown column 'current1'"),
+        ("t,q,q2\n0,0,0\n", "unknown column 'q'"),
+        ("time,stamp,q1,q2\n0,0,0,0\n", "time, stamp may all be t; leave in the file those that are"),
+        ("t,a.position,q_meas1\n0,0,0\n", "a.position, q_meas1 may all be q"),
+        ("t1,t2,q1,q2\n0,0,0,0\n", "the column t stands in the header more than once"),
+        ("0;0;0\n1;1;1\n", "line 1: the file has no header"),
+        ("# said\n# again\n", "the file has no rows"),
+        ("2024-01-01T00:00:00,0,0\n", "line 1: the file has no header"),
+        ("t,q1,q2\n2024-01-01T00:00:00,0,0\n", "line 2, column 't': '2024-01-01T00:00:00' is not a number"),
+    ],
+)  # fmt: skip
+def test_other_tables_with_mistakes_are_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(da.DalembertError) as caught:
+        da.read_trajectory(path)
+    assert str(caught.value).startswith(str(path)) and sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_large_motions_are_read_as_small_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By pyarrow: the same numbers to the last bit, and the same sentences."""
+    pytest.importorskip("pyarrow")
+    path, rows = tmp_path / "m.csv", two_joints()
+    rows[1:, 1:] *= RNG.normal(size=(29, 6)) * 10.0 ** RNG.integers(-300, 300, size=(29, 6))
+    plain = as_text(rows, ",".join(PLAIN))
+    texts = [
+        plain,
+        plain.replace("\n", "\r\n"),
+        as_text(rows, ";".join(PLAIN), ";", ","),
+        plain + "\n\n0.5,+1,2,3,4,5,6\n",
+    ]
+    texts += [
+        plain + row
+        for row in ("1,,3,4,5,6,7", "1,2", "1,1_0,3,4,5,6,7", "1,nan,3,4,5,6,7", '1,"2,3,4,5,6,7', "1,1e999,1,1,1,1,1")
+    ]
+    for text in texts:
+        path.write_text(text)
+        said = []
+        for quick in (10**9, 0):
+            monkeypatch.setattr("dalembert.logs.formats.text.QUICK", quick)
+            try:
+                table = read_motion(path, arm("planar-2r"))
+                said.append((table.notes, *(x.tobytes() for x in (table.t, table.q, table.qd, table.qdd))))
+            except da.DalembertError as error:
+                said.append((str(error),))
+        assert said[0] == said[1]
+    assert len(said[0]) == 1
+
+
 def test_files_for_another_arm_name_both(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     da.triangular(Q0, Q1, duration=1.0).save(path)

@@ -19,19 +19,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dalembert.cli.given import numbers_of
 
 import dalembert as da
 from dalembert.analysis.task_rows import space_of, with_frame
 from dalembert.cli.compare import joints_of
 from dalembert.cli.ellipsoid import limits_of
-from dalembert.cli.given import numbers_of
 from dalembert.cli.identify import boxes_of, couplings_of, list_of, pairs_of, reading_of
 from dalembert.errors import DalembertError
 from dalembert.identification.columns import coupling_columns
-from dalembert.identification.formats.raw import Request
-from dalembert.identification.formats.rosbag import read_bag
-from dalembert.identification.logs import read_log
 from dalembert.kernel import cache as kept
+from dalembert.logs.formats.raw import Request
+from dalembert.logs.formats.rosbag import read_bag
+from dalembert.logs.log import read_log
 from dalembert.robot.limits_file import with_limits
 from dalembert.robot.load import LIBRARY
 from dalembert.robot.mjcf import read_mjcf

@@ -123,11 +123,14 @@ def _from_file(arm: da.Arm, path: Path | None) -> tuple[str, str, Any]:
 
     assert path is not None
     with Bar(f"reading {path.name}") as bar:
-        table = read_motion(path, arm.n, arm.name, bar)
+        table = read_motion(path, arm, bar)
+    for sentence in table.notes:
+        say("note", sentence)
     if table.ignored:
         say("note", f"{path}: the columns {', '.join(table.ignored)} are not needed and were ignored")
     note = f"Read from {path.name}: {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s."
-    if made := getattr(table, "reconstructed", ()):
+    note += "".join(f" {sentence.removeprefix(f'{path}: ')}." for sentence in table.notes)
+    if made := table.reconstructed:
         words = f"{' and '.join(made)} are not in the file and were made from the other columns"
         say("note", f"{path}: {words}")
         note += f" {words}."

@@ -56,7 +56,7 @@ def torques(
     """Compute the joint torques of a motion (inverse dynamics).
 
     MOTION.csv has a header and the columns t (s), q1 … qn (rad; m for sliding joints), qd1 … qdn (rad/s; m/s)
-    and qdd1 … qddn (rad/s²; m/s²), separated by commas, in any order.
+    and qdd1 … qddn (rad/s²; m/s²), in any order; other separators and units in the header, such as q1 [deg], are heeded.
 
     OUT.csv gets t (s) and tau1 … taun (N m; N for sliding joints). A summary goes to stderr.
     """
@@ -72,7 +72,9 @@ def torques(
                 raise DalembertError(f"{output}: the torques would overwrite the file they are made from; name another")
         check_writable(output, overwrite=force)
     with Bar(f"reading {motion.name}") as bar:
-        table = read_motion(motion, loaded.n, loaded.name, bar)
+        table = read_motion(motion, loaded, bar)
+    for note in table.notes:
+        say("note", note)
     if table.ignored:
         say("note", f"{motion}: the columns {', '.join(table.ignored)} are not needed and were ignored")
     if table.reconstructed:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.parameters import ParameterSet, tree_of
+from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.physical import consistent, entries, links_of, own, scales, signed, ten
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Friction, Joint, Link, Robot, Rotor

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.tree import actuated_of
 from dalembert.errors import DalembertError
-from dalembert.identification.parameters import Column, actuated_of
+from dalembert.identification.parameters import Column
 from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]

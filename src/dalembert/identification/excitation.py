@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.tree import tree_of
 from dalembert.arrays import shown
 from dalembert.errors import ClosureError, DalembertError
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_problem import CRITERIA, Problem
 from dalembert.identification.exciting_shapes import FourierShapes, Shapes, SplineShapes
-from dalembert.identification.parameters import FRICTION, ParameterSet, tree_of
+from dalembert.identification.parameters import FRICTION, ParameterSet
 from dalembert.kernel.one_thread import one_thread
 from dalembert.trajectory.checks import joints as per_joint
 from dalembert.trajectory.checks import positive

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dalembert import gradients
 from dalembert.arm import Arm
+from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
-from dalembert.identification.parameters import tree_of
 
 Array = NDArray[np.floating[Any]]
 

@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
-from dalembert.identification.conditioning import Conditioned, condition
-from dalembert.identification.formats.raw import listed
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress, typical_sizes
-from dalembert.identification.logs import Log, joined, read_log
-from dalembert.identification.parameters import tree_of
 from dalembert.identification.result import Identification, Run, make_run
 from dalembert.identification.solution import Belief, Loaded, Solution, solution
-from dalembert.identification.suspicions import suspicions
 from dalembert.kernel.one_thread import one_thread
+from dalembert.logs.conditioning import Conditioned, condition
+from dalembert.logs.formats.raw import listed
+from dalembert.logs.log import Log, joined, read_log
+from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 

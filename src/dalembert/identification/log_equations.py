@@ -18,11 +18,11 @@ from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, Triangle, triangle
 from dalembert.identification.base import BaseParameters, base_parameters, random_states
 from dalembert.identification.columns import stribeck_columns
-from dalembert.identification.conditioning import BLOCK, Conditioned
 from dalembert.identification.felt import Felt
-from dalembert.identification.logs import per_joint
 from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.turn_over import turn_overs
+from dalembert.logs.conditioning import BLOCK, Conditioned
+from dalembert.logs.log import per_joint
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]

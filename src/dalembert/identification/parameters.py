@@ -17,26 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.tree import actuated_of, tree_of
 from dalembert.arrays import double
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.robot.mechanism import Mechanism
 
 Array = NDArray[np.float64]
 
 FRICTION = ("viscous", "coulomb")
 WIDTH = 13  # columns a joint in Arm.regressor: ten inertial ones, Im, Fv, Fs
 ROTOR, VISCOUS, COULOMB = 10, 11, 12
-
-
-def tree_of(arm: Arm) -> Mechanism:
-    """The mechanism of all links that have parameters: of a closed chain, the tree that its cuts leave."""
-    return getattr(arm.mechanism, "tree", arm.mechanism)
-
-
-def actuated_of(arm: Arm) -> tuple[int, ...]:
-    """The joints of that mechanism which q moves."""
-    return getattr(arm.mechanism, "actuated", tuple(range(arm.n)))
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.logs import Log
 from dalembert.identification.parameters import FRICTION
 from dalembert.identification.payload_fit import Payload
 from dalembert.identification.payload_torques import from_torques
 from dalembert.identification.payload_wrist import from_wrist
 from dalembert.kernel.one_thread import one_thread
+from dalembert.logs.log import Log
 from dalembert.robot.placement import Placement
 
 Array = NDArray[np.float64]

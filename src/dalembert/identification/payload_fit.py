@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.conditioning import Conditioned
 from dalembert.identification.estimate import above_zero, correlation_time
 from dalembert.identification.fit import NOTHING, IdentificationWarning
-from dalembert.identification.logs import Log
-from dalembert.identification.suspicions import suspicions
+from dalembert.logs.conditioning import Conditioned
+from dalembert.logs.log import Log
+from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 
 Array = NDArray[np.float64]

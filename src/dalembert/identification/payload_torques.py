@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.base import base_parameters
-from dalembert.identification.conditioning import Conditioned, condition
 from dalembert.identification.estimate import correlation_time
-from dalembert.identification.logs import SPELLINGS, Log, raw_of, read_log
 from dalembert.identification.parameters import WIDTH, ParameterSet
 from dalembert.identification.payload_fit import Payload, look_at, made, solve, tensor, thinned
+from dalembert.logs.conditioning import Conditioned, condition
+from dalembert.logs.log import SPELLINGS, Log, raw_of, read_log
 from dalembert.robot.placement import Placement
 
 Array = NDArray[np.float64]

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.identification.conditioning import condition
-from dalembert.identification.formats.raw import Raw
-from dalembert.identification.logs import Log, raw_of, read_log
-from dalembert.identification.meaning import Found, find, names_of, numeric, time_of
 from dalembert.identification.payload_fit import Payload, look_at, made, solve, thinned
+from dalembert.logs.conditioning import condition
+from dalembert.logs.formats.raw import Raw
+from dalembert.logs.log import Log, raw_of, read_log
+from dalembert.logs.meaning import Found, find, names_of, numeric, time_of
 from dalembert.robot.model import Frame
 from dalembert.robot.placement import Placement
 

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.parameters import ParameterSet, tree_of
+from dalembert.identification.parameters import ParameterSet
 from dalembert.robot.inertia import Inertia
 
 Array = NDArray[np.float64]

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.identification.base import BaseParameters, random_states
-from dalembert.identification.conditioning import Conditioned, condition, smoothed, usual_step
 from dalembert.identification.felt import Felt
-from dalembert.identification.logs import Log, read_log
+from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
+from dalembert.logs.log import Log, read_log
 
 Array = NDArray[np.float64]
 

@@ -14,10 +14,10 @@ from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.conditioning import Conditioned
-from dalembert.identification.formats.raw import listed
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
 from dalembert.identification.result import Run, make_run
+from dalembert.logs.conditioning import Conditioned
+from dalembert.logs.formats.raw import listed
 
 Array = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.conditioning import Conditioned
 from dalembert.identification.felt import Felt
+from dalembert.logs.conditioning import Conditioned
 
 Array = NDArray[np.float64]
 

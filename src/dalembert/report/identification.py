@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.files import check_writable, whole_file
-from dalembert.identification.conditioning import spectrum
 from dalembert.identification.result import Identification, Run
+from dalembert.logs.conditioning import spectrum
 from dalembert.report.figures import HALF, JOINTS, RED, SOFT, WHOLE, Panel
 from dalembert.report.html import csv_text, download, grid, number, page, table, text
 from dalembert.report.words import literal

@@ -1,18 +1,16 @@
-"""Motions and torques in CSV files: a header of names, then one line for each instant.
+"""Motions and torques in tables of text: a header of names, then one line for each instant.
 
-The columns are t (s), q1 … (rad; m where a joint slides), qd1 … (rad/s), qdd1 … (rad/s²) and tau1 … (N m; N).
+The columns are t (s), q1 … (rad; m for prismatic joints), qd1 … (rad/s), qdd1 … (rad/s²) and tau1 … (N m; N). They are
+read as those of logs are (:mod:`dalembert.logs`): with other separators, units and joint names in the header.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from io import SEEK_END, TextIOWrapper
-from itertools import chain
 from typing import Any, TextIO
 
 import numpy as np
@@ -20,18 +18,19 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.files import line_blocks, open_bounded
+from dalembert.logs import units as si
+from dalembert.logs.formats.raw import counted, gathered, listed, name_and_unit
+from dalembert.logs.formats.text import Table, open_table
+from dalembert.logs.meaning import joint_order, meant
 from dalembert.robot.tables import nearest, shown
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
-CHUNK = 1 << 15  # lines read or written at a time
-LARGEST_FILE = 16 << 30  # bytes
+CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
-Line = tuple[int, str]  # its number, what it says
 _COLUMN = re.compile(r"(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
@@ -42,6 +41,7 @@ class MotionTable:
     reconstructed  the groups (qd, qdd) that the file does not have and that were made from the others
     ignored        the columns that were not read
     tau            (N, n), if it was asked for and is there
+    notes          what was found and converted, one sentence each
     """
 
     t: Array
@@ -51,12 +51,12 @@ class MotionTable:
     ignored: tuple[str, ...] = ()
     reconstructed: tuple[str, ...] = ()
     tau: Array | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_motion(
     path: str | os.PathLike[str],
-    n: int | None = None,
-    arm: str | None = None,
+    arm: Arm | None = None,
     progress: Progress | None = None,
     *,
     torques: bool = False,
@@ -69,54 +69,43 @@ def read_motion(
     (:func:`dalembert.trajectory.splines.reconstructed`, which also explains ``cutoff``). Everything else
     that is wrong is one sentence with the file, the line and the column.
 
-    n         how many joints; as many as the file has columns q1 … unless given
+    arm       whose joints they are; without one, there are as many as the file has columns q1 …
     progress  is told the fraction read
     torques   read tau1 … taun too, where they are there; otherwise they are known and ignored
     strict    every instant must be later than the one before, not the same
     """
     try:
-        with (
-            open_bounded(path, LARGEST_FILE, "motion") as raw,
-            TextIOWrapper(raw, encoding="utf-8-sig") as file,
-        ):
-            size = raw.seek(0, SEEK_END)
-            raw.seek(0)
-            blocks = line_blocks(file, path, CHUNK)
-            names, rows = _header(path, blocks)
-            n, groups = _groups(path, names, n, arm, torques)
-            at = {name: k for k, name in enumerate(names)}
-            wanted = [at[name] for name in ["t", *(f"{g}{k + 1}" for g in groups for k in range(n))]]
-            missing = tuple(group for group in GROUPS if group not in groups)
+        with open_table(path, "motion", strict=True) as table:
+            columns = _columns(table, arm, torques)
+            missing = tuple(group for group in GROUPS if group not in columns.groups)
             parts, count = [], 0
-            for part in _rows(path, chain([rows], blocks), names, wanted, strict or bool(missing)):
+            for part in _rows(table, columns, strict or bool(missing)):
                 parts.append(part)
                 count += part.size
                 if count > MOST_NUMBERS:
                     raise DalembertError(f"{path}: the motion has more than {MOST_NUMBERS} numbers; no more are read")
-                if progress is not None and size:
-                    progress(min(1.0, raw.tell() / size))
-    except UnicodeDecodeError:
-        raise DalembertError(f"{path}: this is not a text file in UTF-8, so no CSV can be read from it") from None
+                if progress is not None:
+                    progress(table.done())
     except OSError as error:
         raise DalembertError(f"{path}: the file cannot be read ({error.strerror})") from None
-    if not parts:
-        raise DalembertError(f"{path}: the file has a header but no rows")
-    table = np.concatenate(parts)
-    t, found = table[:, 0], {g: table[:, 1 + k * n : 1 + (k + 1) * n] for k, g in enumerate(groups)}
+    numbers, n = np.concatenate(parts), columns.n
+    t, found = numbers[:, 0], {g: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, g in enumerate(columns.groups)}
     if missing:
         _complete(path, t, found, cutoff)
-    used = set(wanted)
-    ignored = tuple(name for k, name in enumerate(names) if k not in used)
-    return MotionTable(t, found["q"], found["qd"], found["qdd"], ignored, missing, found.get("tau"))
+    used = set(columns.wanted)
+    ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
+    notes = (*table.notes, *columns.notes)
+    return MotionTable(t, found["q"], found["qd"], found["qdd"], ignored, missing, found.get("tau"), notes)
 
 
 def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cutoff: float | None = None) -> Trajectory:
-    """The motion in a CSV file with a header t, q1, …, qd1, …, qdd1, … (docs/trajectories.md).
+    """The motion in a table of text with a header t, q1, …, qd1, …, qdd1, … (docs/trajectories.md).
 
     Missing velocities or accelerations are made from what is there, without phase shift; ``cutoff``
     (Hz) smooths what they are made from. At the file's instants the motion has the file's values,
     between them quintic pieces; it begins at 0, which is the file's first instant. With ``arm`` the
-    number of joints is checked. Columns tau1, … are not part of a motion and are left aside.
+    number of joints is checked, and the header may name them. Columns tau1, … are not part of a motion and
+    are left aside. ``motion.notes`` says what was converted, such as degrees.
 
     >>> import tempfile, dalembert as da
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -126,12 +115,12 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     """
     from dalembert.trajectory.splines import Quintics
 
-    name, n = (arm.name, arm.n) if arm is not None else (None, None)
-    table = read_motion(path, n, name, strict=True, cutoff=cutoff)
+    table = read_motion(path, arm, strict=True, cutoff=cutoff)
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
     t = table.t - table.t[0]
-    return Trajectory(float(t[-1]), table.q.shape[1], Quintics(t, table.q, table.qd, table.qdd), sampled_at=t)
+    pieces = Quintics(t, table.q, table.qd, table.qdd)
+    return Trajectory(float(t[-1]), table.q.shape[1], pieces, sampled_at=t, notes=table.notes)
 
 
 def _complete(path: Any, t: Array, found: dict[str, Array], cutoff: float | None) -> None:
@@ -160,53 +149,114 @@ def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], pr
             progress(min(1.0, (start + CHUNK) / count))
 
 
-def _header(path: Any, blocks: Iterator[list[Line]]) -> tuple[list[str], list[Line]]:
-    """The column names, and the lines behind them in their block."""
-    for block in blocks:
-        for k, (number, line) in enumerate(block):
-            text = line.strip().removeprefix("#").strip()  # np.savetxt puts a # before its header
-            if text:
-                return _names(path, number, text), block[k + 1 :]
-    raise DalembertError(f"{path}: the file is empty; it needs a header t, q1, … and rows")
+@dataclass(frozen=True)
+class _Columns:
+    """Where the motion stands in a table: t, then the n columns of each group, and what they are multiplied with."""
+
+    n: int
+    groups: list[str]
+    wanted: list[int]
+    factors: Array
+    notes: list[str]
 
 
-def _names(path: Any, number: int, text: str) -> list[str]:
-    for separator, word in ((";", "semicolons"), ("\t", "tabs")):
-        if separator in text and "," not in text:
-            raise DalembertError(f"{path}: the columns are separated by {word}; separate them by commas")
-    try:
-        names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
-    except csv.Error as error:
-        raise DalembertError(f"{path}: the header is no line of a CSV file ({error})") from None
-    if any(_is_number(name) for name in names):
+def _columns(table: Table, arm: Arm | None, torques: bool) -> _Columns:
+    path = table.path
+    if not table.headed:
         raise DalembertError(
-            f"{path}, line {number}: the file has no header; its first line must name the columns t, q1, …"
+            f"{path}, line {table.line}: the file has no header; its first line must name the columns t, q1, …"
         )
-    return names
+    names, units, notes = _understood(path, table.names, arm)
+    n, groups = _groups(path, names, arm, torques)
+    at = {name: column for column, name in enumerate(names)}
+    places = {"t": [at["t"]]} | {group: [at[f"{group}{k + 1}"] for k in range(n)] for group in groups}
+    factors = []
+    for group, columns in places.items():
+        sliding = [None] * len(columns) if group == "t" or arm is None else si.sliding_joints(arm)
+        own = [units[column] for column in columns]
+        factors.append(si.of_columns(str(path), group, own, sliding))
+        if np.any(factors[-1] != 1.0):
+            notes.append(si.converted(str(path), group, own))
+    return _Columns(
+        n, groups, [column for columns in places.values() for column in columns], np.concatenate(factors), notes
+    )
 
 
-def _groups(path: Any, names: list[str], n: int | None, arm: str | None, torques: bool) -> tuple[int, list[str]]:
+def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[str | None], list[str | None], list[str]]:
+    """What the columns are called here (t, q1, …), their units, and notes.
+
+    Names like t and q1 mean themselves. Others are read as those of a log: time, joint1_pos, elbow.velocity [deg/s].
+    A column of a joint that the arm does not have is called None; one that means nothing keeps its name.
+    """
+    names: list[str | None] = []
+    units: list[str | None] = []
+    notes: list[str] = []
+    for name, unit in map(name_and_unit, written):
+        names.append(name)
+        units.append(unit)
+    if all(name == "t" or _COLUMN.fullmatch(str(name)) for name in names):
+        return names, units, notes
+    raw = gathered(str(path), written, arm.joint_names if arm is not None else (), {})
+    joints: tuple[str, ...] = ()
+    for group in ("t", *GROUPS, "tau"):
+        candidates = meant(raw, group)
+        if len(candidates) != 1:  # of several, only those count that are called t, q1, …
+            meaning = [column for name, _ in candidates for column in raw.groups[name]]
+            if meaning and not any(names[column] == "t" or _COLUMN.fullmatch(str(names[column])) for column in meaning):
+                may = listed([written[column] for column in meaning])
+                raise DalembertError(f"{path}: {may} may all be {group}; leave in the file those that are")
+            continue
+        name, unit = candidates[0]
+        if name in raw.faults:
+            raise DalembertError(raw.faults[name])
+        columns = raw.groups[name]
+        if group != "t" and name in raw.joints:
+            theirs = raw.joints[name]
+            order, told = _joint_order(path, theirs, arm, joints or theirs)
+            notes += [] if joints else told
+            joints = joints or theirs
+            names = [None if column in columns else name for column, name in enumerate(names)]
+            columns = [columns[k] for k in order]
+        for k, column in enumerate(columns):
+            units[column] = units[column] or unit
+            names[column] = f"{group}{k + 1}" if group != "t" else group
+    return names, units, notes
+
+
+def _joint_order(
+    path: Any, theirs: tuple[str, ...], arm: Arm | None, first: tuple[str, ...]
+) -> tuple[list[int], list[str]]:
+    """Which columns are whose, in the arm's order; without an arm, in the order in which ``first`` names the joints."""
+    if arm is not None:
+        remedy = "; name the columns after the arm's joints, or q1, q2, …"
+        return joint_order(str(path), "motion", theirs, arm, remedy)
+    if sorted(theirs) != sorted(first):
+        raise DalembertError(
+            f"{path}: some columns are of the joints {listed(first)}, others of {listed(theirs)}; all must be of the same"
+        )
+    return [theirs.index(joint) for joint in first], [f"{path}: the joints are {listed(first)}, in the file's order"]
+
+
+def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) -> tuple[int, list[str]]:
     """How many joints the file is for and which groups of columns it has, or a sentence about the columns at fault."""
     counts = {group: _joints(names, group) for group in (*GROUPS, "tau")}
-    owner = f"arm '{arm}'" if arm else "the motion"
-    whose = f"{owner} has {n} joint{'s' if n != 1 else ''}"
-    if n is None:
-        n = max(len(counts["q"]), 1)
-        whose = f"q has {n} column{'s' if n != 1 else ''}"
+    n = arm.n if arm is not None else max(len(counts["q"]), 1)
+    owner, what = ("q", "column") if arm is None else (f"arm '{arm.name}'", "joint")
+    whose = f"{owner} has {counted(n, what)}"
     columns = f"t, q1 … q{n}, qd1 … qd{n}, qdd1 … qdd{n}" if n > 1 else "t, q1, qd1, qdd1"
-    unknown = [name for name in names if name != "t" and not _COLUMN.fullmatch(name)]
+    unknown = [name for name in names if name is not None and name != "t" and not _COLUMN.fullmatch(name)]
     if unknown:
         if len(unknown) == 1 and not unknown[0]:
             raise DalembertError(f"{path}: column {names.index('') + 1} has no name; known columns are {columns}")
         plural = "s" if len(unknown) > 1 else ""
         known = ["t", *(f"{group}{k}" for group in GROUPS for k in range(1, n + 1))]
         raise DalembertError(
-            f"{path}: unknown column{plural} {_listed([shown(x) for x in unknown])}; known are {columns}"
+            f"{path}: unknown column{plural} {listed([shown(x) for x in unknown])}; known are {columns}"
             f"{nearest(unknown[0], known)}"
         )
-    double = [name for name, times in Counter(names).items() if times > 1]
+    double = [name for name, times in Counter(filter(None, names)).items() if times > 1]
     if double:
-        raise DalembertError(f"{path}: the column {_listed(double)} stands in the header more than once")
+        raise DalembertError(f"{path}: the column {listed(double)} stands in the header more than once")
     wanted = (*GROUPS, "tau") if torques else GROUPS
     for group in wanted:
         numbers = counts[group]
@@ -222,46 +272,36 @@ def _groups(path: Any, names: list[str], n: int | None, arm: str | None, torques
     if missing:
         verb, plural = ("is", "") if len(missing) == 1 else ("are", "s")
         raise DalembertError(
-            f"{path}: the column{plural} {_listed(missing)} {verb} missing; needed are {columns} "
+            f"{path}: the column{plural} {listed(missing)} {verb} missing; needed are {columns} "
             "(qd or qdd may be left out whole)"
         )
     beyond = [f"{group}{k}" for group in wanted for k in counts[group] if k > n]
     if beyond:
-        raise DalembertError(f"{path}: {whose}, so there can be no column {_listed(beyond)}")
+        raise DalembertError(f"{path}: {whose}, so there can be no column {listed(beyond)}")
     return n, groups
 
 
-def _joints(names: list[str], group: str) -> list[int]:
-    return sorted(int(found[2]) for name in names if (found := _COLUMN.fullmatch(name)) and found[1] == group)
+def _joints(names: list[str | None], group: str) -> list[int]:
+    return sorted(
+        int(found[2]) for name in names if name is not None and (found := _COLUMN.fullmatch(name)) and found[1] == group
+    )
 
 
-def _listed(words: list[str], most: int = 8) -> str:
-    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
-
-
-def _rows(
-    path: Any, blocks: Iterable[list[Line]], names: list[str], wanted: list[int], strict: bool
-) -> Iterator[Array]:
+def _rows(table: Table, columns: _Columns, strict: bool) -> Iterator[Array]:
     """The wanted columns, a block of lines at a time; ``strict``: no instant twice."""
-    first = ",".join("0" * len(names))  # tells loadtxt how many cells a row has
-    before = -np.inf
-    for block in blocks:
-        rows = [(number, text) for number, text in block if not text.isspace()]
-        try:
-            part = np.loadtxt(
-                [first, *(text for _, text in rows)], delimiter=",", comments=None, ndmin=2, quotechar='"'
-            )
-        except ValueError as error:
-            raise DalembertError(_bad_cell(path, rows, names, str(error))) from None
-        if len(part) != len(rows) + 1:
-            raise DalembertError(_bad_cell(path, rows, names, "a quote takes several lines for one"))
-        part = part[1:, wanted]
+    path, before = table.path, -np.inf
+    converted = np.any(columns.factors != 1.0)
+    for lines, block in table.blocks():
+        part = block[:, columns.wanted]
+        if converted:
+            with np.errstate(over="ignore"):  # what overflows is infinite, and told as such
+                part *= columns.factors
         bad = np.argwhere(~np.isfinite(part))
         if len(bad):
             row, column = bad[0]
             value = "NaN" if np.isnan(part[row, column]) else "infinite"
             raise DalembertError(
-                f"{path}, line {rows[row][0]}, column '{names[wanted[column]]}': "
+                f"{path}, line {lines[row][0]}, column '{table.names[columns.wanted[column]]}': "
                 f"the value is {value}; it must be a finite number"
             )
         t = part[:, 0]
@@ -269,41 +309,10 @@ def _rows(
         falls = np.flatnonzero(steps <= 0 if strict else steps < 0)
         if len(falls):
             row = falls[0]
+            where = f"{path}, line {lines[row][0]}, column '{table.names[columns.wanted[0]]}'"
             earlier = t[row - 1] if row else before
             if earlier == t[row]:
-                raise DalembertError(
-                    f"{path}, line {rows[row][0]}, column 't': the instant {t[row]:g} s is there twice"
-                )
-            raise DalembertError(
-                f"{path}, line {rows[row][0]}, column 't': time goes backwards, from {earlier:g} to {t[row]:g} s"
-            )
-        if len(part):
-            before = t[-1]
-            yield part
-
-
-def _bad_cell(path: Any, rows: list[tuple[int, str]], names: list[str], reason: str) -> str:
-    """The sentence for the first cell that is no number, or the first row of the wrong length."""
-    for number, text in rows:
-        try:
-            cells = next(csv.reader([text], skipinitialspace=True))
-        except csv.Error as error:
-            return f"{path}, line {number}: this is no line of a CSV file ({error})"
-        if len(cells) != len(names):
-            return (
-                f"{path}, line {number}: the row has {len(cells)} value{'s' if len(cells) != 1 else ''}, "
-                f"but the header has {len(names)} columns"
-            )
-        for name, cell in zip(names, cells, strict=True):
-            if not _is_number(cell):
-                what = f"{shown(cell)} is not a number" if cell.strip() else "the cell is empty"
-                return f"{path}, line {number}, column '{name}': {what}"
-    return f"{path}, lines {rows[0][0]} to {rows[-1][0]}: the rows cannot be read ({reason})"
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
+                raise DalembertError(f"{where}: the instant {t[row]:g} s is there twice")
+            raise DalembertError(f"{where}: time goes backwards, from {earlier:g} to {t[row]:g} s")
+        before = t[-1]
+        yield part

@@ -38,7 +38,7 @@ class Trajectory:
     piece which ends, at the last); ``breaks`` are the knots and the instants at which a higher
     derivative may jump. Make one with :func:`dalembert.trapezoidal` and its neighbours,
     or :func:`dalembert.read_trajectory`. ``scaling`` says what :meth:`scaled` or :meth:`time_optimal`
-    did, for a motion that they made.
+    did, for a motion that they made; ``notes`` what was converted in a file that it was read from.
 
     >>> import dalembert as da
     >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
@@ -53,6 +53,7 @@ class Trajectory:
     knots: tuple[float, ...] = field(default=(), repr=False)
     sampled_at: Array | None = field(default=None, repr=False)
     scaling: ScalingReport | TimeOptimalReport | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.duration) and self.duration > 0):

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import check_size, counted
-from dalembert.identification.logs import Log
+from dalembert.logs.formats.raw import check_size, counted
+from dalembert.logs.log import Log
 
 Array = NDArray[np.float64]
 

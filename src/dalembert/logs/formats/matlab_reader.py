@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import DAMAGE, reason
+from dalembert.logs.formats.raw import DAMAGE, reason
 
 LARGEST = 2**30  # bytes that all variables of a file may take
 BYTES = {"double": 8, "single": 4, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4}

@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dalembert.files.foreign import SECONDS, ask
-from dalembert.identification.formats.raw import Raw, Request
+from dalembert.logs.formats.raw import Raw, Request
 
 SLOWEST = 1 << 20  # bytes per second: a larger file is given more time
 WORDS = ("headed", "header", "groups", "units", "faults", "notes")  # what is plain data in a Raw already

@@ -17,15 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.identification.formats import read
-from dalembert.identification.formats.raw import SPELLINGS, Raw, Request, counted, listed
-from dalembert.identification.meaning import FEWEST, find, group_of, names_of, same_count, time_of
+from dalembert.logs.formats import read
+from dalembert.logs.formats.raw import SPELLINGS, Raw, Request, counted, listed
+from dalembert.logs.meaning import FEWEST, find, group_of, names_of, same_count, time_of
 from dalembert.robot.tables import shown
 
 Array = NDArray[np.float64]
 Columns = Mapping[str, str | int | Sequence[str | int]]
 
 NUMBERED = ("q", "qd", "tau", "current")
+QUANTITIES = ("t", *NUMBERED)
 SHUFFLED = 10  # rows between two steps back in time, on average: fewer are no runs
 BEYOND = 1e30  # rad, rad/s, N m: no arm reaches that, and its square is still a number
 LEAP = 20.0  # a step so many times the usual one is no motion
@@ -146,12 +147,12 @@ def read_log(
     wanted, said = dict(columns or {}), {**({} if time_unit is None else {"t": time_unit}), **(units or {})}
     for option, given in (("columns", wanted), ("units", said)):
         for group in given:
-            if group not in SPELLINGS:
+            if group not in QUANTITIES:
                 raise DalembertError(
-                    f"{option} names '{group}', which is no quantity of a log; known are t, q, qd, tau, current"
+                    f"{option} names '{group}', which is no quantity of a log; known are {', '.join(QUANTITIES)}"
                 )
     raw = raw_of(source, arm, topic, progress)
-    found = {group: find(raw, group, wanted.get(group)) for group in SPELLINGS}
+    found = {group: find(raw, group, wanted.get(group)) for group in QUANTITIES}
     t = time_of(raw, found["t"], said.get("t"))
     arrays = {
         group: group_of(raw, group, one, arm, len(t), joint_names, said.get(group))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import Raw, Request, check_names, check_size, listed, matched
+from dalembert.logs.formats.raw import Raw, Request, check_names, check_size, listed, matched
 from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]

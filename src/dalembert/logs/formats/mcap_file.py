@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
-from dalembert.identification.formats.joint_states import FIELDS, JointStates
-from dalembert.identification.formats.raw import DAMAGE, LARGEST_FILE, Raw, Request, reason
+from dalembert.logs.formats.joint_states import FIELDS, JointStates
+from dalembert.logs.formats.raw import DAMAGE, LARGEST_FILE, Raw, Request, reason
 from dalembert.robot.tables import shown
 
 MAGIC = b"\x89MCAP0\r\n"  # at both ends of a file

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.identification import units as si
-from dalembert.identification.formats.raw import SPELLINGS, Raw, listed, matched
+from dalembert.logs import units as si
+from dalembert.logs.formats.raw import SPELLINGS, Raw, listed, matched
 from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]
@@ -26,12 +26,13 @@ FEWEST = 10  # rows
 
 @dataclass
 class Found:
-    """A quantity of a file, as it stands there."""
+    """A quantity of a file, as it stands there; unit: what its name ends with, units: what its columns say."""
 
     name: str
     values: Any
     joints: tuple[str, ...] | None = None
     unit: str | None = None
+    units: tuple[str | None, ...] = ()
 
 
 def names_of(raw: Raw) -> str:
@@ -52,15 +53,23 @@ def find(raw: Raw, group: str, asked: Any) -> Found | None:
                 'columns={"t": 0, "q": "1:7", "tau": "7:13"} (--column t=0 --column q=1:7 …)'
             )
         return None
-    meant = sorted(
-        ((place[0], name, place[1]) for name in raw.names if (place := _meaning(name, group))), key=lambda m: m[0]
-    )
-    if not meant:
+    names = meant(raw, group)
+    if not names:
         return None
-    _, name, unit = meant[0]
-    if len(meant) > 1 and group != "t":
-        raw.notes.append(f"{raw.source}: {listed([m[1] for m in meant])} may all be {group}; {name} was read")
-    return Found(name, raw.values(name), raw.joints.get(name), raw.units.get(name) or unit)
+    name, unit = names[0]
+    if len(names) > 1 and group != "t":
+        raw.notes.append(f"{raw.source}: {listed([one for one, _ in names])} may all be {group}; {name} was read")
+    return Found(name, raw.values(name), raw.joints.get(name), unit, _units(raw, raw.groups.get(name, [])))
+
+
+def meant(raw: Raw, group: str) -> list[tuple[str, str | None]]:
+    """The names that mean a quantity, the best first, and the unit that each ends with."""
+    names = [(place[0], name, place[1]) for name in raw.names if (place := _meaning(name, group))]
+    return [(name, unit) for _, name, unit in sorted(names, key=lambda one: one[0])]
+
+
+def _units(raw: Raw, columns: Sequence[int]) -> tuple[str | None, ...]:
+    return tuple(raw.units.get(column) for column in columns)
 
 
 def _meaning(name: str, group: str) -> tuple[int, str | None] | None:
@@ -81,7 +90,7 @@ def _meaning(name: str, group: str) -> tuple[int, str | None] | None:
 def _asked(raw: Raw, group: str, asked: Any) -> Found:
     """What ``columns`` names: an array, an array's columns, columns of the table by name or by number."""
     if isinstance(asked, str) and asked in raw.names:
-        return Found(asked, raw.values(asked), raw.joints.get(asked), raw.units.get(asked))
+        return Found(asked, raw.values(asked), raw.joints.get(asked), None, _units(raw, raw.groups.get(asked, [])))
     words = asked if isinstance(asked, list | tuple) else asked.split(",") if isinstance(asked, str) else [asked]
     words = [word.strip() if isinstance(word, str) else word for word in words]
     label = ",".join(map(str, words))
@@ -113,7 +122,7 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
     for name, columns in raw.groups.items():
         if name in raw.faults and not used.isdisjoint(columns):
             raise DalembertError(raw.faults[name])
-    return Found(label, raw.columns(at))
+    return Found(label, raw.columns(at), units=_units(raw, at))
 
 
 def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
@@ -176,7 +185,7 @@ def time_of(raw: Raw, found: Found | None, unit: str | None) -> Array:
             f"{raw.source}: all {len(finite)} rows have the same time, {found.name} = {finite[0]:.10g}{rounded}"
         )
     step, middle = float(np.median(steps[steps > 0])), abs(float(np.median(finite)))
-    unit = unit or found.unit
+    unit = unit or next(iter(found.units), None) or found.unit
     if unit is None:
         unit = next((u for u in ("ms", "us", "ns") if SINCE_1970[0] < middle * si.TIME[u] < SINCE_1970[1]), None)
         if unit is not None:
@@ -187,7 +196,7 @@ def time_of(raw: Raw, found: Found | None, unit: str | None) -> Array:
             f"{raw.source}: the samples are {step:g} s apart, which looks like {like}; say time_unit='{like}' if it is, 's' if "
             "it is not"
         )
-    scale = float(si.factors(raw.source, "t", unit or "s", None))
+    scale = float(si.factors(raw.source, "t", [unit or "s"], [None])[0])
     if step * scale < SHORTEST_STEP:
         raise DalembertError(
             f"{raw.source}: the samples are {step * scale:g} s apart with {found.name} in {unit or 's'}, which no log of an arm "
@@ -210,40 +219,48 @@ def group_of(
         raise ShapeError(
             f"{raw.source}: {name} has shape {values.shape}; it must be ({count}, {arm.n}), a row for each t"
         )
-    joints = tuple(names) if names is not None else found.joints
+    joints, order = tuple(names) if names is not None else found.joints, list(range(arm.n))
     if joints is None:
         same_count(arm, values.shape[1], raw.source, name)
     else:
-        values = values[:, _order(raw, name, joints, values.shape[1], arm, group)]
-    word = unit or found.unit
-    if word is None:
+        if len(joints) != values.shape[1]:
+            raise ShapeError(
+                f"{raw.source}: {name} has {values.shape[1]} columns, but {len(joints)} joint names are given"
+            )
+        remedy = "; joint_names (--joints) says which they are, in the log's order"
+        order, notes = joint_order(raw.source, "log", joints, arm, remedy)
+        values = values[:, order]
+        raw.notes += notes if group == "q" else []
+    own = [] if unit else [found.units[k] for k in order if any(found.units)]
+    unit = unit or found.unit
+    if own:
+        factor = si.of_columns(raw.source, group, own, si.sliding_joints(arm))
+    elif unit:
+        factor = si.factors(raw.source, group, [unit] * arm.n, si.sliding_joints(arm))
+    else:
         return values
-    factor = si.factors(raw.source, group, word, arm)
     if np.any(factor != 1.0):
-        raw.notes.append(f"{raw.source}: {name} was brought from {word} to SI")
+        raw.notes.append(si.converted(raw.source, name, own or [unit]))
     with np.errstate(over="ignore"):  # what overflows is infinite, and told as such
         return values * factor
 
 
-def _order(raw: Raw, name: str, joints: tuple[str, ...], count: int, arm: Arm, group: str) -> list[int]:
-    """The columns of the arm's joints, in its order."""
-    if len(joints) != count:
-        raise ShapeError(f"{raw.source}: {name} has {count} columns, but {len(joints)} joint names are given")
+def joint_order(source: str, what: str, joints: Sequence[str], arm: Arm, remedy: str) -> tuple[list[int], list[str]]:
+    """The columns of the arm's joints in its order, and what is to be said about them."""
     order = matched(arm.joint_names, joints)
     if order is None:
         missing = next((joint for joint in arm.joint_names if joint not in joints), arm.joint_names[0])
         raise DalembertError(
-            f"{raw.source}: joint '{missing}' of arm '{arm.name}' is not in the log, whose joints are "
-            f"{listed(joints)}{nearest(missing, joints)}; joint_names (--joints) says which they are, in the log's order"
+            f"{source}: joint '{missing}' of arm '{arm.name}' is not in the {what}, whose joints are "
+            f"{listed(joints)}{nearest(missing, joints)}{remedy}"
         )
-    if group == "q":
-        taken = [joints[k] for k in order]
-        beyond = [joint for joint in joints if joint not in taken]
-        if taken != list(arm.joint_names):
-            raw.notes.append(f"{raw.source}: {listed(taken)} are taken for {listed(arm.joint_names)}")
-        if beyond:
-            raw.notes.append(f"{raw.source}: the joints {listed(beyond)} are not the arm's and were left out")
-    return order
+    taken, notes = [joints[k] for k in order], []
+    beyond = [joint for joint in joints if joint not in taken]
+    if taken != list(arm.joint_names):
+        notes.append(f"{source}: {listed(taken)} are taken for {listed(arm.joint_names)}")
+    if beyond:
+        notes.append(f"{source}: the joints {listed(beyond)} are not the arm's and were left out")
+    return order, notes
 
 
 def same_count(arm: Arm, count: int, source: str, name: str = "q") -> None:

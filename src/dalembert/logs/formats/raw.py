@@ -29,6 +29,10 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
         "qd", "dq", "qdot", "q_dot", "velocity", "velocities", "vel", "joint_velocity", "joint_velocities", "joint_vel",
         "actual_qd", "qd_meas", "dq_meas", "qd_measured", "qd_actual", "actual_velocity", "actual_velocities",
     ),
+    "qdd": (
+        "qdd", "ddq", "qddot", "q_ddot", "acceleration", "accelerations", "acc", "joint_acceleration",
+        "joint_accelerations", "joint_acc",
+    ),
     "tau": (
         "tau", "torque", "torques", "effort", "efforts", "joint_torque", "joint_torques", "tau_j", "tau_meas",
         "tau_measured", "measured_torque", "measured_torques", "tau_msr", "tau_actual", "actual_torque", "actual_torques",
@@ -84,7 +88,7 @@ class Raw:
     arrays   by name: (N,), (N, k), anything else that is in the file, or a :class:`Later`
     table    (N, k); header: its columns by name, groups: those that belong together
     joints   by name: whose columns these are, where the file says so
-    units    by name: as written behind a column's name, such as [deg]
+    units    of columns of the table: as written behind their names, such as [deg]
     faults   by name: why it cannot be used; raised when somebody does
     """
 
@@ -95,7 +99,7 @@ class Raw:
     header: dict[str, int] = field(default_factory=dict)
     groups: dict[str, list[int]] = field(default_factory=dict)
     joints: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
+    units: dict[int, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -167,21 +171,30 @@ def tabled(
     source: str, names: Sequence[str], table: Array, joints: Sequence[str], faulty: dict[int, str],
     words: dict[int, str] | None = None,
 ) -> Raw:  # fmt: skip
-    """A table: columns q1 q2 …, q[0] q[1] …, position.elbow …, elbow/position, elbow_position gathered by quantity.
+    """A table whose columns are gathered by quantity (:func:`gathered`)."""
+    check_names(source, names)
+    raw = gathered(source, names, joints, faulty, words)
+    raw.table = table
+    return raw
+
+
+def gathered(
+    source: str, names: Sequence[str], joints: Sequence[str], faulty: dict[int, str],
+    words: dict[int, str] | None = None,
+) -> Raw:  # fmt: skip
+    """What the names of a table's columns say: columns q1 q2 …, q[0] q[1] …, position.elbow …, elbow/position, elbow_position belong together.
 
     joints  of the arm, by which words like elbow_position are understood
     faulty  columns that cannot be used, and why
     words   what the first row says in columns of text: name0, name1, … may tell the joints of position0, …
     """
-    check_names(source, names)
-    raw = Raw(source, table=table)
+    raw = Raw(source)
     plain: list[str] = []
-    units: dict[int, str] = {}
     for column, written in enumerate(names):
-        name, unit = _unit(written)
+        name, unit = name_and_unit(written)
         plain.append(name)
         if unit is not None:
-            units[column] = unit
+            raw.units[column] = unit
     faults = dict(faulty)
     first: dict[str, int] = {}
     for column, name in enumerate(plain):
@@ -229,15 +242,13 @@ def tabled(
         bad = [column for column in columns if column in faults]
         if bad:
             raw.faults.setdefault(name, faults[bad[0]])
-        if columns[0] in units:
-            raw.units[name] = units[columns[0]]
     return raw
 
 
-def _unit(name: str) -> tuple[str, str | None]:
+def name_and_unit(name: str) -> tuple[str, str | None]:
     """A column's name and the unit in brackets behind it, if there is one.
 
-    >>> _unit("q1 [deg]"), _unit("tau (N m)"), _unit("q[0]")
+    >>> name_and_unit("q1 [deg]"), name_and_unit("tau (N m)"), name_and_unit("q[0]")
     (('q1', 'deg'), ('tau', 'N m'), ('q[0]', None))
     """
     word = name.strip()

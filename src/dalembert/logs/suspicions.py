@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.identification.conditioning import Conditioned
-from dalembert.identification.formats.raw import listed
-from dalembert.identification.logs import Log
-from dalembert.identification.parameters import tree_of
+from dalembert.arm.tree import tree_of
+from dalembert.logs.conditioning import Conditioned
+from dalembert.logs.formats.raw import listed
+from dalembert.logs.log import Log
 
 Array = NDArray[np.float64]
 States = tuple[Array, Array, Array, Array]  # q, qd, qdd, tau

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
-from dalembert.identification.formats.raw import (
+from dalembert.logs.formats.raw import (
     DAMAGE,
     LARGEST_FILE,
     MOST_COLUMNS,

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
 from dalembert.files.foreign import ask
-from dalembert.identification.formats.raw import Raw, Request
+from dalembert.logs.formats.raw import Raw, Request
 
 LARGEST_FILE = 2**30  # bytes
 
@@ -20,7 +20,7 @@ def read_matlab(path: Path, request: Request) -> Raw:
     """Every variable that is an array of numbers; SciPy reads the file in the helper process."""
     open_bounded(path, LARGEST_FILE, "MATLAB file", DalembertError).close()
     texts, arrays = ask(
-        "dalembert.identification.formats.matlab_reader:arrays_of",
+        "dalembert.logs.formats.matlab_reader:arrays_of",
         {"path": str(path)},
         where=str(path),
         reader="SciPy's reader of MATLAB files",

@@ -19,7 +19,7 @@ from numpy.lib import format as npy
 
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
-from dalembert.identification.formats.raw import (
+from dalembert.logs.formats.raw import (
     DAMAGE,
     LARGEST_FILE,
     MOST_NUMBERS,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dalembert.errors import DalembertError
-from dalembert.identification.formats.raw import LARGEST_FILE, Raw, Request, reason
+from dalembert.logs.formats.raw import LARGEST_FILE, Raw, Request, reason
 from dalembert.robot.tables import shown
 
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
@@ -52,23 +52,23 @@ def read(path: Path, request: Request) -> Raw:
 
 def _reader(kind: str) -> Callable[[Path, Request], Raw] | None:
     if kind in TEXT:
-        from dalembert.identification.formats.text import read_text
+        from dalembert.logs.formats.text import read_text
 
         return read_text
     if kind in (".npz", ".npy"):
-        from dalembert.identification.formats.numpy_file import read_numpy
+        from dalembert.logs.formats.numpy_file import read_numpy
 
         return read_numpy
     if kind == ".mat":
-        from dalembert.identification.formats.matlab import read_matlab
+        from dalembert.logs.formats.matlab import read_matlab
 
         return read_matlab
     if kind in FOREIGN:
-        from dalembert.identification.formats.carried import in_helper
+        from dalembert.logs.formats.carried import in_helper
 
         return in_helper(*FOREIGN[kind])
     if kind == ".mcap":
-        from dalembert.identification.formats.mcap_file import read_mcap
+        from dalembert.logs.formats.mcap_file import read_mcap
 
         return read_mcap
     return None

@@ -11,9 +11,9 @@ from typing import Any
 
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
-from dalembert.identification.formats.joint_states import JointStates
-from dalembert.identification.formats.mcap_file import LARGEST_CHUNK
-from dalembert.identification.formats.raw import DAMAGE, LARGEST_FILE, Raw, Request, reason
+from dalembert.logs.formats.joint_states import JointStates
+from dalembert.logs.formats.mcap_file import LARGEST_CHUNK
+from dalembert.logs.formats.raw import DAMAGE, LARGEST_FILE, Raw, Request, reason
 from dalembert.robot.tables import shown
 
 LARGEST_METADATA = 1 << 20  # bytes of metadata.yaml

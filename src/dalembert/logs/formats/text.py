@@ -1,0 +1,343 @@
+"""Tables in text: comma, semicolon, tab or blanks between; with a header or without; a block of lines at a time.
+
+The one reader of such tables: logs are read from it as they are, with every repair said, and motions strictly.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.errors import DalembertError
+from dalembert.files import line_blocks, open_bounded
+from dalembert.logs.formats.raw import (
+    LARGEST_FILE,
+    Raw,
+    Request,
+    check_names,
+    check_size,
+    counted,
+    listed,
+    tabled,
+)
+from dalembert.robot.tables import shown
+
+Array = NDArray[np.float64]
+Line = tuple[int, str]  # its number, what it says
+
+QUICK = 10_000_000  # bytes: a file so large is worth the reader of pyarrow, where that is installed
+LINES = 20_000  # read at a time, so that a long file is never in memory as text
+EMPTY = ("", "nan", "-nan", "na", "n/a", "#n/a", "null", "none", "-", "--", "?", "-nan(ind)", "1.#qnan", "-1.#ind")
+ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?")
+ROW = re.compile(r"\s*(?!#(?!n/a)|%|//)\S", re.IGNORECASE)  # a line that is neither blank nor a comment
+DECIMAL_COMMA = re.compile(r"\d,\d|(?<![\w.]),\d")
+
+
+def read_text(path: Path, request: Request) -> Raw:
+    """A table of numbers in a text file, for a log."""
+    with open_table(path, "log") as table:
+        blocks = table.blocks()
+        check_names(str(path), table.names)
+        parts, count = [], 0
+        for _, part in blocks:
+            parts.append(part)
+            count += part.size
+            check_size(f"{path}: the table", count)
+            request.progress(table.done())
+    whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    if not len(whole):
+        raise DalembertError(f"{path}: the file has no row that is whole")
+    if table.short is not None:
+        number, count = table.short
+        table.notes.append(f"{path}: the last row, line {number}, is cut off after {count} values and was dropped")
+    if table.headed:
+        raw = tabled(str(path), table.names, whole, request.joints, table.faults, table.words)
+    else:
+        raw = Raw(str(path), table=whole, headed=False)
+    raw.notes += table.notes
+    texts = [table.names[k] for k in table.faults if table.names[k]]
+    if texts and table.headed:
+        raw.notes.append(f"{path}: the columns {listed(texts)} hold text and are left out")
+    return raw
+
+
+@contextmanager
+def open_table(path: str | os.PathLike[str], what: str, *, strict: bool = False) -> Iterator[Table]:
+    """The table in a text file, with its header read and its rows still to come.
+
+    strict  the text is UTF-8, and every row that is not whole and every cell that is not a number is refused in a
+            sentence; otherwise empty cells are NaN, columns may hold text, and the last row may be cut off
+    """
+    with open_bounded(path, LARGEST_FILE, what) as binary:
+        size = binary.seek(0, io.SEEK_END)
+        binary.seek(0)
+        start = binary.read(2)
+        binary.seek(0)
+        wide = start in (b"\xff\xfe", b"\xfe\xff") and not strict
+        try:
+            with io.TextIOWrapper(binary, encoding="utf-16" if wide else "utf-8-sig") as file:
+                yield Table(path, file, size, strict, lambda: min(1.0, binary.tell() / size))
+        except UnicodeDecodeError:
+            raise DalembertError(
+                f"{path}: this is not a text file in UTF-8, so no table can be read from it; save it as UTF-8"
+            ) from None
+
+
+def _is_row(cells: list[str]) -> bool:
+    """Whether a line is of numbers, most of it; a header is of words."""
+    told = [cell for cell in cells if cell.strip().lower() not in EMPTY]
+    return 2 * sum(_plain(cell) or bool(ISO.fullmatch(cell)) for cell in told) > len(told)
+
+
+def _plain(cell: str) -> bool:
+    """Whether a cell is a number, or empty."""
+    word = cell.strip().lower()
+    if word in EMPTY:
+        return True
+    return _number(word.replace(",", ".")) is not None
+
+
+def _number(cell: str) -> float | None:
+    """A cell's number; None if it is none, or has an underscore, which only Python reads."""
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+class Table:
+    """A table in text: how it is written, what its columns are called, and its rows, a block at a time.
+
+    names   of the columns, as written; their numbers from 0 where there is no header (not ``headed``)
+    line    the number of the first line that is no comment
+    notes   what was found and done, one sentence each
+    done    the fraction of the file that is read
+    faults  columns that hold text, and where; words: what the first row says in them
+    short   the line and the count of values of a last row that is cut off
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], file: io.TextIOWrapper, size: int, strict: bool, done: Callable[[], float]
+    ) -> None:
+        self.path, self.large, self.strict, self.done = path, size > QUICK, strict, done
+        self.faults: dict[int, str] = {}
+        self.words: dict[int, str] = {}
+        self.notes: list[str] = []
+        self.decimal_comma = self.trailing = False
+        self.dates: set[int] = set()
+        self.short: tuple[int, int] | None = None
+        self._comment = ""
+        self._further = self._lines(file)
+        self._rows = next(self._further, [])
+        if not self._rows:
+            raise DalembertError(f"{path}: the file {'has' if self._comment else 'is empty: it has'} no rows")
+        self.line, head = self._rows[0]
+        self.delimiter = next((d for d in ";\t," if d in head), None)
+        self.names = self.split(self.line, head)
+        if headed := not _is_row(self.names):
+            self._rows = self._rows[1:] or next(self._further, [])
+        elif self._comment:
+            described = self.split(0, self._comment.strip().lstrip("#%/").strip())
+            if len(described) == len(self.names) and not _is_row(described):
+                self.names, headed = described, True  # as numpy.savetxt writes it: # t q1 q2
+        self.headed = headed
+        if not headed:
+            self.names = [str(k) for k in range(len(self.names))]
+        if self._rows:
+            self._settle(*self._rows[0])
+
+    def blocks(self) -> Iterator[tuple[list[Line], Array]]:
+        """The lines with their numbers and what they say: (lines, columns) a block."""
+        if not self._rows:
+            raise DalembertError(f"{self.path}: the file has a header but no rows")
+        return ((lines, self._block(lines)) for lines in chain([self._rows], self._further))
+
+    def _lines(self, file: io.TextIOWrapper) -> Iterator[list[Line]]:
+        """Lines that are neither blank nor comments, a block at a time; the last comment before them is kept."""
+        begun = False
+        for block in line_blocks(file, self.path, LINES):
+            rows = [line for line in block if ROW.match(line[1])]
+            if not begun:
+                first = rows[0][0] if rows else block[-1][0] + 1
+                before = (text for number, text in reversed(block) if number < first and not text.isspace())
+                self._comment, begun = next(before, self._comment), bool(rows)
+            if rows:
+                yield rows
+
+    def split(self, number: int, line: str) -> list[str]:
+        """The cells of a line."""
+        if self.delimiter is None:
+            return line.split()
+        try:
+            cells = next(csv.reader([line.strip("\r\n")], delimiter=self.delimiter, skipinitialspace=True), [])
+        except csv.Error as error:
+            raise DalembertError(f"{self.path}, line {number}: this is no line of a table ({error})") from None
+        return [cell.strip() for cell in cells]
+
+    def _settle(self, number: int, line: str) -> None:
+        """What the first row of numbers tells about all of them."""
+        cells = self.split(number, line)
+        if len(self.names) == len(cells) and self.names and not self.names[-1] and not cells[-1]:
+            self.names, self.trailing = self.names[:-1], True  # every line ends with a comma
+        elif len(cells) == len(self.names) + 1 and not cells[-1]:
+            self.trailing = True
+        if self.strict:
+            return
+        width = len(self.names)
+        if self.trailing:
+            cells = cells[:-1]
+        if width < 2:
+            raise DalembertError(
+                f"{self.path}: this is no table: its first line has no comma, semicolon, tab or blank between columns"
+            )
+        if len(cells) != width:
+            raise DalembertError(
+                f"{self.path}: the rows have {len(cells)} values, but the header has {width} columns; a line before the "
+                "header must begin with # or %"
+            )
+        self.dates = {k for k, cell in enumerate(cells) if ISO.fullmatch(cell)}
+        for k, cell in enumerate(cells):
+            if not _plain(cell) and k not in self.dates:
+                self._odd(number, k, cell)
+                self.words[k] = cell
+
+    def _block(self, lines: Sequence[Line]) -> Array:
+        """A block of lines as numbers; cells that are empty are NaN, and text marks its column."""
+        if self.short is not None:
+            self._uneven(*self.short)
+        rows = self._prepared(lines)
+        made = self._numbers(rows)
+        if made is None and self._has_decimal_commas(lines):
+            rows = self._prepared(lines)
+            made = self._numbers(rows)
+        if made is None and self.strict:
+            raise DalembertError(self._at_fault(lines))
+        return self._slowly([number for number, _ in lines], rows) if made is None else made
+
+    def _prepared(self, lines: Sequence[Line]) -> list[str]:
+        """The lines with decimal points, and nothing behind the last column."""
+        rows = [line for _, line in lines]
+        if self.decimal_comma:
+            rows = [row.replace(",", ".") for row in rows]
+        if self.trailing:
+            rows = [row.rstrip("\r\n ").removesuffix(self.delimiter or " ") for row in rows]
+        return rows
+
+    def _has_decimal_commas(self, lines: Sequence[Line]) -> bool:
+        """Whether numbers are written like 0,5, seen now for the first time."""
+        if self.decimal_comma or self.delimiter == "," or not any(DECIMAL_COMMA.search(line) for _, line in lines):
+            return False
+        self.decimal_comma = True
+        self.notes.append(f"{self.path}: commas in numbers are taken as decimal points")
+        return True
+
+    def _numbers(self, rows: list[str]) -> Array | None:
+        """The rows as numbers at once; None if something in them is no number."""
+        if self.large and not self.dates and not self.faults and (quick := self._quickly(rows)) is not None:
+            return quick
+        odd = dict.fromkeys(self.dates, _seconds) | {k: lambda cell: np.nan for k in self.faults}
+        try:
+            made = np.loadtxt(
+                rows,
+                delimiter=self.delimiter,
+                comments=None,
+                ndmin=2,
+                quotechar='"',
+                converters=odd or None,
+                encoding=None,
+            )
+        except ValueError:
+            return None
+        return made if made.shape == (len(rows), len(self.names)) else None  # an open quote takes several lines for one
+
+    def _quickly(self, rows: list[str]) -> Array | None:
+        """The same by pyarrow, four times as fast; None if that is not here, or finds something odd."""
+        try:
+            from pyarrow import ArrowInvalid, csv, float64
+        except ImportError:
+            return None
+        if self.delimiter is None:
+            return None
+        names = [str(k) for k in range(len(self.names))]
+        try:
+            read = csv.read_csv(
+                io.BytesIO("".join(row if row.endswith("\n") else row + "\n" for row in rows).encode()),
+                csv.ReadOptions(column_names=names, block_size=1 << 30),
+                csv.ParseOptions(delimiter=self.delimiter),
+                csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, float64()), null_values=[] if self.strict else [""]
+                ),
+            )
+        except ArrowInvalid:
+            return None
+        if read.num_rows != len(rows):
+            return None
+        return np.column_stack([read.column(name).to_numpy() for name in names])
+
+    def _slowly(self, numbers: list[int], rows: list[str]) -> Array:
+        made = np.empty((len(rows), len(self.names)))
+        kept = 0
+        for number, row in zip(numbers, rows, strict=True):
+            if self.short is not None:
+                self._uneven(*self.short)
+            cells = self.split(number, row)
+            if len(cells) != len(self.names):
+                self.short = number, len(cells)
+                if len(cells) > len(self.names):
+                    self._uneven(*self.short)
+                continue  # the last line of a file may be cut off; any other may not
+            for j, cell in enumerate(cells):
+                value = _number(cell)
+                made[kept, j] = self._odd(number, j, cell) if value is None else value
+            kept += 1
+        return made[:kept]
+
+    def _at_fault(self, lines: Sequence[Line]) -> str:
+        """The sentence for the first cell that is no number, or the first row of the wrong length."""
+        for number, line in lines:
+            cells = self.split(number, line)
+            if self.trailing and len(cells) == len(self.names) + 1 and not cells[-1]:
+                cells.pop()
+            if len(cells) != len(self.names):
+                self._uneven(number, len(cells))
+            for name, cell in zip(self.names, cells, strict=True):
+                if _number(cell.replace(",", ".") if self.decimal_comma else cell) is None:
+                    what = f"{shown(cell)} is not a number" if cell else "the cell is empty"
+                    return f"{self.path}, line {number}, column '{name}': {what}"
+        return f"{self.path}, lines {lines[0][0]} to {lines[-1][0]}: the rows cannot be read"
+
+    def _odd(self, line: int, column: int, cell: str) -> float:
+        """What a cell that is no number stands for."""
+        if cell.lower() in EMPTY:
+            return np.nan
+        what = "a number"
+        if ISO.fullmatch(cell):
+            what = "a time that exists"
+            try:
+                return _seconds(cell)
+            except ValueError:
+                pass
+        words = f"{self.path}, line {line}, column {column + 1}: '{cell:.40}' is not {what}"
+        self.faults.setdefault(column, words)
+        return np.nan
+
+    def _uneven(self, line: int, count: int) -> None:
+        raise DalembertError(
+            f"{self.path}, line {line}: the row has {counted(count, 'value')}, but the header has {len(self.names)} columns"
+        )
+
+
+def _seconds(cell: str) -> float:
+    """Seconds since 1970 of an ISO 8601 stamp; UTC where it does not say."""
+    then = datetime.fromisoformat(cell)
+    return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp()
