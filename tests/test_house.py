@@ -31,7 +31,6 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 HANDS_ON = "arm.arm"
 # modules that import each other all the same, when they are called
 CIRCLES = [
-    {"closed_quantities", "quantities"},
     {
         *(
             "trajectory.csv_file",
