@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dalembert.cli.given import numbers_of
 
 import dalembert as da
 from dalembert.analysis.task_rows import space_of, with_frame
 from dalembert.cli.compare import joints_of
 from dalembert.cli.ellipsoid import limits_of
 from dalembert.cli.identify import boxes_of, couplings_of, list_of, pairs_of, reading_of
+from dalembert.cli.options import numbers_of
 from dalembert.errors import DalembertError
 from dalembert.identification.columns import coupling_columns
 from dalembert.kernel import cache as kept
@@ -190,7 +190,7 @@ def read_motions(path: Path) -> None:
         da.read_trajectory(path)
     except DalembertError:
         read_motion(path, torques=True)
-    read_motion(path, 2, "planar-2r", cutoff=10.0)
+    read_motion(path, da.load("planar-2r"), cutoff=10.0)
 
 
 def log(path: Path) -> None:
