@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 import dalembert as da
-from dalembert.quantities import QUANTITIES
+from dalembert.quantities.joints import QUANTITIES
 from sidebyside import STATES, interleaved, one_core, panda_urdf_text, random_states, table
 
 FEW = 500

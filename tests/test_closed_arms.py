@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 import dalembert as da
 from arms import CLOSED, relative
-from dalembert.analysis.operational import OperationalSpace
 from dalembert.analysis.sizing import size
 from dalembert.analysis.workspace import QUANTITIES, workspace_map
 from dalembert.cli.main import app
@@ -24,6 +23,7 @@ from dalembert.identification.fit import IdentificationWarning
 from dalembert.identification.parameters import ParameterSet
 from dalembert.robot import Friction
 from dalembert.robot.mjcf import read_mjcf
+from dalembert.tip.operational import OperationalSpace
 
 # a four-bar cut through its coupler, so that Newton's method closes it
 WELDED = """<mujoco model="welded"><compiler angle="radian"/><option gravity="0 -9.81 0"/><worldbody>

@@ -13,7 +13,7 @@ import pytest
 
 import dalembert as da
 from arms import CLOSED, relative
-from dalembert.equations import pulled
+from dalembert.coordinates import pulled
 from dalembert.errors import ClosureError, DalembertError, RobotError
 from dalembert.identification.base import base_parameters
 from dalembert.robot.load import save_robot

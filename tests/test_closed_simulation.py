@@ -12,7 +12,7 @@ import pytest
 import dalembert as da
 from dalembert.errors import ClosureError, DalembertError, ShapeError
 from dalembert.graph.program import perform
-from dalembert.rollouts import Plan, rollout, rollout_kernel
+from dalembert.quantities.rollouts import Plan, rollout, rollout_kernel
 from dalembert.simulation.adaptive import Dynamics
 from dalembert.simulation.simulate import parameters_of
 from dalembert.simulation.task import make_task

@@ -11,12 +11,12 @@ import pytest
 
 import dalembert as da
 from arms import relative
-from dalembert.equations import pulled
-from dalembert.equations.chain import Angle, Chain
-from dalembert.equations.closure import ClosedMechanism
-from dalembert.equations.loops import Plane, Space, assembled, rates
+from dalembert.algebra.linalg import cos, sin
+from dalembert.coordinates import pulled
+from dalembert.coordinates.chain import Angle, Chain
+from dalembert.coordinates.closure import ClosedMechanism
+from dalembert.coordinates.loops import Plane, Space, assembled, rates
 from dalembert.errors import ClosureError
-from dalembert.robot.linalg import cos, sin
 from test_closed_chains import along, slider_crank, slope, states
 from test_closed_simulation import by_newton, rubbing
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dalembert.algebra.linalg import rotation_about, scale
 from dalembert.errors import RobotError
 from dalembert.robot import Frame, Friction, Inertia, Limits, Placement, Rotor
 from dalembert.robot.dh import Row, from_dh, rows_of
-from dalembert.robot.linalg import rotation_about, scale
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -28,7 +28,7 @@ from dalembert.kernel import compile as compile_
 from dalembert.kernel import make as make_
 from dalembert.kernel.compile import Loaded, object_code, target
 from dalembert.kernel.gufunc import gufunc
-from dalembert.quantities import signature_of, traced
+from dalembert.quantities.joints import signature_of, traced
 from test_graph import random_graph
 
 
@@ -442,7 +442,7 @@ def test_long_tapes_are_cut_and_still_right(monkeypatch: pytest.MonkeyPatch) -> 
 def test_output_is_reproducible() -> None:
     """The same robot gives the same text and the same object code, byte for byte, in another process too."""
     code = (
-        "import dalembert as da, hashlib; from dalembert.quantities import *; from dalembert.emit.llvm import llvm_ir;"
+        "import dalembert as da, hashlib; from dalembert.quantities.joints import *; from dalembert.emit.llvm import llvm_ir;"
         "from dalembert.kernel.compile import object_code;"
         "m = da.load('stanford').mechanism; t = llvm_ir(traced(m, 'inverse_dynamics', 'lean', ()),"
         "signature_of('inverse_dynamics', m.n, ()), 4);"

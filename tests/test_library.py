@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dalembert.algebra.linalg import rotation_about, scale
 from dalembert.errors import RobotError
 from dalembert.robot import Inertia, Link, Placement
 from dalembert.robot.dh import from_dh
-from dalembert.robot.linalg import rotation_about, scale
 from dalembert.robot.load import LIBRARY, arms, load_robot, save_robot
 from dalembert.robot.mechanism import mechanism
 from dalembert.robot.toml_reader import parse_toml

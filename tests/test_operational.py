@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 
 import arms
 import dalembert as da
-from dalembert.analysis.operational import OperationalSpace
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.tip.operational import OperationalSpace
 from dalembert.trajectory.inverse_kinematics import configuration_at
 
 CASES = [

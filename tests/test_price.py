@@ -29,7 +29,7 @@ from dalembert.analysis.price import (
 from dalembert.cli import compare as command
 from dalembert.equations.regrouping import lean_links
 from dalembert.graph.count import Operations
-from dalembert.quantities import written
+from dalembert.quantities.joints import written
 from dalembert.robot import Friction, Inertia, Link
 from dalembert.robot.dh import Row, from_dh
 from test_cli import mistake, run

@@ -15,7 +15,7 @@ from arms import FILES, MODELS, REGISTRY, arm, random_robot, relative, robots, s
 from dalembert.analysis import properties
 from dalembert.equations import articulated, composite, energy, forward_dynamics, lagrange, newton_euler, terms
 from dalembert.equations.factorisation import inert_joints, unresisted
-from dalembert.quantities import CHEAPEST, known, traced
+from dalembert.quantities.joints import CHEAPEST, known, traced
 from dalembert.robot import Inertia, Joint, Link, Placement, Robot, Rotor
 from dalembert.robot.mechanism import mechanism
 from test_dynamics import pin_oracle

@@ -19,7 +19,7 @@ from arms import random_robot, states
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.graph.program import perform
 from dalembert.kernel import cache
-from dalembert.rollouts import Plan, rollout, rollout_kernel
+from dalembert.quantities.rollouts import Plan, rollout, rollout_kernel
 from dalembert.simulation.fixed import compiled, stepped
 from dalembert.simulation.simulate import parameters_of
 from dalembert.simulation.steps import time_grid
@@ -155,7 +155,7 @@ def test_compiled_loop_equals_steps_from_python(name: str) -> None:
 
 
 def test_compiled_loop_equals_the_equations_on_floats() -> None:
-    """The very text of equations/stepping.py, run on Python's floats, one state, with sticking and stops."""
+    """The very text of motion/stepping.py, run on Python's floats, one state, with sticking and stops."""
     arm = da.load("scara")
     plan = Plan(law="given", stops=((-0.1, 0.2), (-np.inf, 0.3), (-np.inf, np.inf), (-1.0, np.inf)))
     made = rollout(arm.mechanism, plan)

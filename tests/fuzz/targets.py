@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.analysis.task_rows import space_of, with_frame
 from dalembert.cli.compare import joints_of
 from dalembert.cli.ellipsoid import limits_of
 from dalembert.cli.identify import boxes_of, couplings_of, list_of, pairs_of, reading_of
@@ -37,6 +36,7 @@ from dalembert.robot.load import LIBRARY
 from dalembert.robot.mjcf import read_mjcf
 from dalembert.robot.tables import parse_angle
 from dalembert.robot.urdf import parse_urdf
+from dalembert.tip.task_rows import space_of, with_frame
 from dalembert.trajectory.csv_file import read_motion
 
 Seeds = Iterable[bytes]

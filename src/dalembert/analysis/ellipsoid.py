@@ -14,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert import task_quantities
-from dalembert.analysis.operational import SINGULAR
-from dalembert.analysis.task_rows import Task, row_names, space_of, spread, with_frame
 from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE, double
-from dalembert.equations.operational_space import Space
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.motion.operational_space import Space
+from dalembert.quantities import tip as task_quantities
+from dalembert.tip.operational import SINGULAR
+from dalembert.tip.task_rows import Task, row_names, space_of, spread, with_frame
 
 Array = NDArray[np.floating[Any]]
 Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]

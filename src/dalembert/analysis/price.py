@@ -16,13 +16,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from dalembert import quantities
+from dalembert.algebra.linalg import NULL, Vector, add, madd, scale, sub
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
+from dalembert.quantities import joints as quantities
 from dalembert.robot.dh import Row, from_dh
 from dalembert.robot.inertia import Inertia, steiner
-from dalembert.robot.linalg import NULL, Vector, add, madd, scale, sub
 
 F = Fraction
 Polynomial = tuple[Fraction, ...]  # coefficients of 1, n, n², …

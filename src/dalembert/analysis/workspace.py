@@ -13,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert import task_quantities
 from dalembert.analysis.ellipsoid import sizes, task_space
-from dalembert.analysis.task_rows import Task, joint_ranges, random_poses, row_names, with_frame
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
+from dalembert.quantities import tip as task_quantities
+from dalembert.tip.task_rows import Task, joint_ranges, random_poses, row_names, with_frame
 
 Array = NDArray[np.floating[Any]]
 Take = Literal["best", "mean", "worst"]

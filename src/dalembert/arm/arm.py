@@ -23,11 +23,11 @@ from dalembert.robot.model import Robot
 
 if TYPE_CHECKING:
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
-    from dalembert.analysis.operational import OperationalSpace
-    from dalembert.coordinates import ArmInCoordinates
+    from dalembert.arm.in_coordinates import ArmInCoordinates
     from dalembert.identification.base import BaseParameters
     from dalembert.identification.formulas import SymbolicBaseParameters
     from dalembert.symbols.present import Equations
+    from dalembert.tip.operational import OperationalSpace
 
 
 class Arm(Dynamics, Kinematics):
@@ -44,9 +44,9 @@ class Arm(Dynamics, Kinematics):
     """
 
     def __new__(cls, robot: Robot) -> Arm:
-        """An arm; of a robot with loops, a :class:`dalembert.closed_arm.ClosedArm`."""
+        """An arm; of a robot with loops, a :class:`dalembert.arm.closed_arm.ClosedArm`."""
         if cls is Arm and robot.loops:
-            from dalembert.closed_arm import ClosedArm
+            from dalembert.arm.closed_arm import ClosedArm
 
             return object.__new__(ClosedArm)
         return object.__new__(cls)
@@ -99,7 +99,7 @@ class Arm(Dynamics, Kinematics):
                 axis, passive (names of joints), branch ({joint: position})
         Works for arms from every kind of file, URDF too; several loops are added one after the other.
         """
-        from dalembert.closed_arm import with_loops
+        from dalembert.arm.closed_arm import with_loops
 
         return with_loops(self, [fields if loop is None else loop])
 
@@ -130,7 +130,7 @@ class Arm(Dynamics, Kinematics):
         >>> da.load("puma560").operational_space(orientation="zyz").rows
         ('x', 'y', 'z', 'phi', 'theta', 'psi')
         """
-        from dalembert.analysis.operational import OperationalSpace
+        from dalembert.tip.operational import OperationalSpace
 
         return OperationalSpace(self, frame, orientation, task, damping)
 
@@ -226,7 +226,7 @@ class Arm(Dynamics, Kinematics):
         >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]
         -I_m2*k_r2**2 + I_m2*k_r2 + a_1*c_2m1*l_2*m_l2
         """
-        from dalembert.coordinates import in_coordinates
+        from dalembert.arm.in_coordinates import in_coordinates
 
         return in_coordinates(self, T, offset)
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert import quantities
 from dalembert.arrays import real
 from dalembert.errors import ShapeError
+from dalembert.quantities import joints as quantities
 from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Robot
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array, Compiled
+from dalembert.arm.terms import Dalembert, LagrangeEuler, TorqueTerms
 from dalembert.errors import SingularInertiaError
-from dalembert.terms import Dalembert, LagrangeEuler, TorqueTerms
 
 
 class Dynamics(Compiled):

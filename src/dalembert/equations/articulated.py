@@ -14,11 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.equations.composite import Steps, own_rotor, spin_of, spins, steps, turned_matrix
-from dalembert.equations.friction import friction
-from dalembert.equations.lean_newton_euler import acceleration_matrix, load_tip, moment_of, turned, turned_back
-from dalembert.equations.regrouping import LeanLink
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     IDENTITY,
     ZERO,
     Matrix,
@@ -40,6 +36,10 @@ from dalembert.robot.linalg import (
     trace,
     transpose,
 )
+from dalembert.equations.composite import Steps, own_rotor, spin_of, spins, steps, turned_matrix
+from dalembert.equations.friction import friction
+from dalembert.equations.lean_newton_euler import acceleration_matrix, load_tip, moment_of, turned, turned_back
+from dalembert.equations.regrouping import LeanLink
 from dalembert.robot.mechanism import Mechanism
 
 

@@ -29,9 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dalembert.equations.lean_newton_euler import acceleration_matrix, moment_of, turned, turned_back
-from dalembert.equations.regrouping import LeanLink, lean_links
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     NULL,
     ZERO,
     Matrix,
@@ -52,6 +50,8 @@ from dalembert.robot.linalg import (
     tmatvec,
     transpose,
 )
+from dalembert.equations.lean_newton_euler import acceleration_matrix, moment_of, turned, turned_back
+from dalembert.equations.regrouping import LeanLink, lean_links
 from dalembert.robot.mechanism import Mechanism
 
 Z: Vector = (0.0, 0.0, 1.0)

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dalembert.algebra.linalg import ZERO, Scalar, Vector, add, cross, dot, matvec, scale, sub, tmatvec
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames, jacobian
-from dalembert.robot.linalg import ZERO, Scalar, Vector, add, cross, dot, matvec, scale, sub, tmatvec
 from dalembert.robot.mechanism import Mechanism
 
 

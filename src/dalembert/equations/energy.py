@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dalembert.algebra.linalg import ZERO, Scalar, Vector, add, cos, cross, dot, matvec, sin, tmatvec
 from dalembert.equations.kinematics import frames
 from dalembert.equations.lean_newton_euler import turned_back
 from dalembert.equations.regrouping import lean_links
-from dalembert.robot.linalg import ZERO, Scalar, Vector, add, cos, cross, dot, matvec, sin, tmatvec
 from dalembert.robot.mechanism import Mechanism
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dalembert.algebra.linalg import Scalar, add, dot, matvec, norm, sub, trace
 from dalembert.equations.composite import inertia_matrix
 from dalembert.equations.kinematics import frames
-from dalembert.robot.linalg import Scalar, add, dot, matvec, norm, sub, trace
 from dalembert.robot.mechanism import Mechanism
 
 ROUNDING = 1e-14  # a pivot below this share of the most it could be is zero but for rounding

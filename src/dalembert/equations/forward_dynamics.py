@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dalembert.algebra.linalg import Scalar
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import inertia_matrix, torque_derivatives
 from dalembert.equations.factorisation import factorised
-from dalembert.robot.linalg import Scalar
 from dalembert.robot.mechanism import Mechanism
 
 

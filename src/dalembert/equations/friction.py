@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalembert.robot.linalg import Scalar, sgn
+from dalembert.algebra.linalg import Scalar, sgn
 from dalembert.robot.mechanism import Body, Mechanism
 
 

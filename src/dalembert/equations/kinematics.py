@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     ZERO,
     Matrix,
     Scalar,

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dalembert.equations.friction import friction
-from dalembert.equations.kinematics import Frames, frames, jacobian
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     ZERO,
     Matrix,
     Scalar,
@@ -28,6 +26,8 @@ from dalembert.robot.linalg import (
     sub,
     transpose,
 )
+from dalembert.equations.friction import friction
+from dalembert.equations.kinematics import Frames, frames, jacobian
 from dalembert.robot.mechanism import Mechanism, rotor_body
 
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dalembert.algebra.linalg import IDENTITY, ZERO, Matrix, Scalar, Vector, matvec, mscale, rotation_about, skew
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import jacobian, joint_motion
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import IDENTITY, ZERO, Matrix, Scalar, Vector, matvec, mscale, rotation_about, skew
 from dalembert.robot.mechanism import Mechanism, rotor_body
 from dalembert.robot.placement import Placement
 

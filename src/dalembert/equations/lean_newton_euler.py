@@ -14,10 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalembert.equations.friction import friction
-from dalembert.equations.newton_euler import BaseMotion
-from dalembert.equations.regrouping import LeanLink, lean_links
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     Matrix,
     Scalar,
     Vector,
@@ -32,6 +29,9 @@ from dalembert.robot.linalg import (
     sub,
     tmatvec,
 )
+from dalembert.equations.friction import friction
+from dalembert.equations.newton_euler import BaseMotion
+from dalembert.equations.regrouping import LeanLink, lean_links
 from dalembert.robot.mechanism import Mechanism
 
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dalembert.equations.friction import friction
-from dalembert.equations.kinematics import joint_motion
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     ZERO,
     Matrix,
     Scalar,
@@ -28,6 +26,8 @@ from dalembert.robot.linalg import (
     sub,
     tmatvec,
 )
+from dalembert.equations.friction import friction
+from dalembert.equations.kinematics import joint_motion
 from dalembert.robot.mechanism import Mechanism
 
 

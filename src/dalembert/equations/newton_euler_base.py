@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalembert.equations.friction import friction
-from dalembert.equations.kinematics import frames
-from dalembert.equations.newton_euler import BaseMotion
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     ZERO,
     Scalar,
     Vector,
@@ -26,6 +23,9 @@ from dalembert.robot.linalg import (
     sub,
     transpose,
 )
+from dalembert.equations.friction import friction
+from dalembert.equations.kinematics import frames
+from dalembert.equations.newton_euler import BaseMotion
 from dalembert.robot.mechanism import Mechanism
 
 

@@ -19,9 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalembert.equations.kinematics import joint_motion
-from dalembert.equations.lean_newton_euler import acceleration_matrix
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     NULL,
     ZERO,
     Matrix,
@@ -36,6 +34,8 @@ from dalembert.robot.linalg import (
     sub,
     tmatvec,
 )
+from dalembert.equations.kinematics import joint_motion
+from dalembert.equations.lean_newton_euler import acceleration_matrix
 from dalembert.robot.mechanism import Mechanism
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")

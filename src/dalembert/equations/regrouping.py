@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     ZERO,
     Matrix,
     Scalar,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from dalembert.algebra.linalg import Scalar
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import christoffel, inertia_matrix
 from dalembert.equations.friction import coulomb, viscous
 from dalembert.equations.kinematics import jacobian
-from dalembert.robot.linalg import Scalar
 from dalembert.robot.mechanism import Mechanism
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert import gradients
 from dalembert.arm import Arm
 from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
+from dalembert.quantities import gradients
 
 Array = NDArray[np.floating[Any]]
 

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert import gradients
 from dalembert.arm import Arm
 from dalembert.errors import ClosureError
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_shapes import Shapes
 from dalembert.identification.parameters import COULOMB, WIDTH
+from dalembert.quantities import gradients
 
 Array = NDArray[np.floating[Any]]
 

@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dalembert.algebra.linalg import Matrix, Vector, add, cross, dot, neg, tmatvec, transpose
 from dalembert.errors import DalembertError
-from dalembert.robot.linalg import Matrix, Vector, add, cross, dot, neg, tmatvec, transpose
 from dalembert.robot.model import Joint, Robot
 from dalembert.robot.placement import Placement
 from dalembert.symbols.model import Model, model

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dalembert.analysis.ellipsoid import Ellipsoid, dynamic_manipulability
 from dalembert.analysis.sizing import Motion, Samples, Sizing, check_fits, loads, samples, size
 from dalembert.arm import Arm
+from dalembert.arm.terms import TorqueTerms
 from dalembert.errors import DalembertError
-from dalembert.terms import TorqueTerms
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]

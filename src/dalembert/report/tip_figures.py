@@ -56,7 +56,7 @@ def ellipsoid_figure(arm: Arm, q: ArrayLike, shape: Ellipsoid, exact: Polytope |
 
 
 def _tips(arm: Arm) -> Array:
-    from dalembert.analysis.task_rows import spread
+    from dalembert.tip.task_rows import spread
 
     return np.asarray(arm.pose(spread(arm, 8))[:, :3, 3], np.float64)
 

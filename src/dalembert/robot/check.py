@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
+from dalembert.algebra.linalg import IDENTITY, cross, dot, matmul, msub, transpose
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import IDENTITY, cross, dot, matmul, msub, transpose
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import some

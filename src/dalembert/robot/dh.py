@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dalembert.algebra.linalg import Matrix, Scalar, Vector, cos, matmul, sin
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import Matrix, Scalar, Vector, cos, matmul, sin
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
 from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_inertia, read_limits, read_rotor, with_unused_said
 from dalembert.robot.placement import Placement

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     IDENTITY,
     NULL,
     ZERO,

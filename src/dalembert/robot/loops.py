@@ -12,9 +12,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from dalembert.algebra.linalg import Vector, add, cross, dot, rotation_about, scale, sub
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS_IN_LOOPS, LOOPS, at_most
-from dalembert.robot.linalg import Vector, add, cross, dot, rotation_about, scale, sub
 from dalembert.robot.placement import Placement, number, vector
 from dalembert.robot.tables import shown
 

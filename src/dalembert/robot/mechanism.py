@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dalembert.algebra.linalg import IDENTITY, Scalar, Vector, madd, mscale, msub, outer
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import IDENTITY, Scalar, Vector, madd, mscale, msub, outer
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 

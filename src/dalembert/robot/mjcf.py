@@ -20,11 +20,11 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.algebra.linalg import ZERO, Matrix, Vector, matmul, neg, transpose
 from dalembert.errors import RobotError
 from dalembert.files.foreign import ask
 from dalembert.robot.bounds import MJCF_BODIES, MJCF_ELEMENTS, MJCF_HEIGHTS, MJCF_JOINTS, MJCF_NUMBERS, at_most
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import ZERO, Matrix, Vector, matmul, neg, transpose
 from dalembert.robot.loops import Loop, with_passive
 from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.placement import Placement

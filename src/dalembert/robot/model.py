@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from dalembert.algebra.linalg import ZERO, Vector, norm, scale
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import ZERO, Vector, norm, scale
 from dalembert.robot.loops import Loop, check_loops
 from dalembert.robot.placement import Placement, number, vector
 from dalembert.robot.tables import some

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dalembert.algebra.linalg import IDENTITY, NULL, ZERO, Matrix, Vector, cross, dot, matmul, transpose
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import IDENTITY, NULL, ZERO, Matrix, Vector, cross, dot, matmul, transpose
 from dalembert.robot.model import Friction, Joint, Limits, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import Table, told_at

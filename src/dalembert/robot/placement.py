@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dalembert.errors import RobotError
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     IDENTITY,
     ZERO,
     Matrix,
@@ -20,6 +19,7 @@ from dalembert.robot.linalg import (
     tmatvec,
     transpose,
 )
+from dalembert.errors import RobotError
 
 
 def number(x: Scalar) -> Scalar:

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from dalembert.algebra.linalg import Matrix, Scalar, Vector
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import NAME
-from dalembert.robot.linalg import Matrix, Scalar, Vector
 
 REQUIRED: Any = object()
 

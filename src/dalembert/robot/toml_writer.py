@@ -8,11 +8,11 @@ import os
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+from dalembert.algebra.linalg import IDENTITY, NULL, ZERO, transpose
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import IDENTITY, NULL, ZERO, transpose
 from dalembert.robot.loops import Loop
 from dalembert.robot.model import STANDARD_GRAVITY, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.parts import LIMIT_KEYS, ROTOR_KEYS

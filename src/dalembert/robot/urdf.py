@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from dalembert.algebra.linalg import ZERO, Vector
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import ZERO, Vector
 from dalembert.robot.model import (
     JOINT_TYPES,
     STANDARD_GRAVITY,

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from dalembert.algebra.linalg import rotation_about, scale
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.linalg import rotation_about, scale
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.equations.contact import CREEP, OVERLOAD, REACHED
-from dalembert.equations.stepping import PARAMETERS
 from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import repeat
-from dalembert.rollouts import piece_kernels, rollout, setting_of
+from dalembert.motion.contact import CREEP, OVERLOAD, REACHED
+from dalembert.motion.stepping import PARAMETERS
+from dalembert.quantities.rollouts import piece_kernels, rollout, setting_of
 from dalembert.simulation.closing import NEAR, Place, at_instant, singular
 from dalembert.simulation.fixed import tuple_of
 from dalembert.simulation.task import Task, beyond, check_numbers

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.equations.closure import Triangle
-from dalembert.equations.rubbing import clearance_count
+from dalembert.coordinates.closure import Triangle
 from dalembert.errors import ClosureError, DalembertError
-from dalembert.rollouts import Plan, piece_kernel
+from dalembert.motion.rubbing import clearance_count
+from dalembert.quantities.rollouts import Plan, piece_kernel
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm

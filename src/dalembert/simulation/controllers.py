@@ -1,4 +1,4 @@
-"""Controllers: a law of ``equations/control.py``, its gains and the motion it is to follow.
+"""Controllers: a law of ``motion/control.py``, its gains and the motion it is to follow.
 
 They are traced together with the dynamics, so that a closed loop runs as one compiled loop too.
 """
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double
 from dalembert.errors import ShapeError
-from dalembert.rollouts import Plan, piece_kernel
+from dalembert.quantities.rollouts import Plan, piece_kernel
 from dalembert.simulation.closing import by_newton
 from dalembert.simulation.steps import breaks_of_motion
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.analysis.operational import SINGULAR, OperationalSpace
 from dalembert.arrays import double
-from dalembert.equations.control import Surface, TipLaw
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.motion.control import Surface, TipLaw
 from dalembert.simulation.steps import breaks_of_motion
+from dalembert.tip.operational import SINGULAR, OperationalSpace
 
 Array = NDArray[np.floating[Any]]
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.equations.rubbing import all_bodies
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.rollouts import piece_kernel
+from dalembert.motion.rubbing import all_bodies
+from dalembert.quantities.rollouts import piece_kernel
 from dalembert.simulation.adaptive import Dynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Controller

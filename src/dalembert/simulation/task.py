@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import double, shown
-from dalembert.equations.rubbing import all_bodies
-from dalembert.equations.stepping import PARAMETERS
 from dalembert.errors import DalembertError, ShapeError, SimulationError
-from dalembert.rollouts import Plan, piece_kernel
+from dalembert.motion.rubbing import all_bodies
+from dalembert.motion.stepping import PARAMETERS
+from dalembert.quantities.rollouts import Plan, piece_kernel
 from dalembert.simulation.closing import by_newton, check_method
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.operational_controller import OperationalController

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
-from dalembert.equations.closure import ClosedMechanism, Linear
+from dalembert.coordinates.closure import ClosedMechanism, Linear
 from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.symbols.model import SAME, model

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.errors import DalembertError
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     IDENTITY,
     ZERO,
     Matrix,
@@ -32,6 +31,7 @@ from dalembert.robot.linalg import (
     tmatvec,
     transpose,
 )
+from dalembert.errors import DalembertError
 from dalembert.symbols.model import SAME, Lump, Member, Model, moved
 from dalembert.symbols.names import Letter, circle_letters
 from dalembert.symbols.ring import WIDTH, Polynomial, Ring, Terms

@@ -13,10 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dalembert.errors import DalembertError
-from dalembert.robot.dh import Row, joint_of, rows_of, tree_rows
-from dalembert.robot.inertia import Inertia, steiner
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     IDENTITY,
     ZERO,
     Matrix,
@@ -36,6 +33,9 @@ from dalembert.robot.linalg import (
     scale,
     transpose,
 )
+from dalembert.errors import DalembertError
+from dalembert.robot.dh import Row, joint_of, rows_of, tree_rows
+from dalembert.robot.inertia import Inertia, steiner
 from dalembert.robot.mechanism import mechanism
 from dalembert.robot.model import Joint, Robot, Rotor
 from dalembert.robot.placement import Placement

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.terms import TorqueTerms
 from dalembert.errors import DalembertError
 from dalembert.robot.load import load_robot
-from dalembert.terms import TorqueTerms
 from dalembert.trajectory.cartesian import line
 from dalembert.trajectory.checks import finite
 from dalembert.trajectory.inverse_kinematics import configuration_at

@@ -16,8 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.equations.kinematics import joint_motion
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     IDENTITY,
     ZERO,
     Matrix,
@@ -34,6 +33,7 @@ from dalembert.robot.linalg import (
     sin,
     sub,
 )
+from dalembert.equations.kinematics import joint_motion
 from dalembert.robot.loops import Loop
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.placement import Placement

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert import quantities
 from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE, double
-from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, closed_mechanism, line_reach, reach
+from dalembert.coordinates.closure import ClosedMechanism, Linear, Triangle, closed_mechanism, line_reach, reach
+from dalembert.coordinates.loops import size_of
 from dalembert.equations.factorisation import inertia_bounds, unresisted
-from dalembert.equations.loops import size_of
 from dalembert.errors import ClosureError, DalembertError, ShapeError
+from dalembert.quantities import joints as quantities
 from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ class ClosedArm(Arm):
 
     def _check_closure(self, q: Array, index: tuple[int, ...]) -> None:
         """An error where a triangle of the closure cannot be closed, or is flat."""
-        from dalembert.equations.chain import Chain
+        from dalembert.coordinates.chain import Chain
 
         m = self.closed
         if m.linear or m.by_newton:

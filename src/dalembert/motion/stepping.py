@@ -1,6 +1,6 @@
 """One step of direct dynamics, S 7.6, in pieces: Runge–Kutta 4 and variational.
 
-Dry friction and stops are in :mod:`dalembert.equations.contact`. Conditions are numbers, 1 or 0, and choices
+Dry friction and stops are in :mod:`dalembert.motion.contact`. Conditions are numbers, 1 or 0, and choices
 are :func:`select`: the text runs on floats and can be traced for many states at once.
 """
 
@@ -10,11 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from dalembert.equations.chain import Chain
-from dalembert.equations.kinematics import frames
-from dalembert.equations.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
-from dalembert.equations.rubbing import clearances, viscous_torque
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     Matrix,
     Scalar,
     Vector,
@@ -30,6 +26,10 @@ from dalembert.robot.linalg import (
     select,
     transpose,
 )
+from dalembert.coordinates.chain import Chain
+from dalembert.coordinates.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
+from dalembert.equations.kinematics import frames
+from dalembert.motion.rubbing import clearances, viscous_torque
 from dalembert.robot.mechanism import Body, Mechanism
 from dalembert.robot.placement import Placement
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalembert.equations import operational_space as s
-from dalembert.equations.operational_space import Space
-from dalembert.equations.pulled import AnyMechanism
+from dalembert.coordinates.pulled import AnyMechanism
+from dalembert.motion import operational_space as s
+from dalembert.motion.operational_space import Space
 
 if TYPE_CHECKING:
     import numpy as np
@@ -172,7 +172,7 @@ TASK_QUANTITIES: dict[str, TaskQuantity] = {
 def signature_of(name: str, mechanism: AnyMechanism, m: int) -> Signature:
     """Names and core shapes of the kernel's arrays."""
     from dalembert.emit.llvm import Signature
-    from dalembert.quantities import sizes_of
+    from dalembert.quantities.joints import sizes_of
 
     n = mechanism.n
     many = {"n": n, "Q": sizes_of(mechanism)["Q"], "m": m}
@@ -192,7 +192,7 @@ def traced(mechanism: AnyMechanism, space: Space, name: str) -> Graph:
     from dalembert.graph.passes import factored, pruned
     from dalembert.graph.sums import condensed
     from dalembert.graph.tape import Graph
-    from dalembert.quantities import _flat
+    from dalembert.quantities.joints import _flat
 
     graph = Graph()
     inputs = {

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.equations import operational_space
-from dalembert.equations.operational_space import Space
-from dalembert.equations.pulled import (
+from dalembert.algebra.linalg import Scalar, Vector, dot, less, select, sub
+from dalembert.coordinates.pulled import (
     AnyMechanism,
     inertia_matrix,
     inverse_dynamics,
@@ -20,8 +19,9 @@ from dalembert.equations.pulled import (
     smooth,
     tip_frame,
 )
-from dalembert.equations.rubbing import actuated, dry_torque
-from dalembert.robot.linalg import Scalar, Vector, dot, less, select, sub
+from dalembert.motion import operational_space
+from dalembert.motion.operational_space import Space
+from dalembert.motion.rubbing import actuated, dry_torque
 from dalembert.robot.mechanism import Mechanism
 
 

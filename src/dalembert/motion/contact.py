@@ -33,11 +33,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from dalembert.algebra.linalg import Scalar, less, select, sgn, sqrt
+from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import coulomb
-from dalembert.equations.pulled import factorised
-from dalembert.equations.rubbing import Brakes, brakes, directions, drifts
-from dalembert.equations.stepping import Setting, Values, both, either, inertia_and_load, no, some
-from dalembert.robot.linalg import Scalar, less, select, sgn, sqrt
+from dalembert.motion.rubbing import Brakes, brakes, directions, drifts
+from dalembert.motion.stepping import Setting, Values, both, either, inertia_and_load, no, some
 
 # A joint past its stop by REACHED is put back, which gives it the speed √(2 a REACHED); that must stay below SOFT, or
 # joints would rock on their stops for ever.

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.equations import operational_space as equations
-from dalembert.equations.operational_space import ANGLE, ORIENTATIONS, Space
-from dalembert.equations.pulled import AnyMechanism
+from dalembert.coordinates.pulled import AnyMechanism
 from dalembert.errors import DalembertError
+from dalembert.motion import operational_space as equations
+from dalembert.motion.operational_space import ANGLE, ORIENTATIONS, Space
 from dalembert.robot.mechanism import mechanism
 from dalembert.robot.model import Frame
 

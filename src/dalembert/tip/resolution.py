@@ -18,7 +18,7 @@ from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.trajectory.splines import Quintics
 
 if TYPE_CHECKING:
-    from dalembert.analysis.operational import OperationalSpace
+    from dalembert.tip.operational import OperationalSpace
 
 Array = NDArray[np.floating[Any]]
 NEWTON = 12  # steps at most

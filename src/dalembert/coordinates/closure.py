@@ -20,7 +20,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dalembert.equations.loops import (
+from dalembert.algebra.linalg import Scalar, less, select, sqrt
+from dalembert.coordinates.loops import (
     AnyLoop,
     Plane,
     assembled,
@@ -34,7 +35,6 @@ from dalembert.equations.loops import (
     turn_of,
 )
 from dalembert.errors import ClosureError, RobotError
-from dalembert.robot.linalg import Scalar, less, select, sqrt
 from dalembert.robot.loops import independent
 from dalembert.robot.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model import Robot

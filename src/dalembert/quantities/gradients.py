@@ -12,9 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalembert.equations import kinematics, pulled, regressor
-from dalembert.equations.chain import AnyMechanism, Chain
-from dalembert.robot.linalg import dot
+from dalembert.algebra.linalg import dot
+from dalembert.coordinates import pulled
+from dalembert.coordinates.chain import AnyMechanism, Chain
+from dalembert.equations import kinematics, regressor
 
 if TYPE_CHECKING:
     import numpy as np

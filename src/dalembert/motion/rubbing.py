@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dalembert.equations.chain import AnyMechanism, Chain, Grid, Many, Values, dot_of
-from dalembert.equations.closure import Triangle, square_of
+from dalembert.algebra.linalg import Scalar, less, select
+from dalembert.coordinates.chain import AnyMechanism, Chain, Grid, Many, Values, dot_of
+from dalembert.coordinates.closure import Triangle, square_of
 from dalembert.equations.friction import coulomb, viscous
-from dalembert.robot.linalg import Scalar, less, select
 from dalembert.robot.mechanism import Body
 
 DEPENDENT = 1e-10  # of gᵀB⁻¹g: what is left of it by the directions before, below which they say the same

@@ -1,6 +1,6 @@
 """An arm seen from its tip: the dynamic model in operational space, S 7.8.
 
-The equations are in :mod:`dalembert.equations.operational_space`; here they get names, batches, and
+The equations are in :mod:`dalembert.motion.operational_space`; here they get names, batches, and
 errors that tell the two kinds of singularity apart. docs/operational-space.md says what holds.
 """
 
@@ -14,21 +14,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert import quantities, task_quantities
-from dalembert.analysis.orientations import orientation_numbers, quaternion, rotation_by
-from dalembert.analysis.resolution import OperationalMotion, follow
-from dalembert.analysis.task_rows import (
+from dalembert.arm import Arm
+from dalembert.arrays import real
+from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.motion import operational_space as equations
+from dalembert.motion.operational_space import ANGLE
+from dalembert.quantities import joints as quantities
+from dalembert.quantities import tip as task_quantities
+from dalembert.tip.orientations import orientation_numbers, quaternion, rotation_by
+from dalembert.tip.resolution import OperationalMotion, follow
+from dalembert.tip.task_rows import (
     Task,
     row_names,
     space_of,
     spread,
     with_frame,
 )
-from dalembert.arm import Arm
-from dalembert.arrays import real
-from dalembert.equations import operational_space as equations
-from dalembert.equations.operational_space import ANGLE
-from dalembert.errors import DalembertError, ShapeError, SingularityError
 
 Array = NDArray[np.floating[Any]]
 WHAT = {"zyz": "|sin theta|", "rpy": "|cos pitch|", "quaternion": "the scalar part"}

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.equations.closure import ClosedMechanism, Linear, Triangle, triangle_places
-from dalembert.equations.loops import Plane, Rates, rates
-from dalembert.robot.linalg import Scalar, cos, exact_cos, exact_sin, less, select, sin, sqrt
+from dalembert.algebra.linalg import Scalar, cos, exact_cos, exact_sin, less, select, sin, sqrt
+from dalembert.coordinates.closure import ClosedMechanism, Linear, Triangle, triangle_places
+from dalembert.coordinates.loops import Plane, Rates, rates
 from dalembert.robot.mechanism import Mechanism
 
 Values = Sequence[Scalar]

@@ -14,6 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dalembert.algebra.linalg import Matrix, Scalar, Vector, add, cross, matvec, scale, tmatvec
+from dalembert.coordinates.chain import AnyMechanism, Chain, Grid, Values, dot_of
+from dalembert.coordinates.loops import rates
 from dalembert.equations import (
     composite,
     dalembert,
@@ -24,10 +27,7 @@ from dalembert.equations import (
     lean_newton_euler,
     newton_euler,
 )
-from dalembert.equations.chain import AnyMechanism, Chain, Grid, Values, dot_of
-from dalembert.equations.loops import rates
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.robot.linalg import Matrix, Scalar, Vector, add, cross, matvec, scale, tmatvec
 
 
 def inverse_dynamics(

@@ -1,6 +1,6 @@
 """What a simulation's step is made of: programs over the equations, traced, compiled and cached.
 
-The pieces are in :mod:`dalembert.equations.stepping` and :mod:`dalembert.equations.control`; here
+The pieces are in :mod:`dalembert.motion.stepping` and :mod:`dalembert.motion.control`; here
 is in which order they are called. A program runs as one compiled loop (:func:`rollout_kernel`), or
 piece by piece from Python (:func:`piece_kernels`) where a torque is a Python function, or where
 Newton's method closes the loops of the arm: pieces then take the joints of its whole tree from
@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from dalembert.equations import articulated, contact, control, stepping
-from dalembert.equations.pulled import jacobian
-from dalembert.equations.rubbing import all_bodies, clearance_count, passive_joints
-from dalembert.equations.stepping import PARAMETERS, Setting
+from dalembert.algebra.linalg import select
+from dalembert.coordinates.pulled import jacobian
+from dalembert.equations import articulated
 from dalembert.graph.program import Call, Program
-from dalembert.robot.linalg import select
+from dalembert.motion import contact, control, stepping
+from dalembert.motion.rubbing import all_bodies, clearance_count, passive_joints
+from dalembert.motion.stepping import PARAMETERS, Setting
 from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:

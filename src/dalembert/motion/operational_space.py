@@ -26,20 +26,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.equations import pulled
-from dalembert.equations.factorisation import Factor
-from dalembert.equations.pulled import (
-    AnyMechanism,
-    coriolis_matrix,
-    factorised,
-    inertia_matrix,
-    inverse_dynamics,
-    jacobian,
-    jacobian_derivative,
-    tip_frame,
-    weightless,
-)
-from dalembert.robot.linalg import (
+from dalembert.algebra.linalg import (
     IDENTITY,
     NULL,
     Matrix,
@@ -55,6 +42,19 @@ from dalembert.robot.linalg import (
     skew,
     sqrt,
 )
+from dalembert.coordinates import pulled
+from dalembert.coordinates.pulled import (
+    AnyMechanism,
+    coriolis_matrix,
+    factorised,
+    inertia_matrix,
+    inverse_dynamics,
+    jacobian,
+    jacobian_derivative,
+    tip_frame,
+    weightless,
+)
+from dalembert.equations.factorisation import Factor
 
 Rows = list[list[Scalar]]
 Soft = Sequence[Scalar]

@@ -10,6 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from dalembert.algebra.linalg import cos, sin
+from dalembert.coordinates import pulled
+from dalembert.coordinates.chain import Angle, AnyMechanism, Chain
+from dalembert.coordinates.loops import rates, rows_of
 from dalembert.equations import (
     articulated,
     composite,
@@ -23,15 +27,11 @@ from dalembert.equations import (
     lean_newton_euler,
     newton_euler,
     newton_euler_base,
-    pulled,
     regressor,
     terms,
 )
-from dalembert.equations.chain import Angle, AnyMechanism, Chain
-from dalembert.equations.loops import rates, rows_of
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
-from dalembert.robot.linalg import cos, sin
 from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double, real
-from dalembert.equations.closure import ClosedMechanism
+from dalembert.coordinates.closure import ClosedMechanism
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
 

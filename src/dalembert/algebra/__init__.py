@@ -1,0 +1,1 @@
+"""Numbers, vectors and matrices of three: on floats, traced expressions and symbols alike."""
