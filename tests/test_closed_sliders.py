@@ -14,7 +14,7 @@ from arms import relative
 from dalembert.algebra.linalg import cos, sin
 from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import Angle, Chain
-from dalembert.coordinates.closure import ClosedMechanism
+from dalembert.coordinates.closure import CoupledMechanism
 from dalembert.coordinates.loops import Plane, Space, assembled, rates
 from dalembert.errors import ClosureError
 from test_closed_chains import along, slider_crank, slope, states
@@ -65,7 +65,7 @@ def arm(name: str, seed: int = 2) -> da.Arm:
     return da.Arm(robot.replace(loops=(loop,)))
 
 
-def in_space(a: da.Arm) -> ClosedMechanism:
+def in_space(a: da.Arm) -> CoupledMechanism:
     """The same by Newton's method, from the equations of loops that need not be planar."""
     m = by_newton(a).mechanism
     return replace(m, loops=tuple(Space(loop.ends) for loop in m.loops))

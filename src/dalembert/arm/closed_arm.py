@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE, double
-from dalembert.coordinates.closure import ClosedMechanism, Linear, Triangle, closed_mechanism, line_reach, reach
+from dalembert.coordinates.closure import CoupledMechanism, Linear, Triangle, line_reach, reach
 from dalembert.coordinates.loops import size_of
 from dalembert.equations.factorisation import inertia_bounds, unresisted
 from dalembert.errors import ClosureError, DalembertError, ShapeError
 from dalembert.quantities import joints as quantities
-from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from dalembert.symbols.present import Equations
@@ -45,13 +44,8 @@ class ClosedArm(Arm):
 
     # -- what it is ------------------------------------------------------------------------------
 
-    @cached_property
-    def mechanism(self) -> Mechanism:
-        """The tree that is left when the loops are cut, and how they are closed."""
-        return closed_mechanism(self.robot)  # type: ignore[return-value]
-
     @property
-    def closed(self) -> ClosedMechanism:
+    def closed(self) -> CoupledMechanism:
         """:attr:`mechanism` by its type."""
         return self.mechanism  # type: ignore[return-value]
 
@@ -434,7 +428,7 @@ def _least(A: Array, y: Array) -> Array:
     return (np.linalg.pinv(A, rcond=1e-12) @ y[..., None])[..., 0]
 
 
-def _side_trouble(m: ClosedMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
+def _side_trouble(m: CoupledMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
     """(why the sides of a triangle do not meet, or nothing; whether it is flat)."""
     d2, r1, r2 = reach(m.tree, m.loops[closure.loop], closure, q)  # type: ignore[arg-type]
     d, a, b = (float(np.sqrt(x)) for x in (d2, r1, r2))
@@ -446,7 +440,7 @@ def _side_trouble(m: ClosedMechanism, closure: Triangle, q: list[Any]) -> tuple[
     return "", flat or _height(d, a, b) / max(a * b, 1e-300) * d < 2e-9
 
 
-def _line_trouble(m: ClosedMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
+def _line_trouble(m: CoupledMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
     """(why the line of a slide does not meet its circle, or nothing; whether it touches it)."""
     past, r, size = line_reach(m.tree, m.loops[closure.loop], closure, q)  # type: ignore[arg-type]
     flat = abs(r - past) < 1e-12 * r or r < 2e-9 * size

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import real
+from dalembert.coordinates.closure import mechanism_of
 from dalembert.errors import ShapeError
 from dalembert.quantities import joints as quantities
-from dalembert.robot.mechanism import Mechanism, mechanism
+from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.model import Robot
 
 Array = NDArray[np.floating[Any]]
@@ -68,7 +69,7 @@ class Compiled:
     @cached_property
     def mechanism(self) -> Mechanism:
         """What the equations see: fixed joints merged, rotors counted with their links."""
-        return mechanism(self.robot)
+        return mechanism_of(self.robot)  # type: ignore[return-value]
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double, real
-from dalembert.coordinates.closure import ClosedMechanism
+from dalembert.coordinates.closure import CoupledMechanism
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
 
@@ -62,7 +62,7 @@ def absolute_angles(arm: Arm) -> Array:
 
     Of a closed chain, y are the angles of the links that its motors move: q_a = (T⁻¹ Γ)_a⁻¹ y with T of its tree.
     """
-    if isinstance(arm.mechanism, ClosedMechanism):
+    if isinstance(arm.mechanism, CoupledMechanism):
         closed, tree = arm.mechanism, arm.tree
         carried = any(k not in closed.actuated for i in closed.actuated for k in closed.tree.path(i))
         if carried and not closed.linear:

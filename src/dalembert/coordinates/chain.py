@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalembert.algebra.linalg import Scalar, cos, exact_cos, exact_sin, less, select, sin, sqrt
-from dalembert.coordinates.closure import ClosedMechanism, Linear, Triangle, triangle_places
+from dalembert.coordinates.closure import CoupledMechanism, Linear, Triangle, triangle_places
 from dalembert.coordinates.loops import Plane, Rates, rates
 from dalembert.robot.mechanism import Mechanism
 
 Values = Sequence[Scalar]
 Grid = list[list[Scalar]]
-AnyMechanism = Mechanism | ClosedMechanism
+AnyMechanism = Mechanism | CoupledMechanism
 NAN = float("nan")
 SINGULAR = 1e-9  # of the sine between the two ways in which the passive joints move the cut
 

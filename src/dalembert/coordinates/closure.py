@@ -92,7 +92,7 @@ Closure = Linear | Triangle
 
 
 @dataclass(frozen=True)
-class ClosedMechanism:
+class CoupledMechanism:
     """A closed chain ready for the equations: the tree that is left after the cuts, and the loops.
 
     actuated  the bodies of the tree that q_a moves, in the order of q_a
@@ -115,7 +115,7 @@ class ClosedMechanism:
         """How many actuated joints there are."""
         return len(self.actuated)
 
-    def with_tree(self, tree: Mechanism) -> ClosedMechanism:
+    def with_tree(self, tree: Mechanism) -> CoupledMechanism:
         """The same closures on another tree."""
         return replace(self, tree=tree)
 
@@ -158,7 +158,12 @@ class ClosedMechanism:
 # -- which way -----------------------------------------------------------------------------------
 
 
-def closed_mechanism(robot: Robot) -> ClosedMechanism:
+def mechanism_of(robot: Robot) -> Mechanism | CoupledMechanism:
+    """What the equations see of a robot: its tree, with the coordinates that are held where these are others."""
+    return closed_mechanism(robot) if robot.loops else mechanism(robot)
+
+
+def closed_mechanism(robot: Robot) -> CoupledMechanism:
     """Cut the loops, assemble them once near their branches, and find how they are closed."""
     tree, at = mechanism(robot), places(robot)
     number = {body.name: i for i, body in enumerate(tree.bodies)}
@@ -194,7 +199,7 @@ def closed_mechanism(robot: Robot) -> ClosedMechanism:
     if closures is None:
         together = _linear(tree, loops, tuple(range(len(loops))), tuple(every), actuated, pose)
         closures = () if together is None else (together,)
-    return ClosedMechanism(tree, actuated, loops, passive, tuple(pose), closures)
+    return CoupledMechanism(tree, actuated, loops, passive, tuple(pose), closures)
 
 
 def _freedoms(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> int:
@@ -519,4 +524,13 @@ def line_reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[floa
     return abs(p[0] * u[1] - p[1] * u[0]), math.sqrt(square(line.reach)), math.sqrt(square_of(loop))
 
 
-__all__ = ["ClosedMechanism", "Linear", "Triangle", "closed_mechanism", "line_reach", "reach", "triangle_places"]
+__all__ = [
+    "CoupledMechanism",
+    "Linear",
+    "Triangle",
+    "closed_mechanism",
+    "line_reach",
+    "mechanism_of",
+    "reach",
+    "triangle_places",
+]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
-from dalembert.coordinates.closure import ClosedMechanism, Linear
+from dalembert.coordinates.closure import CoupledMechanism, Linear
 from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.symbols.model import SAME, model
@@ -27,14 +27,14 @@ Rows = Sequence[Sequence[float]]
 
 
 def closed_equations(
-    robot: Robot, closed: ClosedMechanism, parameters: str = "nonzero", progress: Progress | None = None
+    robot: Robot, closed: CoupledMechanism, parameters: str = "nonzero", progress: Progress | None = None
 ) -> Equations:
     """The equations of motion on the actuated joints."""
     tree = closed_form(model(robot, parameters), progress)
     return Equations(robot.name, _Actuated(robot, closed, tree).form())
 
 
-def affine(closed: ClosedMechanism) -> tuple[list[list[float]], list[float]]:
+def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
     """T and b of q = T q_a + b."""
     N, n = closed.tree.n, closed.n
     T, b = [[0.0] * n for _ in range(N)], [0.0] * N
@@ -89,7 +89,7 @@ def relabelled(one: Letter, labels: dict[str, str]) -> Letter:
 class _Actuated:
     """Puts q = T q_a + b into the polynomials of the tree."""
 
-    def __init__(self, robot: Robot, closed: ClosedMechanism, tree: ClosedForm) -> None:
+    def __init__(self, robot: Robot, closed: CoupledMechanism, tree: ClosedForm) -> None:
         self.tree, self.closed = tree, closed
         self.T, self.b = affine(closed)
         self.labels = labels_of(robot)
