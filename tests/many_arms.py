@@ -40,7 +40,7 @@ def variants(count: int, different: int, *names: str) -> Iterator[da.Arm]:
 
 def everything(arm: da.Arm) -> None:
     """A quantity of every kind: of the joints, of the tip, with gradients, and a simulation."""
-    q = arm._home + 0.1
+    q = arm.home + 0.1
     arm.inverse_dynamics(q, q, q)
     arm.operations("gravity_torque")
     da.simulate(arm, q, None, None, 0.002)

@@ -47,7 +47,7 @@ def arm(name: str) -> da.Arm:
 def states(a: da.Arm, count: int = 8, reach: float = 0.3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """States near the pose of the branch."""
     q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, count, a.n))
-    return a._home + reach * q, qd, 2 * qdd
+    return a.home + reach * q, qd, 2 * qdd
 
 
 def T(A: np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ def test_both_resolutions_follow_a_motion_of_the_tip() -> None:
     op = a.operational_space(task="xz")
     t = np.linspace(0, 1, 21)
     d, w = np.array([-0.1, -0.08]), np.pi
-    q0 = a._home + 0.1
+    q0 = a.home + 0.1
     x = op.pose(q0) + (1 - np.cos(w * t))[:, None] * d
     xd, xdd = (w * np.sin(w * t))[:, None] * d, (w * w * np.cos(w * t))[:, None] * d
     runs = [op.follow(t, x, xd, xdd, q0, resolution=way) for way in ("kinematic", "dynamic")]
@@ -139,8 +139,8 @@ def test_both_resolutions_follow_a_motion_of_the_tip() -> None:
 def test_the_controller_of_the_tip(name: str) -> None:
     a = arm(name)
     op = a.operational_space()
-    goal = op.pose(a._home + 0.05) - [0.03, 0.02]
-    run = da.simulate(a, a._home + 0.05, None, da.OperationalController(op, goal, kp=400.0, kd=40.0), 0.5, step=5e-3)
+    goal = op.pose(a.home + 0.05) - [0.03, 0.02]
+    run = da.simulate(a, a.home + 0.05, None, da.OperationalController(op, goal, kp=400.0, kd=40.0), 0.5, step=5e-3)
     assert np.abs(op.pose(run.q[-1]) - goal).max() < 1e-4
     assert np.abs(a.loop_residual(run.q)).max() < 1e-12
 
@@ -148,10 +148,10 @@ def test_the_controller_of_the_tip(name: str) -> None:
 def test_a_force_against_a_wall() -> None:
     a = arm("parallelogram")
     op = a.operational_space()
-    x0 = op.pose(a._home)
+    x0 = op.pose(a.home)
     wall = da.Wall((0.0, float(x0[1]), 0.0), (0.0, -1.0, 0.0), stiffness=1e4)
     control = da.OperationalController(op, x0, 400.0, 40.0, force={"y": 10.0}, kf=0.04, contact=wall)
-    run = da.simulate(a, a._home, None, control, 0.6, step=5e-3)
+    run = da.simulate(a, a.home, None, control, 0.6, step=5e-3)
     assert wall.wrench(op, run.q[-1], run.qd[-1])[1] == pytest.approx(10.0, abs=0.05)
 
 
@@ -160,7 +160,7 @@ def test_frames_singularities_and_poses_that_cannot_be() -> None:
     assert a.operational_space(frame="crank1").rows == ("angle",)
     op, damped = a.operational_space(), a.operational_space(damping=0.02)
     with pytest.raises(ClosureError, match=r"cannot be closed.*state 1 of the batch"):
-        op.inertia([a._home, [np.pi, 0.0]])
+        op.inertia([a.home, [np.pi, 0.0]])
     with pytest.raises(ClosureError):
         a.dynamic_manipulability([np.pi, 0.0])
     p = arm("parallelogram").operational_space()
@@ -168,8 +168,8 @@ def test_frames_singularities_and_poses_that_cannot_be() -> None:
         p.inertia([[0.2, 1.2], [0.3, 0.3]])
     assert caught.value.index == (1,)
     assert np.isfinite(arm("parallelogram").operational_space(damping=0.02).inertia([0.3, 0.3])).all()
-    assert (damped.inertia(a._home) == op.inertia(a._home)).all()
-    assert isinstance(op, OperationalSpace) and op.singularity(a._home)[0] > 0.1
+    assert (damped.inertia(a.home) == op.inertia(a.home)).all()
+    assert isinstance(op, OperationalSpace) and op.singularity(a.home)[0] > 0.1
 
 
 # -- ellipsoids and maps -------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def run(a: da.Arm, seed: int, size: float = 0.12, noise: float = 0.01) -> dict[s
     """A noisy log of the actuated joints near the pose of the branch."""
     rng = np.random.default_rng(seed)
     t = np.arange(0, 20, 0.01)
-    q, qd, qdd = da.fourier(rng.normal(0, size, (2, a.n, 4)), 0.1, offset=a._home, duration=20.0)(t)
+    q, qd, qdd = da.fourier(rng.normal(0, size, (2, a.n, 4)), 0.1, offset=a.home, duration=20.0)(t)
     tau = a.inverse_dynamics(q, qd, qdd)
     return {"t": t, "q": q, "qd": qd, "tau": tau + noise * np.abs(tau).mean(axis=0) * rng.normal(size=tau.shape)}
 
@@ -299,7 +299,7 @@ def tight(a: da.Arm, motion: da.Trajectory) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("name", ["five-bar", "parallelogram"])
 def test_the_fastest_timing_counts_friction_of_passive_joints(name: str) -> None:
     a = rubbing(name)
-    motion = da.spline([0, 1, 2], [a._home, a._home + 0.25, a._home + 0.1 * np.linspace(-1, 1, a.n)])
+    motion = da.spline([0, 1, 2], [a.home, a.home + 0.25, a.home + 0.1 * np.linspace(-1, 1, a.n)])
     limits = tight(a, motion)
     for made in (motion.scaled(a, limits, allow_faster=True), motion.time_optimal(a, limits)):
         t = np.linspace(0, made.duration, 2000)
@@ -310,7 +310,7 @@ def test_the_fastest_timing_counts_friction_of_passive_joints(name: str) -> None
 
 def test_a_straight_line_of_the_tip() -> None:
     a = arm("five-bar")
-    motion = da.line(a, displacement=(-0.05, 0.02), q0=a._home, duration=1.0, acceleration_time=0.3)
+    motion = da.line(a, displacement=(-0.05, 0.02), q0=a.home, duration=1.0, acceleration_time=0.3)
     p = a.pose(motion(np.linspace(0, 1, 30))[0])[:, :3, 3]
     assert np.allclose(p[-1] - p[0], [-0.05, 0.02, 0]) and np.abs(np.cross(p - p[0], [-0.05, 0.02, 0])).max() < 1e-9
 
@@ -340,7 +340,7 @@ ASKED = {
     "toml": lambda a, folder: a.save(folder / "arm.toml"),
     "operations": lambda a, folder: a.operations("inverse_dynamics").compiled.total,
     "base": lambda a, folder: a.base_parameters(two_sided=True, offset=True).rank,
-    "sizing": lambda a, folder: size(a, da.polynomial(a._home, a._home + 0.2, 1.0)).torque.peak,
+    "sizing": lambda a, folder: size(a, da.polynomial(a.home, a.home + 0.2, 1.0)).torque.peak,
     "derivatives": lambda a, folder: a.torque_derivatives(*states(a)),
 }
 
@@ -359,8 +359,8 @@ def test_all_the_rest_works_or_says_why_not(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["parallelogram", "five-bar"])
 def test_commands(name: str, tmp_path: Path) -> None:
     a = arm(name)
-    da.polynomial(a._home, a._home + 0.2, 1.0).save(tmp_path / "motion.csv", rate=20)
-    q = " ".join(map(str, a._home))
+    da.polynomial(a.home, a.home + 0.2, 1.0).save(tmp_path / "motion.csv", rate=20)
+    q = " ".join(map(str, a.home))
     for words in (
         ["torques", name, "motion.csv", "-o", "torques.csv"],
         ["ellipsoid", name, "--q", q],

@@ -235,7 +235,7 @@ def test_a_rod_through_its_own_pivot_is_singular():
 @pytest.mark.parametrize("name", ["slider-crank", "two motors"])
 def test_a_simulation_stays_on_the_constraint(name):
     a = slider_crank() if name == "slider-crank" else arm(name)
-    q0 = a._home
+    q0 = a.home
     hold = None if name == "slider-crank" else da.PD(500.0, 20.0, q0 + 0.05)
     run = da.simulate(a, q0, [3.0] if hold is None else None, hold, 10.0, friction=False, step=2e-3, every=10)
     assert np.abs(a.loop_residual(run.q)).max() < 1e-10

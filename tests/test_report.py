@@ -441,7 +441,7 @@ def test_pages_have_the_real_characters(name: str, tmp_path: Path) -> None:
     arm = renamed(name, words)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        page = report_html([study(arm, da.polynomial(arm._home, arm._home + 0.3, 1.0))])
+        page = report_html([study(arm, da.polynomial(arm.home, arm.home + 0.3, 1.0))])
     tags = check_page(page)
     assert tags.ids
     (tmp_path / "page.html").write_text(page, encoding="utf-8")

@@ -183,7 +183,7 @@ def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reac
     space = task_space(arm, task, frame)
     kernel = task_quantities.kernel(with_frame(arm, frame), space, "reach")
     with np.errstate(all="ignore"):
-        J, over_B_J, center = kernel(np.asarray(arm._placed(q), DOUBLE))
+        J, over_B_J, center = kernel(np.asarray(arm.placed(q), DOUBLE))
     return Reach(arm, space, J, over_B_J, center)
 
 

@@ -361,7 +361,7 @@ def loads(
             tau[part] = arm.inverse_dynamics(*state, push)
             bearings = arm.joint_wrenches(*state, push)
             # of closed chains those of the actuated joints
-            wrenches[part] = np.take(bearings, getattr(arm.mechanism, "actuated", range(arm.n)), axis=1)
+            wrenches[part] = np.take(bearings, arm.mechanism.actuated, axis=1)
         if progress is not None:
             progress(part.stop / len(at.t))
     check_finite(arm, at.t, tau)

@@ -105,7 +105,7 @@ def evaluator(
 
     def run(q: Array) -> tuple[Array, Array]:
         with np.errstate(all="ignore"):
-            p, w = kernel(arm._placed(q), size)
+            p, w = kernel(arm.placed(q), size)
             w = np.where(w > 0, w, 0.0) ** power
         return p, w
 
@@ -157,8 +157,8 @@ def workspace_map(
         q *= high - low
         q += low
         done += len(q)
-        if arm.robot.loops:
-            q = q[arm.closes(q)]  # type: ignore[attr-defined]
+        if not (closing := arm.closes(q)).all():
+            q = q[closing]
         p, w = value_of(q)
         u, v = plane.place(p)
         column = np.floor((u - across[0]) * (wide / (across[-1] - across[0]))).astype(np.intp)

@@ -1,25 +1,28 @@
 """The Arm: what a user holds. Words outside; the letters are in ``equations/``.
 
 What is compiled for the robot stands in ``dynamics.py`` and ``kinematics.py``. The methods here make other arms, or
-hand on to the rooms that use an arm: these are imported when a method is called, so that importing an arm is cheap and
-imports point one way.
+hand on to the rooms that use an arm, through the table in ``handed_on.py``: these are imported when a method is called,
+so that importing an arm is cheap and imports point one way.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalembert.arm.coordinates import Coordinates
 from dalembert.arm.dynamics import Dynamics
+from dalembert.arm.handed_on import handed_on
 from dalembert.arm.kinematics import Kinematics
 from dalembert.arrays import double, number
 from dalembert.errors import ShapeError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import Robot
+from dalembert.robot.loops import loop_of
 
 if TYPE_CHECKING:
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from dalembert.tip.operational import OperationalSpace
 
 
-class Arm(Dynamics, Kinematics):
+class Arm(Dynamics, Kinematics, Coordinates):
     """A robot with its dynamics, compiled on first use.
 
     Every method takes arrays whose last axis is the joints and broadcasts over all leading axes;
@@ -43,16 +46,11 @@ class Arm(Dynamics, Kinematics):
     array([1030.05,  245.25])
     """
 
-    def __new__(cls, robot: Robot) -> Arm:
-        """An arm; of a robot with loops, a :class:`dalembert.arm.closed_arm.ClosedArm`."""
-        if cls is Arm and robot.loops:
-            from dalembert.arm.closed_arm import ClosedArm
-
-            return object.__new__(ClosedArm)
-        return object.__new__(cls)
-
     def __repr__(self) -> str:
-        return f"<Arm {self.name!r}: {self.n} joints>"
+        loops, following = len(self.loops), len(self.passive_names)
+        joints = f"{self.n} {'actuated ' if loops else ''}joint" + "s" * (self.n != 1 or not loops)
+        chains = f", {loops} closed chain" + "s" * (loops != 1) if loops else f", {following} coupled" * bool(following)
+        return f"<Arm {self.name!r}: {joints}{chains}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Arm) and self.robot == other.robot
@@ -64,6 +62,11 @@ class Arm(Dynamics, Kinematics):
         return (Arm, (self.robot,))
 
     # -- other arms ----------------------------------------------------------------------------------
+
+    @cached_property
+    def tree(self) -> Arm:
+        """The arm with nothing that ties its joints to each other: its q is that of all joints of the tree."""
+        return self if self.robot.tree is self.robot else Arm(self.robot.tree)
 
     def replace(self, **changes: Any) -> Arm:
         """A new arm whose robot has some fields changed, such as ``gravity=(0, 0, 0)``."""
@@ -99,15 +102,11 @@ class Arm(Dynamics, Kinematics):
                 axis, passive (names of joints), branch ({joint: position})
         Works for arms from every kind of file, URDF too; several loops are added one after the other.
         """
-        from dalembert.arm.closed_arm import with_loops
-
-        return with_loops(self, [fields if loop is None else loop])
+        return self.replace(loops=(*self.loops, loop_of(fields if loop is None else loop)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot to a ``.toml`` or ``.urdf`` file, whole or not at all."""
-        from dalembert.robot.load import save_robot
-
-        save_robot(self.robot, path)
+        handed_on("save")(self.robot, path)
 
     # -- the tip -------------------------------------------------------------------------------------
 
@@ -130,9 +129,7 @@ class Arm(Dynamics, Kinematics):
         >>> da.load("puma560").operational_space(orientation="zyz").rows
         ('x', 'y', 'z', 'phi', 'theta', 'psi')
         """
-        from dalembert.tip.operational import OperationalSpace
-
-        return OperationalSpace(self, frame, orientation, task, damping)
+        return handed_on("operational_space")(self, frame, orientation, task, damping)
 
     def dynamic_manipulability(
         self,
@@ -157,9 +154,9 @@ class Arm(Dynamics, Kinematics):
         >>> e.center.round(2), e.radii.round(3)
         (array([  0.49, -10.48]), array([0.205, 0.056]))
         """
-        from dalembert.analysis.ellipsoid import dynamic_manipulability
-
-        return dynamic_manipulability(self, q, torque_limits, task, redundancy=redundancy, gravity=gravity, frame=frame)
+        return handed_on("dynamic_manipulability")(
+            self, q, torque_limits, task, redundancy=redundancy, gravity=gravity, frame=frame
+        )
 
     def acceleration_polytope(
         self,
@@ -171,33 +168,25 @@ class Arm(Dynamics, Kinematics):
         frame: str = "tip",
     ) -> Polytope:
         """Exactly the tip accelerations that torques |τ_i| ≤ limit_i make from rest: what motors can do."""
-        from dalembert.analysis.ellipsoid import acceleration_polytope
-
-        return acceleration_polytope(self, q, torque_limits, task, gravity=gravity, frame=frame)
+        return handed_on("acceleration_polytope")(self, q, torque_limits, task, gravity=gravity, frame=frame)
 
     def velocity_manipulability(
         self, q: ArrayLike, velocity_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
         """The ellipsoid of tip velocities that q̇ᵀq̇ ≤ 1 makes; ``velocity_limits`` scale the joints."""
-        from dalembert.analysis.ellipsoid import velocity_manipulability
-
-        return velocity_manipulability(self, q, velocity_limits, task)
+        return handed_on("velocity_manipulability")(self, q, velocity_limits, task)
 
     def force_manipulability(
         self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
         """The ellipsoid of tip forces that τᵀτ ≤ 1 holds, τ = Jᵀ h, without the arm's weight."""
-        from dalembert.analysis.ellipsoid import force_manipulability
-
-        return force_manipulability(self, q, torque_limits, task)
+        return handed_on("force_manipulability")(self, q, torque_limits, task)
 
     def static_manipulability(
         self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
         """The ellipsoid of tip forces that τᵀτ ≤ 1 holds besides the arm's weight: |g + Jᵀ h| ≤ 1."""
-        from dalembert.analysis.ellipsoid import static_manipulability
-
-        return static_manipulability(self, q, torque_limits, task)
+        return handed_on("static_manipulability")(self, q, torque_limits, task)
 
     # -- closed forms --------------------------------------------------------------------------------
 
@@ -211,10 +200,10 @@ class Arm(Dynamics, Kinematics):
         >>> import dalembert as da
         >>> da.load("planar-2r").equations().g[1]
         c_12*g*l_2*m_l2
+        >>> da.load("parallelogram").equations().text("g2")
+        "g_2 = (m_ℓ2' ℓ_2' + m_ℓ3' a_1'' + m_ℓ1'' ℓ_1'') g c_1''"
         """
-        from dalembert.symbols.present import equations
-
-        return equations(self.robot, parameters, progress)
+        return handed_on("equations")(self.robot, self.mechanism, parameters, progress)
 
     def in_coordinates(self, T: Any, offset: ArrayLike | None = None) -> ArmInCoordinates:
         """The same arm in other generalized coordinates y, with q = T y + offset: S Problem 7.6.
@@ -226,9 +215,7 @@ class Arm(Dynamics, Kinematics):
         >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]
         -I_m2*k_r2**2 + I_m2*k_r2 + a_1*c_2m1*l_2*m_l2
         """
-        from dalembert.arm.in_coordinates import in_coordinates
-
-        return in_coordinates(self, T, offset)
+        return handed_on("in_coordinates")(self, T, offset)
 
     def base_parameters(
         self, lengths: str | None = None, tolerance: float | None = None, **columns: Any
@@ -246,11 +233,4 @@ class Arm(Dynamics, Kinematics):
         >>> found.formulas
         ('Î_1zz − a_1² m_1', 'm_1ℓ_C1x + a_1 m_1', 'm_1ℓ_C1y')
         """
-        from dalembert.identification.base import TOLERANCE, base_parameters
-        from dalembert.identification.formulas import symbolic_base_parameters
-        from dalembert.identification.parameters import ParameterSet
-
-        chosen = ParameterSet(self, **columns)
-        if lengths is None:
-            return base_parameters(chosen, tolerance=TOLERANCE if tolerance is None else tolerance)
-        return symbolic_base_parameters(chosen, lengths)
+        return handed_on("base_parameters")(self, lengths, tolerance, **columns)

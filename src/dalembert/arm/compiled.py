@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arrays import real
+from dalembert.arrays import DOUBLE, real
+from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
+from dalembert.coordinates.placing import Placing
 from dalembert.errors import ShapeError
 from dalembert.quantities import joints as quantities
-from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.model import Robot
 
 Array = NDArray[np.floating[Any]]
 
 _CORES = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
+REACTIONS = ("loop_wrenches", "joint_wrenches")  # undetermined where a loop is singular, even a linear one
+STATE = ("q", "qd", "qdd", "tau")
 _LARGE = 100_000  # numbers in all results together
 
 
@@ -67,9 +70,9 @@ class Compiled:
         self._kernels: dict[Any, np.ufunc] = {}
 
     @cached_property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> AnyMechanism:
         """What the equations see: fixed joints merged, rotors counted with their links."""
-        return mechanism_of(self.robot)  # type: ignore[return-value]
+        return mechanism_of(self.robot)
 
     @property
     def name(self) -> str:
@@ -113,6 +116,11 @@ class Compiled:
         """
         return quantities.price(self.mechanism, quantity, formulation, tuple(options))
 
+    @cached_property
+    def placing(self) -> Placing:
+        """γ in numbers: where the joints of the tree are for given q."""
+        return Placing(self.mechanism, self.name, self.kernel)
+
     def _run(
         self,
         quantity: str,
@@ -123,29 +131,52 @@ class Compiled:
     ) -> Array:
         given = {name: value for name, value in (options or {}).items() if value is not None}
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given))
-        arrays = [self._checked(name, value) for name, value in (*inputs.items(), *given.items())]
+        arrays = [self.checked(name, value) for name, value in (*inputs.items(), *given.items())]
+        if not self.mechanism.linear or (self.mechanism.loops and quantity in REACTIONS):
+            return self._run_placed(ufunc, quantity, (*inputs, *given), arrays, out)
+        return self._call(ufunc, quantity, (*inputs, *given), arrays, out)
+
+    def _run_placed(
+        self, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], arrays: list[Any], out: Array | None
+    ) -> Array:
+        """The same where loops must be closed first, or cannot be: an error that names the loop and the state."""
+        if "q" not in names:
+            return self._call(ufunc, quantity, names, arrays, out)
+        at = names.index("q")
+        q = np.asarray(arrays[at], DOUBLE)
+        if self.mechanism.by_newton:  # one float64 among the inputs is no reason to round the tree's joints
+            dtype = np.result_type(*(a for x, a in zip(names, arrays, strict=True) if x in STATE))
+            arrays[at] = self.placing.by_newton(q, None).astype(dtype, copy=False)
+        with np.errstate(invalid="ignore", divide="ignore"):  # explained below
+            result = self._call(ufunc, quantity, names, arrays, out)
+        self.placing.explain(q, *(result if isinstance(result, tuple) else (result,)))
+        return result
+
+    def _call(
+        self, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], arrays: list[Any], out: Array | None
+    ) -> Array:
         if out is not None:
             _check_out(out)
         try:
             room = _one_block(ufunc, arrays) if out is None else out
             return ufunc(*arrays) if room is None else ufunc(*arrays, out=room)
         except (TypeError, ValueError) as problem:
-            shapes = ", ".join(f"{name} {a.shape}" for name, a in zip((*inputs, *given), arrays, strict=True))
+            shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(names, arrays, strict=True))
             what = f" and out {out.shape}" if out is not None else ""
             if isinstance(problem, TypeError):
                 raise ShapeError(f"{quantity} cannot be computed from these arrays: {shapes} ({problem})") from None
             raise ShapeError(f"these shapes do not broadcast: {shapes}{what} ({problem})") from None
 
-    def _placed(self, q: ArrayLike) -> Any:
-        """q as kernels take it; closed chains have more to do."""
-        return self._checked("q", q)
+    def placed(self, q: ArrayLike) -> Any:
+        """q as kernels take it: of all joints of the tree where loops are closed by Newton's method."""
+        return self.placing.placed(self.checked("q", q))
 
     @property
-    def _home(self) -> Array:
-        """A configuration that the arm can have: (n,)."""
-        return np.zeros(self.n)
+    def home(self) -> Array:
+        """Positions that the arm can have: zeros, or those of the pose that the branches of its loops name: (n,)."""
+        return self.placing.home
 
-    def _checked(self, name: str, value: Any) -> Any:
+    def checked(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
         value = real(name, value)
         (size,) = (self.n if k in ("n", "Q") else k for k in quantities.INPUTS[name])

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array, Compiled
 from dalembert.arm.terms import Dalembert, LagrangeEuler, TorqueTerms
-from dalembert.errors import SingularInertiaError
+from dalembert.errors import DalembertError, SingularInertiaError
 
 
 class Dynamics(Compiled):
@@ -59,9 +59,17 @@ class Dynamics(Compiled):
         """g(q), the torques that hold the arm still: (…, n), S (7.39)."""
         return self._run("gravity_torque", {"q": q})
 
-    def friction_torque(self, qd: ArrayLike) -> Array:
-        """F_v q̇ + F_s sgn(q̇): (…, n), S (7.42)."""
-        return self._run("friction_torque", {"qd": qd})
+    def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None) -> Array:
+        """F_v q̇ + F_s sgn(q̇): (…, n), S (7.42).
+
+        Joints that follow others rub too, Γᵀ of it: where Γ is not constant, as in closed chains, q is needed.
+        """
+        if q is None and self.placing.rubs_where:
+            raise DalembertError(
+                f"the friction of arm '{self.name}' depends on where it stands, since passive joints rub: "
+                "give friction_torque(qd, q)"
+            )
+        return self._run("friction_torque", {"qd": qd}, {"q": q})
 
     def joint_wrenches(
         self,
@@ -133,7 +141,7 @@ class Dynamics(Compiled):
         return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau})  # type: ignore[return-value]
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Y(q, q̇, q̈): (…, n, 13n), with τ = Y π, S (7.81); π is :attr:`parameters`.
+        """Y(q, q̇, q̈): (…, n, 13N), with τ = Y π, S (7.81); π is :attr:`parameters`.
 
         Exactly so, but for Coulomb friction that differs between the directions, which has its mean here.
         ``da.ParameterSet(arm, two_sided=True, offset=True)`` has both levels and a torque offset.
@@ -148,21 +156,21 @@ class Dynamics(Compiled):
 
     @property
     def parameters(self) -> Array:
-        """π of S (7.81): (13n,), for every joint m, m c, I about the frame's origin, I_m, F_v, F_s.
+        """π of S (7.81): (13N,), for every joint of the tree m, m c, I about the frame's origin, I_m, F_v, F_s.
 
         A Coulomb level that differs between the directions enters with its mean: S has one F_s. Other choices of
         parameters, both levels among them, are a ``da.ParameterSet``.
         """
         from dalembert.equations.regressor import parameters
 
-        return np.array(parameters(self.mechanism), float)
+        return np.array(parameters(self.mechanism.tree), float)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number."""
         from dalembert.equations.regressor import parameter_names
 
-        return tuple(f"{name}_{k + 1}" for k in range(self.n) for name in parameter_names())
+        return tuple(f"{name}_{k + 1}" for k in range(self.mechanism.tree.n) for name in parameter_names())
 
     def lagrange_euler(self, q: ArrayLike) -> LagrangeEuler:
         """The dynamic coefficients of M section 2: ``.D`` (…, n, n), ``.h`` (…, n, n, n), ``.c`` (…, n).
@@ -189,6 +197,4 @@ class Dynamics(Compiled):
 
     @cached_property
     def _inert(self) -> list[str]:
-        from dalembert.equations.factorisation import inert_joints
-
-        return inert_joints(self.mechanism)
+        return [self.joint_names[k] for k in self.placing.unresisted()]

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double, real
-from dalembert.coordinates.closure import CoupledMechanism
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
 
@@ -62,18 +61,18 @@ def absolute_angles(arm: Arm) -> Array:
 
     Of a closed chain, y are the angles of the links that its motors move: q_a = (T⁻¹ Γ)_a⁻¹ y with T of its tree.
     """
-    if isinstance(arm.mechanism, CoupledMechanism):
-        closed, tree = arm.mechanism, arm.tree
+    closed, tree = arm.mechanism, arm.tree
+    if tree is not arm:
         carried = any(k not in closed.actuated for i in closed.actuated for k in closed.tree.path(i))
         if carried and not closed.linear:
             raise DalembertError(
                 f"absolute angles of arm '{arm.name}' are not linear in q, since its closure is not; give a function y → q"
             )
-        Gamma = np.array(arm.closure_jacobian(arm._home), np.float64)
+        Gamma = np.array(arm.closure_jacobian(arm.home), np.float64)
         angles = np.linalg.solve(np.array(absolute_angles(tree), np.float64), Gamma)
         return np.linalg.inv(angles[list(closed.actuated)])
     T = np.zeros((arm.n, arm.n))
-    z = np.array(frames(arm.mechanism, [0.0] * arm.n).z, dtype=float)
+    z = np.array(frames(arm.mechanism.tree, [0.0] * arm.n).z, dtype=np.float64)
     for i, body in enumerate(arm.mechanism.bodies):
         along = float(z[i] @ z[0])
         if not body.revolute or abs(abs(along) - 1.0) > 1e-9:

@@ -8,9 +8,9 @@ from dalembert.robot.mechanism import Mechanism
 
 def tree_of(arm: Arm) -> Mechanism:
     """The mechanism of all links that have parameters: of a closed chain, the tree that its cuts leave."""
-    return getattr(arm.mechanism, "tree", arm.mechanism)
+    return arm.mechanism.tree
 
 
 def actuated_of(arm: Arm) -> tuple[int, ...]:
     """The joints of that mechanism which q moves."""
-    return getattr(arm.mechanism, "actuated", tuple(range(arm.n)))
+    return tuple(arm.mechanism.actuated)

@@ -69,7 +69,7 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     if robot.source:
         facts.append(("source", robot.source))
     letters = joint_letters(robot)
-    passive = [name for loop in robot.loops for name in loop.passive]
+    passive = [joint for joint in robot.tree_joints if joint not in robot.moving_joints]
     moving = f"{len(letters)} actuated, {len(passive)} passive" if passive else f"{len(letters)} moving"
     fixed = len(robot.joints) - len(robot.tree_joints)
     facts.append(("joints", f"{letters} ({moving}, {fixed} fixed)"))

@@ -199,7 +199,7 @@ class Chain:
             for i, x in zip(closed.actuated, q_a, strict=True):
                 self.q[i] = x
             for closure in closed.closures:
-                self._place(closure)
+                self.place(closure)
                 self._add(
                     closure.loops, closure.passive, closure if isinstance(closure, Linear) and not forces else None
                 )
@@ -211,7 +211,17 @@ class Chain:
 
     # -- positions -------------------------------------------------------------------------------
 
-    def _place(self, closure: Linear | Triangle) -> None:
+    @classmethod
+    def at(cls, mechanism: AnyMechanism, q_a: Values) -> Chain:
+        """The chain with its actuated joints in place and no others: for :meth:`place`, closure by closure."""
+        chain = object.__new__(cls)
+        chain.closed, chain.tree, chain.N, chain.n = mechanism, mechanism.tree, mechanism.tree.n, mechanism.n
+        chain.q = [0.0] * chain.N
+        for i, x in zip(mechanism.actuated, q_a, strict=True):
+            chain.q[i] = x
+        return chain
+
+    def place(self, closure: Linear | Triangle) -> None:
         """γ: where the passive joints are."""
         bodies = self.tree.bodies
         if isinstance(closure, Triangle):

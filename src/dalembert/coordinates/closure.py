@@ -55,6 +55,8 @@ class Linear:
     A: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
 
+    kind = "linear"
+
 
 @dataclass(frozen=True)
 class Triangle:
@@ -69,6 +71,8 @@ class Triangle:
     passive: tuple[int, int]
     branch: float
     slides: bool = False
+
+    kind = "triangle"
 
     @property
     def loops(self) -> tuple[int, ...]:
@@ -143,6 +147,11 @@ class CoupledMechanism:
     def tip(self) -> Placement:
         """Where the tip stands on it."""
         return self.tree.tip
+
+    @property
+    def home(self) -> list[float]:
+        """The actuated joints in the pose that the branches name."""
+        return [self.pose[i] for i in self.actuated]
 
     @property
     def by_newton(self) -> bool:

@@ -55,7 +55,7 @@ def factorised(mechanism: Mechanism, B: Sequence[Sequence[Scalar]]) -> Factor:
     return Factor(ancestors, L, over_D)
 
 
-def inert_joints(mechanism: Mechanism) -> list[str]:
+def inert_joints(mechanism: Mechanism) -> list[int]:
     """The joints behind which nothing resists: their pivot D vanishes wherever the arm stands.
 
     Such an arm has no B⁻¹. Three poses without any symmetry tell it from an arm that is merely in a
@@ -65,7 +65,7 @@ def inert_joints(mechanism: Mechanism) -> list[str]:
     for pose in range(3):
         q = asymmetric_pose(mechanism, pose)
         suspects &= unresisted(inertia_matrix(mechanism, q), inertia_bounds(mechanism, q))
-    return [mechanism.bodies[k].name for k in sorted(suspects)]
+    return sorted(suspects)
 
 
 def asymmetric_pose(mechanism: Mechanism, number: int) -> list[float]:

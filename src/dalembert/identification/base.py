@@ -151,9 +151,7 @@ def random_states(arm: Arm, count: int, seed: int = 0) -> tuple[Array, Array, Ar
         high[j] = reach if joint.limits.upper is None else min(joint.limits.upper, 2 * np.pi)
         if not high[j] > low[j]:
             low[j], high[j] = -reach, reach
-    q = rng.uniform(low, high, (count, arm.n))
-    if arm.robot.loops:
-        q = arm.closing(rng, low, high, count)  # type: ignore[attr-defined]
+    q = np.asarray(arm.closing(rng, low, high, count), np.float64)
     qd, qdd = rng.uniform(-3.0, 3.0, (2, count, arm.n))
     return q, qd, qdd
 

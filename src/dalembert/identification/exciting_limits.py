@@ -43,8 +43,7 @@ class Limited:
         if shut:
             raise DalembertError(f"joint '{shut[0]}' of arm '{arm.name}' has no room between its position limits")
         self.middle, self.half = 0.5 * (low + high), 0.5 * share * (high - low)
-        if arm.robot.loops:
-            self._closing()
+        self._closing()
         self.velocity = self._sizes("velocity") * share
         self.acceleration = self._sizes("acceleration") * share
         coulomb = self._coulomb()
@@ -68,8 +67,8 @@ class Limited:
         self.home = self._home(start)
 
     def _closing(self) -> None:
-        """Of a closed chain, the largest part of the joints' ranges around its branch in which its loops close."""
-        arm, home = self.arm, self.arm._home
+        """The largest part of the joints' ranges, around a pose of its branch, in which all loops close."""
+        arm, home = self.arm, self.arm.home
         low, high = self.middle - self.half, self.middle + self.half
         corners = np.random.default_rng(2).uniform(-1, 1, (CORNERS, arm.n))
         corners = np.vstack([corners, np.sign(corners)])
@@ -79,7 +78,7 @@ class Limited:
 
         def closes(s: float) -> bool:
             a, b = box(s)
-            return bool(arm.closes(0.5 * (a + b) + 0.5 * (b - a) * corners).all())  # type: ignore[attr-defined]
+            return bool(arm.closes(0.5 * (a + b) + 0.5 * (b - a) * corners).all())
 
         if closes(1.0):
             return
@@ -95,13 +94,13 @@ class Limited:
     def _coulomb(self) -> Array:
         """The most that Coulomb friction takes of every actuated joint, passive joints' with it: (n,)."""
         levels = np.array([max(map(float, body.coulomb)) for body in tree_of(self.arm).bodies])
-        return levels @ self.follows if self.arm.robot.loops else levels
+        return levels @ self.follows
 
     @cached_property
     def follows(self) -> Array:
-        """Of a closed chain, the largest |Γ| seen: how fast passive joints follow, (N, n)."""
+        """The largest |Γ| seen: how fast the joints of the tree follow, (N, n)."""
         at = self.middle + self.half * np.random.default_rng(0).uniform(-1, 1, (1000, self.arm.n))
-        return np.asarray(np.abs(self.arm.closure_jacobian(at)).max(axis=0))  # type: ignore[attr-defined]
+        return np.asarray(np.abs(self.arm.closure_jacobian(at)).max(axis=0))
 
     def _sizes(self, kind: str) -> Array:
         values = [getattr(joint.limits, kind) for joint in self.arm.robot.moving_joints]
@@ -116,7 +115,7 @@ class Limited:
         self.height_slope = gradients.kernel(self.arm.mechanism, "heights")
         rng = np.random.default_rng(0)
         at = self.middle + self.half * rng.uniform(-1, 1, (1000, self.arm.n))
-        heights = self.height(self.arm._placed(at))
+        heights = self.height(self.arm.placed(at))
         self.tall = max(float(np.ptp(heights)), 1e-9)
         self.points = np.ptp(heights, axis=0) > 1e-9 * self.tall
 
@@ -148,9 +147,9 @@ class Limited:
         if np.isfinite(self.acceleration).any():
             yield "qdd", qdd, self.acceleration
         if self.torque_counts:
-            yield "tau", self.torque(self.arm._placed(q), qd, qdd), self.effort
+            yield "tau", self.torque(self.arm.placed(q), qd, qdd), self.effort
         if self.points.any():
-            yield "height", self.height(self.arm._placed(q)), np.array(self.clearance)
+            yield "height", self.height(self.arm.placed(q)), np.array(self.clearance)
 
     def worst(self, q: Array, qd: Array, qdd: Array) -> Array:
         """(N,) the largest excess over any limit, in parts of it; below zero where all are kept."""

@@ -123,7 +123,7 @@ class Problem:
     def regressor(self, q: Array, qd: Array, qdd: Array, smooth: Array | None) -> Array:
         """Ȳ_b weighted, (N, n, b); with sgn smoothed where a speed is given for each joint."""
         Y = np.zeros((len(q), self.arm.n, self.base.rank))
-        Y[:, :, self.at] = self.columns(self.arm._placed(q), qd, qdd)
+        Y[:, :, self.at] = self.columns(self.arm.placed(q), qd, qdd)
         Gamma, speeds = self._followed(q, qd)
         for k, j in self.coulomb:
             level = np.sign(speeds[:, j]) if smooth is None else np.tanh(speeds[:, j] / smooth[j])
@@ -136,18 +136,17 @@ class Problem:
         return Y * self.weights[:, None]
 
     def _followed(self, q: Array, qd: Array) -> tuple[Array | None, Array]:
-        """(Γ, q̇ of all joints of the tree); of an open arm (None, q̇)."""
-        if not self.arm.robot.loops:
+        """(Γ, q̇ of all joints of the tree); (None, q̇) where these are the same as those of q."""
+        if not self.arm.passive_names:
             return None, qd
-        Gamma = self.arm.closure_jacobian(q)  # type: ignore[attr-defined]
+        Gamma = self.arm.closure_jacobian(q)
         return Gamma, (Gamma @ qd[..., None])[..., 0]
 
     @cached_property
     def slow(self) -> Array:
         """The speeds below which sgn is smoothed, of passive joints too."""
         fastest = np.minimum(self.limits.velocity, 2 * np.pi * self.shapes.highest * self.limits.half)
-        if self.arm.robot.loops:
-            fastest = self.limits.follows @ fastest
+        fastest = self.limits.follows @ fastest
         return np.asarray(SMOOTH * fastest, dtype=np.float64)
 
     def objective(self, x: Array, p: float) -> tuple[float, Array, tuple[Array, Array, Array]]:
@@ -160,7 +159,7 @@ class Problem:
         A = flat.T @ flat / len(q)
         value, dA = criterion_gradient(A, self.criterion, p)
         G = (flat @ (2.0 / len(q) * dA)).reshape(Y.shape) * self.weights[:, None]
-        dq, dqd, dqdd = self.columns_slope(self.arm._placed(q), qd, qdd, np.ascontiguousarray(G[:, :, self.at]))
+        dq, dqd, dqdd = self.columns_slope(self.arm.placed(q), qd, qdd, np.ascontiguousarray(G[:, :, self.at]))
         Gamma, speeds = self._followed(q, qd)
         for k, j in self.coulomb:
             level = np.tanh(speeds[:, j] / self.slow[j])
@@ -177,7 +176,7 @@ class Problem:
     ) -> tuple[Array, Array]:
         """∂/∂q and ∂/∂q̇ of (Γ_j g) tanh(Γ_j q̇ / v): since Γ_j = ∂γ_j/∂q, ∂(Γ_j x)/∂q is row j of Γ̇ along x."""
         push = (row * g).sum(axis=1) * steep
-        turned = self.arm.closure_derivative  # type: ignore[attr-defined]
+        turned = self.arm.closure_derivative
         dq = level[:, None] * turned(q, g)[:, j] + push[:, None] * turned(q, qd)[:, j]
         return dq, push[:, None] * row
 
@@ -225,9 +224,9 @@ class Problem:
                 renewed[name] = push
                 w += (1 - 2 * side) * push / N
             if kind == "height":
-                slopes["q"] += limits.height_slope(self.arm._placed(state[0]), -w / limits.tall)
+                slopes["q"] += limits.height_slope(self.arm.placed(state[0]), -w / limits.tall)
             elif kind == "tau":
-                found = limits.torque_slope(self.arm._placed(state[0]), *state[1:], w / scale)
+                found = limits.torque_slope(self.arm.placed(state[0]), *state[1:], w / scale)
                 for name, d in zip(("q", "qd", "qdd"), found, strict=True):
                     slopes[name] += d
             else:

@@ -56,7 +56,7 @@ class Felt:
         for start in range(0, m, PIECE):
             piece = slice(start, min(start + PIECE, m))
             Y = self._wide[: piece.stop - start]
-            kernel(parameters.arm._placed(q[piece]), qd[piece], qdd[piece], out=Y)
+            kernel(parameters.arm.placed(q[piece]), qd[piece], qdd[piece], out=Y)
             made[self._places, piece] = Y.reshape(len(Y), -1).T[self._flat]
         filled: dict[int, Array] = {}
         Gamma = parameters._followed(q)

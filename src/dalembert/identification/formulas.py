@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.base import Combinations, canonical_order
+from dalembert.identification.base import TOLERANCE, BaseParameters, Combinations, base_parameters, canonical_order
 from dalembert.identification.letters import assembled, parameter_letter
 from dalembert.identification.nullspace import Field, Hidden, Number, hidden_changes, seats_of
 from dalembert.identification.parameters import ParameterSet
@@ -146,6 +146,16 @@ class SymbolicBaseParameters(Combinations):
         return style.name(parameter_letter(self.parameters.names[column]), 1)
 
 
+def base_parameters_of(
+    arm: Arm, lengths: str | None = None, tolerance: float | None = None, **columns: Any
+) -> BaseParameters | SymbolicBaseParameters:
+    """See :meth:`dalembert.Arm.base_parameters`."""
+    chosen = ParameterSet(arm, **columns)
+    if lengths is None:
+        return base_parameters(chosen, tolerance=TOLERANCE if tolerance is None else tolerance)
+    return symbolic_base_parameters(chosen, lengths)
+
+
 def symbolic_base_parameters(parameters: ParameterSet | Arm, lengths: str = "symbols") -> SymbolicBaseParameters:
     """The base parameters in letters, exactly: no random state, no tolerance.
 
@@ -156,7 +166,7 @@ def symbolic_base_parameters(parameters: ParameterSet | Arm, lengths: str = "sym
         parameters = ParameterSet(parameters)
     if lengths not in LENGTHS:
         raise DalembertError(f"lengths is '{lengths}'; it must be one of {', '.join(LENGTHS)}")
-    if parameters.arm.robot.loops:
+    if parameters.arm.passive_names:
         raise DalembertError(
             f"arm '{parameters.arm.name}' has closed chains, whose loops tie its links together in ways no formula is known "
             "of; base_parameters() finds its base parameters in numbers"

@@ -175,7 +175,9 @@ class ParameterSet:
 
     def _followed(self, q: Array) -> Array | None:
         """Γ (N, links, n) of a closed chain whose columns ask for it: how passive joints follow."""
-        return self.arm.closure_jacobian(q) if self.arm.robot.loops and self.two_sided else None  # type: ignore[attr-defined]
+        if not (self.arm.passive_names and self.two_sided):
+            return None
+        return np.asarray(self.arm.closure_jacobian(q), np.float64)
 
     def _fill(self, out: Array, column: int, q: Array, qd: Array, qdd: Array, Gamma: Array | None) -> None:
         """One of the columns that Arm.regressor has not."""

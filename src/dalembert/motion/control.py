@@ -22,11 +22,10 @@ from dalembert.coordinates.pulled import (
 from dalembert.motion import operational_space
 from dalembert.motion.operational_space import Space
 from dalembert.motion.rubbing import actuated, dry_torque
-from dalembert.robot.mechanism import Mechanism
 
 
 def pd_gravity(
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
     q: Sequence[Scalar],
     qd: Sequence[Scalar],
     reference: Sequence[Scalar],
@@ -46,7 +45,7 @@ def pd_gravity(
 
 
 def computed_torque(
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
     q: Sequence[Scalar],
     qd: Sequence[Scalar],
     reference: Sequence[Scalar],

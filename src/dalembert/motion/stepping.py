@@ -26,11 +26,11 @@ from dalembert.algebra.linalg import (
     select,
     transpose,
 )
-from dalembert.coordinates.chain import Chain
+from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.coordinates.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
 from dalembert.equations.kinematics import frames
 from dalembert.motion.rubbing import clearances, viscous_torque
-from dalembert.robot.mechanism import Body, Mechanism
+from dalembert.robot.mechanism import Body
 from dalembert.robot.placement import Placement
 
 Values = Sequence[Scalar]
@@ -83,7 +83,7 @@ class Moments:
         return Moments(m, add(h, scale(m, t)), madd(turned, moved))
 
 
-def with_parameters(mechanism: Mechanism, parameters: Values) -> Mechanism:
+def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism:
     """The mechanism with the parameters of S (7.77) of every augmented link, 13 a joint; of a closed chain, of its tree."""
     tree, bodies = mechanism.tree, []
     for i, body in enumerate(tree.bodies):
@@ -107,7 +107,7 @@ class Setting:
     rubs  passive joints of a closed chain (numbers in its tree) that have dry friction, or may have
     """
 
-    mechanism: Mechanism
+    mechanism: AnyMechanism
     stops: tuple[tuple[float, float], ...]
     rubs: tuple[int, ...] = ()
 

@@ -15,13 +15,13 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.linalg import select
+from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.pulled import jacobian
 from dalembert.equations import articulated
 from dalembert.graph.program import Call, Program
 from dalembert.motion import contact, control, stepping
 from dalembert.motion.rubbing import all_bodies, clearance_count, passive_joints
 from dalembert.motion.stepping import PARAMETERS, Setting
-from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +72,7 @@ class Rollout:
         return {call.function: call for call in self.program.calls if call.function in self.pieces}
 
 
-def setting_of(mechanism: Mechanism, plan: Plan) -> Setting:
+def setting_of(mechanism: AnyMechanism, plan: Plan) -> Setting:
     """What a plan simulates; parameters that are not known yet may make every passive joint rub."""
     rubs: tuple[int, ...] = ()
     if plan.friction:
@@ -81,7 +81,7 @@ def setting_of(mechanism: Mechanism, plan: Plan) -> Setting:
     return Setting(mechanism, plan.stops or ((-inf, inf),) * mechanism.n, rubs)
 
 
-def rollout(mechanism: Mechanism, plan: Plan) -> Rollout:
+def rollout(mechanism: AnyMechanism, plan: Plan) -> Rollout:
     """The program for a plan."""
     if not plan.friction:
         mechanism = stepping.smooth(mechanism, viscous=False)
@@ -444,7 +444,7 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
 # -- other functions of the state ----------------------------------------------------------------
 
 
-def single(mechanism: Mechanism, plan: Plan, what: str) -> tuple[tuple[str, ...], dict[str, int], Piece]:
+def single(mechanism: AnyMechanism, plan: Plan, what: str) -> tuple[tuple[str, ...], dict[str, int], Piece]:
     """(inputs, sizes, piece) of a function that is wanted by itself.
 
     "torque": the control law;  "tip_torque": Jᵀ h_e;  "momentum": p of (q, q̇);  "velocity": q̇ of (q, p);
@@ -497,7 +497,7 @@ def _traced(piece: Piece, inputs: Sequence[str], sizes: Mapping[str, int]) -> tu
     return factored(pruned(graph)), signature
 
 
-def rollout_kernel(mechanism: Mechanism, plan: Plan) -> np.ufunc:
+def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
     """The whole rollout as one gufunc; :meth:`Program.signature` says what it takes.
 
     ``out=`` must be given: how often the state is recorded is told by its shape.
@@ -527,7 +527,7 @@ def rollout_kernel(mechanism: Mechanism, plan: Plan) -> np.ufunc:
     return made(("rollout", repr(mechanism), repr(plan)), make)
 
 
-def _as_far_as_it_matters(mechanism: Mechanism, plan: Plan, name: str) -> Plan:
+def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Plan:
     """The plan as a piece knows it, so that pieces are compiled once for all plans that they cannot tell apart."""
     bare = replace(plan, stops=(), restitution=False)
     if name not in ("touch", "strike", "pivot", "watch", "aim", "finish") and _has_events(mechanism, bare):
@@ -542,14 +542,14 @@ def _as_far_as_it_matters(mechanism: Mechanism, plan: Plan, name: str) -> Plan:
     return replace(plan, law="none", tip_wrench=False, tip=None)
 
 
-def _has_events(mechanism: Mechanism, plan: Plan) -> bool:
+def _has_events(mechanism: AnyMechanism, plan: Plan) -> bool:
     """Whether anything can stick or hit a stop."""
     if not plan.friction:
         mechanism = stepping.smooth(mechanism, viscous=False)
     return setting_of(mechanism, plan).has_events or (plan.parameters and plan.friction)
 
 
-def piece_kernel(mechanism: Mechanism, plan: Plan, name: str) -> np.ufunc:
+def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:
     """One piece of the program, or a function of :func:`single`, as a gufunc."""
     from dalembert.emit.llvm import llvm_ir
     from dalembert.kernel.compile import target
@@ -574,6 +574,6 @@ def piece_kernel(mechanism: Mechanism, plan: Plan, name: str) -> np.ufunc:
     return made(("piece", name, repr(mechanism), repr(plan)), make)
 
 
-def piece_kernels(mechanism: Mechanism, plan: Plan) -> dict[str, np.ufunc]:
+def piece_kernels(mechanism: AnyMechanism, plan: Plan) -> dict[str, np.ufunc]:
     """Every piece of the program."""
     return {name: piece_kernel(mechanism, plan, name) for name in rollout(mechanism, plan).calls()}

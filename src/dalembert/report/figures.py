@@ -339,7 +339,7 @@ def reaction_panels(study: Study) -> list[Panel]:
     """The force at the joint that closes each chain, along the base's axes; axes it keeps away from left out."""
     out = []
     noise = 1e-9 * max(np.abs(study.reactions[..., :3]).max(initial=0.0), 1e-9)
-    for index, loop in enumerate(study.arm.robot.loops):
+    for index, loop in enumerate(study.arm.loops):
         force = study.reactions[:, index, :3]
         seen = [k for k in range(3) if np.abs(force[:, k]).max(initial=0.0) > noise]
         key = (*((AXES[k], "xyz"[k]) for k in seen), (INK, "size"))

@@ -195,9 +195,9 @@ def _the_arm(arm: Arm) -> str:
         com = ", ".join(number(x) for x in arm.robot.payload.com)
         payload = f" It holds {number(arm.robot.payload.mass)} kg, centred at ({com}) m in the tip's frame."
     notes = "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
-    if arm.robot.loops:
-        names = ", ".join(name for loop in arm.robot.loops for name in loop.passive)
-        closing = ", ".join(loop.name for loop in arm.robot.loops)
+    if arm.loops:
+        names = ", ".join(name for loop in arm.loops for name in loop.passive)
+        closing = ", ".join(arm.loop_names)
         payload += f" Its chains are closed at {text(closing)}; the passive joints {text(names)} follow from those of the table."
     return (
         f'<h2 id="arm">The arm</h2>\n<p>Gravity is ({gravity}) m/s² in base axes.{payload}</p>'
@@ -249,7 +249,7 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
         )
     yield "<h3>Motion of the tip</h3>\n" + grid(figures.tip_panels(study), f"{name}-tip", about, across="three")
     yield _ellipsoids(study, name, about)
-    if study.arm.robot.loops:
+    if study.arm.loops:
         yield _reactions(study, name, about)
     yield _sizing(study)
     yield _scaling(study, name, about, across)
@@ -286,7 +286,7 @@ def _ellipsoids(study: Study, name: str, about: str) -> str:
 def _reactions(study: Study, name: str, about: str) -> str:
     """Of closed chains: what the joints at which they were cut must bear."""
     t, rows = study.shown.t, []
-    for k, loop in enumerate(study.arm.robot.loops):
+    for k, loop in enumerate(study.arm.loops):
         size = np.linalg.norm(study.reactions[:, k, :3], axis=-1)
         peak, moment = int(np.argmax(size)), np.linalg.norm(study.reactions[:, k, 3:], axis=-1)
         at = ", ".join(number(float(x), 3) for x in study.reactions[peak, k, :3])
@@ -466,9 +466,9 @@ def _downloads(study: Study) -> str:
         words = ["t", *(f"centre_{row}" for row in shapes.rows), *(f"radius{k + 1}" for k in range(len(shapes.rows)))]
         values = csv_text(words, [at.t, shapes.center, shapes.radii])
         items.append(download(f"{stem}-ellipsoids.csv", "Ellipsoids", values))
-    if arm.robot.loops:
+    if arm.loops:
         axes = ("fx", "fy", "fz", "mx", "my", "mz")
-        words = ["t", *(f"{loop.name} {axis}" for loop in arm.robot.loops for axis in axes)]
+        words = ["t", *(f"{loop.name} {axis}" for loop in arm.loops for axis in axes)]
         values = csv_text(words, [at.t, study.reactions.reshape(len(at.t), -1)])
         items.append(download(f"{stem}-reactions.csv", "Reactions of the loops", values))
     for variant in (study.evenly, study.fastest):
@@ -508,7 +508,7 @@ def _contributions(study: Study) -> str:
 
 def _has_equations(arm: Arm) -> bool:
     """Whether the arm is small, and its closed chains, if it has any, have a closed form."""
-    return arm.n <= SMALL and (not arm.robot.loops or arm.mechanism.linear)
+    return arm.n <= SMALL and arm.mechanism.linear
 
 
 def _equations(arm: Arm) -> str:

@@ -30,10 +30,10 @@ class Pose:
 
 def skeleton(arm: Arm, q: Array) -> list[Pose]:
     """The arm at each of the configurations q (N, n)."""
-    mechanism = getattr(arm.mechanism, "tree", arm.mechanism)  # of closed chains all links
+    mechanism = arm.mechanism.tree  # of closed chains all links
     bodies, robot = mechanism.bodies, arm.robot
     cuts: dict[int, list[Array]] = {}  # where a body is joined again, in its own axes
-    for loop in getattr(arm.mechanism, "loops", ()):
+    for loop in arm.mechanism.loops:
         for body, place in ((loop.ends.body_a, loop.ends.place_a), (loop.ends.body_b, loop.ends.place_b)):
             cuts.setdefault(body, []).append(np.array([*place.translation, 1.0], float))
     links, tips = arm.link_poses(q), arm.pose(q)[:, :3, 3]

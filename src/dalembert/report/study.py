@@ -71,7 +71,7 @@ class Study:
     @cached_property
     def reactions(self) -> Array:
         """Of closed chains: force and moment at every cut, (N, loops, 6) in base axes, where drawn."""
-        return self.arm.loop_wrenches(self.shown.q, self.shown.qd, self.shown.qdd, self.tip_wrench)  # type: ignore[attr-defined]
+        return self.arm.loop_wrenches(self.shown.q, self.shown.qd, self.shown.qdd, self.tip_wrench)
 
     @cached_property
     def sizing(self) -> Sizing:

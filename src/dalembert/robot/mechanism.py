@@ -7,6 +7,7 @@ the link that carries it: the *augmented link* of S 7.2.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from dalembert.algebra.linalg import IDENTITY, Scalar, Vector, madd, mscale, msub, outer
 from dalembert.robot.inertia import Inertia
@@ -75,7 +76,10 @@ class Mechanism:
     identity = True
     linear = True
     by_newton = False
-    loops = closures = passive = ()
+    loops: ClassVar[tuple[Any, ...]] = ()
+    closures: ClassVar[tuple[Any, ...]] = ()
+    passive: ClassVar[tuple[tuple[int, ...], ...]] = ()
+    pose: ClassVar[tuple[float, ...]] = ()
 
     @property
     def tree(self) -> Mechanism:
@@ -86,6 +90,11 @@ class Mechanism:
     def actuated(self) -> range:
         """The bodies of the tree that q moves, in the order of q: all of them."""
         return range(self.n)
+
+    @property
+    def home(self) -> list[float]:
+        """Coordinates that the mechanism can have."""
+        return [0.0] * self.n
 
     def with_tree(self, tree: Mechanism) -> Mechanism:
         """The same coordinates on another tree."""

@@ -254,6 +254,11 @@ class Robot:
         return next(link.name for link in self.links if link.name not in children)
 
     @property
+    def tree(self) -> Robot:
+        """The robot with nothing that ties its joints to each other: all of them are held."""
+        return self.replace(loops=()) if self.loops else self
+
+    @property
     def tree_joints(self) -> tuple[Joint, ...]:
         """All joints that move, in the order of the tree; in closed chains some are passive."""
         return tuple(joint for joint in self.joints if joint.moves)

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arrays import double
 from dalembert.errors import ShapeError
 from dalembert.quantities.rollouts import Plan, piece_kernel
-from dalembert.simulation.closing import by_newton
 from dalembert.simulation.steps import breaks_of_motion
 
 if TYPE_CHECKING:
@@ -95,9 +94,7 @@ class Controller:
         kp, kd = self.gains(arm.n)
         if at.ndim:
             kp, kd = kp[..., None, :], kd[..., None, :]
-        known: Any = arm
-        x = known.tree_positions(q) if by_newton(arm) else arm._checked("q", q)
-        return self.kernel(arm)(x, arm._checked("qd", qd), reference, kp, kd)
+        return self.kernel(arm)(arm.placed(q), arm.checked("qd", qd), reference, kp, kd)
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
         """The compiled law: τ of (q as the equations take it, q̇, reference, kp, kd); friction that is left out of the

@@ -111,7 +111,7 @@ class OperationalController:
         self.kp, self.kd = (self._gain(name, value) for name, value in (("kp", kp), ("kd", kd)))
         self.kf, self.kv, self.stiffness, self.calm = kf, kv, stiffness, calm
         self.contact = contact
-        self.posture = None if posture is None else np.asarray(op.arm._checked("q", posture), float)
+        self.posture = None if posture is None else np.asarray(op.arm.checked("q", posture), float)
         self.reference: Motion
         if callable(reference):
             self.reference = reference
@@ -247,7 +247,7 @@ def flown_over(control: OperationalController, t: Array, q: Array) -> None:
     if op.damping is not None or q.shape[-2] < 2:
         return
     fine: NDArray[np.bool_] = np.asarray(np.isfinite(q).all(axis=-1))
-    measure = np.where(fine, op.singularity(np.where(fine[..., None], q, op.arm._home))[0], 1.0)
+    measure = np.where(fine, op.singularity(np.where(fine[..., None], q, op.arm.home))[0], 1.0)
     before, now = measure[..., :-1], measure[..., 1:]
     over = np.argwhere((2.0 * now <= before) & (now < NEAR))
     if len(over):

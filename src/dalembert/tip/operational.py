@@ -101,7 +101,7 @@ class OperationalSpace:
 
     def transform(self, q: ArrayLike) -> Array:
         """The frame in the base frame: (…, 4, 4) homogeneous matrices."""
-        return quantities.kernel(self.mechanism, "pose")(self.arm._placed(q))
+        return quantities.kernel(self.mechanism, "pose")(self.arm.placed(q))
 
     def pose(self, q: ArrayLike) -> Array:
         """x_e: (…, m), in m and rad (ε has no unit).
@@ -227,8 +227,8 @@ class OperationalSpace:
     def _at_tip(self, q: ArrayLike, wrench: ArrayLike | None) -> Array | None:
         """A wrench at this frame as one at the arm's tip."""
         if wrench is None or self.mechanism == self.arm.mechanism:
-            return None if wrench is None else self.arm._checked("tip_wrench", wrench)
-        h = self.arm._checked("tip_wrench", wrench)
+            return None if wrench is None else self.arm.checked("tip_wrench", wrench)
+        h = self.arm.checked("tip_wrench", wrench)
         if self.mechanism.tip_body != self.arm.mechanism.tip_body:
             raise DalembertError(
                 f"a wrench on '{self.frame}' is not one on the link of the arm's tip; load the arm with tip='{self.frame}'"
@@ -246,7 +246,7 @@ class OperationalSpace:
         representation  |sin ϑ| (zyz), |cos pitch| (rpy), η (quaternion); 1 where nothing is represented
         """
         with np.errstate(all="ignore"):
-            _, pivots, measure = self._kernel("inertia")(self.arm._placed(q), np.zeros(2))
+            _, pivots, measure = self._kernel("inertia")(self.arm.placed(q), np.zeros(2))
         return self._kinematic("inertia", pivots), self._representation(measure)
 
     def _kinematic(self, name: str, pivots: Array) -> Array:
@@ -265,7 +265,7 @@ class OperationalSpace:
         """The usual diagonals of J_A B⁻¹ J_Aᵀ and of J_A J_Aᵀ over the arm's configurations: (m,) each."""
         free = dataclasses.replace(self.space, orientation="geometric")  # no representation, no outliers
         diagonals = []
-        for q in self.arm._placed(spread(self.arm)):
+        for q in self.arm.placed(spread(self.arm)):
             J = np.array(equations.analytical(self.mechanism, free, q).J, float)
             B = np.array(equations.inertia_matrix(self.mechanism, q), float)
             diagonals.append((np.einsum("ij,ji->i", J, np.linalg.solve(B, J.T)), np.einsum("ij,ij->i", J, J)))
@@ -365,7 +365,7 @@ class OperationalSpace:
     def _geometric_measure(self, q: Array) -> float:
         """The kinematic measure at one configuration, whatever the representation."""
         free = dataclasses.replace(self.space, orientation="geometric")
-        at = np.asarray(self.arm._placed(q)).tolist()
+        at = np.asarray(self.arm.placed(q)).tolist()
         J = np.array(equations.analytical(self.mechanism, free, at).J, np.float64)
         A = J @ np.linalg.solve(np.array(equations.inertia_matrix(self.mechanism, at), np.float64), J.T)
         scale = np.sqrt(self._usual[0])
@@ -376,7 +376,7 @@ class OperationalSpace:
         """Rows that no configuration lets move while those before them stand still."""
         free = dataclasses.replace(self.space, orientation="geometric")
         Js = np.array(
-            [equations.analytical(self.mechanism, free, q).J for q in self.arm._placed(spread(self.arm, 6))], float
+            [equations.analytical(self.mechanism, free, q).J for q in self.arm.placed(spread(self.arm, 6))], float
         )
         Js = Js / np.maximum(np.linalg.norm(Js, axis=-1, keepdims=True), 1e-9)
         ranks = [max(np.linalg.matrix_rank(Js[:, :k], tol=1e-6), default=0) if k else 0 for k in range(self.m + 1)]
@@ -402,7 +402,7 @@ class OperationalSpace:
 
         A closed chain, which need not reach q = 0, is looked at in the pose of its branch.
         """
-        R = self.transform(self.arm._home)[:3, :3]
+        R = self.transform(self.arm.home)[:3, :3]
         eta, *eps = quaternion(R)
         along = float(np.dot(eps, self.space.normal))
         if np.hypot(eta, along) < 1e-3:
@@ -411,14 +411,14 @@ class OperationalSpace:
 
     def _checked(self, name: str, value: Any) -> Any:
         if name == "q":
-            return self.arm._placed(value)
+            return self.arm.placed(value)
         if name in ("tau0", "qdd0"):
             try:
-                return self.arm._checked("qd", value)
+                return self.arm.checked("qd", value)
             except ShapeError as problem:
                 raise ShapeError(str(problem).replace("qd ", f"{name} ", 1)) from None
         if name != "xdd":
-            return self.arm._checked(name, value)
+            return self.arm.checked(name, value)
         return self._pose(name, value)
 
     def _pose(self, name: str, value: Any) -> Any:

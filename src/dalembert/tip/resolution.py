@@ -56,11 +56,11 @@ def follow(
         raise DalembertError("tau0 moves redundant joints by torques; it needs resolution='dynamic'")
     instants, path = _path(op, t, x, xd, xdd)
     N, n = len(instants), op.arm.n
-    h = np.broadcast_to(np.zeros(6) if wrench is None else op.arm._checked("tip_wrench", wrench), (N, 6))
+    h = np.broadcast_to(np.zeros(6) if wrench is None else op.arm.checked("tip_wrench", wrench), (N, 6))
     q, v = np.empty((N, n)), np.empty((N, n))
     kinematic = resolution == "kinematic"
-    at: Array = np.array(op.arm._checked("q", q0), float)
-    moving = np.zeros(n) if qd0 is None else np.array(op.arm._checked("qd", qd0), float)
+    at: Array = np.array(op.arm.checked("q", q0), float)
+    moving = np.zeros(n) if qd0 is None else np.array(op.arm.checked("qd", qd0), float)
     for k in range(N):
         try:
             if k:

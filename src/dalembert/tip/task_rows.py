@@ -37,9 +37,7 @@ def with_frame(arm: Arm, frame: str) -> AnyMechanism:
         return arm.mechanism
     arm.robot.link(frame)  # says which links there are
     there = mechanism(arm.robot.replace(tip=Frame(frame, frame), payload=None))
-    tree = getattr(arm.mechanism, "tree", arm.mechanism)
-    tree = dataclasses.replace(tree, tip_body=there.tip_body, tip=there.tip)
-    return dataclasses.replace(arm.mechanism, tree=tree) if arm.robot.loops else tree  # type: ignore[call-arg]
+    return arm.mechanism.with_tree(dataclasses.replace(arm.mechanism.tree, tip_body=there.tip_body, tip=there.tip))
 
 
 def spread(arm: Arm, count: int = 16) -> Array:
@@ -50,9 +48,7 @@ def spread(arm: Arm, count: int = 16) -> Array:
 def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> Array:
     """Configurations drawn evenly from the joints' ranges, those in which loops can be closed: (count, n)."""
     low, high = joint_ranges(arm)
-    if arm.robot.loops:
-        return arm.closing(generator, low, high, count)  # type: ignore[attr-defined]
-    return generator.uniform(low, high, (count, arm.n))
+    return arm.closing(generator, low, high, count)
 
 
 def joint_ranges(arm: Arm) -> tuple[Array, Array]:
@@ -119,7 +115,7 @@ def _words(task: str | Sequence[str], orientation: str) -> list[str]:
 
 def _only_axis(arm: Arm, chain: AnyMechanism) -> tuple[float, float, float] | None:
     """The unit vector about which every joint turns the tip, or None."""
-    J = np.array([equations.jacobian(chain, q) for q in arm._placed(spread(arm, 4))], float)[:, 3:]
+    J = np.array([equations.jacobian(chain, q) for q in arm.placed(spread(arm, 4))], float)[:, 3:]
     columns = np.moveaxis(J, 1, -1).reshape(-1, 3)
     columns = columns[np.linalg.norm(columns, axis=1) > 1e-9]
     if not len(columns):
@@ -135,7 +131,7 @@ def _only_axis(arm: Arm, chain: AnyMechanism) -> tuple[float, float, float] | No
 def _movable(arm: Arm, chain: AnyMechanism, orientation: str, normal: tuple[float, float, float] | None) -> Space:
     """Row by row, those that can be moved while the ones before them stand still."""
     every = Space(orientation, (0, 1, 2, ANGLE) if normal else (0, 1, 2, 3, 4, 5), normal or (0.0, 0.0, 1.0))
-    Js = np.array([equations.analytical(chain, every, q).J for q in arm._placed(spread(arm, 6))], float)
+    Js = np.array([equations.analytical(chain, every, q).J for q in arm.placed(spread(arm, 6))], float)
     taken: list[int] = []
     for k in range(every.m):
         trial = Js[:, [*taken, k]]

@@ -35,7 +35,7 @@ class Path:
         self.move, self.arm, self.keep = move, arm, keep
         self.length, self.knots, self.at = move.length, move.knots, move.at
         self.tiny = 1e-12 * self.length
-        self.inverse_dynamics: Any = arm.inverse_dynamics if arm.robot.loops else arm.kernel("inverse_dynamics")
+        self.inverse_dynamics = arm.inverse_dynamics
         self.F_v, self.forward, self.backward = friction_of(arm)
         self.torque = np.flatnonzero(np.isfinite(keep.effort))
         self.acceleration = np.flatnonzero(np.isfinite(keep.acceleration))
@@ -89,7 +89,7 @@ class Passive:
 
     def _followed(self, q: Array, qp: Array) -> tuple[Array, Array]:
         """(Γ, Γ q'); what only trembles stands still."""
-        Gamma = self.arm.closure_jacobian(q)  # type: ignore[attr-defined]
+        Gamma = self.arm.closure_jacobian(q)
         v = (Gamma @ qp[..., None])[..., 0]
         return Gamma, np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
 
@@ -121,8 +121,6 @@ class Rubbing:
 
 
 def _passive_friction(arm: Arm) -> Passive | None:
-    if not arm.robot.loops:
-        return None
     bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated
     passive = np.array([i not in actuated for i in range(len(bodies))])
     rubs = np.array([any(body.coulomb) for body in bodies])

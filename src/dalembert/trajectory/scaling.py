@@ -95,12 +95,12 @@ def friction_of(arm: Arm) -> tuple[Array, Array, Array]:
 
 
 def friction_along(arm: Arm, q: Array, qd: Array) -> tuple[Array, Array]:
-    """(F_v q̇, F_s sgn(q̇)) along a motion: (N, n) each; of closed chains with what passive joints take, Γᵀ of it."""
-    if arm.robot.loops:
-        parts = arm.torque_terms(q, qd, np.zeros_like(qd))
-        return parts.viscous, parts.coulomb
-    F_v, forward, backward = friction_of(arm)
-    return F_v * qd, coulomb(qd, forward, backward)
+    """(F_v q̇, F_s sgn(q̇)) along a motion: (N, n) each; with what joints that follow take, Γᵀ of it."""
+    F_v, forward, backward = friction_of(arm.tree)
+    Gamma = arm.closure_jacobian(q)
+    speeds = np.einsum("...ij,...j->...i", Gamma, qd)
+    dry = coulomb(speeds, forward, backward)
+    return tuple(np.einsum("...ij,...i->...j", Gamma, f) for f in (F_v * speeds, dry))
 
 
 def coulomb(sign: Array, forward: Array, backward: Array) -> Array:

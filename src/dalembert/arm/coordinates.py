@@ -1,0 +1,131 @@
+"""The coordinates of an arm, q, and the joints of its tree, which follow from them: γ(q), Γ, Γ̇.
+
+Of an ordinary arm these are the same. Of closed chains and coupled joints the tree has more joints than q has numbers.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dalembert.arm.compiled import Array, Compiled
+from dalembert.arrays import DOUBLE, double
+from dalembert.errors import ClosureError
+from dalembert.robot.model import Loop
+
+
+class Coordinates(Compiled):
+    """Where the joints of the tree are, how they follow q, and what holds closed chains together."""
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The joints at which closed chains are cut, as the robot's file has them."""
+        return self.robot.loops
+
+    @property
+    def loop_names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(loop.name for loop in self.loops)
+
+    @cached_property
+    def passive_names(self) -> tuple[str, ...]:
+        """The joints of the tree that no motor moves: their positions follow from q."""
+        held = set(self.joint_names)
+        return tuple(joint.name for joint in self.robot.tree_joints if joint.name not in held)
+
+    @property
+    def closure_kinds(self) -> dict[str, str]:
+        """For every loop, how it is closed: "linear", "triangle" (both compiled) or "newton"."""
+        kinds = dict.fromkeys(self.loop_names, "newton")
+        for closure in self.mechanism.closures:
+            kinds |= dict.fromkeys((self.loop_names[k] for k in closure.loops), closure.kind)
+        return kinds
+
+    def tree_positions(self, q: ArrayLike, near: ArrayLike | None = None) -> Array:
+        """γ(q): the positions of all joints of the tree, (…, N), those that turn between −π and π where they follow.
+
+        near  (…, N) a closed pose of the tree nearby, from which Newton's method goes on where the
+              closure has no formula; without it, from the pose of the file's branch
+
+        >>> import dalembert as da
+        >>> da.load("parallelogram").tree_positions([0.2, 1.2]).round(3)
+        array([0.2  , 1.   , 2.142, 1.2  ])
+        """
+        held = self.checked("q", q)
+        positions = self.placing.positions(np.asarray(held, DOUBLE), None if near is None else double("near", near))
+        return positions.astype(held.dtype, copy=False)
+
+    def tree_motion(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
+        """(q, q̇, q̈) of all joints of the tree: (…, N) each."""
+        if self.mechanism.identity:
+            at, v, a = self._joined(q=q, qd=qd, qdd=qdd)
+            return at, v, a
+        v, a = self._run("tree_motion", {"q": q, "qd": qd, "qdd": qdd})
+        return np.broadcast_to(self.tree_positions(q), v.shape).astype(v.dtype), v, a
+
+    def closure_jacobian(self, q: ArrayLike) -> Array:
+        """Γ = ∂γ/∂q: (…, N, n)."""
+        if self.mechanism.identity:
+            held = self.checked("q", q)
+            return np.broadcast_to(np.eye(self.n, dtype=held.dtype), (*held.shape[:-1], self.n, self.n))
+        return self._run("closure_jacobian", {"q": q})
+
+    def closure_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Γ̇ along a motion: (…, N, n)."""
+        if self.mechanism.identity:
+            at, _ = self._joined(q=q, qd=qd)
+            return np.zeros((*at.shape[:-1], self.n, self.n), at.dtype)
+        return self._run("closure_derivative", {"q": q, "qd": qd})
+
+    def closes(self, q: ArrayLike) -> NDArray[np.bool_]:
+        """Whether the joints of the tree can follow q: whether loops can be closed there, and are not singular: (…)."""
+        return self.placing.closes(np.asarray(self.checked("q", q), DOUBLE))
+
+    def closing(self, rng: np.random.Generator, low: Array, high: Array, count: int) -> Array:
+        """Random positions between two bounds, those at which the joints of the tree can follow: (count, n)."""
+        kept: list[Array] = []
+        for _ in range(200):
+            q = rng.uniform(low, high, (count, self.n))
+            kept.append(q[self.closes(q)])
+            if sum(map(len, kept)) >= count:
+                return np.concatenate(kept)[:count]
+        raise ClosureError(
+            f"arm '{self.name}': its loops can be closed almost nowhere between these limits",
+            "unreachable", self.loop_names[0],
+        )  # fmt: skip
+
+    def loop_residual(self, q: ArrayLike) -> Array:
+        """How far the loops are from being closed at γ(q): (…, equations), m; zero but for rounding."""
+        if not self.loops:
+            held = self.checked("q", q)
+            return np.zeros((*held.shape[:-1], 0), held.dtype)
+        return self._run("loop_residual", {"q": q})
+
+    def loop_wrenches(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
+    ) -> Array:
+        """The reaction at every cut: (…, loops, 6), [f, μ] that link b exerts on link a, in base axes.
+
+        At the loop's point. Of a planar loop these are the components of the force in its plane: what its
+        bearings carry across the plane is not determined by the motion and is given as 0. Of other loops
+        that have more equations than passive joints, it is the least reaction that makes the motion.
+        """
+        if not self.loops:
+            at, _, _ = self._joined(q=q, qd=qd, qdd=qdd)
+            return np.zeros((*at.shape[:-1], 0, 6), at.dtype)
+        return self._run(
+            "loop_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        )
+
+    def _joined(self, **inputs: ArrayLike) -> list[Array]:
+        """Inputs as arrays of one shape and one type."""
+        arrays = [self.checked(name, value) for name, value in inputs.items()]
+        common = np.result_type(*arrays)
+        return [x.astype(common, copy=False) for x in np.broadcast_arrays(*arrays)]

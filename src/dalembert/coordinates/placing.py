@@ -1,0 +1,278 @@
+"""γ in numbers: where the joints of the tree are for positions that are held, and what to say where they cannot be.
+
+Formulas are compiled with everything else. Where a closure has none, the passive joints are found by Newton's
+method, following the branch from the pose that the robot's file names, for all states of a batch at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arrays import DOUBLE
+from dalembert.coordinates.chain import AnyMechanism, Chain
+from dalembert.coordinates.closure import Triangle, line_reach, reach
+from dalembert.coordinates.loops import rows_of, size_of
+from dalembert.equations.factorisation import inert_joints, inertia_bounds, unresisted
+from dalembert.errors import ClosureError, ShapeError
+
+Array = NDArray[np.floating[Any]]
+Booleans = NDArray[np.bool_]
+STRIDE = 0.15  # rad or m of an actuated joint between two poses of the way from the branch's pose
+ROUNDS = 12
+CLOSED = 1e-12  # residual beside the size of the loop
+
+
+class Placing:
+    """The joints of a mechanism's tree by numbers; ``kernel`` compiles a quantity of the mechanism by its name."""
+
+    def __init__(self, mechanism: AnyMechanism, name: str, kernel: Callable[[str], np.ufunc]) -> None:
+        self.mechanism, self.name, self.kernel = mechanism, name, kernel
+        self.loop_names = [loop.ends.name for loop in mechanism.loops]
+
+    @cached_property
+    def home(self) -> Array:
+        """Coordinates that the mechanism can have: 0, or those of the pose that the branches name: (n,)."""
+        return np.array(self.mechanism.home)
+
+    def positions(self, q: Array, near: Array | None = None) -> Array:
+        """γ(q): (…, N), those that turn between −π and π where they follow from others."""
+        m = self.mechanism
+        if m.identity:
+            return q
+        if m.by_newton:
+            return self.by_newton(q, near)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            c, s = self.kernel("closure")(q)
+        self.explain(q, c, s)
+        out = np.array(c, dtype=float)
+        for i in (i for group in m.passive for i in group):
+            if m.tree.bodies[i].revolute:
+                out[..., i] = np.arctan2(s[..., i], c[..., i])
+        return out
+
+    def closes(self, q: Array) -> Booleans:
+        """Whether there is a γ(q) and Γ(q): (…)."""
+        m = self.mechanism
+        if m.linear:
+            return np.ones(q.shape[:-1], bool)
+        if m.by_newton:
+            _, lost, flat = self._followed(q.reshape(-1, m.n), None)
+            return ~(lost | flat).reshape(q.shape[:-1])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            Gamma = self.kernel("closure_jacobian")(q)
+        return np.isfinite(Gamma).all(axis=(-2, -1))
+
+    def placed(self, q: Array) -> Array:
+        """q as kernels take it, of all joints where Newton closes the loops; an error where they cannot be closed."""
+        m = self.mechanism
+        if m.by_newton:
+            return self.by_newton(np.asarray(q, DOUBLE), None).astype(q.dtype, copy=False)
+        if not m.linear and not (closed := self.closes(q)).all():
+            index = tuple(int(k) for k in np.argwhere(~closed)[0])
+            self._check_closure(np.asarray(q, DOUBLE)[index], index)
+        return q
+
+    @cached_property
+    def rubs_where(self) -> bool:
+        """Whether friction depends on where the mechanism stands: joints that follow rub, and Γ is not constant."""
+        m = self.mechanism
+        held = set(m.actuated)
+        rubs = (i not in held and bool(b.viscous or any(b.coulomb)) for i, b in enumerate(m.tree.bodies))
+        return not m.linear and any(rubs)
+
+    def unresisted(self) -> list[int]:
+        """The coordinates that nothing resists, wherever the mechanism stands: there is no B⁻¹."""
+        m = self.mechanism
+        if m.identity:
+            return inert_joints(m.tree)
+        suspects: set[int] | None = None
+        for shift in (0.0, 0.11, -0.17):
+            q = self.home + shift * np.sqrt(np.arange(2, 2 + m.n))
+            try:
+                x = self.placed(q)
+                Gamma, B = self.kernel("closure_jacobian")(x), self.kernel("inertia_matrix")(x)
+            except ClosureError:
+                continue
+            bounds = np.array(inertia_bounds(m.tree, self.positions(q).tolist())) @ Gamma**2
+            weak = unresisted(B.tolist(), bounds.tolist())
+            suspects = weak if suspects is None else suspects & weak
+        return sorted(suspects or ())
+
+    # -- what can go wrong, in words -------------------------------------------------------------
+
+    def explain(self, q: Any, *results: Any) -> None:
+        """A named error for the first state whose result is not finite because of its closure."""
+        if all(np.isfinite(x).all() for x in results if isinstance(x, np.ndarray) or np.isscalar(x)):
+            return
+        q = np.asarray(q, dtype=float)
+        for index in np.ndindex(*q.shape[:-1]):
+            if not np.all(np.isfinite(q[index])):
+                return  # not a number in, not a number out
+            self._check_closure(q[index], index)
+        for index in np.ndindex(*q.shape[:-1]):
+            flat = self._loosest(q[index])
+            if flat is not None:
+                raise ClosureError(
+                    f"loop '{flat}' of arm '{self.name}' is singular at q = {_shown(q[index])}{_which(index)}: its links lie "
+                    "so that the motion does not determine the force at its cut",
+                    "singular", flat, index,
+                )  # fmt: skip
+
+    def _loosest(self, q: Array) -> str | None:
+        """The loop whose passive joints cannot be told apart by what they do at its cut."""
+        m = self.mechanism
+        if not m.loops:
+            return None
+        _, Phi = self.kernel("loop_equations")(self.positions(q))
+        at = 0
+        for loop, passive in zip(m.loops, m.passive, strict=True):
+            rows = rows_of(loop)
+            s = np.linalg.svd(Phi[at : at + rows][:, list(passive)], compute_uv=False)
+            at += rows
+            if s[-1] < 1e-8 * s[0]:
+                return loop.ends.name
+        return None
+
+    def _check_closure(self, q: Array, index: tuple[int, ...]) -> None:
+        """An error where a triangle of the closure cannot be closed, or is flat."""
+        m = self.mechanism
+        if m.linear or m.by_newton:
+            return
+        chain = Chain.at(m, q.tolist())
+        for closure in m.closures:
+            if isinstance(closure, Triangle):
+                name = self.loop_names[closure.loop]
+                where = f"at q = {_shown(q)}{_which(index)}"
+                apart, singular = (_line_trouble if closure.slides else _side_trouble)(m, closure, chain.q)
+                if apart:
+                    raise ClosureError(
+                        f"loop '{name}' of arm '{self.name}' cannot be closed {where}: {apart}",
+                        "unreachable", name, index,
+                    )  # fmt: skip
+                if singular:
+                    raise ClosureError(
+                        f"loop '{name}' of arm '{self.name}' is singular {where}: {closure.singular}, and its "
+                        "actuated joints do not say how the passive ones move",
+                        "singular", name, index,
+                    )  # fmt: skip
+            chain.place(closure)
+
+    # -- Newton ----------------------------------------------------------------------------------
+
+    def by_newton(self, q: Array, near: Array | None) -> Array:
+        """γ(q) by Newton's method, or an error that names the first state without one."""
+        shape, N = q.shape[:-1], self.mechanism.tree.n
+        goal = q.reshape(-1, self.mechanism.n)
+        if near is not None:
+            if not near.ndim or near.shape[-1] != N:
+                raise ShapeError(
+                    f"near has shape {near.shape}, but the tree of arm '{self.name}' has {N} joints: the last axis must be {N}"
+                )
+            try:
+                near = np.broadcast_to(near, (*shape, N)).reshape(-1, N)
+            except ValueError:
+                raise ShapeError(f"these shapes do not broadcast: q {q.shape}, near {near.shape}") from None
+        x, lost, flat = self._followed(goal, near)
+        for bad, kind, why, tail in (
+            (lost, "unreachable", "cannot be closed", "Newton's method finds no position of its passive joints on this branch"),
+            (flat & ~lost, "singular", "is singular", "its actuated joints do not say how the passive ones move"),
+        ):  # fmt: skip
+            if bad.any():
+                k = int(np.argmax(bad))
+                index = tuple(int(i) for i in np.unravel_index(k, shape)) if shape else ()
+                name = self.loop_names[0]
+                raise ClosureError(
+                    f"loop '{name}' of arm '{self.name}' {why} at q = {_shown(goal[k])}{_which(index)}: {tail}",
+                    kind, name, index,
+                )  # fmt: skip
+        return x.reshape(*shape, N)
+
+    def _followed(self, goal: Array, near: Array | None) -> tuple[Array, Booleans, Booleans]:
+        """γ (…, N) by Newton along a straight way from the branch's pose, or from poses nearby; lost; singular."""
+        m = self.mechanism
+        passive = [i for group in m.passive for i in group]
+        actuated = list(m.actuated)
+        if not np.isfinite(goal).all():
+            raise ShapeError("q holds a value that is not a finite number, so no loop can be closed there")
+        x = np.empty((len(goal), m.tree.n))
+        x[:] = m.pose if near is None else near
+        steps = 1
+        if near is None:
+            steps = max(1, int(np.ceil(np.abs(goal - x[:, actuated]).max(initial=0.0) / STRIDE)))
+        start = x[:, actuated].copy()
+        size = size_of(m.tree, m.loops, m.pose)
+        equations = self.kernel("loop_equations")
+        lost = np.zeros(len(goal), bool)
+        for step in range(1, steps + 1):
+            target = start + (goal - start) * (step / steps)
+            if near is None and len(goal):  # predict along the way
+                _, Phi = equations(x)
+                x[:, passive] -= _least(
+                    Phi[..., passive], (Phi[..., actuated] @ (target - x[:, actuated])[..., None])[..., 0]
+                )
+            x[:, actuated] = target
+            for _ in range(ROUNDS if step == steps else 4):
+                residual, Phi = equations(x)
+                error = np.abs(residual).max(-1, initial=0.0)
+                if np.all((error < CLOSED * size) | lost):
+                    break
+                move = _least(Phi[..., passive], residual)
+                move *= np.minimum(1.0, 0.5 / np.maximum(np.abs(move).max(-1, initial=0.0), 1e-300))[:, None]
+                x[:, passive] -= np.where(lost[:, None], 0.0, move)
+            residual, Phi = equations(x)
+            if step == steps:  # once more, for the last digits
+                x[:, passive] -= np.where(lost[:, None], 0.0, _least(Phi[..., passive], residual))
+                residual, Phi = equations(x)
+            lost |= ~(np.abs(residual).max(-1, initial=0.0) < (1e-10 if step == steps else 1e-2) * size)
+        s = np.linalg.svd(Phi[..., passive], compute_uv=False)
+        return x, lost, s[..., -1] < 1e-8 * s[..., 0]
+
+
+def _least(A: Array, y: Array) -> Array:
+    """The least-squares solutions of A x = y, one for each state."""
+    if A.shape[-1] == A.shape[-2]:
+        try:
+            return np.linalg.solve(A, y[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            pass
+    return (np.linalg.pinv(A, rcond=1e-12) @ y[..., None])[..., 0]
+
+
+def _side_trouble(m: AnyMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
+    """(why the sides of a triangle do not meet, or nothing; whether it is flat)."""
+    d2, r1, r2 = reach(m.tree, m.loops[closure.loop], closure, q)  # type: ignore[arg-type]
+    d, a, b = (float(np.sqrt(x)) for x in (d2, r1, r2))
+    slack = min(a + b - d, d - abs(a - b))
+    flat = abs(slack) < 1e-12 * (a + b) or d < 1e-12 * (a + b)
+    if slack < 0 and not flat:
+        what = "too far apart" if d > a + b else "too near"
+        return f"the ends that its links of {a:.4g} m and {b:.4g} m are to join are {what} ({d:.4g} m)", False
+    return "", flat or _height(d, a, b) / max(a * b, 1e-300) * d < 2e-9
+
+
+def _line_trouble(m: AnyMechanism, closure: Triangle, q: list[Any]) -> tuple[str, bool]:
+    """(why the line of a slide does not meet its circle, or nothing; whether it touches it)."""
+    past, r, size = line_reach(m.tree, m.loops[closure.loop], closure, q)  # type: ignore[arg-type]
+    flat = abs(r - past) < 1e-12 * r or r < 2e-9 * size
+    if r < past and not flat:
+        return f"its slide passes {past:.4g} m from the pivot that it is to be {r:.4g} m away from", False
+    return "", flat or float(np.sqrt(r * r - past * past)) < 2e-9 * r
+
+
+def _height(d: float, a: float, b: float) -> float:
+    """The height over side d of a triangle with sides d, a, b."""
+    along = (d * d + a * a - b * b) / (2.0 * d)
+    return float(np.sqrt(max(0.0, a * a - along * along)))
+
+
+def _shown(q: Array) -> str:
+    return "(" + ", ".join(f"{x:.6g}" for x in np.asarray(q).tolist()) + ")"
+
+
+def _which(index: tuple[int, ...]) -> str:
+    return f" (state {', '.join(map(str, index))} of the batch)" if index else ""
