@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.compiled import Array, Compiled
 from dalembert.arrays import DOUBLE, double
+from dalembert.coordinates.closure import loops_of
 from dalembert.errors import ClosureError
 from dalembert.robot.model import Loop
 
@@ -22,7 +23,7 @@ class Coordinates(Compiled):
     @property
     def loops(self) -> tuple[Loop, ...]:
         """The joints at which closed chains are cut, as the robot's file has them."""
-        return self.robot.loops
+        return loops_of(self.robot)
 
     @property
     def loop_names(self) -> tuple[str, ...]:

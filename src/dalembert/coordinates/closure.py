@@ -35,7 +35,7 @@ from dalembert.coordinates.loops import (
     turn_of,
 )
 from dalembert.errors import ClosureError, RobotError
-from dalembert.robot.loops import independent
+from dalembert.robot.loops import Loop, independent
 from dalembert.robot.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
@@ -170,6 +170,11 @@ class CoupledMechanism:
 def mechanism_of(robot: Robot) -> Mechanism | CoupledMechanism:
     """What the equations see of a robot: its tree, with the coordinates that are held where these are others."""
     return closed_mechanism(robot) if robot.loops else mechanism(robot)
+
+
+def loops_of(robot: Robot) -> tuple[Loop, ...]:
+    """The joints at which a robot's closed chains are cut."""
+    return robot.loops
 
 
 def closed_mechanism(robot: Robot) -> CoupledMechanism:
