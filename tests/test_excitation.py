@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import dalembert as da
 from arms import SHARED, arm
-from dalembert import gradients
 from dalembert.cli.main import app
 from dalembert.identification import excitation
 from dalembert.identification.base import base_parameters
@@ -19,6 +18,7 @@ from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_problem import Problem, criterion_gradient
 from dalembert.identification.exciting_shapes import FourierShapes, SplineShapes
 from dalembert.identification.parameters import ParameterSet
+from dalembert.quantities import gradients
 
 GAZ = {"duration": 21.0, "condition": 121.88}  # Gaz et al. 2019: 43 + 21 parameters, unscaled, a log of 21 s
 
