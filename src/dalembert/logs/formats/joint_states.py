@@ -63,6 +63,12 @@ class _Series:
         return any(np.isfinite(rows).any() for rows in self.packed["effort"])
 
 
+def fields_of(message: Any) -> tuple[Sequence[str], float, tuple[Any, ...]]:
+    """The joints of a decoded message, its header's stamp (s), and (position, velocity, effort)."""
+    stamp = message.header.stamp
+    return message.name, stamp.sec + 1e-9 * stamp.nanosec, (message.position, message.velocity, message.effort)
+
+
 class JointStates:
     """Messages as they come; ``raw`` chooses those of the arm."""
 
@@ -71,18 +77,18 @@ class JointStates:
         self.series: dict[tuple[str, frozenset[str]], _Series] = {}
         self.numbers = 0
 
-    def add(self, topic: str, names: Sequence[str], stamp: float, logged: int, values: Sequence[Any]) -> None:
-        """A message: its joints, the header's stamp (s), the time of logging (ns), position, velocity, effort."""
-        said = tuple(map(str, names))
-        if not said or len(set(said)) != len(said):
+    def add(self, topic: str, logged: int, names: Sequence[str], stamp: float, values: Sequence[Any]) -> None:
+        """A message: the time of logging (ns), its joints, the header's stamp (s), position, velocity, effort."""
+        joints = tuple(map(str, names))
+        if not joints or len(set(joints)) != len(joints):
             return
-        self.numbers += len(FIELDS) * len(said)
+        self.numbers += len(FIELDS) * len(joints)
         check_size(f"{self.source}: the JointState messages", self.numbers)
-        key = topic, frozenset(said)
+        key = topic, frozenset(joints)
         if key not in self.series:
-            check_names(self.source, said, "joint")
-            self.series[key] = _Series(topic, said)
-        self.series[key].add(self.source, said, stamp, logged, values)
+            check_names(self.source, joints, "joint")
+            self.series[key] = _Series(topic, joints)
+        self.series[key].add(self.source, joints, stamp, logged, values)
 
     def raw(self, others: Sequence[str], sort: bool = False) -> Raw:
         """The messages that are the arm's: with all its joints, with torques, and of those the most.
@@ -90,10 +96,10 @@ class JointStates:
         others  what else is in the file, for the message that says so
         sort    by the time of logging; they come in that order otherwise
         """
-        for one in self.series.values():
-            one.pack()
+        for series in self.series.values():
+            series.pack()
         asked = self.request.topic
-        topics = list(dict.fromkeys(one.topic for one in self.series.values()))
+        topics = list(dict.fromkeys(topic for topic, _ in self.series))
         if not topics:
             has = f"; it has {listed(others)}" if others else ""
             raise DalembertError(f"{self.source}: it has no sensor_msgs/JointState messages{has}")
@@ -102,29 +108,23 @@ class JointStates:
                 f"{self.source}: it has no JointState messages on the topic '{asked}'; it has them on {listed(topics)}"
                 f"{nearest(asked, topics)}"
             )
-        offered = [one for one in self.series.values() if asked is None or one.topic == asked]
+        offered = [series for series in self.series.values() if asked is None or series.topic == asked]
 
-        def worth(one: _Series) -> tuple[bool, bool, int]:
-            return matched(self.request.joints, one.names) is not None, one.has_effort, len(one.stamps)
+        def worth(series: _Series) -> tuple[bool, bool, int]:
+            return matched(self.request.joints, series.names) is not None, series.has_effort, len(series.stamps)
 
         best = max(offered, key=worth)
         raw = Raw(self.source)
         if len(topics) > 1 and asked is None:
-            raw.notes.append(
-                f"{self.source}: of the topics {listed(topics)} {best.topic} was read ({len(best.stamps)} messages)"
-            )
-        left = sum(len(one.stamps) for one in offered if one.topic == best.topic and one is not best)
+            raw.note(f"of the topics {listed(topics)} {best.topic} was read ({len(best.stamps)} messages)")
+        left = sum(len(series.stamps) for series in offered if series.topic == best.topic and series is not best)
         if left:
-            raw.notes.append(
-                f"{self.source}: {left} JointState messages of other joints than {listed(best.names)} were left out"
-            )
+            raw.note(f"{left} JointState messages of other joints than {listed(best.names)} were left out")
         logged = np.asarray(best.logged)
         order = np.argsort(logged, kind="stable") if sort else slice(None)
         stamps = np.asarray(best.stamps)[order]
         if len(stamps) > 1 and (not stamps.all() or np.ptp(stamps) == 0):
-            raw.notes.append(
-                f"{self.source}: the messages' own stamps are empty or all the same; the time of logging is used"
-            )
+            raw.note("the messages' own stamps are empty or all the same; the time of logging is used")
             stamps = logged[order]
         raw.arrays["t"] = stamps - stamps[0]
         for name, parts in best.packed.items():
@@ -132,7 +132,7 @@ class JointStates:
             if missing == len(stamps):
                 continue
             if missing:
-                raw.notes.append(f"{self.source}: {missing} of {len(stamps)} messages have no {name}")
+                raw.note(f"{missing} of {len(stamps)} messages have no {name}")
             raw.arrays[name] = np.concatenate(parts)[order]
             raw.joints[name] = best.names
         return raw
