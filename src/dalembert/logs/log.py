@@ -310,7 +310,7 @@ def _unwrapped(raw: Raw, arm: Arm, t: Array, q: Array) -> Array:
 
 def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
     """Which rows hold numbers throughout; the others counted."""
-    bad: dict[str, NDArray[np.bool_]] = {"t": ~np.isfinite(t)}
+    bad: dict[str, Any] = {"t": ~np.isfinite(t)}
     for group, values in arrays.items():
         if values is None:
             continue
@@ -328,7 +328,7 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
                 f"{raw.source}: {group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is a "
                 "number that a log can mean"
             )
-    whole = ~np.any(list(bad.values()), axis=0)
+    whole: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
     counts = ", ".join(f"{int(rows.sum())} in {group}" for group, rows in bad.items() if rows.any())
     if whole.sum() < FEWEST:
         raise DalembertError(

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,9 +241,9 @@ class TextTable:
         if self.large and plain and (quick := self._quickly(rows)) is not None:
             return quick
         odd = dict.fromkeys(self.dates, _seconds) | {k: lambda cell: np.nan for k in self.faults}
-        how = {"delimiter": self.delimiter, "comments": None, "quotechar": '"', "converters": odd or None}
+        how: dict[str, Any] = {"comments": None, "quotechar": '"', "converters": odd or None, "encoding": None}
         try:
-            table: Array = np.loadtxt(rows, ndmin=2, encoding=None, **how)
+            table = np.loadtxt(rows, delimiter=self.delimiter, ndmin=2, **how)
         except ValueError:
             return None
         return table if table.shape == (len(rows), len(self.names)) else None  # an open quote takes lines together
