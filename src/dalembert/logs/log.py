@@ -19,7 +19,7 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.formats import read
 from dalembert.logs.formats.raw import SPELLINGS, Raw, Request, counted, listed
-from dalembert.logs.meaning import FEWEST, find, group_of, names_of, same_count, time_of
+from dalembert.logs.meaning import FEWEST, find, group_of, missing, names_of, same_count, time_of
 from dalembert.logs.units import sliding_joints
 from dalembert.robot.tables import shown
 
@@ -154,17 +154,12 @@ def read_log(
         if group != "t" and quantity is not None
     }
     if "q" not in arrays:
-        raise DalembertError(
-            f"{raw.source}: it has no joint positions (q); it has {names_of(raw)}; say which with columns (--column q=NAME)"
-        )
+        raise missing(raw, "q", "joint positions (q)")
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite, and told as such
         _torque_from_current(raw, arrays, gains, arm.n, wanted)
     if "tau" not in arrays:
         if torque_needed:
-            raise DalembertError(
-                f"{raw.source}: it has no joint torques (tau), nor a current with drive gains; it has {names_of(raw)}; say "
-                "which with columns (--column tau=NAME)"
-            )
+            raise missing(raw, "tau", "joint torques (tau), nor a current with drive gains")
         arrays["tau"] = np.full_like(arrays["q"], np.nan)
     sides = tuple(motor_side.replace(",", " ").split()) if isinstance(motor_side, str) else tuple(motor_side)
     with np.errstate(all="ignore"):  # LAPACK divides by zero on the way to a determinant of 0

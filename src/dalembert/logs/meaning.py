@@ -42,6 +42,13 @@ def names_of(raw: Raw) -> str:
     return listed(raw.names) or "nothing"
 
 
+def missing(raw: Raw, group: str, what: str) -> DalembertError:
+    """The sentence about a quantity that a file does not have."""
+    return DalembertError(
+        f"{raw.source}: it has no {what}; it has {names_of(raw)}; say which with columns (--column {group}=NAME)"
+    )
+
+
 def find(raw: Raw, group: str, asked: Any) -> Found | None:
     """A quantity by what it was said to be called, or by a name that means it."""
     if asked is not None:
@@ -163,9 +170,7 @@ def numeric(raw: Raw, quantity: Found) -> Array:
 def time_of(raw: Raw, time: Found | None, unit: str | None) -> Array:
     """t in s: in the unit that is said, that its name says, or that only can be meant."""
     if time is None:
-        raise DalembertError(
-            f"{raw.source}: it has no time (t); it has {names_of(raw)}; say which with columns (--column t=NAME)"
-        )
+        raise missing(raw, "t", "time (t)")
     t = numeric(raw, time)
     t = t.reshape(-1) if t.size == max(t.shape, default=0) else t
     if t.ndim != 1:

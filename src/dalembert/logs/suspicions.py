@@ -150,7 +150,7 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     return [f"{log.source}: qd of {who} is {ratio[j]:.3g} times the derivative of q, which looks like {looks}"]
 
 
-def _who(arm: Arm, joint: int, joints: Sequence[int]) -> str:
+def _who(arm: Arm, joint: Any, joints: Sequence[Any]) -> str:
     return f"joint '{arm.joint_names[joint]}'" + (f" and {len(joints) - 1} more" if len(joints) > 1 else "")
 
 

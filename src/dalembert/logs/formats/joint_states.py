@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +17,6 @@ from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]
 FIELDS = ("position", "velocity", "effort")
-PACKED = 4096  # messages that wait until they are packed
 
 
 @dataclass
@@ -24,17 +25,15 @@ class _Series:
 
     topic: str
     names: tuple[str, ...]
-    stamps: list[float] = field(default_factory=list)
-    logged: list[float] = field(default_factory=list)
-    waiting: dict[str, list[Array | None]] = field(default_factory=lambda: {name: [] for name in FIELDS})
-    packed: dict[str, list[Array]] = field(default_factory=lambda: {name: [] for name in FIELDS})
-    missing: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FIELDS, 0))
+    stamps: array[float] = field(default_factory=lambda: array("d"))
+    logged: array[float] = field(default_factory=lambda: array("d"))
+    packed: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in FIELDS})
+    missing: Counter[str] = field(default_factory=Counter)
 
     def add(self, source: str, names: tuple[str, ...], stamp: float, logged: int, values: Sequence[Any]) -> None:
-        order = None
-        if names != self.names:
-            at = {name: k for k, name in enumerate(names)}
-            order = [at[name] for name in self.names]
+        """A message; where it lacks a field, or has it for other joints, that is NaN, and counted."""
+        at = {} if names == self.names else {name: k for k, name in enumerate(names)}
+        order = [at[name] for name in self.names] if at else slice(None)
         self.stamps.append(stamp)
         self.logged.append(1e-9 * logged)
         for name, given in zip(FIELDS, values, strict=True):
@@ -44,23 +43,14 @@ class _Series:
                 raise DalembertError(
                     f"{source}: a message on {self.topic} has a {name} that is no list of numbers"
                 ) from None
-            whole = row if row.shape == (len(names),) else None
-            self.waiting[name].append(whole if whole is None or order is None else whole[order])
-        if len(self.waiting[FIELDS[0]]) >= PACKED:
-            self.pack()
+            if row.shape != (len(names),):
+                row = np.full(len(names), np.nan)
+                self.missing[name] += 1
+            self.packed[name].frombytes(row[order].tobytes())
 
-    def pack(self) -> None:
-        """Rows that wait become one array; those that a message lacks are NaN, and counted."""
-        nothing = np.full(len(self.names), np.nan)
-        for name, rows in self.waiting.items():
-            if rows:
-                self.missing[name] += sum(row is None for row in rows)
-                self.packed[name].append(np.stack([nothing if row is None else row for row in rows]))
-                rows.clear()
-
-    @property
-    def has_effort(self) -> bool:
-        return any(np.isfinite(rows).any() for rows in self.packed["effort"])
+    def rows(self, name: str) -> Array:
+        """A field of all messages: (N, n)."""
+        return np.array(self.packed[name]).reshape(-1, len(self.names))
 
 
 def fields_of(message: Any) -> tuple[Sequence[str], float, tuple[Any, ...]]:
@@ -96,8 +86,6 @@ class JointStates:
         others  what else is in the file, for the message that says so
         sort    by the time of logging; they come in that order otherwise
         """
-        for series in self.series.values():
-            series.pack()
         asked = self.request.topic
         topics = list(dict.fromkeys(topic for topic, _ in self.series))
         if not topics:
@@ -111,7 +99,11 @@ class JointStates:
         offered = [series for series in self.series.values() if asked is None or series.topic == asked]
 
         def worth(series: _Series) -> tuple[bool, bool, int]:
-            return matched(self.request.joints, series.names) is not None, series.has_effort, len(series.stamps)
+            return (
+                matched(self.request.joints, series.names) is not None,
+                bool(np.isfinite(series.rows("effort")).any()),
+                len(series.stamps),
+            )
 
         best = max(offered, key=worth)
         raw = Raw(self.source)
@@ -120,19 +112,19 @@ class JointStates:
         left = sum(len(series.stamps) for series in offered if series.topic == best.topic and series is not best)
         if left:
             raw.note(f"{left} JointState messages of other joints than {listed(best.names)} were left out")
-        logged = np.asarray(best.logged)
+        logged = np.array(best.logged)
         order = np.argsort(logged, kind="stable") if sort else slice(None)
-        stamps = np.asarray(best.stamps)[order]
+        stamps = np.array(best.stamps)[order]
         if len(stamps) > 1 and (not stamps.all() or np.ptp(stamps) == 0):
             raw.note("the messages' own stamps are empty or all the same; the time of logging is used")
             stamps = logged[order]
         raw.arrays["t"] = stamps - stamps[0]
-        for name, parts in best.packed.items():
+        for name in FIELDS:
             missing = best.missing[name]
             if missing == len(stamps):
                 continue
             if missing:
                 raw.note(f"{missing} of {len(stamps)} messages have no {name}")
-            raw.arrays[name] = np.concatenate(parts)[order]
+            raw.arrays[name] = best.rows(name)[order]
             raw.joints[name] = best.names
         return raw

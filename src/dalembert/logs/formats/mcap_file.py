@@ -58,18 +58,16 @@ def _messages(path: Path, stream: BinaryIO) -> Iterator[tuple[Any, Any, Any]]:
     from mcap.exceptions import McapError
     from mcap.records import Channel, Message, Schema
 
-    schemas: dict[int, Any] = {}
-    channels: dict[int, Any] = {}
+    described: dict[tuple[type, int], Any] = {}
     for record in _records(path, stream):
-        if isinstance(record, Schema):
-            schemas[record.id] = record
-        elif isinstance(record, Channel):
-            channels[record.id] = record
+        if isinstance(record, Schema | Channel):
+            described[type(record), record.id] = record
         elif isinstance(record, Message):
-            channel = channels.get(record.channel_id)
-            if channel is None or (channel.schema_id and channel.schema_id not in schemas):
+            channel = described.get((Channel, record.channel_id))
+            schema = described.get((Schema, channel.schema_id)) if channel else None
+            if channel is None or (channel.schema_id and schema is None):
                 raise McapError(f"a message has the channel {record.channel_id}, which is not described")
-            yield schemas.get(channel.schema_id), channel, record
+            yield schema, channel, record
 
 
 def _records(path: Path, stream: BinaryIO) -> Iterator[Any]:

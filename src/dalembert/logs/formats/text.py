@@ -214,9 +214,7 @@ class TextTable:
         numbers = self._numbers(rows := self._prepared(lines))
         if numbers is None and self._has_decimal_commas(lines):
             numbers = self._numbers(rows := self._prepared(lines))
-        if numbers is None and self.strict:
-            raise DalembertError(self._at_fault(lines))
-        return self._slowly([number for number, _ in lines], rows) if numbers is None else numbers
+        return self._slowly(lines, rows) if numbers is None else numbers
 
     def _prepared(self, lines: Sequence[Line]) -> list[str]:
         """The lines with decimal points, and nothing behind the last column."""
@@ -270,36 +268,28 @@ class TextTable:
             return None
         return np.column_stack([read.column(name).to_numpy() for name in names])
 
-    def _slowly(self, numbers: list[int], rows: list[str]) -> Array:
+    def _slowly(self, lines: Sequence[Line], rows: list[str]) -> Array:
+        """The rows as numbers, cell by cell; a strict table gives the sentence for the first cell or row at fault."""
         table, kept = np.empty((len(rows), len(self.names))), 0
-        for number, row in zip(numbers, rows, strict=True):
+        for (number, line), row in zip(lines, rows, strict=True):
             if self.short is not None:
                 self._uneven(*self.short)
             cells = self.split(number, row)
             if len(cells) != len(self.names):
                 self.short = number, len(cells)
-                if len(cells) > len(self.names):
+                if self.strict or len(cells) > len(self.names):
                     self._uneven(*self.short)
                 continue  # the last line of a file may be cut off; any other may not
             for j, cell in enumerate(cells):
                 value = _number(cell)
+                if value is None and self.strict:
+                    what = f"{shown(self.split(number, line)[j])} is not a number" if cell else "the cell is empty"
+                    raise DalembertError(f"{self.path}, line {number}, column '{self.names[j]}': {what}")
                 table[kept, j] = self._odd(number, j, cell) if value is None else value
             kept += 1
+        if self.strict:
+            raise DalembertError(f"{self.path}, lines {lines[0][0]} to {lines[-1][0]}: the rows cannot be read")
         return table[:kept]
-
-    def _at_fault(self, lines: Sequence[Line]) -> str:
-        """The sentence for the first cell that is no number, or the first row of the wrong length."""
-        for number, line in lines:
-            cells = self.split(number, line)
-            if self.trailing and len(cells) == len(self.names) + 1 and not cells[-1]:
-                cells.pop()
-            if len(cells) != len(self.names):
-                self._uneven(number, len(cells))
-            for name, cell in zip(self.names, cells, strict=True):
-                if _number(cell.replace(",", ".") if self.decimal_comma else cell) is None:
-                    what = f"{shown(cell)} is not a number" if cell else "the cell is empty"
-                    return f"{self.path}, line {number}, column '{name}': {what}"
-        return f"{self.path}, lines {lines[0][0]} to {lines[-1][0]}: the rows cannot be read"
 
     def _odd(self, line: int, column: int, cell: str) -> float:
         """What a cell that is no number stands for."""
