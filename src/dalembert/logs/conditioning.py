@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.logs.formats.raw import check_size, counted
+from dalembert.logs.formats.raw import Array, check_size, counted
 from dalembert.logs.log import Log
-
-Array = NDArray[np.float64]
 
 ENERGY = 0.99  # the share of the motion's power that tells how fast the motion is
 USUAL = 2.0  # times the median of the joints: what a single joint may ask for

@@ -18,12 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.formats import read
-from dalembert.logs.formats.raw import SPELLINGS, Raw, Request, counted, listed
+from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, Request, counted, listed
 from dalembert.logs.meaning import FEWEST, find, group_of, missing, names_of, same_count, time_of
 from dalembert.logs.units import sliding_joints
 from dalembert.robot.tables import shown
 
-Array = NDArray[np.float64]
 Columns = Mapping[str, str | int | Sequence[str | int]]
 
 QUANTITIES = ("t", "q", "qd", "tau", "current")

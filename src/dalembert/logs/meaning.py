@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs import units as si
-from dalembert.logs.formats.raw import SPELLINGS, Raw, listed, matched, seconds
+from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, listed, matched, seconds
 from dalembert.robot.tables import nearest
-
-Array = NDArray[np.float64]
 
 LONGEST_STEP = 0.15  # s: samples further apart than this are no log of a motion
 SHORTEST_STEP = 1e-5  # s: nor are samples closer than this

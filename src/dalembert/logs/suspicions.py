@@ -11,16 +11,14 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.arm.tree import tree_of
 from dalembert.logs.conditioning import Conditioned
-from dalembert.logs.formats.raw import listed
+from dalembert.logs.formats.raw import Array, listed
 from dalembert.logs.log import Log
 from dalembert.logs.units import sliding_joints
 
-Array = NDArray[np.float64]
 States = tuple[Array, Array, Array, Array]  # q, qd, qdd, tau
 
 ODD = 8.0  # a torque that is so many times the model's, or so small a part of it, has another unit

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.logs.formats.raw import Raw, Request, check_names, check_size, listed, matched
+from dalembert.logs.formats.raw import Array, Raw, Request, check_names, check_size, listed, matched
 from dalembert.robot.tables import nearest
 
-Array = NDArray[np.float64]
 FIELDS = ("position", "velocity", "effort")
 
 

@@ -19,6 +19,7 @@ from dalembert.files import open_bounded
 from dalembert.logs.formats.raw import (
     LARGEST_FILE,
     MOST_COLUMNS,
+    Array,
     Raw,
     Request,
     check_names,
@@ -27,8 +28,6 @@ from dalembert.logs.formats.raw import (
     gathered,
     seconds,
 )
-
-Array = NDArray[np.float64]
 
 BATCH = 1 << 16  # rows read at a time, since a file may say less about its lists than they hold
 

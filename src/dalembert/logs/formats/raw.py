@@ -201,8 +201,9 @@ def gathered(
     words   what the first row says in columns of text: name0, name1, … may tell the joints of position0, …
     """
     raw, faults = Raw(source), dict(faulty)
-    plain, units = zip(*map(name_and_unit, names), strict=True)
-    raw.units = {column: unit for column, unit in enumerate(units) if unit is not None}
+    pairs = [name_and_unit(name) for name in names]
+    plain = [name for name, _ in pairs]
+    raw.units = {column: unit for column, (_, unit) in enumerate(pairs) if unit is not None}
     for column, name in enumerate(plain):
         first = raw.header.setdefault(name, column)
         if name and first != column:

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
 from dalembert.files import line_blocks, open_bounded
 from dalembert.logs.formats.raw import (
     LARGEST_FILE,
+    Array,
     Raw,
     Request,
     check_names,
@@ -33,7 +33,6 @@ from dalembert.logs.formats.raw import (
 )
 from dalembert.robot.tables import shown
 
-Array = NDArray[np.float64]
 Line = tuple[int, str]  # its number, what it says
 
 QUICK = 10_000_000  # bytes: a file so large is worth the reader of pyarrow, where that is installed
