@@ -125,6 +125,19 @@ class Graph:
         return "\n".join(text)
 
 
+def _operator(op: str, swap: bool = False) -> Callable[[Expr, Any], Any]:
+    """A method of two operands, the other an expression or a number; with ``swap`` the other comes first."""
+
+    def operate(self: Expr, other: Any) -> Any:
+        if isinstance(other, (int, float)):
+            other = self.graph.constant(other)
+        elif not isinstance(other, Expr):
+            return NotImplemented
+        return self.graph.apply(op, other, self) if swap else self.graph.apply(op, self, other)
+
+    return operate
+
+
 class Expr:
     """A scalar on the tape: what the equations calculate with while they are traced."""
 
@@ -136,38 +149,10 @@ class Expr:
         self.graph = graph
         self.line = line
 
-    def _binary(self, op: str, other: Any, swap: bool = False) -> Any:
-        if isinstance(other, Expr):
-            b = other
-        elif isinstance(other, (int, float)):
-            b = self.graph.constant(other)
-        else:
-            return NotImplemented
-        return self.graph.apply(op, b, self) if swap else self.graph.apply(op, self, b)
-
-    def __add__(self, other: Any) -> Any:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._binary("add", other, swap=True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary("sub", other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary("sub", other, swap=True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary("mul", other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._binary("mul", other, swap=True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary("div", other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary("div", other, swap=True)
+    __add__, __radd__ = _operator("add"), _operator("add", swap=True)
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", swap=True)
+    __mul__, __rmul__ = _operator("mul"), _operator("mul", swap=True)
+    __truediv__, __rtruediv__ = _operator("div"), _operator("div", swap=True)
 
     def __neg__(self) -> Expr:
         return self.graph.apply("neg", self)
