@@ -321,6 +321,7 @@ HOSTILE: list[tuple[str, Write, str | None]] = [
     ("structs.parquet", columns(q=lists({"a": 1.0, "b": {"c": 2.0}})), "holds struct<"),
     ("unused_structs.parquet", columns(other=lists({"a": [{"b": "c"}]})), None),
     ("decimals.parquet", columns(t=[Decimal(k) / 200 for k in range(400)]), None),
+    ("only_lists.parquet", columns(t=[[k / 200] for k in range(400)]), None),
     ("nulls_in_lists.parquet", columns(q=lists([1.0, None])), "holds no number in any of its 400 rows"),
     ("aborting.parquet", aborting, "Parquet file"),  # of which pyarrow's reader crashed, or it is none: some version may say
     ("wide.parquet", wide, "10001 columns; at most 10000"),

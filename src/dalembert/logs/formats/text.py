@@ -184,10 +184,9 @@ class TextTable:
     def _settle(self, number: int, line: str) -> None:
         """What the first row of numbers tells about all of them."""
         cells = self.split(number, line)
-        if len(self.names) == len(cells) and self.names and not self.names[-1] and not cells[-1]:
-            self.names, self.trailing = self.names[:-1], True  # every line ends with a comma
-        elif len(cells) == len(self.names) + 1 and not cells[-1]:
-            self.trailing = True
+        if len(self.names) == len(cells) and not self.names[-1] and not cells[-1]:
+            self.names = self.names[:-1]
+        self.trailing = len(cells) == len(self.names) + 1 and not cells[-1]  # every line ends with a comma
         if self.strict:
             return
         cells = cells[:-1] if self.trailing else cells
