@@ -190,12 +190,10 @@ def _torque_from_current(
         arrays["tau"] = current * per_joint("gains", gains, n)
         raw.note("torque is current times the drive gains")
     elif gains is not None:
-        raise DalembertError(
-            f"{raw.source}: drive gains are given, but there is no current in it; it has {names_of(raw)}"
-        )
+        raise raw.wrong(f"drive gains are given, but there is no current in it; it has {names_of(raw)}")
     elif current is not None and "tau" not in arrays:
-        raise DalembertError(
-            f"{raw.source}: it has motor currents and no torques: give the drive gains (N m/A), n numbers, as gains (--gains)"
+        raise raw.wrong(
+            "it has motor currents and no torques: give the drive gains (N m/A), n numbers, as gains (--gains)"
         )
 
 
@@ -208,7 +206,8 @@ def per_joint(what: str, values: ArrayLike, n: int, *, matrix: bool = False) -> 
     if given.ndim == 0:
         given = np.full(n, float(given))
     if given.shape not in ((n,), (n, n) if matrix else (n,)) or not np.isfinite(given).all():
-        raise ShapeError(f"{what} is {shown(values)}; it must be {n} finite numbers, one for each joint")
+        or_matrix = f", or a matrix of {n}×{n}" if matrix else ""
+        raise ShapeError(f"{what} is {shown(values)}; it must be {n} finite numbers, one for each joint{or_matrix}")
     return given
 
 
@@ -227,9 +226,8 @@ def _to_joint_side(
     if gears is None:
         bare = [joint.name for joint in arm.robot.moving_joints if joint.rotor is None]
         if bare:
-            raise DalembertError(
-                f"{raw.source}: data at the motor side need gear ratios, and joint {bare[0]} of arm '{arm.name}' has none; "
-                "give gears"
+            raise raw.wrong(
+                f"data at the motor side need gear ratios, and joint {bare[0]} of arm '{arm.name}' has none; give gears"
             )
         gears = [float(joint.rotor.gear) for joint in arm.robot.moving_joints if joint.rotor is not None]
     A = per_joint("gears", gears, arm.n, matrix=True)
@@ -271,7 +269,7 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
         )
     rows = np.concatenate([rows[:1], rows[1:][~(repeated | crowded)]])
     if len(rows) < FEWEST:
-        raise DalembertError(f"{raw.source}: only {len(rows)} of {len(t)} rows differ from each other")
+        raise raw.wrong(f"only {len(rows)} of {len(t)} rows differ from each other")
     back = int((np.diff(t[rows]) < 0).sum())
     if back:
         raw.note(f"time goes backwards {counted(back, 'time')}; what follows is taken as another run")
@@ -311,22 +309,22 @@ def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> 
         finite = np.isfinite(values)
         dead = np.flatnonzero(~finite.any(axis=0))
         if len(dead):
-            raise DalembertError(
-                f"{raw.source}: {group} of joint '{arm.joint_names[dead[0]]}' holds no number in any of its {len(t)} rows"
+            raise raw.wrong(
+                f"{group} of joint '{arm.joint_names[dead[0]]}' holds no number in any of its {len(t)} rows"
             )
         bad[group] = ~finite.all(axis=1)
         largest = np.abs(np.where(finite, values, 0.0)).max(axis=0)
         j = int(np.argmax(largest))
         if largest[j] > BEYOND:
-            raise DalembertError(
-                f"{raw.source}: {group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is a "
+            raise raw.wrong(
+                f"{group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is a "
                 "number that a log can mean"
             )
     whole: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
     counts = ", ".join(f"{int(rows.sum())} in {group}" for group, rows in bad.items() if rows.any())
     if whole.sum() < FEWEST:
-        raise DalembertError(
-            f"{raw.source}: only {int(whole.sum())} of {len(t)} rows hold numbers throughout; rows with NaN, inf or empty "
+        raise raw.wrong(
+            f"only {int(whole.sum())} of {len(t)} rows hold numbers throughout; rows with NaN, inf or empty "
             f"cells: {counts}"
         )
     if not whole.all():

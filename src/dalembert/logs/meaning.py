@@ -41,9 +41,7 @@ def names_of(raw: Raw) -> str:
 
 def missing(raw: Raw, group: str, what: str) -> DalembertError:
     """The sentence about a quantity that a file does not have."""
-    return DalembertError(
-        f"{raw.source}: it has no {what}; it has {names_of(raw)}; say which with columns (--column {group}=NAME)"
-    )
+    return raw.wrong(f"it has no {what}; it has {names_of(raw)}; say which with columns (--column {group}=NAME)")
 
 
 def find(raw: Raw, group: str, asked: Any) -> Found | None:
@@ -52,8 +50,8 @@ def find(raw: Raw, group: str, asked: Any) -> Found | None:
         return _asked(raw, group, asked)
     if not raw.headed:
         if group in ("t", "q"):
-            raise DalembertError(
-                f"{raw.source}: the file has no header; say which of its {names_of(raw)} are what, counted from 0, such as "
+            raise raw.wrong(
+                f"the file has no header; say which of its {names_of(raw)} are what, counted from 0, such as "
                 'columns={"t": 0, "q": "1:7", "tau": "7:13"} (--column t=0 --column q=1:7 …)'
             )
         return None
@@ -101,19 +99,19 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
     if isinstance(asked, str) and (part := re.fullmatch(r"(.+)\[([-\d: ]+)\]", asked)) and part[1] in raw.names:
         matrix = np.asarray(raw.values(part[1]))
         if matrix.ndim != 2:
-            raise ShapeError(f"{raw.source}: {part[1]} has shape {matrix.shape}; {asked} needs a matrix")
+            raise raw.wrong(f"{part[1]} has shape {matrix.shape}; {asked} needs a matrix", ShapeError)
         return Found(asked, matrix[:, _numbers(raw, group, part[2], matrix.shape[1])])
     if raw.table is None:
         unknown = [word for word in words if word not in raw.arrays]
         if unknown:
             hint = nearest(str(unknown[0]), raw.names)
-            raise DalembertError(f"{raw.source}: it has no '{unknown[0]}' for {group}; it has {names_of(raw)}{hint}")
+            raise raw.wrong(f"it has no '{unknown[0]}' for {group}; it has {names_of(raw)}{hint}")
         try:
             return Found(label, np.column_stack([raw.values(word) for word in words]))
         except DalembertError:
             raise
         except (TypeError, ValueError) as error:
-            raise ShapeError(f"{raw.source}: {label:.60} cannot stand side by side for {group} ({error})") from None
+            raise raw.wrong(f"{label:.60} cannot stand side by side for {group} ({error})", ShapeError) from None
     at: list[int] = []
     for word in words:
         if word in raw.header:
@@ -136,13 +134,11 @@ def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
     countable = all(part.isdecimal() and len(part) < 10 for part in numbers) and (start or colon)
     if not countable or isinstance(word, bool):
         hint = nearest(str(word), [*raw.header, *raw.groups])
-        raise DalembertError(f"{raw.source}: it has no '{word}' for {group}; it has {names_of(raw)}{hint}")
+        raise raw.wrong(f"it has no '{word}' for {group}; it has {names_of(raw)}{hint}")
     first = int(start or 0)
     last = first + 1 if not colon else int(end or width)
     if not first < last <= width:
-        raise DalembertError(
-            f"{raw.source}: {group} is said to be column {word}, but there are {width}, from 0 to {width - 1}"
-        )
+        raise raw.wrong(f"{group} is said to be column {word}, but there are {width}, from 0 to {width - 1}")
     return list(range(first, last))
 
 
@@ -161,7 +157,7 @@ def numeric(raw: Raw, quantity: Found) -> Array:
             numbers = np.asarray(values, float)
             return np.where(np.isnan(numbers), np.nan, numbers) if np.isnan(numbers).any() else numbers
     except (TypeError, ValueError, OverflowError):
-        raise ShapeError(f"{raw.source}: {quantity.name} is not an array of numbers") from None
+        raise raw.wrong(f"{quantity.name} is not an array of numbers", ShapeError) from None
 
 
 def time_of(raw: Raw, time: Found | None, unit: str | None) -> Array:
@@ -171,21 +167,17 @@ def time_of(raw: Raw, time: Found | None, unit: str | None) -> Array:
     t = numeric(raw, time)
     t = t.reshape(-1) if t.size == max(t.shape, default=0) else t
     if t.ndim != 1:
-        raise ShapeError(f"{raw.source}: t has shape {t.shape}; it must be (N,), with a row for each instant")
+        raise raw.wrong(f"t has shape {t.shape}; it must be (N,), with a row for each instant", ShapeError)
     if len(t) < FEWEST:
-        raise DalembertError(f"{raw.source}: it has {len(t)} rows, and {FEWEST} are the fewest that say anything")
+        raise raw.wrong(f"it has {len(t)} rows, and {FEWEST} are the fewest that say anything")
     finite = t[np.isfinite(t)]
     if len(finite) < FEWEST:
-        raise DalembertError(
-            f"{raw.source}: only {len(finite)} of {len(t)} rows have a time ({time.name}) that is a number"
-        )
+        raise raw.wrong(f"only {len(finite)} of {len(t)} rows have a time ({time.name}) that is a number")
     steps = np.diff(finite)
     steps = np.diff(np.sort(finite)) if 10 * (steps < 0).sum() > len(steps) else np.abs(steps)
     if not steps.any():
         rounded = "; is it written with too few digits?" if abs(finite[0]) > 1e6 else ""
-        raise DalembertError(
-            f"{raw.source}: all {len(finite)} rows have the same time, {time.name} = {finite[0]:.10g}{rounded}"
-        )
+        raise raw.wrong(f"all {len(finite)} rows have the same time, {time.name} = {finite[0]:.10g}{rounded}")
     step, middle = float(np.median(steps[steps > 0])), abs(float(np.median(finite)))
     unit = unit or next(iter(time.units), None) or time.unit
     if unit is None:
@@ -194,14 +186,14 @@ def time_of(raw: Raw, time: Found | None, unit: str | None) -> Array:
             raw.note(f"{time.name} is taken as {unit} since 1970")
     if unit is None and step > LONGEST_STEP:
         like = min(("ms", "us", "ns"), key=lambda u: abs(np.log(step * si.TIME[u] / 4e-3)))
-        raise DalembertError(
-            f"{raw.source}: the samples are {step:g} s apart, which looks like {like}; say time_unit='{like}' if it is, 's' if "
+        raise raw.wrong(
+            f"the samples are {step:g} s apart, which looks like {like}; say time_unit='{like}' if it is, 's' if "
             "it is not"
         )
     scale = float(si.factors(raw.source, "t", [unit or "s"], [None])[0])
     if step * scale < SHORTEST_STEP:
-        raise DalembertError(
-            f"{raw.source}: the samples are {step * scale:g} s apart with {time.name} in {unit or 's'}, which no log of an arm "
+        raise raw.wrong(
+            f"the samples are {step * scale:g} s apart with {time.name} in {unit or 's'}, which no log of an arm "
             "is; say another time_unit: s, ms, us or ns"
         )
     return t * scale
@@ -218,16 +210,14 @@ def group_of(
         values = values.T
         raw.note(f"{name} has a column for each instant, and was turned")
     if values.ndim != 2 or len(values) != count:
-        raise ShapeError(
-            f"{raw.source}: {name} has shape {values.shape}; it must be ({count}, {arm.n}), a row for each t"
-        )
+        raise raw.wrong(f"{name} has shape {values.shape}; it must be ({count}, {arm.n}), a row for each t", ShapeError)
     joints, order = tuple(names) if names is not None else quantity.joints, list(range(arm.n))
     if joints is None:
         same_count(arm, values.shape[1], raw.source, name)
     else:
         if len(joints) != values.shape[1]:
-            raise ShapeError(
-                f"{raw.source}: {name} has {values.shape[1]} columns, but {len(joints)} joint names are given"
+            raise raw.wrong(
+                f"{name} has {values.shape[1]} columns, but {len(joints)} joint names are given", ShapeError
             )
         remedy = "; joint_names (--joints) says which they are, in the log's order"
         order, notes = joint_order(raw.source, "log", joints, arm, remedy)

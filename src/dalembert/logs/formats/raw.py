@@ -127,6 +127,10 @@ class Raw:
         """Keep a sentence about the file, behind its name."""
         self.notes.append(f"{self.source}: {sentence}")
 
+    def wrong(self, sentence: str, error: type[DalembertError] = DalembertError) -> DalembertError:
+        """An error with a sentence about the file, behind its name."""
+        return error(f"{self.source}: {sentence}")
+
     @property
     def names(self) -> list[str]:
         """Everything that can be asked for."""
