@@ -64,11 +64,8 @@ class Conditioned:
     @cached_property
     def kernel(self) -> Array:
         """The symmetric low-pass: a windowed sinc whose coefficients sum to one."""
-        half = self.reach
-        k = np.arange(-half, half + 1)
-        if half == 0:
-            return np.ones(1)
-        h = np.sinc(2 * self.cutoff / self.rate * k) * np.kaiser(2 * half + 1, 6.0)
+        k = np.arange(-self.reach, self.reach + 1)
+        h = np.sinc(2 * self.cutoff / self.rate * k) * np.kaiser(len(k), 6.0)
         return h / h.sum()
 
     @property
