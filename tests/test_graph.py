@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import random
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from dalembert.graph.count import count
 from dalembert.graph.derivative import forward, gradient, jacobian
 from dalembert.graph.passes import factored, pruned
-from dalembert.graph.rules import ALGEBRA, TRIGONOMETRY, Rule
+from dalembert.graph.rules import ALGEBRA, Rule
 from dalembert.graph.tape import OPERATIONS, Expr, Graph, evaluate
 
 FUNCTIONS = {
@@ -25,7 +26,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("rule", TRIGONOMETRY.rules, ids=lambda r: r.text)
+@pytest.mark.parametrize("rule", ALGEBRA.rules, ids=lambda r: r.text)
 def test_rule_holds_by_value(rule: Rule) -> None:
     """Both sides of every rule are equal at random values that meet its condition."""
     left, _, rest = rule.text.partition("->")
@@ -40,7 +41,7 @@ def test_rule_holds_by_value(rule: Rule) -> None:
         assert eval(left, {}, values) == pytest.approx(eval(right, {}, values), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("rule", TRIGONOMETRY.rules, ids=lambda r: r.text)
+@pytest.mark.parametrize("rule", ALGEBRA.rules, ids=lambda r: r.text)
 def test_rule_is_applied(rule: Rule) -> None:
     """Writing a rule's left side gives its right side's line: no rule is dead."""
     left, _, rest = rule.text.partition("->")
@@ -50,7 +51,6 @@ def test_rule_is_applied(rule: Rule) -> None:
 
     def written(text: str) -> tuple[Graph, Expr]:
         graph = Graph()
-        graph._rules = TRIGONOMETRY
         names: dict = {name: graph.input(name) for name in free}
         names |= {k: graph.constant(v) for k, v in constants.items()}
         for f in FUNCTIONS:
@@ -116,7 +116,7 @@ def random_graph(seed: int, steps: int = 40) -> Graph:
     pool: list = [g.input(n) for n in "xyz"] + [0.5, -2.0, 0.0, 1.0]
     for _ in range(steps):
         op = rng.choice(["add", "sub", "mul", "mul", "neg", "sin", "cos", "div"])
-        picked = [g.lift(rng.choice(pool)) for _ in range(OPERATIONS[op].arity)]
+        picked = [g.lift(rng.choice(pool)) for _ in range(len(signature(OPERATIONS[op]).parameters))]
         if op == "div":
             picked[1] = g.lift(2.5 + picked[1].cos())
         pool.append(g.apply(op, *picked))
@@ -133,7 +133,7 @@ def test_passes_keep_the_values(seed: int) -> None:
     for after in (pruned(g), factored(pruned(g))):
         assert evaluate(after, x) == pytest.approx(expected, rel=1e-9, abs=1e-9)
         assert len(after.nodes) <= len(g.nodes) + 3
-        assert after.input_names() == ["x", "y", "z"]
+        assert [after.nodes[k] for k in after.inputs] == [("input", (name,)) for name in "xyz"]
 
 
 def test_factoring_saves_a_multiplication() -> None:

@@ -26,7 +26,7 @@ from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.tape import Graph, evaluate
 from dalembert.kernel import compile as compile_
 from dalembert.kernel import make as make_
-from dalembert.kernel.compile import Loaded, object_code, target
+from dalembert.kernel.compile import MachineCode, object_code, target
 from dalembert.kernel.gufunc import gufunc
 from dalembert.quantities.joints import signature_of, traced
 from test_graph import random_graph
@@ -34,7 +34,7 @@ from test_graph import random_graph
 
 def compiled(graph: Graph, inputs: int, outputs: int, width: int | None = None) -> np.ufunc:
     signature = Signature((("x", (inputs,)),), (("y", (outputs,)),))
-    code = Loaded(object_code(llvm_ir(graph, signature, width or target().width)))
+    code = MachineCode(object_code(llvm_ir(graph, signature, width or target().width)))
     return gufunc(code, signature.gufunc(), 1, 1, "test", "", (compiled, ()))
 
 
@@ -61,7 +61,7 @@ class TestLifetime:
     def kernels(self, count: int, *arguments: object) -> list[np.ufunc]:
         code = object_code(llvm_ir(random_graph(3), self.signature(), target().width))
         return [
-            gufunc(Loaded(code), self.signature().gufunc(), 1, 1, "test", "", (compiled, arguments))
+            gufunc(MachineCode(code), self.signature().gufunc(), 1, 1, "test", "", (compiled, arguments))
             for _ in range(count)
         ]
 
@@ -434,7 +434,7 @@ def test_long_tapes_are_cut_and_still_right(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(emit, "PART_LENGTH", 60)
     text = emit.llvm_ir(graph, signature, target().width)
     assert text.count("define internal void @part") > 5
-    kernel = gufunc(Loaded(object_code(text)), signature.gufunc(), 3, 1, "cut", "", (compiled, ()))
+    kernel = gufunc(MachineCode(object_code(text)), signature.gufunc(), 3, 1, "cut", "", (compiled, ()))
     x = states(a, 37)
     assert relative(kernel(*x), a.inverse_dynamics(*x)) < 1e-14
 

@@ -48,7 +48,7 @@ def test_what_is_constant_or_cancels() -> None:
     assert count(after).total == 0
     empty = Graph()
     empty.input("x")
-    assert condensed(empty).input_names() == ["x"] and condensed(empty).outputs == []
+    assert str(condensed(empty)).startswith("%0 = input x\n") and condensed(empty).outputs == []
 
 
 def test_no_negation_where_a_swap_will_do() -> None:
@@ -67,5 +67,5 @@ def test_same_values_and_never_more_operations(seed: int, steps: int) -> None:
     if size < 1e6:
         assert evaluate(after, x) == pytest.approx(expected, rel=1e-9, abs=1e-9 * max(1.0, size))
     assert count(after).total <= count(g).total
-    assert after.input_names() == ["x", "y", "z"]
+    assert [after.nodes[k] for k in after.inputs] == [("input", (name,)) for name in "xyz"]
     assert str(condensed(g)) == str(after)  # the same tape every time

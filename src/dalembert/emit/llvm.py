@@ -15,10 +15,11 @@ sin and cos are arithmetic (:mod:`dalembert.emit.trigonometry`).
 
 from __future__ import annotations
 
-import struct
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dalembert.emit.ir import IR
 from dalembert.emit.loops import loops
 from dalembert.emit.transpose import declarations, load_group, store_group
 from dalembert.emit.trigonometry import sincos
@@ -34,6 +35,8 @@ INSTRUCTIONS = {
     "neg": "fneg {v} {0}",
     "sqrt": "call {v} @llvm.sqrt.{s}({v} {0})",
 }
+
+UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'  # what a branch is marked with
 
 # longer straight-line code than this is cut: register allocation and scheduling grow faster than linearly
 PART_LENGTH = 1500
@@ -62,55 +65,7 @@ class Signature:
         return words(self.inputs) + "->" + words(self.outputs)
 
 
-def size(shape: Sequence[int]) -> int:
-    """How many numbers an array of this core shape holds."""
-    product = 1
-    for k in shape:
-        product *= k
-    return product
-
-
-class Text:
-    """Lines of IR with fresh names."""
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.lines: list[str] = []
-        self._count = 0
-
-    @property
-    def vector(self) -> str:
-        """The type of one value of every lane."""
-        return f"<{self.width} x double>"
-
-    @property
-    def integers(self) -> str:
-        """The type of one 64-bit integer of every lane."""
-        return f"<{self.width} x i64>"
-
-    def say(self, line: str) -> None:
-        """Append a line."""
-        self.lines.append("  " + line)
-
-    def let(self, expression: str) -> str:
-        """Append ``%name = expression`` and give the name."""
-        self._count += 1
-        name = f"%t{self._count}"
-        self.lines.append(f"  {name} = {expression}")
-        return name
-
-    def splat(self, value: float) -> str:
-        """A vector constant."""
-        return "<" + ", ".join([f"double {bits(value)}"] * self.width) + ">"
-
-    def integer_splat(self, value: int) -> str:
-        """A vector of one integer."""
-        return "<" + ", ".join([f"i64 {value}"] * self.width) + ">"
-
-
-def bits(value: float) -> str:
-    """A double as LLVM reads it without rounding."""
-    return "0x" + struct.pack(">d", value).hex().upper()
+size = math.prod  # how many numbers an array of this core shape holds
 
 
 def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
@@ -123,7 +78,7 @@ def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
 
 def module(functions: Sequence[str], width: int) -> str:
     """The functions with what they need declared."""
-    v, s = Text(width).vector, f"v{width}f64"
+    v, s = f"<{width} x double>", f"v{width}f64"
     declared = [
         *declarations(width),
         f"declare {v} @llvm.sqrt.{s}({v})",
@@ -134,7 +89,7 @@ def module(functions: Sequence[str], width: int) -> str:
     attributes = (
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{64 * width}" "min-legal-vector-width"="{64 * width}" }}'
     )
-    return "\n".join(["; dalembert", *declared, *functions, attributes, ""])
+    return "\n".join(["; dalembert", *declared, *functions, UNLIKELY, attributes, ""])
 
 
 def _schedule(graph: Graph) -> list[list[int]]:
@@ -152,13 +107,13 @@ def _schedule(graph: Graph) -> list[list[int]]:
     # what the angles of the next stage need comes first; everything else waits for the last stage
     last = max((level[k] for k in wanted), default=0)
     stages: list[list[int]] = [[] for _ in range(last + 1)]
-    early = _needed_by_angles(graph, wanted, level)
+    early = _needed_by_angles(graph, wanted)
     for k in wanted:
         stages[level[k] if early[k] or graph.op(k) in ("sin", "cos") else last].append(k)
     return stages
 
 
-def _needed_by_angles(graph: Graph, wanted: list[int], level: list[int]) -> list[bool]:
+def _needed_by_angles(graph: Graph, wanted: list[int]) -> list[bool]:
     early = [False] * len(graph.nodes)
     for k in reversed(wanted):
         if early[k] or graph.op(k) in ("sin", "cos"):
@@ -233,7 +188,7 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
     return slot_of
 
 
-class _Part(Text):
+class _Part(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
 
     def __init__(self, graph: Graph, signature: Signature, width: int, slot_of: dict[int, int], by_lanes: bool) -> None:
@@ -253,8 +208,7 @@ class _Part(Text):
                     operands = [self.value(a) for a in self.graph.operands(k)]
                     self.names[k] = _instruction(self, self.graph.op(k), operands)
         for line in kept:
-            at = self.slot(line)
-            self.store(self.names[line], at)
+            self.store(self.names[line], self.slot(line))
         for array, start, end in _output_starts(self.signature):
             mine = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
             self.store_lanes(array, mine) if self.by_lanes else self.store_rows(array, mine)
@@ -285,35 +239,25 @@ class _Part(Text):
             for k in trig:
                 self.names[k] = sine if self.graph.op(k) == "sin" else cosine
 
-    # -- memory: the workspace, and arrays as vectors or as rows -----------------------------------
-
-    def load(self, at: str) -> str:
-        return self.let(f"load {self.vector}, ptr {at}, align {8 * self.width}")
-
-    def store(self, value: str, at: str) -> None:
-        self.say(f"store {self.vector} {value}, ptr {at}, align {8 * self.width}")
+    # -- the workspace, and arrays as vectors or as rows --------------------------------------------
 
     def slot(self, line: int) -> str:
         return self.let(f"getelementptr {self.vector}, ptr %workspace, i64 {self.slot_of[line]}")
 
-    def array(self, index: int) -> str:
-        return self.let(f"load ptr, ptr {self.let(f'getelementptr ptr, ptr %arrays, i64 {index}')}")
-
     def vector_at(self, array: int, element: int) -> str:
         """Where an element's vector is, in an array of vectors."""
         if array not in self.pointers:
-            self.pointers[array] = [self.array(array)]
+            self.pointers[array] = [self.entry("%arrays", array, "ptr")]
         return self.let(f"getelementptr {self.vector}, ptr {self.pointers[array][0]}, i64 {element}")
 
     def rows(self, array: int) -> list[str]:
         """Where every lane's row is, in an array of rows."""
         if array not in self.pointers:
-            base = self.array(array)
-            self.pointers[array] = []
-            for lane in range(self.width):
-                at = self.let(f"getelementptr i64, ptr %offsets, i64 {array * self.width + lane}")
-                row = self.let(f"getelementptr i8, ptr {base}, i64 {self.let(f'load i64, ptr {at}')}")
-                self.pointers[array].append(row)
+            base = self.entry("%arrays", array, "ptr")
+            self.pointers[array] = [
+                self.let(f"getelementptr i8, ptr {base}, i64 {self.entry('%offsets', array * self.width + lane)}")
+                for lane in range(self.width)
+            ]
         return self.pointers[array]
 
     def load_rows(self, array: int, element: int) -> None:
@@ -358,17 +302,17 @@ def _output_starts(signature: Signature) -> list[tuple[int, int, int]]:
     return starts
 
 
-def _instruction(text: Text, op: str, operands: list[str]) -> str:
+def _instruction(text: IR, op: str, operands: list[str]) -> str:
     v = text.vector
     if op == "sign":  # ±1, but 0 stays 0 and NaN stays NaN; equality compares without raising flags
-        x, one = operands[0], text.splat(1.0)
+        x = operands[0]
         itself = text.let(f"fcmp ueq {v} {x}, {text.splat(0.0)}")
-        signed = text.let(f"call {v} @llvm.copysign.v{text.width}f64({v} {one}, {v} {x})")
-        return text.let(f"select <{text.width} x i1> {itself}, {v} {x}, {v} {signed}")
+        signed = text.let(f"call {v} @llvm.copysign.v{text.width}f64({v} {text.splat(1.0)}, {v} {x})")
+        return text.choice(itself, x, signed)
     if op == "less":
         smaller = text.let(f"fcmp olt {v} {operands[0]}, {operands[1]}")
-        return text.let(f"select <{text.width} x i1> {smaller}, {v} {text.splat(1.0)}, {v} {text.splat(0.0)}")
+        return text.choice(smaller, text.splat(1.0), text.splat(0.0))
     if op == "select":
         chosen = text.let(f"fcmp une {v} {operands[0]}, {text.splat(0.0)}")
-        return text.let(f"select <{text.width} x i1> {chosen}, {v} {operands[1]}, {v} {operands[2]}")
+        return text.choice(chosen, operands[1], operands[2])
     return text.let(INSTRUCTIONS[op].format(*operands, v=v, s=f"v{text.width}f64"))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+
+from dalembert.emit.ir import IR
 
 # the largest copy of rows that is kept on the stack; a kernel with more numbers a state copies fewer rows
 SCRATCH_BYTES = 65536
@@ -115,44 +118,21 @@ _FLAT_OUT = {
 }
 
 
-class _Loop:
-    """Text of one inner loop."""
+class InnerLoop(IR):
+    """The text of a loop that NumPy calls: with pointers in %args, sizes in %dims, strides in %steps."""
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, width: int) -> None:
-        self.shapes, self.inputs, self.parts, self.width = shapes, inputs, parts, width
-        self.lines: list[str] = []
-        self.names = 0
+    def core_strides(self, axes: Sequence[int]) -> list[list[str]]:
+        """The strides of each array's core axes, which NumPy lists after those of the loop."""
+        at, core = len(axes), []
+        for count in axes:
+            core.append([self.entry("%steps", at + k) for k in range(count)])
+            at += count
+        return core
 
-    def let(self, expression: str) -> str:
-        self.names += 1
-        self.lines.append(f"  %x{self.names} = {expression}")
-        return f"%x{self.names}"
-
-    def say(self, line: str) -> None:
-        self.lines.append("  " + line)
-
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-
-    def load(self, table: str, index: int, kind: str = "i64") -> str:
-        return self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr {table}, i64 {index}')}")
-
-    def put(self, table: str, index: int, value: str, kind: str = "i64") -> None:
-        self.say(f"store {kind} {value}, ptr {self.let(f'getelementptr {kind}, ptr {table}, i64 {index}')}")
-
-    def block(self) -> None:
-        for part in range(self.parts):
-            self.say(f"call void @part{part}(ptr %arrays, ptr %offsets, ptr %workspace)")
-
-    def offsets(self, strides: list[str], last: str | None) -> None:
-        """Where each lane's row is; lanes beyond ``last`` share the last row."""
-        for lane in range(self.width):
-            row = str(lane)
-            if last is not None and lane > 0:
-                inside = self.let(f"icmp slt i64 {lane}, {last}")
-                row = self.let(f"select i1 {inside}, i64 {lane}, i64 {last}")
-            for a, stride in enumerate(strides):
-                self.put("%offsets", a * self.width + lane, self.let(f"mul i64 {row}, {stride}"))
+    def function(self, kind: str) -> str:
+        """The lines as NumPy's loop for a type."""
+        head = f"define void @loop_{kind}(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {{"
+        return "\n".join([head, *self.lines, "}"])
 
 
 def loops(shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int, width: int) -> str:
@@ -165,148 +145,145 @@ def loops(shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int
         )
     )
     copies += _FLAT.format(name="gather", **_FLAT_IN) + _FLAT.format(name="scatter", **_FLAT_OUT)
-    both = [_loop(kind, shapes, inputs, parts, slots, width) for kind in ("d", "f")]
-    return copies + "\n".join(both) + '\n!0 = !{!"branch_weights", i32 1, i32 100000}\n'
+    return copies + "\n".join(_StateLoop(kind, shapes, inputs, parts, width).written(slots) for kind in ("d", "f"))
 
 
-def _size(shape: Sequence[int]) -> int:
-    product = 1
-    for k in shape:
-        product *= k
-    return product
+class _StateLoop(InnerLoop):
+    """The loop over the states of a batch, for doubles ("d") or floats ("f")."""
 
+    def __init__(self, kind: str, shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, width: int) -> None:
+        super().__init__(width)
+        self.kind, self.shapes, self.inputs, self.parts = kind, shapes, inputs, parts
+        self.numbers = [prod(shape) for shape in shapes]
+        self.copied = width if 8 * width * sum(self.numbers) <= SCRATCH_BYTES else 1  # rows at a time
 
-def _loop(kind: str, shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int, width: int) -> str:
-    text = _Loop(shapes, inputs, parts, width)
-    arrays, lanes = len(shapes), range(len(shapes))
-    numbers = sum(_size(s) for s in shapes)
-    rows = width if 8 * width * numbers <= SCRATCH_BYTES else 1
-    text.label("entry")
-    text.say(f"%arrays = alloca ptr, i64 {arrays}")
-    text.say(f"%offsets = alloca i64, i64 {arrays * width}")
-    text.say(f"%workspace = alloca <{width} x double>, i64 {max(slots, 1)}, align {8 * width}")
-    text.say(f"%scratch = alloca double, i64 {max(rows * numbers, 1)}, align 64")
-    count = text.load("%dims", 0)
-    pointers = [text.load("%args", a, "ptr") for a in lanes]
-    strides = [text.load("%steps", a) for a in lanes]
-    core = _core_strides(text, shapes)
-    for a in lanes:
-        text.put("%arrays", a, pointers[a], "ptr")
-    text.say(f"%empty = icmp sle i64 {count}, 0")
-    text.say("br i1 %empty, label %done, label %look")
-    text.label("look")
-    if kind == "d":
-        in_place = "true"
-        for a in lanes:
-            in_place = text.let(f"and i1 {in_place}, {_contiguous(text, shapes[a], core[a], 8)}")
-        text.say(f"br i1 {in_place}, label %direct, label %copied")
-        _direct(text, count, strides)
-    else:
-        text.say("br label %copied")
-    _copied(text, kind, count, pointers, strides, core, rows)
-    text.label("done")
-    text.say("ret void")
-    head = f"define void @loop_{kind}(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {{"
-    return "\n".join([head, *text.lines, "}"])
+    def written(self, slots: int) -> str:
+        """The function."""
+        arrays = range(len(self.shapes))
+        self.label("entry")
+        self.say(f"%arrays = alloca ptr, i64 {len(arrays)}")
+        self.say(f"%offsets = alloca i64, i64 {len(arrays) * self.width}")
+        self.say(f"%workspace = alloca {self.vector}, i64 {max(slots, 1)}, align {8 * self.width}")
+        self.say(f"%scratch = alloca double, i64 {max(self.copied * sum(self.numbers), 1)}, align 64")
+        self.count = self.entry("%dims", 0)
+        self.pointers = [self.entry("%args", a, "ptr") for a in arrays]
+        self.strides = [self.entry("%steps", a) for a in arrays]
+        self.core = self.core_strides([len(shape) for shape in self.shapes])
+        for a in arrays:
+            self.put("%arrays", a, self.pointers[a], "ptr")
+        self.say(f"%empty = icmp sle i64 {self.count}, 0")
+        self.say("br i1 %empty, label %done, label %look")
+        self.label("look")
+        if self.kind == "d":
+            in_place = "true"
+            for a in arrays:
+                in_place = self.let(f"and i1 {in_place}, {self._contiguous(a, 8)}")
+            self.say(f"br i1 {in_place}, label %direct, label %copied")
+            self._direct()
+        else:
+            self.say("br label %copied")
+        self._copied()
+        self.label("done")
+        self.say("ret void")
+        return self.function(self.kind)
 
+    def _block(self) -> None:
+        for part in range(self.parts):
+            self.say(f"call void @part{part}(ptr %arrays, ptr %offsets, ptr %workspace)")
 
-def _contiguous(text: _Loop, shape: tuple[int, ...], core: list[str], item: int) -> str:
-    """Whether a row's numbers lie side by side."""
-    found, expected = "true", item
-    for axis in reversed(range(len(shape))):
-        if shape[axis] > 1:
-            fits = text.let(f"icmp eq i64 {core[axis]}, {expected}")
-            found = text.let(f"and i1 {found}, {fits}")
-        expected *= shape[axis]
-    return found
+    def _offsets(self, strides: Sequence[str | int], last: str | None = None) -> None:
+        """Where each lane's row is; lanes beyond ``last`` share the last row."""
+        for lane in range(self.width):
+            row = str(lane)
+            if last is not None and lane > 0:
+                inside = self.let(f"icmp slt i64 {lane}, {last}")
+                row = self.let(f"select i1 {inside}, i64 {lane}, i64 {last}")
+            for a, stride in enumerate(strides):
+                self.put("%offsets", a * self.width + lane, self.let(f"mul i64 {row}, {stride}"))
 
+    def _contiguous(self, a: int, item: int) -> str:
+        """Whether the numbers of an array's rows lie side by side."""
+        so_far, expected = "true", item
+        for length, stride in zip(reversed(self.shapes[a]), reversed(self.core[a]), strict=True):
+            if length > 1:
+                fits = self.let(f"icmp eq i64 {stride}, {expected}")
+                so_far = self.let(f"and i1 {so_far}, {fits}")
+            expected *= length
+        return so_far
 
-def _core_strides(text: _Loop, shapes: Sequence[tuple[int, ...]]) -> list[list[str]]:
-    """The strides of the core axes, which NumPy lists after those of the loop."""
-    at, core = len(shapes), []
-    for shape in shapes:
-        core.append([text.load("%steps", at + k) for k in range(len(shape))])
-        at += len(shape)
-    return core
+    def _direct(self) -> None:
+        """Blocks of rows where they lie, and the leftover."""
+        self.label("direct")
+        self._offsets(self.strides)
+        steps = [self.let(f"mul i64 {stride}, {self.width}") for stride in self.strides]
+        self.say(f"%full = icmp sge i64 {self.count}, {self.width}")
+        self.say("br i1 %full, label %blocks, label %rest")
+        self.label("blocks")
+        self.say(f"%left = phi i64 [ {self.count}, %direct ], [ %left.next, %blocks ]")
+        self._block()
+        for a, step in enumerate(steps):
+            moved = self.let(f"getelementptr i8, ptr {self.entry('%arrays', a, 'ptr')}, i64 {step}")
+            self.put("%arrays", a, moved, "ptr")
+        self.say(f"%left.next = sub i64 %left, {self.width}")
+        self.say(f"%more = icmp sge i64 %left.next, {self.width}")
+        self.say("br i1 %more, label %blocks, label %rest")
+        self.label("rest")
+        self.say(f"%over = phi i64 [ {self.count}, %direct ], [ %left.next, %blocks ]")
+        self.say("%finished = icmp eq i64 %over, 0")
+        self.say("br i1 %finished, label %done, label %leftover")
+        self.label("leftover")
+        self._offsets(self.strides, self.let("sub i64 %over, 1"))
+        self._block()
+        self.say("br label %done")
 
+    def _copied(self) -> None:
+        """Any layout and any type: rows are copied to the stack, worked on there, and copied back."""
+        self.label("copied")
+        at, places, flat = 0, [], []
+        for a, numbers in enumerate(self.numbers):
+            places.append(self.let(f"getelementptr double, ptr %scratch, i64 {at}"))
+            if self.kind == "f":
+                dense = self.let(f"icmp eq i64 {self.strides[a]}, {4 * numbers}")
+                flat.append(self.let(f"and i1 {dense}, {self._contiguous(a, 4)}"))
+            self.put("%arrays", a, places[a], "ptr")
+            at += self.copied * numbers
+        self.say("br label %group")
+        self.label("group")
+        end = "group.end" if self.kind == "f" else "group"
+        self.say(f"%done.rows = phi i64 [ 0, %copied ], [ %rows.next, %{end} ]")
+        remaining = self.let(f"sub i64 {self.count}, %done.rows")
+        few = self.let(f"icmp slt i64 {remaining}, {self.copied}")
+        now = self.let(f"select i1 {few}, i64 {remaining}, i64 {self.copied}")
 
-def _direct(text: _Loop, count: str, strides: list[str]) -> None:
-    width, arrays = text.width, range(len(strides))
-    text.label("direct")
-    text.offsets(strides, None)
-    steps = [text.let(f"mul i64 {s}, {width}") for s in strides]
-    text.say(f"%full = icmp sge i64 {count}, {width}")
-    text.say("br i1 %full, label %blocks, label %rest")
-    text.label("blocks")
-    text.say(f"%left = phi i64 [ {count}, %direct ], [ %left.next, %blocks ]")
-    text.block()
-    for a in arrays:
-        moved = text.let(f"getelementptr i8, ptr {text.load('%arrays', a, 'ptr')}, i64 {steps[a]}")
-        text.put("%arrays", a, moved, "ptr")
-    text.say(f"%left.next = sub i64 %left, {width}")
-    text.say(f"%more = icmp sge i64 %left.next, {width}")
-    text.say("br i1 %more, label %blocks, label %rest")
-    text.label("rest")
-    text.say(f"%over = phi i64 [ {count}, %direct ], [ %left.next, %blocks ]")
-    text.say("%finished = icmp eq i64 %over, 0")
-    text.say("br i1 %finished, label %done, label %leftover")
-    text.label("leftover")
-    text.offsets(strides, text.let("sub i64 %over, 1"))
-    text.block()
-    text.say("br label %done")
+        def copy(name: str, a: int) -> None:
+            offset = self.let(f"mul i64 %done.rows, {self.strides[a]}")
+            row = self.let(f"getelementptr i8, ptr {self.pointers[a]}, i64 {offset}")
+            absent = 3 - len(self.shapes[a])
+            axes = zip((*self.shapes[a], *[1] * absent), (*self.core[a], *["0"] * absent), strict=True)
+            call = f"call void @{name}_{self.kind}(ptr {row}, ptr {places[a]}, i64 {now}, i64 {self.strides[a]}, "
+            call += ", ".join(f"i64 {length}, i64 {stride}" for length, stride in axes) + ")"
+            if self.kind == "d":
+                self.say(call)
+                return
+            numbers = self.let(f"mul i64 {now}, {self.numbers[a]}")
+            self.say(f"br i1 {flat[a]}, label %flat{a}, label %strided{a}")
+            self.label(f"flat{a}")
+            self.say(f"call void @flat_{name}(ptr {row}, ptr {places[a]}, i64 {numbers})")
+            self.say(f"br label %copied{a}")
+            self.label(f"strided{a}")
+            self.say(call)
+            self.say(f"br label %copied{a}")
+            self.label(f"copied{a}")
 
-
-def _copied(
-    text: _Loop, kind: str, count: str, pointers: list[str], strides: list[str], core: list[list[str]], rows: int
-) -> None:
-    """Any layout and any type: rows are copied to the stack, worked on there, and copied back."""
-    shapes = text.shapes
-    text.label("copied")
-    at = 0
-    places: list[str] = []
-    flat: list[str] = []
-    for a, shape in enumerate(shapes):
-        places.append(text.let(f"getelementptr double, ptr %scratch, i64 {at}"))
-        if kind == "f":
-            dense = text.let(f"icmp eq i64 {strides[a]}, {4 * _size(shape)}")
-            flat.append(text.let(f"and i1 {dense}, {_contiguous(text, shape, core[a], 4)}"))
-        text.put("%arrays", a, places[a], "ptr")
-        at += rows * _size(shape)
-    text.say("br label %group")
-    text.label("group")
-    text.say(f"%done.rows = phi i64 [ 0, %copied ], [ %rows.next, %{'group.end' if kind == 'f' else 'group'} ]")
-    remaining = text.let(f"sub i64 {count}, %done.rows")
-    few = text.let(f"icmp slt i64 {remaining}, {rows}")
-    now = text.let(f"select i1 {few}, i64 {remaining}, i64 {rows}")
-
-    def copy(name: str, a: int) -> None:
-        row = text.let(f"getelementptr i8, ptr {pointers[a]}, i64 {text.let(f'mul i64 %done.rows, {strides[a]}')}")
-        sizes = [str(k) for k in shapes[a]] + ["1"] * (3 - len(shapes[a]))
-        steps = core[a] + ["0"] * (3 - len(shapes[a]))
-        axes = ", ".join(f"i64 {n}, i64 {s}" for n, s in zip(sizes, steps, strict=True))
-        call = f"call void @{name}_{kind}(ptr {row}, ptr {places[a]}, i64 {now}, i64 {strides[a]}, {axes})"
-        if kind == "d":
-            text.say(call)
-            return
-        numbers = text.let(f"mul i64 {now}, {_size(shapes[a])}")
-        text.say(f"br i1 {flat[a]}, label %flat{a}, label %strided{a}")
-        text.label(f"flat{a}")
-        text.say(f"call void @flat_{name}(ptr {row}, ptr {places[a]}, i64 {numbers})")
-        text.say(f"br label %copied{a}")
-        text.label(f"strided{a}")
-        text.say(call)
-        text.say(f"br label %copied{a}")
-        text.label(f"copied{a}")
-
-    for a in range(text.inputs):
-        copy("gather", a)
-    text.offsets([str(8 * _size(s)) for s in shapes], text.let(f"sub i64 {now}, 1"))
-    text.block()
-    for a in range(text.inputs, len(shapes)):
-        copy("scatter", a)
-    if kind == "f":
-        text.say("br label %group.end")
-        text.label("group.end")
-    text.say(f"%rows.next = add i64 %done.rows, {now}")
-    more = text.let(f"icmp slt i64 %rows.next, {count}")
-    text.say(f"br i1 {more}, label %group, label %done")
+        for a in range(self.inputs):
+            copy("gather", a)
+        self._offsets([8 * numbers for numbers in self.numbers], self.let(f"sub i64 {now}, 1"))
+        self._block()
+        for a in range(self.inputs, len(self.shapes)):
+            copy("scatter", a)
+        if self.kind == "f":
+            self.say("br label %group.end")
+            self.label("group.end")
+        self.say(f"%rows.next = add i64 %done.rows, {now}")
+        more = self.let(f"icmp slt i64 %rows.next, {self.count}")
+        self.say(f"br i1 {more}, label %group, label %done")

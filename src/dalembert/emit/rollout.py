@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dalembert.emit.llvm import Signature, Text, function_parts, module
+from dalembert.emit.llvm import Signature, function_parts, module
+from dalembert.emit.loops import InnerLoop
 from dalembert.graph.program import Program
 from dalembert.graph.tape import Graph
 
@@ -85,12 +86,10 @@ def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], 
         texts += functions
         parts[name] = len(functions)
         slots = max(slots, needed)
-    texts.append(_Loop(program, parts, slots, width).written())
-    texts.append('!0 = !{!"branch_weights", i32 1, i32 100000}')
-    return module(texts, width)
+    return module([*texts, _RolloutLoop(program, parts, slots, width).written()], width)
 
 
-class _Loop(Text):
+class _RolloutLoop(InnerLoop):
     """The text of loop_d."""
 
     def __init__(self, program: Program, parts: Mapping[str, int], slots: int, width: int) -> None:
@@ -106,26 +105,17 @@ class _Loop(Text):
             at += size
         self.total = at
 
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-
-    def entry_of(self, table: str, index: int, kind: str = "i64") -> str:
-        return self.let(f"load {kind}, ptr {self.let(f'getelementptr {kind}, ptr {table}, i64 {index}')}")
-
     def slot(self, name: str, element: int = 0) -> str:
         return self.let(f"getelementptr {self.vector}, ptr %memory, i64 {self.place[name] + element}")
 
     def copy(self, origin: str, to: str) -> None:
         for k in range(self.program.sizes[to]):
-            x = self.let(f"load {self.vector}, ptr {self.slot(origin, k)}, align {8 * self.width}")
-            self.say(f"store {self.vector} {x}, ptr {self.slot(to, k)}, align {8 * self.width}")
+            self.store(self.load(self.slot(origin, k)), self.slot(to, k))
 
     def somewhere(self, name: str) -> str:
         """Whether the slot is not 0 in some lane."""
-        w = self.width
-        x = self.let(f"load {self.vector}, ptr {self.slot(name)}, align {8 * w}")
-        mask = self.let(f"bitcast <{w} x i1> {self.let(f'fcmp une {self.vector} {x}, {self.splat(0.0)}')} to i{w}")
-        return self.let(f"icmp ne i{w} {mask}, 0")
+        x = self.load(self.slot(name))
+        return self.anywhere(self.let(f"fcmp une {self.vector} {x}, {self.splat(0.0)}"))
 
     def written(self) -> str:
         self.label("entry")
@@ -146,8 +136,7 @@ class _Loop(Text):
         self.say("br i1 %first.more, label %block, label %done")
         self.label("done")
         self.say("ret void")
-        head = "define void @loop_d(ptr %args, ptr %dims, ptr %steps, ptr %data) #0 {"
-        return "\n".join([head, *self.lines, "}"])
+        return self.function("d")
 
     def _begin(self) -> None:
         """Room on the stack, and what NumPy says of the arrays."""
@@ -157,12 +146,12 @@ class _Loop(Text):
         self.tables = [self._table((*call.inputs, *call.outputs)) for call in self.program.calls]
         # dims: the batch, then each core size once, in the order in which the signature names them
         sizes = list(dict.fromkeys(self._core_sizes()))
-        self.count = self.entry_of("%dims", 0)
-        self.steps = self.entry_of("%dims", 1 + sizes.index("s"))
-        records = self.entry_of("%dims", 1 + sizes.index("m"))
-        self.base = [self.entry_of("%args", a, "ptr") for a in range(len(self.arrays))]
-        self.outer = [self.entry_of("%steps", a) for a in range(len(self.arrays))]
-        self.core = self._core_strides()
+        self.count = self.entry("%dims", 0)
+        self.steps = self.entry("%dims", 1 + sizes.index("s"))
+        records = self.entry("%dims", 1 + sizes.index("m"))
+        self.base = [self.entry("%args", a, "ptr") for a in range(len(self.arrays))]
+        self.outer = [self.entry("%steps", a) for a in range(len(self.arrays))]
+        self.core = self.core_strides([1] * self.fixed + [2] * (len(self.arrays) - self.fixed))
         nothing = self.let(f"icmp sle i64 {self.count}, 0")
         unasked = self.let(f"icmp sle i64 {records}, 0")
         idle = self.let(f"or i1 {nothing}, {unasked}")
@@ -181,7 +170,7 @@ class _Loop(Text):
             row = self.let(f"select i1 {inside}, i64 {wanted}, i64 {last}")
             for base, outer, rows in zip(self.base, self.outer, self.rows, strict=True):
                 pointer = self.let(f"getelementptr i8, ptr {base}, i64 {self.let(f'mul i64 {row}, {outer}')}")
-                self.say(f"store ptr {pointer}, ptr {self.let(f'getelementptr ptr, ptr {rows}, i64 {lane}')}")
+                self.put(rows, lane, pointer, "ptr")
         for a, name in enumerate(self.given[: self.fixed]):
             self._move("in", self.rows[a], "0", name, self.core[a][0])
         self.say("br label %step")
@@ -195,7 +184,7 @@ class _Loop(Text):
             self._move("in", self.rows[a], self.let(f"mul i64 %k, {self.core[a][0]}"), name, self.core[a][1])
         for name in self.program.inner:
             for k in range(self.program.sizes[name]):
-                self.say(f"store {self.vector} zeroinitializer, ptr {self.slot(name, k)}, align {8 * self.width}")
+                self.store("zeroinitializer", self.slot(name, k))
         self.say("br label %pass")
 
     def _calls(self) -> None:
@@ -254,7 +243,7 @@ class _Loop(Text):
         """The addresses of a call's slots."""
         table = self.let(f"alloca ptr, i64 {len(slots)}")
         for k, name in enumerate(slots):
-            self.say(f"store ptr {self.slot(name)}, ptr {self.let(f'getelementptr ptr, ptr {table}, i64 {k}')}")
+            self.put(table, k, self.slot(name), "ptr")
         return table
 
     def _core_sizes(self) -> list[object]:
@@ -265,13 +254,3 @@ class _Loop(Text):
         for x in program.state:
             sizes += ["m", program.sizes[x]]
         return sizes
-
-    def _core_strides(self) -> list[list[str]]:
-        """The strides of the core axes, which NumPy lists after those of the loop."""
-        at = len(self.arrays)
-        core = []
-        for a in range(len(self.arrays)):
-            axes = 1 if a < self.fixed else 2
-            core.append([self.entry_of("%steps", at + k) for k in range(axes)])
-            at += axes
-        return core

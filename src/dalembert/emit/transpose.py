@@ -8,10 +8,7 @@ and stored under a mask, so that nothing beyond the row is touched.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from dalembert.emit.llvm import Text
+from dalembert.emit.ir import IR
 
 
 def declarations(width: int) -> list[str]:
@@ -23,7 +20,7 @@ def declarations(width: int) -> list[str]:
     ]
 
 
-def transposed(text: Text, rows: list[str]) -> list[str]:
+def transposed(text: IR, rows: list[str]) -> list[str]:
     """W vectors of W numbers, transposed: in each round one bit of row and column trade places."""
     width, v = text.width, text.vector
     rows = list(rows)
@@ -35,39 +32,32 @@ def transposed(text: Text, rows: list[str]) -> list[str]:
             a, b = rows[r], rows[r | bit]
             low = [c if not c & bit else width + (c ^ bit) for c in range(width)]
             high = [c | bit if not c & bit else width + c for c in range(width)]
+            orders = (", ".join(f"i32 {k}" for k in picks) for picks in (low, high))
             rows[r], rows[r | bit] = (
-                text.let(
-                    f"shufflevector {v} {a}, {v} {b}, <{width} x i32> <" + ", ".join(f"i32 {k}" for k in picks) + ">"
-                )
-                for picks in (low, high)
+                text.let(f"shufflevector {v} {a}, {v} {b}, <{width} x i32> <{order}>") for order in orders
             )
         bit *= 2
     return rows
 
 
-def _mask(text: Text, count: int) -> str:
+def _mask(text: IR, count: int) -> str:
     return "<" + ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(text.width)) + ">"
 
 
-def load_group(text: Text, rows: list[str], first: int, count: int) -> list[str]:
+def load_group(text: IR, rows: list[str], first: int, count: int) -> list[str]:
     """Elements ``first`` … of every lane's row, one vector an element."""
     v, w = text.vector, text.width
     loaded = []
     for row in rows:
         at = text.let(f"getelementptr i8, ptr {row}, i64 {8 * first}")
-        if count == w:
-            loaded.append(text.let(f"load {v}, ptr {at}, align 1"))
-        else:
-            mask = _mask(text, count)
-            loaded.append(
-                text.let(
-                    f"call {v} @llvm.masked.load.v{w}f64.p0(ptr {at}, i32 1, <{w} x i1> {mask}, {v} zeroinitializer)"
-                )
-            )
+        masked = f"(ptr {at}, i32 1, {text.mask} {_mask(text, count)}, {v} zeroinitializer)"
+        loaded.append(
+            text.let(f"load {v}, ptr {at}, align 1" if count == w else f"call {v} @llvm.masked.load.v{w}f64.p0{masked}")
+        )
     return transposed(text, loaded)[:count]
 
 
-def store_group(text: Text, rows: list[str], first: int, values: list[str]) -> None:
+def store_group(text: IR, rows: list[str], first: int, values: list[str]) -> None:
     """Write consecutive elements, one vector an element, to every lane's row."""
     v, w = text.vector, text.width
     turned = transposed(text, values + ["poison"] * (w - len(values)))
@@ -76,5 +66,5 @@ def store_group(text: Text, rows: list[str], first: int, values: list[str]) -> N
         if len(values) == w:
             text.say(f"store {v} {x}, ptr {at}, align 1")
         else:
-            mask = _mask(text, len(values))
-            text.say(f"call void @llvm.masked.store.v{w}f64.p0({v} {x}, ptr {at}, i32 1, <{w} x i1> {mask})")
+            mask = f"{text.mask} {_mask(text, len(values))}"
+            text.say(f"call void @llvm.masked.store.v{w}f64.p0({v} {x}, ptr {at}, i32 1, {mask})")

@@ -10,10 +10,9 @@ path of their own.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from functools import reduce
 
-if TYPE_CHECKING:
-    from dalembert.emit.llvm import Text
+from dalembert.emit.ir import IR
 
 LARGEST = 1e6
 TWO_OVER_PI = 6.36619772367581382433e-01
@@ -32,46 +31,34 @@ COSINE = (
 )  # fmt: skip
 
 
-def sincos(text: Text, angles: list[str], label: str) -> list[tuple[str, str]]:
+def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
     """(sin, cos) of every angle; one branch for all of them leads to the slow path."""
-    v, w = text.vector, text.width
     far = [_is_far(text, x) for x in angles]
     # far lanes run along with 0, lest their garbage raise floating-point flags
     zero = text.splat(0.0)
-    results = [
-        _fast(text, text.let(f"select <{w} x i1> {mask}, {v} {zero}, {v} {x}"))
-        for x, mask in zip(angles, far, strict=True)
-    ]
-    anywhere = far[0]
-    for more in far[1:]:
-        anywhere = text.let(f"or <{w} x i1> {anywhere}, {more}")
-    mask = text.let(f"bitcast <{w} x i1> {anywhere} to i{w}")
-    some = text.let(f"icmp ne i{w} {mask}, 0")
+    results = [_fast(text, text.choice(mask, zero, x)) for x, mask in zip(angles, far, strict=True)]
+    some = text.anywhere(reduce(lambda union, mask: text.let(f"or {text.mask} {union}, {mask}"), far))
     before, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
     # name the block we are in, for the phis below
     text.say(f"br label %{before}")
-    text.lines.append(f"{before}:")
+    text.label(before)
     text.say(f"br i1 {some}, label %{slow}, label %{after}, !prof !0")
-    text.lines.append(f"{slow}:")
+    text.label(slow)
     # only the lanes that need it: a state's result must not depend on its neighbours in the block
-    careful = [
-        tuple(
-            text.let(f"select <{w} x i1> {mask}, {v} {e}, {v} {f}")
-            for e, f in zip(_careful(text, x), fast, strict=True)
-        )
-        for x, mask, fast in zip(angles, far, results, strict=True)
-    ]
+    careful = []
+    for x, mask, (sine, cosine) in zip(angles, far, results, strict=True):
+        exact_sine, exact_cosine = _careful(text, x)
+        careful.append((text.choice(mask, exact_sine, sine), text.choice(mask, exact_cosine, cosine)))
     text.say(f"br label %{after}")
-    text.lines.append(f"{after}:")
-    merged = []
-    for fast, exact in zip(results, careful, strict=True):
-        merged.append(
-            tuple(text.let(f"phi {v} [ {f}, %{before} ], [ {e}, %{slow} ]") for f, e in zip(fast, exact, strict=True))
-        )
-    return merged  # type: ignore[return-value]
+    text.label(after)
+
+    def merged(fast: str, exact: str) -> str:
+        return text.let(f"phi {text.vector} [ {fast}, %{before} ], [ {exact}, %{slow} ]")
+
+    return [(merged(s, es), merged(c, ec)) for (s, c), (es, ec) in zip(results, careful, strict=True)]
 
 
-def _is_far(text: Text, x: str) -> str:
+def _is_far(text: IR, x: str) -> str:
     """|x| > 10⁶ or NaN, by comparing bits: comparing floats would raise a flag for NaN."""
     i = text.integers
     raw = text.let(f"bitcast {text.vector} {x} to {i}")
@@ -80,7 +67,7 @@ def _is_far(text: Text, x: str) -> str:
     return text.let(f"icmp ugt {i} {magnitude}, {text.integer_splat(largest)}")
 
 
-def _polynomial(text: Text, z: str, coefficients: tuple[float, ...]) -> str:
+def _polynomial(text: IR, z: str, coefficients: tuple[float, ...]) -> str:
     v = text.vector
     p = text.splat(coefficients[-1])
     for c in reversed(coefficients[:-1]):
@@ -88,8 +75,8 @@ def _polynomial(text: Text, z: str, coefficients: tuple[float, ...]) -> str:
     return p
 
 
-def _fast(text: Text, x: str) -> tuple[str, str]:
-    v, i, w = text.vector, text.integers, text.width
+def _fast(text: IR, x: str) -> tuple[str, str]:
+    v, i = text.vector, text.integers
     shifted = text.let(f"fadd {v} {text.let(f'fmul {v} {x}, {text.splat(TWO_OVER_PI)}')}, {text.splat(ROUNDER)}")
     n = text.let(f"fsub {v} {shifted}, {text.splat(ROUNDER)}")
     quadrant = text.let(f"bitcast {v} {shifted} to {i}")
@@ -105,14 +92,13 @@ def _fast(text: Text, x: str) -> tuple[str, str]:
     # what rounding took from 1 − z/2 goes back into the small term
     lost = text.let(f"fsub {v} {text.let(f'fsub {v} {text.splat(1.0)}, {near}')}, {half}")
     c = text.let(f"fadd {v} {near}, {text.let(f'fadd {v} {quartic}, {lost}')}")
-    odd = text.let(f"trunc {i} {quadrant} to <{w} x i1>")
-    sine = text.let(f"select <{w} x i1> {odd}, {v} {c}, {v} {s}")
-    cosine = text.let(f"select <{w} x i1> {odd}, {v} {s}, {v} {c}")
+    odd = text.let(f"trunc {i} {quadrant} to {text.mask}")
+    sine, cosine = text.choice(odd, c, s), text.choice(odd, s, c)
     next_quadrant = text.let(f"add {i} {quadrant}, {text.integer_splat(1)}")
     return _signed(text, sine, quadrant), _signed(text, cosine, next_quadrant)
 
 
-def _signed(text: Text, x: str, quadrant: str) -> str:
+def _signed(text: IR, x: str, quadrant: str) -> str:
     """−x in the quadrants 2 and 3: bit 1 of the quadrant becomes the sign."""
     v, i = text.vector, text.integers
     moved = text.let(f"shl {i} {quadrant}, {text.integer_splat(62)}")
@@ -121,15 +107,12 @@ def _signed(text: Text, x: str, quadrant: str) -> str:
     return text.let(f"bitcast {i} {text.let(f'xor {i} {raw}, {bit}')} to {v}")
 
 
-def _careful(text: Text, x: str) -> tuple[str, str]:
+def _careful(text: IR, x: str) -> tuple[str, str]:
     v = text.vector
-    sine = cosine = "poison"
+    vectors = {"sin": "poison", "cos": "poison"}
     for lane in range(text.width):
         angle = text.let(f"extractelement {v} {x}, i32 {lane}")
-        sine = text.let(
-            f"insertelement {v} {sine}, double {text.let(f'call double @dalembert_sin(double {angle})')}, i32 {lane}"
-        )
-        cosine = text.let(
-            f"insertelement {v} {cosine}, double {text.let(f'call double @dalembert_cos(double {angle})')}, i32 {lane}"
-        )
-    return sine, cosine
+        for name, vector in vectors.items():
+            value = text.let(f"call double @dalembert_{name}(double {angle})")
+            vectors[name] = text.let(f"insertelement {v} {vector}, double {value}, i32 {lane}")
+    return vectors["sin"], vectors["cos"]

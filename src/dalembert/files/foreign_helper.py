@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from io import FileIO
+from pkgutil import resolve_name
 from typing import Any
 
 from dalembert.errors import DalembertError
@@ -46,9 +46,7 @@ def _answer(question: Mapping[str, Any]) -> tuple[str, Any, Arrays]:
     try:
         if question["folder"] is not None:
             os.chdir(question["folder"])  # relative paths mean what they mean to whoever asks
-        module, _, name = question["function"].partition(":")
-        function: Callable[..., tuple[Any, Arrays]] = getattr(importlib.import_module(module), name)
-        return "answer", *function(**question["arguments"])
+        return "answer", *resolve_name(question["function"])(**question["arguments"])
     except DalembertError as error:
         return "refused", str(error), {}
     except MemoryError:

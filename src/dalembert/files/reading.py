@@ -46,17 +46,13 @@ def open_bounded(
         file = os.fdopen(descriptor, "rb")
         if stat.S_ISREG(about.st_mode):
             return file
-        largest = min(largest, LARGEST_PIPE)
         with file:
-            content = file.read(largest + 1)
+            return io.BytesIO(_content(file, min(largest, LARGEST_PIPE), where, what, error))
     except OSError as problem:
         raise error(f"{where}: the {what} cannot be read ({problem.strerror})") from None
     finally:
         if file is None:
             os.close(descriptor)
-    if len(content) > largest:
-        raise error(f"{where}: the {what} is longer than {largest} bytes; no more are read")
-    return io.BytesIO(content)
 
 
 def read_bounded(
@@ -70,12 +66,16 @@ def read_bounded(
     dalembert.errors.DalembertError: /dev/zero: this is a device, not a file
     """
     with open_bounded(path, largest, what, error) as file:
-        try:
-            content = file.read(largest + 1)
-        except OSError as problem:
-            raise error(f"{os.fspath(path)}: the {what} cannot be read ({problem.strerror})") from None
+        return _content(file, largest, os.fspath(path), what, error)
+
+
+def _content(file: BinaryIO, largest: int, where: str, what: str, error: type[DalembertError]) -> bytes:
+    try:
+        content = file.read(largest + 1)
+    except OSError as problem:
+        raise error(f"{where}: the {what} cannot be read ({problem.strerror})") from None
     if len(content) > largest:
-        raise error(f"{os.fspath(path)}: the {what} is longer than {largest} bytes; no more are read")
+        raise error(f"{where}: the {what} is longer than {largest} bytes; no more are read")
     return content
 
 

@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dalembert.graph.tape import Expr, Graph
 
-Zero = float  # a derivative that vanishes is the float 0.0, not a line on the tape
+# of each operation with the value f of operands x, y, …: ∂f/∂x, ∂f/∂y, …; what vanishes is the float 0.0, not a line
+SLOPES: dict[str, Callable[..., tuple[Expr | float, ...]]] = {
+    "add": lambda f, x, y: (1.0, 1.0),
+    "sub": lambda f, x, y: (1.0, -1.0),
+    "mul": lambda f, x, y: (y, x),
+    "div": lambda f, x, y: (1.0 / y, -(f / y)),
+    "neg": lambda f, x: (-1.0,),
+    "sqrt": lambda f, x: (0.5 / f,),
+    "sin": lambda f, x: (x.cos(),),
+    "cos": lambda f, x: (-x.sin(),),
+    "sign": lambda f, x: (0.0,),
+    "less": lambda f, x, y: (0.0, 0.0),
+    "select": lambda f, c, x, y: (0.0, c.select(1.0, 0.0), c.select(0.0, 1.0)),
+}
 
 
 def partials(graph: Graph, line: int) -> list[tuple[int, Expr | float]]:
     """(operand, ∂line/∂operand) for each operand of the operation on ``line``."""
-    op, args = graph.nodes[line]
-    here = Expr(graph, line)
-    operands = [Expr(graph, a) for a in args] if op not in ("const", "input") else []
-    match op, operands:
-        case (("const" | "input"), _):
-            return []
-        case "add", _:
-            return [(args[0], 1.0), (args[1], 1.0)]
-        case "sub", _:
-            return [(args[0], 1.0), (args[1], -1.0)]
-        case "mul", [x, y]:
-            return [(args[0], y), (args[1], x)]
-        case "div", [_, y]:
-            return [(args[0], 1.0 / y), (args[1], -(here / y))]
-        case "neg", _:
-            return [(args[0], -1.0)]
-        case "sqrt", _:
-            return [(args[0], 0.5 / here)]
-        case "sin", [x]:
-            return [(args[0], x.cos())]
-        case "cos", [x]:
-            return [(args[0], -x.sin())]
-        case "sign", _:
-            return [(args[0], 0.0)]
-        case "less", _:
-            return [(args[0], 0.0), (args[1], 0.0)]
-        case "select", [c, _, _]:
-            return [(args[0], 0.0), (args[1], c.select(1.0, 0.0)), (args[2], c.select(0.0, 1.0))]
-    raise KeyError(f"no derivative is known for '{op}'")
+    operands = graph.operands(line)
+    if not operands:
+        return []
+    slopes = SLOPES[graph.op(line)](Expr(graph, line), *(Expr(graph, k) for k in operands))
+    return list(zip(operands, slopes, strict=True))
 
 
 def _is_zero(x: Expr | float) -> bool:
@@ -66,9 +55,9 @@ def gradient(graph: Graph, output: Expr | float, inputs: Sequence[Expr]) -> list
     """∂output/∂input for every input, in one sweep back over the tape."""
     if not isinstance(output, Expr):
         return [0.0] * len(inputs)
-    depends = _depends_on(graph, {x.line for x in inputs}, output.line)
-    bars: dict[int, Expr | float] = {output.line: 1.0}
     wanted = {x.line for x in inputs}
+    depends = _depends_on(graph, wanted, output.line)
+    bars: dict[int, Expr | float] = {output.line: 1.0}
     for line in range(output.line, -1, -1):
         if line not in bars or not depends[line] or line in wanted:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 from dalembert.graph.tape import Expr, Graph
 
@@ -34,8 +35,8 @@ def use_counts(graph: Graph) -> list[int]:
 Rewriter = Callable[[Graph, str, "tuple[Expr, ...]", int], Expr]
 
 
-def rebuilt(graph: Graph, rewrite: Rewriter | None = None) -> Graph:
-    """The live part of the tape written anew; ``rewrite`` may write an operation differently.
+def pruned(graph: Graph, rewrite: Rewriter | None = None) -> Graph:
+    """The lines that the outputs need, written anew; ``rewrite`` may write an operation differently.
 
     All inputs stay, needed or not: they are the signature.
     """
@@ -55,36 +56,29 @@ def rebuilt(graph: Graph, rewrite: Rewriter | None = None) -> Graph:
     return new
 
 
-def pruned(graph: Graph) -> Graph:
-    """Without the lines that no output needs."""
-    return rebuilt(graph)
-
-
 def factored(graph: Graph) -> Graph:
     """x y ± x z → x (y ± z) where neither product is used for anything else: one multiplication less.
 
     Repeated until nothing changes, since a factored sum may be a factor again.
     """
     while True:
-        uses = use_counts(graph)
-
-        def rewrite(
-            new: Graph, op: str, operands: tuple[Expr, ...], line: int, graph: Graph = graph, uses: list[int] = uses
-        ) -> Expr:
-            if op in ("add", "sub"):
-                a, b = graph.operands(line)
-                if graph.op(a) == "mul" and graph.op(b) == "mul" and uses[a] == 1 and uses[b] == 1:
-                    left, right = operands
-                    if new.op(left.line) == "mul" and new.op(right.line) == "mul":
-                        (p, q), (r, s) = new.operands(left.line), new.operands(right.line)
-                        for common, y, z in ((p, q, s), (p, q, r), (q, p, s), (q, p, r)):
-                            other = r if z == s else s
-                            if common == other:
-                                inner = new.apply(op, Expr(new, y), Expr(new, z))
-                                return new.apply("mul", Expr(new, common), inner)
-            return new.apply(op, *operands)
-
-        after = rebuilt(rebuilt(graph, rewrite))
+        after = pruned(pruned(graph, _factoring(graph)))
         if len(after.nodes) >= len(graph.nodes):
             return graph
         graph = after
+
+
+def _factoring(graph: Graph) -> Rewriter:
+    """One round of :func:`factored`."""
+    uses = use_counts(graph)
+
+    def rewrite(new: Graph, op: str, operands: tuple[Expr, ...], line: int) -> Expr:
+        alone = op in ("add", "sub") and all(graph.op(k) == "mul" and uses[k] == 1 for k in graph.operands(line))
+        if alone and all(new.op(x.line) == "mul" for x in operands):
+            first, second = (new.operands(x.line) for x in operands)
+            for (common, y), (other, z) in product((first, first[::-1]), (second, second[::-1])):
+                if common == other:
+                    return new.apply("mul", new.on(common), new.apply(op, new.on(y), new.on(z)))
+        return new.apply(op, *operands)
+
+    return rewrite

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dalembert.graph.tape import Expr, Graph
 
-ALGEBRA_TEXT = """
+TEXT = """
 x + 0 -> x
 x - 0 -> x
 0 - x -> -x
@@ -58,15 +58,8 @@ select(1, x, y) -> x
 select(x, y, y) -> y
 """
 
-TRIGONOMETRY_TEXT = """
-cos(x) * cos(y) - sin(x) * sin(y) -> cos(x + y)
-cos(x) * cos(y) + sin(x) * sin(y) -> cos(x - y)
-sin(x) * cos(y) + cos(x) * sin(y) -> sin(x + y)
-sin(x) * cos(y) - cos(x) * sin(y) -> sin(x - y)
-"""
-
 _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
-_COMMUTES = ("add", "mul")
+COMMUTES = ("add", "mul")
 
 Pattern = tuple[Any, ...]  # ("any", name) | ("const", name) | ("value", float) | (op, pattern, …)
 Bindings = dict[str, int]
@@ -98,7 +91,7 @@ class Rule:
 
     @staticmethod
     def parse(text: str) -> Rule:
-        """Read one line of the tables above."""
+        """Read one line of the table above."""
         left, _, rest = text.partition("->")
         right, _, condition = rest.partition(" if ")
         sides = [_pattern(ast.parse(side.strip(), mode="eval").body) for side in (left, right)]
@@ -141,14 +134,17 @@ def _may_match(pattern: Pattern, heads: tuple[str, ...]) -> bool:
     if pattern[0] != heads[0]:
         return False
     wanted = [p[0] for p in pattern[1:]]
-    orders = [heads[1:]] if len(wanted) == 1 or heads[0] not in _COMMUTES else [heads[1:], heads[:0:-1]]
     return any(
         all(
             w == "any" or w == h or (w in ("const", "value") and h == "const")
             for w, h in zip(wanted, order, strict=True)
         )
-        for order in orders
+        for order in _orders(heads[0], heads[1:])
     )
+
+
+def _orders(op: str, operands: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    return [operands, operands[::-1]] if op in COMMUTES else [operands]
 
 
 def _match(graph: Graph, pattern: Pattern, line: int, bound: Bindings) -> list[Bindings]:
@@ -170,14 +166,13 @@ def _match(graph: Graph, pattern: Pattern, line: int, bound: Bindings) -> list[B
 def _match_operands(graph: Graph, pattern: Pattern, op: str, lines: tuple[int, ...], bound: Bindings) -> list[Bindings]:
     if pattern[0] != op:
         return []
-    orders = [lines] if len(lines) == 1 or op not in _COMMUTES else [lines, lines[::-1]]
-    found: list[Bindings] = []
-    for order in orders:
+    readings: list[Bindings] = []
+    for order in _orders(op, lines):
         ways = [bound]
         for part, line in zip(pattern[1:], order, strict=True):
             ways = [further for way in ways for further in _match(graph, part, line, way)]
-        found += ways
-    return found
+        readings += ways
+    return readings
 
 
 def _build(graph: Graph, pattern: Pattern, bound: Bindings) -> Expr:
@@ -189,5 +184,4 @@ def _build(graph: Graph, pattern: Pattern, bound: Bindings) -> Expr:
     return graph.apply(kind, *(_build(graph, p, bound) for p in pattern[1:]))
 
 
-ALGEBRA = RuleSet(ALGEBRA_TEXT)
-TRIGONOMETRY = RuleSet(ALGEBRA_TEXT + TRIGONOMETRY_TEXT)
+ALGEBRA = RuleSet(TEXT)

@@ -16,6 +16,7 @@ by the rules again: they would write −(x − y) as y − x, a second subtracti
 from __future__ import annotations
 
 import heapq
+from typing import Any
 
 from dalembert.graph.passes import live_lines, use_counts
 from dalembert.graph.tape import Expr, Graph
@@ -75,7 +76,7 @@ class Sums:
     """A graph with whole sums. ``ops[k]`` is what term k is; where that is "sum", ``sums[k]`` says of what."""
 
     def __init__(self, graph: Graph) -> None:
-        self.ops: list[tuple[str, tuple[int, ...]]] = [("one", ())]
+        self.ops: list[tuple[str, tuple[Any, ...]]] = [("one", ())]
         self.sums: dict[int, Terms] = {}
         self.known: dict[object, int] = {}
         self.held: dict[int, Scaled] = {}  # line → coefficient × term
@@ -97,11 +98,14 @@ class Sums:
 
     # -- reading the tape ------------------------------------------------------------------------
 
-    def _term(self, op: str, args: tuple[int, ...]) -> int:
+    def _term(self, op: str, args: tuple[Any, ...], terms: Terms | None = None) -> int:
+        """The term that these words name: an operation, or the sum of ``terms``; a new one the first time."""
         key = (op, args)
         if key not in self.known:
             self.known[key] = len(self.ops)
-            self.ops.append(key)
+            self.ops.append(key if terms is None else ("sum", ()))
+            if terms is not None:
+                self.sums[self.known[key]] = terms
         return self.known[key]
 
     def _sum(self, terms: Terms) -> Scaled:
@@ -109,25 +113,13 @@ class Sums:
         if not terms:
             return 0.0, ONE
         sign = 1.0 if next(iter(terms.values())) > 0 else -1.0
-        key = ("sum", tuple((b, sign * c) for b, c in terms.items()))
-        if key not in self.known:
-            self.known[key] = len(self.ops)
-            self.sums[len(self.ops)] = dict(key[1])
-            self.ops.append(("sum", ()))
-        return sign, self.known[key]
+        positive = {b: sign * c for b, c in terms.items()}
+        return sign, self._term("sum", tuple(positive.items()), positive)
 
     def _whole(self, x: Scaled) -> int:
         """The term that is c × term itself."""
         c, term = x
-        return term if c == 1.0 else self._term("scaled", (self._sum_of_one(c, term),))
-
-    def _sum_of_one(self, c: float, term: int) -> int:
-        key = ("one", term, c)
-        if key not in self.known:
-            self.known[key] = len(self.ops)
-            self.sums[len(self.ops)] = {term: c}
-            self.ops.append(("sum", ()))
-        return self.known[key]
+        return term if c == 1.0 else self._term("scaled", (self._term("one", (term, c), {term: c}),))
 
     def _operation(self, op: str, x: list[Scaled]) -> Scaled:
         if op in ("add", "sub"):
@@ -145,11 +137,10 @@ class Sums:
             if ONE in (a, b):
                 return c * d, a if b == ONE else b
             return c * d, self._term("mul", (min(a, b), max(a, b)))
-        sign = -1.0 if x[0][0] < 0 else 1.0
-        if op in ("sin", "sign"):
-            return sign, self._term(op, (self._whole((sign * x[0][0], x[0][1])),))
-        if op == "cos":
-            return 1.0, self._term(op, (self._whole((sign * x[0][0], x[0][1])),))
+        if op in ("sin", "cos", "sign"):
+            c, term = x[0]
+            sign = -1.0 if c < 0 else 1.0
+            return 1.0 if op == "cos" else sign, self._term(op, (self._whole((sign * c, term)),))
         return 1.0, self._term(op, tuple(self._whole(v) for v in x))
 
     # -- what is used, and how often -------------------------------------------------------------
@@ -176,13 +167,13 @@ class Sums:
 
     def uses(self) -> list[int]:
         """How often each term is needed."""
-        found = [0] * len(self.ops)
+        counts = [0] * len(self.ops)
         for term in self.order():
             for k in self.operands(term):
-                found[k] += 1
+                counts[k] += 1
         for _, term in self.outputs:
-            found[term] += 1
-        return found
+            counts[term] += 1
+        return counts
 
     def needed_sums(self) -> list[int]:
         """The sums among the terms that are needed, operands first."""
@@ -310,7 +301,7 @@ class Sums:
                 if len(where[p]) > 1:
                     heapq.heappush(queue, (-_saving(p, len(where[p])), p))
 
-    def _note(self, term: int, where: dict[Pair, dict[int, None]], there: bool) -> list[Pair]:
+    def _note(self, term: int, where: dict[Pair, dict[int, None]], enter: bool) -> list[Pair]:
         """Enter or strike out all pairs of a sum's terms."""
         terms = self.sums[term]
         if len(terms) > LONG:
@@ -322,7 +313,7 @@ class Sums:
                 sign = 1.0 if c > 0 else -1.0
                 pair = (a, b, 1.0, sign * (1.0 if d > 0 else -1.0)) if abs(c) == abs(d) else (a, b, sign * c, sign * d)
                 pairs.append(pair)
-                if there:
+                if enter:
                     where.setdefault(pair, {})[term] = None
                 else:
                     del where[pair][term]

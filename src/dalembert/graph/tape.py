@@ -10,25 +10,12 @@ their line, never by memory address, so the same trace gives the same tape, byte
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from dalembert.graph.rules import ALGEBRA
-
-
-@dataclass(frozen=True)
-class Operation:
-    """What an operation is: how many operands, how it acts on floats, whether they may swap."""
-
-    arity: int
-    on_floats: Callable[..., float]
-    commutes: bool = False
-
-
-def _sign(x: float) -> float:
-    return 1.0 if x > 0 else -1.0 if x < 0 else x * 0.0
+from dalembert.graph.rules import ALGEBRA, COMMUTES
 
 
 def _divide(x: float, y: float) -> float:
@@ -37,22 +24,19 @@ def _divide(x: float, y: float) -> float:
     return x / y
 
 
-def _trig(f: Callable[[float], float]) -> Callable[[float], float]:
-    return lambda x: f(x) if math.isfinite(x) else math.nan
-
-
-OPERATIONS: dict[str, Operation] = {
-    "add": Operation(2, lambda x, y: x + y, commutes=True),
-    "sub": Operation(2, lambda x, y: x - y),
-    "mul": Operation(2, lambda x, y: x * y, commutes=True),
-    "div": Operation(2, _divide),
-    "neg": Operation(1, lambda x: -x),
-    "sqrt": Operation(1, lambda x: math.sqrt(x) if x >= 0 else math.nan),
-    "sin": Operation(1, _trig(math.sin)),
-    "cos": Operation(1, _trig(math.cos)),
-    "sign": Operation(1, _sign),
-    "less": Operation(2, lambda x, y: 1.0 if x < y else 0.0),
-    "select": Operation(3, lambda c, x, y: x if c != 0.0 else y),
+# every operation, on floats
+OPERATIONS: dict[str, Callable[..., float]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": _divide,
+    "neg": operator.neg,
+    "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan,
+    "sin": lambda x: math.sin(x) if math.isfinite(x) else math.nan,
+    "cos": lambda x: math.cos(x) if math.isfinite(x) else math.nan,
+    "sign": lambda x: 1.0 if x > 0 else -1.0 if x < 0 else x * 0.0,
+    "less": lambda x, y: 1.0 if x < y else 0.0,
+    "select": lambda c, x, y: x if c != 0.0 else y,
 }
 
 Node = tuple[str, tuple[Any, ...]]
@@ -98,16 +82,15 @@ class Graph:
 
     def apply(self, op: str, *args: Expr) -> Expr:
         """Write one operation, unless it folds, simplifies, or stands on the tape already."""
-        operation = OPERATIONS[op]
         nodes = self.nodes
         lines = tuple(a.line for a in args)
         if all(nodes[k][0] == "const" for k in lines):
-            return self.constant(operation.on_floats(*(nodes[k][1][0] for k in lines)))
+            return self.constant(OPERATIONS[op](*(nodes[k][1][0] for k in lines)))
         if self._rules is not None:
             better = self._rules.rewrite(self, op, lines)
             if better is not None:
                 return better
-        if operation.commutes and lines[0] > lines[1]:
+        if op in COMMUTES and lines[0] > lines[1]:
             lines = (lines[1], lines[0])
         return Expr(self, self._write((op, lines), (op, lines)))
 
@@ -132,10 +115,6 @@ class Graph:
         op, args = self.nodes[line]
         return () if op in ("const", "input") else args
 
-    def input_names(self) -> list[str]:
-        """The names of the inputs, in order."""
-        return [self.nodes[k][1][0] for k in self.inputs]
-
     def __str__(self) -> str:
         """Every line, in words: ``%12 = mul %3 %7``."""
         text = []
@@ -144,6 +123,19 @@ class Graph:
             text.append(f"%{line} = {op} {words}")
         text.append("return " + " ".join(f"%{k}" for k in self.outputs))
         return "\n".join(text)
+
+
+def _operator(op: str, swap: bool = False) -> Callable[[Expr, Any], Any]:
+    """A method of two operands, the other an expression or a number; with ``swap`` the other comes first."""
+
+    def operate(self: Expr, other: Any) -> Any:
+        if isinstance(other, (int, float)):
+            other = self.graph.constant(other)
+        elif not isinstance(other, Expr):
+            return NotImplemented
+        return self.graph.apply(op, other, self) if swap else self.graph.apply(op, self, other)
+
+    return operate
 
 
 class Expr:
@@ -157,38 +149,10 @@ class Expr:
         self.graph = graph
         self.line = line
 
-    def _binary(self, op: str, other: Any, swap: bool = False) -> Any:
-        if isinstance(other, Expr):
-            b = other
-        elif isinstance(other, (int, float)):
-            b = self.graph.constant(other)
-        else:
-            return NotImplemented
-        return self.graph.apply(op, b, self) if swap else self.graph.apply(op, self, b)
-
-    def __add__(self, other: Any) -> Any:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._binary("add", other, swap=True)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary("sub", other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary("sub", other, swap=True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary("mul", other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._binary("mul", other, swap=True)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary("div", other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary("div", other, swap=True)
+    __add__, __radd__ = _operator("add"), _operator("add", swap=True)
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", swap=True)
+    __mul__, __rmul__ = _operator("mul"), _operator("mul", swap=True)
+    __truediv__, __rtruediv__ = _operator("div"), _operator("div", swap=True)
 
     def __neg__(self) -> Expr:
         return self.graph.apply("neg", self)
@@ -222,16 +186,15 @@ class Expr:
         return f"<%{self.line} = {op} {args}>"
 
 
-def evaluate(graph: Graph, inputs: Sequence[Any], operations: dict[str, Callable[..., Any]] | None = None) -> list[Any]:
-    """Run the tape in plain Python: floats, or arrays with NumPy's functions as ``operations``."""
-    held: list[Any] = [None] * len(graph.nodes)
+def evaluate(graph: Graph, inputs: Sequence[float]) -> list[float]:
+    """Run the tape in plain Python."""
+    held = [math.nan] * len(graph.nodes)
     given = dict(zip(graph.inputs, inputs, strict=True))
-    table = operations or {name: operation.on_floats for name, operation in OPERATIONS.items()}
     for line, (op, args) in enumerate(graph.nodes):
         if op == "const":
             held[line] = args[0]
         elif op == "input":
             held[line] = given[line]
         else:
-            held[line] = table[op](*(held[a] for a in args))
+            held[line] = OPERATIONS[op](*(held[a] for a in args))
     return [held[k] for k in graph.outputs]

@@ -97,7 +97,7 @@ def object_code(ir: str) -> bytes:
         return bytes(machine.emit_object(module))
 
 
-class Loaded:
+class MachineCode:
     """Machine code in memory; it is unmapped when nothing refers to it any more."""
 
     def __init__(self, code: bytes) -> None:

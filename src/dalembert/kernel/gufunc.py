@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.kernel.compile import Loaded
+from dalembert.kernel.compile import MachineCode
+
+Recipe = tuple[Callable[..., np.ufunc], tuple[Any, ...]]  # function and arguments that make a kernel again
 
 # the position in NumPy's table of C functions for ufuncs; fixed by its ABI
 _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31
@@ -45,12 +47,7 @@ class _Owned:
     """What a ufunc of ours points to, and the recipe that makes it again; it lives as long as the ufunc."""
 
     memory: tuple[Any, ...]
-    recipe: tuple[Callable[..., np.ufunc], tuple[Any, ...]]
-
-
-def _own(ufunc: np.ufunc, owned: _Owned) -> None:
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))  # NumPy drops this reference when the ufunc dies
-    _Ufunc.from_address(id(ufunc)).obj = id(owned)
+    recipe: Recipe
 
 
 def _owned_by(ufunc: np.ufunc) -> _Owned | None:
@@ -75,13 +72,13 @@ def _api() -> Callable[..., Any]:
 
 
 def gufunc(
-    code: Loaded,
+    code: MachineCode,
     signature: str,
     inputs: int,
     outputs: int,
     name: str,
     doc: str,
-    recipe: tuple[Callable[..., np.ufunc], tuple[Any, ...]],
+    recipe: Recipe,
     kinds: str = "fd",
 ) -> np.ufunc:
     """The gufunc whose loops ``code`` holds; ``recipe`` (function, arguments) makes it again.
@@ -95,12 +92,13 @@ def gufunc(
     data = (ctypes.c_void_p * count)(*[None] * count)
     types = (ctypes.c_byte * (count * arrays))(*(np.dtype(kind).num for kind in kinds for _ in range(arrays)))
     held = [ctypes.create_string_buffer(text.encode()) for text in (name, doc, signature)]
-    none = -1  # no identity for reductions
-    ufunc = _api()(
+    ufunc = _api()(  # -1: no identity for reductions
         ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), count, inputs, outputs,
-        none, ctypes.addressof(held[0]), ctypes.addressof(held[1]), 0, ctypes.addressof(held[2]),
+        -1, ctypes.addressof(held[0]), ctypes.addressof(held[1]), 0, ctypes.addressof(held[2]),
     )  # fmt: skip
-    _own(ufunc, _Owned((code, loops, data, types, held), recipe))
+    owned = _Owned((code, loops, data, types, held), recipe)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owned))  # NumPy drops this reference when the ufunc dies
+    _Ufunc.from_address(id(ufunc)).obj = id(owned)
     return ufunc
 
 

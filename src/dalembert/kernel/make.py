@@ -6,7 +6,6 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -14,10 +13,8 @@ import numpy as np
 from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.tape import Graph
 from dalembert.kernel import cache
-from dalembert.kernel.compile import Loaded, held_across_forks, object_code, target
-from dalembert.kernel.gufunc import gufunc
-
-Recipe = tuple[Callable[..., np.ufunc], tuple[Any, ...]]
+from dalembert.kernel.compile import MachineCode, held_across_forks, object_code, target
+from dalembert.kernel.gufunc import Recipe, gufunc
 
 KEPT = 128  # kernels that stay in memory although no arm holds them, so that an arm made again finds its own
 
@@ -53,13 +50,13 @@ def _found(key: str) -> np.ufunc | None:
     return _kernels.get(key)
 
 
-def code_of(key: str, ir: Callable[[], str]) -> Loaded:
+def code_of(key: str, ir: Callable[[], str]) -> MachineCode:
     """The machine code kept under the key, or that of ``ir()``, which is then kept."""
     code = cache.load(key)
     if code is None:
         code = object_code(ir())
         cache.store(key, code)
-    return Loaded(code)
+    return MachineCode(code)
 
 
 def graph_kernel(

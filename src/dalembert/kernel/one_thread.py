@@ -20,7 +20,7 @@ PREFIXES, SUFFIXES = ("scipy_openblas", "openblas"), ("64_", "")
 @cache
 def _libraries() -> tuple[tuple[Any, Any], ...]:
     """(get, set) the number of threads, of every OpenBLAS that came with NumPy and SciPy."""
-    found = []
+    calls = []
     for package in ("numpy", "scipy"):
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
@@ -34,9 +34,9 @@ def _libraries() -> tuple[tuple[Any, Any], ...]:
                         read = getattr(library, f"{prefix}_get_num_threads{suffix}", None)
                         write = getattr(library, f"{prefix}_set_num_threads{suffix}", None)
                         if read is not None and write is not None:
-                            found.append((read, write))
+                            calls.append((read, write))
                             break
-    return tuple(found)
+    return tuple(calls)
 
 
 @contextlib.contextmanager

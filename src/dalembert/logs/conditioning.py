@@ -9,17 +9,15 @@ symmetric low-pass and are thinned to the rate at which their noise is independe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.logs.formats.raw import check_size, counted
+from dalembert.logs.formats.raw import Array, check_size, counted
 from dalembert.logs.log import Log
-
-Array = NDArray[np.float64]
 
 ENERGY = 0.99  # the share of the motion's power that tells how fast the motion is
 USUAL = 2.0  # times the median of the joints: what a single joint may ask for
@@ -35,7 +33,7 @@ SHIFTS = 8  # low-passed samples that are made at once
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class Stretch:
     """A stretch of even samples: t (N,), filtered q, qd, qdd and measured tau, all (N, n)."""
 
     t: Array
@@ -55,7 +53,7 @@ class Conditioned:
     edge     samples lost at each end of a piece
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Stretch, ...]
     rate: float
     cutoff: float
     every: int
@@ -66,11 +64,8 @@ class Conditioned:
     @cached_property
     def kernel(self) -> Array:
         """The symmetric low-pass: a windowed sinc whose coefficients sum to one."""
-        half = self.reach
-        k = np.arange(-half, half + 1)
-        if half == 0:
-            return np.ones(1)
-        h = np.sinc(2 * self.cutoff / self.rate * k) * np.kaiser(2 * half + 1, 6.0)
+        k = np.arange(-self.reach, self.reach + 1)
+        h = np.sinc(2 * self.cutoff / self.rate * k) * np.kaiser(len(k), 6.0)
         return h / h.sum()
 
     @property
@@ -101,21 +96,21 @@ class Conditioned:
 
         A few outputs at a time are one product with a matrix that holds the low-pass shifted by as many steps.
         """
-        made = np.empty((len(rows), len(at)))
+        passed = np.empty((len(rows), len(at)))
         for start in range(0, len(at), SHIFTS):
             some = at[start : start + SHIFTS]
             window = rows[:, some[0] - self.reach : some[-1] + self.reach + 1]
-            made[:, start : start + len(some)] = window @ self._shifted[: window.shape[1], : len(some)]
-        return made
+            passed[:, start : start + len(some)] = window @ self._shifted[: window.shape[1], : len(some)]
+        return passed
 
     @cached_property
     def _shifted(self) -> Array:
         """The low-pass in each of ``SHIFTS`` columns, a step of ``every`` samples below the one before."""
         length = 2 * self.reach + 1
-        made = np.zeros((length + (SHIFTS - 1) * self.every, SHIFTS))
+        columns = np.zeros((length + (SHIFTS - 1) * self.every, SHIFTS))
         for k in range(SHIFTS):
-            made[k * self.every : k * self.every + length, k] = self.kernel
-        return made
+            columns[k * self.every : k * self.every + length, k] = self.kernel
+        return columns
 
     def blocks(self) -> Iterator[tuple[int, slice, NDArray[np.intp]]]:
         """(piece, samples to compute, where the kept ones lie among them): a bounded block at a time."""
@@ -126,15 +121,19 @@ class Conditioned:
                 first = int(some[0]) - self.reach
                 yield number, slice(first, int(some[-1]) + self.reach + 1), some - first
 
+    def at_kept(self, name: str) -> Array:
+        """An array of the pieces, such as "qdd", at the kept instants."""
+        return np.concatenate([getattr(p, name)[k] for p, k in zip(self.pieces, self.kept, strict=True)])
+
     @cached_property
     def t(self) -> Array:
         """The kept instants (s)."""
-        return np.concatenate([p.t[k] for p, k in zip(self.pieces, self.kept, strict=True)])
+        return self.at_kept("t")
 
     @cached_property
     def qd(self) -> Array:
         """The velocities at the kept instants."""
-        return np.concatenate([p.qd[k] for p, k in zip(self.pieces, self.kept, strict=True)])
+        return self.at_kept("qd")
 
     @cached_property
     def tau(self) -> Array:
@@ -153,10 +152,9 @@ def condition(
     """
     notes: list[str] = []
     rate = 1.0 / usual_step(log)
-    automatic = cutoff is None
-    if cutoff is None:
-        cutoff = automatic_cutoff(log, rate)
-    slowest = min(1.0 / usual_step(one) for one in log.separate)
+    how = "chosen from the motion's spectrum" if cutoff is None else "as asked"
+    cutoff = automatic_cutoff(log) if cutoff is None else cutoff
+    slowest = min(1.0 / usual_step(part) for part in log.separate)
     if not 0 < cutoff < 0.5 * slowest:
         raise DalembertError(
             f"the cut-off is {cutoff:g} Hz; it must lie between 0 and half the rate, {0.5 * slowest:g} Hz"
@@ -165,8 +163,8 @@ def condition(
         raise DalembertError(f"decimate is {decimate}; it keeps one sample in so many and must be at least 1")
     every = decimate or max(1, int(rate / (SPACING * cutoff)))
     pieces = smoothed(log, cutoff, notes)
-    made = Conditioned((), rate, cutoff, every, 0, log)
-    edge_samples = max(made.reach, round((REACH / cutoff if edge is None else edge) * rate))
+    ready = Conditioned((), rate, cutoff, every, 0, log)
+    edge_samples = max(ready.reach, round((REACH / cutoff if edge is None else edge) * rate))
     long = [piece for piece in pieces if len(piece.t) > 2 * edge_samples + every]
     if long and len(long) < len(pieces):
         lost = sum(len(piece.t) for piece in pieces if piece not in long) / rate
@@ -174,46 +172,43 @@ def condition(
             f"{log.source}: {len(pieces) - len(long)} of {len(pieces)} stretches, {lost:.3g} s in all, are too short for this "
             "cut-off and were left out"
         )
-    pieces = long
-    if not pieces:
+    if not long:
         span = float(log.t[-1] - log.t[0])
         raise DalembertError(
             f"{log.source}: {span:.3g} s of motion are too few for a cut-off of {cutoff:.3g} Hz, which takes "
             f"{edge_samples / rate:.3g} s from each end; log more, or raise the cut-off"
         )
-    how = "chosen from the motion's spectrum" if automatic else "as asked"
     notes.append(
         f"low-pass at {cutoff:.3g} Hz ({how}), one sample in {every} kept, {edge_samples / rate:.2g} s cut at each end"
     )
-    return Conditioned(tuple(pieces), rate, cutoff, every, edge_samples, log, tuple(notes))
+    return replace(ready, pieces=tuple(long), edge=edge_samples, notes=tuple(notes))
 
 
 def usual_step(log: Log) -> float:
     """The median time between samples (s); of several logs that were joined, the shortest."""
     if log.parts:
-        return min(usual_step(one) for one in log.parts)
+        return min(usual_step(part) for part in log.parts)
     steps = np.diff(log.t)
     if not (steps > 0).any():
         raise DalembertError(f"{log.source}: time does not pass in it")
     return float(np.median(steps[steps > 0]))
 
 
-def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Piece]:
+def smoothed(log: Log, cutoff: float, notes: list[str]) -> list[Stretch]:
     """The log in stretches of even samples, each with filtered q, qd and qdd from its first sample to its last."""
     step = usual_step(log)
-    raw = _stretches(log, step, GAP / cutoff, notes)
-    return [_states(*arrays, 1.0 / step, cutoff) for arrays in raw]
+    return [_states(*arrays, 1.0 / step, cutoff) for arrays in _stretches(log, step, GAP / cutoff, notes)]
 
 
-def automatic_cutoff(log: Log, rate: float) -> float:
+def automatic_cutoff(log: Log) -> float:
     """Ten times the frequency below which 99 % of the velocities' power lies, noise taken off; at most 0.2 rate.
 
     Of several logs that were joined, what the fastest motion needs and the lowest rate allows.
     """
     if log.parts:
-        rates = [1.0 / usual_step(one) for one in log.parts]
-        needed = max(automatic_cutoff(one, r) for one, r in zip(log.parts, rates, strict=True))
-        return min(needed, 0.2 * min(rates))
+        slowest = min(1.0 / usual_step(part) for part in log.parts)
+        return min(max(automatic_cutoff(part) for part in log.parts), 0.2 * slowest)
+    rate = 1.0 / usual_step(log)
     f, power = spectrum(log, rate)
     at = []
     strong = power.sum(axis=0)
@@ -221,8 +216,8 @@ def automatic_cutoff(log: Log, rate: float) -> float:
         share = np.cumsum(power[:, j]) / strong[j]
         at.append(f[int(np.searchsorted(share, ENERGY))])
     span = float(np.sum(np.clip(np.diff(log.t), 0, None)))
-    found = ABOVE * min(max(at), USUAL * float(np.median(at))) if at else ABOVE
-    return float(min(max(found, 10.0 / span), 0.2 * rate))
+    motion = min(max(at), USUAL * float(np.median(at))) if at else 1.0
+    return float(min(max(ABOVE * motion, 10.0 / span), 0.2 * rate))
 
 
 def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
@@ -254,7 +249,7 @@ def _stretches(
     from scipy.interpolate import CubicSpline
 
     if log.parts:
-        return [stretch for one in log.parts for stretch in _stretches(one, step, longest, notes)]
+        return [stretch for part in log.parts for stretch in _stretches(part, step, longest, notes)]
     own = usual_step(log)
     if abs(own - step) > EVEN * step:
         notes.append(f"{log.source}: it was brought from {1 / own:.6g} Hz to {1 / step:.6g} Hz, the rate of the others")
@@ -274,24 +269,22 @@ def _stretches(
         notes.append(
             f"{log.source}: it was cut into {len(cuts) + 1} stretches, where time goes back or samples are missing"
         )
-    made = []
+    stretches = []
     for rows in np.split(np.arange(len(log.t)), cuts):
         if len(rows) < 10:
             continue
-        t = log.t[rows]
+        t, q, tau = log.t[rows], log.q[rows], log.tau[rows]
         qd = None if log.qd is None else log.qd[rows]
         if np.abs(np.diff(t) - step).max() > EVEN * step:
             even = t[0] + step * np.arange(int((t[-1] - t[0]) / step * (1 + 1e-12)) + 1)
-            q = CubicSpline(t, log.q[rows])(even)
+            q = CubicSpline(t, q)(even)
             qd = None if qd is None else CubicSpline(t, qd)(even)
-            tau = np.column_stack([np.interp(even, t, log.tau[rows, j]) for j in range(log.n)])
-            made.append((even, q, qd, tau))
-        else:
-            made.append((t, log.q[rows], qd, log.tau[rows]))
-    return made
+            t, tau = even, np.column_stack([np.interp(even, t, column) for column in tau.T])
+        stretches.append((t, q, qd, tau))
+    return stretches
 
 
-def _states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutoff: float) -> Piece:
+def _states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutoff: float) -> Stretch:
     """q, qd and qdd without phase shift: qdd from the logged qd, differentiated once, where there is one."""
     from scipy.interpolate import make_interp_spline
 
@@ -300,9 +293,9 @@ def _states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutof
     q = low_pass(q, rate, wide)
     if qd is None:
         curve = make_interp_spline(at, q - q[0], k=5)
-        return Piece(t, q, curve.derivative(1)(at), curve.derivative(2)(at), tau)
+        return Stretch(t, q, curve.derivative(1)(at), curve.derivative(2)(at), tau)
     qd = low_pass(qd, rate, wide)
-    return Piece(t, q, qd, make_interp_spline(at, qd, k=5).derivative(1)(at), tau)
+    return Stretch(t, q, qd, make_interp_spline(at, qd, k=5).derivative(1)(at), tau)
 
 
 def low_pass(x: Array, rate: float, cutoff: float) -> Array:

@@ -18,15 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs.formats import read
-from dalembert.logs.formats.raw import SPELLINGS, Raw, Request, counted, listed
-from dalembert.logs.meaning import FEWEST, find, group_of, names_of, same_count, time_of
+from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, Request, counted, listed
+from dalembert.logs.meaning import FEWEST, find, group_of, missing, names_of, same_count, time_of
+from dalembert.logs.units import sliding_joints
 from dalembert.robot.tables import shown
 
-Array = NDArray[np.float64]
 Columns = Mapping[str, str | int | Sequence[str | int]]
 
-NUMBERED = ("q", "qd", "tau", "current")
-QUANTITIES = ("t", *NUMBERED)
+QUANTITIES = ("t", "q", "qd", "tau", "current")
 SHUFFLED = 10  # rows between two steps back in time, on average: fewer are no runs
 BEYOND = 1e30  # rad, rad/s, N m: no arm reaches that, and its square is still a number
 LEAP = 20.0  # a step so many times the usual one is no motion
@@ -71,11 +70,14 @@ class Log:
         Of several that were joined, the same part of each.
         """
         if self.parts:
-            return joined([one.part(start, end) for one in self.parts])
+            return joined([log.part(start, end) for log in self.parts])
         span = self.t[-1] - self.t[0]
-        keep = (self.t >= self.t[0] + start * span) & (self.t <= self.t[0] + end * span)
-        qd = None if self.qd is None else self.qd[keep]
-        return replace(self, t=self.t[keep], q=self.q[keep], tau=self.tau[keep], qd=qd, instants=None, kept=None)
+        return self.rows((self.t >= self.t[0] + start * span) & (self.t <= self.t[0] + end * span))
+
+    def rows(self, which: slice | NDArray[np.bool_]) -> Log:
+        """Some of its rows."""
+        qd = None if self.qd is None else self.qd[which]
+        return replace(self, t=self.t[which], q=self.q[which], tau=self.tau[which], qd=qd, instants=None, kept=None)
 
 
 def joined(logs: Sequence[Log]) -> Log:
@@ -86,29 +88,18 @@ def joined(logs: Sequence[Log]) -> Log:
     for log in logs:
         stamps.append(log.t - log.t.min() + at)
         at = float(stamps[-1].max()) + 1.0
-    t, q, tau = (
-        np.concatenate(stamps),
-        np.concatenate([log.q for log in logs]),
-        np.concatenate([log.tau for log in logs]),
-    )
     qd = None
     if any(log.qd is not None for log in logs):
         qd = np.concatenate([np.full(log.q.shape, np.nan) if log.qd is None else log.qd for log in logs])
-    ends = np.cumsum([len(log) for log in logs])
-    parts = tuple(
-        replace(
-            log,
-            t=t[k],
-            q=q[k],
-            tau=tau[k],
-            qd=None if log.qd is None or qd is None else qd[k],
-            instants=None,
-            kept=None,
-        )
-        for log, k in ((log, slice(int(end) - len(log), int(end))) for log, end in zip(logs, ends, strict=True))
-    )
-    notes = tuple(note for log in logs for note in log.notes)
-    return Log(t, q, tau, qd, notes, listed([Path(log.source).name for log in logs], 4), parts=parts)
+    whole = Log(
+        np.concatenate(stamps), np.concatenate([log.q for log in logs]), np.concatenate([log.tau for log in logs]), qd,
+        tuple(note for log in logs for note in log.notes), listed([Path(log.source).name for log in logs], 4),
+    )  # fmt: skip
+    parts, end = [], 0
+    for log in logs:
+        part, end = whole.rows(slice(end, end + len(log))), end + len(log)
+        parts.append(replace(part, qd=None if log.qd is None else part.qd, notes=log.notes, source=log.source))
+    return replace(whole, parts=tuple(parts))
 
 
 def read_log(
@@ -144,33 +135,30 @@ def read_log(
     if isinstance(source, Log):
         same_count(arm, source.q.shape[1], source.source)
         return source
-    wanted, said = dict(columns or {}), {**({} if time_unit is None else {"t": time_unit}), **(units or {})}
-    for option, given in (("columns", wanted), ("units", said)):
+    wanted, unit = dict(columns or {}), ({} if time_unit is None else {"t": time_unit}) | dict(units or {})
+    for option, given in (("columns", wanted), ("units", unit)):
         for group in given:
             if group not in QUANTITIES:
                 raise DalembertError(
                     f"{option} names '{group}', which is no quantity of a log; known are {', '.join(QUANTITIES)}"
                 )
     raw = raw_of(source, arm, topic, progress)
-    found = {group: find(raw, group, wanted.get(group)) for group in QUANTITIES}
-    t = time_of(raw, found["t"], said.get("t"))
+    quantities = {group: find(raw, group, wanted.get(group)) for group in QUANTITIES}
+    t = time_of(raw, quantities["t"], unit.get("t"))
+    if gains is None and quantities["tau"] is not None:
+        del quantities["current"]
     arrays = {
-        group: group_of(raw, group, one, arm, len(t), joint_names, said.get(group))
-        for group in NUMBERED
-        if (one := found[group]) is not None and (group != "current" or gains is not None or found["tau"] is None)
+        group: group_of(raw, group, quantity, arm, len(t), joint_names, unit.get(group))
+        for group, quantity in quantities.items()
+        if group != "t" and quantity is not None
     }
     if "q" not in arrays:
-        raise DalembertError(
-            f"{raw.source}: it has no joint positions (q); it has {names_of(raw)}; say which with columns (--column q=NAME)"
-        )
+        raise missing(raw, "q", "joint positions (q)")
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite, and told as such
         _torque_from_current(raw, arrays, gains, arm.n, wanted)
     if "tau" not in arrays:
         if torque_needed:
-            raise DalembertError(
-                f"{raw.source}: it has no joint torques (tau), nor a current with drive gains; it has {names_of(raw)}; say "
-                "which with columns (--column tau=NAME)"
-            )
+            raise missing(raw, "tau", "joint torques (tau), nor a current with drive gains")
         arrays["tau"] = np.full_like(arrays["q"], np.nan)
     sides = tuple(motor_side.replace(",", " ").split()) if isinstance(motor_side, str) else tuple(motor_side)
     with np.errstate(all="ignore"):  # LAPACK divides by zero on the way to a determinant of 0
@@ -200,31 +188,26 @@ def _torque_from_current(
     current = arrays.pop("current", None)
     if current is not None and gains is not None and "tau" not in wanted:
         arrays["tau"] = current * per_joint("gains", gains, n)
-        raw.notes.append(f"{raw.source}: torque is current times the drive gains")
+        raw.note("torque is current times the drive gains")
     elif gains is not None:
-        raise DalembertError(
-            f"{raw.source}: drive gains are given, but there is no current in it; it has {names_of(raw)}"
-        )
+        raise raw.wrong(f"drive gains are given, but there is no current in it; it has {names_of(raw)}")
     elif current is not None and "tau" not in arrays:
-        raise DalembertError(
-            f"{raw.source}: it has motor currents and no torques: give the drive gains (N m/A), n numbers, as gains (--gains)"
+        raise raw.wrong(
+            "it has motor currents and no torques: give the drive gains (N m/A), n numbers, as gains (--gains)"
         )
 
 
-def _numbers(what: str, values: ArrayLike, n: int) -> Array:
+def per_joint(what: str, values: ArrayLike, n: int, *, matrix: bool = False) -> Array:
+    """``values`` as n finite numbers; one number is for all, and with ``matrix`` n×n of them are well too."""
     try:
-        return np.asarray(values, float)
+        given = np.asarray(values, float)
     except (TypeError, ValueError, OverflowError):
-        raise DalembertError(f"{what} is {shown(values)}; it must be {n} finite numbers, one for each joint") from None
-
-
-def per_joint(what: str, values: ArrayLike, n: int) -> Array:
-    """``values`` as n finite numbers; one number is for all."""
-    given = _numbers(what, values, n)
+        given = np.empty(0)
     if given.ndim == 0:
         given = np.full(n, float(given))
-    if given.shape != (n,) or not np.isfinite(given).all():
-        raise ShapeError(f"{what} has shape {given.shape}; it must be {n} finite numbers, one for each joint")
+    if given.shape not in ((n,), (n, n) if matrix else (n,)) or not np.isfinite(given).all():
+        or_matrix = f", or a matrix of {n}×{n}" if matrix else ""
+        raise ShapeError(f"{what} is {shown(values)}; it must be {n} finite numbers, one for each joint{or_matrix}")
     return given
 
 
@@ -241,23 +224,20 @@ def _to_joint_side(
             )
         return
     if gears is None:
-        rotors = [joint.rotor for joint in arm.robot.moving_joints]
         bare = [joint.name for joint in arm.robot.moving_joints if joint.rotor is None]
         if bare:
-            raise DalembertError(
-                f"{raw.source}: data at the motor side need gear ratios, and joint {bare[0]} of arm '{arm.name}' has none; "
-                "give gears"
+            raise raw.wrong(
+                f"data at the motor side need gear ratios, and joint {bare[0]} of arm '{arm.name}' has none; give gears"
             )
-        A = np.diag([float(rotor.gear) for rotor in rotors if rotor is not None])
-    else:
-        given = _numbers("gears", gears, arm.n)
-        A = given if given.shape == (arm.n, arm.n) else np.diag(per_joint("gears", given, arm.n))
-    if not np.isfinite(A).all() or abs(np.linalg.det(A)) < 1e-12:
+        gears = [float(joint.rotor.gear) for joint in arm.robot.moving_joints if joint.rotor is not None]
+    A = per_joint("gears", gears, arm.n, matrix=True)
+    A = np.diag(A) if A.ndim == 1 else A
+    if abs(np.linalg.det(A)) < 1e-12:
         raise DalembertError("the gear ratios cannot be inverted: every motor must turn when its joint turns")
     for name in motor_side:
         if name in arrays:
             arrays[name] = arrays[name] @ A if name == "tau" else arrays[name] @ np.linalg.inv(A).T
-    raw.notes.append(f"{raw.source}: {', '.join(motor_side)} were brought from the motor side to the joint side")
+    raw.note(f"{', '.join(motor_side)} were brought from the motor side to the joint side")
 
 
 # -- repairs -------------------------------------------------------------------------------------
@@ -267,98 +247,89 @@ def _cleaned(raw: Raw, t: Array, arrays: dict[str, Array], torque_needed: bool, 
     """Rows that are no numbers dropped, repeated ones too; each repair counted in a note."""
     q, tau, qd = arrays["q"], arrays["tau"], arrays.get("qd")
     if qd is not None and not np.isfinite(qd).any(axis=0).all():
-        none = [arm.joint_names[j] for j in np.flatnonzero(~np.isfinite(qd).any(axis=0))]
-        who = "" if len(none) == arm.n else f" for {listed(none)}"
-        raw.notes.append(f"{raw.source}: qd holds no number at all{who} and is made from q")
+        empty = [arm.joint_names[j] for j in np.flatnonzero(~np.isfinite(qd).any(axis=0))]
+        who = "" if len(empty) == arm.n else f" for {listed(empty)}"
+        raw.note(f"qd holds no number at all{who} and is made from q")
         qd = None
-    whole = _whole(raw, t, {"q": q, "qd": qd, "tau": tau if torque_needed else None}, arm)
-    rows = np.flatnonzero(whole)
+    rows = np.flatnonzero(_whole(raw, t, {"q": q, "qd": qd, "tau": tau if torque_needed else None}, arm))
     rows = rows[_in_order(raw, t[rows])]
     same_time = np.diff(t[rows]) == 0
-    same_row = (np.diff(q[rows], axis=0) == 0).all(axis=1) & (np.diff(tau[rows], axis=0) == 0).all(axis=1)
+    repeated = np.all([(np.diff(x[rows], axis=0) == 0).all(axis=1) for x in (q, tau, qd) if x is not None], axis=0)
+    moving: Any = False
     if qd is not None:  # a row that says exactly what the last said, while the arm moves, was not sampled anew
         moving = np.abs(qd[rows[1:]]).max(axis=1) > 1e-3 * max(float(np.abs(qd[rows]).max()), 1e-12)
-        same_row &= (np.diff(qd[rows], axis=0) == 0).all(axis=1)
-        repeated = same_row & (moving | same_time)
-    else:
-        repeated = same_row & same_time
+    repeated &= same_time | moving
     crowded = same_time & ~repeated
     if repeated.any():
-        raw.notes.append(
-            f"{raw.source}: {counted(int(repeated.sum()), 'row repeats', 'rows repeat')} the one before; dropped"
-        )
+        raw.note(f"{counted(int(repeated.sum()), 'row repeats', 'rows repeat')} the one before; dropped")
     if crowded.any():
-        raw.notes.append(
-            f"{raw.source}: {int(crowded.sum())} of {len(t)} rows have the time of the one before and other values, and were "
-            "dropped; is t rounded?"
+        raw.note(
+            f"{int(crowded.sum())} of {len(t)} rows have the time of the one before and other values, and were dropped; "
+            "is t rounded?"
         )
     rows = np.concatenate([rows[:1], rows[1:][~(repeated | crowded)]])
     if len(rows) < FEWEST:
-        raise DalembertError(f"{raw.source}: only {len(rows)} of {len(t)} rows differ from each other")
+        raise raw.wrong(f"only {len(rows)} of {len(t)} rows differ from each other")
     back = int((np.diff(t[rows]) < 0).sum())
     if back:
-        raw.notes.append(
-            f"{raw.source}: time goes backwards {counted(back, 'time')}; what follows is taken as another run"
-        )
-    turned = _unwrapped(raw, arm, t[rows], q[rows])
-    return Log(t[rows], turned, tau[rows], None if qd is None else qd[rows], tuple(raw.notes), raw.source, t, rows)
+        raw.note(f"time goes backwards {counted(back, 'time')}; what follows is taken as another run")
+    q = _unwrapped(raw, arm, t[rows], q[rows])
+    return Log(t[rows], q, tau[rows], None if qd is None else qd[rows], tuple(raw.notes), raw.source, t, rows)
 
 
 def _unwrapped(raw: Raw, arm: Arm, t: Array, q: Array) -> Array:
     """q without the jumps of whole turns that drives make when they count an angle within one turn only."""
     steps = np.diff(t)
     follows = (steps > 0) & (steps < 10 * np.median(np.abs(steps)))
-    turns = np.array([joint.type != "prismatic" for joint in arm.robot.moving_joints])
     moved = np.abs(np.diff(q, axis=0))
-    jumps = (moved > np.pi) & (moved > LEAP * np.median(moved, axis=0)) & follows[:, None] & turns
+    jumps = (
+        (moved > np.pi) & (moved > LEAP * np.median(moved, axis=0)) & follows[:, None] & ~np.array(sliding_joints(arm))
+    )
     who = np.flatnonzero(jumps.any(axis=0))
     if not len(who):
         return q
-    made = q.copy()
-    made[:, who] = np.unwrap(q[:, who], axis=0)
+    turns = q.copy()
+    turns[:, who] = np.unwrap(q[:, who], axis=0)
     for j in who:  # the turn in which the joint's limits lie
         limits = arm.robot.moving_joints[j].limits
         if limits.lower is not None and limits.upper is not None:
             middle = 0.5 * (float(limits.lower) + float(limits.upper))
-            made[:, j] += 2 * np.pi * np.round((middle - np.median(made[:, j])) / (2 * np.pi))
-    names = listed([arm.joint_names[j] for j in who])
-    raw.notes.append(
-        f"{raw.source}: {counted(int(jumps.sum()), 'jump by a whole turn was', 'jumps by whole turns were')} taken out of q of {names}"
-    )
-    return made
+            turns[:, j] += 2 * np.pi * np.round((middle - np.median(turns[:, j])) / (2 * np.pi))
+    what = counted(int(jumps.sum()), "jump by a whole turn was", "jumps by whole turns were")
+    raw.note(f"{what} taken out of q of {listed([arm.joint_names[j] for j in who])}")
+    return turns
 
 
 def _whole(raw: Raw, t: Array, arrays: Mapping[str, Array | None], arm: Arm) -> NDArray[np.bool_]:
     """Which rows hold numbers throughout; the others counted."""
-    bad: dict[str, NDArray[np.bool_]] = {"t": np.asarray(~np.isfinite(t))}
+    bad: dict[str, Any] = {"t": ~np.isfinite(t)}
     for group, values in arrays.items():
-        if values is not None:
-            finite = np.isfinite(values)
-            dead = np.flatnonzero(~finite.any(axis=0))
-            if len(dead):
-                raise DalembertError(
-                    f"{raw.source}: {group} of joint '{arm.joint_names[dead[0]]}' holds no number in any of its {len(t)} rows"
-                )
-            bad[group] = np.asarray(~finite.all(axis=1))
-            largest = np.abs(np.where(finite, values, 0.0)).max(axis=0)
-            if largest.max() > BEYOND:
-                j = int(np.argmax(largest))
-                raise DalembertError(
-                    f"{raw.source}: {group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is "
-                    "a number that a log can mean"
-                )
-    whole = np.stack([~rows for rows in bad.values()]).all(axis=0)
+        if values is None:
+            continue
+        finite = np.isfinite(values)
+        dead = np.flatnonzero(~finite.any(axis=0))
+        if len(dead):
+            raise raw.wrong(
+                f"{group} of joint '{arm.joint_names[dead[0]]}' holds no number in any of its {len(t)} rows"
+            )
+        bad[group] = ~finite.all(axis=1)
+        largest = np.abs(np.where(finite, values, 0.0)).max(axis=0)
+        j = int(np.argmax(largest))
+        if largest[j] > BEYOND:
+            raise raw.wrong(
+                f"{group} of joint '{arm.joint_names[j]}' reaches {largest[j]:.3g}; at most {BEYOND:g} is a "
+                "number that a log can mean"
+            )
+    whole: NDArray[np.bool_] = ~np.any(list(bad.values()), axis=0)
     counts = ", ".join(f"{int(rows.sum())} in {group}" for group, rows in bad.items() if rows.any())
     if whole.sum() < FEWEST:
-        raise DalembertError(
-            f"{raw.source}: only {int(whole.sum())} of {len(t)} rows hold numbers throughout; rows with NaN, inf or empty "
+        raise raw.wrong(
+            f"only {int(whole.sum())} of {len(t)} rows hold numbers throughout; rows with NaN, inf or empty "
             f"cells: {counts}"
         )
     if not whole.all():
-        raw.notes.append(
-            f"{raw.source}: {int((~whole).sum())} of {len(t)} rows hold NaN, inf or an empty cell ({counts}) and were dropped"
-        )
-    return np.asarray(whole)
+        raw.note(f"{int((~whole).sum())} of {len(t)} rows hold NaN, inf or an empty cell ({counts}) and were dropped")
+    return whole
 
 
 def _in_order(raw: Raw, t: Array) -> NDArray[np.intp] | slice:
@@ -370,7 +341,7 @@ def _in_order(raw: Raw, t: Array) -> NDArray[np.intp] | slice:
     usual = float(np.median(np.abs(steps[steps != 0])))
     if len(t) / (len(back) + 1) >= SHUFFLED and -back.min() > SHUFFLED * usual:
         return slice(None)
-    raw.notes.append(f"{raw.source}: its rows are not in the order of time ({len(back)} steps back) and were sorted")
+    raw.note(f"its rows are not in the order of time ({len(back)} steps back) and were sorted")
     return np.argsort(t, kind="stable")
 
 

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs import units as si
-from dalembert.logs.formats.raw import SPELLINGS, Raw, listed, matched
+from dalembert.logs.formats.raw import SPELLINGS, Array, Raw, listed, matched, seconds
 from dalembert.robot.tables import nearest
-
-Array = NDArray[np.float64]
 
 LONGEST_STEP = 0.15  # s: samples further apart than this are no log of a motion
 SHORTEST_STEP = 1e-5  # s: nor are samples closer than this
@@ -42,14 +39,19 @@ def names_of(raw: Raw) -> str:
     return listed(raw.names) or "nothing"
 
 
+def missing(raw: Raw, group: str, what: str) -> DalembertError:
+    """The sentence about a quantity that a file does not have."""
+    return raw.wrong(f"it has no {what}; it has {names_of(raw)}; say which with columns (--column {group}=NAME)")
+
+
 def find(raw: Raw, group: str, asked: Any) -> Found | None:
     """A quantity by what it was said to be called, or by a name that means it."""
     if asked is not None:
         return _asked(raw, group, asked)
     if not raw.headed:
         if group in ("t", "q"):
-            raise DalembertError(
-                f"{raw.source}: the file has no header; say which of its {names_of(raw)} are what, counted from 0, such as "
+            raise raw.wrong(
+                f"the file has no header; say which of its {names_of(raw)} are what, counted from 0, such as "
                 'columns={"t": 0, "q": "1:7", "tau": "7:13"} (--column t=0 --column q=1:7 …)'
             )
         return None
@@ -58,18 +60,19 @@ def find(raw: Raw, group: str, asked: Any) -> Found | None:
         return None
     name, unit = names[0]
     if len(names) > 1 and group != "t":
-        raw.notes.append(f"{raw.source}: {listed([one for one, _ in names])} may all be {group}; {name} was read")
-    return Found(name, raw.values(name), raw.joints.get(name), unit, _units(raw, raw.groups.get(name, [])))
+        raw.note(f"{listed([candidate for candidate, _ in names])} may all be {group}; {name} was read")
+    return _named(raw, name, unit)
+
+
+def _named(raw: Raw, name: str, unit: str | None = None) -> Found:
+    units = tuple(raw.units.get(column) for column in raw.groups.get(name, ()))
+    return Found(name, raw.values(name), raw.joints.get(name), unit, units)
 
 
 def meant(raw: Raw, group: str) -> list[tuple[str, str | None]]:
     """The names that mean a quantity, the best first, and the unit that each ends with."""
-    names = [(place[0], name, place[1]) for name in raw.names if (place := _meaning(name, group))]
-    return [(name, unit) for _, name, unit in sorted(names, key=lambda one: one[0])]
-
-
-def _units(raw: Raw, columns: Sequence[int]) -> tuple[str | None, ...]:
-    return tuple(raw.units.get(column) for column in columns)
+    places = [(name, *place) for name in raw.names if (place := _meaning(name, group))]
+    return [(name, unit) for name, _, unit in sorted(places, key=lambda place: place[1])]
 
 
 def _meaning(name: str, group: str) -> tuple[int, str | None] | None:
@@ -80,9 +83,8 @@ def _meaning(name: str, group: str) -> tuple[int, str | None] | None:
         if word in words:
             return words.index(word) + 100 * further, None
         stem, _, ending = word.rpartition("_")
-        if (
-            (len(ending) > 1 or group == "t") and stem in words and (unit := si.understood(group, ending))
-        ):  # q_m is no metre
+        unit = si.understood(group, ending) if len(ending) > 1 or group == "t" else None  # q_m is no metre
+        if stem in words and unit:
             return words.index(stem) + 100 * further, unit
     return None
 
@@ -90,26 +92,26 @@ def _meaning(name: str, group: str) -> tuple[int, str | None] | None:
 def _asked(raw: Raw, group: str, asked: Any) -> Found:
     """What ``columns`` names: an array, an array's columns, columns of the table by name or by number."""
     if isinstance(asked, str) and asked in raw.names:
-        return Found(asked, raw.values(asked), raw.joints.get(asked), None, _units(raw, raw.groups.get(asked, [])))
+        return _named(raw, asked)
     words = asked if isinstance(asked, list | tuple) else asked.split(",") if isinstance(asked, str) else [asked]
     words = [word.strip() if isinstance(word, str) else word for word in words]
     label = ",".join(map(str, words))
     if isinstance(asked, str) and (part := re.fullmatch(r"(.+)\[([-\d: ]+)\]", asked)) and part[1] in raw.names:
         matrix = np.asarray(raw.values(part[1]))
         if matrix.ndim != 2:
-            raise ShapeError(f"{raw.source}: {part[1]} has shape {matrix.shape}; {asked} needs a matrix")
+            raise raw.wrong(f"{part[1]} has shape {matrix.shape}; {asked} needs a matrix", ShapeError)
         return Found(asked, matrix[:, _numbers(raw, group, part[2], matrix.shape[1])])
     if raw.table is None:
         unknown = [word for word in words if word not in raw.arrays]
         if unknown:
             hint = nearest(str(unknown[0]), raw.names)
-            raise DalembertError(f"{raw.source}: it has no '{unknown[0]}' for {group}; it has {names_of(raw)}{hint}")
+            raise raw.wrong(f"it has no '{unknown[0]}' for {group}; it has {names_of(raw)}{hint}")
         try:
             return Found(label, np.column_stack([raw.values(word) for word in words]))
         except DalembertError:
             raise
         except (TypeError, ValueError) as error:
-            raise ShapeError(f"{raw.source}: {label:.60} cannot stand side by side for {group} ({error})") from None
+            raise raw.wrong(f"{label:.60} cannot stand side by side for {group} ({error})", ShapeError) from None
     at: list[int] = []
     for word in words:
         if word in raw.header:
@@ -122,7 +124,7 @@ def _asked(raw: Raw, group: str, asked: Any) -> Found:
     for name, columns in raw.groups.items():
         if name in raw.faults and not used.isdisjoint(columns):
             raise DalembertError(raw.faults[name])
-    return Found(label, raw.columns(at), units=_units(raw, at))
+    return Found(label, raw.columns(at), units=tuple(raw.units.get(column) for column in at))
 
 
 def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
@@ -132,107 +134,97 @@ def _numbers(raw: Raw, group: str, word: Any, width: int) -> list[int]:
     countable = all(part.isdecimal() and len(part) < 10 for part in numbers) and (start or colon)
     if not countable or isinstance(word, bool):
         hint = nearest(str(word), [*raw.header, *raw.groups])
-        raise DalembertError(f"{raw.source}: it has no '{word}' for {group}; it has {names_of(raw)}{hint}")
+        raise raw.wrong(f"it has no '{word}' for {group}; it has {names_of(raw)}{hint}")
     first = int(start or 0)
     last = first + 1 if not colon else int(end or width)
     if not first < last <= width:
-        raise DalembertError(
-            f"{raw.source}: {group} is said to be column {word}, but there are {width}, from 0 to {width - 1}"
-        )
+        raise raw.wrong(f"{group} is said to be column {word}, but there are {width}, from 0 to {width - 1}")
     return list(range(first, last))
 
 
 # -- what they are ---------------------------------------------------------------------------------
 
 
-def numeric(raw: Raw, found: Found) -> Array:
+def numeric(raw: Raw, quantity: Found) -> Array:
     """A quantity's values as numbers; times become seconds since 1970."""
     try:
-        values = np.asarray(found.values)
+        values = np.asarray(quantity.values)
         if values.dtype.kind == "M":
-            return np.where(np.isnat(values), np.nan, values.astype("datetime64[ns]").astype(np.int64) * 1e-9)
+            return seconds(values)
         if values.dtype.kind in "cUSV":
             raise ValueError
         with np.errstate(invalid="ignore"):  # NaN of the kind that signals becomes one that does not
             numbers = np.asarray(values, float)
             return np.where(np.isnan(numbers), np.nan, numbers) if np.isnan(numbers).any() else numbers
     except (TypeError, ValueError, OverflowError):
-        raise ShapeError(f"{raw.source}: {found.name} is not an array of numbers") from None
+        raise raw.wrong(f"{quantity.name} is not an array of numbers", ShapeError) from None
 
 
-def time_of(raw: Raw, found: Found | None, unit: str | None) -> Array:
+def time_of(raw: Raw, time: Found | None, unit: str | None) -> Array:
     """t in s: in the unit that is said, that its name says, or that only can be meant."""
-    if found is None:
-        raise DalembertError(
-            f"{raw.source}: it has no time (t); it has {names_of(raw)}; say which with columns (--column t=NAME)"
-        )
-    t = numeric(raw, found)
+    if time is None:
+        raise missing(raw, "t", "time (t)")
+    t = numeric(raw, time)
     t = t.reshape(-1) if t.size == max(t.shape, default=0) else t
     if t.ndim != 1:
-        raise ShapeError(f"{raw.source}: t has shape {t.shape}; it must be (N,), with a row for each instant")
+        raise raw.wrong(f"t has shape {t.shape}; it must be (N,), with a row for each instant", ShapeError)
     if len(t) < FEWEST:
-        raise DalembertError(f"{raw.source}: it has {len(t)} rows, and {FEWEST} are the fewest that say anything")
+        raise raw.wrong(f"it has {len(t)} rows, and {FEWEST} are the fewest that say anything")
     finite = t[np.isfinite(t)]
     if len(finite) < FEWEST:
-        raise DalembertError(
-            f"{raw.source}: only {len(finite)} of {len(t)} rows have a time ({found.name}) that is a number"
-        )
+        raise raw.wrong(f"only {len(finite)} of {len(t)} rows have a time ({time.name}) that is a number")
     steps = np.diff(finite)
     steps = np.diff(np.sort(finite)) if 10 * (steps < 0).sum() > len(steps) else np.abs(steps)
     if not steps.any():
         rounded = "; is it written with too few digits?" if abs(finite[0]) > 1e6 else ""
-        raise DalembertError(
-            f"{raw.source}: all {len(finite)} rows have the same time, {found.name} = {finite[0]:.10g}{rounded}"
-        )
+        raise raw.wrong(f"all {len(finite)} rows have the same time, {time.name} = {finite[0]:.10g}{rounded}")
     step, middle = float(np.median(steps[steps > 0])), abs(float(np.median(finite)))
-    unit = unit or next(iter(found.units), None) or found.unit
+    unit = unit or next(iter(time.units), None) or time.unit
     if unit is None:
         unit = next((u for u in ("ms", "us", "ns") if SINCE_1970[0] < middle * si.TIME[u] < SINCE_1970[1]), None)
         if unit is not None:
-            raw.notes.append(f"{raw.source}: {found.name} is taken as {unit} since 1970")
+            raw.note(f"{time.name} is taken as {unit} since 1970")
     if unit is None and step > LONGEST_STEP:
         like = min(("ms", "us", "ns"), key=lambda u: abs(np.log(step * si.TIME[u] / 4e-3)))
-        raise DalembertError(
-            f"{raw.source}: the samples are {step:g} s apart, which looks like {like}; say time_unit='{like}' if it is, 's' if "
+        raise raw.wrong(
+            f"the samples are {step:g} s apart, which looks like {like}; say time_unit='{like}' if it is, 's' if "
             "it is not"
         )
     scale = float(si.factors(raw.source, "t", [unit or "s"], [None])[0])
     if step * scale < SHORTEST_STEP:
-        raise DalembertError(
-            f"{raw.source}: the samples are {step * scale:g} s apart with {found.name} in {unit or 's'}, which no log of an arm "
+        raise raw.wrong(
+            f"the samples are {step * scale:g} s apart with {time.name} in {unit or 's'}, which no log of an arm "
             "is; say another time_unit: s, ms, us or ns"
         )
     return t * scale
 
 
 def group_of(
-    raw: Raw, group: str, found: Found, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
+    raw: Raw, group: str, quantity: Found, arm: Arm, count: int, names: Sequence[str] | None, unit: str | None
 ) -> Array:
     """One quantity as (N, n) in SI, its columns in the order of the arm's joints."""
-    values, name = numeric(raw, found), found.name
+    values, name = numeric(raw, quantity), quantity.name
     if values.ndim == 1 and (arm.n == 1 or count == 1):
         values = values[:, None]
     if values.ndim == 2 and values.shape[1] == count != values.shape[0]:
         values = values.T
-        raw.notes.append(f"{raw.source}: {name} has a column for each instant, and was turned")
+        raw.note(f"{name} has a column for each instant, and was turned")
     if values.ndim != 2 or len(values) != count:
-        raise ShapeError(
-            f"{raw.source}: {name} has shape {values.shape}; it must be ({count}, {arm.n}), a row for each t"
-        )
-    joints, order = tuple(names) if names is not None else found.joints, list(range(arm.n))
+        raise raw.wrong(f"{name} has shape {values.shape}; it must be ({count}, {arm.n}), a row for each t", ShapeError)
+    joints, order = tuple(names) if names is not None else quantity.joints, list(range(arm.n))
     if joints is None:
         same_count(arm, values.shape[1], raw.source, name)
     else:
         if len(joints) != values.shape[1]:
-            raise ShapeError(
-                f"{raw.source}: {name} has {values.shape[1]} columns, but {len(joints)} joint names are given"
+            raise raw.wrong(
+                f"{name} has {values.shape[1]} columns, but {len(joints)} joint names are given", ShapeError
             )
         remedy = "; joint_names (--joints) says which they are, in the log's order"
         order, notes = joint_order(raw.source, "log", joints, arm, remedy)
         values = values[:, order]
         raw.notes += notes if group == "q" else []
-    own = [] if unit else [found.units[k] for k in order if any(found.units)]
-    unit = unit or found.unit
+    own = [] if unit else [quantity.units[k] for k in order if any(quantity.units)]
+    unit = unit or quantity.unit
     if own:
         factor = si.of_columns(raw.source, group, own, si.sliding_joints(arm))
     elif unit:

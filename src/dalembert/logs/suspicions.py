@@ -6,19 +6,19 @@ what to ask for. Nothing is changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.arm.tree import tree_of
 from dalembert.logs.conditioning import Conditioned
-from dalembert.logs.formats.raw import listed
+from dalembert.logs.formats.raw import Array, listed
 from dalembert.logs.log import Log
+from dalembert.logs.units import sliding_joints
 
-Array = NDArray[np.float64]
 States = tuple[Array, Array, Array, Array]  # q, qd, qdd, tau
 
 ODD = 8.0  # a torque that is so many times the model's, or so small a part of it, has another unit
@@ -45,35 +45,43 @@ def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any
     return [*_beyond_limits(arm, log), *torques, *(_mixed_up(arm, log, ready) if known and not torques else [])]
 
 
-def _rooms(arm: Arm) -> dict[int, tuple[float, float]]:
-    """The joints that turn, and between which angles."""
-    joints = {joint.name: joint for joint in arm.robot.moving_joints}
-    rooms = {}
-    for j, name in enumerate(arm.joint_names):
-        limits = joints[name].limits
-        if joints[name].type != "prismatic":
-            rooms[j] = (-0.5 * FAR, 0.5 * FAR)
-            if limits.lower is not None and limits.upper is not None and joints[name].type != "continuous":
-                rooms[j] = float(limits.lower), float(limits.upper)
-    return rooms
+class _Range(NamedTuple):
+    """Between which angles a joint goes, and between which it may (rad)."""
+
+    low: float
+    high: float
+    lower: float
+    upper: float
 
 
-def _goes(arm: Arm, log: Log, beyond: list[int], rooms: Mapping[int, tuple[float, float]]) -> str:
-    low, high = log.q.min(axis=0), log.q.max(axis=0)
-    worst = max(beyond, key=lambda j: max(rooms[j][0] - low[j], high[j] - rooms[j][1]))
-    a, b = rooms[worst]
-    said = f"{log.source}: joint '{arm.joint_names[worst]}' goes from {low[worst]:.4g} to {high[worst]:.4g} rad"
-    return said if (a, b) == (-0.5 * FAR, 0.5 * FAR) else f"{said}, and its limits are {a:.4g} and {b:.4g}"
+def _ranges(arm: Arm, log: Log) -> dict[int, _Range]:
+    """Of each joint that turns; one without limits may turn half of ``FAR`` either way."""
+    ranges = {}
+    for j, joint in enumerate(arm.robot.moving_joints):
+        lower, upper = joint.limits.lower, joint.limits.upper
+        if lower is None or upper is None or joint.type == "continuous":
+            lower, upper = -0.5 * FAR, 0.5 * FAR
+        if joint.type != "prismatic":
+            ranges[j] = _Range(float(log.q[:, j].min()), float(log.q[:, j].max()), float(lower), float(upper))
+    return ranges
+
+
+def _goes(arm: Arm, log: Log, beyond: Mapping[int, _Range]) -> str:
+    worst = max(beyond, key=lambda j: max(beyond[j].lower - beyond[j].low, beyond[j].high - beyond[j].upper))
+    low, high, lower, upper = beyond[worst]
+    said = f"{log.source}: joint '{arm.joint_names[worst]}' goes from {low:.4g} to {high:.4g} rad"
+    unlimited = (lower, upper) == (-0.5 * FAR, 0.5 * FAR)
+    return said if unlimited else f"{said}, and its limits are {lower:.4g} and {upper:.4g}"
 
 
 def _units_odd(arm: Arm, log: Log) -> list[str]:
     """Positions many times beyond the joints' limits: degrees, or motor angles."""
-    low, high, rooms = log.q.min(axis=0), log.q.max(axis=0), _rooms(arm)
-    far = [j for j, (a, b) in rooms.items() if max(-low[j], high[j]) > 4 * max(-a, b) or high[j] - low[j] > FAR]
+    ranges = _ranges(arm, log)
+    far = {j: r for j, r in ranges.items() if max(-r.low, r.high) > 4 * max(-r.lower, r.upper) or r.high - r.low > FAR}
     if not far:
         return []
-    goes, scale = _goes(arm, log, far, rooms), np.pi / 180
-    if all(a - SLACK < scale * low[j] and scale * high[j] < b + SLACK for j, (a, b) in rooms.items()):
+    goes, scale = _goes(arm, log, far), np.pi / 180
+    if all(r.lower - SLACK < scale * r.low and scale * r.high < r.upper + SLACK for r in ranges.values()):
         return [
             f"{goes}, which looks like degrees: units={{'q': 'deg'}} (--unit q=deg), or angles of motors (motor_side)"
         ]
@@ -97,11 +105,11 @@ def _spikes(arm: Arm, log: Log) -> list[str]:
 
 
 def _beyond_limits(arm: Arm, log: Log) -> list[str]:
-    low, high, rooms = log.q.min(axis=0), log.q.max(axis=0), _rooms(arm)
-    beyond = [j for j, (a, b) in rooms.items() if low[j] < a - SLACK or high[j] > b + SLACK]
+    ranges = _ranges(arm, log).items()
+    beyond = {j: r for j, r in ranges if r.low < r.lower - SLACK or r.high > r.upper + SLACK}
     if not beyond:
         return []
-    return [f"{_goes(arm, log, beyond, rooms)}; has it another zero, another sign, or are joints mixed up?"]
+    return [f"{_goes(arm, log, beyond)}; has it another zero, another sign, or are joints mixed up?"]
 
 
 def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
@@ -116,10 +124,9 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     travels = np.abs(b).sum(axis=0) / ready.rate
     stuck = [j for j in range(arm.n) if travels[j] > STUCK * max(float(np.ptp(piece.q[:, j])), MOVED)]
     if stuck:
-        who = f"joint '{arm.joint_names[stuck[0]]}'" + (f" and {len(stuck) - 1} more" if len(stuck) > 1 else "")
         return [
-            f"{log.source}: q of {who} stands still, while its qd makes a way of {travels[stuck[0]]:.3g} rad; is its "
-            "position another column?"
+            f"{log.source}: q of {_who(arm, stuck[0], stuck)} stands still, while its qd makes a way of "
+            f"{travels[stuck[0]]:.3g} rad; is its position another column?"
         ]
     ratio = np.sum(a * b, axis=0) / np.maximum(np.sum(a * a, axis=0), 1e-300)
     moving = np.linalg.norm(a, axis=0) > 0.05 * np.linalg.norm(a, axis=0).max()
@@ -137,8 +144,12 @@ def _velocity_odd(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
         (by > 5, "speeds of the motors: motor_side='qd'"),
     ]
     looks = next((words for holds, words in known if holds), "something else")
-    who = f"joint '{arm.joint_names[j]}'" + (f" and {len(off) - 1} more" if len(off) > 1 else "")
+    who = _who(arm, j, off)
     return [f"{log.source}: qd of {who} is {ratio[j]:.3g} times the derivative of q, which looks like {looks}"]
+
+
+def _who(arm: Arm, joint: Any, joints: Sequence[Any]) -> str:
+    return f"joint '{arm.joint_names[joint]}'" + (f" and {len(joints) - 1} more" if len(joints) > 1 else "")
 
 
 def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
@@ -199,22 +210,19 @@ def _mixed_up(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     if arm.passive_names:
         return []
     every = max(1, ready.count // LOOKED)
-    states = [
-        np.concatenate([getattr(p, name)[k] for p, k in zip(ready.pieces, ready.kept, strict=True)])[::every]
-        for name in ("q", "qd", "qdd")
-    ]
-    now: States = (states[0], states[1], states[2], ready.tau[::every])
+    q, qd, qdd, tau = (x[::every] for x in (ready.at_kept("q"), ready.qd, ready.at_kept("qdd"), ready.tau))
+    now = q, qd, qdd, tau
     own = _unexplained(arm, now)
     if not len(own) or (own.max() < POOR and own.sum() < LESS):
         return []
-    found = min(
+    least, change = min(
         ((float(_unexplained(arm, new).sum()), words) for words, new in _changes(arm, now)), default=(np.inf, "")
     )
-    gained = float(own.sum()) - found[0]
-    if not (gained >= GAINED and own.max() >= POOR) and not (gained >= LESS and found[0] < gained):
+    gained = float(own.sum()) - least
+    if not (gained >= GAINED and own.max() >= POOR) and not (gained >= LESS and least < gained):
         return []
     return [
-        f"{log.source}: {found[1]} the arm's own model would leave {100 * found[0] / len(own):.0f} % of the torques beyond "
+        f"{log.source}: {change} the arm's own model would leave {100 * least / len(own):.0f} % of the torques beyond "
         f"friction unexplained, as a mean of its joints, and leaves {100 * own.mean():.0f} % as it is"
     ]
 
@@ -240,22 +248,16 @@ def _unexplained(arm: Arm, states: States) -> Array:
 def _changes(arm: Arm, states: States) -> Iterator[tuple[str, States]]:
     """(what to call it, the states so changed): two joints exchanged, one turned, one counted from another zero."""
     q, qd, qdd, tau = states
-    names = arm.joint_names
-    for i in range(arm.n):
-        for j in range(i + 1, arm.n):
-            order = list(range(arm.n))
-            order[i], order[j] = j, i
-            pair = f"'{names[i]}' and '{names[j]}'"
-            yield f"with joints {pair} exchanged (joint_names)", tuple(x[:, order] for x in states)  # type: ignore[misc]
-            yield f"with the torques of {pair} exchanged", (q, qd, qdd, tau[:, order])
-    for j in range(arm.n):
-        sign = np.ones(arm.n)
-        sign[j] = -1.0
-        yield f"with joint '{names[j]}' turning the other way", tuple(x * sign for x in states)  # type: ignore[misc]
-        yield f"with q of '{names[j]}' of the other sign", (q * sign, qd * sign, qdd * sign, tau)
-        yield f"with the torque of '{names[j]}' of the other sign", (q, qd, qdd, tau * sign)
-        if {joint.name: joint.type for joint in arm.robot.moving_joints}[names[j]] != "prismatic":
-            for turn, words in ((0.5, "90°"), (-0.5, "−90°"), (1.0, "180°")):
-                moved = q.copy()
-                moved[:, j] += turn * np.pi
-                yield f"with {words} added to q of '{names[j]}'", (moved, qd, qdd, tau)
+    for i, j in combinations(range(arm.n), 2):
+        order = list(range(arm.n))
+        order[i], order[j] = j, i
+        pair = f"'{arm.joint_names[i]}' and '{arm.joint_names[j]}'"
+        yield f"with joints {pair} exchanged (joint_names)", tuple(x[:, order] for x in states)  # type: ignore[misc]
+        yield f"with the torques of {pair} exchanged", (q, qd, qdd, tau[:, order])
+    for name, unit, slides in zip(arm.joint_names, np.eye(arm.n), sliding_joints(arm), strict=True):
+        sign = 1.0 - 2.0 * unit
+        yield f"with joint '{name}' turning the other way", tuple(x * sign for x in states)  # type: ignore[misc]
+        yield f"with q of '{name}' of the other sign", (q * sign, qd * sign, qdd * sign, tau)
+        yield f"with the torque of '{name}' of the other sign", (q, qd, qdd, tau * sign)
+        for turn, words in () if slides else ((0.5, "90°"), (-0.5, "−90°"), (1.0, "180°")):
+            yield f"with {words} added to q of '{name}'", (q + turn * np.pi * unit, qd, qdd, tau)

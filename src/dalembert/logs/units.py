@@ -6,12 +6,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-
-Array = NDArray[np.float64]
+from dalembert.logs.formats.raw import Array
 
 TIME = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 CURRENT = {"A": 1.0, "mA": 1e-3}
@@ -63,14 +61,14 @@ def factors(source: str, quantity: str, units: Sequence[str], sliding: Sequence[
     "deg mm" is two units, one for the joints that turn and one for those that slide: a word changes only the joints
     it can be about.
     """
-    made = np.ones(len(units))
+    scale = np.ones(len(units))
     for k, (unit, slides) in enumerate(zip(units, sliding, strict=True)):
         words = [understood(quantity, word) for word in ([unit] if understood(quantity, unit) else unit.split())]
         if not words or None in words:
             raise DalembertError(f"{source}: {quantity} is in '{unit}'; known are {', '.join(known(quantity))}")
         for word in words:
-            made[k] *= known(quantity, slides).get(str(word), 1.0)
-    return made
+            scale[k] *= known(quantity, slides).get(str(word), 1.0)
+    return scale
 
 
 def of_columns(source: str, quantity: str, units: Sequence[str | None], sliding: Sequence[bool | None]) -> Array:
@@ -78,7 +76,7 @@ def of_columns(source: str, quantity: str, units: Sequence[str | None], sliding:
     usual = next((unit for unit in units if unit is not None), None)
     if usual is None:
         return np.ones(len(units))
-    made = factors(source, quantity, [unit or usual for unit in units], sliding)
+    scale = factors(source, quantity, [unit or usual for unit in units], sliding)
     for k, (unit, slides) in enumerate(zip(units, sliding, strict=True)):
         word = None if unit is None else understood(quantity, unit)
         if word is not None and word not in known(quantity, slides):
@@ -87,7 +85,7 @@ def of_columns(source: str, quantity: str, units: Sequence[str | None], sliding:
                 f"{source}: {quantity} of joint {k + 1} is in '{unit}', but the joint is {kind}; known are "
                 f"{', '.join(known(quantity, slides))}"
             )
-    return made
+    return scale
 
 
 def converted(source: str, name: str, units: Sequence[str | None]) -> str:
@@ -95,7 +93,6 @@ def converted(source: str, name: str, units: Sequence[str | None]) -> str:
     return f"{source}: {name} was brought from {', '.join(dict.fromkeys(filter(None, units)))} to SI"
 
 
-def sliding_joints(arm: Arm) -> list[bool | None]:
+def sliding_joints(arm: Arm) -> list[bool]:
     """For each joint of an arm whether it is prismatic."""
-    kinds = {joint.name: joint.type for joint in arm.robot.moving_joints}
-    return [kinds.get(name) == "prismatic" for name in arm.joint_names]
+    return [joint.type == "prismatic" for joint in arm.robot.moving_joints]

@@ -20,7 +20,7 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.logs import units as si
 from dalembert.logs.formats.raw import counted, gathered, listed, name_and_unit
-from dalembert.logs.formats.text import Table, open_table
+from dalembert.logs.formats.text import TextTable, open_table
 from dalembert.logs.meaning import joint_order, meant
 from dalembert.robot.tables import nearest, shown
 from dalembert.trajectory.trajectory import Trajectory
@@ -160,7 +160,7 @@ class _Columns:
     notes: list[str]
 
 
-def _columns(table: Table, arm: Arm | None, torques: bool) -> _Columns:
+def _columns(table: TextTable, arm: Arm | None, torques: bool) -> _Columns:
     path = table.path
     if not table.headed:
         raise DalembertError(
@@ -287,7 +287,7 @@ def _joints(names: list[str | None], group: str) -> list[int]:
     )
 
 
-def _rows(table: Table, columns: _Columns, strict: bool) -> Iterator[Array]:
+def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:
     """The wanted columns, a block of lines at a time; ``strict``: no instant twice."""
     path, before = table.path, -np.inf
     converted = np.any(columns.factors != 1.0)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 from dalembert.errors import DalembertError
+from dalembert.logs.formats.carried import read_in_helper, reader_called
 from dalembert.logs.formats.raw import LARGEST_FILE, Raw, Request, reason
 from dalembert.robot.tables import shown
 
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
-BAGS = ("rosbag", "read_bag", "rosbags' reader of ROS bags")
-# read in the helper process: the module, its function, and who that is in a sentence
-FOREIGN = {
-    ".parquet": ("parquet", "read_parquet", "pyarrow's reader of Parquet files"),
-    ".bag": BAGS,
-    ".db3": BAGS,
-    "folder": BAGS,
+BAGS = ("rosbag:read_bag", "rosbags' reader of ROS bags")
+# the module and its function; and who that is in a sentence, where it runs in the helper process
+READERS = {
+    **dict.fromkeys(TEXT, ("text:read_text", "")),
+    ".npz": ("numpy_file:read_numpy", ""),
+    ".npy": ("numpy_file:read_numpy", ""),
+    ".mat": ("matlab:read_matlab", "SciPy's reader of MATLAB files"),
+    ".parquet": ("parquet:read_parquet", "pyarrow's reader of Parquet files"),
+    ".mcap": ("mcap_file:read_mcap", ""),
+    **dict.fromkeys((".bag", ".db3", "folder"), BAGS),
 }
+TOPICS = (".mcap", ".bag", ".db3", "folder")
 KNOWN = ".csv (.tsv, .txt, .dat), .npz, .npy, .mat, .parquet, .bag, .db3 or .mcap file, or a ROS 2 bag folder"
 
 
@@ -32,11 +36,11 @@ def read(path: Path, request: Request) -> Raw:
     except (OSError, ValueError) as error:
         raise DalembertError(f"{shown(str(path))}: the file cannot be read ({reason(error)})") from None
     regular, folder = stat.S_ISREG(about.st_mode), stat.S_ISDIR(about.st_mode)
-    reader = _reader("folder" if folder else suffix)
-    if reader is None:
+    kind = "folder" if folder else suffix
+    if kind not in READERS:
         what = f"'{suffix}'" if suffix else "a file without a suffix"
         raise DalembertError(f"{path}: a log is a {KNOWN}, not {what}")
-    if request.topic is not None and suffix in (*TEXT, ".npz", ".npy", ".mat", ".parquet"):
+    if request.topic is not None and kind not in TOPICS:
         raise DalembertError(f"{path}: topic is '{request.topic}', but only ROS bags and MCAP files have topics")
     if regular and not about.st_size:
         raise DalembertError(f"{path}: the file is empty")
@@ -44,31 +48,8 @@ def read(path: Path, request: Request) -> Raw:
         raise DalembertError(f"{path}: the log has {about.st_size} bytes; at most {LARGEST_FILE} are read")
     if not regular and not folder and suffix not in TEXT:
         raise DalembertError(f"{path}: this is a device or a pipe; a {suffix} log is read from a file alone")
+    reader, foreign = READERS[kind]
     try:
-        return reader(path, request)
+        return read_in_helper(reader, foreign, path, request) if foreign else reader_called(reader)(path, request)
     except OSError as error:
         raise DalembertError(f"{path}: the file cannot be read ({error.strerror or reason(error)})") from None
-
-
-def _reader(kind: str) -> Callable[[Path, Request], Raw] | None:
-    if kind in TEXT:
-        from dalembert.logs.formats.text import read_text
-
-        return read_text
-    if kind in (".npz", ".npy"):
-        from dalembert.logs.formats.numpy_file import read_numpy
-
-        return read_numpy
-    if kind == ".mat":
-        from dalembert.logs.formats.matlab import read_matlab
-
-        return read_matlab
-    if kind in FOREIGN:
-        from dalembert.logs.formats.carried import in_helper
-
-        return in_helper(*FOREIGN[kind])
-    if kind == ".mcap":
-        from dalembert.logs.formats.mcap_file import read_mcap
-
-        return read_mcap
-    return None

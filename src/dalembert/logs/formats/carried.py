@@ -1,13 +1,13 @@
 """Readers that call foreign code run in the helper process; what they read comes back as plain data and arrays.
 
-pyarrow and rosbags can crash, hang or exhaust memory on a crafted file; in the helper that is one sentence.
+SciPy, pyarrow and rosbags can crash, hang or exhaust memory on a crafted file; in the helper that is one sentence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,39 +19,37 @@ SLOWEST = 1 << 20  # bytes per second: a larger file is given more time
 WORDS = ("headed", "header", "groups", "units", "faults", "notes")  # what is plain data in a Raw already
 
 
-def in_helper(module: str, function: str, reader: str) -> Callable[[Path, Request], Raw]:
-    """The reader ``function`` of a module of this package, run in the helper; ``reader`` names it in sentences."""
+def reader_called(name: str) -> Callable[[Path, Request], Raw]:
+    """A reader of this package by "module:function"."""
+    reader: Callable[[Path, Request], Raw] = resolve_name(f"{__package__}.{name}")
+    return reader
 
-    def read(path: Path, request: Request) -> Raw:
-        files = path.iterdir() if path.is_dir() else [path]
-        plain, arrays = ask(
-            f"{__name__}:read_here",
-            {
-                "module": module, "function": function, "path": str(path), "joints": request.joints,
-                "topic": request.topic,
-            },
-            where=str(path),
-            reader=reader,
-            seconds=SECONDS + sum(file.lstat().st_size for file in files) / SLOWEST,
-            progress=request.progress,
-        )  # fmt: skip
-        raw = Raw(str(path), **{name: plain[name] for name in WORDS})
-        raw.joints = {name: tuple(joints) for name, joints in plain["joints"].items()}
-        raw.arrays = {name: arrays.get(f"array {name}") for name in plain["arrays"]}
-        raw.table = arrays.get("table")
-        return raw
 
-    return read
+def read_in_helper(reader: str, who: str, path: Path, request: Request) -> Raw:
+    """What a reader of this package reads, in the helper; ``who`` names it in sentences."""
+    files = path.iterdir() if path.is_dir() else [path]
+    plain, arrays = ask(
+        f"{__name__}:read_here",
+        {"reader": reader, "path": str(path), "joints": request.joints, "topic": request.topic},
+        where=str(path),
+        reader=who,
+        seconds=SECONDS + sum(file.lstat().st_size for file in files) / SLOWEST,
+        progress=request.progress,
+    )
+    raw = Raw(str(path), **{name: plain[name] for name in WORDS})
+    raw.joints = {name: tuple(joints) for name, joints in plain["joints"].items()}
+    raw.arrays = {name: arrays.get(f"array {name}") for name in plain["arrays"]}
+    raw.table = arrays.get("table")
+    return raw
 
 
 def read_here(
-    module: str, function: str, path: str, joints: Iterable[str], topic: str | None
+    reader: str, path: str, joints: Iterable[str], topic: str | None
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """A reader's answer, in the helper process."""
     from dalembert.files.foreign_helper import tell
 
-    reader = getattr(import_module(f"{__package__}.{module}"), function)
-    raw: Raw = reader(Path(path), Request(tuple(joints), topic, tell))
+    raw = reader_called(reader)(Path(path), Request(tuple(joints), topic, tell))
     arrays = {f"array {name}": values for name, values in raw.arrays.items() if values is not None}
     if raw.table is not None:
         arrays["table"] = raw.table

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.logs.formats.raw import Raw, Request, check_names, check_size, listed, matched
+from dalembert.logs.formats.raw import Array, Raw, Request, check_names, check_size, listed, matched
 from dalembert.robot.tables import nearest
 
-Array = NDArray[np.float64]
 FIELDS = ("position", "velocity", "effort")
-PACKED = 4096  # messages that wait until they are packed
 
 
 @dataclass
@@ -24,17 +23,15 @@ class _Series:
 
     topic: str
     names: tuple[str, ...]
-    stamps: list[float] = field(default_factory=list)
-    logged: list[float] = field(default_factory=list)
-    waiting: dict[str, list[Array | None]] = field(default_factory=lambda: {name: [] for name in FIELDS})
-    packed: dict[str, list[Array]] = field(default_factory=lambda: {name: [] for name in FIELDS})
-    missing: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FIELDS, 0))
+    stamps: array[float] = field(default_factory=lambda: array("d"))
+    logged: array[float] = field(default_factory=lambda: array("d"))
+    packed: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in FIELDS})
+    missing: Counter[str] = field(default_factory=Counter)
 
     def add(self, source: str, names: tuple[str, ...], stamp: float, logged: int, values: Sequence[Any]) -> None:
-        order = None
-        if names != self.names:
-            at = {name: k for k, name in enumerate(names)}
-            order = [at[name] for name in self.names]
+        """A message; where it lacks a field, or has it for other joints, that is NaN, and counted."""
+        at = {} if names == self.names else {name: k for k, name in enumerate(names)}
+        order = [at[name] for name in self.names] if at else slice(None)
         self.stamps.append(stamp)
         self.logged.append(1e-9 * logged)
         for name, given in zip(FIELDS, values, strict=True):
@@ -44,23 +41,20 @@ class _Series:
                 raise DalembertError(
                     f"{source}: a message on {self.topic} has a {name} that is no list of numbers"
                 ) from None
-            whole = row if row.shape == (len(names),) else None
-            self.waiting[name].append(whole if whole is None or order is None else whole[order])
-        if len(self.waiting[FIELDS[0]]) >= PACKED:
-            self.pack()
+            if row.shape != (len(names),):
+                row = np.full(len(names), np.nan)
+                self.missing[name] += 1
+            self.packed[name].frombytes(row[order].tobytes())
 
-    def pack(self) -> None:
-        """Rows that wait become one array; those that a message lacks are NaN, and counted."""
-        nothing = np.full(len(self.names), np.nan)
-        for name, rows in self.waiting.items():
-            if rows:
-                self.missing[name] += sum(row is None for row in rows)
-                self.packed[name].append(np.stack([nothing if row is None else row for row in rows]))
-                rows.clear()
+    def rows(self, name: str) -> Array:
+        """A field of all messages: (N, n)."""
+        return np.array(self.packed[name]).reshape(-1, len(self.names))
 
-    @property
-    def has_effort(self) -> bool:
-        return any(np.isfinite(rows).any() for rows in self.packed["effort"])
+
+def fields_of(message: Any) -> tuple[Sequence[str], float, tuple[Any, ...]]:
+    """The joints of a decoded message, its header's stamp (s), and (position, velocity, effort)."""
+    stamp = message.header.stamp
+    return message.name, stamp.sec + 1e-9 * stamp.nanosec, (message.position, message.velocity, message.effort)
 
 
 class JointStates:
@@ -71,18 +65,18 @@ class JointStates:
         self.series: dict[tuple[str, frozenset[str]], _Series] = {}
         self.numbers = 0
 
-    def add(self, topic: str, names: Sequence[str], stamp: float, logged: int, values: Sequence[Any]) -> None:
-        """A message: its joints, the header's stamp (s), the time of logging (ns), position, velocity, effort."""
-        said = tuple(map(str, names))
-        if not said or len(set(said)) != len(said):
+    def add(self, topic: str, logged: int, names: Sequence[str], stamp: float, values: Sequence[Any]) -> None:
+        """A message: the time of logging (ns), its joints, the header's stamp (s), position, velocity, effort."""
+        joints = tuple(map(str, names))
+        if not joints or len(set(joints)) != len(joints):
             return
-        self.numbers += len(FIELDS) * len(said)
+        self.numbers += len(FIELDS) * len(joints)
         check_size(f"{self.source}: the JointState messages", self.numbers)
-        key = topic, frozenset(said)
+        key = topic, frozenset(joints)
         if key not in self.series:
-            check_names(self.source, said, "joint")
-            self.series[key] = _Series(topic, said)
-        self.series[key].add(self.source, said, stamp, logged, values)
+            check_names(self.source, joints, "joint")
+            self.series[key] = _Series(topic, joints)
+        self.series[key].add(self.source, joints, stamp, logged, values)
 
     def raw(self, others: Sequence[str], sort: bool = False) -> Raw:
         """The messages that are the arm's: with all its joints, with torques, and of those the most.
@@ -90,10 +84,8 @@ class JointStates:
         others  what else is in the file, for the message that says so
         sort    by the time of logging; they come in that order otherwise
         """
-        for one in self.series.values():
-            one.pack()
         asked = self.request.topic
-        topics = list(dict.fromkeys(one.topic for one in self.series.values()))
+        topics = list(dict.fromkeys(topic for topic, _ in self.series))
         if not topics:
             has = f"; it has {listed(others)}" if others else ""
             raise DalembertError(f"{self.source}: it has no sensor_msgs/JointState messages{has}")
@@ -102,37 +94,35 @@ class JointStates:
                 f"{self.source}: it has no JointState messages on the topic '{asked}'; it has them on {listed(topics)}"
                 f"{nearest(asked, topics)}"
             )
-        offered = [one for one in self.series.values() if asked is None or one.topic == asked]
+        offered = [series for series in self.series.values() if asked is None or series.topic == asked]
 
-        def worth(one: _Series) -> tuple[bool, bool, int]:
-            return matched(self.request.joints, one.names) is not None, one.has_effort, len(one.stamps)
+        def worth(series: _Series) -> tuple[bool, bool, int]:
+            return (
+                matched(self.request.joints, series.names) is not None,
+                bool(np.isfinite(series.rows("effort")).any()),
+                len(series.stamps),
+            )
 
         best = max(offered, key=worth)
         raw = Raw(self.source)
         if len(topics) > 1 and asked is None:
-            raw.notes.append(
-                f"{self.source}: of the topics {listed(topics)} {best.topic} was read ({len(best.stamps)} messages)"
-            )
-        left = sum(len(one.stamps) for one in offered if one.topic == best.topic and one is not best)
+            raw.note(f"of the topics {listed(topics)} {best.topic} was read ({len(best.stamps)} messages)")
+        left = sum(len(series.stamps) for series in offered if series.topic == best.topic and series is not best)
         if left:
-            raw.notes.append(
-                f"{self.source}: {left} JointState messages of other joints than {listed(best.names)} were left out"
-            )
-        logged = np.asarray(best.logged)
+            raw.note(f"{left} JointState messages of other joints than {listed(best.names)} were left out")
+        logged = np.array(best.logged)
         order = np.argsort(logged, kind="stable") if sort else slice(None)
-        stamps = np.asarray(best.stamps)[order]
+        stamps = np.array(best.stamps)[order]
         if len(stamps) > 1 and (not stamps.all() or np.ptp(stamps) == 0):
-            raw.notes.append(
-                f"{self.source}: the messages' own stamps are empty or all the same; the time of logging is used"
-            )
+            raw.note("the messages' own stamps are empty or all the same; the time of logging is used")
             stamps = logged[order]
         raw.arrays["t"] = stamps - stamps[0]
-        for name, parts in best.packed.items():
+        for name in FIELDS:
             missing = best.missing[name]
             if missing == len(stamps):
                 continue
             if missing:
-                raw.notes.append(f"{self.source}: {missing} of {len(stamps)} messages have no {name}")
-            raw.arrays[name] = np.concatenate(parts)[order]
+                raw.note(f"{missing} of {len(stamps)} messages have no {name}")
+            raw.arrays[name] = best.rows(name)[order]
             raw.joints[name] = best.names
         return raw

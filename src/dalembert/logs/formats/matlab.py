@@ -1,37 +1,55 @@
-"""MATLAB files up to version 7: variables, and the fields of structs as struct.field."""
+"""MATLAB files up to version 7, by SciPy: variables, and the fields of structs as struct.field."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
-from dalembert.files.foreign import ask
-from dalembert.logs.formats.raw import Raw, Request
+from dalembert.logs.formats.raw import Raw, Request, damage_told
 
-LARGEST_FILE = 2**30  # bytes
+LARGEST = 2**30  # bytes of a file, and bytes that all its variables may take
+BYTES = {"double": 8, "single": 4, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4}
+JOINTS = "joint_names"
 
 
 def read_matlab(path: Path, request: Request) -> Raw:
-    """Every variable that is an array of numbers; SciPy reads the file in the helper process."""
-    open_bounded(path, LARGEST_FILE, "MATLAB file", DalembertError).close()
-    texts, arrays = ask(
-        "dalembert.logs.formats.matlab_reader:arrays_of",
-        {"path": str(path)},
-        where=str(path),
-        reader="SciPy's reader of MATLAB files",
-    )
-    raw = Raw(str(path))
-    leaves: dict[str, Any] = {**arrays, **{name: np.array(words) for name, *words in texts}}
+    """Every variable that is an array of numbers; joint_names tells whose columns they are."""
+    from scipy.io import loadmat, whosmat
+    from scipy.io.matlab import MatReadError
+
+    open_bounded(path, LARGEST, "MATLAB file").close()
+    with damage_told(f"{path}: this is no MATLAB file", MatReadError):
+        try:
+            size = sum(math.prod(shape) * BYTES.get(kind, 8) for _, shape, kind in whosmat(path))
+            if size > LARGEST:
+                raise DalembertError(f"{path}: its variables take {size} bytes; at most {LARGEST} are read, save fewer")
+            variables = loadmat(path, simplify_cells=True)
+        except NotImplementedError:
+            raise DalembertError(
+                f"{path}: this MATLAB file is of version 7.3 (HDF5), which is not read; save it with save(…, '-v7')"
+            ) from None
+    leaves = dict(_leaves({name: value for name, value in variables.items() if not name.startswith("__")}))
     short = Counter(name.rpartition(".")[2] for name in leaves)
-    for name, values in leaves.items():
-        last = name.rpartition(".")[2]
-        raw.arrays[last if short[last] == 1 else name] = values
-    names = raw.arrays.pop("joint_names", None)
+    arrays = {last if short[last := name.rpartition(".")[2]] == 1 else name: values for name, values in leaves.items()}
+    names = arrays.pop(JOINTS, None)
+    raw = Raw(str(path), {name: values for name, values in arrays.items() if values.dtype.kind in "fiub"})
     if names is not None:
         raw.joints = dict.fromkeys(raw.arrays, tuple(str(name).strip() for name in np.ravel(names)))
     return raw
+
+
+def _leaves(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """Arrays of numbers, however deep in structs, and names of joints; other text, cells and objects are left out."""
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{before}{name}.")
+        elif name == JOINTS or np.asarray(value).dtype.kind in "fiub":
+            yield f"{before}{name}", np.asarray(value)

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
-from dalembert.logs.formats.joint_states import FIELDS, JointStates
-from dalembert.logs.formats.raw import DAMAGE, LARGEST_FILE, Raw, Request, reason
+from dalembert.logs.formats.joint_states import FIELDS, JointStates, fields_of
+from dalembert.logs.formats.raw import LARGEST_FILE, Raw, Request, damage_told
 from dalembert.robot.tables import shown
 
 MAGIC = b"\x89MCAP0\r\n"  # at both ends of a file
@@ -30,9 +30,9 @@ def read_mcap(path: Path, request: Request) -> Raw:
         raise DalembertError(
             f"{path}: MCAP files need the readers mcap and rosbags: pip install 'dalembert[identify]'"
         ) from None
-    found, others, decode = JointStates(str(path), request), set(), _Decoder(path)
-    wrong: tuple[type[Exception], ...] = (McapError, SerdeError, ZstdError, *DAMAGE)
-    with open_bounded(path, LARGEST_FILE, "log") as stream:
+    states, others, decode = JointStates(str(path), request), set(), _Decoder(path)
+    unreadable = damage_told(f"{path}: this MCAP file cannot be read", McapError, SerdeError, ZstdError, MemoryError)
+    with open_bounded(path, LARGEST_FILE, "log") as stream, unreadable:
         size = stream.seek(0, io.SEEK_END)
         stream.seek(-min(len(MAGIC), size), io.SEEK_END)
         whole = stream.read() == MAGIC
@@ -41,18 +41,15 @@ def read_mcap(path: Path, request: Request) -> Raw:
             for k, (schema, channel, message) in enumerate(_messages(path, stream)):
                 others.add(f"{channel.topic} ({schema.name if schema else channel.message_encoding})")
                 if schema is not None and schema.name.endswith("JointState"):
-                    name, stamp, values = decode(channel, message.data)
-                    found.add(channel.topic, name, stamp, message.log_time, values)
+                    states.add(channel.topic, message.log_time, *decode(channel, message.data))
                 if k % 1000 == 0:
                     request.progress(min(1.0, stream.tell() / size))
-        except DalembertError:
-            raise
-        except wrong as error:
-            if whole or not isinstance(error, EndOfFile | struct.error):
-                raise DalembertError(f"{path}: this MCAP file cannot be read ({reason(error)})") from None
-    raw = found.raw(sorted(others), sort=whole)
+        except (EndOfFile, struct.error):
+            if whole:
+                raise
+    raw = states.raw(sorted(others), sort=whole)
     if not whole:
-        raw.notes.append(f"{path}: the file ends in the middle; it was read as far as it goes")
+        raw.note("the file ends in the middle; it was read as far as it goes")
     return raw
 
 
@@ -61,18 +58,16 @@ def _messages(path: Path, stream: BinaryIO) -> Iterator[tuple[Any, Any, Any]]:
     from mcap.exceptions import McapError
     from mcap.records import Channel, Message, Schema
 
-    schemas: dict[int, Any] = {}
-    channels: dict[int, Any] = {}
+    described: dict[tuple[type, int], Any] = {}
     for record in _records(path, stream):
-        if isinstance(record, Schema):
-            schemas[record.id] = record
-        elif isinstance(record, Channel):
-            channels[record.id] = record
+        if isinstance(record, Schema | Channel):
+            described[type(record), record.id] = record
         elif isinstance(record, Message):
-            channel = channels.get(record.channel_id)
-            if channel is None or (channel.schema_id and channel.schema_id not in schemas):
+            channel = described.get((Channel, record.channel_id))
+            schema = described.get((Schema, channel.schema_id)) if channel else None
+            if channel is None or (channel.schema_id and schema is None):
                 raise McapError(f"a message has the channel {record.channel_id}, which is not described")
-            yield schemas.get(channel.schema_id), channel, record
+            yield schema, channel, record
 
 
 def _records(path: Path, stream: BinaryIO) -> Iterator[Any]:
@@ -131,12 +126,8 @@ class _Decoder:
             )
         if encoding == "json":
             return self._json(channel, data)
-        kind = "sensor_msgs/msg/JointState"
-        state: Any = (
-            self.ros2.deserialize_cdr(data, kind) if encoding == "cdr" else self.ros1.deserialize_ros1(data, kind)
-        )
-        stamp = state.header.stamp
-        return state.name, stamp.sec + 1e-9 * stamp.nanosec, (state.position, state.velocity, state.effort)
+        decode = self.ros2.deserialize_cdr if encoding == "cdr" else self.ros1.deserialize_ros1
+        return fields_of(decode(data, "sensor_msgs/msg/JointState"))
 
     def _json(self, channel: Any, data: bytes) -> tuple[Any, float, tuple[Any, ...]]:
         try:
@@ -150,12 +141,9 @@ class _Decoder:
         header = fields.get("header") or {}
         stamp = header.get("stamp", 0.0) if isinstance(header, dict) else 0.0
         if isinstance(stamp, dict):
-            stamp = float(_first(stamp, ("sec", "secs"))) + 1e-9 * float(
-                _first(stamp, ("nanosec", "nanosecs", "nsec", "nsecs"))
+            seconds, parts = (
+                next((stamp[name] for name in names if name in stamp), 0)
+                for names in (("sec", "secs"), ("nanosec", "nanosecs", "nsec", "nsecs"))
             )
+            stamp = float(seconds) + 1e-9 * float(parts)
         return fields["name"], float(stamp), tuple(fields.get(name) or [] for name in FIELDS)
-
-
-def _first(fields: dict[str, Any], names: tuple[str, ...]) -> Any:
-    found: Iterator[Any] = (fields[name] for name in names if name in fields)
-    return next(found, 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 import sys
+from contextlib import AbstractContextManager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -20,7 +21,6 @@ from numpy.lib import format as npy
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
 from dalembert.logs.formats.raw import (
-    DAMAGE,
     LARGEST_FILE,
     MOST_NUMBERS,
     Later,
@@ -28,11 +28,10 @@ from dalembert.logs.formats.raw import (
     Request,
     check_names,
     check_size,
-    reason,
+    damage_told,
 )
 
 MAGIC = (b"PK", b"\x93NUMPY")  # how zip archives (npz) and single arrays (npy) begin
-WRONG: tuple[type[Exception], ...] = (BadZipFile, OSError, *DAMAGE)
 LONGEST_HEADER = 10_000  # bytes before an array's numbers, as NumPy has it
 LONGEST_LIST = 1 << 20  # bytes of an npz file that list its arrays, some 10,000 of them
 
@@ -45,7 +44,7 @@ def read_numpy(path: Path, request: Request) -> Raw:
         file.seek(0)
         if not start.startswith(MAGIC):
             raise DalembertError(f"{path}: this is no {path.suffix.lower()} file: it does not begin as one")
-        try:
+        with _damage_told(path):
             if not start.startswith(b"PK"):
                 table = _array(file, f"{path}: the array", matrix=True)
                 with np.errstate(invalid="ignore"):
@@ -53,10 +52,6 @@ def read_numpy(path: Path, request: Request) -> Raw:
                 return raw
             with ZipFile(_Listed(file)) as archive:
                 names = [name.removesuffix(".npy") for name in archive.namelist()]
-        except DalembertError:
-            raise
-        except WRONG as error:
-            raise _damaged(path, error) from None
     check_names(str(path), names, "array")
     raw.arrays = {name: Later(partial(_member, path, name)) for name in names}
     if raw.arrays.pop("joint_names", None) is not None:
@@ -79,22 +74,20 @@ def _words(path: Path, name: str) -> tuple[str, ...]:
 
 def _member(path: Path, name: str) -> Any:
     """One array of an npz file."""
-    with open_bounded(path, LARGEST_FILE, "log") as file:
-        try:
-            with ZipFile(_Listed(file)) as archive:
-                there = archive.NameToInfo
-                about = there[f"{name}.npy" if f"{name}.npy" in there else name]
-                if about.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-                    raise DalembertError(
-                        f"{path}: '{name}' is compressed by method {about.compress_type} of zip, which NumPy does not "
-                        "write; save it with numpy.savez_compressed"
-                    )
-                with archive.open(about) as member:
-                    return _array(member, f"{path}: '{name}'")
-        except DalembertError:
-            raise
-        except WRONG as error:
-            raise _damaged(path, error) from None
+    with (
+        open_bounded(path, LARGEST_FILE, "log") as file,
+        _damage_told(path),
+        ZipFile(_Listed(file)) as archive,
+    ):
+        members = archive.NameToInfo
+        about = members[f"{name}.npy" if f"{name}.npy" in members else name]
+        if about.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise DalembertError(
+                f"{path}: '{name}' is compressed by method {about.compress_type} of zip, which NumPy does not write; "
+                "save it with numpy.savez_compressed"
+            )
+        with archive.open(about) as member:
+            return _array(member, f"{path}: '{name}'")
 
 
 def _array(file: Any, what: str, matrix: bool = False) -> Any:
@@ -147,5 +140,7 @@ class _Listed:
         return self.file.read(size if size >= 0 else LONGEST_LIST)  # without a size: the last bytes of the archive
 
 
-def _damaged(path: Path, error: Exception) -> DalembertError:
-    return DalembertError(f"{path}: this is no {path.suffix.lower()} file of plain arrays ({reason(error)})")
+def _damage_told(path: Path) -> AbstractContextManager[None]:
+    return damage_told(
+        f"{path}: this is no {path.suffix.lower()} file of plain arrays", BadZipFile, OSError, MemoryError
+    )

@@ -17,18 +17,17 @@ from numpy.typing import NDArray
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
 from dalembert.logs.formats.raw import (
-    DAMAGE,
     LARGEST_FILE,
     MOST_COLUMNS,
+    Array,
     Raw,
     Request,
     check_names,
     check_size,
-    reason,
-    tabled,
+    damage_told,
+    gathered,
+    seconds,
 )
-
-Array = NDArray[np.float64]
 
 BATCH = 1 << 16  # rows read at a time, since a file may say less about its lists than they hold
 
@@ -39,14 +38,11 @@ def read_parquet(path: Path, request: Request) -> Raw:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise DalembertError(f"{path}: Parquet files need pyarrow: pip install 'dalembert[identify]'") from None
-    with open_bounded(path, LARGEST_FILE, "log") as stream:
-        try:
-            file = parquet.ParquetFile(stream)
-            return _read(path, request, file)
-        except (DalembertError, MemoryError):
-            raise
-        except (ArrowException, OSError, *DAMAGE) as error:
-            raise DalembertError(f"{path}: this is no Parquet file ({reason(error)})") from None
+    with (
+        open_bounded(path, LARGEST_FILE, "log") as stream,
+        damage_told(f"{path}: this is no Parquet file", ArrowException, OSError),
+    ):
+        return _read(path, request, parquet.ParquetFile(stream))
 
 
 def _read(path: Path, request: Request, file: Any) -> Raw:
@@ -79,12 +75,13 @@ def _read(path: Path, request: Request, file: Any) -> Raw:
         raise DalembertError(f"{path}: it has {done} rows, and says it has {about.num_rows}; the file is damaged")
     strange = {k: schema.field(name).type for k, name in enumerate(flat) if name not in wanted}
     faults = {k: f"{path}: the column '{flat[k]}' holds {kind!s:.60}, not numbers" for k, kind in strange.items()}
-    raw = tabled(str(path), flat, columns, request.joints, faults)
+    raw = gathered(str(path), flat, request.joints, faults)
+    raw.table = columns
     for name, column in lists.items():
         raw.arrays[name] = column.matrix()
         if raw.arrays[name] is None:
-            told = sorted(column.lengths)[:4]
-            raw.faults[name] = f"{path}: the lists in '{name}' are empty, or differ in length ({told})"
+            lengths = sorted(column.lengths)[:4]
+            raw.faults[name] = f"{path}: the lists in '{name}' are empty, or differ in length ({lengths})"
     return raw
 
 
@@ -93,13 +90,13 @@ class _Lists:
     """A column of lists as its batches come: those that are there, of whichever lengths, and where there is none."""
 
     parts: list[Array] = field(default_factory=list)
-    there: list[NDArray[np.bool_]] = field(default_factory=list)
+    present: list[NDArray[np.bool_]] = field(default_factory=list)
     lengths: set[int] = field(default_factory=set)
 
     def add(self, values: Any) -> None:
         from pyarrow import compute
 
-        self.there.append(values.is_valid().to_numpy(zero_copy_only=False))
+        self.present.append(values.is_valid().to_numpy(zero_copy_only=False))
         self.lengths.update(compute.unique(compute.list_value_length(values.drop_null())).to_pylist())
         self.parts.append(_values(values.drop_null().flatten()))
 
@@ -107,9 +104,9 @@ class _Lists:
         """A row for each list, NaN where there is none; None where lists differ in length or are all empty."""
         if len(self.lengths) != 1 or not max(self.lengths):
             return None
-        there = np.concatenate(self.there)
-        rows = np.full((len(there), max(self.lengths)), np.nan)
-        rows[there] = np.concatenate(self.parts).reshape(-1, rows.shape[1])
+        present = np.concatenate(self.present)
+        rows = np.full((len(present), max(self.lengths)), np.nan)
+        rows[present] = np.concatenate(self.parts).reshape(-1, rows.shape[1])
         return rows
 
 
@@ -151,9 +148,3 @@ def _values(values: Any) -> Array:
     if types.is_boolean(values.type):
         values = values.cast("uint8")
     return np.asarray(values.cast(float64(), safe=False).to_numpy(zero_copy_only=False), float)
-
-
-def seconds(stamps: NDArray[Any]) -> Array:
-    """datetime64 as seconds since 1970; what is no time is NaN."""
-    made = stamps.astype("datetime64[ns]").astype(np.int64) * 1e-9
-    return np.where(np.isnat(stamps), np.nan, made)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, takewhile
 from tokenize import TokenError
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
+from dalembert.robot.tables import some
 
 Array = NDArray[np.float64]
 
@@ -54,15 +56,33 @@ LONGEST_NAME = 1000  # characters of a column's name, or a joint's
 
 # what the readers of others raise when a file is damaged; found by damaging files at random
 DAMAGE: tuple[type[Exception], ...] = (
-    AssertionError, EOFError, KeyError, IndexError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError,
-    struct.error, zlib.error, TokenError,
+    AssertionError, EOFError, KeyError, IndexError, OverflowError, RuntimeError, TypeError, ValueError, struct.error,
+    zlib.error, TokenError,
 )  # fmt: skip
+
+listed = some  # names in a sentence
 
 
 def reason(error: Exception) -> str:
     """What an error says, as part of a sentence: one line, of characters that can be shown."""
     words = "".join(c if c.isprintable() else " " for c in (str(error).splitlines() or [""])[0])
     return " ".join(words.split())[:120].rstrip(" .:") or type(error).__name__
+
+
+@contextmanager
+def damage_told(sentence: str, *errors: type[Exception]) -> Iterator[None]:
+    """What a reader of others raises is one sentence; ``errors`` are its own, beside those that all of them raise.
+
+    A lack of memory is told by the helper process; a reader that runs elsewhere names MemoryError among its errors.
+    """
+    try:
+        yield
+    except DalembertError:
+        raise
+    except (*DAMAGE, *errors) as error:
+        if isinstance(error, MemoryError) and MemoryError not in errors:
+            raise
+        raise DalembertError(f"{sentence} ({reason(error)})") from None
 
 
 @dataclass(frozen=True)
@@ -102,6 +122,14 @@ class Raw:
     units: dict[int, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    def note(self, sentence: str) -> None:
+        """Keep a sentence about the file, behind its name."""
+        self.notes.append(f"{self.source}: {sentence}")
+
+    def wrong(self, sentence: str, error: type[DalembertError] = DalembertError) -> DalembertError:
+        """An error with a sentence about the file, behind its name."""
+        return error(f"{self.source}: {sentence}")
 
     @property
     def names(self) -> list[str]:
@@ -153,10 +181,9 @@ def counted(count: int, word: str, more: str | None = None) -> str:
     return f"{count} {word if count == 1 else more or word + 's'}"
 
 
-def listed(words: Iterable[Any], most: int = 10) -> str:
-    """The first of them, with commas, and how many more there are."""
-    all_ = [str(word) for word in words]
-    return ", ".join(all_[:most]) + (f" and {len(all_) - most} more" if len(all_) > most else "")
+def seconds(stamps: NDArray[Any]) -> Array:
+    """datetime64 as seconds since 1970; what is no time is NaN."""
+    return np.where(np.isnat(stamps), np.nan, stamps.astype("datetime64[ns]").astype(np.int64) * 1e-9)
 
 
 # -- columns that belong together ------------------------------------------------------------------
@@ -165,17 +192,6 @@ def listed(words: Iterable[Any], most: int = 10) -> str:
 _JOINT = re.compile(r"(\w*_)?(joint|jnt|axis|j|a)_?\d{1,3}", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)[_\[ .(]?(\d{1,3})[\])]?")
 _INSIDE = re.compile(r"([A-Za-z_]*?[A-Za-z])_?(\d{1,3})_?([A-Za-z][A-Za-z_]*)")
-
-
-def tabled(
-    source: str, names: Sequence[str], table: Array, joints: Sequence[str], faulty: dict[int, str],
-    words: dict[int, str] | None = None,
-) -> Raw:  # fmt: skip
-    """A table whose columns are gathered by quantity (:func:`gathered`)."""
-    check_names(source, names)
-    raw = gathered(source, names, joints, faulty, words)
-    raw.table = table
-    return raw
 
 
 def gathered(
@@ -188,38 +204,30 @@ def gathered(
     faulty  columns that cannot be used, and why
     words   what the first row says in columns of text: name0, name1, … may tell the joints of position0, …
     """
-    raw = Raw(source)
-    plain: list[str] = []
-    for column, written in enumerate(names):
-        name, unit = name_and_unit(written)
-        plain.append(name)
-        if unit is not None:
-            raw.units[column] = unit
-    faults = dict(faulty)
-    first: dict[str, int] = {}
+    raw, faults = Raw(source), dict(faulty)
+    pairs = [name_and_unit(name) for name in names]
+    plain = [name for name, _ in pairs]
+    raw.units = {column: unit for column, (_, unit) in enumerate(pairs) if unit is not None}
     for column, name in enumerate(plain):
-        if name and name in first:
-            faults[first[name]] = (
-                f"{source}: the header has '{name}' twice, in columns {first[name]} and {column} from 0"
-            )
-        first.setdefault(name, column)
-    raw.header = dict(first)
+        first = raw.header.setdefault(name, column)
+        if name and first != column:
+            faults[first] = f"{source}: the header has '{name}' twice, in columns {first} and {column} from 0"
     numbered: dict[str, dict[int, int]] = {}
     owned: dict[str, dict[str, int]] = {}
     for column, name in enumerate(plain):
-        if not name or first[name] != column:
+        if not name or raw.header[name] != column:
             continue
         if name.lower() in SPELLED:
             raw.groups[name] = [column]
         elif owner := _owner(name, joints):
             owned.setdefault(owner[0], {})[owner[1]] = column
-        elif found := _NUMBERED.fullmatch(name):
-            numbered.setdefault(found[1], {})[int(found[2])] = column
-        elif found := _INSIDE.fullmatch(name):
-            numbered.setdefault(f"{found[1]}_{found[3]}", {})[int(found[2])] = column
+        elif parts := _NUMBERED.fullmatch(name):
+            numbered.setdefault(parts[1], {})[int(parts[2])] = column
+        elif parts := _INSIDE.fullmatch(name):
+            numbered.setdefault(f"{parts[1]}_{parts[3]}", {})[int(parts[2])] = column
         else:
             raw.groups[name] = [column]
-    for stem, by_number in sorted(numbered.items(), key=lambda one: not one[0].endswith("name")):
+    for stem, by_number in sorted(numbered.items(), key=lambda item: not item[0].endswith("name")):
         key = stem
         while key in raw.groups or not key:
             key += "#"
@@ -227,10 +235,9 @@ def gathered(
         gap = next(k for k in count(0 if 0 in by_number else 1) if k not in by_number)
         if gap < max(by_number):
             raw.faults[key] = f"{source}: of the columns {stem}1, {stem}2, … number {gap} is missing"
-        told = (
-            raw.groups.get(f"{stem[: -len(last)]}name") if (last := re.split(r"[./:]", stem)[-1]) in SPELLED else None
-        )
-        if told and words and len(told) == len(by_number) and all(k in words for k in told):
+        last = re.split(r"[./:]", stem)[-1]
+        told = raw.groups.get(f"{stem.removesuffix(last)}name", ()) if last in SPELLED else ()
+        if words and len(told) == len(by_number) and all(k in words for k in told):
             raw.joints[key] = tuple(words[k] for k in told)
     for quantity, by_joint in owned.items():
         if quantity in raw.groups:
@@ -268,8 +275,8 @@ def _owner(name: str, joints: Sequence[str]) -> tuple[str, str] | None:
         return quantity, ".".join(p for p in pieces if p != quantity)
     lower = name.lower()
     for word in BESIDE:
-        for who, there in ((name[len(word) + 1 :], f"{word}_"), (name[: -len(word) - 1], f"_{word}")):
-            fits = lower.startswith(there) if there.endswith("_") else lower.endswith(there)
+        before, behind = lower.startswith(f"{word}_"), lower.endswith(f"_{word}")
+        for fits, who in ((before, name[len(word) + 1 :]), (behind, name[: -len(word) - 1])):
             if fits and (who in joints or _JOINT.fullmatch(who)):
                 return word, who
     return None
@@ -284,16 +291,15 @@ def matched(mine: Sequence[str], theirs: Sequence[str]) -> list[int] | None:
     at = {name: k for k, name in enumerate(theirs)}
     if all(name in at for name in mine):
         return [at[name] for name in mine]
-    ways = []
-    shared = 0  # letters with which all names of the arm's joints begin
-    while len(mine) > 1 and all(len(name) > shared and name[shared] == mine[0][shared] for name in mine):
-        shared += 1
+    ways: set[tuple[int, ...]] = set()
+    begins = takewhile(lambda letters: len(set(letters)) == 1, zip(*mine, strict=False))
+    shared = len(list(begins)) if len(mine) > 1 else 0  # letters with which all names of the arm's joints begin
     for stems in {tuple(mine), tuple(name[shared:] for name in mine)}:
         if not all(stems):
             continue
         for prefix in {name[: -len(stems[0])] for name in theirs if name.endswith(stems[0])}:
             if all(prefix + stem in at for stem in stems):
-                ways.append([at[prefix + stem] for stem in stems])
+                ways.add(tuple(at[prefix + stem] for stem in stems))
     if not ways:
         numbered: dict[str, dict[int, int]] = {}
         for k, name in enumerate(theirs):
@@ -302,6 +308,5 @@ def matched(mine: Sequence[str], theirs: Sequence[str]) -> list[int] | None:
                 numbered.setdefault(prefix, {})[int(number)] = k
         for by_number in numbered.values():
             if sorted(by_number) in (list(range(len(mine))), list(range(1, len(mine) + 1))):
-                ways.append([by_number[k] for k in sorted(by_number)])
-    unique = [list(way) for way in {tuple(way) for way in ways} if len(way) == len(mine)]
-    return unique[0] if len(unique) == 1 else None
+                ways.add(tuple(by_number[k] for k in sorted(by_number)))
+    return list(ways.pop()) if len(ways) == 1 else None

@@ -11,9 +11,9 @@ from typing import Any
 
 from dalembert.errors import DalembertError
 from dalembert.files import open_bounded
-from dalembert.logs.formats.joint_states import JointStates
+from dalembert.logs.formats.joint_states import JointStates, fields_of
 from dalembert.logs.formats.mcap_file import LARGEST_CHUNK
-from dalembert.logs.formats.raw import DAMAGE, LARGEST_FILE, Raw, Request, reason
+from dalembert.logs.formats.raw import LARGEST_FILE, Raw, Request, damage_told
 from dalembert.robot.tables import shown
 
 LARGEST_METADATA = 1 << 20  # bytes of metadata.yaml
@@ -41,43 +41,32 @@ def read_bag(path: Path, request: Request) -> Raw:
         _check_folder(path)
     elif path.suffix.lower() == ".db3":
         _check_database(path)
-    one = path.suffix.lower() == ".bag" and path.is_file()
-    store = get_typestore(Stores.ROS1_NOETIC if one else Stores.LATEST)
-    decode = store.deserialize_ros1 if one else store.deserialize_cdr
-    found = JointStates(str(path), request)
-    wrong: tuple[type[Exception], ...] = (
-        Reader1Error, Reader2Error, SerdeError, DatabaseError, YAMLError, OSError, *DAMAGE
-    )  # fmt: skip
-    try:
-        reader: Any = Reader1(path) if one else Reader2(path)
+    ros1 = path.suffix.lower() == ".bag" and path.is_file()
+    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.LATEST)
+    decode = store.deserialize_ros1 if ros1 else store.deserialize_cdr
+    states = JointStates(str(path), request)
+    errors = Reader1Error, Reader2Error, SerdeError, DatabaseError, YAMLError, OSError
+    with damage_told(f"{path}: this ROS bag cannot be read", *errors):
+        reader: Any = Reader1(path) if ros1 else Reader2(path)
         with reader:
-            for at, chunk in reader.chunks.items() if one else ():
+            for at, chunk in reader.chunks.items() if ros1 else ():
                 reader.chunks[at] = chunk._replace(decompressor=_within_bounds(path, chunk.decompressor))
-            states = [c for c in reader.connections if str(c.msgtype).endswith("/JointState")]
-            total = max(1, sum(c.msgcount for c in states))
-            for k, (connection, logged, data) in enumerate(reader.messages(states) if states else ()):
-                message: Any = decode(data, "sensor_msgs/msg/JointState")
-                stamp = message.header.stamp
-                values = message.position, message.velocity, message.effort
-                found.add(connection.topic, message.name, stamp.sec + 1e-9 * stamp.nanosec, logged, values)
+            connections = [c for c in reader.connections if str(c.msgtype).endswith("/JointState")]
+            total = max(1, sum(c.msgcount for c in connections))
+            for k, (connection, logged, data) in enumerate(reader.messages(connections) if connections else ()):
+                states.add(connection.topic, logged, *fields_of(decode(data, "sensor_msgs/msg/JointState")))
                 if k % 1000 == 0:
                     request.progress(min(1.0, k / total))
             others = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
-    except (DalembertError, MemoryError):
-        raise
-    except wrong as error:
-        raise DalembertError(f"{path}: this ROS bag cannot be read ({reason(error)})") from None
-    return found.raw(others)
+    return states.raw(others)
 
 
 def _check_folder(path: Path) -> None:
     """The files of a ROS 2 bag are files, of sizes that are read."""
-    with open_bounded(path / "metadata.yaml", LARGEST_METADATA, "description of the bag"):
-        pass
+    open_bounded(path / "metadata.yaml", LARGEST_METADATA, "description of the bag").close()
     for file in sorted(path.iterdir()):
         if file.suffix.lower() in (".db3", ".mcap", ".zstd"):
-            with open_bounded(file, LARGEST_FILE, "log"):
-                pass
+            open_bounded(file, LARGEST_FILE, "log").close()
         if file.suffix.lower() == ".db3":
             _check_database(file)
 
@@ -87,17 +76,15 @@ def _check_database(path: Path) -> None:
     with open_bounded(path, LARGEST_FILE, "log") as file:
         if file.read(len(SQLITE)) != SQLITE:
             raise DalembertError(f"{path}: this is no .db3 file of a ROS 2 bag, which is a SQLite database")
-    try:
+    with damage_told(f"{path}: this ROS bag cannot be read", sqlite3.Error):
         database = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
         database.text_factory = lambda word: word.decode(errors="replace")
         with closing(database):
             rows = database.execute("SELECT type, name, substr(sql, 1, 10001) FROM sqlite_master LIMIT 1001").fetchall()
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where its own words are damaged
-        raise DalembertError(f"{path}: this ROS bag cannot be read ({reason(error)})") from None
     if len(rows) > 1000:
         raise DalembertError(f"{path}: the database has more than 1000 tables and indexes, which no ROS 2 bag has")
-    for kind, name, made in rows:
-        sql = str(made).upper()
+    for kind, name, definition in rows:
+        sql = str(definition).upper()
         if kind not in ("table", "index") or "VIRTUAL" in sql or re.search(r"\bAS\s*\(", sql) or len(sql) > 10_000:
             raise DalembertError(
                 f"{path}: the {kind} {shown(name)} of the database is computed, which no ROS 2 bag has"
@@ -111,12 +98,8 @@ def _within_bounds(path: Path, unpack: Callable[[bytes], bytes]) -> Callable[[by
     import lz4.frame
 
     def bounded(data: bytes) -> bytes:
-        if unpack is bz2.decompress:
-            plain = bz2.BZ2Decompressor().decompress(data, LARGEST_CHUNK + 1)
-        elif unpack is lz4.frame.decompress:
-            plain = lz4.frame.LZ4FrameDecompressor().decompress(data, LARGEST_CHUNK + 1)
-        else:
-            plain = unpack(data)
+        bounded_by = {bz2.decompress: bz2.BZ2Decompressor, lz4.frame.decompress: lz4.frame.LZ4FrameDecompressor}
+        plain = bounded_by[unpack]().decompress(data, LARGEST_CHUNK + 1) if unpack in bounded_by else unpack(data)
         if len(plain) > LARGEST_CHUNK:
             raise DalembertError(f"{path}: a chunk unpacks to more than {LARGEST_CHUNK} bytes; no more are read")
         return plain

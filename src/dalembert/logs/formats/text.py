@@ -14,25 +14,25 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
 from dalembert.files import line_blocks, open_bounded
 from dalembert.logs.formats.raw import (
     LARGEST_FILE,
+    Array,
     Raw,
     Request,
     check_names,
     check_size,
     counted,
+    gathered,
     listed,
-    tabled,
 )
 from dalembert.robot.tables import shown
 
-Array = NDArray[np.float64]
 Line = tuple[int, str]  # its number, what it says
 
 QUICK = 10_000_000  # bytes: a file so large is worth the reader of pyarrow, where that is installed
@@ -57,22 +57,21 @@ def read_text(path: Path, request: Request) -> Raw:
     whole = np.concatenate(parts) if len(parts) > 1 else parts[0]
     if not len(whole):
         raise DalembertError(f"{path}: the file has no row that is whole")
+    raw = (
+        gathered(str(path), table.names, request.joints, table.faults, table.words) if table.headed else Raw(str(path))
+    )
+    raw.table, raw.headed, raw.notes = whole, table.headed, table.notes
     if table.short is not None:
         number, count = table.short
-        table.notes.append(f"{path}: the last row, line {number}, is cut off after {count} values and was dropped")
-    if table.headed:
-        raw = tabled(str(path), table.names, whole, request.joints, table.faults, table.words)
-    else:
-        raw = Raw(str(path), table=whole, headed=False)
-    raw.notes += table.notes
+        raw.note(f"the last row, line {number}, is cut off after {count} values and was dropped")
     texts = [table.names[k] for k in table.faults if table.names[k]]
     if texts and table.headed:
-        raw.notes.append(f"{path}: the columns {listed(texts)} hold text and are left out")
+        raw.note(f"the columns {listed(texts)} hold text and are left out")
     return raw
 
 
 @contextmanager
-def open_table(path: str | os.PathLike[str], what: str, *, strict: bool = False) -> Iterator[Table]:
+def open_table(path: str | os.PathLike[str], what: str, *, strict: bool = False) -> Iterator[TextTable]:
     """The table in a text file, with its header read and its rows still to come.
 
     strict  the text is UTF-8, and every row that is not whole and every cell that is not a number is refused in a
@@ -86,7 +85,7 @@ def open_table(path: str | os.PathLike[str], what: str, *, strict: bool = False)
         wide = start in (b"\xff\xfe", b"\xfe\xff") and not strict
         try:
             with io.TextIOWrapper(binary, encoding="utf-16" if wide else "utf-8-sig") as file:
-                yield Table(path, file, size, strict, lambda: min(1.0, binary.tell() / size))
+                yield TextTable(path, file, size, strict, lambda: min(1.0, binary.tell() / size))
         except UnicodeDecodeError:
             raise DalembertError(
                 f"{path}: this is not a text file in UTF-8, so no table can be read from it; save it as UTF-8"
@@ -102,9 +101,7 @@ def _is_row(cells: list[str]) -> bool:
 def _plain(cell: str) -> bool:
     """Whether a cell is a number, or empty."""
     word = cell.strip().lower()
-    if word in EMPTY:
-        return True
-    return _number(word.replace(",", ".")) is not None
+    return word in EMPTY or _number(word.replace(",", ".")) is not None
 
 
 def _number(cell: str) -> float | None:
@@ -115,7 +112,7 @@ def _number(cell: str) -> float | None:
         return None
 
 
-class Table:
+class TextTable:
     """A table in text: how it is written, what its columns are called, and its rows, a block at a time.
 
     names   of the columns, as written; their numbers from 0 where there is no header (not ``headed``)
@@ -187,23 +184,20 @@ class Table:
     def _settle(self, number: int, line: str) -> None:
         """What the first row of numbers tells about all of them."""
         cells = self.split(number, line)
-        if len(self.names) == len(cells) and self.names and not self.names[-1] and not cells[-1]:
-            self.names, self.trailing = self.names[:-1], True  # every line ends with a comma
-        elif len(cells) == len(self.names) + 1 and not cells[-1]:
-            self.trailing = True
+        if len(self.names) == len(cells) and not self.names[-1] and not cells[-1]:
+            self.names = self.names[:-1]
+        self.trailing = len(cells) == len(self.names) + 1 and not cells[-1]  # every line ends with a comma
         if self.strict:
             return
-        width = len(self.names)
-        if self.trailing:
-            cells = cells[:-1]
-        if width < 2:
+        cells = cells[:-1] if self.trailing else cells
+        if len(self.names) < 2:
             raise DalembertError(
                 f"{self.path}: this is no table: its first line has no comma, semicolon, tab or blank between columns"
             )
-        if len(cells) != width:
+        if len(cells) != len(self.names):
             raise DalembertError(
-                f"{self.path}: the rows have {len(cells)} values, but the header has {width} columns; a line before the "
-                "header must begin with # or %"
+                f"{self.path}: the rows have {len(cells)} values, but the header has {len(self.names)} columns; a line "
+                "before the header must begin with # or %"
             )
         self.dates = {k for k, cell in enumerate(cells) if ISO.fullmatch(cell)}
         for k, cell in enumerate(cells):
@@ -215,14 +209,10 @@ class Table:
         """A block of lines as numbers; cells that are empty are NaN, and text marks its column."""
         if self.short is not None:
             self._uneven(*self.short)
-        rows = self._prepared(lines)
-        made = self._numbers(rows)
-        if made is None and self._has_decimal_commas(lines):
-            rows = self._prepared(lines)
-            made = self._numbers(rows)
-        if made is None and self.strict:
-            raise DalembertError(self._at_fault(lines))
-        return self._slowly([number for number, _ in lines], rows) if made is None else made
+        numbers = self._numbers(rows := self._prepared(lines))
+        if numbers is None and self._has_decimal_commas(lines):
+            numbers = self._numbers(rows := self._prepared(lines))
+        return self._slowly(lines, rows) if numbers is None else numbers
 
     def _prepared(self, lines: Sequence[Line]) -> list[str]:
         """The lines with decimal points, and nothing behind the last column."""
@@ -243,30 +233,22 @@ class Table:
 
     def _numbers(self, rows: list[str]) -> Array | None:
         """The rows as numbers at once; None if something in them is no number."""
-        if self.large and not self.dates and not self.faults and (quick := self._quickly(rows)) is not None:
+        plain = self.delimiter is not None and not self.dates and not self.faults
+        if self.large and plain and (quick := self._quickly(rows)) is not None:
             return quick
         odd = dict.fromkeys(self.dates, _seconds) | {k: lambda cell: np.nan for k in self.faults}
+        how: dict[str, Any] = {"comments": None, "quotechar": '"', "converters": odd or None, "encoding": None}
         try:
-            made = np.loadtxt(
-                rows,
-                delimiter=self.delimiter,
-                comments=None,
-                ndmin=2,
-                quotechar='"',
-                converters=odd or None,
-                encoding=None,
-            )
+            table = np.loadtxt(rows, delimiter=self.delimiter, ndmin=2, **how)
         except ValueError:
             return None
-        return made if made.shape == (len(rows), len(self.names)) else None  # an open quote takes several lines for one
+        return table if table.shape == (len(rows), len(self.names)) else None  # an open quote takes lines together
 
     def _quickly(self, rows: list[str]) -> Array | None:
         """The same by pyarrow, four times as fast; None if that is not here, or finds something odd."""
         try:
             from pyarrow import ArrowInvalid, csv, float64
         except ImportError:
-            return None
-        if self.delimiter is None:
             return None
         names = [str(k) for k in range(len(self.names))]
         try:
@@ -284,37 +266,28 @@ class Table:
             return None
         return np.column_stack([read.column(name).to_numpy() for name in names])
 
-    def _slowly(self, numbers: list[int], rows: list[str]) -> Array:
-        made = np.empty((len(rows), len(self.names)))
-        kept = 0
-        for number, row in zip(numbers, rows, strict=True):
+    def _slowly(self, lines: Sequence[Line], rows: list[str]) -> Array:
+        """The rows as numbers, cell by cell; a strict table gives the sentence for the first cell or row at fault."""
+        table, kept = np.empty((len(rows), len(self.names))), 0
+        for (number, line), row in zip(lines, rows, strict=True):
             if self.short is not None:
                 self._uneven(*self.short)
             cells = self.split(number, row)
             if len(cells) != len(self.names):
                 self.short = number, len(cells)
-                if len(cells) > len(self.names):
+                if self.strict or len(cells) > len(self.names):
                     self._uneven(*self.short)
                 continue  # the last line of a file may be cut off; any other may not
             for j, cell in enumerate(cells):
                 value = _number(cell)
-                made[kept, j] = self._odd(number, j, cell) if value is None else value
+                if value is None and self.strict:
+                    what = f"{shown(self.split(number, line)[j])} is not a number" if cell else "the cell is empty"
+                    raise DalembertError(f"{self.path}, line {number}, column '{self.names[j]}': {what}")
+                table[kept, j] = self._odd(number, j, cell) if value is None else value
             kept += 1
-        return made[:kept]
-
-    def _at_fault(self, lines: Sequence[Line]) -> str:
-        """The sentence for the first cell that is no number, or the first row of the wrong length."""
-        for number, line in lines:
-            cells = self.split(number, line)
-            if self.trailing and len(cells) == len(self.names) + 1 and not cells[-1]:
-                cells.pop()
-            if len(cells) != len(self.names):
-                self._uneven(number, len(cells))
-            for name, cell in zip(self.names, cells, strict=True):
-                if _number(cell.replace(",", ".") if self.decimal_comma else cell) is None:
-                    what = f"{shown(cell)} is not a number" if cell else "the cell is empty"
-                    return f"{self.path}, line {number}, column '{name}': {what}"
-        return f"{self.path}, lines {lines[0][0]} to {lines[-1][0]}: the rows cannot be read"
+        if self.strict:
+            raise DalembertError(f"{self.path}, lines {lines[0][0]} to {lines[-1][0]}: the rows cannot be read")
+        return table[:kept]
 
     def _odd(self, line: int, column: int, cell: str) -> float:
         """What a cell that is no number stands for."""
@@ -327,8 +300,7 @@ class Table:
                 return _seconds(cell)
             except ValueError:
                 pass
-        words = f"{self.path}, line {line}, column {column + 1}: '{cell:.40}' is not {what}"
-        self.faults.setdefault(column, words)
+        self.faults.setdefault(column, f"{self.path}, line {line}, column {column + 1}: '{cell:.40}' is not {what}")
         return np.nan
 
     def _uneven(self, line: int, count: int) -> None:
