@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dalembert.cli.terminal import console, plain, say
+from dalembert.cli.terminal import console, plain, say, tell
 from dalembert.errors import DalembertError
 
 
@@ -31,15 +31,14 @@ def _show() -> None:
 
     kept = entries()
     total = sum(entry.size for entry in kept)
-    screen = console()
-    screen.print(f"folder     {plain(str(folder()))}", soft_wrap=True)  # a path is of use only whole
+    tell(f"folder     {plain(str(folder()))}")
     facts = Table.grid(padding=(0, 2))
     facts.add_row("kernels", str(len(kept)))
     facts.add_row("size", f"{total / MEGABYTE:.1f} MB of at most {bound() / MEGABYTE:g} MB")
     if kept:
         facts.add_row("last used", f"from {_day(kept[0].used)} to {_day(kept[-1].used)}")
-    screen.print(facts)
-    screen.print("\nDALEMBERT_CACHE chooses the place, DALEMBERT_CACHE_SIZE the largest size in MB.")
+    console().print(facts)
+    tell("\nDALEMBERT_CACHE chooses the place, DALEMBERT_CACHE_SIZE the largest size in MB.")
 
 
 def _verify() -> None:
@@ -47,18 +46,17 @@ def _verify() -> None:
     from dalembert.kernel.cache import verify
 
     good, removed, stuck = verify()
-    for path in removed:
-        say("warning", f"{path}: this is not a kernel that was signed for you, and was removed")
-    for path in stuck:
-        say("warning", f"{path}: this is not a kernel that was signed for you, and cannot be removed")
+    for path in (*removed, *stuck):
+        fate = "was removed" if path in removed else "cannot be removed"
+        say("warning", f"{path}: this is not a kernel that was signed for you, and {fate}")
     bad = len(removed) + len(stuck)
-    console().print(f"{good} kernels are good, {bad} {'was' if bad == 1 else 'were'} bad.")
+    tell(f"{good} kernels are good, {bad} {'was' if bad == 1 else 'were'} bad.")
 
 
 def _clear() -> None:
     from dalembert.kernel.cache import clear, folder
 
-    console().print(f"{clear()} kernels removed from {plain(str(folder()))}", soft_wrap=True)
+    tell(f"{clear()} kernels removed from {plain(str(folder()))}")
 
 
 def _day(instant: float) -> str:

@@ -10,38 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import dalembert as da
-from dalembert.cli.options import (
-    ArmArgument,
-    ColumnOption,
-    CutoffOption,
-    ForceFlag,
-    GainsOption,
-    GearsOption,
-    JointsOption,
-    MotorSideOption,
-    OffsetHelp,
-    PayloadComOption,
-    Physical,
-    PhysicalOption,
-    TimeUnitOption,
-    TipOption,
-    TopicOption,
-    UnitOption,
-    load,
-    payload_com_of,
-)
-from dalembert.cli.terminal import Bar, console, number, print_table, say, saying_warnings
+from dalembert.cli import options
+from dalembert.cli.terminal import Bar, console, finite, number, print_table, say, saying_warnings, tell
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 
 if TYPE_CHECKING:
-    from dalembert.identification.result import Identification, Run
+    from dalembert.identification.result import Identification
 
 SHARES = {"reading": (0.0, 0.3), "filtering": (0.3, 0.1), "regressor": (0.4, 0.5), "residuals": (0.9, 0.1)}
 
 
 def identify(
-    arm: ArmArgument,
+    arm: options.ArmArgument,
     log: Annotated[
         list[str],
         typer.Argument(
@@ -71,7 +52,7 @@ def identify(
             metavar='LINK="x y z X Y Z"', help="A box that holds a link's mass, in its frame; implies --consistent."
         ),
     ] = None,
-    cutoff: CutoffOption = None,
+    cutoff: options.CutoffOption = None,
     decimate: Annotated[int | None, typer.Option(metavar="N", help="Keep one sample in N.")] = None,
     edge: Annotated[float | None, typer.Option(metavar="S", help="Seconds cut at both ends.")] = None,
     dead_zone: Annotated[
@@ -80,16 +61,16 @@ def identify(
     hold_out: Annotated[
         float, typer.Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
     ] = 0.0,
-    column: ColumnOption = None,
-    unit: UnitOption = None,
-    joints: JointsOption = None,
-    topic: TopicOption = None,
-    gains: GainsOption = None,
-    gears: GearsOption = None,
-    motor_side: MotorSideOption = None,
-    time_unit: TimeUnitOption = None,
+    column: options.ColumnOption = None,
+    unit: options.UnitOption = None,
+    joints: options.JointsOption = None,
+    topic: options.TopicOption = None,
+    gains: options.GainsOption = None,
+    gears: options.GearsOption = None,
+    motor_side: options.MotorSideOption = None,
+    time_unit: options.TimeUnitOption = None,
     rotor: Annotated[bool | None, typer.Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
-    offset: Annotated[bool, typer.Option("--offset/--no-offset", help=OffsetHelp)] = True,
+    offset: Annotated[bool, typer.Option("--offset/--no-offset", help=options.OffsetHelp)] = True,
     two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction for each direction.")] = False,
     stribeck: Annotated[
         bool, typer.Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")
@@ -106,7 +87,7 @@ def identify(
         str | None, typer.Option(metavar="LOG3", help="For --method total: a run with a known payload.")
     ] = None,
     payload: Annotated[float | None, typer.Option(metavar="MASS", help="That payload's mass (kg).")] = None,
-    payload_com: PayloadComOption = None,
+    payload_com: options.PayloadComOption = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")
     ] = None,
@@ -114,22 +95,22 @@ def identify(
         str | None, typer.Option(metavar="OUT.html", help="Write a page with torques, spectra, parameters.")
     ] = None,
     table: Annotated[str | None, typer.Option("--json", metavar="OUT.json", help="Write every number.")] = None,
-    force: ForceFlag = False,
-    physical: PhysicalOption = Physical.error,
-    tip: TipOption = None,
+    force: options.ForceFlag = False,
+    physical: options.PhysicalOption = "error",
+    tip: options.TipOption = None,
 ) -> None:
     """Identify the dynamic parameters of an arm from a log of its motion (S 7.4)."""
-    com = payload_com_of(payload_com, payload)
-    loaded_arm = load(arm, physical, tip)
-    options: dict[str, Any] = {
+    com = options.payload_com_of(payload_com, payload)
+    loaded_arm = options.load(arm, physical, tip)
+    settings: dict[str, Any] = {
         "validate": validate or None, "method": method, "physical": consistent,
-        "prior": None if prior is None else load(prior, physical, None), "prior_deviation": prior_deviation,
+        "prior": None if prior is None else options.load(prior, physical, None), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
         "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
-    options |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
+    settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
     for path in (output, report, table):
         if path is not None:
             check_writable(path, overwrite=force)
@@ -141,7 +122,7 @@ def identify(
             begin, share = SHARES.get(words, (0.95, 0.05))
             bar(begin + share * fraction)
 
-        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **options)
+        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **settings)
         if output is not None:
             fit.arm.save(output)
     for note in fit.notes:
@@ -176,21 +157,11 @@ def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
     return out
 
 
-def list_of(option: str, text: str | None) -> list[float] | None:
-    """Numbers separated by blanks or commas."""
-    if text is None:
-        return None
-    try:
-        return [float(word) for word in text.replace(",", " ").split()]
-    except ValueError as error:
-        raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
-
-
 def boxes_of(given: list[str] | None) -> dict[str, Any] | None:
     """LINK="x y z X Y Z" words as bounds: the lowest and the highest corner of a box that holds the link's mass."""
     out = {}
     for link, text in pairs_of("--box", given).items():
-        numbers = list_of(f"--box {link}", text) or []
+        numbers = options.list_of(f"--box {link}", text)
         if len(numbers) != 6:
             raise DalembertError(f'--box {link} needs 6 numbers, "x y z X Y Z" of two corners in m, not {len(numbers)}')
         out[link] = {"box": (numbers[:3], numbers[3:])}
@@ -223,10 +194,11 @@ def reading_of(
     topic: str | None = None,
 ) -> dict[str, Any]:
     """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
-    ratios = list_of("--gears", gears)
+    ratios = options.list_of("--gears", gears or "")
     reading = {
-        "columns": pairs_of("--column", columns) or None, "gains": list_of("--gains", gains), "time_unit": time_unit,
-        "gears": ratios if ratios is None or len(ratios) != n * n else [ratios[k * n : k * n + n] for k in range(n)],
+        "columns": pairs_of("--column", columns) or None, "time_unit": time_unit,
+        "gains": None if gains is None else options.list_of("--gains", gains),
+        "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
         "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
         "units": pairs_of("--unit", units) or None, "topic": topic,
         "joint_names": joints.replace(",", " ").split() if joints else None,
@@ -236,68 +208,49 @@ def reading_of(
 
 def _show(fit: Identification) -> None:
     """The tables on the screen."""
-    screen = console()
+    from dalembert.report.identification import percent
+
     rows = []
     for name, value, std, relative in zip(fit.names, fit.parameters, fit.std, fit.relative_std, strict=True):
         mark = "not in the log" if name in fit.unidentified else "" if name in fit.essential else "not essential"
-        rows.append([name, number(float(value)), number(float(std), digits=2), _percent(float(relative)), mark])
-    print_table(screen, "Base parameters (SI units)", ["parameter", ">value", ">std", ">relative std", ""], rows)
+        rows.append(
+            [
+                name,
+                number(float(value)),
+                number(float(std), digits=2),
+                percent(relative) if math.isfinite(relative) else "∞",
+                mark,
+            ]
+        )
+    print_table(["parameter", ">value", ">std", ">relative std", ""], rows, "Base parameters (SI units)")
     if any((row != 0).sum() > 1 for row in fit.base.K):
-        screen.print("Some are sums, named after their first term: --report and --json spell them out.")
-    screen.print()
+        tell("Some are sums, named after their first term: --report and --json spell them out.")
+    tell("")
     columns = ["run", *(f">{name}" for name in fit.before.joint_names), ">all"]
-    errors = [_errors(fit.run), *(_errors(run) for run in fit.validation)]
-    print_table(screen, "Relative torque error (%)", columns, errors)
-    screen.print()
+    errors = [
+        [Path(run.name).name, *(f"{100 * e:.2f}" for e in (*run.joint_errors, run.relative_error))]
+        for run in (fit.run, *fit.validation)
+    ]
+    print_table(columns, errors, "Relative torque error (%)")
+    tell("")
     definite = "positive definite" if fit.positive_definite else "not positive definite"
-    screen.print(
+    console().print(
         f"{len(fit.parameters)} base parameters, {len(fit.essential)} essential; condition number {fit.condition:.4g}, "
         f"{fit.scaled_condition:.3g} with columns of length one; "
         f"B(q) is {definite} at 10,000 random poses (smallest eigenvalue {fit.smallest_inertia:.3g})"
     )
 
 
-def _errors(run: Run) -> list[str]:
-    return [Path(run.name).name, *(f"{100 * e:.2f}" for e in run.joint_errors), f"{100 * run.relative_error:.2f}"]
-
-
-def _percent(share: float) -> str:
-    if not math.isfinite(share):
-        return "∞"
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %" if share < 10 else "> 1000 %"
-
-
 def _as_json(fit: Identification) -> dict[str, Any]:
     """Everything of an identification that is a number, for programs."""
 
-    def plain(values: Any) -> list[float | None]:
-        return [float(v) if math.isfinite(v) else None for v in values]
+    def fields(source: Any, names: str) -> dict[str, Any]:
+        return {name: finite(getattr(source, name)) for name in names.split()}
 
-    runs = [fit.run, *fit.validation]
     return {
         "arm": fit.before.name,
-        "method": fit.method,
-        "physical": fit.physical,
-        "names": list(fit.names),
-        "formulas": list(fit.formulas),
-        "parameters": plain(fit.parameters),
-        "std": plain(fit.std),
-        "condition": fit.condition,
-        "scaled_condition": fit.scaled_condition,
-        "noise": plain(fit.noise),
-        "essential": list(fit.essential),
-        "unidentified": list(fit.unidentified),
-        "positive_definite": fit.positive_definite,
-        "smallest_inertia": fit.smallest_inertia,
-        "runs": [
-            {
-                "name": r.name,
-                "relative_error": r.relative_error,
-                "joint_errors": plain(r.joint_errors),
-                "rms": plain(r.rms),
-            }
-            for r in runs
-        ],
-        "notes": list(fit.notes),
-        "warnings": list(fit.warnings),
+        **fields(fit, "method physical names formulas parameters std condition scaled_condition noise essential"),
+        **fields(fit, "unidentified positive_definite smallest_inertia"),
+        "runs": [fields(run, "name relative_error joint_errors rms") for run in (fit.run, *fit.validation)],
+        **fields(fit, "notes warnings"),
     }

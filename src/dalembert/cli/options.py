@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,19 +20,8 @@ LIMIT_EXCEEDED = 3  # the exit status of --check-limits
 FIGURES = (".png", ".svg", ".pdf")
 
 
-class Physical(StrEnum):
-    """What to do about an inertia that no body can have."""
-
-    error = "error"
-    warn = "warn"
-
-
-class Redundancy(StrEnum):
-    """What redundant joints do."""
-
-    pseudo_inverse = "pseudo-inverse"
-    dynamic = "dynamic"
-    exact = "exact"
+Physical = Literal["error", "warn"]  # what to do about an inertia that no body can have
+Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]  # what redundant joints do
 
 
 def overwriting(name: str) -> Any:
@@ -118,27 +106,39 @@ def load(
     physical: Physical,
     tip: str | None,
     payload: float | None = None,
-    payload_com: tuple[float, ...] | None = None,
+    payload_com: str | None = None,
+    limits: str | None = None,
 ) -> da.Arm:
-    """The arm, with its payload at the tip, and its warnings as sentences on stderr."""
+    """The arm, with its payload at the tip and limits in place of its own, and its warnings as sentences on stderr."""
+    com = payload_com_of(payload_com, payload)
     with saying_warnings():
-        loaded = da.load(arm, physical=physical.value, tip=tip)
-    return loaded if payload is None else loaded.with_payload(payload, payload_com or (0.0, 0.0, 0.0))
+        loaded = da.load(arm, physical=physical, tip=tip)
+    if payload is not None:
+        loaded = loaded.with_payload(payload, com or (0.0, 0.0, 0.0))
+    if limits is not None:
+        from dalembert.robot.limits_file import with_limits
+
+        loaded = da.Arm(with_limits(loaded.robot, limits))
+    return loaded
+
+
+def list_of(option: str, text: str) -> list[float]:
+    """The numbers in an option's value, separated by blanks or commas."""
+    try:
+        return [float(word) for word in text.replace(",", " ").split()]
+    except ValueError as error:
+        raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
 
 
 def numbers_of(option: str, text: str, names: str) -> tuple[float, ...]:
-    """The numbers in an option's value, as many as there are ``names``."""
-    words = text.replace(",", " ").split()
-    wanted = len(names.split())
-    if len(words) != wanted:
-        raise DalembertError(f'{option} needs {wanted} numbers, "{names}", and has {len(words)}: "{text}"')
-    try:
-        values = tuple(map(float, words))
-    except ValueError as error:
-        raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
+    """The numbers in an option's value, all finite and as many as there are ``names``."""
+    wanted, given = len(names.split()), len(text.replace(",", " ").split())
+    if given != wanted:
+        raise DalembertError(f'{option} needs {wanted} numbers, "{names}", and has {given}: "{text}"')
+    values = list_of(option, text)
     if not all(map(math.isfinite, values)):
         raise DalembertError(f'{option} "{text}": every number must be finite')
-    return values
+    return tuple(values)
 
 
 def row_of(option: str, text: str, letter: str, count: int) -> tuple[float, ...]:
@@ -158,6 +158,13 @@ def payload_com_of(text: str | None, mass: float | None) -> tuple[float, ...] | 
     if mass is None:
         raise DalembertError("--payload-com says where the payload is, but --payload MASS is missing")
     return numbers_of("--payload-com", text, "x y z")
+
+
+def not_an_input(output: str | Path, words: str, *inputs: str | Path | None) -> None:
+    """The output must not be one of the files that it is made from; ``words`` begin the sentence that says so."""
+    for read in inputs:
+        if read is not None and Path(read).is_file() and Path(output).exists() and Path(read).samefile(output):
+            raise DalembertError(f"{output}: {words} made from; name another")
 
 
 def check_plot(path: str, *, force: bool) -> None:

@@ -264,6 +264,18 @@ class Robot:
         passive = {name for loop in self.loops for name in loop.passive}
         return tuple(joint for joint in self.tree_joints if joint.name not in passive)
 
+    @property
+    def joint_letters(self) -> str:
+        """R for every moving joint that turns and P for every one that slides, like RRPRRR."""
+        return "".join("P" if joint.type == "prismatic" else "R" for joint in self.moving_joints)
+
+    @property
+    def mass(self) -> float:
+        """Links, rotors and payload together (kg)."""
+        masses = [link.inertia.mass for link in self.links]
+        masses += [joint.rotor.mass for joint in self.joints if joint.rotor is not None]
+        return float(sum(masses) + (self.payload.mass if self.payload is not None else 0.0))
+
     def link(self, name: str) -> Link:
         """The link called ``name``."""
         for link in self.links:
