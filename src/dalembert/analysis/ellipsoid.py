@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert import task_quantities
 from dalembert.analysis.operational import SINGULAR
-from dalembert.analysis.task_rows import Task, row_names, space_of, spread, with_frame
+from dalembert.analysis.task_rows import Task, row_names, space_of, with_frame
 from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE, double
 from dalembert.equations.operational_space import Space
@@ -412,9 +412,3 @@ def acceleration_polytope(
         raise ShapeError(f"a polytope belongs to one configuration, and q has shape {np.shape(q)}")
     center = at.center if gravity else np.zeros_like(at.center)
     return Polytope(center, at.over_B_J * sizes(arm, torque_limits), at.rows)
-
-
-__all__ = [
-    "Ellipsoid", "Polytope", "acceleration_polytope", "dynamic_manipulability", "force_manipulability", "reach",
-    "spread", "static_manipulability", "velocity_manipulability",
-]  # fmt: skip

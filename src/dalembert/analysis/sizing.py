@@ -9,7 +9,7 @@ has no motor here: those figures are NaN.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any, Protocol
@@ -127,7 +127,6 @@ class Sizing:
 
     arm: str
     joints: tuple[str, ...]
-    start: float
     duration: float
     torque: Demand
     speed: Demand
@@ -192,10 +191,10 @@ class Sizing:
             row: dict[str, Any] = {"joint": name}
             for x in self.quantities:
                 key = x.name.replace(" ", "_")
-                row |= {f"{key}_peak": float(x.peak[i]), f"{key}_at": float(x.at[i]), f"{key}_rms": float(x.rms[i])}
+                row |= {f"{key}_{field}": float(getattr(x, field)[i]) for field in ("peak", "at", "rms")}
                 row[f"{key}_unit"] = x.units[i]
                 if not np.isnan(x.limit).all():
-                    row |= {f"{key}_limit": float(x.limit[i]), f"{key}_margin": float(x.margin[i])}
+                    row |= {f"{key}_{field}": float(getattr(x, field)[i]) for field in ("limit", "margin")}
             row |= {"energy_given": float(self.energy[i]), "energy_returned": float(self.returned[i])}
             row["energy_unit"] = "J"
             for key in ("lowest", "highest", "lower", "upper"):
@@ -263,7 +262,6 @@ def size(
     return Sizing(
         arm=arm.name,
         joints=arm.joint_names,
-        start=float(t[0]),
         duration=float(t[-1] - t[0]),
         torque=demand(t, "torque", units["torque"], tau, effort),
         speed=demand(t, "speed", units["speed"], at.qd, velocity),
@@ -345,7 +343,8 @@ def loads(
     """Torques (N, n) and bearing loads f, μ (N, n, 3) along a motion, a chunk at a time."""
     tau, wrenches = np.empty(at.q.shape), np.empty((*at.q.shape, 6))
     h = None if tip_wrench is None else double("tip_wrench", tip_wrench)
-    for part in chunks(len(at.t)):
+    for start in range(0, len(at.t), CHUNK):
+        part = slice(start, min(start + CHUNK, len(at.t)))
         state = at.q[part], at.qd[part], at.qdd[part]
         push = h[part] if h is not None and h.ndim > 1 else h
         with np.errstate(all="ignore"):
@@ -368,12 +367,6 @@ def check_finite(arm: Arm, t: Array, tau: Array) -> None:
             f"the torque of joint '{arm.joint_names[joint]}' at t = {t[row]:g} s is not a finite number; "
             "the motion has values far too large there"
         )
-
-
-def chunks(count: int) -> Iterator[slice]:
-    """0 … count in pieces."""
-    for start in range(0, count, CHUNK):
-        yield slice(start, min(start + CHUNK, count))
 
 
 def rms(t: Array, x: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from dalembert.cli.terminal import console, plain, say, tell
 from dalembert.errors import DalembertError
@@ -13,9 +13,9 @@ from dalembert.errors import DalembertError
 
 def cache(
     verify: Annotated[
-        bool, typer.Option("--verify", help="Check the signature of every kernel, and remove those that are bad.")
+        bool, Option("--verify", help="Check the signature of every kernel, and remove those that are bad.")
     ] = False,
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all kernels.")] = False,
+    clear: Annotated[bool, Option("--clear", help="Remove all kernels.")] = False,
 ) -> None:
     """Show, verify or clear the kernels that are kept on disk."""
     if verify and clear:
@@ -46,9 +46,9 @@ def _verify() -> None:
     from dalembert.kernel.cache import verify
 
     good, removed, stuck = verify()
-    for path in (*removed, *stuck):
-        fate = "was removed" if path in removed else "cannot be removed"
-        say("warning", f"{path}: this is not a kernel that was signed for you, and {fate}")
+    unsigned = "this is not a kernel that was signed for you"
+    say("warning", *(f"{path}: {unsigned}, and was removed" for path in removed))
+    say("warning", *(f"{path}: {unsigned}, and cannot be removed" for path in stuck))
     bad = len(removed) + len(stuck)
     tell(f"{good} kernels are good, {bad} {'was' if bad == 1 else 'were'} bad.")
 

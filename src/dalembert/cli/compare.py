@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from dalembert.cli import options
 from dalembert.cli.terminal import Bar, console, plain, print_table, tell
@@ -32,21 +32,18 @@ COLUMNS = [">M\n×", ">\n+", ">written\n×", ">\n+", ">compiled\n×", ">\n+", ">
 def compare(
     arm: Annotated[
         str | None,
-        typer.Argument(metavar="[ARM]", help="A shipped arm or a robot file; without it, arms of n general joints."),
+        Argument(metavar="[ARM]", help="A shipped arm or a robot file; without it, arms of n general joints."),
     ] = None,
     joints: Annotated[
-        str | None,
-        typer.Option(metavar="2..12", help="Growth with the number of joints; 2..12 where no arm is given."),
+        str | None, Option(metavar="2..12", help="Growth with the number of joints; 2..12 where no arm is given.")
     ] = None,
     measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="Compile, and time each formulation; otherwise only count.")
+        bool, Option("--measure/--no-measure", help="Compile, and time each formulation; otherwise only count.")
     ] = True,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also formulations of degree 4 for more than 7 joints, which take long.")
+        bool, Option("--all", help="Also formulations of degree 4 for more than 7 joints, which take long.")
     ] = False,
-    plot: Annotated[
-        str | None, typer.Option(metavar="OUT.png", help="Write growth as a figure: .png, .svg or .pdf.")
-    ] = None,
+    plot: Annotated[str | None, Option(metavar="OUT.png", help="Write growth as a figure: .png, .svg or .pdf.")] = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,

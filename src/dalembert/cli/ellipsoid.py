@@ -8,7 +8,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
@@ -31,23 +31,21 @@ def ellipsoid(
     arm: options.ArmArgument,
     q: Annotated[
         str,
-        typer.Option(
-            "--q", metavar='"q1 … qn"', help="The configuration (rad; m for sliding joints).", show_default=False
-        ),
+        Option("--q", metavar='"q1 … qn"', help="The configuration (rad; m for sliding joints).", show_default=False),
     ],
     kind: Annotated[
-        Kind, typer.Option(help="Accelerations, velocities, forces, or forces under the arm's weight.")
+        Kind, Option(help="Accelerations, velocities, forces, or forces under the arm's weight.")
     ] = "dynamic",
     task: options.TaskOption = None,
     limits: options.LimitsOption = None,
     redundancy: Annotated[
         options.Redundancy,
-        typer.Option(help="Redundant joints: least accelerations, dynamically consistent, or all that is possible."),
+        Option(help="Redundant joints: least accelerations, dynamically consistent, or all that is possible."),
     ] = "pseudo-inverse",
-    gravity: Annotated[bool, typer.Option("--gravity/--no-gravity", help="Whether gravity moves the centre.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, for programs.")] = False,
+    gravity: Annotated[bool, Option("--gravity/--no-gravity", help="Whether gravity moves the centre.")] = True,
+    as_json: Annotated[bool, Option("--json", help="Print the numbers as JSON, for programs.")] = False,
     plot: Annotated[
-        str | None, typer.Option("--plot", "-o", metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")
+        str | None, Option("--plot", "-o", metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")
     ] = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
     physical: options.PhysicalOption = "error",
@@ -60,8 +58,7 @@ def ellipsoid(
 
     loaded = options.load(arm, physical, tip)
     at = options.row_of("--q", q, "q", loaded.n)
-    if plot is not None:
-        options.check_plot(plot, force=force)
+    options.check_plot(plot, force=force)
     size = limits_of(loaded, limits, "velocity" if kind == "velocity" else "effort")
     exact: Polytope | None = None
     if kind == "dynamic":

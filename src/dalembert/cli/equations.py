@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Option
 
 from dalembert.cli import options
 from dalembert.cli.terminal import Bar, plain
@@ -18,23 +18,19 @@ if TYPE_CHECKING:
 def equations(
     arm: options.ArmArgument,
     latex: options.LatexFlag = False,
-    text: Annotated[bool, typer.Option("--text", help="Plain text, all of it, however long.")] = False,
+    text: Annotated[bool, Option("--text", help="Plain text, all of it, however long.")] = False,
     term: Annotated[
         str | None,
-        typer.Option(
-            metavar="TERM", help="One term only: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol)."
-        ),
+        Option(metavar="TERM", help="One term only: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol)."),
     ] = None,
     parameters: Annotated[
         Literal["nonzero", "all", "numbers"],
-        typer.Option(help="What becomes a letter: numbers that are not zero, all inertial parameters, or none."),
+        Option(help="What becomes a letter: numbers that are not zero, all inertial parameters, or none."),
     ] = "nonzero",
     absolute: Annotated[
-        bool, typer.Option("--absolute", help="In the links' angles with the base (parallel joints only).")
+        bool, Option("--absolute", help="In the links' angles with the base (parallel joints only).")
     ] = False,
-    payload: Annotated[
-        float | None, typer.Option(metavar="MASS", help="A point mass m_L held at the tip, in kg.")
-    ] = None,
+    payload: Annotated[float | None, Option(metavar="MASS", help="A point mass m_L held at the tip, in kg.")] = None,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
 ) -> None:

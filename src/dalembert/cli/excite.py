@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
@@ -19,36 +19,33 @@ WORDS = {"condition": "condition number", "scaled-condition": "scaled condition 
 
 def excite(
     arm: options.ArmArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion.")
-    ] = Path("excite.csv"),
-    duration: Annotated[
-        float, typer.Option(metavar="S", help="Seconds; of a series a whole number of periods.")
-    ] = 30.0,
-    shape: Annotated[Literal["fourier", "spline"], typer.Option(help="A Fourier series, or a spline.")] = "fourier",
+    output: Annotated[Path, Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion.")] = Path(
+        "excite.csv"
+    ),
+    duration: Annotated[float, Option(metavar="S", help="Seconds; of a series a whole number of periods.")] = 30.0,
+    shape: Annotated[Literal["fourier", "spline"], Option(help="A Fourier series, or a spline.")] = "fourier",
     points: Annotated[
-        int | None, typer.Option(metavar="N", help="Control points of the spline for every joint; one a second.")
+        int | None, Option(metavar="N", help="Control points of the spline for every joint; one a second.")
     ] = None,
-    harmonics: Annotated[int, typer.Option(metavar="L", help="Harmonics of the Fourier series.")] = 5,
+    harmonics: Annotated[int, Option(metavar="L", help="Harmonics of the Fourier series.")] = 5,
     frequency: Annotated[
-        float | None, typer.Option(metavar="HZ", help="Base frequency; periods take about 10 s unless given.")
+        float | None, Option(metavar="HZ", help="Base frequency; periods take about 10 s unless given.")
     ] = None,
     criterion: Annotated[
-        Criterion,
-        typer.Option(help="Condition number of the base regressor (as it is, or scaled), or its determinant."),
+        Criterion, Option(help="Condition number of the base regressor (as it is, or scaled), or its determinant.")
     ] = "condition",
     clearance: Annotated[
-        float, typer.Option(metavar="M", help="How far joints, links and tip stay above the height of the base.")
+        float, Option(metavar="M", help="How far joints, links and tip stay above the height of the base.")
     ] = 0.1,
-    floor: Annotated[bool, typer.Option("--floor/--no-floor", help="Whether there is a floor.")] = True,
-    share: Annotated[float, typer.Option(metavar="0…1", help="How much of every limit to use.")] = 1.0,
+    floor: Annotated[bool, Option("--floor/--no-floor", help="Whether there is a floor.")] = True,
+    share: Annotated[float, Option(metavar="0…1", help="How much of every limit to use.")] = 1.0,
     limits: Annotated[
-        str | None, typer.Option(metavar="LIMITS", help="Limits in place of the robot's: a file or text.")
+        str | None, Option(metavar="LIMITS", help="Limits in place of the robot's: a file or text.")
     ] = None,
-    start: Annotated[str | None, typer.Option(metavar='"q1 … qn"', help="Where to begin and end.")] = None,
-    starts: Annotated[int, typer.Option(metavar="N", help="Random motions to begin the search from.")] = 4,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same motion.")] = 0,
-    rate: Annotated[float, typer.Option(metavar="HZ", help="Samples a second in OUT.csv.")] = 100.0,
+    start: Annotated[str | None, Option(metavar='"q1 … qn"', help="Where to begin and end.")] = None,
+    starts: Annotated[int, Option(metavar="N", help="Random motions to begin the search from.")] = 4,
+    seed: Annotated[int, Option(metavar="N", help="The same seed gives the same motion.")] = 0,
+    rate: Annotated[float, Option(metavar="HZ", help="Samples a second in OUT.csv.")] = 100.0,
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
@@ -76,8 +73,7 @@ def excite(
             points=points, harmonics=harmonics, base_frequency=frequency, clearance=clearance if floor else None,
             share=share, starts=starts, seed=seed,
         )  # fmt: skip
-    for note in excitation.notes:
-        say("note", note)
+    say("note", *excitation.notes)
     if excitation.interrupted:
         say("note", "stopped by Ctrl-C: this is the best motion so far")
     excitation.save(output, rate=rate, overwrite=force)

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
@@ -25,7 +25,7 @@ def identify(
     arm: options.ArmArgument,
     log: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="LOG…",
             help="A run, or several that are fitted together: .csv, .npz, .mat, .parquet, .mcap, .bag or .db3 files, or ROS bag "
             "folders.",
@@ -33,33 +33,33 @@ def identify(
         ),
     ],
     validate: Annotated[
-        list[str] | None, typer.Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
+        list[str] | None, Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
+        str, Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
     ] = "weighted",
     consistent: Annotated[
-        bool, typer.Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
+        bool, Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
     ] = False,
     prior: Annotated[
-        str | None, typer.Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
+        str | None, Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
     ] = None,
-    prior_deviation: Annotated[float, typer.Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
-    prior_kind: Annotated[str, typer.Option(help="entropic or euclidean.")] = "entropic",
+    prior_deviation: Annotated[float, Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
+    prior_kind: Annotated[str, Option(help="entropic or euclidean.")] = "entropic",
     box: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar='LINK="x y z X Y Z"', help="A box that holds a link's mass, in its frame; implies --consistent."
         ),
     ] = None,
     cutoff: options.CutoffOption = None,
-    decimate: Annotated[int | None, typer.Option(metavar="N", help="Keep one sample in N.")] = None,
-    edge: Annotated[float | None, typer.Option(metavar="S", help="Seconds cut at both ends.")] = None,
+    decimate: Annotated[int | None, Option(metavar="N", help="Keep one sample in N.")] = None,
+    edge: Annotated[float | None, Option(metavar="S", help="Seconds cut at both ends.")] = None,
     dead_zone: Annotated[
-        float | None, typer.Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
+        float | None, Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
     ] = None,
     hold_out: Annotated[
-        float, typer.Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
+        float, Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
     ] = 0.0,
     column: options.ColumnOption = None,
     unit: options.UnitOption = None,
@@ -69,32 +69,30 @@ def identify(
     gears: options.GearsOption = None,
     motor_side: options.MotorSideOption = None,
     time_unit: options.TimeUnitOption = None,
-    rotor: Annotated[bool | None, typer.Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
-    offset: Annotated[bool, typer.Option("--offset/--no-offset", help=options.OffsetHelp)] = True,
-    two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction for each direction.")] = False,
-    stribeck: Annotated[
-        bool, typer.Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")
-    ] = False,
+    rotor: Annotated[bool | None, Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
+    offset: Annotated[bool, Option("--offset/--no-offset", help=options.OffsetHelp)] = True,
+    two_sided: Annotated[bool, Option("--two-sided", help="Coulomb friction for each direction.")] = False,
+    stribeck: Annotated[bool, Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")] = False,
     sigmoid: Annotated[
-        bool, typer.Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
+        bool, Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
     ] = False,
     coupling: Annotated[
-        list[str] | None, typer.Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
+        list[str] | None, Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
     ] = None,
-    balance: Annotated[list[str] | None, typer.Option(metavar="JOINT", help="A joint with a counterbalance.")] = None,
-    damping: Annotated[float | None, typer.Option(help="λ of --method damped.")] = None,
+    balance: Annotated[list[str] | None, Option(metavar="JOINT", help="A joint with a counterbalance.")] = None,
+    damping: Annotated[float | None, Option(help="λ of --method damped.")] = None,
     loaded: Annotated[
-        str | None, typer.Option(metavar="LOG3", help="For --method total: a run with a known payload.")
+        str | None, Option(metavar="LOG3", help="For --method total: a run with a known payload.")
     ] = None,
-    payload: Annotated[float | None, typer.Option(metavar="MASS", help="That payload's mass (kg).")] = None,
+    payload: Annotated[float | None, Option(metavar="MASS", help="That payload's mass (kg).")] = None,
     payload_com: options.PayloadComOption = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")
+        str | None, Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")
     ] = None,
     report: Annotated[
-        str | None, typer.Option(metavar="OUT.html", help="Write a page with torques, spectra, parameters.")
+        str | None, Option(metavar="OUT.html", help="Write a page with torques, spectra, parameters.")
     ] = None,
-    table: Annotated[str | None, typer.Option("--json", metavar="OUT.json", help="Write every number.")] = None,
+    table: Annotated[str | None, Option("--json", metavar="OUT.json", help="Write every number.")] = None,
     force: options.ForceFlag = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
@@ -125,13 +123,10 @@ def identify(
         fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **settings)
         if output is not None:
             fit.arm.save(output)
-    for note in fit.notes:
-        say("note", note)
+    say("note", *fit.notes)
     _show(fit)
     if output is not None:
-        for note in fit.arm_notes:
-            say("note", note)
-        say("note", f"the calibrated arm is in {output}")
+        say("note", *fit.arm_notes, f"the calibrated arm is in {output}")
     if table is not None:
         with whole_file(table, overwrite=force) as file:
             json.dump(_as_json(fit), file, indent=1, ensure_ascii=False)
@@ -183,16 +178,9 @@ def couplings_of(given: list[str] | None) -> list[tuple[Any, ...]]:
 
 
 def reading_of(
-    n: int,
-    columns: list[str] | None,
-    gains: str | None,
-    gears: str | None,
-    motor_side: str | None,
-    time_unit: str | None,
-    units: list[str] | None = None,
-    joints: str | None = None,
-    topic: str | None = None,
-) -> dict[str, Any]:
+    n: int, columns: list[str] | None, gains: str | None, gears: str | None, motor_side: str | None,
+    time_unit: str | None, units: list[str] | None = None, joints: str | None = None, topic: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
     ratios = options.list_of("--gears", gears or "")
     reading = {

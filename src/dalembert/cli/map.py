@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import typer
+from typer import Option
 
 from dalembert.cli import options
 from dalembert.cli.ellipsoid import limits_of
@@ -15,11 +15,11 @@ from dalembert.errors import DalembertError
 def map_(
     arm: options.ArmArgument,
     plot: Annotated[
-        str, typer.Option("--plot", "-o", metavar="OUT.png", help="Where the picture goes: .png, .svg or .pdf.")
+        str, Option("--plot", "-o", metavar="OUT.png", help="Where the picture goes: .png, .svg or .pdf.")
     ] = "map.png",
     quantity: Annotated[
         str,
-        typer.Option(
+        Option(
             help="dynamic-manipulability, velocity-manipulability, force-manipulability or gravity-load.",
             metavar="NAME",
         ),
@@ -27,12 +27,12 @@ def map_(
     task: options.TaskOption = None,
     limits: options.LimitsOption = None,
     take: Annotated[
-        Literal["best", "mean", "worst"], typer.Option(help="Which of the configurations that reach a cell it shows.")
+        Literal["best", "mean", "worst"], Option(help="Which of the configurations that reach a cell it shows.")
     ] = "best",
-    redundancy: Annotated[options.Redundancy, typer.Option(help="As for 'dalembert ellipsoid'.")] = "pseudo-inverse",
-    poses: Annotated[int, typer.Option(help="How many configurations are tried.", min=1)] = 1_000_000,
-    cells: Annotated[int, typer.Option(help="Cells along the longer side.", min=2, max=2000)] = 120,
-    seed: Annotated[int, typer.Option(help="For other random configurations.", min=0)] = 0,
+    redundancy: Annotated[options.Redundancy, Option(help="As for 'dalembert ellipsoid'.")] = "pseudo-inverse",
+    poses: Annotated[int, Option(help="How many configurations are tried.", min=1)] = 1_000_000,
+    cells: Annotated[int, Option(help="Cells along the longer side.", min=2, max=2000)] = 120,
+    seed: Annotated[int, Option(help="For other random configurations.", min=0)] = 0,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,

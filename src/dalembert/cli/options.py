@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli.terminal import saying_warnings
@@ -26,75 +26,67 @@ Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]  # what redundant joi
 
 def overwriting(name: str) -> Any:
     """The option ``--force`` of a command that writes one file."""
-    return typer.Option("--force", help=f"Overwrite {name} if it is there.")
+    return Option("--force", help=f"Overwrite {name} if it is there.")
 
 
 ArmArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, or .xml (MJCF).",
         show_default=False,
     ),
 ]  # fmt: skip
-PhysicalOption = Annotated[
-    Physical, typer.Option(help="'warn' takes a robot whose inertias no body can have, and says so.")
-]
-TipOption = Annotated[str | None, typer.Option(metavar="LINK", help="The link whose frame is the end effector.")]
+PhysicalOption = Annotated[Physical, Option(help="'warn' takes a robot whose inertias no body can have, and says so.")]
+TipOption = Annotated[str | None, Option(metavar="LINK", help="The link whose frame is the end effector.")]
 
-LatexFlag = Annotated[bool, typer.Option("--latex", help="LaTeX (an align* of amsmath).")]
-ForceFlag = Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")]
+LatexFlag = Annotated[bool, Option("--latex", help="LaTeX (an align* of amsmath).")]
+ForceFlag = Annotated[bool, Option("--force", help="Overwrite files that are there.")]
 MotionHelp = "The motion, one line for each instant."
 OffsetHelp = "A constant torque for every joint."
 CutoffOption = Annotated[
-    float | None, typer.Option(metavar="HZ", help="Of the low-pass; chosen from the motion unless given.")
+    float | None, Option(metavar="HZ", help="Of the low-pass; chosen from the motion unless given.")
 ]
 
 # how the columns of a log are to be read
 ColumnOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="q=NAME", help="What t, q, qd, tau or current is called, or its columns from 0: q=1:7."),
+    Option(metavar="q=NAME", help="What t, q, qd, tau or current is called, or its columns from 0: q=1:7."),
 ]
 UnitOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="q=UNIT", help="In which unit t, q, qd, tau or current is: q=deg, t=ms, current=mA."),
+    Option(metavar="q=UNIT", help="In which unit t, q, qd, tau or current is: q=deg, t=ms, current=mA."),
 ]
 JointsOption = Annotated[
-    str | None, typer.Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
+    str | None, Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
 ]
-TopicOption = Annotated[str | None, typer.Option(help="Which JointState messages of a ROS log to read.")]
+TopicOption = Annotated[str | None, Option(help="Which JointState messages of a ROS log to read.")]
 GainsOption = Annotated[
-    str | None, typer.Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
+    str | None, Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
 ]
-GearsOption = Annotated[
-    str | None, typer.Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")
-]
-MotorSideOption = Annotated[
-    str | None, typer.Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")
-]
-TimeUnitOption = Annotated[str | None, typer.Option(help="s, ms, us or ns.")]
+GearsOption = Annotated[str | None, Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")]
+MotorSideOption = Annotated[str | None, Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")]
+TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
 
 WrenchOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar='"fx fy fz mx my mz"',
         help="Constant force (N) and moment (N m) by the tip on its environment, in base axes.",
     ),
 ]
-PayloadOption = Annotated[float | None, typer.Option(metavar="MASS", help="Mass held at the tip, in kg.")]
-PayloadComOption = Annotated[
-    str | None, typer.Option(metavar='"x y z"', help="Its centre of mass in the tip's frame, in m.")
-]
+PayloadOption = Annotated[float | None, Option(metavar="MASS", help="Mass held at the tip, in kg.")]
+PayloadComOption = Annotated[str | None, Option(metavar='"x y z"', help="Its centre of mass in the tip's frame, in m.")]
 
 TaskOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="ROWS",
         help="Directions of the tip, like xy or 'x y z'; those of its position that the arm can move unless given.",
     ),
 ]
 LimitsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar='unit|arm|"l1 … ln"',
         help="Torque (or velocity) limits: 1 for every joint, the arm's own, or numbers. The arm's own if it has them.",
     ),
@@ -167,8 +159,10 @@ def not_an_input(output: str | Path, words: str, *inputs: str | Path | None) -> 
             raise DalembertError(f"{output}: {words} made from; name another")
 
 
-def check_plot(path: str, *, force: bool) -> None:
-    """Say before the work why the figure could not be written."""
+def check_plot(path: str | None, *, force: bool) -> None:
+    """Say before the work why the figure, if one is asked for, could not be written."""
+    if path is None:
+        return
     if Path(path).suffix.lower() not in FIGURES:
         raise DalembertError(f"{path}: a figure is written as {', '.join(FIGURES)}; end the name with one of them")
     check_writable(path, overwrite=force)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from dalembert.cli import options
 from dalembert.cli.terminal import number, plain, print_table, tell
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def parameters(
     arm: options.ArmArgument,
-    symbols: Annotated[bool, typer.Option("--symbols", help="Letters for lengths, gear ratios and gravity.")] = False,
+    symbols: Annotated[bool, Option("--symbols", help="Letters for lengths, gear ratios and gravity.")] = False,
     latex: options.LatexFlag = False,
-    inertial: Annotated[bool, typer.Option("--inertial", help="Links only: no rotors, no friction.")] = False,
-    nonzero: Annotated[bool, typer.Option("--nonzero", help="Only parameters that are not zero in the arm.")] = False,
-    two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction of either direction.")] = False,
-    offset: Annotated[bool, typer.Option("--offset", help=options.OffsetHelp)] = False,
+    inertial: Annotated[bool, Option("--inertial", help="Links only: no rotors, no friction.")] = False,
+    nonzero: Annotated[bool, Option("--nonzero", help="Only parameters that are not zero in the arm.")] = False,
+    two_sided: Annotated[bool, Option("--two-sided", help="Coulomb friction of either direction.")] = False,
+    offset: Annotated[bool, Option("--offset", help=options.OffsetHelp)] = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
 ) -> None:

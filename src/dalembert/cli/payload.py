@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
@@ -20,11 +20,9 @@ def payload(
     arm: options.ArmArgument,
     log: Annotated[
         Path,
-        typer.Argument(
-            metavar="UNLOADED", help="A run without the load; alone, a run with a wrench.", show_default=False
-        ),
+        Argument(metavar="UNLOADED", help="A run without the load; alone, a run with a wrench.", show_default=False),
     ],
-    loaded: Annotated[Path | None, typer.Argument(metavar="[LOADED]", help="A run with the load.")] = None,
+    loaded: Annotated[Path | None, Argument(metavar="[LOADED]", help="A run with the load.")] = None,
     column: options.ColumnOption = None,
     unit: options.UnitOption = None,
     joints: options.JointsOption = None,
@@ -35,23 +33,20 @@ def payload(
     time_unit: options.TimeUnitOption = None,
     reference: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Torques of the controller's own model in UNLOADED, to find the drive gains from."
-        ),
+        Option(metavar="NAME", help="Torques of the controller's own model in UNLOADED, to find the drive gains from."),
     ] = None,
-    wrench: Annotated[str | None, typer.Option(metavar="NAME", help="What the log calls the wrench.")] = None,
+    wrench: Annotated[str | None, Option(metavar="NAME", help="What the log calls the wrench.")] = None,
     sensor: Annotated[
-        str | None,
-        typer.Option(metavar='"x y z roll pitch yaw"', help="Where the wrist sensor stands on the tip (m, rad)."),
+        str | None, Option(metavar='"x y z roll pitch yaw"', help="Where the wrist sensor stands on the tip (m, rad).")
     ] = None,
     reaction: Annotated[
-        bool, typer.Option("--reaction", help="The sensor shows what the load exerts on the flange.")
+        bool, Option("--reaction", help="The sensor shows what the load exerts on the flange.")
     ] = False,
     parameters: Annotated[
-        Literal["body", "mass-com"], typer.Option(help="All ten parameters, or mass and centre of mass.")
+        Literal["body", "mass-com"], Option(help="All ten parameters, or mass and centre of mass.")
     ] = "body",
     cutoff: options.CutoffOption = None,
-    save: Annotated[Path | None, typer.Option(metavar="ARM.toml", help="Write the arm with its load.")] = None,
+    save: Annotated[Path | None, Option(metavar="ARM.toml", help="Write the arm with its load.")] = None,
     force: Annotated[bool, options.overwriting("ARM.toml")] = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
@@ -73,8 +68,7 @@ def payload(
             loaded_arm, log, loaded, reference=reference, wrench=wrench, sign=-1.0 if reaction else 1.0,
             parameters=parameters, cutoff=cutoff, **reading,
         )  # fmt: skip
-    for note in load.notes:
-        say("note", note)
+    say("note", *load.notes)
     values: list[tuple[str, Any, Any, str]] = [("mass", load.mass, load.mass_std, "kg")]
     values += [(f"centre of mass {axis}", *c, "m") for axis, *c in zip("xyz", load.com, load.com_std, strict=True)]
     for i, j in itertools.combinations_with_replacement(range(3), 2):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
@@ -26,23 +27,21 @@ _ABOUT = {
 
 def report(
     arm: options.ArmArgument,
-    motion: Annotated[Path | None, typer.Argument(metavar="[MOTION.csv]", help=options.MotionHelp)] = None,
-    example: Annotated[
-        str | None, typer.Option(metavar="7.2", help="The motions of the book's example instead.")
-    ] = None,
+    motion: Annotated[Path | None, Argument(metavar="[MOTION.csv]", help=options.MotionHelp)] = None,
+    example: Annotated[str | None, Option(metavar="7.2", help="The motions of the book's example instead.")] = None,
     limits: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="LIMITS",
             help='Limits in place of the robot\'s: a .toml or .csv file, or text like "effort: 87 87 12; velocity: 2".',
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path(
+    out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path(
         "report.html"
     ),
     force: Annotated[bool, options.overwriting("OUT.html")] = False,
     check_limits: Annotated[
-        bool, typer.Option("--check-limits", help="Exit with status 3 when the motion exceeds a limit.")
+        bool, Option("--check-limits", help="Exit with status 3 when the motion exceeds a limit.")
     ] = False,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
@@ -84,8 +83,7 @@ def report(
         write_report(out, studies, title=title, overwrite=force, progress=lambda fraction: bar(0.2 + 0.8 * fraction))
     print(f"the report is in {out.resolve()} ({out.stat().st_size // 1000} kB)")
     beyond = [sentence for motion_study in studies for sentence in motion_study.sizing.exceeded]
-    for sentence in beyond:
-        say("error" if check_limits else "warning", sentence)
+    say("error" if check_limits else "warning", *beyond)
     if check_limits and beyond:
         raise typer.Exit(options.LIMIT_EXCEEDED)
 

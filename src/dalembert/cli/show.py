@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Annotated
 
-import typer
+from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
@@ -16,7 +16,7 @@ from dalembert.cli.terminal import console, finite, number, numbers, plain, prin
 
 def show(
     arm: options.ArmArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the robot as JSON, for programs.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the robot as JSON, for programs.")] = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
 ) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import Bar, number, plain, print_table, tell
-from dalembert.files import check_writable, whole_file
+from dalembert.cli.torques import write
+from dalembert.files import check_writable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,36 +25,32 @@ Stops = Literal["error", "contact"]
 
 def simulate(
     arm: options.ArmArgument,
-    q: Annotated[
-        str | None, typer.Option("--q", metavar='"q1 … qn"', help="Positions at first; zero unless given.")
-    ] = None,
+    q: Annotated[str | None, Option("--q", metavar='"q1 … qn"', help="Positions at first; zero unless given.")] = None,
     qd: Annotated[
-        str | None, typer.Option("--qd", metavar='"qd1 … qdn"', help="Velocities at first; zero unless given.")
+        str | None, Option("--qd", metavar='"qd1 … qdn"', help="Velocities at first; zero unless given.")
     ] = None,
-    duration: Annotated[float, typer.Option(metavar="SECONDS", help="How long.")] = 1.0,
+    duration: Annotated[float, Option(metavar="SECONDS", help="How long.")] = 1.0,
     torque: Annotated[
         str,
-        typer.Option(
-            metavar='"tau1 … taun"|gravity|none', help="Constant torques; 'gravity' carries the arm's weight."
-        ),
+        Option(metavar='"tau1 … taun"|gravity|none', help="Constant torques; 'gravity' carries the arm's weight."),
     ] = "none",
     method: Annotated[
-        Scheme, typer.Option(help="Fixed steps, adaptive steps, or a scheme that keeps the energy bounded.")
+        Scheme, Option(help="Fixed steps, adaptive steps, or a scheme that keeps the energy bounded.")
     ] = "rk4",
-    step: Annotated[float, typer.Option(metavar="SECONDS", help="The step.")] = 1e-3,
-    every: Annotated[int, typer.Option(metavar="K", help="Write every K-th step.")] = 1,
-    friction: Annotated[bool, typer.Option(help="Whether the joints' friction acts.")] = True,
+    step: Annotated[float, Option(metavar="SECONDS", help="The step.")] = 1e-3,
+    every: Annotated[int, Option(metavar="K", help="Write every K-th step.")] = 1,
+    friction: Annotated[bool, Option(help="Whether the joints' friction acts.")] = True,
     stops: Annotated[
-        Stops | None, typer.Option(help="Joint limits: an error, or stops to bump into; ignored unless given.")
+        Stops | None, Option(help="Joint limits: an error, or stops to bump into; ignored unless given.")
     ] = None,
     restitution: Annotated[
-        float, typer.Option(metavar="E", help="Of --stops contact, from 0 (plastic) to 1 (elastic).")
+        float, Option(metavar="E", help="Of --stops contact, from 0 (plastic) to 1 (elastic).")
     ] = 0.0,
     tip_wrench: options.WrenchOption = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="RUN.csv", help="Where to write the motion; '-' is the screen.")
+        str, Option("--output", "-o", metavar="RUN.csv", help="Where to write the motion; '-' is the screen.")
     ] = "-",
-    plot: Annotated[str | None, typer.Option(metavar="RUN.png", help="Where to draw it: .png, .svg or .pdf.")] = None,
+    plot: Annotated[str | None, Option(metavar="RUN.png", help="Where to draw it: .png, .svg or .pdf.")] = None,
     force: options.ForceFlag = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
@@ -64,8 +59,6 @@ def simulate(
 
     RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
     """
-    from dalembert.trajectory.csv_file import write_table
-
     loaded = options.load(arm, physical, tip)
     wrench, torque = options.wrench_of(tip_wrench), torque.strip()
 
@@ -80,21 +73,14 @@ def simulate(
         applied = joints("--torque", torque, "tau")
     if output != "-":
         check_writable(output, overwrite=force)
-    if plot is not None:
-        options.check_plot(plot, force=force)
+    options.check_plot(plot, force=force)
     with Bar(f"simulating {loaded.name}") as bar:
         run = da.simulate(
             loaded, q0, qd0, applied, duration, method=method, step=step, every=every,
             tip_wrench=wrench, friction=friction, stops=stops, restitution=restitution,
             progress=bar,
         )  # fmt: skip
-    columns = (run.t, run.q, run.qd, run.qdd, run.tau)
-    if output == "-":
-        write_table(sys.stdout, run.columns(), columns)
-        sys.stdout.flush()
-    else:
-        with whole_file(output, overwrite=force) as file, Bar(f"writing {Path(output).name}") as bar:
-            write_table(file, run.columns(), columns, bar)
+    write(output, run.columns(), (run.t, run.q, run.qd, run.qdd, run.tau), force=force)
     if plot is not None:
         options.save_plot(figure(run), plot, force=force)
     _summary(run, [path for path in (output, plot) if path not in (None, "-")])

@@ -31,10 +31,11 @@ def console(*, stderr: bool = False) -> Console:
     return screen
 
 
-def say(kind: str, sentence: str) -> None:
-    """``kind: sentence`` to stderr, on one line, whatever the sentence quotes."""
+def say(kind: str, *sentences: str) -> None:
+    """``kind: sentence`` to stderr for each sentence, on one line, whatever it quotes."""
     styles = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-    console(stderr=True).print(f"{kind}:", plain(sentence), style=styles.get(kind), soft_wrap=True)
+    for sentence in sentences:
+        console(stderr=True).print(f"{kind}:", plain(sentence), style=styles.get(kind), soft_wrap=True)
 
 
 @contextmanager
@@ -43,8 +44,7 @@ def saying_warnings() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-        say("warning", sentence)
+    say("warning", *dict.fromkeys(str(warning.message) for warning in caught))
 
 
 def plain(text: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
@@ -25,13 +27,13 @@ CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the bar work
 
 def torques(
     arm: options.ArmArgument,
-    motion: Annotated[Path, typer.Argument(metavar="MOTION.csv", help=options.MotionHelp, show_default=False)],
+    motion: Annotated[Path, Argument(metavar="MOTION.csv", help=options.MotionHelp, show_default=False)],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="OUT.csv", help="Where to write the torques; '-' is the screen.")
+        str, Option("--output", "-o", metavar="OUT.csv", help="Where to write the torques; '-' is the screen.")
     ] = "-",
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     check_limits: Annotated[
-        bool, typer.Option("--check-limits", help="Exit with status 3 when a joint needs more than its effort limit.")
+        bool, Option("--check-limits", help="Exit with status 3 when a joint needs more than its effort limit.")
     ] = False,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
@@ -46,8 +48,6 @@ def torques(
 
     OUT.csv gets t (s) and tau1 … taun (N m; N for sliding joints). A summary goes to stderr.
     """
-    from dalembert.trajectory.csv_file import write_table
-
     wrench = options.wrench_of(tip_wrench)
     loaded = options.load(arm, physical, tip, payload, payload_com)
     if check_limits:
@@ -57,17 +57,10 @@ def torques(
         check_writable(output, overwrite=force)
     table, _ = read(loaded, motion)
     tau = _torques(loaded, table, wrench)
-    names = ("t", *(f"tau{k + 1}" for k in range(loaded.n)))
-    if output == "-":
-        write_table(sys.stdout, names, (table.t, tau))
-        sys.stdout.flush()
-    else:
-        with whole_file(output, overwrite=force) as file, Bar(f"writing {Path(output).name}") as bar:
-            write_table(file, names, (table.t, tau), bar)
+    write(output, ["t", *(f"tau{k + 1}" for k in range(loaded.n))], (table.t, tau), force=force)
     beyond = _summary(loaded, table.t, tau, output)
     if check_limits and beyond:
-        for sentence in beyond:
-            say("error", sentence)
+        say("error", *beyond)
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
@@ -84,10 +77,22 @@ def read(arm: da.Arm, path: Path) -> tuple[MotionTable, list[str]]:
             f"{path}: {' and '.join(table.reconstructed)} are not in the file and were made from {source}, "
             "by a quintic spline without phase shift"
         )
-    ignored = f"{path}: the columns {', '.join(table.ignored)} are not needed and were ignored"
-    for sentence in [*how, ignored] if table.ignored else how:
-        say("note", sentence)
+    say("note", *how)
+    if table.ignored:
+        say("note", f"{path}: the columns {', '.join(table.ignored)} are not needed and were ignored")
     return table, [sentence.removeprefix(f"{path}: ") for sentence in how]
+
+
+def write(output: str, names: Sequence[str], columns: Sequence[Array], *, force: bool) -> None:
+    """Columns under their names to a file, whole or not at all, or to the screen ("-")."""
+    from dalembert.trajectory.csv_file import write_table
+
+    if output == "-":
+        write_table(sys.stdout, names, columns)
+        sys.stdout.flush()
+    else:
+        with whole_file(output, overwrite=force) as file, Bar(f"writing {Path(output).name}") as bar:
+            write_table(file, names, columns, bar)
 
 
 def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | None) -> Array:

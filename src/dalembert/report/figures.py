@@ -234,10 +234,9 @@ def share_panel(study: Study) -> Panel:
             axes.plot(study.shown.t, 100 * study.shown_torque[:, i] / limit[i], color=joint_colour(i))
         most = max(100.0, *(100 * study.sizing.torque.used[known]))
         axes.set_ylim(-1.08 * most, 1.08 * most)
-        for bound in (-100, 100):
-            axes.axhline(bound, color=RED, lw=1.0, ls=(0, (5, 3)))
-        axes.axhspan(100, 10 * most, color=RED, alpha=0.06, lw=0)
-        axes.axhspan(-10 * most, -100, color=RED, alpha=0.06, lw=0)
+        for sign in (-1, 1):
+            axes.axhline(sign * 100, color=RED, lw=1.0, ls=(0, (5, 3)))
+            axes.axhspan(sign * 100, sign * 10 * most, color=RED, alpha=0.06, lw=0)
         axes.set_yticks([-100, -50, 0, 50, 100] if most < 200 else axes.get_yticks().tolist())
         axes.set_ylim(-1.08 * most, 1.08 * most)
         time_axis(axes, study)
@@ -270,10 +269,12 @@ def pair_panels(study: Study) -> list[Panel]:
     """Every term by itself: b_ij q̈_j, h_ijj q̇_j², 2 h_ijk q̇_j q̇_k and g_i, as in S Figs 7.6, 7.8, 7.11."""
     terms, n, names = study.terms, study.arm.n, study.arm.joint_names
     accelerating = terms.inertia + terms.rotor
+    words = {"gravity": "gravity", "viscous": "friction", "coulomb": "friction", "contact": "contact"}
+    present = dict.fromkeys(word for name, word in words.items() if name in study.causes)
+    others = " and ".join(present).capitalize() or "Gravity"
     out = []
     for i in range(n):
-        unit = study.sizing.torque.units[i]
-        of_joint = f"at {names[i]} ({unit})"
+        of_joint = f"at {names[i]} ({study.sizing.torque.units[i]})"
         inertia = [(joint_colour(j), f"by {names[j]}", accelerating[:, i, j]) for j in range(n)]
         out.append(_lines(study, f"Inertia {of_joint}", inertia))
         squares = [(joint_colour(j), f"centrifugal, by {names[j]}", terms.centrifugal[:, i, j]) for j in range(n)]
@@ -283,15 +284,9 @@ def pair_panels(study: Study) -> list[Panel]:
             for k in range(j + 1, n)
         ]
         out.append(_lines(study, f"Velocities {of_joint}", [*squares, *products]))
-        rest = [(*CAUSES[name], getattr(terms, name)[:, i]) for name in ("gravity", "viscous", "coulomb", "contact")]
-        out.append(_lines(study, f"{_rest(study)} {of_joint}", [line for line in rest if line[2].any()]))
+        rest = [(*CAUSES[name], getattr(terms, name)[:, i]) for name in words]
+        out.append(_lines(study, f"{others} {of_joint}", [line for line in rest if line[2].any()]))
     return out
-
-
-def _rest(study: Study) -> str:
-    words = [word for name, word in (("gravity", "gravity"), ("viscous", "friction"), ("contact", "contact"))
-             if name in study.causes or (name == "viscous" and "coulomb" in study.causes)]  # fmt: skip
-    return " and ".join(words).capitalize() or "Gravity"
 
 
 def _lines(study: Study, title: str, lines: Sequence[Curve]) -> Panel:
@@ -364,14 +359,17 @@ def scaling_panels(study: Study) -> list[Panel]:
 # -- the arm -------------------------------------------------------------------------------------
 
 
+def poses_along(study: Study) -> tuple[NDArray[np.intp], list[Pose], Array]:
+    """Some of the instants that are drawn, the arm at each, and all points (N, 3) of these poses, the tip's path and the base."""
+    picked = np.unique(np.linspace(0, len(study.shown.t) - 1, 7).round().astype(np.intp))
+    poses = skeleton(study.arm, study.shown.q[picked])
+    lines = [line.reshape(-1, 3) for pose in poses for line in pose.lines]
+    return picked, poses, np.concatenate([*lines, study.tip[0], [study.arm.robot.base.translation]])
+
+
 def arm_panels(study: Study) -> list[Panel]:
     """The arm seen from where most of it is seen: one view of a planar arm, two of others."""
-    picked = np.linspace(0, len(study.shown.t) - 1, 7).round().astype(int)
-    poses = skeleton(study.arm, study.shown.q[picked])
-    path = study.arm.pose(study.shown.q)[:, :3, 3]
-    gravity = np.array(study.arm.robot.gravity, float)
-    base = np.array(study.arm.robot.base.translation, float)
-    everything = np.concatenate([*(line.reshape(-1, 3) for pose in poses for line in pose.lines), path, base[None]])
+    _, poses, everything = poses_along(study)
     key = (("#b9c3cd", "start"), ("#dde3e8", "on the way"), ("#1f5fa8", "end"), ("#d1702a", "path of the tip"))
 
     def draw(axes: Axes, view: View) -> None:
@@ -384,13 +382,14 @@ def arm_panels(study: Study) -> list[Panel]:
             if first or last:
                 draw_joints(axes, view, pose, colour, 5.5, 1.6, 4 + 2 * last)
                 axes.plot(*(view.matrix @ pose.tip), "o", ms=4.0, color="#d1702a", zorder=8)
-        axes.plot(*(view.matrix @ path.T), color="#d1702a", lw=1.2, zorder=7)
+        axes.plot(*(view.matrix @ study.tip[0].T), color="#d1702a", lw=1.2, zorder=7)
         draw_surroundings(axes, study.arm, view, base_size=11, margin=0.08, triad=0.2 * extent)
         if extent < 1e-2:
-            x, _ = view.matrix @ base
+            x, _ = view.matrix @ study.arm.robot.base.translation
             axes.set_xlim(x - 0.5, x + 0.5)
 
-    return [Panel(view.name, partial(draw, view=view), key, (5.2, 4.0)) for view in views(everything, gravity)]
+    seen = views(everything, np.array(study.arm.robot.gravity, float))
+    return [Panel(view.name, partial(draw, view=view), key, (5.2, 4.0)) for view in seen]
 
 
 def draw_links(axes: Axes, view: View, pose: Pose, colour: str, width: float, rail: float, zorder: float) -> None:

@@ -75,7 +75,6 @@ table.words td:last-child, table.words th:last-child { text-align: left; white-s
 .equations td:last-child { text-align: left; }
 .equations .gap td { padding-top: 14px; }
 svg.formula { overflow: visible; fill: var(--ink); max-width: none; }
-code { font-size: 0.92em; background: var(--wash); padding: 1px 4px; border-radius: 3px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 18px; font-size: 0.92rem; max-width: 90ch; }
 dt { font-weight: 600; } dd { margin: 0; }
 footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40px; color: var(--soft); font-size: 0.9rem; }

@@ -121,16 +121,14 @@ def _summary(studies: Sequence[Study]) -> str:
             ("", "energy given (J)", [number(float(s.energy.sum()), 3) for s in sizings]),
         ]
         parts = ["<h3>At a glance</h3>" + table_of_columns(columns)]
-    beyond = [(study, study.sizing.exceeded) for study in studies if study.sizing.exceeded]
+    beyond = [
+        f"<li>{text(study.title) + ': ' if len(studies) > 1 else ''}{_unbroken(text(sentence))}</li>"
+        for study in studies
+        for sentence in study.sizing.exceeded
+    ]
     if beyond:
-        lines = "".join(
-            f"<li>{text(study.title) + ': ' if len(studies) > 1 else ''}{_unbroken(text(sentence))}</li>"
-            for study, sentences in beyond
-            for sentence in sentences
-        )
-        parts.append(f'<div class="notice bad"><b>Limits are exceeded.</b><ul>{lines}</ul></div>')
-    missing = studies[0].without_effort_limit
-    if missing:
+        parts.append(f'<div class="notice bad"><b>Limits are exceeded.</b><ul>{"".join(beyond)}</ul></div>')
+    if missing := studies[0].without_effort_limit:
         parts.append(
             f'<div class="notice">Effort limits are missing at {text(", ".join(missing))}: the margins of their '
             "torques, and what scaling would do, are left out. The option --limits gives them.</div>"
@@ -146,7 +144,9 @@ def _summary(studies: Sequence[Study]) -> str:
 
 def _unbroken(words: str) -> str:
     """A number and its unit on one line."""
-    return re.sub(r"(?<=\d) (N m|N|rad/s²|rad/s|rad|m/s²|m/s|m|s)\b", lambda unit: unit[0].replace(" ", "\u00a0"), words)
+    return re.sub(
+        r"(?<=\d) (N m|N|rad/s²|rad/s|rad|m/s²|m/s|m|s)\b", lambda unit: unit[0].replace(" ", "\u00a0"), words
+    )
 
 
 def _the_arm(arm: Arm) -> str:
@@ -215,7 +215,12 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
     about = f"of {study.arm.name}, {study.title}"
     note = f"<p>{text(study.note)}</p>" if study.note else ""
     head = study.title if count > 1 else f"The motion: {study.title}"
-    yield f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}' + _thinned(study)
+    if study.thinned:
+        note += (
+            f"<p class=soft>Of {len(study.at.t):,} instants {len(study.rows):,} are drawn and offered for download, the "
+            "peaks among them; the tables count all.</p>"
+        )
+    yield f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}'
     yield (
         "<h3>Start and end</h3>\n" + grid(figures.arm_panels(study), f"{name}-arm", about, beside=_ends(study)) + "<h3>Motion of the joints</h3>\n"
         + grid(figures.motion_panels(study), f"{name}-motion", about, across="three")
@@ -254,18 +259,13 @@ def _ellipsoids(study: Study, name: str, about: str) -> str:
     shapes = study.ellipsoids
     if isinstance(shapes, str):
         return f"{head}<p>There is no dynamic manipulability ellipsoid: {text(shapes)}.</p>"
-    by = (
-        "of 1 N m (or N) each"
-        if study.without_effort_limit
-        else "whose shares of the joints' limits have squares that sum to at most 1"
-    )
+    by = "whose shares of the joints' limits have squares that sum to at most 1"
+    by = "of 1 N m (or N) each" if study.without_effort_limit else by
     t, unit, rows = study.shown.t, shapes.units[0], []
     for word, x in (("longest radius", shapes.radii[:, 0]), ("shortest radius", shapes.radii[:, -1])):
         low, high = int(np.argmin(x)), int(np.argmax(x))
-        rows.append([
-            f"{word} ({unit})", number(float(x[0])), number(float(x[-1])),
-            number(float(x[low])), number(float(t[low])), number(float(x[high])), number(float(t[high])),
-        ])  # fmt: skip
+        values = (x[0], x[-1], x[low], t[low], x[high], t[high])
+        rows.append([f"{word} ({unit})", *(number(float(value)) for value in values)])
     columns = ["", "start", "end", "least", "at (s)", "most", "at (s)"]
     return (
         f"{head}<p>The dynamic manipulability ellipsoid, S (7.149): accelerations of the tip, from rest at each pose, by torques "
@@ -308,15 +308,6 @@ def _ends(study: Study) -> str:
         values = (first[k], last[k], last[k] - first[k])
         rows.append([f"tip {axis}", *(number(0.0 if abs(v) < small else float(v)) for v in values), "m"])
     return f"<div>{table(['', 'start', 'end', 'travel', 'unit'], rows)}</div>"
-
-
-def _thinned(study: Study) -> str:
-    if not study.thinned:
-        return ""
-    return (
-        f"<p class=soft>Of {len(study.at.t):,} instants {len(study.rows):,} are drawn and offered for download, the peaks "
-        "among them; the tables count all.</p>"
-    )
 
 
 def _sizing(study: Study) -> str:

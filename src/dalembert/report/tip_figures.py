@@ -132,8 +132,6 @@ def _by_itself(shape: Ellipsoid, exact: Polytope | None, across: str, up: str) -
 
 # -- a motion ------------------------------------------------------------------------------------
 
-POSES = 7  # of a motion, at which its ellipsoids are drawn
-
 
 def along_panels(study: Study, shapes: Ellipsoid) -> list[Panel]:
     """The ellipsoids at some poses of a motion, and over time what they allow beside what the motion asks for."""
@@ -143,12 +141,8 @@ def along_panels(study: Study, shapes: Ellipsoid) -> list[Panel]:
 
 def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
     """The path of the tip with an ellipsoid here and there, its centre moved by gravity."""
-    q, arm = study.shown.q, study.arm
-    picked = np.unique(np.linspace(0, len(q) - 1, POSES).round().astype(int))
-    poses = skeleton(arm, q[picked])
-    path = study.tip[0]
-    base = np.array(arm.robot.base.translation, float)
-    points = np.concatenate([*(line.reshape(-1, 3) for pose in poses for line in pose.lines), path, base[None]])
+    arm, path = study.arm, study.tip[0]
+    picked, poses, points = figures.poses_along(study)
     view = views(points, np.array(arm.robot.gravity, float))[0]
     centers, edges = shapes.shadow(view.matrix @ components(shapes.rows, "xyz"))
     outlines = [centers[k][:, None] + edges[k] for k in picked]
