@@ -23,8 +23,8 @@ import numpy as np
 import dalembert as da
 from dalembert.cli.compare import joints_of
 from dalembert.cli.ellipsoid import limits_of
-from dalembert.cli.identify import boxes_of, couplings_of, list_of, pairs_of, reading_of
-from dalembert.cli.options import numbers_of
+from dalembert.cli.identify import boxes_of, couplings_of, pairs_of, reading_of
+from dalembert.cli.options import list_of, numbers_of
 from dalembert.errors import DalembertError
 from dalembert.identification.columns import coupling_columns
 from dalembert.kernel import cache as kept

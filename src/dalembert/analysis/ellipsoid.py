@@ -8,7 +8,8 @@ geometric Jacobian: v̇_e, in m/s² and rad/s².
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,10 +21,11 @@ from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.operational_space import Space
 from dalembert.quantities import tip as task_quantities
 from dalembert.tip.operational import SINGULAR
-from dalembert.tip.task_rows import Task, row_names, space_of, spread, with_frame
+from dalembert.tip.task_rows import Task, row_names, space_of, with_frame
 
 Array = NDArray[np.floating[Any]]
 Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]
+LimitsLike = ArrayLike | str  # numbers, or "arm" for the robot's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class Ellipsoid:
     def volume(self) -> Array:
         """The volume (m = 3), area (m = 2), length (m = 1), …: (…)."""
         m = self.radii.shape[-1]
-        return _unit_ball(m) * np.prod(self.radii, axis=-1)
+        return math.pi ** (m / 2) / math.gamma(m / 2 + 1) * np.prod(self.radii, axis=-1)
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ class Ellipsoid:
 
     def contains(self, a: ArrayLike, slack: float = 1e-9) -> NDArray[np.bool_]:
         """Whether a (…, m) lies within; ``slack`` is relative to the radii."""
-        away = self._seen(_point(a, self.rows) - self.center)
+        away = self._seen(_vectors("a", a, self.rows) - self.center)
         widest = np.maximum(self.radii[..., :1], 1e-300)
         thin = self.radii <= 1e-12 * widest
         share = np.where(thin, 0.0, away / np.where(thin, 1.0, self.radii))
@@ -72,7 +74,7 @@ class Ellipsoid:
 
         The largest s ≥ 0 with s · direction / |direction| inside; NaN where no such s is.
         """
-        d = self._direction(direction)
+        d = _unit(direction, self.rows)
         thin = self.radii <= 1e-12 * np.maximum(self.radii[..., :1], 1e-300)
         safe = np.where(thin, 1.0, self.radii)
         along, back = self._seen(d), self._seen(self.center)
@@ -85,18 +87,15 @@ class Ellipsoid:
         s = np.where(stuck, np.where(cc <= 1.0, 0.0, np.nan), s)
         return np.where((root < 0) | (s < 0), np.nan, s)
 
-    def _direction(self, direction: ArrayLike) -> Array:
-        return _unit(direction, self.rows)
-
     def _seen(self, a: Array) -> Array:
         """The components of a along the axes."""
         return (np.swapaxes(self.axes, -1, -2) @ a[..., None])[..., 0]
 
-    def projected(self, P: ArrayLike) -> Ellipsoid:
-        """The shadow that it casts: a → P a, P (k, m)."""
-        P = double("P", P)
-        rows = tuple(f"r{k + 1}" for k in range(len(P)))
-        return _image((P @ self.center[..., None])[..., 0], P @ self.matrix, rows, self.what)
+    def shadow(self, P: Array, count: int = 181) -> tuple[Array, Array]:
+        """Of the shadow a → P a, P (2, m), on a plane: its centre (…, 2), and its edge about that, (…, 2, count)."""
+        U, s, _ = np.linalg.svd(P @ self.matrix, full_matrices=False)
+        angle = np.linspace(0, 2 * np.pi, count)
+        return self.center @ P.T, (U * s[..., None, :]) @ np.stack([np.cos(angle), np.sin(angle)])
 
 
 UNITS = {
@@ -106,27 +105,24 @@ UNITS = {
 }
 
 
-def _point(a: ArrayLike, rows: tuple[str, ...]) -> Array:
-    points = double("a", a)
-    if points.ndim == 0 or points.shape[-1] != len(rows):
-        raise ShapeError(f"a has shape {points.shape}; its last axis must be the rows {', '.join(rows)}")
-    return points
+def components(rows: tuple[str, ...], axes: str) -> Array:
+    """The matrix (len(axes), m) that takes a vector of these rows to its components along ``axes``, such as "xz"."""
+    return np.array([[float(row == axis) for row in rows] for axis in axes])
+
+
+def _vectors(name: str, values: ArrayLike, rows: tuple[str, ...]) -> Array:
+    vectors = double(name, values)
+    if vectors.ndim == 0 or vectors.shape[-1] != len(rows):
+        raise ShapeError(f"{name} has shape {vectors.shape}; its last axis must be the rows {', '.join(rows)}")
+    return vectors
 
 
 def _unit(direction: ArrayLike, rows: tuple[str, ...]) -> Array:
-    d = double("the direction", direction)
-    if d.ndim == 0 or d.shape[-1] != len(rows):
-        raise ShapeError(f"the direction has shape {d.shape}; its last axis must be the rows {', '.join(rows)}")
+    d = _vectors("the direction", direction, rows)
     length = np.linalg.norm(d, axis=-1, keepdims=True)
     if not (length > 0).all():
         raise DalembertError("the direction is zero; it needs some length")
     return d / length
-
-
-def _unit_ball(m: int) -> float:
-    from math import gamma, pi
-
-    return pi ** (m / 2) / gamma(m / 2 + 1)
 
 
 def _svd(A: Array, whole: bool = False) -> tuple[Array, Array, Array]:
@@ -187,7 +183,7 @@ def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reac
     return Reach(arm, space, J, over_B_J, center)
 
 
-def sizes(arm: Arm, limits: ArrayLike | str | None, kind: str = "effort") -> Array:
+def sizes(arm: Arm, limits: LimitsLike | None, kind: str = "effort") -> Array:
     """diag W: 1 without limits; "arm" for the robot's own; else one number a joint."""
     word = {"effort": "torque", "velocity": "velocity"}[kind]
     if limits is None:
@@ -196,9 +192,8 @@ def sizes(arm: Arm, limits: ArrayLike | str | None, kind: str = "effort") -> Arr
         if limits != "arm":
             raise DalembertError(f"{word}_limits is '{limits}'; give numbers, or 'arm' for the robot's own limits")
         known = [getattr(joint.limits, kind) for joint in arm.robot.moving_joints]
-        missing = [
-            j.name for j, v in zip(arm.robot.moving_joints, known, strict=True) if v is None or not 0 < v < np.inf
-        ]
+        limited = zip(arm.joint_names, known, strict=True)
+        missing = [name for name, limit in limited if limit is None or not 0 < limit < np.inf]
         if missing:
             raise DalembertError(
                 f"arm '{arm.name}' has no {kind} limit at joint {', '.join(missing)}; give {word}_limits=[…]"
@@ -220,7 +215,7 @@ def sizes(arm: Arm, limits: ArrayLike | str | None, kind: str = "effort") -> Arr
 def dynamic_manipulability(
     arm: Arm,
     q: ArrayLike,
-    torque_limits: ArrayLike | str | None = None,
+    torque_limits: LimitsLike | None = None,
     task: Task = None,
     *,
     redundancy: Redundancy = "pseudo-inverse",
@@ -246,12 +241,7 @@ def dynamic_manipulability(
 
 
 def velocity_manipulability(
-    arm: Arm,
-    q: ArrayLike,
-    velocity_limits: ArrayLike | str | None = None,
-    task: Task = None,
-    *,
-    frame: str = "tip",
+    arm: Arm, q: ArrayLike, velocity_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
     """The tip velocities of joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1."""
     at = reach(arm, q, task, frame)
@@ -259,12 +249,7 @@ def velocity_manipulability(
 
 
 def force_manipulability(
-    arm: Arm,
-    q: ArrayLike,
-    torque_limits: ArrayLike | str | None = None,
-    task: Task = None,
-    *,
-    frame: str = "tip",
+    arm: Arm, q: ArrayLike, torque_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
     """The tip forces that torques with |W⁻¹ τ| ≤ 1 hold, τ = Jᵀ h, weight left out: hᵀ J W⁻² Jᵀ h ≤ 1.
 
@@ -276,12 +261,7 @@ def force_manipulability(
 
 
 def static_manipulability(
-    arm: Arm,
-    q: ArrayLike,
-    torque_limits: ArrayLike | str | None = None,
-    task: Task = None,
-    *,
-    frame: str = "tip",
+    arm: Arm, q: ArrayLike, torque_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
     """The forces h_e of an arm that stands still under its own weight: |W⁻¹ (g + Jᵀ h)| ≤ 1.
 
@@ -302,8 +282,8 @@ def static_manipulability(
 def _force(at: Reach, w: Array, center: Array, size: Array) -> Ellipsoid:
     _, inverse_radii, Vt = _svd(np.swapaxes(at.J / w, -1, -2))
     G = np.swapaxes(Vt, -1, -2) / inverse_radii[..., None, :]
-    made = _image(center, G, at.rows, "force")
-    return Ellipsoid(center, made.axes, made.radii * size[..., None], at.rows, "force")
+    whole = _image(center, G, at.rows, "force")
+    return replace(whole, radii=whole.radii * size[..., None])
 
 
 def _check_rank(at: Reach, instead: str = "") -> None:
@@ -344,10 +324,8 @@ class Polytope:
     def volume(self) -> float:
         """2^m Σ |det| over every choice of m generators."""
         m, n = self.generators.shape
-        return float(
-            2.0**m
-            * sum(abs(np.linalg.det(self.generators[:, list(some)])) for some in itertools.combinations(range(n), m))
-        )
+        chosen = (self.generators[:, list(some)] for some in itertools.combinations(range(n), m))
+        return float(2.0**m * sum(abs(np.linalg.det(G)) for G in chosen))
 
     @property
     def vertices(self) -> Array:
@@ -359,10 +337,14 @@ class Polytope:
             reach = np.abs(self.generators).sum()
             return np.array([self.center - reach, self.center + reach])
         if m == 2:
-            return self.center + _polygon(self.generators)
+            return self.shadow(np.eye(2))
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=n)))
         points = self.center + signs @ self.generators.T
         return points[ConvexHull(points).vertices]
+
+    def shadow(self, P: Array) -> Array:
+        """The corners (k, 2), anticlockwise, of the shadow a → P a, P (2, m), on a plane."""
+        return P @ self.center + _polygon(P @ self.generators)
 
     def support(self, direction: ArrayLike) -> Array:
         """The largest aᵀd over the set, for unit directions d (…, m): (…)."""
@@ -371,38 +353,38 @@ class Polytope:
 
     def contains(self, a: ArrayLike, slack: float = 1e-9) -> NDArray[np.bool_]:
         """Whether a (…, m) lies within: whether torques within the limits make it."""
-        points = _point(a, self.rows)
-        found = [self._shortest(p - self.center)[0] <= 1.0 + slack for p in points.reshape(-1, len(self.center))]
-        return np.array(found).reshape(points.shape[:-1])
+        points = _vectors("a", a, self.rows)
+        inside = [self._shortest(p - self.center) <= 1.0 + slack for p in points.reshape(-1, len(self.center))]
+        return np.array(inside).reshape(points.shape[:-1])
 
     def max_acceleration(self, direction: ArrayLike) -> Array:
         """The largest s ≥ 0 with s · direction / |direction| in the set, (…); NaN where there is none."""
         d = _unit(direction, self.rows)
-        values = [self._farthest(one) for one in d.reshape(-1, len(self.center))]
+        values = [self._farthest(way) for way in d.reshape(-1, len(self.center))]
         return np.array(values).reshape(d.shape[:-1])
 
-    def _shortest(self, a: Array) -> tuple[float, Array]:
+    def _shortest(self, a: Array) -> float:
         """The least max |u_i| with G u = a."""
         from scipy.optimize import linprog
 
         m, n = self.generators.shape
-        one = np.ones((n, 1))
-        found = linprog(
+        ones = np.ones((n, 1))
+        least = linprog(
             np.r_[np.zeros(n), 1.0],
-            A_ub=np.block([[np.eye(n), -one], [-np.eye(n), -one]]), b_ub=np.zeros(2 * n),
+            A_ub=np.block([[np.eye(n), -ones], [-np.eye(n), -ones]]), b_ub=np.zeros(2 * n),
             A_eq=np.c_[self.generators, np.zeros(m)], b_eq=a, bounds=[(None, None)] * n + [(0, None)],
         )  # fmt: skip
-        return (float(found.x[-1]), found.x[:-1]) if found.success else (np.inf, np.zeros(n))
+        return float(least.x[-1]) if least.success else np.inf
 
     def _farthest(self, d: Array) -> float:
         from scipy.optimize import linprog
 
         n = self.generators.shape[1]
-        found = linprog(
+        most = linprog(
             np.r_[np.zeros(n), -1.0], A_eq=np.c_[self.generators, -d], b_eq=-self.center,
             bounds=[(-1, 1)] * n + [(0, None)],
         )  # fmt: skip
-        return float(found.x[-1]) if found.success else float("nan")
+        return float(most.x[-1]) if most.success else np.nan
 
 
 def _polygon(G: Array) -> Array:
@@ -418,7 +400,7 @@ def _polygon(G: Array) -> Array:
 def acceleration_polytope(
     arm: Arm,
     q: ArrayLike,
-    torque_limits: ArrayLike | str = "arm",
+    torque_limits: LimitsLike = "arm",
     task: Task = None,
     *,
     gravity: bool = True,
@@ -430,9 +412,3 @@ def acceleration_polytope(
         raise ShapeError(f"a polytope belongs to one configuration, and q has shape {np.shape(q)}")
     center = at.center if gravity else np.zeros_like(at.center)
     return Polytope(center, at.over_B_J * sizes(arm, torque_limits), at.rows)
-
-
-__all__ = [
-    "Ellipsoid", "Polytope", "acceleration_polytope", "dynamic_manipulability", "force_manipulability", "reach",
-    "spread", "static_manipulability", "velocity_manipulability",
-]  # fmt: skip

@@ -55,7 +55,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Line:
+class Cost:
     """The cost of inverse dynamics by one formulation for an arm of n joints.
 
     table        M's Table 3, where it has the formulation
@@ -145,32 +145,31 @@ def nanoseconds(arm: Arm, formulation: str, seconds: float = 0.15) -> float:
             return best / STATES * 1e9
 
 
-def line(arm: Arm, formulation: str, *, measure: bool = True, compiled: bool = True) -> Line:
+def cost(arm: Arm, formulation: str, *, measure: bool = True, compiled: bool = True) -> Cost:
     """One formulation's cost for one arm."""
     written = quantities.written(arm.mechanism, "inverse_dynamics", formulation)
     table = table_3(formulation, arm.n)
     if not compiled:
-        return Line(formulation, arm.n, table, written)
+        return Cost(formulation, arm.n, table, written)
     operations = count(quantities.traced(arm.mechanism, "inverse_dynamics", formulation, ()))
-    return Line(
-        formulation, arm.n, table, written, operations, nanoseconds(arm, formulation) if measure else None
-    )  # fmt: skip
+    measured = nanoseconds(arm, formulation) if measure else None
+    return Cost(formulation, arm.n, table, written, operations, measured)
 
 
 def _too_large(formulation: str, n: int) -> bool:
     return DEGREE[formulation] >= 4 and n > MANY_JOINTS
 
 
-def _lines(
+def _costs(
     jobs: Sequence[tuple[Arm, str]], measure: bool, everything: bool, progress: Progress | None
-) -> tuple[Line, ...]:
+) -> tuple[Cost, ...]:
     work = [arm.n ** (DEGREE[name] - _too_large(name, arm.n) * (not everything) * 3) for arm, name in jobs]
-    found = []
+    costs = []
     for k, (arm, name) in enumerate(jobs):
         if progress is not None:
             progress(sum(work[:k]) / sum(work))
-        found.append(line(arm, name, measure=measure, compiled=everything or not _too_large(name, arm.n)))
-    return tuple(found)
+        costs.append(cost(arm, name, measure=measure, compiled=everything or not _too_large(name, arm.n)))
+    return tuple(costs)
 
 
 def compare(
@@ -180,13 +179,13 @@ def compare(
     measure: bool = True,
     everything: bool = False,
     progress: Progress | None = None,
-) -> tuple[Line, ...]:
+) -> tuple[Cost, ...]:
     """What inverse dynamics of this arm costs by each formulation.
 
     measure     also compile, and time a state
     everything  also where tracing and compiling takes long: degree 4 and more than ``MANY_JOINTS`` joints
     """
-    return _lines([(arm, name) for name in formulations], measure, everything, progress)
+    return _costs([(arm, name) for name in formulations], measure, everything, progress)
 
 
 def growth(
@@ -196,7 +195,7 @@ def growth(
     measure: bool = True,
     everything: bool = False,
     progress: Progress | None = None,
-) -> tuple[Line, ...]:
+) -> tuple[Cost, ...]:
     """How the cost grows with the number of joints, for the arms of :func:`chain`."""
     arms = [chain(n) for n in joints]
-    return _lines([(arm, name) for name in formulations for arm in arms], measure, everything, progress)
+    return _costs([(arm, name) for name in formulations for arm in arms], measure, everything, progress)

@@ -9,8 +9,8 @@ has no motor here: those figures are NaN.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any, Protocol
 
@@ -25,6 +25,12 @@ from dalembert.files import whole_file
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
+UNITS = {  # of what a joint does: (revolute, prismatic)
+    "position": ("rad", "m"),
+    "speed": ("rad/s", "m/s"),
+    "acceleration": ("rad/s²", "m/s²"),
+    "torque": ("N m", "N"),
+}
 CHUNK = 1 << 14  # instants computed at a time
 ROUNDING = 1e-6  # of a limit: a motion that just reaches it is within it
 
@@ -43,7 +49,7 @@ class Motion(Protocol):
 
 
 @dataclass(frozen=True)
-class Samples:
+class MotionSamples:
     """A motion at instants that do not go backwards; an instant stands twice where the motion jumps."""
 
     t: Array
@@ -51,12 +57,12 @@ class Samples:
     qd: Array
     qdd: Array
 
-    def rows(self, chosen: Any) -> Samples:
+    def rows(self, chosen: Any) -> MotionSamples:
         """Some of the instants."""
-        return Samples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen])
+        return MotionSamples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen])
 
 
-def samples(motion: Motion) -> Samples:
+def samples(motion: Motion) -> MotionSamples:
     """The sample instants of a motion, and at each of its knots the values on both sides.
 
     A knot is where an acceleration may jump: a peak just before it is a peak, too.
@@ -64,17 +70,17 @@ def samples(motion: Motion) -> Samples:
     t = np.asarray(motion.t, float)
     inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
     if not inner or getattr(motion, "sampled_at", None) is not None or not callable(motion):
-        return Samples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)))
+        return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)))
     before = np.array(inner) - 1e-9 * (t[-1] - t[0])
     asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))
     q, qd, qdd = motion(asked)
     shown = asked.copy()  # the value just before a knot belongs to the knot
     shown[np.searchsorted(asked, before)] = inner
-    return Samples(shown, q, qd, qdd)
+    return MotionSamples(shown, q, qd, qdd)
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Demand:
     """One thing at every joint: its largest size, when that is first reached, RMS, and the limit.
 
     value   (n,) the value with its sign at the peak; ``peak`` is its size
@@ -84,7 +90,6 @@ class Quantity:
     """
 
     name: str
-    symbol: str
     units: tuple[str, ...]
     value: Array
     at: Array
@@ -122,45 +127,38 @@ class Sizing:
 
     arm: str
     joints: tuple[str, ...]
-    start: float
     duration: float
-    torque: Quantity
-    speed: Quantity
-    acceleration: Quantity
-    power: Quantity
-    motor_torque: Quantity
-    motor_speed: Quantity
-    motor_power: Quantity
+    torque: Demand
+    speed: Demand
+    acceleration: Demand
+    power: Demand
+    motor_torque: Demand
+    motor_speed: Demand
+    motor_power: Demand
     energy: Array
     returned: Array
-    force: Quantity
-    moment: Quantity
-    axial: Quantity
-    radial: Quantity
-    tilting: Quantity
+    force: Demand
+    moment: Demand
+    axial: Demand
+    radial: Demand
+    tilting: Demand
     lowest: Array
     highest: Array
     lower: Array
     upper: Array
-    position_units: tuple[str, ...] = field(default=())
+    position_units: tuple[str, ...]
 
     @property
-    def quantities(self) -> tuple[Quantity, ...]:
+    def quantities(self) -> tuple[Demand, ...]:
         """Everything that has a peak."""
-        return tuple(value for value in vars(self).values() if isinstance(value, Quantity))
+        return tuple(value for value in vars(self).values() if isinstance(value, Demand))
 
     @property
-    def tightest(self) -> tuple[Quantity, int] | None:
+    def tightest(self) -> tuple[Demand, int] | None:
         """The quantity (torque, speed or acceleration) and the joint that leave least of their limit."""
-        known = [
-            (float(x.used[i]), k, i)
-            for k, x in enumerate((self.torque, self.speed, self.acceleration))
-            for i in np.flatnonzero(~np.isnan(x.limit)).tolist()
-        ]
-        if not known:
-            return None
-        _, k, i = max(known, key=lambda one: one[0])
-        return (self.torque, self.speed, self.acceleration)[k], i
+        limited = (self.torque, self.speed, self.acceleration)
+        known = [(x, i) for x in limited for i in np.flatnonzero(~np.isnan(x.limit)).tolist()]
+        return max(known, key=lambda pair: float(pair[0].used[pair[1]]), default=None)
 
     @property
     def exceeded(self) -> list[str]:
@@ -173,12 +171,11 @@ class Sizing:
                     f"at t = {quantity.at[i]:.4g} s, above its limit of {quantity.limit[i]:.4g} {quantity.units[i]}"
                 )
         for i, name in enumerate(self.joints):
-            for reached, limit, word in (
-                (self.lowest[i], self.lower[i], "below"),
-                (self.highest[i], self.upper[i], "above"),
+            for sign, reached, limit, word in (
+                (-1, self.lowest[i], self.lower[i], "below"),
+                (1, self.highest[i], self.upper[i], "above"),
             ):
-                slack = ROUNDING * max(1.0, abs(limit))
-                if (reached < limit - slack) if word == "below" else (reached > limit + slack):
+                if sign * (reached - limit) > ROUNDING * max(1.0, abs(limit)):
                     unit = self.position_units[i]
                     out.append(f"joint '{name}' goes to {reached:.4g} {unit}, {word} its limit of {limit:.4g} {unit}")
         return out
@@ -194,10 +191,10 @@ class Sizing:
             row: dict[str, Any] = {"joint": name}
             for x in self.quantities:
                 key = x.name.replace(" ", "_")
-                row |= {f"{key}_peak": float(x.peak[i]), f"{key}_at": float(x.at[i]), f"{key}_rms": float(x.rms[i])}
+                row |= {f"{key}_{field}": float(getattr(x, field)[i]) for field in ("peak", "at", "rms")}
                 row[f"{key}_unit"] = x.units[i]
                 if not np.isnan(x.limit).all():
-                    row |= {f"{key}_limit": float(x.limit[i]), f"{key}_margin": float(x.margin[i])}
+                    row |= {f"{key}_{field}": float(getattr(x, field)[i]) for field in ("limit", "margin")}
             row |= {"energy_given": float(self.energy[i]), "energy_returned": float(self.returned[i])}
             row["energy_unit"] = "J"
             for key in ("lowest", "highest", "lower", "upper"):
@@ -254,13 +251,9 @@ def size(
     check_fits(arm, at)
     tau, f, mu = loads(arm, at, tip_wrench, progress)
     t, power = at.t, tau * at.qd
-    units = _units(arm)
+    units = joint_units(arm)
     effort, velocity = _limits(arm, "effort"), _limits(arm, "velocity")
     k_r = np.array([np.nan if joint.rotor is None else joint.rotor.gear for joint in arm.robot.moving_joints])
-
-    def quantity(name: str, symbol: str, unit: str | tuple[str, ...], x: Array, limit: Array | None = None) -> Quantity:
-        return _quantity(t, name, symbol, unit, x, limit)
-
     given, returned = energies(t, power)
     axial, radial = _along_and_across(arm, f)
     _, tilting = _along_and_across(arm, mu)
@@ -269,22 +262,21 @@ def size(
     return Sizing(
         arm=arm.name,
         joints=arm.joint_names,
-        start=float(t[0]),
         duration=float(t[-1] - t[0]),
-        torque=quantity("torque", "τ", units["torque"], tau, effort),
-        speed=quantity("speed", "q̇", units["speed"], at.qd, velocity),
-        acceleration=quantity("acceleration", "q̈", units["acceleration"], at.qdd, _limits(arm, "acceleration")),
-        power=quantity("power", "τ q̇", "W", power),
-        motor_torque=quantity("motor torque", "τ/k_r", "N m", tau / k_r, motor_effort),
-        motor_speed=quantity("motor speed", "k_r q̇", "rad/s", at.qd * k_r, motor_velocity),
-        motor_power=quantity("motor power", "τ q̇", "W", power + 0 * k_r),
+        torque=demand(t, "torque", units["torque"], tau, effort),
+        speed=demand(t, "speed", units["speed"], at.qd, velocity),
+        acceleration=demand(t, "acceleration", units["acceleration"], at.qdd, _limits(arm, "acceleration")),
+        power=demand(t, "power", "W", power),
+        motor_torque=demand(t, "motor torque", "N m", tau / k_r, motor_effort),
+        motor_speed=demand(t, "motor speed", "rad/s", at.qd * k_r, motor_velocity),
+        motor_power=demand(t, "motor power", "W", power + 0 * k_r),
         energy=given,
         returned=returned,
-        force=quantity("bearing force", "|f|", "N", np.linalg.norm(f, axis=-1)),
-        moment=quantity("bearing moment", "|μ|", "N m", np.linalg.norm(mu, axis=-1)),
-        axial=quantity("axial force", "f along z", "N", axial),
-        radial=quantity("radial force", "f across z", "N", radial),
-        tilting=quantity("tilting moment", "μ across z", "N m", tilting),
+        force=demand(t, "bearing force", "N", np.linalg.norm(f, axis=-1)),
+        moment=demand(t, "bearing moment", "N m", np.linalg.norm(mu, axis=-1)),
+        axial=demand(t, "axial force", "N", axial),
+        radial=demand(t, "radial force", "N", radial),
+        tilting=demand(t, "tilting moment", "N m", tilting),
         lowest=at.q.min(axis=0),
         highest=at.q.max(axis=0),
         lower=_limits(arm, "lower"),
@@ -293,16 +285,15 @@ def size(
     )
 
 
-def _units(arm: Arm) -> dict[str, tuple[str, ...]]:
+def joint_units(arm: Arm) -> dict[str, tuple[str, ...]]:
     """For every joint, the units of what it does."""
-    words = {
-        "position": ("rad", "m"),
-        "speed": ("rad/s", "m/s"),
-        "acceleration": ("rad/s²", "m/s²"),
-        "torque": ("N m", "N"),
-    }
     slides = [joint.type == "prismatic" for joint in arm.robot.moving_joints]
-    return {what: tuple(pair[s] for s in slides) for what, pair in words.items()}
+    return {what: tuple(pair[s] for s in slides) for what, pair in UNITS.items()}
+
+
+def without_effort_limit(arm: Arm) -> list[str]:
+    """The joints whose effort limit is not known."""
+    return [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
 
 
 def _limits(arm: Arm, name: str) -> Array:
@@ -311,16 +302,14 @@ def _limits(arm: Arm, name: str) -> Array:
     return np.array([np.nan if v is None or np.isinf(v) else v for v in values], float)
 
 
-def _quantity(
-    t: Array, name: str, symbol: str, unit: str | tuple[str, ...], x: Array, limit: Array | None = None
-) -> Quantity:
+def demand(t: Array, name: str, unit: str | tuple[str, ...], x: Array, limit: Array | None = None) -> Demand:
     """x (N, n) at the instants t, summed up."""
     n = x.shape[1]
     peak = np.argmax(np.where(np.isnan(x), -1.0, np.abs(x)), axis=0)
     value = np.take_along_axis(x, peak[None], 0)[0]
     when = np.where(np.isnan(value), np.nan, t[peak])
     units = (unit,) * n if isinstance(unit, str) else unit
-    return Quantity(name, symbol, units, value, when, rms(t, x), np.full(n, np.nan) if limit is None else limit)
+    return Demand(name, units, value, when, rms(t, x), np.full(n, np.nan) if limit is None else limit)
 
 
 def _along_and_across(arm: Arm, x: Array) -> tuple[Array, Array]:
@@ -331,7 +320,7 @@ def _along_and_across(arm: Arm, x: Array) -> tuple[Array, Array]:
     return along, np.linalg.norm(x - along[..., None] * z, axis=-1)
 
 
-def check_fits(arm: Arm, at: Samples) -> None:
+def check_fits(arm: Arm, at: MotionSamples) -> None:
     """The motion must be of this arm's joints, at one instant at least, in numbers."""
     for name in ("q", "qd", "qdd"):
         x = getattr(at, name)
@@ -349,12 +338,13 @@ def check_fits(arm: Arm, at: Samples) -> None:
 
 
 def loads(
-    arm: Arm, at: Samples, tip_wrench: ArrayLike | None = None, progress: Progress | None = None
+    arm: Arm, at: MotionSamples, tip_wrench: ArrayLike | None = None, progress: Progress | None = None
 ) -> tuple[Array, Array, Array]:
     """Torques (N, n) and bearing loads f, μ (N, n, 3) along a motion, a chunk at a time."""
     tau, wrenches = np.empty(at.q.shape), np.empty((*at.q.shape, 6))
     h = None if tip_wrench is None else double("tip_wrench", tip_wrench)
-    for part in chunks(len(at.t)):
+    for start in range(0, len(at.t), CHUNK):
+        part = slice(start, min(start + CHUNK, len(at.t)))
         state = at.q[part], at.qd[part], at.qdd[part]
         push = h[part] if h is not None and h.ndim > 1 else h
         with np.errstate(all="ignore"):
@@ -379,12 +369,6 @@ def check_finite(arm: Arm, t: Array, tau: Array) -> None:
         )
 
 
-def chunks(count: int) -> Iterator[slice]:
-    """0 … count in pieces."""
-    for start in range(0, count, CHUNK):
-        yield slice(start, min(start + CHUNK, count))
-
-
 def rms(t: Array, x: Array) -> Array:
     """The root mean square over time of x (N, n): (n,); of what stands there when no time passes."""
     if t[-1] == t[0]:
@@ -403,9 +387,8 @@ def energies(t: Array, power: Array) -> tuple[Array, Array]:
     (array([0.5]), array([0.5]))
     """
     dt, a, b = np.diff(t)[:, None], power[:-1], power[1:]
-    plain = dt * (a + b) / 2
-    width = np.where(a * b < 0, np.abs(a - b), 1.0)
-    crossing = a * b < 0
+    plain, crossing = dt * (a + b) / 2, a * b < 0
+    width = np.where(crossing, np.abs(a - b), 1.0)
     up = np.where(crossing, dt * np.maximum(a, b) ** 2 / (2 * width), np.maximum(plain, 0.0))
     down = np.where(crossing, dt * np.minimum(a, b) ** 2 / (2 * width), np.maximum(-plain, 0.0))
     return up.sum(axis=0), down.sum(axis=0)

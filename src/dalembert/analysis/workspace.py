@@ -17,17 +17,22 @@ from dalembert.analysis.ellipsoid import sizes, task_space
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.quantities import tip as task_quantities
-from dalembert.tip.task_rows import Task, joint_ranges, random_poses, row_names, with_frame
+from dalembert.tip.task_rows import Task, joint_ranges, random_poses, row_names
 
 Array = NDArray[np.floating[Any]]
 Take = Literal["best", "mean", "worst"]
 
-# quantity → (words, unit of a length row, kernel, which limits)
+# quantity → (words, unit of a length row, which limits)
 QUANTITIES = {
     "dynamic-manipulability": ("mean radius of the dynamic manipulability ellipsoid", "m/s²", "effort"),
     "velocity-manipulability": ("mean radius of the velocity ellipsoid", "m/s", "velocity"),
     "force-manipulability": ("mean radius of the force ellipsoid", "N", "effort"),
     "gravity-load": ("largest share of a torque limit that holding still takes", "", "effort"),
+}
+KERNELS = {  # of dynamic manipulability, by what redundant joints do
+    "pseudo-inverse": "dynamic_manipulability",
+    "dynamic": "consistent_manipulability",
+    "exact": "exact_manipulability",
 }
 CHUNK = 1 << 16
 
@@ -66,21 +71,19 @@ class WorkspaceMap:
     @property
     def best(self) -> tuple[float, Array, Array]:
         """(value, q, place of the cell's middle) of the largest value."""
-        k = np.unravel_index(np.nanargmax(self.values), self.values.shape)
-        middle = np.array(
-            [0.5 * (self.across[k[1]] + self.across[k[1] + 1]), 0.5 * (self.up[k[0]] + self.up[k[0] + 1])]
-        )
-        return float(self.values[k]), self.q[k], middle
+        row, column = np.unravel_index(np.nanargmax(self.values), self.values.shape)
+        middle = np.array([self.across[column : column + 2].mean(), self.up[row : row + 2].mean()])
+        return float(self.values[row, column]), self.q[row, column], middle
 
 
 def evaluator(
-    arm: Arm, quantity: str, limits: ArrayLike | str | None, task: Task, redundancy: str, frame: str = "tip"
+    arm: Arm, quantity: str, limits: ArrayLike | str | None, task: Task, redundancy: str
 ) -> tuple[Callable[[Array], tuple[Array, Array]], tuple[str, ...]]:
     """A function q (N, n) → tip (N, 3), value (N,), and the rows it looks at."""
     if quantity not in QUANTITIES:
         raise DalembertError(f"there is no map of '{quantity}'; known are {', '.join(QUANTITIES)}")
     arm._needs_inertia()
-    space, chain = task_space(arm, task, frame), with_frame(arm, frame)
+    space = task_space(arm, task)
     size = sizes(arm, limits, QUANTITIES[quantity][2])
     power = 1.0 / space.m
 
@@ -90,16 +93,12 @@ def evaluator(
             return arm.pose(q)[..., :3, 3], np.abs(arm.gravity_torque(q) / size).max(axis=-1)
 
         return load, row_names(space)
-    name = {"velocity-manipulability": "manipulability", "force-manipulability": "manipulability"}.get(quantity)
-    if name is None:
-        names = {
-            "pseudo-inverse": "dynamic_manipulability", "dynamic": "consistent_manipulability",
-            "exact": "exact_manipulability",
-        }  # fmt: skip
-        if redundancy not in names:
-            raise DalembertError(f"redundancy is '{redundancy}'; it is one of {', '.join(names)}")
-        name = names["exact" if space.m == arm.n else redundancy]
-    kernel = task_quantities.kernel(chain, space, name)
+    name = "manipulability"
+    if quantity == "dynamic-manipulability":
+        if redundancy not in KERNELS:
+            raise DalembertError(f"redundancy is '{redundancy}'; it is one of {', '.join(KERNELS)}")
+        name = KERNELS["exact" if space.m == arm.n else redundancy]
+    kernel = task_quantities.kernel(arm.mechanism, space, name)
     if quantity == "force-manipulability":
         size, power = 1.0 / size, -power
 
@@ -141,7 +140,7 @@ def workspace_map(
     if poses < 1 or cells < 2:
         raise DalembertError(f"a map needs poses and cells, not {poses} poses and {cells} cells")
     value_of, rows = evaluator(arm, quantity, limits, task, redundancy)
-    plane = _plane(arm)
+    plane = map_plane(arm)
     low, high = joint_ranges(arm)
     generator = np.random.default_rng(seed)
     across, up, (wide, tall) = _edges(
@@ -185,7 +184,7 @@ def workspace_map(
 
 
 @dataclass(frozen=True)
-class Plane:
+class MapPlane:
     """The picture's two axes: base axes, or the distance from the vertical through the base and the height."""
 
     horizontal: tuple[int, ...]
@@ -195,10 +194,8 @@ class Plane:
     @property
     def names(self) -> tuple[str, str]:
         """What they are called."""
-        across = (
-            f"{'xyz'[self.horizontal[0]]} (m)" if len(self.horizontal) == 1 else "distance from the vertical axis (m)"
-        )
-        return across, f"{'xyz'[self.vertical]} (m)"
+        across = "xyz"[self.horizontal[0]] if len(self.horizontal) == 1 else "distance from the vertical axis"
+        return f"{across} (m)", f"{'xyz'[self.vertical]} (m)"
 
     def place(self, p: Array) -> tuple[Array, Array]:
         """Where points (N, 3) are on the picture."""
@@ -208,20 +205,20 @@ class Plane:
         return np.hypot(p[:, a] - self.center[a], p[:, b] - self.center[b]), p[:, self.vertical]
 
 
-def _plane(arm: Arm) -> Plane:
+def map_plane(arm: Arm) -> MapPlane:
     p = arm.pose(random_poses(arm, np.random.default_rng(1), 64))[:, :3, 3]
     moved = np.ptp(p, axis=0) > 1e-9
     gravity = np.abs(np.array(arm.robot.gravity, float))
     vertical = int(np.argmax(gravity)) if gravity.any() else 2
     x, y, z = (float(v) for v in arm.robot.base.translation)
     if moved.sum() == 3:
-        return Plane(tuple(k for k in range(3) if k != vertical), vertical, (x, y, z))
-    flat = [k for k in range(3) if moved[k]] + [k for k in range(3) if not moved[k]]
-    up = vertical if vertical in flat[:2] else max(flat[:2])
-    return Plane(tuple(k for k in flat[:2] if k != up), up, (x, y, z))
+        return MapPlane(tuple(k for k in range(3) if k != vertical), vertical, (x, y, z))
+    plane = sorted(range(3), key=lambda k: not moved[k])[:2]  # the axes that it moves along come first
+    up = vertical if vertical in plane else max(plane)
+    return MapPlane(tuple(k for k in plane if k != up), up, (x, y, z))
 
 
-def _edges(plane: Plane, p: Array, cells: int) -> tuple[Array, Array, tuple[int, int]]:
+def _edges(plane: MapPlane, p: Array, cells: int) -> tuple[Array, Array, tuple[int, int]]:
     """Square cells over what was seen and a little more."""
     u, v = plane.place(p)
     margin = 0.04 * max(float(np.ptp(u)), float(np.ptp(v)), 1e-3)

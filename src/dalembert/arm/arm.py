@@ -22,7 +22,6 @@ from dalembert.arm.kinematics import Kinematics
 from dalembert.arrays import double, number
 from dalembert.errors import ShapeError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.loops import loop_of
 
 if TYPE_CHECKING:
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
@@ -97,12 +96,12 @@ class Arm(Dynamics, Kinematics, Coordinates):
     def with_loop(self, loop: Any = None, **fields: Any) -> Arm:
         """A new arm, two of whose links are joined again: a closed chain, S 7.3.3.
 
-        loop    a :class:`dalembert.robot.loops.Loop`, or its fields by name: name, link_a, placement_a,
+        loop    a :class:`dalembert.Loop`, or its fields by name: name, link_a, placement_a,
                 link_b, placement_b (a Placement, or three numbers), kind ("revolute", "connect", "weld"),
                 axis, passive (names of joints), branch ({joint: position})
         Works for arms from every kind of file, URDF too; several loops are added one after the other.
         """
-        return self.replace(loops=(*self.loops, loop_of(fields if loop is None else loop)))
+        return Arm(self.robot.with_loop(fields if loop is None else loop))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot to a ``.toml`` or ``.urdf`` file, whole or not at all."""

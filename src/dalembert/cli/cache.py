@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from dalembert.cli.terminal import console, plain, say
+from dalembert.cli.terminal import console, plain, say, tell
 from dalembert.errors import DalembertError
 
 
 def cache(
     verify: Annotated[
-        bool, typer.Option("--verify", help="Check the signature of every kernel, and remove those that are bad.")
+        bool, Option("--verify", help="Check the signature of every kernel, and remove those that are bad.")
     ] = False,
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all kernels.")] = False,
+    clear: Annotated[bool, Option("--clear", help="Remove all kernels.")] = False,
 ) -> None:
     """Show, verify or clear the kernels that are kept on disk."""
     if verify and clear:
@@ -31,15 +31,14 @@ def _show() -> None:
 
     kept = entries()
     total = sum(entry.size for entry in kept)
-    screen = console()
-    screen.print(f"folder     {plain(str(folder()))}", soft_wrap=True)  # a path is of use only whole
+    tell(f"folder     {plain(str(folder()))}")
     facts = Table.grid(padding=(0, 2))
     facts.add_row("kernels", str(len(kept)))
     facts.add_row("size", f"{total / MEGABYTE:.1f} MB of at most {bound() / MEGABYTE:g} MB")
     if kept:
         facts.add_row("last used", f"from {_day(kept[0].used)} to {_day(kept[-1].used)}")
-    screen.print(facts)
-    screen.print("\nDALEMBERT_CACHE chooses the place, DALEMBERT_CACHE_SIZE the largest size in MB.")
+    console().print(facts)
+    tell("\nDALEMBERT_CACHE chooses the place, DALEMBERT_CACHE_SIZE the largest size in MB.")
 
 
 def _verify() -> None:
@@ -47,18 +46,17 @@ def _verify() -> None:
     from dalembert.kernel.cache import verify
 
     good, removed, stuck = verify()
-    for path in removed:
-        say("warning", f"{path}: this is not a kernel that was signed for you, and was removed")
-    for path in stuck:
-        say("warning", f"{path}: this is not a kernel that was signed for you, and cannot be removed")
+    unsigned = "this is not a kernel that was signed for you"
+    say("warning", *(f"{path}: {unsigned}, and was removed" for path in removed))
+    say("warning", *(f"{path}: {unsigned}, and cannot be removed" for path in stuck))
     bad = len(removed) + len(stuck)
-    console().print(f"{good} kernels are good, {bad} {'was' if bad == 1 else 'were'} bad.")
+    tell(f"{good} kernels are good, {bad} {'was' if bad == 1 else 'were'} bad.")
 
 
 def _clear() -> None:
     from dalembert.kernel.cache import clear, folder
 
-    console().print(f"{clear()} kernels removed from {plain(str(folder()))}", soft_wrap=True)
+    tell(f"{clear()} kernels removed from {plain(str(folder()))}")
 
 
 def _day(instant: float) -> str:

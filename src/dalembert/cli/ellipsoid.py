@@ -6,33 +6,20 @@ import itertools
 import json
 import math
 import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 import dalembert as da
-from dalembert.cli.options import (
-    ArmArgument,
-    LimitsOption,
-    Physical,
-    PhysicalOption,
-    Redundancy,
-    TaskOption,
-    TipOption,
-    check_plot,
-    load,
-    overwriting,
-    row_of,
-    save_plot,
-)
-from dalembert.cli.terminal import console, number, numbers, plain, print_table
+from dalembert.cli import options
+from dalembert.cli.terminal import number, numbers, plain, print_table, tell
 from dalembert.errors import DalembertError
 
 if TYPE_CHECKING:
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
 
-KINDS = {
+Kind = Literal["dynamic", "velocity", "force", "static"]
+KINDS: dict[Kind, str] = {
     "dynamic": "accelerations of the tip from rest, S (7.148)",
     "velocity": "velocities of the tip",
     "force": "forces of the tip, the arm's weight left out",
@@ -40,54 +27,42 @@ KINDS = {
 }
 
 
-class Kind(StrEnum):
-    """What an ellipsoid is of."""
-
-    dynamic = "dynamic"
-    velocity = "velocity"
-    force = "force"
-    static = "static"
-
-
 def ellipsoid(
-    arm: ArmArgument,
+    arm: options.ArmArgument,
     q: Annotated[
         str,
-        typer.Option(
-            "--q", metavar='"q1 … qn"', help="The configuration (rad; m for sliding joints).", show_default=False
-        ),
+        Option("--q", metavar='"q1 … qn"', help="The configuration (rad; m for sliding joints).", show_default=False),
     ],
-    kind: Annotated[Kind, typer.Option(help="Accelerations, velocities, forces, or forces under the arm's weight.")] = (
-        Kind.dynamic
-    ),
-    task: TaskOption = None,
-    limits: LimitsOption = None,
+    kind: Annotated[
+        Kind, Option(help="Accelerations, velocities, forces, or forces under the arm's weight.")
+    ] = "dynamic",
+    task: options.TaskOption = None,
+    limits: options.LimitsOption = None,
     redundancy: Annotated[
-        Redundancy,
-        typer.Option(help="Redundant joints: least accelerations, dynamically consistent, or all that is possible."),
-    ] = Redundancy.pseudo_inverse,
-    gravity: Annotated[bool, typer.Option("--gravity/--no-gravity", help="Whether gravity moves the centre.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON, for programs.")] = False,
+        options.Redundancy,
+        Option(help="Redundant joints: least accelerations, dynamically consistent, or all that is possible."),
+    ] = "pseudo-inverse",
+    gravity: Annotated[bool, Option("--gravity/--no-gravity", help="Whether gravity moves the centre.")] = True,
+    as_json: Annotated[bool, Option("--json", help="Print the numbers as JSON, for programs.")] = False,
     plot: Annotated[
-        str | None, typer.Option("--plot", "-o", metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")
+        str | None, Option("--plot", "-o", metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")
     ] = None,
-    force: Annotated[bool, overwriting("OUT.png")] = False,
-    physical: PhysicalOption = Physical.error,
-    tip: TipOption = None,
+    force: Annotated[bool, options.overwriting("OUT.png")] = False,
+    physical: options.PhysicalOption = "error",
+    tip: options.TipOption = None,
 ) -> None:
     """Show the dynamic manipulability ellipsoid: how the tip can be accelerated from one configuration."""
     import numpy as np
 
     from dalembert.analysis import ellipsoid as shapes
 
-    loaded = load(arm, physical, tip)
-    at = row_of("--q", q, "q", loaded.n)
-    if plot is not None:
-        check_plot(plot, force=force)
+    loaded = options.load(arm, physical, tip)
+    at = options.row_of("--q", q, "q", loaded.n)
+    options.check_plot(plot, force=force)
     size = limits_of(loaded, limits, "velocity" if kind == "velocity" else "effort")
     exact: Polytope | None = None
     if kind == "dynamic":
-        shape = loaded.dynamic_manipulability(at, size, task, redundancy=redundancy.value, gravity=gravity)
+        shape = loaded.dynamic_manipulability(at, size, task, redundancy=redundancy, gravity=gravity)
         if size is not None:
             exact = loaded.acceleration_polytope(at, size, task, gravity=gravity)
     else:
@@ -102,8 +77,8 @@ def ellipsoid(
     if plot is not None:
         from dalembert.report.tip_figures import ellipsoid_figure
 
-        save_plot(ellipsoid_figure(loaded, at, shape, exact), plot, force=force)
-        console(stderr=True).print(f"the picture is in {plain(plot)}", soft_wrap=True)
+        options.save_plot(ellipsoid_figure(loaded, at, shape, exact), plot, force=force)
+        tell(f"the picture is in {plain(plot)}", stderr=True)
 
 
 def limits_of(arm: da.Arm, text: str | None, kind: str) -> Any:
@@ -113,7 +88,7 @@ def limits_of(arm: da.Arm, text: str | None, kind: str) -> Any:
         return "arm" if all(v is not None and 0 < v < math.inf for v in known) else None
     if text.strip() in ("unit", "arm"):
         return None if text.strip() == "unit" else "arm"
-    return row_of("--limits", text, "limit", arm.n)
+    return options.row_of("--limits", text, "limit", arm.n)
 
 
 def as_data(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None) -> dict[str, Any]:
@@ -128,36 +103,33 @@ def as_data(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope
     return data
 
 
-def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: str, size: Any) -> None:
+def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: Kind, size: Any) -> None:
     import numpy as np
 
-    screen = console()
     unit = shape.units[0] if len(set(shape.units)) == 1 else ""
     bound = (
         "of unit length"
         if size is None
         else f"whose shares of {'the arm’s' if isinstance(size, str) else 'these'} limits have squares that sum to at most 1"
     )
-    screen.print(f"{plain(arm.name)} at q = ({numbers(q)}): {KINDS[kind]}", style="bold", soft_wrap=True)
+    tell(f"{plain(arm.name)} at q = ({numbers(q)}): {KINDS[kind]}", "bold")
     what = "joint velocities" if kind == "velocity" else "torques"
-    screen.print(f"by {what} {bound}; components {', '.join(shape.rows)}\n", soft_wrap=True)
-    screen.print(f"centre  {numbers(shape.center)} {unit}", soft_wrap=True)
+    tell(f"by {what} {bound}; components {', '.join(shape.rows)}\n")
+    tell(f"centre  {numbers(shape.center)} {unit}")
     m = len(shape.radii)
     measure = {1: unit, 2: f"({unit})²", 3: f"({unit})³"}.get(m, "") if unit else ""
-    screen.print(f"{'area' if m == 2 else 'volume':<8}{number(float(shape.volume))} {measure}\n", soft_wrap=True)
+    tell(f"{'area' if m == 2 else 'volume':<8}{number(float(shape.volume))} {measure}\n")
     rows = [[str(k + 1), number(float(r), unit), numbers(shape.axes[:, k], 3)] for k, r in enumerate(shape.radii)]
-    print_table(screen, "", ["axis", ">radius", "direction"], rows)
-    ways = np.concatenate([np.eye(len(shape.rows)), -np.eye(len(shape.rows))])
-    most = shape.max_acceleration(ways)
+    print_table(["axis", ">radius", "direction"], rows)
     cells = []
-    for k, d in enumerate(ways):
-        sign = "+" if d.sum() > 0 else "−"
-        row = [f"{sign}{shape.rows[int(np.argmax(np.abs(d)))]}", _known(most[k], unit)]
-        cells.append([*row, _known(float(exact.max_acceleration(d)), unit) if exact is not None else ""])
-    screen.print()
-    print_table(screen, "", ["from 0 towards", ">ellipsoid", ">each joint within its limit"], cells)
+    for sign, way in (("+", 1.0), ("−", -1.0)):
+        for row, d in zip(shape.rows, way * np.eye(m), strict=True):
+            most = (_known(x.max_acceleration(d), unit) if x is not None else "" for x in (shape, exact))
+            cells.append([f"{sign}{row}", *most])
+    tell("")
+    print_table(["from 0 towards", ">ellipsoid", ">each joint within its limit"], cells)
     if sum(row in "xyz" for row in shape.rows) >= 2:
-        screen.print("\n".join(["", *drawing(shape, exact)]), soft_wrap=True)
+        tell("\n".join(["", *drawing(shape, exact)]))
 
 
 def _known(value: Any, unit: str) -> str:
@@ -168,29 +140,25 @@ def drawing(shape: Ellipsoid, exact: Polytope | None = None, height: int = 19) -
     """The shadow on two base axes in characters: o with gravity, · without, + exactly."""
     import numpy as np
 
-    from dalembert.analysis.ellipsoid import _polygon
+    from dalembert.analysis.ellipsoid import components
 
     named = [row for row in shape.rows if row in "xyz"]
     across, up = named[0], named[-1]
-    pick = np.array([[float(row == a) for row in shape.rows] for a in (across, up)])
-    c, G = pick @ shape.center, pick @ shape.matrix
-    angle = np.linspace(0, 2 * np.pi, 400)
-    U, s, _ = np.linalg.svd(G, full_matrices=False)
-    ring = ((U * s) @ np.stack([np.cos(angle), np.sin(angle)])).T
+    P = components(shape.rows, across + up)
+    c, edge = shape.shadow(P, 400)
     layers: list[tuple[str, Any]] = []
     if exact is not None:
-        corners = pick @ exact.center + _polygon(pick @ exact.generators)
-        edge = np.concatenate([corners, corners[:1]])
-        layers.append(("+", np.concatenate([np.linspace(a, b, 80) for a, b in itertools.pairwise(edge)])))
+        corners = exact.shadow(P)
+        sides = itertools.pairwise([*corners, corners[0]])
+        layers.append(("+", np.concatenate([np.linspace(a, b, 80) for a, b in sides])))
     if np.hypot(*c) > 1e-12:
-        layers.append(("·", ring))
-    layers.append(("o", c + ring))
+        layers.append(("·", edge.T))
+    layers.append(("o", c + edge.T))
     reach = max(float(np.abs(points).max()) for _, points in layers) or 1.0
     width = 2 * height + 1
     cells = [[" "] * width for _ in range(height)]
     half = height // 2
-    for k in range(width):
-        cells[half][k] = "─"
+    cells[half] = ["─"] * width
     for line in cells:
         line[height] = "│"
     cells[half][height] = "┼"

@@ -2,105 +2,81 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 import dalembert as da
-from dalembert.cli.options import ArmArgument, Physical, PhysicalOption, TipOption, load, overwriting, row_of
-from dalembert.cli.terminal import Bar, console, number, print_table, say
+from dalembert.cli import options
+from dalembert.cli.terminal import Bar, number, print_table, say, tell
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
 
+Criterion = Literal["condition", "scaled-condition", "d-optimal"]
 WORDS = {"condition": "condition number", "scaled-condition": "scaled condition number", "d-optimal": "log det"}
 
 
-class Criterion(StrEnum):
-    """What an exciting motion is best at."""
-
-    condition = "condition"
-    scaled = "scaled-condition"
-    d_optimal = "d-optimal"
-
-
-class Shape(StrEnum):
-    """What an exciting motion is made of."""
-
-    fourier = "fourier"
-    spline = "spline"
-
-
 def excite(
-    arm: ArmArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion.")
-    ] = Path("excite.csv"),
-    duration: Annotated[
-        float, typer.Option(metavar="S", help="Seconds; of a series a whole number of periods.")
-    ] = 30.0,
-    shape: Annotated[Shape, typer.Option(help="A Fourier series, or a spline.")] = Shape.fourier,
+    arm: options.ArmArgument,
+    output: Annotated[Path, Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion.")] = Path(
+        "excite.csv"
+    ),
+    duration: Annotated[float, Option(metavar="S", help="Seconds; of a series a whole number of periods.")] = 30.0,
+    shape: Annotated[Literal["fourier", "spline"], Option(help="A Fourier series, or a spline.")] = "fourier",
     points: Annotated[
-        int | None, typer.Option(metavar="N", help="Control points of the spline for every joint; one a second.")
+        int | None, Option(metavar="N", help="Control points of the spline for every joint; one a second.")
     ] = None,
-    harmonics: Annotated[int, typer.Option(metavar="L", help="Harmonics of the Fourier series.")] = 5,
+    harmonics: Annotated[int, Option(metavar="L", help="Harmonics of the Fourier series.")] = 5,
     frequency: Annotated[
-        float | None, typer.Option(metavar="HZ", help="Base frequency; periods take about 10 s unless given.")
+        float | None, Option(metavar="HZ", help="Base frequency; periods take about 10 s unless given.")
     ] = None,
     criterion: Annotated[
-        Criterion,
-        typer.Option(help="Condition number of the base regressor (as it is, or scaled), or its determinant."),
-    ] = Criterion.condition,
+        Criterion, Option(help="Condition number of the base regressor (as it is, or scaled), or its determinant.")
+    ] = "condition",
     clearance: Annotated[
-        float, typer.Option(metavar="M", help="How far joints, links and tip stay above the height of the base.")
+        float, Option(metavar="M", help="How far joints, links and tip stay above the height of the base.")
     ] = 0.1,
-    floor: Annotated[bool, typer.Option("--floor/--no-floor", help="Whether there is a floor.")] = True,
-    share: Annotated[float, typer.Option(metavar="0…1", help="How much of every limit to use.")] = 1.0,
+    floor: Annotated[bool, Option("--floor/--no-floor", help="Whether there is a floor.")] = True,
+    share: Annotated[float, Option(metavar="0…1", help="How much of every limit to use.")] = 1.0,
     limits: Annotated[
-        str | None, typer.Option(metavar="LIMITS", help="Limits in place of the robot's: a file or text.")
+        str | None, Option(metavar="LIMITS", help="Limits in place of the robot's: a file or text.")
     ] = None,
-    start: Annotated[str | None, typer.Option(metavar='"q1 … qn"', help="Where to begin and end.")] = None,
-    starts: Annotated[int, typer.Option(metavar="N", help="Random motions to begin the search from.")] = 4,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same motion.")] = 0,
-    rate: Annotated[float, typer.Option(metavar="HZ", help="Samples a second in OUT.csv.")] = 100.0,
-    force: Annotated[bool, overwriting("OUT.csv")] = False,
-    physical: PhysicalOption = Physical.error,
-    tip: TipOption = None,
+    start: Annotated[str | None, Option(metavar='"q1 … qn"', help="Where to begin and end.")] = None,
+    starts: Annotated[int, Option(metavar="N", help="Random motions to begin the search from.")] = 4,
+    seed: Annotated[int, Option(metavar="N", help="The same seed gives the same motion.")] = 0,
+    rate: Annotated[float, Option(metavar="HZ", help="Samples a second in OUT.csv.")] = 100.0,
+    force: Annotated[bool, options.overwriting("OUT.csv")] = False,
+    physical: options.PhysicalOption = "error",
+    tip: options.TipOption = None,
 ) -> None:
     """Find a motion for identification: one that shows the arm's base parameters best, within its limits.
 
     A Fourier series or a spline from rest to rest. Ctrl-C ends the search with the best motion so far. OUT.csv gets t, q, qd, qdd
     and the torques that the arm's model says it takes.
     """
-    loaded = load(arm, physical, tip)
-    if limits is not None:
-        from dalembert.robot.limits_file import with_limits
-
-        loaded = da.Arm(with_limits(loaded.robot, limits))
+    loaded = options.load(arm, physical, tip, limits=limits)
     if not rate > 0:
         raise DalembertError(f"--rate is {rate:g}; it is in samples a second and must be above zero")
     check_writable(output, overwrite=force)
-    posture = None if start is None else row_of("--start", start, "x", loaded.n)
+    posture = None if start is None else options.row_of("--start", start, "x", loaded.n)
     with Bar(f"exciting {loaded.name}") as bar:
 
-        def tell(fraction: float, best: float) -> None:
-            bar.what = f"exciting {loaded.name}, best {WORDS[criterion.value]} so far {best:.4g}"
+        def told(fraction: float, best: float) -> None:
+            bar.what = f"exciting {loaded.name}, best {WORDS[criterion]} so far {best:.4g}"
             bar(fraction)
             if bar.progress is not None:
                 bar.progress.update(bar.task, description=bar.what)
 
         excitation = da.excite(
-            loaded, criterion=criterion.value, start=posture, progress=tell, duration=duration, shape=shape.value,
+            loaded, criterion=criterion, start=posture, progress=told, duration=duration, shape=shape,
             points=points, harmonics=harmonics, base_frequency=frequency, clearance=clearance if floor else None,
             share=share, starts=starts, seed=seed,
         )  # fmt: skip
-    for note in excitation.notes:
-        say("note", note)
+    say("note", *excitation.notes)
     if excitation.interrupted:
         say("note", "stopped by Ctrl-C: this is the best motion so far")
     excitation.save(output, rate=rate, overwrite=force)
-    screen = console()
     motion = excitation.trajectory
     q, qd, qdd = motion.q, motion.qd, motion.qdd
     tau = loaded.inverse_dynamics(q, qd, qdd)
@@ -111,22 +87,16 @@ def excite(
             joint.name, f"{number(float(q[:, j].min()))} … {number(float(q[:, j].max()))}",
             _beside(qd[:, j], given.velocity), _beside(qdd[:, j], given.acceleration), _beside(tau[:, j], given.effort),
         ])  # fmt: skip
-    print_table(
-        screen, "Joints", ["joint", ">q", ">max |qd| / limit", ">max |qdd| / limit", ">max |tau| / limit"], rows
-    )
-    screen.print(
+    print_table(["joint", ">q", ">max |qd| / limit", ">max |qdd| / limit", ">max |tau| / limit"], rows, "Joints")
+    tell(
         f"{excitation.base.rank} base parameters; condition number {excitation.condition:.4g} (SI units), "
-        f"{excitation.condition_scaled:.4g} with columns of length one; log det {excitation.log_det:.4g}",
-        soft_wrap=True,
+        f"{excitation.condition_scaled:.4g} with columns of length one; log det {excitation.log_det:.4g}"
     )
     form = f"a spline of {excitation.coefficients.shape[-1]} control points"
     if excitation.base_frequency is not None:
         periods = round(motion.duration * excitation.base_frequency)
         form = f"{periods} periods of {excitation.base_frequency:.4g} Hz, {excitation.coefficients.shape[2]} harmonics"
-    screen.print(
-        f"{motion.duration:g} s: {form}, found in {excitation.seconds:.1f} s; the motion is in {output.resolve()}",
-        soft_wrap=True,
-    )
+    tell(f"{motion.duration:g} s: {form}, found in {excitation.seconds:.1f} s; the motion is in {output.resolve()}")
 
 
 def _beside(values: Any, limit: float | None) -> str:

@@ -7,44 +7,25 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 import dalembert as da
-from dalembert.cli.options import (
-    ArmArgument,
-    ColumnOption,
-    CutoffOption,
-    ForceFlag,
-    GainsOption,
-    GearsOption,
-    JointsOption,
-    MotorSideOption,
-    OffsetHelp,
-    PayloadComOption,
-    Physical,
-    PhysicalOption,
-    TimeUnitOption,
-    TipOption,
-    TopicOption,
-    UnitOption,
-    load,
-    payload_com_of,
-)
-from dalembert.cli.terminal import Bar, console, number, print_table, say, saying_warnings
+from dalembert.cli import options
+from dalembert.cli.terminal import Bar, console, finite, number, print_table, say, saying_warnings, tell
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 
 if TYPE_CHECKING:
-    from dalembert.identification.result import Identification, Run
+    from dalembert.identification.result import Identification
 
 SHARES = {"reading": (0.0, 0.3), "filtering": (0.3, 0.1), "regressor": (0.4, 0.5), "residuals": (0.9, 0.1)}
 
 
 def identify(
-    arm: ArmArgument,
+    arm: options.ArmArgument,
     log: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="LOG…",
             help="A run, or several that are fitted together: .csv, .npz, .mat, .parquet, .mcap, .bag or .db3 files, or ROS bag "
             "folders.",
@@ -52,84 +33,82 @@ def identify(
         ),
     ],
     validate: Annotated[
-        list[str] | None, typer.Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
+        list[str] | None, Option(metavar="LOG2", help="Another run to judge the result on; may be repeated.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
+        str, Option(help="ordinary, weighted, reweighted, damped, sequential or total (S 7.4).")
     ] = "weighted",
     consistent: Annotated[
-        bool, typer.Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
+        bool, Option("--consistent", help="Only parameters that bodies can have (semidefinite program).")
     ] = False,
     prior: Annotated[
-        str | None, typer.Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
+        str | None, Option(metavar="ARM", help="An arm whose inertias are believed; implies --consistent.")
     ] = None,
-    prior_deviation: Annotated[float, typer.Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
-    prior_kind: Annotated[str, typer.Option(help="entropic or euclidean.")] = "entropic",
+    prior_deviation: Annotated[float, Option(help="How far the prior may be off: 0.3 is thirty percent.")] = 0.3,
+    prior_kind: Annotated[str, Option(help="entropic or euclidean.")] = "entropic",
     box: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar='LINK="x y z X Y Z"', help="A box that holds a link's mass, in its frame; implies --consistent."
         ),
     ] = None,
-    cutoff: CutoffOption = None,
-    decimate: Annotated[int | None, typer.Option(metavar="N", help="Keep one sample in N.")] = None,
-    edge: Annotated[float | None, typer.Option(metavar="S", help="Seconds cut at both ends.")] = None,
+    cutoff: options.CutoffOption = None,
+    decimate: Annotated[int | None, Option(metavar="N", help="Keep one sample in N.")] = None,
+    edge: Annotated[float | None, Option(metavar="S", help="Seconds cut at both ends.")] = None,
     dead_zone: Annotated[
-        float | None, typer.Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
+        float | None, Option(metavar="SPEED", help="Leave a joint's samples out below this speed (rad/s).")
     ] = None,
     hold_out: Annotated[
-        float, typer.Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
+        float, Option(metavar="SHARE", help="Leave the last share of LOG, such as 0.3, out and validate on it.")
     ] = 0.0,
-    column: ColumnOption = None,
-    unit: UnitOption = None,
-    joints: JointsOption = None,
-    topic: TopicOption = None,
-    gains: GainsOption = None,
-    gears: GearsOption = None,
-    motor_side: MotorSideOption = None,
-    time_unit: TimeUnitOption = None,
-    rotor: Annotated[bool | None, typer.Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
-    offset: Annotated[bool, typer.Option("--offset/--no-offset", help=OffsetHelp)] = True,
-    two_sided: Annotated[bool, typer.Option("--two-sided", help="Coulomb friction for each direction.")] = False,
-    stribeck: Annotated[
-        bool, typer.Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")
-    ] = False,
+    column: options.ColumnOption = None,
+    unit: options.UnitOption = None,
+    joints: options.JointsOption = None,
+    topic: options.TopicOption = None,
+    gains: options.GainsOption = None,
+    gears: options.GearsOption = None,
+    motor_side: options.MotorSideOption = None,
+    time_unit: options.TimeUnitOption = None,
+    rotor: Annotated[bool | None, Option("--rotor/--no-rotor", help="Identify rotor inertias.")] = None,
+    offset: Annotated[bool, Option("--offset/--no-offset", help=options.OffsetHelp)] = True,
+    two_sided: Annotated[bool, Option("--two-sided", help="Coulomb friction for each direction.")] = False,
+    stribeck: Annotated[bool, Option("--stribeck", help="Stribeck friction, its speeds chosen by trial.")] = False,
     sigmoid: Annotated[
-        bool, typer.Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
+        bool, Option("--sigmoid", help="Coulomb friction turns over gradually, its widths by least squares.")
     ] = False,
     coupling: Annotated[
-        list[str] | None, typer.Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
+        list[str] | None, Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
     ] = None,
-    balance: Annotated[list[str] | None, typer.Option(metavar="JOINT", help="A joint with a counterbalance.")] = None,
-    damping: Annotated[float | None, typer.Option(help="λ of --method damped.")] = None,
+    balance: Annotated[list[str] | None, Option(metavar="JOINT", help="A joint with a counterbalance.")] = None,
+    damping: Annotated[float | None, Option(help="λ of --method damped.")] = None,
     loaded: Annotated[
-        str | None, typer.Option(metavar="LOG3", help="For --method total: a run with a known payload.")
+        str | None, Option(metavar="LOG3", help="For --method total: a run with a known payload.")
     ] = None,
-    payload: Annotated[float | None, typer.Option(metavar="MASS", help="That payload's mass (kg).")] = None,
-    payload_com: PayloadComOption = None,
+    payload: Annotated[float | None, Option(metavar="MASS", help="That payload's mass (kg).")] = None,
+    payload_com: options.PayloadComOption = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")
+        str | None, Option("--output", "-o", metavar="OUT.toml", help="Save the calibrated arm: .toml or .urdf.")
     ] = None,
     report: Annotated[
-        str | None, typer.Option(metavar="OUT.html", help="Write a page with torques, spectra, parameters.")
+        str | None, Option(metavar="OUT.html", help="Write a page with torques, spectra, parameters.")
     ] = None,
-    table: Annotated[str | None, typer.Option("--json", metavar="OUT.json", help="Write every number.")] = None,
-    force: ForceFlag = False,
-    physical: PhysicalOption = Physical.error,
-    tip: TipOption = None,
+    table: Annotated[str | None, Option("--json", metavar="OUT.json", help="Write every number.")] = None,
+    force: options.ForceFlag = False,
+    physical: options.PhysicalOption = "error",
+    tip: options.TipOption = None,
 ) -> None:
     """Identify the dynamic parameters of an arm from a log of its motion (S 7.4)."""
-    com = payload_com_of(payload_com, payload)
-    loaded_arm = load(arm, physical, tip)
-    options: dict[str, Any] = {
+    com = options.payload_com_of(payload_com, payload)
+    loaded_arm = options.load(arm, physical, tip)
+    settings: dict[str, Any] = {
         "validate": validate or None, "method": method, "physical": consistent,
-        "prior": None if prior is None else load(prior, physical, None), "prior_deviation": prior_deviation,
+        "prior": None if prior is None else options.load(prior, physical, None), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
         "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
-    options |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
+    settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
     for path in (output, report, table):
         if path is not None:
             check_writable(path, overwrite=force)
@@ -141,16 +120,13 @@ def identify(
             begin, share = SHARES.get(words, (0.95, 0.05))
             bar(begin + share * fraction)
 
-        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **options)
+        fit = da.identify(loaded_arm, log if len(log) > 1 else log[0], progress=told, **settings)
         if output is not None:
             fit.arm.save(output)
-    for note in fit.notes:
-        say("note", note)
+    say("note", *fit.notes)
     _show(fit)
     if output is not None:
-        for note in fit.arm_notes:
-            say("note", note)
-        say("note", f"the calibrated arm is in {output}")
+        say("note", *fit.arm_notes, f"the calibrated arm is in {output}")
     if table is not None:
         with whole_file(table, overwrite=force) as file:
             json.dump(_as_json(fit), file, indent=1, ensure_ascii=False)
@@ -176,21 +152,11 @@ def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
     return out
 
 
-def list_of(option: str, text: str | None) -> list[float] | None:
-    """Numbers separated by blanks or commas."""
-    if text is None:
-        return None
-    try:
-        return [float(word) for word in text.replace(",", " ").split()]
-    except ValueError as error:
-        raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
-
-
 def boxes_of(given: list[str] | None) -> dict[str, Any] | None:
     """LINK="x y z X Y Z" words as bounds: the lowest and the highest corner of a box that holds the link's mass."""
     out = {}
     for link, text in pairs_of("--box", given).items():
-        numbers = list_of(f"--box {link}", text) or []
+        numbers = options.list_of(f"--box {link}", text)
         if len(numbers) != 6:
             raise DalembertError(f'--box {link} needs 6 numbers, "x y z X Y Z" of two corners in m, not {len(numbers)}')
         out[link] = {"box": (numbers[:3], numbers[3:])}
@@ -212,21 +178,15 @@ def couplings_of(given: list[str] | None) -> list[tuple[Any, ...]]:
 
 
 def reading_of(
-    n: int,
-    columns: list[str] | None,
-    gains: str | None,
-    gears: str | None,
-    motor_side: str | None,
-    time_unit: str | None,
-    units: list[str] | None = None,
-    joints: str | None = None,
-    topic: str | None = None,
-) -> dict[str, Any]:
+    n: int, columns: list[str] | None, gains: str | None, gears: str | None, motor_side: str | None,
+    time_unit: str | None, units: list[str] | None = None, joints: str | None = None, topic: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """How the log is to be read: only what was given, so that what the log says itself holds otherwise."""
-    ratios = list_of("--gears", gears)
+    ratios = options.list_of("--gears", gears or "")
     reading = {
-        "columns": pairs_of("--column", columns) or None, "gains": list_of("--gains", gains), "time_unit": time_unit,
-        "gears": ratios if ratios is None or len(ratios) != n * n else [ratios[k * n : k * n + n] for k in range(n)],
+        "columns": pairs_of("--column", columns) or None, "time_unit": time_unit,
+        "gains": None if gains is None else options.list_of("--gains", gains),
+        "gears": [ratios[k * n : k * n + n] for k in range(n)] if len(ratios) == n * n else ratios or None,
         "motor_side": tuple(motor_side.replace(",", " ").split()) if motor_side else None,
         "units": pairs_of("--unit", units) or None, "topic": topic,
         "joint_names": joints.replace(",", " ").split() if joints else None,
@@ -236,68 +196,49 @@ def reading_of(
 
 def _show(fit: Identification) -> None:
     """The tables on the screen."""
-    screen = console()
+    from dalembert.report.identification import percent
+
     rows = []
     for name, value, std, relative in zip(fit.names, fit.parameters, fit.std, fit.relative_std, strict=True):
         mark = "not in the log" if name in fit.unidentified else "" if name in fit.essential else "not essential"
-        rows.append([name, number(float(value)), number(float(std), digits=2), _percent(float(relative)), mark])
-    print_table(screen, "Base parameters (SI units)", ["parameter", ">value", ">std", ">relative std", ""], rows)
+        rows.append(
+            [
+                name,
+                number(float(value)),
+                number(float(std), digits=2),
+                percent(relative) if math.isfinite(relative) else "∞",
+                mark,
+            ]
+        )
+    print_table(["parameter", ">value", ">std", ">relative std", ""], rows, "Base parameters (SI units)")
     if any((row != 0).sum() > 1 for row in fit.base.K):
-        screen.print("Some are sums, named after their first term: --report and --json spell them out.")
-    screen.print()
+        tell("Some are sums, named after their first term: --report and --json spell them out.")
+    tell("")
     columns = ["run", *(f">{name}" for name in fit.before.joint_names), ">all"]
-    errors = [_errors(fit.run), *(_errors(run) for run in fit.validation)]
-    print_table(screen, "Relative torque error (%)", columns, errors)
-    screen.print()
+    errors = [
+        [Path(run.name).name, *(f"{100 * e:.2f}" for e in (*run.joint_errors, run.relative_error))]
+        for run in (fit.run, *fit.validation)
+    ]
+    print_table(columns, errors, "Relative torque error (%)")
+    tell("")
     definite = "positive definite" if fit.positive_definite else "not positive definite"
-    screen.print(
+    console().print(
         f"{len(fit.parameters)} base parameters, {len(fit.essential)} essential; condition number {fit.condition:.4g}, "
         f"{fit.scaled_condition:.3g} with columns of length one; "
         f"B(q) is {definite} at 10,000 random poses (smallest eigenvalue {fit.smallest_inertia:.3g})"
     )
 
 
-def _errors(run: Run) -> list[str]:
-    return [Path(run.name).name, *(f"{100 * e:.2f}" for e in run.joint_errors), f"{100 * run.relative_error:.2f}"]
-
-
-def _percent(share: float) -> str:
-    if not math.isfinite(share):
-        return "∞"
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %" if share < 10 else "> 1000 %"
-
-
 def _as_json(fit: Identification) -> dict[str, Any]:
     """Everything of an identification that is a number, for programs."""
 
-    def plain(values: Any) -> list[float | None]:
-        return [float(v) if math.isfinite(v) else None for v in values]
+    def fields(source: Any, names: str) -> dict[str, Any]:
+        return {name: finite(getattr(source, name)) for name in names.split()}
 
-    runs = [fit.run, *fit.validation]
     return {
         "arm": fit.before.name,
-        "method": fit.method,
-        "physical": fit.physical,
-        "names": list(fit.names),
-        "formulas": list(fit.formulas),
-        "parameters": plain(fit.parameters),
-        "std": plain(fit.std),
-        "condition": fit.condition,
-        "scaled_condition": fit.scaled_condition,
-        "noise": plain(fit.noise),
-        "essential": list(fit.essential),
-        "unidentified": list(fit.unidentified),
-        "positive_definite": fit.positive_definite,
-        "smallest_inertia": fit.smallest_inertia,
-        "runs": [
-            {
-                "name": r.name,
-                "relative_error": r.relative_error,
-                "joint_errors": plain(r.joint_errors),
-                "rms": plain(r.rms),
-            }
-            for r in runs
-        ],
-        "notes": list(fit.notes),
-        "warnings": list(fit.warnings),
+        **fields(fit, "method physical names formulas parameters std condition scaled_condition noise essential"),
+        **fields(fit, "unidentified positive_definite smallest_inertia"),
+        "runs": [fields(run, "name relative_error joint_errors rms") for run in (fit.run, *fit.validation)],
+        **fields(fit, "notes warnings"),
     }

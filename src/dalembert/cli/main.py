@@ -11,6 +11,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from dalembert.cli.arms import arms
@@ -78,7 +79,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def dalembert(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+        bool, Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Manipulator dynamics: any arm in, exact torques out."""

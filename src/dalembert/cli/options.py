@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli.terminal import saying_warnings
@@ -21,92 +20,73 @@ LIMIT_EXCEEDED = 3  # the exit status of --check-limits
 FIGURES = (".png", ".svg", ".pdf")
 
 
-class Physical(StrEnum):
-    """What to do about an inertia that no body can have."""
-
-    error = "error"
-    warn = "warn"
-
-
-class Redundancy(StrEnum):
-    """What redundant joints do."""
-
-    pseudo_inverse = "pseudo-inverse"
-    dynamic = "dynamic"
-    exact = "exact"
+Physical = Literal["error", "warn"]  # what to do about an inertia that no body can have
+Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]  # what redundant joints do
 
 
 def overwriting(name: str) -> Any:
     """The option ``--force`` of a command that writes one file."""
-    return typer.Option("--force", help=f"Overwrite {name} if it is there.")
+    return Option("--force", help=f"Overwrite {name} if it is there.")
 
 
 ArmArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, or .xml (MJCF).",
         show_default=False,
     ),
 ]  # fmt: skip
-PhysicalOption = Annotated[
-    Physical, typer.Option(help="'warn' takes a robot whose inertias no body can have, and says so.")
-]
-TipOption = Annotated[str | None, typer.Option(metavar="LINK", help="The link whose frame is the end effector.")]
+PhysicalOption = Annotated[Physical, Option(help="'warn' takes a robot whose inertias no body can have, and says so.")]
+TipOption = Annotated[str | None, Option(metavar="LINK", help="The link whose frame is the end effector.")]
 
-LatexFlag = Annotated[bool, typer.Option("--latex", help="LaTeX (an align* of amsmath).")]
-ForceFlag = Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")]
+LatexFlag = Annotated[bool, Option("--latex", help="LaTeX (an align* of amsmath).")]
+ForceFlag = Annotated[bool, Option("--force", help="Overwrite files that are there.")]
 MotionHelp = "The motion, one line for each instant."
 OffsetHelp = "A constant torque for every joint."
 CutoffOption = Annotated[
-    float | None, typer.Option(metavar="HZ", help="Of the low-pass; chosen from the motion unless given.")
+    float | None, Option(metavar="HZ", help="Of the low-pass; chosen from the motion unless given.")
 ]
 
 # how the columns of a log are to be read
 ColumnOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="q=NAME", help="What t, q, qd, tau or current is called, or its columns from 0: q=1:7."),
+    Option(metavar="q=NAME", help="What t, q, qd, tau or current is called, or its columns from 0: q=1:7."),
 ]
 UnitOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="q=UNIT", help="In which unit t, q, qd, tau or current is: q=deg, t=ms, current=mA."),
+    Option(metavar="q=UNIT", help="In which unit t, q, qd, tau or current is: q=deg, t=ms, current=mA."),
 ]
 JointsOption = Annotated[
-    str | None, typer.Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
+    str | None, Option(metavar='"j1 j2 …"', help="The arm's joints in the order of the log's columns.")
 ]
-TopicOption = Annotated[str | None, typer.Option(help="Which JointState messages of a ROS log to read.")]
+TopicOption = Annotated[str | None, Option(help="Which JointState messages of a ROS log to read.")]
 GainsOption = Annotated[
-    str | None, typer.Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
+    str | None, Option(metavar='"k1 k2 …"', help="Drive gains (N m/A): torque is current times these.")
 ]
-GearsOption = Annotated[
-    str | None, typer.Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")
-]
-MotorSideOption = Annotated[
-    str | None, typer.Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")
-]
-TimeUnitOption = Annotated[str | None, typer.Option(help="s, ms, us or ns.")]
+GearsOption = Annotated[str | None, Option(metavar='"g1 g2 …"', help="Gear ratios, or the n×n matrix row by row.")]
+MotorSideOption = Annotated[str | None, Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")]
+TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
 
 WrenchOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar='"fx fy fz mx my mz"',
         help="Constant force (N) and moment (N m) by the tip on its environment, in base axes.",
     ),
 ]
-PayloadOption = Annotated[float | None, typer.Option(metavar="MASS", help="Mass held at the tip, in kg.")]
-PayloadComOption = Annotated[
-    str | None, typer.Option(metavar='"x y z"', help="Its centre of mass in the tip's frame, in m.")
-]
+PayloadOption = Annotated[float | None, Option(metavar="MASS", help="Mass held at the tip, in kg.")]
+PayloadComOption = Annotated[str | None, Option(metavar='"x y z"', help="Its centre of mass in the tip's frame, in m.")]
 
 TaskOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="ROWS",
         help="Directions of the tip, like xy or 'x y z'; those of its position that the arm can move unless given.",
     ),
 ]
 LimitsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar='unit|arm|"l1 … ln"',
         help="Torque (or velocity) limits: 1 for every joint, the arm's own, or numbers. The arm's own if it has them.",
     ),
@@ -118,27 +98,39 @@ def load(
     physical: Physical,
     tip: str | None,
     payload: float | None = None,
-    payload_com: tuple[float, ...] | None = None,
+    payload_com: str | None = None,
+    limits: str | None = None,
 ) -> da.Arm:
-    """The arm, with its payload at the tip, and its warnings as sentences on stderr."""
+    """The arm, with its payload at the tip and limits in place of its own, and its warnings as sentences on stderr."""
+    com = payload_com_of(payload_com, payload)
     with saying_warnings():
-        loaded = da.load(arm, physical=physical.value, tip=tip)
-    return loaded if payload is None else loaded.with_payload(payload, payload_com or (0.0, 0.0, 0.0))
+        loaded = da.load(arm, physical=physical, tip=tip)
+    if payload is not None:
+        loaded = loaded.with_payload(payload, com or (0.0, 0.0, 0.0))
+    if limits is not None:
+        from dalembert.robot.limits_file import with_limits
+
+        loaded = da.Arm(with_limits(loaded.robot, limits))
+    return loaded
+
+
+def list_of(option: str, text: str) -> list[float]:
+    """The numbers in an option's value, separated by blanks or commas."""
+    try:
+        return [float(word) for word in text.replace(",", " ").split()]
+    except ValueError as error:
+        raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
 
 
 def numbers_of(option: str, text: str, names: str) -> tuple[float, ...]:
-    """The numbers in an option's value, as many as there are ``names``."""
-    words = text.replace(",", " ").split()
-    wanted = len(names.split())
-    if len(words) != wanted:
-        raise DalembertError(f'{option} needs {wanted} numbers, "{names}", and has {len(words)}: "{text}"')
-    try:
-        values = tuple(map(float, words))
-    except ValueError as error:
-        raise DalembertError(f'{option} "{text}": {str(error).partition(": ")[2]} is not a number') from None
+    """The numbers in an option's value, all finite and as many as there are ``names``."""
+    wanted, given = len(names.split()), len(text.replace(",", " ").split())
+    if given != wanted:
+        raise DalembertError(f'{option} needs {wanted} numbers, "{names}", and has {given}: "{text}"')
+    values = list_of(option, text)
     if not all(map(math.isfinite, values)):
         raise DalembertError(f'{option} "{text}": every number must be finite')
-    return values
+    return tuple(values)
 
 
 def row_of(option: str, text: str, letter: str, count: int) -> tuple[float, ...]:
@@ -160,8 +152,17 @@ def payload_com_of(text: str | None, mass: float | None) -> tuple[float, ...] | 
     return numbers_of("--payload-com", text, "x y z")
 
 
-def check_plot(path: str, *, force: bool) -> None:
-    """Say before the work why the figure could not be written."""
+def not_an_input(output: str | Path, words: str, *inputs: str | Path | None) -> None:
+    """The output must not be one of the files that it is made from; ``words`` begin the sentence that says so."""
+    for read in inputs:
+        if read is not None and Path(read).is_file() and Path(output).exists() and Path(read).samefile(output):
+            raise DalembertError(f"{output}: {words} made from; name another")
+
+
+def check_plot(path: str | None, *, force: bool) -> None:
+    """Say before the work why the figure, if one is asked for, could not be written."""
+    if path is None:
+        return
     if Path(path).suffix.lower() not in FIGURES:
         raise DalembertError(f"{path}: a figure is written as {', '.join(FIGURES)}; end the name with one of them")
     check_writable(path, overwrite=force)

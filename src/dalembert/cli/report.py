@@ -6,27 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 import dalembert as da
-from dalembert.cli.options import (
-    LIMIT_EXCEEDED,
-    ArmArgument,
-    MotionHelp,
-    PayloadComOption,
-    PayloadOption,
-    Physical,
-    PhysicalOption,
-    TipOption,
-    WrenchOption,
-    load,
-    overwriting,
-    payload_com_of,
-    wrench_of,
-)
+from dalembert.cli import options
 from dalembert.cli.terminal import Bar, say
-from dalembert.cli.torques import need_effort_limits
+from dalembert.cli.torques import need_effort_limits, read
 from dalembert.errors import DalembertError
-from dalembert.files import check_writable, whole_file
+from dalembert.files import check_writable
 
 EXAMPLES = ("7.2",)
 _ABOUT = {
@@ -39,30 +26,28 @@ _ABOUT = {
 
 
 def report(
-    arm: ArmArgument,
-    motion: Annotated[Path | None, typer.Argument(metavar="[MOTION.csv]", help=MotionHelp)] = None,
-    example: Annotated[
-        str | None, typer.Option(metavar="7.2", help="The motions of the book's example instead.")
-    ] = None,
+    arm: options.ArmArgument,
+    motion: Annotated[Path | None, Argument(metavar="[MOTION.csv]", help=options.MotionHelp)] = None,
+    example: Annotated[str | None, Option(metavar="7.2", help="The motions of the book's example instead.")] = None,
     limits: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="LIMITS",
             help='Limits in place of the robot\'s: a .toml or .csv file, or text like "effort: 87 87 12; velocity: 2".',
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path(
+    out: Annotated[Path, Option("--out", "-o", metavar="OUT.html", help="Where to write the page.")] = Path(
         "report.html"
     ),
-    force: Annotated[bool, overwriting("OUT.html")] = False,
+    force: Annotated[bool, options.overwriting("OUT.html")] = False,
     check_limits: Annotated[
-        bool, typer.Option("--check-limits", help="Exit with status 3 when the motion exceeds a limit.")
+        bool, Option("--check-limits", help="Exit with status 3 when the motion exceeds a limit.")
     ] = False,
-    tip_wrench: WrenchOption = None,
-    payload: PayloadOption = None,
-    payload_com: PayloadComOption = None,
-    physical: PhysicalOption = Physical.error,
-    tip: TipOption = None,
+    tip_wrench: options.WrenchOption = None,
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
+    physical: options.PhysicalOption = "error",
+    tip: options.TipOption = None,
 ) -> None:
     """Write a report on a motion: one HTML page that needs no network.
 
@@ -71,70 +56,42 @@ def report(
 
     MOTION.csv has the columns t (s), q1 … qn, qd1 … qdn, qdd1 … qddn, as for 'dalembert torques'.
     """
-    wrench = wrench_of(tip_wrench)
-    loaded = load(arm, physical, tip, payload, payload_com_of(payload_com, payload))
+    wrench = options.wrench_of(tip_wrench)
     if (motion is None) == (example is None):
         raise DalembertError(
             "a report is about a motion: give MOTION.csv, or --example 7.2 for the motions of the book's example"
             if example is None
             else f"--example {example} and {motion} are both given; choose one"
         )
-    if limits is not None:
-        from dalembert.robot.limits_file import with_limits
-
-        loaded = da.Arm(with_limits(loaded.robot, limits))
+    loaded = options.load(arm, physical, tip, payload, payload_com, limits)
     if check_limits:
         need_effort_limits(loaded, "; --limits gives them")
-    _not_an_input(out, motion, Path(arm), Path(limits or ""))
+    options.not_an_input(out, "the report would overwrite the file it is", motion, arm, limits)
     check_writable(out, overwrite=force)
-    motions = _example(loaded, example) if example is not None else [_from_file(loaded, motion)]
-    if missing := [joint.name for joint in loaded.robot.moving_joints if joint.limits.effort is None]:
-        say(
-            "note",
-            f"robot '{loaded.name}' has no effort limits at {', '.join(missing)}, so the report leaves margins out",
-        )
-    from dalembert.report import report_html, study
+    motions = [_from_file(loaded, motion)] if motion is not None else _example(loaded, example)
+    from dalembert.analysis.sizing import without_effort_limit
+    from dalembert.report import study, write_report
 
+    if missing := ", ".join(without_effort_limit(loaded)):
+        say("note", f"robot '{loaded.name}' has no effort limits at {missing}, so the report leaves margins out")
     studies = []
     title = f"Example {example}: {loaded.name}" if example is not None else None
     with Bar(f"report on {loaded.name}") as bar:
         for k, (name, note, moving) in enumerate(motions):
             studies.append(study(loaded, moving, title=name, note=note, tip_wrench=wrench))
             bar(0.2 * (k + 1) / len(motions))
-        page = report_html(studies, title=title, progress=lambda fraction: bar(0.2 + 0.8 * fraction))
-        with whole_file(out, overwrite=force) as file:
-            file.write(page)
-    print(f"the report is in {out.resolve()} ({len(page.encode()) // 1000} kB)")
-    beyond = [line for one in studies for line in one.sizing.exceeded]
-    for line in beyond:
-        say("error" if check_limits else "warning", line)
+        write_report(out, studies, title=title, overwrite=force, progress=lambda fraction: bar(0.2 + 0.8 * fraction))
+    print(f"the report is in {out.resolve()} ({out.stat().st_size // 1000} kB)")
+    beyond = [sentence for motion_study in studies for sentence in motion_study.sizing.exceeded]
+    say("error" if check_limits else "warning", *beyond)
     if check_limits and beyond:
-        raise typer.Exit(LIMIT_EXCEEDED)
+        raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
-def _not_an_input(output: Path, *inputs: Path | None) -> None:
-    for read in inputs:
-        if read is not None and read.is_file() and output.exists() and read.samefile(output):
-            raise DalembertError(f"{output}: the report would overwrite the file it is made from; name another")
-
-
-def _from_file(arm: da.Arm, path: Path | None) -> tuple[str, str, Any]:
-    from dalembert.trajectory.csv_file import read_motion
-
-    assert path is not None
-    with Bar(f"reading {path.name}") as bar:
-        table = read_motion(path, arm, bar)
-    for sentence in table.notes:
-        say("note", sentence)
-    if table.ignored:
-        say("note", f"{path}: the columns {', '.join(table.ignored)} are not needed and were ignored")
+def _from_file(arm: da.Arm, path: Path) -> tuple[str, str, Any]:
+    table, how = read(arm, path)
     note = f"Read from {path.name}: {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s."
-    note += "".join(f" {sentence.removeprefix(f'{path}: ')}." for sentence in table.notes)
-    if made := table.reconstructed:
-        words = f"{' and '.join(made)} are not in the file and were made from the other columns"
-        say("note", f"{path}: {words}")
-        note += f" {words}."
-    return path.stem, note, table
+    return path.stem, " ".join([note, *(f"{sentence}." for sentence in how)]), table
 
 
 def _example(arm: da.Arm, example: str | None) -> list[tuple[str, str, Any]]:
@@ -144,11 +101,6 @@ def _example(arm: da.Arm, example: str | None) -> list[tuple[str, str, Any]]:
         raise DalembertError(f"Example 7.2 is about a two-link arm like planar-2r, and '{arm.name}' has {arm.n} joints")
     from dalembert.trajectory.example_7_2 import FIGURES, MOTIONS, example_7_2
 
-    return [
-        (
-            f"{name.replace('-', ' ').capitalize()}",
-            f"{_ABOUT[name]} S Figs {FIGURES[name]}.",
-            example_7_2(name, arm=arm).trajectory,
-        )
-        for name in MOTIONS
-    ]
+    titles = {name: name.replace("-", " ").capitalize() for name in MOTIONS}
+    notes = {name: f"{_ABOUT[name]} S Figs {FIGURES[name]}." for name in MOTIONS}
+    return [(titles[name], notes[name], example_7_2(name, arm=arm).trajectory) for name in MOTIONS]

@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
+from typer import Option
 
 import dalembert as da
-from dalembert.cli.options import ArmArgument, Physical, PhysicalOption, TipOption, load
-from dalembert.cli.terminal import console, number, numbers, plain, print_table
+from dalembert.cli import options
+from dalembert.cli.terminal import console, finite, number, numbers, plain, print_table
 
 
 def show(
-    arm: ArmArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the robot as JSON, for programs.")] = False,
-    physical: PhysicalOption = Physical.error,
-    tip: TipOption = None,
+    arm: options.ArmArgument,
+    as_json: Annotated[bool, Option("--json", help="Print the robot as JSON, for programs.")] = False,
+    physical: options.PhysicalOption = "error",
+    tip: options.TipOption = None,
 ) -> None:
     """Show what a robot is made of: joints, drives, links, tip. SI units, radians."""
-    robot = load(arm, physical, tip).robot
+    robot = options.load(arm, physical, tip).robot
     _show_json(robot) if as_json else _show_robot(robot)
-
-
-def joint_letters(robot: da.Robot) -> str:
-    """R for every joint that turns and P for every joint that slides, like RRPRRR."""
-    return "".join("P" if joint.type == "prismatic" else "R" for joint in robot.moving_joints)
-
-
-def total_mass(robot: da.Robot) -> float:
-    """Links, rotors and payload together (kg)."""
-    links = sum(link.inertia.mass for link in robot.links)
-    rotors = sum(joint.rotor.mass for joint in robot.joints if joint.rotor is not None)
-    return float(links + rotors + (robot.payload.mass if robot.payload is not None else 0.0))
 
 
 def principal_moments(inertia: da.Inertia) -> list[float]:
@@ -58,29 +45,20 @@ def _show_robot(robot: da.Robot) -> None:
     for title, columns, rows in (_joints(robot), _drives(robot), _links(robot)):
         if rows:
             screen.print()
-            print_table(screen, title, columns, rows)
+            print_table(columns, rows, title)
 
 
 def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     assert robot.tip is not None
-    tip = robot.tip
-    place = tip.placement.translation
-    facts = [("name", robot.name)]
-    if robot.source:
-        facts.append(("source", robot.source))
-    letters = joint_letters(robot)
+    tip, place = robot.tip, robot.tip.placement.translation
+    facts = [("name", robot.name), *([("source", robot.source)] if robot.source else [])]
+    letters = robot.joint_letters
     passive = [joint for joint in robot.tree_joints if joint not in robot.moving_joints]
     moving = f"{len(letters)} actuated, {len(passive)} passive" if passive else f"{len(letters)} moving"
     fixed = len(robot.joints) - len(robot.tree_joints)
     facts.append(("joints", f"{letters} ({moving}, {fixed} fixed)"))
-    for loop in robot.loops:
-        facts.append(
-            (
-                "loop",
-                f"'{loop.name}' ({loop.kind}) joins '{loop.link_a}' and '{loop.link_b}'; passive: {', '.join(loop.passive)}",
-            )
-        )
-    facts.append(("mass", f"{number(total_mass(robot), 'kg', 6)} in all"))
+    facts += robot.ties
+    facts.append(("mass", f"{number(robot.mass, 'kg', 6)} in all"))
     facts.append(("gravity", f"{numbers(robot.gravity)} m/s²"))
     where = "" if not any(place) else f" at {numbers(place)} m"
     facts.append(("tip", f"'{tip.name}' on link '{tip.link}'{where}"))
@@ -101,7 +79,7 @@ def _joints(robot: da.Robot) -> Shown:
         known = (limits.lower, limits.upper, limits.velocity, limits.acceleration, limits.effort)
         rows.append([str(index), plain(joint.name), joint.type, axis, *map(number, known)])
     units = {"P": "m, m/s, N", "R": "rad, rad/s, N m"}
-    listed = " or ".join(units[letter] for letter in sorted(set(joint_letters(robot)), reverse=True))
+    listed = " or ".join(units[letter] for letter in sorted(set(robot.joint_letters), reverse=True))
     columns = ["", "name", "type", "axis", ">lower", ">upper", ">speed", ">acceleration", ">effort"]
     return f"Joints: axis in the parent link's frame, limits in {listed}", columns, rows
 
@@ -150,17 +128,8 @@ def _show_json(robot: da.Robot) -> None:
     """The robot as a program reads it: every field of the model, and what follows from them."""
     data = dataclasses.asdict(robot)
     data["moving_joints"] = [joint.name for joint in robot.moving_joints]
-    data["joint_letters"] = joint_letters(robot)
-    data["total_mass"] = total_mass(robot)
+    data["joint_letters"] = robot.joint_letters
+    data["total_mass"] = robot.mass
     for entry, link in zip(data["links"], robot.links, strict=True):
         entry["principal_moments"] = principal_moments(link.inertia)
-    sys.stdout.write(json.dumps(_finite(data), indent=2, ensure_ascii=False) + "\n")
-
-
-def _finite(value: Any) -> Any:
-    """The same with null for what JSON has no number for: a limit that is infinite is none."""
-    if isinstance(value, dict):
-        return {key: _finite(x) for key, x in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(x) for x in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    sys.stdout.write(json.dumps(finite(data), indent=2, ensure_ascii=False) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -9,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,10 +31,11 @@ def console(*, stderr: bool = False) -> Console:
     return screen
 
 
-def say(kind: str, sentence: str) -> None:
-    """``kind: sentence`` to stderr, on one line, whatever the sentence quotes."""
+def say(kind: str, *sentences: str) -> None:
+    """``kind: sentence`` to stderr for each sentence, on one line, whatever it quotes."""
     styles = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-    console(stderr=True).print(f"{kind}:", plain(sentence), style=styles.get(kind), soft_wrap=True)
+    for sentence in sentences:
+        console(stderr=True).print(f"{kind}:", plain(sentence), style=styles.get(kind), soft_wrap=True)
 
 
 @contextmanager
@@ -42,8 +44,7 @@ def saying_warnings() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-        say("warning", sentence)
+    say("warning", *dict.fromkeys(str(warning.message) for warning in caught))
 
 
 def plain(text: str) -> str:
@@ -51,10 +52,19 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
 
 
+def tell(words: str, style: str | None = None, *, stderr: bool = False) -> None:
+    """The words, on as many lines as they have, however long."""
+    console(stderr=stderr).print(words, style=style, soft_wrap=True)
+
+
 def print_table(
-    screen: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str] | Sequence[Text]]
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str] | Sequence[Text]],
+    title: str = "",
+    *,
+    stderr: bool = False,
 ) -> None:
-    """A titled table. A heading that begins with ``>`` is set to the right; empty columns are left out."""
+    """A table, with or without a title. A heading that begins with ``>`` is set to the right; empty columns are left out."""
     from rich import box
     from rich.table import Table
 
@@ -67,6 +77,7 @@ def print_table(
         )
     for row in rows:
         table.add_row(*(row[k] for k in filled))
+    screen = console(stderr=stderr)
     if title:
         screen.print(title, style="bold")
     screen.print(table)
@@ -90,6 +101,17 @@ def numbers(values: Iterable[float], digits: int = 4) -> str:
     listed = list(values)
     small = 1e-12 * max(map(abs, listed), default=0.0)
     return " ".join(number(0.0 if abs(x) <= small else x, digits=digits) for x in listed)
+
+
+def finite(value: Any) -> Any:
+    """The same for JSON: arrays as lists, and null for what JSON has no number for, such as an infinite limit."""
+    if hasattr(value, "tolist"):
+        return finite(value.tolist())
+    if isinstance(value, dict):
+        return {key: finite(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(x) for x in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Bar:

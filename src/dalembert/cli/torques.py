@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 import dalembert as da
-from dalembert.cli.options import (
-    LIMIT_EXCEEDED,
-    ArmArgument,
-    MotionHelp,
-    PayloadComOption,
-    PayloadOption,
-    Physical,
-    PhysicalOption,
-    TipOption,
-    WrenchOption,
-    load,
-    overwriting,
-    payload_com_of,
-    wrench_of,
-)
-from dalembert.cli.terminal import Bar, console, number, plain, print_table, say
+from dalembert.cli import options
+from dalembert.cli.terminal import Bar, number, plain, print_table, say
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 
@@ -38,20 +26,20 @@ CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the bar work
 
 
 def torques(
-    arm: ArmArgument,
-    motion: Annotated[Path, typer.Argument(metavar="MOTION.csv", help=MotionHelp, show_default=False)],
+    arm: options.ArmArgument,
+    motion: Annotated[Path, Argument(metavar="MOTION.csv", help=options.MotionHelp, show_default=False)],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="OUT.csv", help="Where to write the torques; '-' is the screen.")
+        str, Option("--output", "-o", metavar="OUT.csv", help="Where to write the torques; '-' is the screen.")
     ] = "-",
-    force: Annotated[bool, overwriting("OUT.csv")] = False,
+    force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     check_limits: Annotated[
-        bool, typer.Option("--check-limits", help="Exit with status 3 when a joint needs more than its effort limit.")
+        bool, Option("--check-limits", help="Exit with status 3 when a joint needs more than its effort limit.")
     ] = False,
-    tip_wrench: WrenchOption = None,
-    payload: PayloadOption = None,
-    payload_com: PayloadComOption = None,
-    physical: PhysicalOption = Physical.error,
-    tip: TipOption = None,
+    tip_wrench: options.WrenchOption = None,
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
+    physical: options.PhysicalOption = "error",
+    tip: options.TipOption = None,
 ) -> None:
     """Compute the joint torques of a motion (inverse dynamics).
 
@@ -60,41 +48,51 @@ def torques(
 
     OUT.csv gets t (s) and tau1 … taun (N m; N for sliding joints). A summary goes to stderr.
     """
-    from dalembert.trajectory.csv_file import read_motion, write_table
-
-    wrench = wrench_of(tip_wrench)
-    loaded = load(arm, physical, tip, payload, payload_com_of(payload_com, payload))
+    wrench = options.wrench_of(tip_wrench)
+    loaded = options.load(arm, physical, tip, payload, payload_com)
     if check_limits:
         need_effort_limits(loaded)
     if output != "-":
-        for read in (motion, Path(arm)):
-            if read.exists() and Path(output).exists() and read.samefile(output):
-                raise DalembertError(f"{output}: the torques would overwrite the file they are made from; name another")
+        options.not_an_input(output, "the torques would overwrite the file they are", motion, arm)
         check_writable(output, overwrite=force)
-    with Bar(f"reading {motion.name}") as bar:
-        table = read_motion(motion, loaded, bar)
-    for note in table.notes:
-        say("note", note)
-    if table.ignored:
-        say("note", f"{motion}: the columns {', '.join(table.ignored)} are not needed and were ignored")
+    table, _ = read(loaded, motion)
+    tau = _torques(loaded, table, wrench)
+    write(output, ["t", *(f"tau{k + 1}" for k in range(loaded.n))], (table.t, tau), force=force)
+    beyond = _summary(loaded, table.t, tau, output)
+    if check_limits and beyond:
+        say("error", *beyond)
+        raise typer.Exit(options.LIMIT_EXCEEDED)
+
+
+def read(arm: da.Arm, path: Path) -> tuple[MotionTable, list[str]]:
+    """The motion in a file, and how it was read; what there is to know goes to stderr."""
+    from dalembert.trajectory.csv_file import read_motion
+
+    with Bar(f"reading {path.name}") as bar:
+        table = read_motion(path, arm, bar)
+    how = list(table.notes)
     if table.reconstructed:
         source = "qd" if table.reconstructed == ("qdd",) else "q"
-        say(
-            "note",
-            f"{motion}: {' and '.join(table.reconstructed)} are not in the file and were made from {source}, "
-            "by a quintic spline without phase shift",
+        how.append(
+            f"{path}: {' and '.join(table.reconstructed)} are not in the file and were made from {source}, "
+            "by a quintic spline without phase shift"
         )
-    tau = _torques(loaded, table, wrench)
-    names = ("t", *(f"tau{k + 1}" for k in range(loaded.n)))
+    say("note", *how)
+    if table.ignored:
+        say("note", f"{path}: the columns {', '.join(table.ignored)} are not needed and were ignored")
+    return table, [sentence.removeprefix(f"{path}: ") for sentence in how]
+
+
+def write(output: str, names: Sequence[str], columns: Sequence[Array], *, force: bool) -> None:
+    """Columns under their names to a file, whole or not at all, or to the screen ("-")."""
+    from dalembert.trajectory.csv_file import write_table
+
     if output == "-":
-        write_table(sys.stdout, names, (table.t, tau))
+        write_table(sys.stdout, names, columns)
         sys.stdout.flush()
     else:
         with whole_file(output, overwrite=force) as file, Bar(f"writing {Path(output).name}") as bar:
-            write_table(file, names, (table.t, tau), bar)
-    _summary(loaded, table.t, tau, output)
-    if check_limits and _exceeded(loaded, table.t, tau):
-        raise typer.Exit(LIMIT_EXCEEDED)
+            write_table(file, names, columns, bar)
 
 
 def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | None) -> Array:
@@ -115,58 +113,43 @@ def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | N
 
 def need_effort_limits(arm: da.Arm, remedy: str = "") -> None:
     """Every joint must have an effort limit, or a sentence says which have none."""
-    without = [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
-    if without:
+    from dalembert.analysis.sizing import without_effort_limit
+
+    if without := without_effort_limit(arm):
         raise DalembertError(
             f"--check-limits needs effort limits, and robot '{arm.name}' has limits missing at "
             f"{'joint' if len(without) == 1 else 'joints'} {', '.join(without)}{remedy}"
         )
 
 
-def _peaks(t: Array, tau: Array) -> list[tuple[float, float, float]]:
-    """For each joint the largest |τ|, when it is first reached, and the root mean square over time."""
-    from dalembert.analysis.sizing import rms
-
-    at, mean = abs(tau).argmax(axis=0), rms(t, tau)
-    return [(abs(float(tau[k, i])), float(t[k]), float(mean[i])) for i, k in enumerate(at)]
-
-
-def unit_of(joint: da.Joint) -> str:
-    """The unit of a joint's effort."""
-    return "N" if joint.type == "prismatic" else "N m"
-
-
-def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> None:
-    """A table on stderr: what each joint needs, and how much of its limit is left."""
+def _summary(arm: da.Arm, t: Array, tau: Array, output: str) -> list[str]:
+    """A table on stderr: what each joint needs, and how much of its limit is left; a sentence for each that needs more."""
     from rich.text import Text
 
+    from dalembert.analysis.sizing import demand, joint_units
+
+    torque = demand(t, "torque", joint_units(arm)["torque"], tau)
     rows: list[list[str] | list[Text]] = []
-    for joint, (peak, when, mean) in zip(arm.robot.moving_joints, _peaks(t, tau), strict=True):
-        unit, limit = unit_of(joint), joint.limits.effort
-        row = [plain(joint.name), number(peak, unit), number(when, "s"), number(mean, unit), number(limit, unit)]
+    exceeded = []
+    for i, joint in enumerate(arm.robot.moving_joints):
+        unit, limit = torque.units[i], joint.limits.effort
+        peak, when = float(torque.peak[i]), float(torque.at[i])
+        row = [
+            plain(joint.name),
+            number(peak, unit),
+            number(when, "s"),
+            number(float(torque.rms[i]), unit),
+            number(limit, unit),
+        ]
         if limit is not None and peak > limit:
             rows.append([Text(cell, "red") for cell in (*row, "exceeded")])
+            exceeded.append(
+                f"joint '{joint.name}' needs {number(peak, unit)} at t = {when:g} s, above its limit of {limit:g} {unit}"
+            )
         else:
             rows.append([*row, "–" if limit is None or math.isinf(limit) else f"{100 * (1 - peak / limit):.0f} %"])
     where = "" if output == "-" else f" → {plain(output)}"
-    print_table(
-        console(stderr=True),
-        f"{plain(arm.name)}: torques at {len(t):,} {'instants' if len(t) > 1 else 'instant'}, t = {t[0]:g} … {t[-1]:g} s{where}",
-        ["joint", ">peak |τ|", ">at t", ">RMS", ">limit", ">left"],
-        rows,
-    )
-
-
-def _exceeded(arm: da.Arm, t: Array, tau: Array) -> bool:
-    """Whether a joint needs more than its effort limit; a sentence for each that does."""
-    found = False
-    for joint, (peak, when, _) in zip(arm.robot.moving_joints, _peaks(t, tau), strict=True):
-        limit = joint.limits.effort
-        if limit is not None and peak > limit:
-            unit = unit_of(joint)
-            say(
-                "error",
-                f"joint '{joint.name}' needs {number(peak, unit)} at t = {when:g} s, above its limit of {limit:g} {unit}",
-            )
-            found = True
-    return found
+    instants = f"{len(t):,} {'instants' if len(t) > 1 else 'instant'}, t = {t[0]:g} … {t[-1]:g} s"
+    columns = ["joint", ">peak |τ|", ">at t", ">RMS", ">limit", ">left"]
+    print_table(columns, rows, f"{plain(arm.name)}: torques at {instants}{where}", stderr=True)
+    return exceeded

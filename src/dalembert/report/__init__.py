@@ -3,9 +3,9 @@
 import dalembert as da
 from dalembert.report import figures
 
-made = da.study(arm, motion)
-figures.torque_figure(made)             # a matplotlib Figure
-da.write_report("report.html", [made])  # the whole page
+swing = da.study(arm, motion)
+figures.torque_figure(swing)             # a matplotlib Figure
+da.write_report("report.html", [swing])  # the whole page
 """
 
 from dalembert.report.page import report_html, write_report

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.report.skeleton import View, skeleton, views
+from dalembert.analysis.sizing import UNITS
+from dalembert.arm import Arm
+from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, shortened, visible, with_glyphs
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating[Any]]
 Key = tuple[str, str]  # what a colour means: (colour, word)
+Curve = tuple[str, str, Array]  # (colour, word, values)
 
 INK, SOFT, RED = "#1c2733", "#8b97a3", "#b3261e"
 JOINTS = ("#1f5fa8", "#d1702a", "#3d8f5a", "#8a58a5", "#b0413e", "#3b9ba3", "#8c6d31", "#d4679b", "#5b6770", "#7a9a01")
@@ -139,7 +143,7 @@ def draw_arm(study: Study) -> Figure:
 
 def motion_figure(study: Study) -> Figure:
     """Positions, velocities, accelerations and torques of the joints: S Figs 7.5, 7.7, 7.10."""
-    return assemble([*motion_panels(study), *_torques_together(study)])
+    return assemble([*motion_panels(study), *_by_joint(study, ("Torque", "Force"), study.shown_torque, "torque")])
 
 
 def torque_figure(study: Study) -> Figure:
@@ -149,8 +153,8 @@ def torque_figure(study: Study) -> Figure:
 
 def contribution_figures(study: Study) -> list[Figure]:
     """Where the torque comes from: stacked by cause; and for small arms every term: S Figs 7.6, 7.8, 7.11."""
-    made = [assemble(stacked_panels(study))]
-    return [*made, assemble(pair_panels(study), 3)] if study.arm.n <= 3 else made
+    by_cause = [assemble(stacked_panels(study))]
+    return [*by_cause, assemble(pair_panels(study), 3)] if study.arm.n <= 3 else by_cause
 
 
 def tip_figure(study: Study) -> Figure:
@@ -168,55 +172,56 @@ def scaling_figure(study: Study) -> Figure:
 
 def motion_panels(study: Study) -> list[Panel]:
     """Positions, velocities and accelerations; joints that slide in panels of their own."""
-    out = []
-    for name, x, units in (
-        ("Position", study.shown.q, ("rad", "m")),
-        ("Velocity", study.shown.qd, ("rad/s", "m/s")),
-        ("Acceleration", study.shown.qdd, ("rad/s²", "m/s²")),
-    ):
-        out += _by_joint(study, name, x, units)
-    return out
+    return [
+        *_by_joint(study, ("Position", "Position"), study.shown.q, "position"),
+        *_by_joint(study, ("Velocity", "Velocity"), study.shown.qd, "speed"),
+        *_by_joint(study, ("Acceleration", "Acceleration"), study.shown.qdd, "acceleration"),
+    ]
 
 
-def _torques_together(study: Study) -> list[Panel]:
-    return _by_joint(study, "Torque", study.shown_torque, ("N m", "N"), ("Torque", "Force"))
-
-
-def _by_joint(
-    study: Study, name: str, x: Array, units: tuple[str, str], names: tuple[str, str] | None = None
-) -> list[Panel]:
+def _by_joint(study: Study, names: tuple[str, str], x: Array, what: str) -> list[Panel]:
     """One panel for the joints that turn and one for those that slide, a line for each joint."""
     joints = study.arm.robot.moving_joints
     out = []
     for slides in (False, True):
-        some = [i for i, joint in enumerate(joints) if (joint.type == "prismatic") == slides]
-        if not some:
-            continue
-
-        def draw(axes: Axes, some: list[int] = some) -> None:
-            for i in some:
-                covers = any(np.allclose(x[:, i], x[:, j], rtol=0, atol=1e-6 * np.ptp(x)) for j in some if j < i)
-                axes.plot(study.shown.t, x[:, i], color=_colour(i), ls=(0, (4, 4)) if covers else "-")
-            _time_axis(axes, study)
-
-        key = tuple((_colour(i), joints[i].name) for i in some)
-        word = name if names is None else names[slides]
-        out.append(Panel(f"{word} ({units[slides]})", draw, key, THIRD))
+        curves = [
+            (joint_colour(i), joint.name, x[:, i])
+            for i, joint in enumerate(joints)
+            if (joint.type == "prismatic") == slides
+        ]
+        if curves:
+            out.append(_together(study, f"{names[slides]} ({UNITS[what][slides]})", curves, 1e-6 * float(np.ptp(x))))
     return out
+
+
+def _together(study: Study, title: str, curves: Sequence[Curve], same: float = 0.0) -> Panel:
+    """Curves over time; one that covers another, to within ``same``, is dashed."""
+
+    def draw(axes: Axes) -> None:
+        for k, (colour, _, y) in enumerate(curves):
+            covers = any(np.allclose(y, below, rtol=0, atol=same) for _, _, below in curves[:k])
+            axes.plot(study.shown.t, y, color=colour, ls=(0, (4, 4)) if covers else "-")
+        time_axis(axes, study)
+
+    return Panel(title, draw, tuple((colour, word) for colour, word, _ in curves), THIRD)
+
+
+def _each_joint(study: Study, draw: Callable[..., None], key: tuple[Key, ...] = ()) -> list[Panel]:
+    """A panel for each joint i, drawn by ``draw(axes, i=i)``."""
+    size = HALF if study.arm.n <= 4 else THIRD
+    joints = zip(study.arm.joint_names, study.sizing.torque.units, strict=True)
+    return [Panel(f"{name} ({unit})", partial(draw, i=i), key, size) for i, (name, unit) in enumerate(joints)]
 
 
 def torque_panels(study: Study) -> list[Panel]:
     """For each joint the torque, with its limits where they are near enough to be seen."""
-    out = []
-    for i in range(study.arm.n):
 
-        def draw(axes: Axes, i: int = i) -> None:
-            axes.plot(study.shown.t, study.shown_torque[:, i], color=_colour(i))
-            _limits(axes, study.sizing.torque.limit[i], study.shown_torque[:, i])
-            _time_axis(axes, study)
+    def draw(axes: Axes, i: int) -> None:
+        axes.plot(study.shown.t, study.shown_torque[:, i], color=joint_colour(i))
+        _limits(axes, study.sizing.torque.limit[i], study.shown_torque[:, i])
+        time_axis(axes, study)
 
-        out.append(Panel(f"{study.arm.joint_names[i]} ({study.sizing.torque.units[i]})", draw, (), _small(study)))
-    return out
+    return _each_joint(study, draw)
 
 
 def share_panel(study: Study) -> Panel:
@@ -226,18 +231,17 @@ def share_panel(study: Study) -> Panel:
 
     def draw(axes: Axes) -> None:
         for i in known:
-            axes.plot(study.shown.t, 100 * study.shown_torque[:, i] / limit[i], color=_colour(i))
+            axes.plot(study.shown.t, 100 * study.shown_torque[:, i] / limit[i], color=joint_colour(i))
         most = max(100.0, *(100 * study.sizing.torque.used[known]))
         axes.set_ylim(-1.08 * most, 1.08 * most)
-        for bound in (-100, 100):
-            axes.axhline(bound, color=RED, lw=1.0, ls=(0, (5, 3)))
-        axes.axhspan(100, 10 * most, color=RED, alpha=0.06, lw=0)
-        axes.axhspan(-10 * most, -100, color=RED, alpha=0.06, lw=0)
+        for sign in (-1, 1):
+            axes.axhline(sign * 100, color=RED, lw=1.0, ls=(0, (5, 3)))
+            axes.axhspan(sign * 100, sign * 10 * most, color=RED, alpha=0.06, lw=0)
         axes.set_yticks([-100, -50, 0, 50, 100] if most < 200 else axes.get_yticks().tolist())
         axes.set_ylim(-1.08 * most, 1.08 * most)
-        _time_axis(axes, study)
+        time_axis(axes, study)
 
-    key = tuple((_colour(i), study.arm.joint_names[i]) for i in known)
+    key = tuple((joint_colour(i), study.arm.joint_names[i]) for i in known)
     return Panel("Torque as a share of its limit (%)", draw, key, WHOLE)
 
 
@@ -245,56 +249,47 @@ def stacked_panels(study: Study) -> list[Panel]:
     """For each joint the torque by cause: what pushes upwards stacked above zero, the rest below."""
     few = _few(len(study.shown.t))
     t, causes = study.shown.t[few], {name: x[few] for name, x in study.causes.items()}
-    key = tuple(CAUSES[name] for name in causes)
-    out = []
-    for i in range(study.arm.n):
 
-        def draw(axes: Axes, i: int = i) -> None:
-            above, below = np.zeros(len(t)), np.zeros(len(t))
-            for name, x in causes.items():
-                up, down = np.maximum(x[:, i], 0.0), np.minimum(x[:, i], 0.0)
-                for base, part in ((above, up), (below, down)):
-                    if part.any():
-                        axes.fill_between(t, base, base + part, color=CAUSES[name][0], lw=0)
-                above, below = above + up, below + down
-            axes.plot(study.shown.t, study.shown_torque[:, i], color="white", lw=2.6)
-            axes.plot(study.shown.t, study.shown_torque[:, i], color=INK, lw=1.3)
-            _time_axis(axes, study)
+    def draw(axes: Axes, i: int) -> None:
+        above, below = np.zeros(len(t)), np.zeros(len(t))
+        for name, x in causes.items():
+            up, down = np.maximum(x[:, i], 0.0), np.minimum(x[:, i], 0.0)
+            for base, part in ((above, up), (below, down)):
+                if part.any():
+                    axes.fill_between(t, base, base + part, color=CAUSES[name][0], lw=0)
+            above, below = above + up, below + down
+        axes.plot(study.shown.t, study.shown_torque[:, i], color="white", lw=2.6)
+        axes.plot(study.shown.t, study.shown_torque[:, i], color=INK, lw=1.3)
+        time_axis(axes, study)
 
-        title = f"{study.arm.joint_names[i]} ({study.sizing.torque.units[i]})"
-        out.append(Panel(title, draw, (*key, (INK, "torque")), _small(study)))
-    return out
+    return _each_joint(study, draw, (*(CAUSES[name] for name in causes), (INK, "torque")))
 
 
 def pair_panels(study: Study) -> list[Panel]:
     """Every term by itself: b_ij q̈_j, h_ijj q̇_j², 2 h_ijk q̇_j q̇_k and g_i, as in S Figs 7.6, 7.8, 7.11."""
     terms, n, names = study.terms, study.arm.n, study.arm.joint_names
     accelerating = terms.inertia + terms.rotor
+    words = {"gravity": "gravity", "viscous": "friction", "coulomb": "friction", "contact": "contact"}
+    present = dict.fromkeys(word for name, word in words.items() if name in study.causes)
+    others = " and ".join(present).capitalize() or "Gravity"
     out = []
     for i in range(n):
-        unit = study.sizing.torque.units[i]
-        of_joint = f"at {names[i]} ({unit})"
-        inertia = [(_colour(j), f"by {names[j]}", accelerating[:, i, j]) for j in range(n)]
+        of_joint = f"at {names[i]} ({study.sizing.torque.units[i]})"
+        inertia = [(joint_colour(j), f"by {names[j]}", accelerating[:, i, j]) for j in range(n)]
         out.append(_lines(study, f"Inertia {of_joint}", inertia))
-        squares = [(_colour(j), f"centrifugal, by {names[j]}", terms.centrifugal[:, i, j]) for j in range(n)]
+        squares = [(joint_colour(j), f"centrifugal, by {names[j]}", terms.centrifugal[:, i, j]) for j in range(n)]
         products = [
-            (_colour(n + j + k - 1), f"Coriolis, {names[j]} and {names[k]}", terms.coriolis[:, i, j, k])
+            (joint_colour(n + j + k - 1), f"Coriolis, {names[j]} and {names[k]}", terms.coriolis[:, i, j, k])
             for j in range(n)
             for k in range(j + 1, n)
         ]
         out.append(_lines(study, f"Velocities {of_joint}", [*squares, *products]))
-        rest = [(*CAUSES[name], getattr(terms, name)[:, i]) for name in ("gravity", "viscous", "coulomb", "contact")]
-        out.append(_lines(study, f"{_rest(study)} {of_joint}", [line for line in rest if line[2].any()]))
+        rest = [(*CAUSES[name], getattr(terms, name)[:, i]) for name in words]
+        out.append(_lines(study, f"{others} {of_joint}", [line for line in rest if line[2].any()]))
     return out
 
 
-def _rest(study: Study) -> str:
-    words = [word for name, word in (("gravity", "gravity"), ("viscous", "friction"), ("contact", "contact"))
-             if name in study.causes or (name == "viscous" and "coulomb" in study.causes)]  # fmt: skip
-    return " and ".join(words).capitalize() or "Gravity"
-
-
-def _lines(study: Study, title: str, lines: Sequence[tuple[str, str, Array]]) -> Panel:
+def _lines(study: Study, title: str, lines: Sequence[Curve]) -> Panel:
     """Lines with a legend inside; those that are zero throughout are named so."""
     noise = 1e-9 * np.abs(study.shown_torque).max(initial=0.0)
     moving = [line for line in lines if np.abs(line[2]).max(initial=0.0) > noise]
@@ -310,29 +305,20 @@ def _lines(study: Study, title: str, lines: Sequence[tuple[str, str, Array]]) ->
             axes.set_ylim(-1, 1)
             axes.text(0.5, 0.56, "zero throughout", transform=axes.transAxes, ha="center", va="bottom", color=SOFT)
             axes.axhline(0, color=SOFT)
-        _time_axis(axes, study)
+        time_axis(axes, study)
 
     return Panel(title, draw, (), THIRD)
 
 
 def tip_panels(study: Study) -> list[Panel]:
     """Position, velocity and acceleration of the tip along the base's axes; axes it keeps away from left out."""
-    reach = max(np.abs(study.tip[0]).max(initial=0.0), 1e-6)
-    scales = (reach, *(max(np.abs(x).max(initial=0.0), 1e-9) for x in study.tip[1:]))
+    smallest = (1e-6, 1e-9, 1e-9)
+    scales = [max(np.abs(x).max(initial=0.0), least) for x, least in zip(study.tip, smallest, strict=True)]
     seen = [
         k for k in range(3) if any(np.abs(x[:, k]).max() > 1e-9 * s for x, s in zip(study.tip, scales, strict=True))
     ]
-    key = tuple((AXES[k], "xyz"[k]) for k in seen)
-    out = []
-    for name, x in zip(("Position (m)", "Velocity (m/s)", "Acceleration (m/s²)"), study.tip, strict=True):
-
-        def draw(axes: Axes, x: Array = x) -> None:
-            for k in seen:
-                axes.plot(study.shown.t, x[:, k], color=AXES[k])
-            _time_axis(axes, study)
-
-        out.append(Panel(f"Tip: {name[0].lower()}{name[1:]}", draw, key, THIRD))
-    return out
+    titles = ("Tip: position (m)", "Tip: velocity (m/s)", "Tip: acceleration (m/s²)")
+    return [_together(study, title, _along_axes(x, seen)) for title, x in zip(titles, study.tip, strict=True)]
 
 
 def reaction_panels(study: Study) -> list[Panel]:
@@ -342,16 +328,14 @@ def reaction_panels(study: Study) -> list[Panel]:
     for index, loop in enumerate(study.arm.loops):
         force = study.reactions[:, index, :3]
         seen = [k for k in range(3) if np.abs(force[:, k]).max(initial=0.0) > noise]
-        key = (*((AXES[k], "xyz"[k]) for k in seen), (INK, "size"))
-
-        def draw(axes: Axes, force: Array = force, seen: list[int] = seen) -> None:
-            for k in seen:
-                axes.plot(study.shown.t, force[:, k], color=AXES[k])
-            axes.plot(study.shown.t, np.linalg.norm(force, axis=-1), color=INK)
-            _time_axis(axes, study)
-
-        out.append(Panel(f"Force at {loop.name} (N)", draw, key, THIRD))
+        curves = [*_along_axes(force, seen), (INK, "size", np.linalg.norm(force, axis=-1))]
+        out.append(_together(study, f"Force at {loop.name} (N)", curves))
     return out
+
+
+def _along_axes(x: Array, seen: Sequence[int]) -> list[Curve]:
+    """The components of vectors x (N, 3) along those of the base's axes that are seen."""
+    return [(AXES[k], "xyz"[k], x[:, k]) for k in seen]
 
 
 SCALED = {"as given": SOFT, "evenly scaled": "#1f5fa8", "time-optimal": "#d1702a"}
@@ -360,74 +344,83 @@ SCALED = {"as given": SOFT, "evenly scaled": "#1f5fa8", "time-optimal": "#d1702a
 def scaling_panels(study: Study) -> list[Panel]:
     """For each joint the torque at every pace, over time."""
     paces = [("as given", study), *((v.name, v.study) for v in (study.evenly, study.fastest) if v.study is not None)]
-    key = tuple((SCALED[name], name) for name, _ in paces)
-    out = []
-    for i in range(study.arm.n):
 
-        def draw(axes: Axes, i: int = i) -> None:
-            for name, at in paces:
-                axes.plot(at.shown.t - at.shown.t[0], at.shown_torque[:, i], color=SCALED[name], lw=1.4)
-            every = np.concatenate([at.shown_torque[:, i] for _, at in paces])
-            _limits(axes, study.sizing.torque.limit[i], every)
-            axes.set_xlim(0, max(at.sizing.duration for _, at in paces) or 1.0)
-            axes.set_xlabel("time (s)", labelpad=1)
+    def draw(axes: Axes, i: int) -> None:
+        for name, at in paces:
+            axes.plot(at.shown.t - at.shown.t[0], at.shown_torque[:, i], color=SCALED[name], lw=1.4)
+        every = np.concatenate([at.shown_torque[:, i] for _, at in paces])
+        _limits(axes, study.sizing.torque.limit[i], every)
+        axes.set_xlim(0, max(at.sizing.duration for _, at in paces) or 1.0)
+        axes.set_xlabel("time (s)", labelpad=1)
 
-        title = f"{study.arm.joint_names[i]} ({study.sizing.torque.units[i]})"
-        out.append(Panel(title, draw, key, _small(study)))
-    return out
+    return _each_joint(study, draw, tuple((SCALED[name], name) for name, _ in paces))
 
 
 # -- the arm -------------------------------------------------------------------------------------
 
 
+def poses_along(study: Study) -> tuple[NDArray[np.intp], list[Pose], Array]:
+    """Some of the instants that are drawn, the arm at each, and all points (N, 3) of these poses, the tip's path and the base."""
+    picked = np.unique(np.linspace(0, len(study.shown.t) - 1, 7).round().astype(np.intp))
+    poses = skeleton(study.arm, study.shown.q[picked])
+    lines = [line.reshape(-1, 3) for pose in poses for line in pose.lines]
+    return picked, poses, np.concatenate([*lines, study.tip[0], [study.arm.robot.base.translation]])
+
+
 def arm_panels(study: Study) -> list[Panel]:
     """The arm seen from where most of it is seen: one view of a planar arm, two of others."""
-    picked = np.linspace(0, len(study.shown.t) - 1, 7).round().astype(int)
-    poses = skeleton(study.arm, study.shown.q[picked])
-    path = study.arm.pose(study.shown.q)[:, :3, 3]
-    gravity = np.array(study.arm.robot.gravity, float)
-    base = np.array(study.arm.robot.base.translation, float)
-    everything = np.concatenate([*(line.reshape(-1, 3) for pose in poses for line in pose.lines), path, base[None]])
+    _, poses, everything = poses_along(study)
     key = (("#b9c3cd", "start"), ("#dde3e8", "on the way"), ("#1f5fa8", "end"), ("#d1702a", "path of the tip"))
 
-    def panel(view: View) -> Panel:
-        def draw(axes: Axes) -> None:
-            reach = max(float(np.ptp(everything @ view.matrix.T, axis=0).max()), 1e-3)
-            for k, pose in enumerate(poses):
-                first, last = k == 0, k == len(poses) - 1
-                colour = "#1f5fa8" if last else "#b9c3cd" if first else "#dde3e8"
-                for line in pose.lines:
-                    x, y = view.matrix @ line.T
-                    axes.plot(x, y, color=colour, lw=5.0 if first or last else 1.6, zorder=2 + 2 * last + first)
-                for line in pose.rails:
-                    x, y = view.matrix @ line.T
-                    axes.plot(x, y, color=colour, lw=2.0 if first or last else 1.0, ls=(0, (2, 1.5)), zorder=2)
-                if first or last:
-                    for kind, marker, big in (("turns", "o", 5.5), ("slides", "s", 5.5)):
-                        points = getattr(pose, kind)
-                        if len(points):
-                            x, y = view.matrix @ points.T
-                            axes.plot(x, y, marker, ms=big, mfc="white", mec=colour, mew=1.6, zorder=4 + 2 * last)
-                    x, y = view.matrix @ pose.tip
-                    axes.plot(x, y, "o", ms=4.0, color="#d1702a", zorder=8)
-            x, y = view.matrix @ path.T
-            axes.plot(x, y, color="#d1702a", lw=1.2, zorder=7)
-            x, y = view.matrix @ base
-            axes.plot(x, y, "^", ms=11, color=INK, zorder=1.5)
-            _pull(axes, view.matrix @ gravity)
-            axes.set_aspect("equal", adjustable="datalim")
-            axes.margins(0.08)
-            if reach < 1e-2:
-                axes.set_xlim(x - 0.5, x + 0.5)
-            axes.set_xlabel(view.across, labelpad=1)
-            axes.set_ylabel(view.up, labelpad=1)
-            if not view.scales:
-                axes.set_axis_off()
-                _triad(axes, view, base, 0.2 * reach)
+    def draw(axes: Axes, view: View) -> None:
+        extent = max(float(np.ptp(everything @ view.matrix.T, axis=0).max()), 1e-3)
+        for k, pose in enumerate(poses):
+            first, last = k == 0, k == len(poses) - 1
+            colour = "#1f5fa8" if last else "#b9c3cd" if first else "#dde3e8"
+            width, rail = (5.0, 2.0) if first or last else (1.6, 1.0)
+            draw_links(axes, view, pose, colour, width, rail, 2 + 2 * last + first)
+            if first or last:
+                draw_joints(axes, view, pose, colour, 5.5, 1.6, 4 + 2 * last)
+                axes.plot(*(view.matrix @ pose.tip), "o", ms=4.0, color="#d1702a", zorder=8)
+        axes.plot(*(view.matrix @ study.tip[0].T), color="#d1702a", lw=1.2, zorder=7)
+        draw_surroundings(axes, study.arm, view, base_size=11, margin=0.08, triad=0.2 * extent)
+        if extent < 1e-2:
+            x, _ = view.matrix @ study.arm.robot.base.translation
+            axes.set_xlim(x - 0.5, x + 0.5)
 
-        return Panel(view.name, draw, key, (5.2, 4.0))
+    seen = views(everything, np.array(study.arm.robot.gravity, float))
+    return [Panel(view.name, partial(draw, view=view), key, (5.2, 4.0)) for view in seen]
 
-    return [panel(view) for view in views(everything, gravity)]
+
+def draw_links(axes: Axes, view: View, pose: Pose, colour: str, width: float, rail: float, zorder: float) -> None:
+    """The links as lines of this width, and dashed the rails on which sliding joints have gone out."""
+    for line in pose.lines:
+        axes.plot(*(view.matrix @ line.T), color=colour, lw=width, zorder=zorder)
+    for line in pose.rails:
+        axes.plot(*(view.matrix @ line.T), color=colour, lw=rail, ls=(0, (2, 1.5)), zorder=2)
+
+
+def draw_joints(axes: Axes, view: View, pose: Pose, colour: str, size: float, edge: float, zorder: float) -> None:
+    """The joints: round where they turn, square where they slide."""
+    for points, marker in ((pose.turns, "o"), (pose.slides, "s")):
+        if len(points):
+            axes.plot(*(view.matrix @ points.T), marker, ms=size, mfc="white", mec=colour, mew=edge, zorder=zorder)
+
+
+def draw_surroundings(
+    axes: Axes, arm: Arm, view: View, *, triad: float, base_size: float = 12.0, margin: float = 0.1
+) -> None:
+    """The base, where gravity pulls, and axes with scales or a ``triad`` of them."""
+    base = np.array(arm.robot.base.translation, float)
+    axes.plot(*(view.matrix @ base), "^", ms=base_size, color=INK, zorder=1.5)
+    _pull(axes, view.matrix @ np.array(arm.robot.gravity, float))
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(margin)
+    axes.set_xlabel(view.across, labelpad=1)
+    axes.set_ylabel(view.up, labelpad=1)
+    if not view.scales:
+        axes.set_axis_off()
+        _triad(axes, view, base, triad)
 
 
 def _pull(axes: Axes, g: Array) -> None:
@@ -456,7 +449,8 @@ def _triad(axes: Axes, view: View, origin: Array, length: float) -> None:
 # -- small things --------------------------------------------------------------------------------
 
 
-def _colour(i: int) -> str:
+def joint_colour(i: int) -> str:
+    """The colour of joint i in every figure."""
     return JOINTS[i % len(JOINTS)]
 
 
@@ -465,12 +459,8 @@ def _few(count: int, most: int = 600) -> Any:
     return slice(None) if count <= most else np.linspace(0, count - 1, most).round().astype(int)
 
 
-def _small(study: Study) -> tuple[float, float]:
-    """The size of a panel that stands there once for each joint."""
-    return HALF if study.arm.n <= 4 else THIRD
-
-
-def _time_axis(axes: Axes, study: Study) -> None:
+def time_axis(axes: Axes, study: Study) -> None:
+    """The motion's time along the axes, and a line at zero where the curves go through it."""
     t = study.shown.t
     axes.set_xlim(t[0], t[-1] if t[-1] > t[0] else t[0] + 1.0)
     axes.set_xlabel("time (s)", labelpad=1)

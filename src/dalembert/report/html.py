@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import html
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 from dalembert.report.figures import Key, Panel, alone
 from dalembert.report.svg import figure_svg
 from dalembert.report.words import visible
+
+Column = tuple[str, str, Sequence[str]]  # of a table: (group, heading, cells)
 
 STYLE = """
 :root { --ink: #1c2733; --soft: #5f6c79; --line: #dfe4e9; --wash: #f5f7f9; --blue: #1f5fa8; --red: #b3261e;
@@ -72,7 +75,6 @@ table.words td:last-child, table.words th:last-child { text-align: left; white-s
 .equations td:last-child { text-align: left; }
 .equations .gap td { padding-top: 14px; }
 svg.formula { overflow: visible; fill: var(--ink); max-width: none; }
-code { font-size: 0.92em; background: var(--wash); padding: 1px 4px; border-radius: 3px; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 18px; font-size: 0.92rem; max-width: 90ch; }
 dt { font-weight: 600; } dd { margin: 0; }
 footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40px; color: var(--soft); font-size: 0.9rem; }
@@ -100,13 +102,25 @@ def text(words: Any) -> str:
     return html.escape(visible(str(words)), quote=True)
 
 
-def page(title: str, body: str) -> str:
-    """A whole page that needs nothing from anywhere."""
+def page(title: str, about: str, links: Iterable[tuple[str, str]], parts: Iterable[str]) -> str:
+    """A whole page that needs nothing from anywhere: its head with ``links`` (place, word), its parts and its foot."""
+    from dalembert import __version__
+
+    shown = "".join(f'<a href="#{place}">{text(word)}</a>' for place, word in links)
+    head = f'<header><div><h1>{text(title)}</h1><p class="soft">{about}</p><nav>{shown}</nav></div></header>'
+    foot = f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"
+    body = "\n".join([head, "<main>", *parts, "</main>", foot])
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
+
+
+def cards(pairs: Iterable[tuple[str, str]]) -> str:
+    """The few numbers one looks for first, each with its words."""
+    shown = "".join(f'<div class="card"><b>{text(b)}</b><span>{text(s)}</span></div>' for b, s in pairs)
+    return f'<div class="cards">{shown}</div>'
 
 
 def number(value: float, digits: int = 4, *, sign: bool = False) -> str:
@@ -142,13 +156,8 @@ def share(value: float) -> str:
     if abs(value) < 5e-4:
         value = 0.0
     kind = "bad" if value < 0 else "tight" if value < 0.1 else "good"
-    shown = (
-        "exceeded"
-        if np.isinf(value)
-        else f"{100 * value:.0f} %"
-        if abs(value) >= 0.1 or not value
-        else f"{100 * value:.1f} %"
-    )
+    places = 0 if abs(value) >= 0.1 or not value else 1
+    shown = "exceeded" if np.isinf(value) else f"{100 * value:.{places}f} %"
     return f'<span class="{kind}">{shown.replace("-", "−")}</span>'
 
 
@@ -159,27 +168,28 @@ def table(
 
     With ``words`` the last column is text that may take several lines.
     """
-    starts, at = set(), 0
-    for _, width in groups:
-        starts.add(at)
-        at += width
-    starts.discard(0)
+    starts = list(itertools.accumulate(width for _, width in groups))[:-1]
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        made = (f"<{tag}{' class=start' if k in starts else ''}>{cell}</{tag}>" for k, cell in enumerate(cells))
-        return f"<tr>{''.join(made)}</tr>"
+        marked = (f"<{tag}{' class=start' if k in starts else ''}>{cell}</{tag}>" for k, cell in enumerate(cells))
+        return f"<tr>{''.join(marked)}</tr>"
 
-    over = ""
-    if groups:
-        cells, at = [], 0
-        for word, width in groups:
-            cells.append(f'<th colspan="{width}"{" class=start" if at in starts else ""}>{text(word)}</th>')
-            at += width
-        over = f'<tr class="groups">{"".join(cells)}</tr>'
+    over = "".join(
+        f'<th colspan="{width}"{" class=start" if k else ""}>{text(word)}</th>'
+        for k, (word, width) in enumerate(groups)
+    )
+    over = f'<tr class="groups">{over}</tr>' if groups else ""
     head = line("th", [text(c) for c in columns])
     body = "\n".join(line("td", row) for row in rows)
     kind = ' class="words"' if words else ""
     return f'<div class="scroll"><table{kind}><thead>{over}{head}</thead><tbody>\n{body}\n</tbody></table></div>\n'
+
+
+def table_of_columns(columns: Sequence[Column]) -> str:
+    """A table of columns, those that follow each other in one group under its heading."""
+    groups = [(group, len(list(some))) for group, some in itertools.groupby(group for group, _, _ in columns)]
+    rows = zip(*(cells for _, _, cells in columns), strict=True)
+    return table([heading for _, heading, _ in columns], list(rows), groups)
 
 
 def key(pairs: Iterable[Key], *, areas: bool = False) -> str:
@@ -193,13 +203,13 @@ def grid(
     progress: Callable[[float], None] | None = None,
 ) -> str:  # fmt: skip
     """The panels, and what stands ``beside`` them, in a grid that becomes one column on a narrow screen."""
-    made = []
+    drawn = []
     for k, panel in enumerate(panels):
         if progress is not None:
             progress(k / len(panels))
-        made.append(f"<figure>{figure_svg(alone(panel), f'{panel.title} {about}'.strip(), f'{name}-{k}')}</figure>")
+        drawn.append(f"<figure>{figure_svg(alone(panel), f'{panel.title} {about}'.strip(), f'{name}-{k}')}</figure>")
     pairs = dict.fromkeys(pair for panel in panels for pair in panel.key)
-    return f'{key(pairs, areas=areas)}<div class="grid {across}">\n{"".join(made)}{beside}\n</div>\n'
+    return f'{key(pairs, areas=areas)}<div class="grid {across}">\n{"".join(drawn)}{beside}\n</div>\n'
 
 
 def download(name: str, words: str, data: str) -> str:

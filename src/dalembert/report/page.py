@@ -8,13 +8,25 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dalembert.analysis.sizing import Quantity
+from dalembert.analysis.sizing import Demand, joint_units
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.report import figures, tip_figures
-from dalembert.report.html import csv_text, download, grid, number, page, share, table, text
-from dalembert.report.study import Study, Variant
+from dalembert.report.html import (
+    Column,
+    cards,
+    csv_text,
+    download,
+    grid,
+    number,
+    page,
+    share,
+    table,
+    table_of_columns,
+    text,
+)
+from dalembert.report.study import Study
 from dalembert.report.svg import formula_svg
 
 Progress = Callable[[float], None]
@@ -42,9 +54,9 @@ def write_report(
     ...     da.write_report(f"{folder}/swing.html", [swing])
     """
     check_writable(path, overwrite=overwrite)
-    made = report_html(studies, title=title, progress=progress)
+    text_of_page = report_html(studies, title=title, progress=progress)
     with whole_file(path, overwrite=overwrite) as file:
-        file.write(made)
+        file.write(text_of_page)
 
 
 def report_html(studies: Sequence[Study], *, title: str | None = None, progress: Progress | None = None) -> str:
@@ -55,7 +67,7 @@ def report_html(studies: Sequence[Study], *, title: str | None = None, progress:
     if any(study.arm != arm for study in studies):
         raise DalembertError("a report is about one arm; these motions belong to several")
     title = title or f"{arm.name}: {studies[0].title if len(studies) == 1 else f'{len(studies)} motions'}"
-    parts = [_head(title, studies), "<main>", _summary(studies), _the_arm(arm)]
+    parts = [_summary(studies), _the_arm(arm)]
     steps = 9 * len(studies) + 1
     done = 0
     for index, study in enumerate(studies):
@@ -64,75 +76,59 @@ def report_html(studies: Sequence[Study], *, title: str | None = None, progress:
             done += 1
             if progress is not None:
                 progress(min(done / steps, 1.0))
-    parts += [_equations(arm), _words(studies), "</main>", _foot()]
-    return page(title, "\n".join(parts))
+    parts += [_equations(arm), _words()]
+    links = [("arm", "The arm"), *((f"motion-{k + 1}", s.title) for k, s in enumerate(studies))]
+    links += [("equations", "Equations of motion")] if _has_equations(arm) else []
+    return page(title, _about(arm), [*links, ("words", "How to read it")], parts)
 
 
 # -- the top -------------------------------------------------------------------------------------
 
 
-def _head(title: str, studies: Sequence[Study]) -> str:
-    arm = studies[0].arm
-    links = [("arm", "The arm"), *((f"motion-{k + 1}", s.title) for k, s in enumerate(studies))]
-    if _has_equations(arm):
-        links.append(("equations", "Equations of motion"))
-    links.append(("words", "How to read it"))
-    shown = "".join(f'<a href="#{where}">{text(word)}</a>' for where, word in links)
-    kinds = "".join("P" if joint.type == "prismatic" else "R" for joint in arm.robot.moving_joints)
-    about = f"{arm.n} joint{'s' if arm.n > 1 else ''} ({kinds}), {number(_mass(arm))} kg"
-    source = f" · {text(arm.robot.source)}" if arm.robot.source else ""
-    return (
-        f'<header><div><h1>{text(title)}</h1><p class="soft">Dynamics report: {text(arm.name)}, {about}{source}</p>'
-        f"<nav>{shown}</nav></div></header>"
-    )
-
-
-def _mass(arm: Arm) -> float:
+def _about(arm: Arm) -> str:
     robot = arm.robot
-    rotors = sum(joint.rotor.mass for joint in robot.joints if joint.rotor is not None)
-    held = robot.payload.mass if robot.payload is not None else 0.0
-    return float(sum(link.inertia.mass for link in robot.links) + rotors + held)
+    about = f"{arm.n} joint{'s' if arm.n > 1 else ''} ({robot.joint_letters}), {number(robot.mass)} kg"
+    source = f" · {text(robot.source)}" if robot.source else ""
+    return f"Dynamics report: {text(arm.name)}, {about}{source}"
 
 
 def _summary(studies: Sequence[Study]) -> str:
     """The few numbers one looks for first."""
-    parts = []
     if len(studies) == 1:
         (study,) = studies
-        cards = [(f"{number(study.sizing.duration)} s", "duration")]
+        power = study.sizing.power.peak
+        strongest = int(np.argmax(power))
+        facts = [(f"{number(study.sizing.duration)} s", "duration")]
         if (tightest := study.sizing.tightest) is not None:
             x, i = tightest
-            words = f"of a limit used at most: {x.name} of {study.arm.joint_names[i]}"
-            cards.append((f"{100 * x.used[i]:.0f} %", words))
-        peak = study.sizing.power
-        most = int(np.argmax(peak.peak))
-        cards.append((f"{number(peak.peak[most], 3)} W", f"peak power, at {study.arm.joint_names[most]}"))
-        cards.append((f"{number(float(study.sizing.energy.sum()), 3)} J", "given by all drives"))
-        parts.append("".join(f'<div class="card"><b>{text(b)}</b><span>{text(s)}</span></div>' for b, s in cards))
-        parts = [f'<div class="cards">{parts[0]}</div>']
+            facts.append(
+                (f"{100 * x.used[i]:.0f} %", f"of a limit used at most: {x.name} of {study.arm.joint_names[i]}")
+            )
+        facts.append((f"{number(power[strongest], 3)} W", f"peak power, at {study.arm.joint_names[strongest]}"))
+        facts.append((f"{number(float(study.sizing.energy.sum()), 3)} J", "given by all drives"))
+        parts = [cards(facts)]
     else:
-        rows = []
-        for k, study in enumerate(studies, 1):
-            sizing, names = study.sizing, study.arm.joint_names
-            margin, of, _ = _tightest(study)
-            rows.append([
-                f'<a href="#motion-{k}">{text(study.title)}</a>', f"{number(sizing.duration)}",
-                *(number(x) for x in sizing.torque.peak), f"{margin} {of}",
-                number(float(sizing.power.peak.max()), 3), number(float(sizing.energy.sum()), 3),
-            ])  # fmt: skip
-        joints = [f"{joint} ({unit})" for joint, unit in zip(names, sizing.torque.units, strict=True)]
-        columns = ["motion", "duration (s)", *joints, "least margin", "peak power (W)", "energy given (J)"]
-        parts.append("<h3>At a glance</h3>" + table(columns, rows, [("", 2), ("peak torque", len(joints)), ("", 3)]))
-    beyond = [(study, study.sizing.exceeded) for study in studies if study.sizing.exceeded]
+        sizings = [study.sizing for study in studies]
+        torque = sizings[0].torque
+        least = [_tightest(study) for study in studies]
+        links = [f'<a href="#motion-{k}">{text(study.title)}</a>' for k, study in enumerate(studies, 1)]
+        columns: list[Column] = [("", "motion", links), ("", "duration (s)", [number(s.duration) for s in sizings])]
+        for i, (joint, unit) in enumerate(zip(studies[0].arm.joint_names, torque.units, strict=True)):
+            columns.append(("peak torque", f"{joint} ({unit})", [number(s.torque.peak[i]) for s in sizings]))
+        columns += [
+            ("", "least margin", [f"{margin} {of}" for margin, of, _ in least]),
+            ("", "peak power (W)", [number(float(s.power.peak.max()), 3) for s in sizings]),
+            ("", "energy given (J)", [number(float(s.energy.sum()), 3) for s in sizings]),
+        ]
+        parts = ["<h3>At a glance</h3>" + table_of_columns(columns)]
+    beyond = [
+        f"<li>{text(study.title) + ': ' if len(studies) > 1 else ''}{_unbroken(text(sentence))}</li>"
+        for study in studies
+        for sentence in study.sizing.exceeded
+    ]
     if beyond:
-        lines = "".join(
-            f"<li>{text(s.title) + ': ' if len(studies) > 1 else ''}{_unbroken(text(line))}</li>"
-            for s, found in beyond
-            for line in found
-        )
-        parts.append(f'<div class="notice bad"><b>Limits are exceeded.</b><ul>{lines}</ul></div>')
-    missing = studies[0].without_effort_limit
-    if missing:
+        parts.append(f'<div class="notice bad"><b>Limits are exceeded.</b><ul>{"".join(beyond)}</ul></div>')
+    if missing := studies[0].without_effort_limit:
         parts.append(
             f'<div class="notice">Effort limits are missing at {text(", ".join(missing))}: the margins of their '
             "torques, and what scaling would do, are left out. The option --limits gives them.</div>"
@@ -154,41 +150,32 @@ def _unbroken(words: str) -> str:
 
 
 def _the_arm(arm: Arm) -> str:
-    rows = []
-    limits = {"velocity": "speed", "acceleration": "acceleration", "effort": "effort"}
-    joints = arm.robot.moving_joints
-    with_rotor = any(joint.rotor is not None for joint in joints)
-    rubs = any(body.viscous or any(body.coulomb) for body in arm.mechanism.bodies)
-    kept = [name for name in limits if any(getattr(joint.limits, name) is not None for joint in joints)]
-    for joint, body in zip(joints, arm.mechanism.bodies, strict=True):
-        slides = joint.type == "prismatic"
-        lim = joint.limits
-        row = [
-            text(joint.name),
-            text(joint.type),
-            _range(lim.lower, lim.upper, "m" if slides else "rad"),
-        ]
-        units = {"velocity": ("rad/s", "m/s"), "acceleration": ("rad/s²", "m/s²"), "effort": ("N m", "N")}
-        row += [_known(getattr(lim, name), units[name][slides]) for name in kept]
-        if with_rotor:
-            rotor = joint.rotor
-            row += (
-                ["–"] * 3
-                if rotor is None
-                else [_known(rotor.gear), _known(rotor.inertia, "kg m²"), _known(rotor.mass, "kg")]
-            )
-        if rubs:
-            levels = body.coulomb
-            coulomb = _known(levels[0]) if levels[0] == levels[1] else f"+{_known(levels[0])} / −{_known(levels[1])}"
-            row += [_known(body.viscous), coulomb]
-        rows.append(row)
-    columns, groups = ["joint", "type", "range", *(limits[name] for name in kept)], [("", 2), ("limits", 1 + len(kept))]
-    if with_rotor:
-        columns += ["gear k_r", "rotor inertia", "rotor mass"]
-        groups.append(("drive", 3))
-    if rubs:
-        columns += ["viscous", "Coulomb"]
-        groups.append(("friction at the joint", 2))
+    joints, bodies, units = arm.robot.moving_joints, arm.mechanism.bodies, joint_units(arm)
+    ranges = [_range(j.limits.lower, j.limits.upper, unit) for j, unit in zip(joints, units["position"], strict=True)]
+    columns: list[Column] = [
+        ("", "joint", [text(joint.name) for joint in joints]),
+        ("", "type", [text(joint.type) for joint in joints]),
+        ("limits", "range", ranges),
+    ]
+    for heading, name, what in (
+        ("speed", "velocity", "speed"),
+        ("acceleration", "acceleration", "acceleration"),
+        ("effort", "effort", "torque"),
+    ):
+        values = [getattr(joint.limits, name) for joint in joints]
+        if any(value is not None for value in values):
+            columns.append(("limits", heading, [_known(x, unit) for x, unit in zip(values, units[what], strict=True)]))
+    rotors = [joint.rotor for joint in joints]
+    if any(rotors):
+        for heading, name, unit in (
+            ("gear k_r", "gear", ""),
+            ("rotor inertia", "inertia", "kg m²"),
+            ("rotor mass", "mass", "kg"),
+        ):
+            columns.append(("drive", heading, [_known(getattr(rotor, name, None), unit) for rotor in rotors]))
+    if any(body.viscous or any(body.coulomb) for body in bodies):
+        columns.append(("friction at the joint", "viscous", [_known(body.viscous) for body in bodies]))
+        columns.append(("friction at the joint", "Coulomb", [_two_sided(*body.coulomb) for body in bodies]))
     gravity = ", ".join(number(x) for x in arm.robot.gravity)
     payload = ""
     if arm.robot.payload is not None:
@@ -201,8 +188,13 @@ def _the_arm(arm: Arm) -> str:
         payload += f" Its chains are closed at {text(closing)}; the passive joints {text(names)} follow from those of the table."
     return (
         f'<h2 id="arm">The arm</h2>\n<p>Gravity is ({gravity}) m/s² in base axes.{payload}</p>'
-        f"{table(columns, rows, groups)}{notes}"
+        f"{table_of_columns(columns)}{notes}"
     )
+
+
+def _two_sided(positive: float, negative: float) -> str:
+    """A Coulomb level, or those at positive and at negative speed."""
+    return _known(positive) if positive == negative else f"+{_known(positive)} / −{_known(negative)}"
 
 
 def _range(lower: float | None, upper: float | None, unit: str) -> str:
@@ -223,7 +215,12 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
     about = f"of {study.arm.name}, {study.title}"
     note = f"<p>{text(study.note)}</p>" if study.note else ""
     head = study.title if count > 1 else f"The motion: {study.title}"
-    yield f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}' + _thinned(study)
+    if study.thinned:
+        note += (
+            f"<p class=soft>Of {len(study.at.t):,} instants {len(study.rows):,} are drawn and offered for download, the "
+            "peaks among them; the tables count all.</p>"
+        )
+    yield f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}'
     yield (
         "<h3>Start and end</h3>\n" + grid(figures.arm_panels(study), f"{name}-arm", about, beside=_ends(study)) + "<h3>Motion of the joints</h3>\n"
         + grid(figures.motion_panels(study), f"{name}-motion", about, across="three")
@@ -262,18 +259,13 @@ def _ellipsoids(study: Study, name: str, about: str) -> str:
     shapes = study.ellipsoids
     if isinstance(shapes, str):
         return f"{head}<p>There is no dynamic manipulability ellipsoid: {text(shapes)}.</p>"
-    by = (
-        "of 1 N m (or N) each"
-        if study.without_effort_limit
-        else "whose shares of the joints' limits have squares that sum to at most 1"
-    )
+    by = "whose shares of the joints' limits have squares that sum to at most 1"
+    by = "of 1 N m (or N) each" if study.without_effort_limit else by
     t, unit, rows = study.shown.t, shapes.units[0], []
     for word, x in (("longest radius", shapes.radii[:, 0]), ("shortest radius", shapes.radii[:, -1])):
         low, high = int(np.argmin(x)), int(np.argmax(x))
-        rows.append([
-            f"{word} ({unit})", number(float(x[0])), number(float(x[-1])),
-            number(float(x[low])), number(float(t[low])), number(float(x[high])), number(float(t[high])),
-        ])  # fmt: skip
+        values = (x[0], x[-1], x[low], t[low], x[high], t[high])
+        rows.append([f"{word} ({unit})", *(number(float(value)) for value in values)])
     columns = ["", "start", "end", "least", "at (s)", "most", "at (s)"]
     return (
         f"{head}<p>The dynamic manipulability ellipsoid, S (7.149): accelerations of the tip, from rest at each pose, by torques "
@@ -318,74 +310,63 @@ def _ends(study: Study) -> str:
     return f"<div>{table(['', 'start', 'end', 'travel', 'unit'], rows)}</div>"
 
 
-def _thinned(study: Study) -> str:
-    if not study.thinned:
-        return ""
-    return (
-        f"<p class=soft>Of {len(study.at.t):,} instants {len(study.rows):,} are drawn and offered for download, the peaks "
-        "among them; the tables count all.</p>"
-    )
-
-
 def _sizing(study: Study) -> str:
     """Four tables: joints, power, motors, bearings."""
     s = study.sizing
     every = range(len(s.joints))
+    driven = [i for i in every if not np.isnan(s.motor_torque.peak[i])]
 
-    def cells(x: Quantity, i: int, *, rms: bool = True, limit: bool = True) -> list[str]:
-        unit = x.units[i]
-        row = [f"{number(x.peak[i])} {unit}" if not np.isnan(x.peak[i]) else "–", number(x.at[i])]
-        row += [number(x.rms[i])] if rms else []
-        return [*row, number(x.limit[i]), share(x.margin[i])] if limit else row
+    def joints(which: Sequence[int] = every) -> Column:
+        return "", "joint", [text(s.joints[i]) for i in which]
 
-    five = ["peak", "at (s)", "RMS", "limit", "margin"]
-    parts = ["<h3>Sizing</h3>\n<h4>Joints</h4>\n"]
-    groups, columns = [("", 1), ("torque", 5), ("speed", 5)], ["joint", *five, *five]
-    rows = [[text(s.joints[i]), *cells(s.torque, i), *cells(s.speed, i)] for i in every]
-    parts.append(table(columns, rows, groups))
+    def demand(
+        group: str,
+        x: Demand,
+        which: Sequence[int] = every,
+        headings: Sequence[str] = ("peak", "at (s)", "RMS", "limit", "margin"),
+    ) -> list[Column]:
+        cells: dict[str, Callable[[int], str]] = {
+            "peak": lambda i: f"{number(x.peak[i])} {x.units[i]}",
+            "at (s)": lambda i: number(x.at[i]),
+            "RMS": lambda i: number(x.rms[i]),
+            "limit": lambda i: number(x.limit[i]),
+            "margin": lambda i: share(x.margin[i]),
+        }
+        return [(group, heading, [cells[heading](i) for i in which]) for heading in headings]
+
+    positions: list[Column] = [
+        ("position", "lowest", [number(x) for x in s.lowest]),
+        ("position", "highest", [number(x) for x in s.highest]),
+        ("position", "limits", [_range(s.lower[i], s.upper[i], s.position_units[i]) for i in every]),
+        ("position", "left", [_inside(study, i) for i in every]),
+    ]
     rows = [
-        [text(s.joints[i]), *cells(s.acceleration, i), number(s.lowest[i]), number(s.highest[i]),
-         _range(s.lower[i], s.upper[i], s.position_units[i]), _inside(study, i)]
-        for i in every
-    ]  # fmt: skip
-    groups = [("", 1), ("acceleration", 5), ("position", 4)]
-    parts.append(table(["joint", *five, "lowest", "highest", "limits", "left"], rows, groups))
-    parts.append("<h4>Power and energy</h4>\n")
-    rows = [
-        [text(s.joints[i]), *cells(s.power, i, limit=False), number(s.energy[i]), number(s.returned[i]),
-         _net(s.energy[i], s.returned[i])]
+        [text(s.joints[i]), f"{number(s.power.peak[i])} W", number(s.power.at[i]), number(s.power.rms[i]),
+         number(s.energy[i]), number(s.returned[i]), _net(s.energy[i], s.returned[i])]
         for i in every
     ]  # fmt: skip
     given, returned = float(s.energy.sum()), float(s.returned.sum())
     totals = (number(given), number(returned), _net(given, returned))
     rows.append(["<b>all</b>", "", "", "", *(f"<b>{x}</b>" for x in totals)])
-    parts.append(
-        table(
-            ["joint", "peak", "at (s)", "RMS (W)", "given", "returned", "net"], rows,
-            [("", 1), ("power τ q̇", 3), ("energy (J)", 3)],
-        )
-    )  # fmt: skip
-    driven = [i for i in every if not np.isnan(s.motor_torque.peak[i])]
+    groups = [("", 1), ("power τ q̇", 3), ("energy (J)", 3)]
+    power = table(["joint", "peak", "at (s)", "RMS (W)", "given", "returned", "net"], rows, groups)
+    motors = "<p class=soft>The robot file names no rotors and gears, so there are no figures at the motors.</p>"
     if driven:
-        gears = [body.gear for body in study.arm.mechanism.bodies]
-        rows = [
-            [text(s.joints[i]), _known(gears[i]),
-             *cells(s.motor_torque, i), *cells(s.motor_speed, i), number(s.motor_power.peak[i])]
-            for i in driven
-        ]  # fmt: skip
-        groups = [("", 2), ("motor torque τ / k_r", 5), ("motor speed k_r q̇", 5), ("power", 1)]
-        parts.append(
-            "<h4>Motors, through their gears</h4>\n" + table(["joint", "k_r", *five, *five, "peak (W)"], rows, groups)
-        )
-    else:
-        parts.append(
-            "<p class=soft>The robot file names no rotors and gears, so there are no figures at the motors.</p>"
-        )
-    loads = (s.force, s.axial, s.radial, s.moment, s.tilting)
-    rows = [[text(s.joints[i]), *(c for x in loads for c in cells(x, i, rms=False, limit=False))] for i in every]
-    groups = [("", 1), ("force |f|", 2), ("along the axis", 2), ("across it", 2), ("moment |μ|", 2), ("tilting", 2)]
-    parts.append("<h4>Bearings</h4>\n" + table(["joint", *["peak", "at (s)"] * 5], rows, groups))
-    return "".join(parts)
+        gears: Column = ("", "k_r", [_known(study.arm.mechanism.bodies[i].gear) for i in driven])
+        torque, speed = ("motor torque τ / k_r", s.motor_torque), ("motor speed k_r q̇", s.motor_speed)
+        watts: Column = ("power", "peak (W)", [number(s.motor_power.peak[i]) for i in driven])
+        columns = [joints(driven), gears, *demand(*torque, driven), *demand(*speed, driven), watts]
+        motors = "<h4>Motors, through their gears</h4>\n" + table_of_columns(columns)
+    bearings = [joints()]
+    for word, x in (("force |f|", s.force), ("along the axis", s.axial), ("across it", s.radial),
+                    ("moment |μ|", s.moment), ("tilting", s.tilting)):  # fmt: skip
+        bearings += demand(word, x, headings=("peak", "at (s)"))
+    return (
+        "<h3>Sizing</h3>\n<h4>Joints</h4>\n"
+        + table_of_columns([joints(), *demand("torque", s.torque), *demand("speed", s.speed)])
+        + table_of_columns([joints(), *demand("acceleration", s.acceleration), *positions])
+        + f"<h4>Power and energy</h4>\n{power}{motors}<h4>Bearings</h4>\n{table_of_columns(bearings)}"
+    )
 
 
 def _net(given: float, returned: float) -> str:
@@ -407,18 +388,14 @@ def _scaling(study: Study, name: str, about: str, across: str) -> str:
     """What slowing down or hurrying up would do."""
     head = "<h3>What scaling would do</h3>\n"
     variants = [study.evenly, study.fastest]
-    found = [v for v in variants if v.study is not None]
-    if not found:
+    if not any(v.study for v in variants):
         why = dict.fromkeys(v.why_not for v in variants)
         return head + f"<p class=soft>Not computed: {text('; '.join(why))}.</p>"
-    paces: list[Variant] = [Variant("as given", study), *found]
-    rows, peaks = [], []
-    for pace in paces:
-        at = pace.study
-        assert at is not None
-        c = at.sizing.duration / study.sizing.duration
-        rows.append([text(pace.name), number(at.sizing.duration), number(c), *_tightest(at)])
-        peaks.append(at.sizing.torque.peak)
+    paces = {"as given": study} | {v.name: v.study for v in variants if v.study is not None}
+    rows = [
+        [text(word), number(at.sizing.duration), number(at.sizing.duration / study.sizing.duration), *_tightest(at)]
+        for word, at in paces.items()
+    ]
     columns = ["pace", "duration (s)", "c", "least margin", "of", "at (s)"]
     missing = "".join(
         f"<p class=soft>{text(v.name.capitalize())}: not computed, {text(v.why_not)}.</p>"
@@ -426,35 +403,35 @@ def _scaling(study: Study, name: str, about: str, across: str) -> str:
         if not v.study
     )
     torque = study.sizing.torque
-    by_joint = [
-        [text(name), *(number(peak[i]) for peak in peaks), number(torque.limit[i]), torque.units[i]]
-        for i, name in enumerate(study.arm.joint_names)
-    ]
+    by_joint: list[Column] = [("", "joint", [text(joint) for joint in study.arm.joint_names])]
+    by_joint += [("peak torque", word, [number(x) for x in at.sizing.torque.peak]) for word, at in paces.items()]
+    by_joint += [("", "limit", [number(x) for x in torque.limit]), ("", "unit", torque.units)]
     return (
         head + "<p>Evenly scaled: every instant c times as late, r = c t, with the least c that no limit forbids (S 7.7); "
         "below 1 the motion becomes faster. Time-optimal: the same path from rest to rest in the least time, at a pace "
-        "that varies.</p>" + table(columns, rows) + missing
-        + table(["joint", *(pace.name for pace in paces), "limit", "unit"], by_joint, [("", 1), ("peak torque", len(paces)), ("", 2)])
+        "that varies.</p>" + table(columns, rows) + missing + table_of_columns(by_joint)
         + grid(figures.scaling_panels(study), f"{name}-scaling", about, across=across)
     )  # fmt: skip
 
 
 def _tightest(study: Study) -> list[str]:
     """The least margin, what has it, and when."""
-    found = study.sizing.tightest
-    if found is None:
+    if (tightest := study.sizing.tightest) is None:
         return ["–", "–", "–"]
-    quantity, i = found
-    when = number(float(quantity.at[i]))
-    return [share(float(quantity.margin[i])), f"{text(quantity.name)} of {text(study.sizing.joints[i])}", when]
+    x, i = tightest
+    return [share(float(x.margin[i])), f"{text(x.name)} of {text(study.sizing.joints[i])}", number(float(x.at[i]))]
 
 
 def _downloads(study: Study) -> str:
     arm, at, n = study.arm, study.shown, range(1, study.arm.n + 1)
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{arm.name}-{study.title}").strip("-").lower()
     names = ["t", *(f"{group}{k}" for group in ("q", "qd", "qdd", "tau") for k in n)]
+
+    def motion_csv(of: Study) -> str:
+        return csv_text(names, [of.shown.t, of.shown.q, of.shown.qd, of.shown.qdd, of.shown_torque])
+
     items = [
-        download(f"{stem}.csv", "Motion and torques", csv_text(names, [at.t, at.q, at.qd, at.qdd, study.shown_torque])),
+        download(f"{stem}.csv", "Motion and torques", motion_csv(study)),
         download(f"{stem}-contributions.csv", "Contributions", _contributions(study)),
         download(
             f"{stem}-tip.csv", "Motion of the tip",
@@ -472,34 +449,20 @@ def _downloads(study: Study) -> str:
         values = csv_text(words, [at.t, study.reactions.reshape(len(at.t), -1)])
         items.append(download(f"{stem}-reactions.csv", "Reactions of the loops", values))
     for variant in (study.evenly, study.fastest):
-        if (other := variant.study) is not None:
-            columns = [other.shown.t, other.shown.q, other.shown.qd, other.shown.qdd, other.shown_torque]
-            items.append(
-                download(
-                    f"{stem}-{variant.name.replace(' ', '-')}.csv", variant.name.capitalize(), csv_text(names, columns)
-                )
-            )
+        if variant.study is not None:
+            file = f"{stem}-{variant.name.replace(' ', '-')}.csv"
+            items.append(download(file, variant.name.capitalize(), motion_csv(variant.study)))
     return f'<h3 class="for-screen">The numbers</h3>\n<ul class="downloads">{"".join(items)}</ul>\n'
 
 
 def _contributions(study: Study) -> str:
     """By cause; for small arms every term."""
-    n, terms = range(study.arm.n), study.terms
-    columns: dict[str, figures.Array] = {}
-    if study.arm.n <= SMALL:
-        for kind in ("inertia", "rotor", "centrifugal"):
-            columns |= {f"{kind}{i + 1}_{j + 1}": getattr(terms, kind)[:, i, j] for i in n for j in n}
-        columns |= {
-            f"coriolis{i + 1}_{j + 1}_{k + 1}": terms.coriolis[:, i, j, k] for i in n for j in n for k in n if j < k
-        }
-        columns |= {
-            f"{kind}{i + 1}": getattr(terms, kind)[:, i]
-            for kind in ("gravity", "viscous", "coulomb", "contact")
-            for i in n
-        }
-    else:
-        columns |= {f"{kind}{i + 1}": x[:, i] for kind, x in terms.by_joint.items() for i in n}
-    kept = {name: x for name, x in columns.items() if x.any()}
+    parts = vars(study.terms) if study.arm.n <= SMALL else study.terms.by_joint
+    kept = {}
+    for kind, x in parts.items():
+        for index in np.ndindex(x.shape[1:]):
+            if (values := x[:, *index]).any():
+                kept[kind + "_".join(str(i + 1) for i in index)] = values
     return csv_text(["t", *kept], [study.shown.t, *kept.values()])
 
 
@@ -515,8 +478,8 @@ def _equations(arm: Arm) -> str:
     """The equations of a small arm, as formulas."""
     if not _has_equations(arm):
         return ""
-    made = arm.equations()
-    body = made.latex().replace(r"\begin{align*}", "").replace(r"\end{align*}", "").strip()
+    closed_form = arm.equations()
+    body = closed_form.latex().replace(r"\begin{align*}", "").replace(r"\end{align*}", "").strip()
     rows = []
     for line in body.split(r"\\"):
         left, _, right = line.strip().partition("&=") if "&=" in line else ("", "", line.strip().lstrip("&"))
@@ -525,8 +488,10 @@ def _equations(arm: Arm) -> str:
         rows.append(
             f"<tr{' class=gap' if left.strip().startswith(chr(92) + 'tau') else ''}><td>{name}</td><td>{rest}</td></tr>"
         )
-    legend = [re.fullmatch(r"\s*(\S+)\s*= (\S.*?)(?:\s\s+(.*))?", line) for line in made.legend().splitlines()[1:]]
-    known = [[text(x or "") for x in found.groups()] for found in legend if found]
+    legend = [
+        re.fullmatch(r"\s*(\S+)\s*= (\S.*?)(?:\s\s+(.*))?", line) for line in closed_form.legend().splitlines()[1:]
+    ]
+    known = [[text(x or "") for x in match.groups()] for match in legend if match]
     letters = table(["letter", "value (SI)", "what it is"], known, words=True) if known else ""
     return (
         '<h2 id="equations">Equations of motion</h2>\n<p>The inertia matrix, the matrix of centrifugal and Coriolis terms, '
@@ -535,7 +500,7 @@ def _equations(arm: Arm) -> str:
     )
 
 
-def _words(studies: Sequence[Study]) -> str:
+def _words() -> str:
     words = [
         ("torque τ", "what the drive of a joint gives at the joint, friction and its rotor's inertia counted in: N m, or N "
          "for a joint that slides"),
@@ -550,9 +515,3 @@ def _words(studies: Sequence[Study]) -> str:
     ]  # fmt: skip
     items = "".join(f"<dt>{text(a)}</dt><dd>{text(b)}</dd>" for a, b in words)
     return f'<h2 id="words">How to read it</h2>\n<dl>{items}</dl>'
-
-
-def _foot() -> str:
-    from dalembert import __version__
-
-    return f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"

@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.analysis.ellipsoid import Ellipsoid, dynamic_manipulability
-from dalembert.analysis.sizing import Motion, Samples, Sizing, check_fits, loads, samples, size
+from dalembert.analysis.sizing import (
+    Motion,
+    MotionSamples,
+    Sizing,
+    check_fits,
+    loads,
+    samples,
+    size,
+    without_effort_limit,
+)
 from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
 from dalembert.errors import DalembertError
@@ -37,7 +46,7 @@ class Study:
     title: str
     note: str
     tip_wrench: tuple[float, ...] | None
-    at: Samples
+    at: MotionSamples
     torque: Array
     rows: NDArray[np.intp]
 
@@ -47,7 +56,7 @@ class Study:
         return len(self.rows) < len(self.at.t)
 
     @cached_property
-    def shown(self) -> Samples:
+    def shown(self) -> MotionSamples:
         """The motion at the instants that are drawn."""
         return self.at.rows(self.rows)
 
@@ -64,9 +73,8 @@ class Study:
     @cached_property
     def causes(self) -> dict[str, Array]:
         """Every cause that is there at all, summed over joints that cause it: name → (N, n)."""
-        all_of_them = self.terms.by_joint
         noise = 1e-9 * np.abs(self.shown_torque).max(initial=0.0)
-        return {name: x for name, x in all_of_them.items() if np.abs(x).max(initial=0.0) > noise}
+        return {name: x for name, x in self.terms.by_joint.items() if np.abs(x).max(initial=0.0) > noise}
 
     @cached_property
     def reactions(self) -> Array:
@@ -93,21 +101,21 @@ class Study:
         joints' limits (of 1 where they are not known); or, in a sentence, why there is no telling."""
         limits = None if self.without_effort_limit else "arm"
         try:
-            found = dynamic_manipulability(self.arm, self.shown.q, limits, redundancy="exact")
+            shapes = dynamic_manipulability(self.arm, self.shown.q, limits, redundancy="exact")
         except DalembertError as error:
             return str(error)
-        lost = ~(np.isfinite(found.radii).all(axis=-1) & np.isfinite(found.center).all(axis=-1))
+        lost = ~(np.isfinite(shapes.radii).all(axis=-1) & np.isfinite(shapes.center).all(axis=-1))
         if lost.any():
             t = float(self.shown.t[np.argmax(lost)])
             return f"the inertia matrix at t = {t:g} s cannot be inverted in float64, its masses lie so far apart"
-        return found
+        return shapes
 
     # -- what scaling would do -------------------------------------------------------------------
 
     @property
     def without_effort_limit(self) -> list[str]:
         """The joints whose effort limit is not known."""
-        return [joint.name for joint in self.arm.robot.moving_joints if joint.limits.effort is None]
+        return without_effort_limit(self.arm)
 
     @cached_property
     def evenly(self) -> Variant:
@@ -120,11 +128,11 @@ class Study:
         return self._variant("time-optimal", lambda motion: motion.time_optimal(self.arm))
 
     def _variant(self, name: str, make: Callable[[Any], Any]) -> Variant:
-        if self.without_effort_limit:
-            return Variant(name, None, f"limits missing at {', '.join(self.without_effort_limit)}")
-        if self.tip_wrench is not None:
-            return Variant(name, None, "scaling counts no force at the tip")
         try:
+            if self.without_effort_limit:
+                raise DalembertError(f"limits missing at {', '.join(self.without_effort_limit)}")
+            if self.tip_wrench is not None:
+                raise DalembertError("scaling counts no force at the tip")
             return Variant(name, study(self.arm, make(self.trajectory), title=name))
         except DalembertError as error:
             return Variant(name, None, str(error))
@@ -185,6 +193,3 @@ def _drawn(tau: Array) -> NDArray[np.intp]:
         return np.arange(count)
     extremes = np.concatenate([tau.argmax(axis=0), tau.argmin(axis=0)])
     return np.unique(np.concatenate([np.linspace(0, count - 1, MOST).round().astype(np.intp), extremes]))
-
-
-__all__ = ["MOST", "Study", "Variant", "study"]

@@ -42,8 +42,8 @@ def figure_svg(figure: Figure, label: str, name: str) -> str:
     return re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
 
 
-def _short(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+def _short(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def formula_svg(latex: str, size: float = 17.0) -> str:

@@ -75,6 +75,12 @@ class Loop:
             ) from None
         object.__setattr__(self, "branch", branch)
 
+    @property
+    def text(self) -> str:
+        """What it says, in a line."""
+        joined = f"'{self.name}' ({self.kind}) joins '{self.link_a}' and '{self.link_b}'"
+        return f"{joined}; passive: {', '.join(self.passive)}"
+
 
 def check_loops(robot: Robot) -> tuple[Loop, ...]:
     """The robot's loops, every name in them known and every loop with its passive joints."""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from dalembert.algebra.linalg import ZERO, Vector, norm, scale
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.loops import Loop, check_loops
+from dalembert.robot.loops import Loop, check_loops, loop_of
 from dalembert.robot.placement import Placement, number, vector
 from dalembert.robot.tables import some
 
@@ -259,6 +259,11 @@ class Robot:
         return self.replace(loops=()) if self.loops else self
 
     @property
+    def ties(self) -> list[tuple[str, str]]:
+        """What ties its joints to each other, in words: ("loop", a sentence) for every closed chain."""
+        return [("loop", loop.text) for loop in self.loops]
+
+    @property
     def tree_joints(self) -> tuple[Joint, ...]:
         """All joints that move, in the order of the tree; in closed chains some are passive."""
         return tuple(joint for joint in self.joints if joint.moves)
@@ -269,6 +274,18 @@ class Robot:
         passive = {name for loop in self.loops for name in loop.passive}
         return tuple(joint for joint in self.tree_joints if joint.name not in passive)
 
+    @property
+    def joint_letters(self) -> str:
+        """R for every moving joint that turns and P for every one that slides, like RRPRRR."""
+        return "".join("P" if joint.type == "prismatic" else "R" for joint in self.moving_joints)
+
+    @property
+    def mass(self) -> float:
+        """Links, rotors and payload together (kg)."""
+        masses = [link.inertia.mass for link in self.links]
+        masses += [joint.rotor.mass for joint in self.joints if joint.rotor is not None]
+        return float(sum(masses) + (self.payload.mass if self.payload is not None else 0.0))
+
     def link(self, name: str) -> Link:
         """The link called ``name``."""
         for link in self.links:
@@ -277,6 +294,10 @@ class Robot:
         raise RobotError(
             f"robot '{self.name}' has no link '{name}'; its links are {some([x.name for x in self.links])}"
         )
+
+    def with_loop(self, loop: Any) -> Robot:
+        """A new robot with one more closed chain: a :class:`Loop`, or its fields by name."""
+        return self.replace(loops=(*self.loops, loop_of(loop)))
 
     def replace(self, **changes: Any) -> Robot:
         """A new robot with some fields changed."""
