@@ -45,7 +45,7 @@ class Arm(Dynamics, Kinematics):
 
     def __new__(cls, robot: Robot) -> Arm:
         """An arm; of a robot with loops, a :class:`dalembert.arm.closed_arm.ClosedArm`."""
-        if cls is Arm and robot.loops:
+        if cls is Arm and (robot.loops or robot.couplings):
             from dalembert.arm.closed_arm import ClosedArm
 
             return object.__new__(ClosedArm)

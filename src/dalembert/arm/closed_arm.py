@@ -52,13 +52,12 @@ class ClosedArm(Arm):
     @cached_property
     def tree(self) -> Arm:
         """The open arm that is left when the loops are cut: its q is that of all joints."""
-        return Arm(self.robot.replace(loops=()))
+        return Arm(self.robot.replace(loops=(), couplings=()))
 
     @property
     def passive_names(self) -> tuple[str, ...]:
         """The joints that no motor moves: their positions follow from q."""
-        passive = {name for loop in self.robot.loops for name in loop.passive}
-        return tuple(joint.name for joint in self.robot.tree_joints if joint.name in passive)
+        return tuple(joint.name for joint in self.robot.tree_joints if joint.name not in self.joint_names)
 
     @property
     def loop_names(self) -> tuple[str, ...]:
@@ -163,9 +162,9 @@ class ClosedArm(Arm):
         """Γᵀ(F_v q̇ + F_s sgn(q̇)): (…, n). Passive joints rub too, so where Γ is not constant q is needed."""
         if q is None:
             rubs = any(
-                self.closed.tree.bodies[i].viscous or any(self.closed.tree.bodies[i].coulomb)
-                for group in self.closed.passive
-                for i in group
+                body.viscous or any(body.coulomb)
+                for i, body in enumerate(self.closed.tree.bodies)
+                if i not in self.closed.actuated
             )
             if rubs and not self.closed.linear:
                 raise DalembertError(
@@ -286,6 +285,8 @@ class ClosedArm(Arm):
     def _loosest(self, q: Array) -> str | None:
         """The loop whose passive joints cannot be told apart by what they do at its cut."""
         m = self.closed
+        if not m.loops:
+            return None
         tree_q = self.tree_positions(q) if not m.by_newton else self._newton(q, None)
         _, Phi = self.kernel("loop_equations")(tree_q)
         at = 0
@@ -326,7 +327,7 @@ class ClosedArm(Arm):
                         "actuated joints do not say how the passive ones move",
                         "singular", name, index,
                     )  # fmt: skip
-            chain._place(closure)
+            chain.place(closure)
 
     # -- Newton ----------------------------------------------------------------------------------
 
@@ -393,6 +394,7 @@ class ClosedArm(Arm):
                     Phi[..., passive], (Phi[..., actuated] @ (there - x[:, actuated])[..., None])[..., 0]
                 )
             x[:, actuated] = there
+            m.follow(x)
             rounds = ROUNDS if step == steps else 4
             for _ in range(rounds):
                 residual, Phi = equations(x)
@@ -406,6 +408,7 @@ class ClosedArm(Arm):
             if step == steps:  # once more, for the last digits
                 x[:, passive] -= np.where(lost[:, None], 0.0, _least(Phi[..., passive], residual))
                 residual, Phi = equations(x)
+            m.follow(x)  # what follows passive joints
             lost |= ~(np.abs(residual).max(-1, initial=0.0) < (1e-10 if step == steps else 1e-2) * size)
         s = np.linalg.svd(Phi[..., passive], compute_uv=False)
         return x, lost, s[..., -1] < 1e-8 * s[..., 0]

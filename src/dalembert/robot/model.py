@@ -14,6 +14,14 @@ from typing import Any, Literal
 
 from dalembert.algebra.linalg import ZERO, Vector, norm, scale
 from dalembert.errors import RobotError
+from dalembert.robot.couplings import (
+    Coupling,
+    check_couplings,
+    check_with_loops,
+    followers,
+    with_led_limits,
+    with_motors,
+)
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, check_loops
 from dalembert.robot.placement import Placement, number, vector
@@ -214,6 +222,7 @@ class Robot:
     and the tip wrench are expressed. ``tip`` is the end effector's frame. ``payload`` is a body
     held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know.
     ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
+    ``couplings`` says which joints follow others: mimic joints, coupled wrists, screws.
 
     >>> import dalembert as da
     >>> links = (Link("base"), Link("rod", Inertia(1.0, (0.5, 0.0, 0.0))))
@@ -232,10 +241,12 @@ class Robot:
     source: str = ""
     notes: tuple[str, ...] = field(default=())
     loops: tuple[Loop, ...] = field(default=())
+    couplings: tuple[Coupling, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "links", tuple(self.links))
-        object.__setattr__(self, "joints", tuple(self.joints))
+        with_rotors = with_motors(self.links, self.joints, self.couplings)
+        for key, value in zip(("links", "joints", "couplings"), with_rotors, strict=True):
+            object.__setattr__(self, key, value)
         object.__setattr__(self, "notes", tuple(self.notes))
         object.__setattr__(self, "gravity", vector(self.gravity, "gravity"))
         object.__setattr__(self, "joints", _in_order(self))
@@ -244,8 +255,12 @@ class Robot:
         elif self.tip.link not in {link.name for link in self.links}:
             raise RobotError(f"robot '{self.name}': the tip stands on link '{self.tip.link}', which does not exist")
         object.__setattr__(self, "loops", tuple(self.loops))
+        check_couplings(self)
         if self.loops:
             object.__setattr__(self, "loops", check_loops(self))
+        if self.couplings:
+            check_with_loops(self)
+            assert self.moving_joints  # limits that leave no room are said
 
     @property
     def root(self) -> str:
@@ -260,9 +275,14 @@ class Robot:
 
     @property
     def moving_joints(self) -> tuple[Joint, ...]:
-        """The joints with a variable, in the order of ``q``: of closed chains, the actuated ones."""
-        passive = {name for loop in self.loops for name in loop.passive}
-        return tuple(joint for joint in self.tree_joints if joint.name not in passive)
+        """The joints with a variable, in the order of ``q``: those that follow from no others.
+
+        Of closed chains these are the actuated ones. The limits of a joint are such that joints that follow it
+        linearly keep theirs.
+        """
+        dependent = followers(self).keys() | {name for loop in self.loops for name in loop.passive}
+        held = tuple(joint for joint in self.tree_joints if joint.name not in dependent)
+        return with_led_limits(self, held) if self.couplings else held
 
     def link(self, name: str) -> Link:
         """The link called ``name``."""
@@ -340,4 +360,4 @@ def _default_tip(robot: Robot) -> str:
     return max(leaves, key=lambda name: count[name])
 
 
-__all__ = ["ZERO", "Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Loop", "Placement", "Robot", "Rotor"]
+__all__ = ["ZERO", "Coupling", "Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Loop", "Placement", "Robot", "Rotor"]
