@@ -70,7 +70,9 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
         facts.append(("source", robot.source))
     letters = joint_letters(robot)
     passive = [name for loop in robot.loops for name in loop.passive]
-    moving = f"{len(letters)} actuated, {len(passive)} passive" if passive else f"{len(letters)} moving"
+    following = [name for coupling in robot.couplings for name in coupling.joints]
+    counts = [f"{len(passive)} passive"] * bool(passive) + [f"{len(following)} following"] * bool(following)
+    moving = ", ".join([f"{len(letters)} actuated", *counts] if counts else [f"{len(letters)} moving"])
     fixed = len(robot.joints) - len(robot.tree_joints)
     facts.append(("joints", f"{letters} ({moving}, {fixed} fixed)"))
     for loop in robot.loops:
@@ -80,6 +82,7 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
                 f"'{loop.name}' ({loop.kind}) joins '{loop.link_a}' and '{loop.link_b}'; passive: {', '.join(loop.passive)}",
             )
         )
+    facts += [("coupling", coupling.text) for coupling in robot.couplings]
     facts.append(("mass", f"{number(total_mass(robot), 'kg', 6)} in all"))
     facts.append(("gravity", f"{numbers(robot.gravity)} m/s²"))
     where = "" if not any(place) else f" at {numbers(place)} m"

@@ -281,7 +281,7 @@ def check_couplings(robot: Robot) -> None:
             follows[name] = coupling
     if len(in_order(robot.couplings)) < len(robot.couplings):
         raise RobotError(f"{where}: {_circle(follows)}; let one of them follow none of the others")
-    if all(joint.name in follows for joint in robot.joints if joint.moves):
+    if follows and all(joint.name in follows for joint in robot.joints if joint.moves):
         raise RobotError(
             f"{where}: every joint follows another or stands still, and none is left for a motor to move; "
             "leave one out of the couplings"
