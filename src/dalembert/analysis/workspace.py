@@ -157,7 +157,7 @@ def workspace_map(
         q *= high - low
         q += low
         done += len(q)
-        if arm.robot.loops:
+        if not arm.mechanism.identity:
             q = q[arm.closes(q)]  # type: ignore[attr-defined]
         p, w = value_of(q)
         u, v = plane.place(p)

@@ -40,7 +40,7 @@ def parameters(
         only="nonzero" if nonzero else None,
     )  # fmt: skip
     made: BaseParameters | SymbolicBaseParameters
-    if loaded.robot.loops and not symbols and not latex:  # formulas are known of open arms
+    if not loaded.mechanism.identity and not symbols and not latex:  # formulas are known of open arms
         made = base_parameters(chosen)
     else:
         made = symbolic_base_parameters(chosen, "symbols" if symbols else "numbers")

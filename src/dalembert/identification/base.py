@@ -152,7 +152,7 @@ def random_states(arm: Arm, count: int, seed: int = 0) -> tuple[Array, Array, Ar
         if not high[j] > low[j]:
             low[j], high[j] = -reach, reach
     q = rng.uniform(low, high, (count, arm.n))
-    if arm.robot.loops:
+    if not arm.mechanism.identity:
         q = arm.closing(rng, low, high, count)  # type: ignore[attr-defined]
     qd, qdd = rng.uniform(-3.0, 3.0, (2, count, arm.n))
     return q, qd, qdd

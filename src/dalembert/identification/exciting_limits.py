@@ -43,7 +43,7 @@ class Limited:
         if shut:
             raise DalembertError(f"joint '{shut[0]}' of arm '{arm.name}' has no room between its position limits")
         self.middle, self.half = 0.5 * (low + high), 0.5 * share * (high - low)
-        if arm.robot.loops:
+        if not arm.mechanism.identity:
             self._closing()
         self.velocity = self._sizes("velocity") * share
         self.acceleration = self._sizes("acceleration") * share
@@ -95,7 +95,7 @@ class Limited:
     def _coulomb(self) -> Array:
         """The most that Coulomb friction takes of every actuated joint, passive joints' with it: (n,)."""
         levels = np.array([max(map(float, body.coulomb)) for body in tree_of(self.arm).bodies])
-        return levels @ self.follows if self.arm.robot.loops else levels
+        return levels @ self.follows if not self.arm.mechanism.identity else levels
 
     @cached_property
     def follows(self) -> Array:

@@ -137,7 +137,7 @@ class Problem:
 
     def _followed(self, q: Array, qd: Array) -> tuple[Array | None, Array]:
         """(Γ, q̇ of all joints of the tree); of an open arm (None, q̇)."""
-        if not self.arm.robot.loops:
+        if self.arm.mechanism.identity:
             return None, qd
         Gamma = self.arm.closure_jacobian(q)  # type: ignore[attr-defined]
         return Gamma, (Gamma @ qd[..., None])[..., 0]
@@ -146,7 +146,7 @@ class Problem:
     def slow(self) -> Array:
         """The speeds below which sgn is smoothed, of passive joints too."""
         fastest = np.minimum(self.limits.velocity, 2 * np.pi * self.shapes.highest * self.limits.half)
-        if self.arm.robot.loops:
+        if not self.arm.mechanism.identity:
             fastest = self.limits.follows @ fastest
         return np.asarray(SMOOTH * fastest, dtype=np.float64)
 

@@ -156,7 +156,7 @@ def symbolic_base_parameters(parameters: ParameterSet | Arm, lengths: str = "sym
         parameters = ParameterSet(parameters)
     if lengths not in LENGTHS:
         raise DalembertError(f"lengths is '{lengths}'; it must be one of {', '.join(LENGTHS)}")
-    if parameters.arm.robot.loops:
+    if not parameters.arm.mechanism.identity:
         raise DalembertError(
             f"arm '{parameters.arm.name}' has closed chains, whose loops tie its links together in ways no formula is known "
             "of; base_parameters() finds its base parameters in numbers"

@@ -38,7 +38,7 @@ Candidate = tuple[str, str, tuple[Column, ...]]  # what it is about, what to ask
 def hints(fit: Identification, asked: Sequence[str]) -> list[str]:
     """A sentence for each option, other than those ``asked``, that would explain much of what is left."""
     arm, poor = fit.before, fit.run.joint_errors > POOR
-    if not poor.any() or arm.robot.loops:
+    if not poor.any() or not arm.mechanism.identity:
         return []
     candidates = _candidates(arm, np.abs(fit.run.conditioned.qd).max(axis=0), asked)
     best: dict[str, tuple[str, Array]] = {}

@@ -175,7 +175,7 @@ class ParameterSet:
 
     def _followed(self, q: Array) -> Array | None:
         """Γ (N, links, n) of a closed chain whose columns ask for it: how passive joints follow."""
-        return self.arm.closure_jacobian(q) if self.arm.robot.loops and self.two_sided else None  # type: ignore[attr-defined]
+        return self.arm.closure_jacobian(q) if not self.arm.mechanism.identity and self.two_sided else None  # type: ignore[attr-defined]
 
     def _fill(self, out: Array, column: int, q: Array, qd: Array, qdd: Array, Gamma: Array | None) -> None:
         """One of the columns that Arm.regressor has not."""

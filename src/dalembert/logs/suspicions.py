@@ -196,7 +196,7 @@ def _unit_of(arm: Arm, factor: float, from_current: bool) -> str:
 
 def _mixed_up(arm: Arm, log: Log, ready: Conditioned) -> list[str]:
     """The change to the log's joints that makes the arm's own torques explain far more of those measured, if one does."""
-    if arm.robot.loops:
+    if not arm.mechanism.identity:
         return []
     every = max(1, ready.count // LOOKED)
     states = [

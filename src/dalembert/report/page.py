@@ -508,7 +508,7 @@ def _contributions(study: Study) -> str:
 
 def _has_equations(arm: Arm) -> bool:
     """Whether the arm is small, and its closed chains, if it has any, have a closed form."""
-    return arm.n <= SMALL and (not arm.robot.loops or arm.mechanism.linear)
+    return arm.n <= SMALL and (arm.mechanism.identity or arm.mechanism.linear)
 
 
 def _equations(arm: Arm) -> str:

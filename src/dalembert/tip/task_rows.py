@@ -39,7 +39,7 @@ def with_frame(arm: Arm, frame: str) -> AnyMechanism:
     there = mechanism(arm.robot.replace(tip=Frame(frame, frame), payload=None))
     tree = getattr(arm.mechanism, "tree", arm.mechanism)
     tree = dataclasses.replace(tree, tip_body=there.tip_body, tip=there.tip)
-    return dataclasses.replace(arm.mechanism, tree=tree) if arm.robot.loops else tree  # type: ignore[call-arg]
+    return dataclasses.replace(arm.mechanism, tree=tree) if not arm.mechanism.identity else tree  # type: ignore[call-arg]
 
 
 def spread(arm: Arm, count: int = 16) -> Array:
@@ -50,7 +50,7 @@ def spread(arm: Arm, count: int = 16) -> Array:
 def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> Array:
     """Configurations drawn evenly from the joints' ranges, those in which loops can be closed: (count, n)."""
     low, high = joint_ranges(arm)
-    if arm.robot.loops:
+    if not arm.mechanism.identity:
         return arm.closing(generator, low, high, count)  # type: ignore[attr-defined]
     return generator.uniform(low, high, (count, arm.n))
 

@@ -229,7 +229,7 @@ def solve(task: Task, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
         ]
         step *= np.minimum(1.0, 1.0 / np.maximum(np.linalg.norm(step, axis=-1), 1e-300))[:, None]
         there = q + step
-        if task.arm.robot.loops:  # not to where its loops cannot be closed
+        if not task.arm.mechanism.identity:  # not to where its loops cannot be closed
             there = np.where(task.arm.closes(there)[:, None], there, q)  # type: ignore[attr-defined]
         error_there = task.error(there, x, R)
         left_there = np.linalg.norm(error_there, axis=-1)
@@ -252,7 +252,7 @@ def _seeds(arm: Arm, count: int) -> Array:
             low[j], high[j] = -np.pi, np.pi
         if high[j] < low[j]:  # one of the two is the file's, the other was guessed
             low[j], high[j] = (low[j], low[j] + 2 * half) if upper is None else (high[j] - 2 * half, high[j])
-    if arm.robot.loops:
+    if not arm.mechanism.identity:
         return arm.closing(np.random.default_rng(0), low, high, count)  # type: ignore[attr-defined]
     return np.random.default_rng(0).uniform(low, high, (count, arm.n))
 

@@ -35,7 +35,7 @@ class Path:
         self.move, self.arm, self.keep = move, arm, keep
         self.length, self.knots, self.at = move.length, move.knots, move.at
         self.tiny = 1e-12 * self.length
-        self.inverse_dynamics: Any = arm.inverse_dynamics if arm.robot.loops else arm.kernel("inverse_dynamics")
+        self.inverse_dynamics: Any = arm.inverse_dynamics if not arm.mechanism.identity else arm.kernel("inverse_dynamics")
         self.F_v, self.forward, self.backward = friction_of(arm)
         self.torque = np.flatnonzero(np.isfinite(keep.effort))
         self.acceleration = np.flatnonzero(np.isfinite(keep.acceleration))
@@ -121,7 +121,7 @@ class Rubbing:
 
 
 def _passive_friction(arm: Arm) -> Passive | None:
-    if not arm.robot.loops:
+    if arm.mechanism.identity:
         return None
     bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated
     passive = np.array([i not in actuated for i in range(len(bodies))])

@@ -96,7 +96,7 @@ def friction_of(arm: Arm) -> tuple[Array, Array, Array]:
 
 def friction_along(arm: Arm, q: Array, qd: Array) -> tuple[Array, Array]:
     """(F_v q̇, F_s sgn(q̇)) along a motion: (N, n) each; of closed chains with what passive joints take, Γᵀ of it."""
-    if arm.robot.loops:
+    if not arm.mechanism.identity:
         parts = arm.torque_terms(q, qd, np.zeros_like(qd))
         return parts.viscous, parts.coulomb
     F_v, forward, backward = friction_of(arm)
