@@ -240,6 +240,16 @@ class Chain:
 
     # -- positions -------------------------------------------------------------------------------
 
+    @classmethod
+    def at(cls, mechanism: AnyMechanism, q_a: Values) -> Chain:
+        """The chain with its actuated joints in place and no others: for :meth:`place`, closure by closure."""
+        chain = object.__new__(cls)
+        chain.closed, chain.tree, chain.N, chain.n = mechanism, mechanism.tree, mechanism.tree.n, mechanism.n
+        chain.q = [0.0] * chain.N
+        for i, x in zip(mechanism.actuated, q_a, strict=True):
+            chain.q[i] = x
+        return chain
+
     def place(self, closure: Closure) -> None:
         """γ: where the joints are that follow."""
         bodies = self.tree.bodies

@@ -59,7 +59,7 @@ class Linear:
     A: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
 
-    linear = True
+    kind = "linear"
 
     def values(self, x: Sequence[Any]) -> list[Any]:
         """The joints that follow, from those that they follow, in numbers or arrays."""
@@ -75,7 +75,7 @@ class Polynomial:
     known: tuple[int]
     coefficients: tuple[float, ...]
 
-    linear = False
+    kind = "polynomial"
     loops: tuple[int, ...] = ()
 
     def values(self, x: Sequence[Any]) -> list[Any]:
@@ -126,7 +126,7 @@ class Triangle:
     branch: float
     slides: bool = False
 
-    linear = False
+    kind = "triangle"
 
     @property
     def loops(self) -> tuple[int, ...]:
@@ -210,7 +210,7 @@ class CoupledMechanism:
     @property
     def linear(self) -> bool:
         """Whether q is linear in q_a: Γ is constant."""
-        return not self.by_newton and all(closure.linear for closure in self.closures)
+        return not self.by_newton and all(closure.kind == "linear" for closure in self.closures)
 
     def follow(self, q: Any) -> None:
         """Put the joints that follow by couplings where they belong, in an array (…, N) of all joints of the tree."""
