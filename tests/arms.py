@@ -48,6 +48,26 @@ def states(a: da.Arm, count: int, seed: int = 0, scale: float = 2.0) -> tuple[np
     return q, qd, qdd
 
 
+def tree_positions(a: da.Arm, q: np.ndarray) -> np.ndarray:
+    """Where all joints of the arm's tree are: (…, N)."""
+    return np.asarray(q) if a.mechanism.identity else a.tree_positions(q)
+
+
+def tree_velocities(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """How fast they move: (…, N)."""
+    return np.asarray(qd) if a.mechanism.identity else np.einsum("...ij,...j->...i", a.closure_jacobian(q), qd)
+
+
+def pulled(a: da.Arm, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """What torques at all joints of the tree are at those that are held: Γᵀ τ."""
+    return tau if a.mechanism.identity else np.einsum("...ij,...i->...j", a.closure_jacobian(q), tau)
+
+
+def friction(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """The friction's torque, which depends on q where joints follow others and not linearly."""
+    return a.friction_torque(qd) if a.mechanism.linear else a.friction_torque(qd, q)
+
+
 def relative(x: np.ndarray, y: np.ndarray) -> float:
     """Largest difference over the largest value."""
     x, y = np.asarray(x), np.asarray(y)
@@ -138,7 +158,15 @@ def gripper() -> Robot:
 def wrist() -> Robot:
     """Three joints of which two motors on the arm move the last two together, and a screw."""
     rng = np.random.default_rng(10)
-    rotor = Rotor(inertia=2e-4, gear=45.0, mass=0.4, position=(0.05, 0.0, 0.1), transverse=1e-4, viscous=1e-4, coulomb=(2e-3, 3e-3))
+    rotor = Rotor(
+        inertia=2e-4,
+        gear=45.0,
+        mass=0.4,
+        position=(0.05, 0.0, 0.1),
+        transverse=1e-4,
+        viscous=1e-4,
+        coulomb=(2e-3, 3e-3),
+    )
     row = {"friction": Friction(0.2, (0.1, 0.15)), "limits": Limits(-2.0, 2.0, 3.0, 10.0, 100.0)}
     rows = [
         row | {"a": 0.3, "alpha": "pi/2", "d": 0.2, "inertia": random_inertia(rng), "rotor": rotor},
@@ -147,7 +175,9 @@ def wrist() -> Robot:
         row | {"type": "helical", "pitch": 0.05, "a": 0.1, "inertia": random_inertia(rng)},
     ]
     limits = (Limits(velocity=5.0, effort=20.0),) * 2
-    motors = Coupling(("joint2", "joint3"), motors=("motor2", "motor3"), matrix=((1.0, 0.0), (-0.8, 1.2)), limits=limits)
+    motors = Coupling(
+        ("joint2", "joint3"), motors=("motor2", "motor3"), matrix=((1.0, 0.0), (-0.8, 1.2)), limits=limits
+    )
     arm = da.from_dh(rows, name="wrist").robot
     return arm.replace(couplings=(*arm.couplings, motors))
 

@@ -491,9 +491,16 @@ QUANTITIES: dict[str, Quantity] = {
         where="loops",
     ),
     "closure": Quantity(
-        ("q",), (("cos", ("N",)), ("sin", ("N",))), {"closure": _closure}, (), "γ(q_a) by cosines and sines", where="coordinates"
+        ("q",),
+        (("cos", ("N",)), ("sin", ("N",))),
+        {"closure": _closure},
+        (),
+        "γ(q_a) by cosines and sines",
+        where="coordinates",
     ),
-    "closure_jacobian": Quantity(("q",), (("Gamma", ("N", "n")),), {"closure": _gamma}, (), "Γ = ∂γ/∂q_a", where="coordinates"),
+    "closure_jacobian": Quantity(
+        ("q",), (("Gamma", ("N", "n")),), {"closure": _gamma}, (), "Γ = ∂γ/∂q_a", where="coordinates"
+    ),
     "closure_derivative": Quantity(
         ("q", "qd"), (("Gamma_dot", ("N", "n")),), {"closure": _gamma_dot}, (), "Γ̇ along a motion", where="coordinates"
     ),

@@ -177,7 +177,9 @@ def _row(value: Any, size: int | None, key: str, where: str) -> Row:
     value = value.tolist() if hasattr(value, "tolist") else value
     values = value if isinstance(value, (list, tuple)) else (value,)
     if size is not None and values and len(values) != size:
-        raise RobotError(f"{where} has {len(values)} values in '{key}' ({shown(value)}); it needs {size}, one for each joint")
+        raise RobotError(
+            f"{where} has {len(values)} values in '{key}' ({shown(value)}); it needs {size}, one for each joint"
+        )
     return tuple(_number(x, key, where) for x in values)
 
 
@@ -189,7 +191,9 @@ def _matrix(value: Any, rows: int, columns: int, where: str) -> tuple[Row, ...]:
         return ((),) * rows
     if isinstance(value, (list, tuple)) and not value and rows == columns:
         return tuple(tuple(1.0 if i == j else 0.0 for j in range(columns)) for i in range(rows))
-    shape = isinstance(value, (list, tuple)) and len(value) == rows and all(isinstance(row, (list, tuple)) for row in value)
+    shape = (
+        isinstance(value, (list, tuple)) and len(value) == rows and all(isinstance(row, (list, tuple)) for row in value)
+    )
     if not shape or any(len(row) != columns for row in value):
         raise RobotError(
             f"{where} has matrix = {shown(value)}; it needs {rows} row{'s' * (rows != 1)}, one for each joint that follows, "
@@ -204,7 +208,9 @@ def _singular(matrix: Sequence[Row]) -> bool:
         lengths = [math.hypot(*row) for row in matrix]
         if not all(lengths):
             return True
-        matrix = list(zip(*([x / length for x in row] for row, length in zip(matrix, lengths, strict=True)), strict=True))
+        matrix = list(
+            zip(*([x / length for x in row] for row, length in zip(matrix, lengths, strict=True)), strict=True)
+        )
     return abs(_determinant([list(row) for row in matrix])) < SINGULAR
 
 

@@ -61,7 +61,9 @@ class Row:
 
     def __post_init__(self) -> None:
         if self.type not in (*MOVING_TYPES, HELICAL):
-            raise RobotError(f"a DH row has type '{self.type}'; it must be one of {', '.join((*MOVING_TYPES, HELICAL))}")
+            raise RobotError(
+                f"a DH row has type '{self.type}'; it must be one of {', '.join((*MOVING_TYPES, HELICAL))}"
+            )
         if (self.pitch is not None) != (self.type == HELICAL):
             raise RobotError(
                 f"a DH row has type '{self.type}' and pitch = {self.pitch}; a helical joint needs a pitch (m in a turn), "

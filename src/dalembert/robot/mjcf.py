@@ -227,9 +227,7 @@ class _Reader:
     def _couplings(self) -> Iterator[Coupling]:
         """The joint equalities: y − y₀ = Σ c_k (x − x₀)^k, with y₀ and x₀ where the joints are at qpos0."""
         model, follows = self.model, set[str]()
-        for data, first, second in zip(
-            model.joint_eq_data, model.joint_eq_obj1id, model.joint_eq_obj2id, strict=True
-        ):
+        for data, first, second in zip(model.joint_eq_data, model.joint_eq_obj1id, model.joint_eq_obj2id, strict=True):
             y = model.joints[int(first)]
             coefficients = [float(c) for c in data[:5]]
             if int(second) < 0:

@@ -360,4 +360,17 @@ def _default_tip(robot: Robot) -> str:
     return max(leaves, key=lambda name: count[name])
 
 
-__all__ = ["ZERO", "Coupling", "Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Loop", "Placement", "Robot", "Rotor"]
+__all__ = [
+    "ZERO",
+    "Coupling",
+    "Frame",
+    "Friction",
+    "Inertia",
+    "Joint",
+    "Limits",
+    "Link",
+    "Loop",
+    "Placement",
+    "Robot",
+    "Rotor",
+]

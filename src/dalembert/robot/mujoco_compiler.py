@@ -52,7 +52,9 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
     model = _compile(spec, mesh_files, source)
     notes += _ignored_in(mujoco, model)
     loops = [k for k, kind in enumerate(_words(mujoco.mjtEq, model.eq_type)) if kind in LOOPS and model.eq_active0[k]]
-    couplings = [k for k, kind in enumerate(_words(mujoco.mjtEq, model.eq_type)) if kind == "joint" and model.eq_active0[k]]
+    couplings = [
+        k for k, kind in enumerate(_words(mujoco.mjtEq, model.eq_type)) if kind == "joint" and model.eq_active0[k]
+    ]
     on_joints = [int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)]
     motors = np.flatnonzero(np.isin(model.actuator_trntype, on_joints))
     loop_names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_EQUALITY, k) for k in loops]

@@ -77,7 +77,9 @@ def _coupling(table: Table, robot: Robot) -> Coupling:
     slides = {joint.name for joint in robot.joints if joint.type == "prismatic"}
     given = table.get("limits", [])
     if not isinstance(given, list):
-        raise table.wrong("limits", given, "a list of tables, one for each motor, like [{ velocity = 3.0 }, { velocity = 5.0 }]")
+        raise table.wrong(
+            "limits", given, "a list of tables, one for each motor, like [{ velocity = 3.0 }, { velocity = 5.0 }]"
+        )
     limits = [
         read_limits(Table({"limits": part}, f"{table.where}, motor {k + 1}", ("limits",)), turns=joint not in slides)
         for k, part in enumerate(given)
@@ -190,7 +192,9 @@ def _frames(table: Table) -> Robot:
             links.append(link)
             couplings.append(coupling)
         elif "pitch" in joint:
-            raise RobotError(f"{joint.where}: 'pitch' is for joints of type \"helical\", and this one is {joint.get('type')!r}")
+            raise RobotError(
+                f"{joint.where}: 'pitch' is for joints of type \"helical\", and this one is {joint.get('type')!r}"
+            )
     if not links:
         raise RobotError(f"{table.where}: it has no [[link]] tables; convention 'frames' needs one for each link")
     tip = _tip(table, None)

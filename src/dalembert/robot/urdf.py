@@ -246,7 +246,9 @@ def _mimics(root: Element, source: str, notes: _Notes) -> Iterator[Coupling]:
             continue
         notes.unknown(mimic.attrib, KNOWN_MIMIC, f"of <{mimic.tag}>")
         leader = _required(mimic, "joint", where)
-        factor, offset = (_number(mimic, key, default, where) for key, default in (("multiplier", 1.0), ("offset", 0.0)))
+        factor, offset = (
+            _number(mimic, key, default, where) for key, default in (("multiplier", 1.0), ("offset", 0.0))
+        )
         if joint.get("type") == "fixed":
             notes.add(f"<{mimic.tag}> of fixed joints is ignored", f"joint '{name}'")
             continue

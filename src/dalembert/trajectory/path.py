@@ -35,7 +35,9 @@ class Path:
         self.move, self.arm, self.keep = move, arm, keep
         self.length, self.knots, self.at = move.length, move.knots, move.at
         self.tiny = 1e-12 * self.length
-        self.inverse_dynamics: Any = arm.inverse_dynamics if not arm.mechanism.identity else arm.kernel("inverse_dynamics")
+        self.inverse_dynamics: Any = (
+            arm.inverse_dynamics if not arm.mechanism.identity else arm.kernel("inverse_dynamics")
+        )
         self.F_v, self.forward, self.backward = friction_of(arm)
         self.torque = np.flatnonzero(np.isfinite(keep.effort))
         self.acceleration = np.flatnonzero(np.isfinite(keep.acceleration))
