@@ -88,9 +88,12 @@ class ParameterSet:
         """Every parameter with its column: 0…13n−1 of Arm.regressor, then Fs+, Fs−, offset, extra."""
         n, pi = self.links, self.arm.parameters
         plan: list[tuple[str, int, float]] = []
-        for j, body in enumerate(tree_of(self.arm).bodies):
+        robot = self.arm.robot
+        empty = {link.name for link in robot.links if link.massless}
+        for j, (body, joint) in enumerate(zip(tree_of(self.arm).bodies, robot.tree_joints, strict=True)):
             at, tail = WIDTH * j, WIDTH * n + 3 * j
-            plan += [(f"{name}_{j + 1}", at + k, float(pi[at + k])) for k, name in enumerate(INERTIAL)]
+            if joint.child not in empty or not body.link.is_zero:
+                plan += [(f"{name}_{j + 1}", at + k, float(pi[at + k])) for k, name in enumerate(INERTIAL)]
             if self.rotor:
                 plan.append((f"Im_{j + 1}", at + ROTOR, float(pi[at + ROTOR])))
             if "viscous" in self.friction:

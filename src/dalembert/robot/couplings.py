@@ -248,7 +248,7 @@ def with_motors(
                 raise RobotError(f"{coupled(coupling.joints)}: {_unknown(name, [joint.name for joint in joints])}")
             joint, link = every_joint[place], every_link[0]
             body = f"{motor}:rotor"
-            every_link.append(replace(link, name=body, inertia=Inertia(), physical=True))
+            every_link.append(replace(link, name=body, inertia=Inertia(), physical=True, massless=True))
             limits = coupling.limits[k] if coupling.limits else type(joint.limits)()
             own = {"offset": 0.0, "link_frame": Placement(), "friction": type(joint.friction)(), "limits": limits}
             every_joint[place : place + 1] = [

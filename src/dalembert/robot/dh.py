@@ -171,7 +171,7 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
 def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
     """A helical joint as the robot has it: the turn and the slide, the link between, and how the slide follows."""
     turn, between, slide, coupling = helical(joint, pitch)
-    return [turn, slide], Link(between), coupling
+    return [turn, slide], Link(between, massless=True), coupling
 
 
 def from_dh(

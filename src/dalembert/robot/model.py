@@ -153,6 +153,9 @@ def unit(axis: Any, what: str) -> Vector:
 class Link:
     """A rigid body. ``physical=False`` marks a published inertia that no body can have.
 
+    ``massless=True`` marks what stands for no body at all: the link of a motor that moves several joints, and that
+    between the turn and the slide of a screw. Identification looks for no mass there.
+
     >>> Link("fore", Inertia(2.0, (0.2, 0.0, 0.0))).inertia.mass
     2.0
     """
@@ -160,6 +163,13 @@ class Link:
     name: str
     inertia: Inertia = Inertia()
     physical: bool = True
+    massless: bool = False
+
+    def __post_init__(self) -> None:
+        if self.massless and not self.inertia.is_zero:
+            raise RobotError(
+                f"link '{self.name}' is massless and has an inertia ({self.inertia.mass:g} kg); leave one of them out"
+            )
 
 
 @dataclass(frozen=True)

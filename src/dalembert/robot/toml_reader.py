@@ -31,7 +31,7 @@ from dalembert.robot.tables import REQUIRED, Table, shown, told_at
 FILE_KEYS = ("name", "source", "notes", "gravity", "convention", "base", "tip", "payload", "joint", "loop", "coupling")
 COUPLING_KEYS = ("joints", "of", "motors", "matrix", "offset", "higher", "limits")
 LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
-LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "note")
+LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "note")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
     *("friction", "limits", "rotor", "pitch"),
@@ -176,7 +176,10 @@ def _frames(table: Table) -> Robot:
     links, notes = [], []
     for i, data in enumerate(_tables(table, "link"), 1):
         link = Table(data, _place(table.where, "link", i, data), LINK_KEYS)
-        links.append(Link(link.name("name"), read_inertia(link), link.flag("physical", True)))
+        flags = (link.flag("physical", True), link.flag("massless", False))
+        name, inertia = link.name("name"), read_inertia(link)
+        with told_at(link.where):
+            links.append(Link(name, inertia, *flags))
         note = link.text("note", "")
         if note:
             notes.append(f"link '{links[-1].name}': {note}")

@@ -132,6 +132,8 @@ def _link(link: Link) -> Lines:
     yield from _inertia(link.inertia)
     if not link.physical:
         yield "physical = false"
+    if link.massless:
+        yield "massless = true"
 
 
 def _joint(joint: Joint) -> Lines:

@@ -183,7 +183,10 @@ def _link(element: Element, source: str, notes: _Notes) -> Link:
     notes.unknown((child.tag for child in element), KNOWN_LINK, "in a link")
     ours = element.find("dalembert")
     physical = ours is None or ours.get("physical") != "false"
-    return Link(name, _inertia(_only(element, "inertial", where, notes), where, notes), physical)
+    massless = ours is not None and ours.get("massless") == "true"
+    inertia = _inertia(_only(element, "inertial", where, notes), where, notes)
+    with _naming(where):
+        return Link(name, inertia, physical, massless)
 
 
 def _inertia(inertial: Element | None, where: str, notes: _Notes) -> Inertia:

@@ -180,8 +180,11 @@ def _write_link(root: Element, link: Link) -> None:
         names = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
         entries = {key: _numbers(f"the inertia tensor of {what}", inertia.tensor[i][j]) for key, i, j in names}
         SubElement(inertial, "inertia", entries)
-    if not link.physical:
-        SubElement(element, "dalembert", physical="false")
+    ours = {"physical": "false"} if not link.physical else {}
+    if link.massless:
+        ours["massless"] = "true"
+    if ours:
+        SubElement(element, "dalembert", ours)
 
 
 def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | None = None) -> None:
