@@ -95,9 +95,8 @@ class ClosedArm(Arm):
             c, s = self.kernel("closure")(q)
         self._diagnose(q, c, s)
         out = np.array(c, dtype=float)
-        for i in (i for group in m.passive for i in group):
-            if m.tree.bodies[i].revolute:
-                out[..., i] = np.arctan2(s[..., i], c[..., i])
+        for i in m.wound:
+            out[..., i] = np.arctan2(s[..., i], c[..., i])
         return out.astype(given.dtype, copy=False)
 
     def closes(self, q: ArrayLike) -> NDArray[np.bool_]:

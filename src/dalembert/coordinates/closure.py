@@ -208,6 +208,16 @@ class CoupledMechanism:
         return bool(self.loops) and not any(closure.loops for closure in self.closures)
 
     @property
+    def wound(self) -> set[int]:
+        """The joints of the tree that are known by cosine and sine: those of loops that turn, and what follows them."""
+        every = {i for group in self.passive for i in group if self.tree.bodies[i].revolute}
+        for closure in self.closures:
+            if isinstance(closure, Linear) and not closure.loops:
+                rows = zip(closure.passive, closure.A, strict=True)
+                every |= {i for i, row in rows if any(a and j in every for a, j in zip(row, closure.known, strict=True))}
+        return every
+
+    @property
     def linear(self) -> bool:
         """Whether q is linear in q_a: Γ is constant."""
         return not self.by_newton and all(closure.kind == "linear" for closure in self.closures)
