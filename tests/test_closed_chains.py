@@ -570,8 +570,10 @@ def test_loops_for_a_urdf_arm(tmp_path: Path):
 
 
 def test_mjcf_says_what_it_leaves_out():
-    text = FOUR_BAR.replace("LOOP", CONNECT).replace('active="false"', 'name="geared"')
+    text = FOUR_BAR.replace("LOOP", CONNECT).replace('active="false"', 'name="geared" active="false"')
     assert any("geared" in note for note in read_mjcf(text).notes)
+    with pytest.raises(RobotError, match="leaves no joint that a motor could move: all 3 are passive or follow others"):
+        read_mjcf(text.replace('active="false"', ""))
     loop = arm("four-bar").robot.loops[0]
     assert loop.kind == "connect" and loop.passive == ("pin", "rocker") and arm("four-bar").joint_names == ("crank",)
 
