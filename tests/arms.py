@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -66,6 +67,16 @@ def pulled(a: da.Arm, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
 def friction(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """The friction's torque, which depends on q where joints follow others and not linearly."""
     return a.friction_torque(qd) if a.mechanism.linear else a.friction_torque(qd, q)
+
+
+def one_level(a: da.Arm) -> da.Arm:
+    """The arm with one Coulomb level for both directions, as S has it."""
+
+    def level(part):  # type: ignore[no-untyped-def]
+        return None if part is None else replace(part, coulomb=(part.coulomb[0],) * 2)
+
+    joints = (replace(j, friction=level(j.friction), rotor=level(j.rotor)) for j in a.robot.joints)
+    return a.replace(joints=tuple(joints))
 
 
 def relative(x: np.ndarray, y: np.ndarray) -> float:

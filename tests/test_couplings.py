@@ -694,7 +694,16 @@ def test_joints_of_loops() -> None:
         assert da.Arm(half).mechanism
 
 
+def test_long_chains_of_couplings_are_ordered_at_once() -> None:
+    names = [f"j{k}" for k in range(1, 602)]
+    couplings = [Coupling(b, a, 1.0) for a, b in zip(names, names[1:], strict=False)]
+    robot = chain(*["revolute"] * 601, couplings=couplings[::-1])
+    assert [joint.name for joint in robot.moving_joints] == ["j1"]
+
+
 def test_too_many_couplings_are_refused() -> None:
+    with pytest.raises(RobotError, match="it has more than 100 joints in one coupling"):
+        Coupling([f"j{k}" for k in range(101)], "a")  # type: ignore[arg-type]
     with pytest.raises(RobotError, match="it has more than 1000 couplings"):
         chain("revolute", "revolute", couplings=[Coupling("j2", "j1")] * 1001)
 

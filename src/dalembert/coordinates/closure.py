@@ -214,7 +214,9 @@ class CoupledMechanism:
         for closure in self.closures:
             if isinstance(closure, Linear) and not closure.loops:
                 rows = zip(closure.passive, closure.A, strict=True)
-                every |= {i for i, row in rows if any(a and j in every for a, j in zip(row, closure.known, strict=True))}
+                every |= {
+                    i for i, row in rows if any(a and j in every for a, j in zip(row, closure.known, strict=True))
+                }
         return every
 
     @property

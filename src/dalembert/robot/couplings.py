@@ -12,12 +12,12 @@ is no joint of the mechanism needs nothing of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dalembert.errors import RobotError
-from dalembert.robot.bounds import COUPLINGS, at_most
+from dalembert.robot.bounds import COUPLED_JOINTS, COUPLINGS, at_most
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import joints_around
 from dalembert.robot.placement import Placement
@@ -60,6 +60,8 @@ class Coupling:
 
     def __post_init__(self) -> None:
         joints, of, motors = (_names(getattr(self, key), key) for key in ("joints", "of", "motors"))
+        for names in (joints, of, motors):
+            at_most(COUPLED_JOINTS, len(names), "joints in one coupling", "a coupling")
         if not joints:
             raise RobotError("a coupling has no joints; name the joints that follow, like joints = ['finger_right']")
         where = coupled(joints)
@@ -314,15 +316,26 @@ def _circle(follows: Mapping[str, Coupling]) -> str:
     return "joints follow each other in a circle"
 
 
-def in_order(couplings: Iterable[Coupling]) -> list[Coupling]:
-    """The couplings so that each stands after those whose joints it follows; those in a circle are left out."""
-    waiting, out = list(couplings), []
-    undecided = {name for coupling in waiting for name in coupling.joints}
-    while ready := [coupling for coupling in waiting if undecided.isdisjoint(coupling.of)]:
-        out += ready
-        waiting = [coupling for coupling in waiting if coupling not in ready]
-        undecided -= {name for coupling in ready for name in coupling.joints}
-    return out
+def in_order(couplings: Sequence[Coupling]) -> list[Coupling]:
+    """The couplings so that each stands after those whose joints it follows; those in a circle are left out.
+
+    >>> [c.text for c in in_order([Coupling("c", "b"), Coupling("b", "a")])]
+    ['b = a', 'c = b']
+    """
+    place = {name: k for k, coupling in enumerate(couplings) for name in coupling.joints}
+    behind: list[list[int]] = [[] for _ in couplings]
+    missing = [0] * len(couplings)
+    for k, coupling in enumerate(couplings):
+        for before in {place[name] for name in coupling.of if name in place}:
+            behind[before].append(k)
+            missing[k] += 1
+    out = [k for k, count in enumerate(missing) if not count]
+    for k in out:  # which grows
+        for after in behind[k]:
+            missing[after] -= 1
+            if not missing[after]:
+                out.append(after)
+    return [couplings[k] for k in out]
 
 
 def followers(robot: Robot) -> dict[str, Coupling]:

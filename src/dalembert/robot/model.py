@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from dalembert.algebra.linalg import ZERO, Vector, norm, scale
@@ -283,7 +284,7 @@ class Robot:
         """All joints that move, in the order of the tree; in closed chains some are passive."""
         return tuple(joint for joint in self.joints if joint.moves)
 
-    @property
+    @cached_property
     def moving_joints(self) -> tuple[Joint, ...]:
         """The joints with a variable, in the order of ``q``: those that follow from no others.
 
