@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 import dalembert as da
-from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
+from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 MODELS = SHARED / "data" / "models"
@@ -22,7 +23,8 @@ SHIPPED = [
 ]  # fmt: skip
 CLOSED = ["five-bar", "palletizer", "parallelogram"]
 FILES = ["gen3_7dof.urdf", "iiwa14.urdf", "panda_arm.urdf", "tx40.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
-REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain"]
+COUPLED = ["gripper", "wrist"]  # some joints follow others
+REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain", *COUPLED]
 
 
 @cache
@@ -34,6 +36,8 @@ def arm(name: str) -> da.Arm:
         return da.Arm(random_robot(np.random.default_rng(7), 8, tree=True))
     if name == "random-chain":
         return da.Arm(random_robot(np.random.default_rng(8), 5, tree=False))
+    if name in COUPLED:
+        return da.Arm(gripper() if name == "gripper" else wrist())
     if not MODELS.exists():
         pytest.skip("../shared/data is not here")
     return da.load(MODELS / name, physical="warn")
@@ -43,6 +47,36 @@ def states(a: da.Arm, count: int, seed: int = 0, scale: float = 2.0) -> tuple[np
     """Random q, qd, qdd of shape (count, n)."""
     q, qd, qdd = np.random.default_rng(seed).uniform(-scale, scale, (3, count, a.n))
     return q, qd, qdd
+
+
+def tree_positions(a: da.Arm, q: np.ndarray) -> np.ndarray:
+    """Where all joints of the arm's tree are: (…, N)."""
+    return np.asarray(q) if a.mechanism.identity else a.tree_positions(q)
+
+
+def tree_velocities(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """How fast they move: (…, N)."""
+    return np.asarray(qd) if a.mechanism.identity else np.einsum("...ij,...j->...i", a.closure_jacobian(q), qd)
+
+
+def pulled(a: da.Arm, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """What torques at all joints of the tree are at those that are held: Γᵀ τ."""
+    return tau if a.mechanism.identity else np.einsum("...ij,...i->...j", a.closure_jacobian(q), tau)
+
+
+def friction(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """The friction's torque, which depends on q where joints follow others and not linearly."""
+    return a.friction_torque(qd) if a.mechanism.linear else a.friction_torque(qd, q)
+
+
+def one_level(a: da.Arm) -> da.Arm:
+    """The arm with one Coulomb level for both directions, as S has it."""
+
+    def level(part):  # type: ignore[no-untyped-def]
+        return None if part is None else replace(part, coulomb=(part.coulomb[0],) * 2)
+
+    joints = (replace(j, friction=level(j.friction), rotor=level(j.rotor)) for j in a.robot.joints)
+    return a.replace(joints=tuple(joints))
 
 
 def relative(x: np.ndarray, y: np.ndarray) -> float:
@@ -118,6 +152,45 @@ def random_robot(rng: np.random.Generator, n: int, tree: bool = True, extras: bo
         tip=Frame("hand", links[-1].name, random_placement(rng)),
         payload=random_inertia(rng) if extras and rng.random() < 0.5 else None,
     )  # fmt: skip
+
+
+def gripper() -> Robot:
+    """Two joints and a finger; other fingers follow: linearly, by a polynomial, and one another."""
+    rng = np.random.default_rng(9)
+    tree = random_robot(rng, 6, tree=True)
+    couplings = (
+        Coupling("joint5", "joint4", 0.5, -0.1),
+        Coupling("joint3", "joint2", -1.5, 0.02),
+        Coupling("joint4", "joint1", 0.7, 0.1, higher=(0.3, -0.05)),
+    )
+    return tree.replace(name="gripper", couplings=couplings)
+
+
+def wrist() -> Robot:
+    """Three joints of which two motors on the arm move the last two together, and a screw."""
+    rng = np.random.default_rng(10)
+    rotor = Rotor(
+        inertia=2e-4,
+        gear=45.0,
+        mass=0.4,
+        position=(0.05, 0.0, 0.1),
+        transverse=1e-4,
+        viscous=1e-4,
+        coulomb=(2e-3, 3e-3),
+    )
+    row = {"friction": Friction(0.2, (0.1, 0.15)), "limits": Limits(-2.0, 2.0, 3.0, 10.0, 100.0)}
+    rows = [
+        row | {"a": 0.3, "alpha": "pi/2", "d": 0.2, "inertia": random_inertia(rng), "rotor": rotor},
+        row | {"alpha": "-pi/2", "inertia": random_inertia(rng), "rotor": rotor},
+        row | {"d": 0.1, "inertia": random_inertia(rng), "rotor": Rotor(inertia=1e-4, gear=-30.0, reflected=True)},
+        row | {"type": "helical", "pitch": 0.05, "a": 0.1, "inertia": random_inertia(rng)},
+    ]
+    limits = (Limits(velocity=5.0, effort=20.0),) * 2
+    motors = Coupling(
+        ("joint2", "joint3"), motors=("motor2", "motor3"), matrix=((1.0, 0.0), (-0.8, 1.2)), limits=limits
+    )
+    arm = da.from_dh(rows, name="wrist").robot
+    return arm.replace(couplings=(*arm.couplings, motors))
 
 
 def robots(max_joints: int = 12, extras: bool = True) -> st.SearchStrategy[Robot]:

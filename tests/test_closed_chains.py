@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from arms import CLOSED, relative
+from arms import CLOSED, COUPLED, one_level, relative
+from arms import arm as registered
 from dalembert.coordinates import pulled
 from dalembert.errors import ClosureError, DalembertError, RobotError
 from dalembert.identification.base import base_parameters
@@ -53,10 +54,13 @@ SPATIAL = """<mujoco model="spatial"><compiler angle="radian"/><option gravity="
 @cache
 def arm(name: str) -> da.Arm:
     text = {"four-bar": FOUR_BAR.replace("LOOP", CONNECT), "welded": WELDED, "spatial": SPATIAL}
+    if name in COUPLED:
+        return one_level(registered(name))
     return da.Arm(read_mjcf(text[name])) if name in text else da.load(name)
 
 
 EVERY = [*CLOSED, "four-bar", "welded", "spatial"]
+ANY = [*EVERY, *COUPLED]  # joints follow others, by loops or by couplings
 
 
 def states(a: da.Arm, count: int = 20, seed: int = 0, reach: float = 0.4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -164,11 +168,11 @@ def test_each_is_closed_as_it_should_be():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ANY)
 def test_the_loops_are_closed_and_their_derivatives_exact(name):
     a = arm(name)
     q, qd, qdd = states(a)
-    assert np.abs(a.loop_residual(q)).max() < 1e-13
+    assert np.abs(a.loop_residual(q)).max(initial=0.0) < 1e-13
     _, V, A = a.tree_motion(q, qd, qdd)
     assert relative(V, slope(a.tree_positions, q, qd)) < 1e-9
     Gamma = a.closure_jacobian(q)
@@ -177,7 +181,7 @@ def test_the_loops_are_closed_and_their_derivatives_exact(name):
     assert relative(A, (Gamma @ qdd[..., None] + a.closure_derivative(q, qd) @ qd[..., None])[..., 0]) < 1e-12
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ANY)
 def test_dynamics_by_virtual_work(name):
     a = arm(name)
     q, qd, qdd = states(a)
@@ -202,7 +206,7 @@ def test_dynamics_by_virtual_work(name):
     assert len(a.parameter_names) == len(a.parameters) == 13 * t.n
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ANY)
 def test_c_is_that_of_christoffel(name):
     a = arm(name)
     q, qd, _ = states(a, 8)
@@ -217,7 +221,7 @@ def test_c_is_that_of_christoffel(name):
     assert np.abs(wanted - c).max() < 1e-8 * scale
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", ANY)
 def test_derivatives(name):
     a = arm(name)
     q, qd, qdd = states(a, 5)
@@ -233,7 +237,7 @@ def test_derivatives(name):
     assert np.allclose(v[:, :3], slope(lambda x: a.pose(x)[:, :3, 3], q, qd), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["parallelogram", "five-bar"])
+@pytest.mark.parametrize("name", ["parallelogram", "five-bar", *COUPLED])
 def test_all_formulations_agree(name):
     a = arm(name)
     q, qd, qdd = states(a, 8)
@@ -251,7 +255,7 @@ def test_all_formulations_agree(name):
     assert np.allclose(M.c, a.gravity_torque(q)) and np.allclose(d.c, a.gravity_torque(q))
 
 
-@pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.parametrize("name", [*CLOSED, *COUPLED])
 def test_the_equations_run_on_plain_numbers(name):
     a = arm(name)
     q, qd, qdd = (x[0].tolist() for x in states(a, 1))
@@ -570,8 +574,10 @@ def test_loops_for_a_urdf_arm(tmp_path: Path):
 
 
 def test_mjcf_says_what_it_leaves_out():
-    text = FOUR_BAR.replace("LOOP", CONNECT).replace('active="false"', 'name="geared"')
+    text = FOUR_BAR.replace("LOOP", CONNECT).replace('active="false"', 'name="geared" active="false"')
     assert any("geared" in note for note in read_mjcf(text).notes)
+    with pytest.raises(RobotError, match="leaves no joint that a motor could move: all 3 are passive or follow others"):
+        read_mjcf(text.replace('active="false"', ""))
     loop = arm("four-bar").robot.loops[0]
     assert loop.kind == "connect" and loop.passive == ("pin", "rocker") and arm("four-bar").joint_names == ("crank",)
 

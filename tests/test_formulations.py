@@ -60,7 +60,7 @@ def slope(f: Callable[[float], Any], e: float = 1e-3) -> np.ndarray:
 @pytest.mark.parametrize("name", REGISTRY)
 def test_all_agree_on_the_registry(name: str) -> None:
     for seed in range(3):
-        assert_all_agree(arm(name).mechanism, seed)
+        assert_all_agree(arm(name).mechanism.tree, seed)
 
 
 @settings(max_examples=200, deadline=None)
@@ -186,7 +186,7 @@ def assert_pieces(m: Mechanism, seed: int) -> None:
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_pieces_on_the_registry(name: str) -> None:
-    assert_pieces(arm(name).mechanism, 1)
+    assert_pieces(arm(name).mechanism.tree, 1)
 
 
 @settings(max_examples=60, deadline=None)
@@ -198,7 +198,7 @@ def test_pieces_on_random_robots(robot: Robot, seed: int) -> None:
 @pytest.mark.parametrize("name", REGISTRY)
 def test_tran_and_rot_of_dalembert_are_apart(name: str) -> None:
     """D^tran, h^tran are the masses' alone: J and J̇q̇ of every centre of mass, by differences of its place."""
-    m = arm(name).mechanism
+    m = arm(name).mechanism.tree
     (q, qd, _), _ = motion(m, 7)
 
     def centres(x: list[float]) -> np.ndarray:

@@ -82,7 +82,7 @@ EVERYTHING = """<mujoco model="everything">
    <body name="side" pos="0 1 0"><joint name="flap" axis="1 0 0"/><geom type="sphere" size="0.1"/></body>
   </body></body></worldbody>
 <tendon><fixed name="cable"><joint joint="pan" coef="1"/></fixed></tendon>
-<equality><joint name="same" joint1="wrist" joint2="lift"/></equality>
+<equality><joint name="same" joint1="wrist" joint2="lift" active="false"/></equality>
 <actuator><motor name="m" joint="pan" gear="3" forcerange="-10 20" forcelimited="true"/><motor name="t" tendon="cable"/></actuator>
 <contact><pair geom1="ball" geom2="post"/></contact>
 <sensor><jointpos joint="pan"/><distance geom1="ball" geom2="post"/></sensor>

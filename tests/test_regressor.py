@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from arms import FILES, REGISTRY, arm, relative, robots, states
+from arms import FILES, REGISTRY, arm, pulled, relative, robots, states, tree_velocities
 from dalembert.equations import newton_euler
 from dalembert.equations.regressor import parameter_names, parameters, regressor
 from dalembert.robot import Robot
@@ -17,10 +17,10 @@ from dalembert.robot.mechanism import mechanism
 from test_dynamics import pin_oracle
 
 
-def one_sided(a: da.Arm, qd: np.ndarray) -> np.ndarray:
+def one_sided(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """What two-sided Coulomb friction has beyond its mean, which S's one F_s cannot say."""
-    gap = np.array([0.5 * (b.coulomb[0] - b.coulomb[1]) for b in a.mechanism.bodies])
-    return gap * np.sign(qd) ** 2
+    gap = np.array([0.5 * (b.coulomb[0] - b.coulomb[1]) for b in a.mechanism.tree.bodies])
+    return pulled(a, q, gap * np.sign(tree_velocities(a, q, qd)) ** 2)
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -28,9 +28,10 @@ def test_torque_is_linear_in_the_parameters(name: str) -> None:
     a = arm(name)
     x = states(a, 12, 1)
     Y = a.regressor(*x)
-    assert Y.shape == (12, a.n, 13 * a.n)
-    assert len(a.parameter_names) == len(a.parameters) == 13 * a.n
-    assert relative(Y @ a.parameters + one_sided(a, x[1]), a.inverse_dynamics(*x)) < 1e-10
+    links = a.mechanism.tree.n
+    assert Y.shape == (12, a.n, 13 * links)
+    assert len(a.parameter_names) == len(a.parameters) == 13 * links
+    assert relative(Y @ a.parameters + one_sided(a, *x[:2]), a.inverse_dynamics(*x)) < 1e-10
 
 
 @settings(max_examples=60)

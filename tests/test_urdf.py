@@ -214,7 +214,10 @@ LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
         (urdf(link(), joint(kind="floating")), "arm.urdf: joint 'j' has type 'floating', which is not supported"),
         (urdf(link(), joint(kind="planar")), "arm.urdf: joint 'j' has type 'planar'"),
         (urdf(link(), joint(), '<drake:joint name="b" type="ball"/>'), "arm.urdf: joint 'b' has type 'ball'"),
-        (urdf(link(), joint(inside='<mimic joint="other"/>')), "arm.urdf: joint 'j' mimics joint 'other'"),
+        (
+            urdf(link(), joint(inside='<mimic joint="other"/>')),
+            "the coupling of joint 'j': there is no joint 'other'; the joints are j",
+        ),
         (urdf(link(), joint(inside='<axis xyz="0 0 0"/>')), "arm.urdf: joint 'j'.*axis.*direction"),
         (urdf(link(), joint(inside='<axis xyz="0 1"/>')), "arm.urdf: joint 'j': 'xyz' of <axis>.*3 numbers, not 2"),
         (urdf(link(), joint(inside='<origin xyz="1,5 0 0"/>')), "arm.urdf: joint 'j'.*'1,5', which is not a number"),

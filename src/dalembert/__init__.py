@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dalembert.kernel.cache import CacheWarning
     from dalembert.report.page import write_report
     from dalembert.report.study import study
-    from dalembert.robot import Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
+    from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
     from dalembert.robot.check import PhysicalWarning
     from dalembert.simulation.controllers import PD, ComputedTorque
     from dalembert.simulation.operational_controller import OperationalController, Wall
@@ -64,7 +64,7 @@ _LATER = {
         "kernel.cache": "CacheWarning",
         "report.page": "write_report",
         "report.study": "study",
-        "robot": "Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
+        "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
         "robot.check": "PhysicalWarning",
         "simulation.controllers": "PD ComputedTorque",
         "simulation.operational_controller": "OperationalController Wall",
@@ -85,6 +85,7 @@ __all__ = [
     "CacheWarning",
     "ClosureError",
     "ComputedTorque",
+    "Coupling",
     "DalembertError",
     "Frame",
     "Friction",

@@ -53,8 +53,10 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     tip, place = robot.tip, robot.tip.placement.translation
     facts = [("name", robot.name), *([("source", robot.source)] if robot.source else [])]
     letters = robot.joint_letters
-    passive = [joint for joint in robot.tree_joints if joint not in robot.moving_joints]
-    moving = f"{len(letters)} actuated, {len(passive)} passive" if passive else f"{len(letters)} moving"
+    passive, following = len(robot.tree_joints) - len(robot.moving_joints), sum(len(x.joints) for x in robot.couplings)
+    counts = [(passive - following, "passive"), (following, "following")]
+    words = [f"{count} {word}" for count, word in counts if count]
+    moving = ", ".join([f"{len(letters)} actuated", *words]) if words else f"{len(letters)} moving"
     fixed = len(robot.joints) - len(robot.tree_joints)
     facts.append(("joints", f"{letters} ({moving}, {fixed} fixed)"))
     facts += robot.ties

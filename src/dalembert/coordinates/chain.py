@@ -1,7 +1,8 @@
 """From the coordinates that are held to those of the tree: q = γ(q_a), q̇ = Γ q̇_a, q̈ = Γ q̈_a + Γ̇ q̇_a.
 
-Of an open arm γ is the identity. Of a closed chain the loops are cut, and the passive joints of the tree that is
-left follow from the actuated ones. Γ = ∂γ/∂q_a is never differentiated: what the loop asks of velocities,
+Of an open arm γ is the identity. Joints that a coupling makes follow others are functions of them, q̇_p = S q̇_k. Of a
+closed chain the loops are cut, and the passive joints of the tree that is left follow from the actuated ones.
+Γ = ∂γ/∂q_a is never differentiated: what the loop asks of velocities,
 Φ_p q̇_p + Φ_k q̇_k = 0, gives its columns, and the same equation differentiated once more gives Γ̇. Applied
 backwards, Φ_pᵀ λ = τ_p, it gives the force λ at the cut: the passive joints have no motor, so the loop must
 exert what the tree asks of them.
@@ -9,12 +10,12 @@ exert what the tree asks of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dalembert.algebra.linalg import Scalar, cos, exact_cos, exact_sin, less, select, sin, sqrt
-from dalembert.coordinates.closure import CoupledMechanism, Linear, Triangle, triangle_places
+from dalembert.coordinates.closure import Closure, CoupledMechanism, Linear, Polynomial, Triangle, triangle_places
 from dalembert.coordinates.loops import Plane, Rates, rates
 from dalembert.robot.mechanism import Mechanism
 
@@ -131,34 +132,27 @@ def dot_of(a: Values, b: Values) -> Scalar:
 
 
 @dataclass
-class _Step:
+class Cut:
     """Some loops and the passive joints they determine: Φ_p q̇_p + Φ_k q̇_k = 0."""
 
+    loops: tuple[int, ...]
     passive: tuple[int, ...]
     known: tuple[int, ...]
-    linear: Linear | None
-    inverse: _Two | Many | None
+    inverse: _Two | Many
     columns: dict[int, list[Scalar]]
     columns_dot: dict[int, list[Scalar]]
 
     def follow(self, v: list[Scalar]) -> None:
         """Set the passive entries of v from the known ones: v_p = −Φ_p⁻¹ Φ_k v_k."""
-        self._set(v, self._times(self.columns, self.known, v) if self.linear is None else None)
+        self._set(v, self._times(self.columns, self.known, v))
 
     def drift(self, v: list[Scalar], column: Values) -> None:
         """The same for Γ̇: v_p = −Φ_p⁻¹ (Φ_k v_k + Φ̇ column)."""
-        if self.linear is not None:
-            return self.follow(v)
         y = self._times(self.columns, self.known, v)
         yd = self._times(self.columns_dot, (*self.known, *self.passive), column)
-        return self._set(v, [a + b for a, b in zip(y, yd, strict=True)])
+        self._set(v, [a + b for a, b in zip(y, yd, strict=True)])
 
-    def _set(self, v: list[Scalar], y: Values | None) -> None:
-        if self.linear is not None:
-            for i, row in zip(self.passive, self.linear.A, strict=True):
-                v[i] = _sum_of(row, [v[j] for j in self.linear.known])
-            return
-        assert y is not None and self.inverse is not None
+    def _set(self, v: list[Scalar], y: Values) -> None:
         for i, x in zip(self.passive, self.inverse.solve(y), strict=True):
             v[i] = -x
 
@@ -167,17 +161,50 @@ class _Step:
         return [dot_of([columns[j][r] for j in joints], [v[j] for j in joints]) for r in range(m)]
 
     def pull(self, tau: list[Scalar]) -> list[Scalar]:
-        """Move what the passive joints must bear to the known ones; λ where there is one."""
-        t = [tau[i] for i in self.passive]
-        if self.linear is not None:
-            for k, j in enumerate(self.linear.known):
-                tau[j] = tau[j] + _sum_of([row[k] for row in self.linear.A], t)
-            return []
-        assert self.inverse is not None
-        force = self.inverse.solve_transposed(t)
+        """Move what the passive joints must bear to the known ones; the force λ at the cuts."""
+        force = self.inverse.solve_transposed([tau[i] for i in self.passive])
         for j in self.known:
             tau[j] = tau[j] - dot_of(self.columns[j], force)
         return force
+
+    def differentiate(self, chain: Chain) -> None:
+        """Φ̇ at the chain's velocities."""
+        at = [rates(chain.tree, chain.closed.loops[k], chain.q, chain.qd) for k in self.loops]
+        self.columns_dot = chain.columns(at, self.loops, "columns_dot")
+
+
+@dataclass
+class Explicit:
+    """Joints that are functions of known ones: q̇_p = S q̇_k, and Ṡ where S is not constant."""
+
+    passive: tuple[int, ...]
+    known: tuple[int, ...]
+    slopes: Sequence[Values]
+    bends: Callable[[Chain], Sequence[Values]] | None = None
+    slopes_dot: Sequence[Values] | None = None
+
+    def follow(self, v: list[Scalar]) -> None:
+        """v_p = S v_k"""
+        for i, row in zip(self.passive, self.slopes, strict=True):
+            v[i] = _sum_of(row, [v[j] for j in self.known])
+
+    def drift(self, v: list[Scalar], column: Values) -> None:
+        """v_p = S v_k + Ṡ column_k"""
+        self.follow(v)
+        for i, row in zip(self.passive, self.slopes_dot or (), strict=self.slopes_dot is not None):
+            v[i] = v[i] + _sum_of(row, [column[j] for j in self.known])
+
+    def pull(self, tau: list[Scalar]) -> list[Scalar]:
+        """τ_k + Sᵀ τ_p; there is no cut and no force at one."""
+        t = [tau[i] for i in self.passive]
+        for k, j in enumerate(self.known):
+            tau[j] = tau[j] + _sum_of([row[k] for row in self.slopes], t)
+        return []
+
+    def differentiate(self, chain: Chain) -> None:
+        """Ṡ at the chain's velocities."""
+        if self.bends is not None:
+            self.slopes_dot = self.bends(chain)
 
 
 class Chain:
@@ -190,24 +217,26 @@ class Chain:
         self.closed, self.tree = closed, closed.tree
         self.N, self.n = closed.tree.n, closed.n
         self.q: list[Scalar] = [0.0] * self.N
-        self.steps: list[_Step] = []
+        self.steps: list[Cut | Explicit] = []
         self.qd: list[Scalar] | None = None
         if closed.by_newton:
             self.q = list(q_a)
-            self._add(tuple(range(len(closed.loops))), tuple(i for group in closed.passive for i in group), None)
+            passive = tuple(i for group in closed.passive for i in group)
+            self.steps += [self._explicit(closure) for closure in closed.closures]
+            behind = [k for k, step in enumerate(self.steps) if not set(passive).isdisjoint(step.known)]
+            cut = self._cut(tuple(range(len(closed.loops))), passive)
+            self.steps.insert(behind[0] if behind else len(self.steps), cut)
         else:
             for i, x in zip(closed.actuated, q_a, strict=True):
                 self.q[i] = x
             for closure in closed.closures:
                 self.place(closure)
-                self._add(
-                    closure.loops, closure.passive, closure if isinstance(closure, Linear) and not forces else None
-                )
+                by_cut = isinstance(closure, Triangle) or (forces and closure.loops)
+                self.steps.append(self._cut(closure.loops, closure.passive) if by_cut else self._explicit(closure))
         if qd_a is not None:
             self.qd = self.push(qd_a)
             for step in self.steps:
-                if step.linear is None:
-                    self._differentiate(step)
+                step.differentiate(self)
 
     # -- positions -------------------------------------------------------------------------------
 
@@ -221,8 +250,8 @@ class Chain:
             chain.q[i] = x
         return chain
 
-    def place(self, closure: Linear | Triangle) -> None:
-        """γ: where the passive joints are."""
+    def place(self, closure: Closure) -> None:
+        """γ: where the joints are that follow."""
         bodies = self.tree.bodies
         if isinstance(closure, Triangle):
             loop = self.closed.loops[closure.loop]
@@ -230,12 +259,15 @@ class Chain:
             for i, x in zip(closure.passive, triangle_places(self.tree, loop, closure, self.q), strict=True):
                 self.q[i] = Angle(x[0], x[1], -bodies[i].offset) if bodies[i].revolute else x - bodies[i].offset
             return
+        if isinstance(closure, Polynomial):
+            (self.q[closure.passive[0]],) = closure.values([self.q[j] for j in closure.known])
+            return
         for i, row, b in zip(closure.passive, closure.A, closure.b, strict=True):
             terms = [(a, self.q[j]) for a, j in zip(row, closure.known, strict=True) if a]
-            if not bodies[i].revolute:
-                self.q[i] = b + _sum_of([a for a, _ in terms], [x for _, x in terms])
-            elif any(isinstance(x, Angle) for _, x in terms):
+            if bodies[i].revolute and any(isinstance(x, Angle) for _, x in terms):
                 self.q[i] = _added(terms) + b
+            elif not bodies[i].revolute or not closure.loops:
+                self.q[i] = b + _sum_of([a for a, _ in terms], [x for _, x in terms])
             else:  # sums that differ in sign only share their sine and cosine
                 weight = 1.0 if not terms or terms[0][0] > 0 else -1.0
                 x = _sum_of([weight * a for a, _ in terms], [y for _, y in terms])
@@ -243,30 +275,34 @@ class Chain:
 
     # -- velocities ------------------------------------------------------------------------------
 
-    def _add(self, loops: tuple[int, ...], passive: tuple[int, ...], linear: Linear | None) -> None:
-        if linear is not None:
-            self.steps.append(_Step(passive, linear.known, linear, None, {}, {}))
-            return
-        columns = self._columns([rates(self.tree, self.closed.loops[k], self.q) for k in loops], loops, "columns")
+    def _explicit(self, closure: Closure) -> Explicit:
+        """How joints follow whose closure gives them as functions."""
+        if isinstance(closure, Polynomial):
+            x, curve = self.q[closure.known[0]], closure
+            return Explicit(
+                curve.passive, curve.known, [[curve.slope(x)]], lambda at: [[curve.bend(x) * at.qd[curve.known[0]]]]
+            )
+        assert isinstance(closure, Linear)
+        return Explicit(closure.passive, closure.known, closure.A)
+
+    def _cut(self, loops: tuple[int, ...], passive: tuple[int, ...]) -> Cut:
+        """How joints follow that loops determine."""
+        at = [rates(self.tree, self.closed.loops[k], self.q) for k in loops]
+        columns = self.columns(at, loops, "columns")
         known = tuple(j for j in sorted(columns) if j not in passive)
         inside = [columns[i] for i in passive]
         inverse = _Two(inside) if len(inside) == len(inside[0]) == 2 else Many(inside)
-        self.steps.append(_Step(passive, known, None, inverse, columns, {}))
+        return Cut(loops, passive, known, inverse, columns, {})
 
-    def _columns(self, found: Sequence[Rates], loops: tuple[int, ...], which: str) -> dict[int, list[Scalar]]:
-        m, at = sum(len(one.residual) for one in found), 0
+    def columns(self, at: Sequence[Rates], loops: tuple[int, ...], which: str) -> dict[int, list[Scalar]]:
+        """Φ_q of several loops one under the other, or its derivative: a column for every joint around them."""
+        m, row = sum(len(loop.residual) for loop in at), 0
         columns: dict[int, list[Scalar]] = {}
-        for one, k in zip(found, loops, strict=True):
-            for j, column in zip(self.closed.loops[k].ends.joints, getattr(one, which), strict=True):
-                columns.setdefault(j, [0.0] * m)[at : at + len(column)] = column
-            at += len(one.residual)
+        for loop, k in zip(at, loops, strict=True):
+            for j, column in zip(self.closed.loops[k].ends.joints, getattr(loop, which), strict=True):
+                columns.setdefault(j, [0.0] * m)[row : row + len(column)] = column
+            row += len(loop.residual)
         return columns
-
-    def _differentiate(self, step: _Step) -> None:
-        number = self.steps.index(step)
-        loops = tuple(range(len(self.closed.loops))) if self.closed.by_newton else self.closed.closures[number].loops
-        found = [rates(self.tree, self.closed.loops[k], self.q, self.qd) for k in loops]
-        step.columns_dot = self._columns(found, loops, "columns_dot")
 
     def push(self, v_a: Values) -> list[Scalar]:
         """Γ v_a"""

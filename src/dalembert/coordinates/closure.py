@@ -1,6 +1,7 @@
-"""How the passive joints of a closed chain follow from the actuated ones: q = γ(q_a).
+"""How the other joints of the tree follow from those that are held: q = γ(q_a).
 
-Three ways, the first that holds is taken:
+Couplings say it themselves: :class:`Linear` for mimic joints, coupled wrists and screws, :class:`Polynomial`. The
+passive joints of a closed chain follow in one of three ways, the first that holds is taken:
 
 * :class:`Linear`: q_p = A q_k + b. Parallelograms are such: ϑ_2' = ϑ_1'' − ϑ_1', ϑ_3' = π − ϑ_2'
   (S 7.3.3 by its 2.64). Found by trying: where A at one pose is made of whole numbers, the straight
@@ -9,16 +10,18 @@ Three ways, the first that holds is taken:
   pivots and the cut are the corners of a triangle whose sides the other joints know: four-bar and five-bar
   linkages, cylinders. Where one slides, a circle about the other meets a line: slider-cranks and their
   inversions. Two triangles have these sides and a line meets a circle twice; the branch says which.
-* otherwise Newton's method, by the caller: ``closures`` is empty then.
+* otherwise Newton's method, by the caller: no closure has loops then.
 
-A loop may stand on joints that an earlier loop has determined; they are put in such an order.
+A loop may stand on joints that an earlier loop has determined, or that follow actuated ones; what follows a passive
+joint comes after the loops.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dalembert.algebra.linalg import Scalar, less, select, sqrt
 from dalembert.coordinates.loops import (
@@ -35,6 +38,7 @@ from dalembert.coordinates.loops import (
     turn_of,
 )
 from dalembert.errors import ClosureError, RobotError
+from dalembert.robot.couplings import in_order
 from dalembert.robot.loops import Loop, independent
 from dalembert.robot.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model import Robot
@@ -47,7 +51,7 @@ WHOLE = 1e-7  # how near to whole numbers the entries of A must be before they a
 
 @dataclass(frozen=True)
 class Linear:
-    """q_p = A q_k + b, for the loops ``loops`` (numbers) and their passive joints."""
+    """q_p = A q_k + b, for the loops ``loops`` (numbers) and their passive joints; for a coupling there are none."""
 
     loops: tuple[int, ...]
     passive: tuple[int, ...]
@@ -56,6 +60,56 @@ class Linear:
     b: tuple[float, ...]
 
     kind = "linear"
+
+    def values(self, x: Sequence[Any]) -> list[Any]:
+        """The joints that follow, from those that they follow, in numbers or arrays."""
+        rows = zip(self.A, self.b, strict=True)
+        return [sum((a * y for a, y in zip(row, x, strict=True) if a), start=b) for row, b in rows]
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """q_p = Σ c_k x^k for one joint that follows one other: a coupling."""
+
+    passive: tuple[int]
+    known: tuple[int]
+    coefficients: tuple[float, ...]
+
+    kind = "polynomial"
+    loops: tuple[int, ...] = ()
+
+    def values(self, x: Sequence[Any]) -> list[Any]:
+        """The joint that follows, from the one that it follows."""
+        return [horner(self.coefficients, x[0])]
+
+    def slope(self, x: Scalar) -> Scalar:
+        """∂q_p/∂x"""
+        return horner(derived(self.coefficients), x)
+
+    def bend(self, x: Scalar) -> Scalar:
+        """∂²q_p/∂x²"""
+        return horner(derived(derived(self.coefficients)), x)
+
+
+def horner(coefficients: Sequence[float], x: Any) -> Any:
+    """Σ c_k x^k
+
+    >>> horner((1.0, 2.0, 3.0), 10.0)
+    321.0
+    """
+    total: Any = 0.0
+    for c in reversed(coefficients):
+        total = total * x + c
+    return total
+
+
+def derived(coefficients: Sequence[float]) -> tuple[float, ...]:
+    """The coefficients of the derivative.
+
+    >>> derived((1.0, 2.0, 3.0))
+    (2.0, 6.0)
+    """
+    return tuple(k * c for k, c in enumerate(coefficients))[1:]
 
 
 @dataclass(frozen=True)
@@ -92,17 +146,17 @@ class Triangle:
         return 2 if self.slides else 1
 
 
-Closure = Linear | Triangle
+Closure = Linear | Polynomial | Triangle
 
 
 @dataclass(frozen=True)
 class CoupledMechanism:
-    """A closed chain ready for the equations: the tree that is left after the cuts, and the loops.
+    """A tree some of whose joints follow from others, ready for the equations; of closed chains, what the cuts leave.
 
     actuated  the bodies of the tree that q_a moves, in the order of q_a
     passive   for every loop the joints it determines
     pose      the assembled pose that the branches name, of all joints of the tree
-    closures  how γ is computed, in order; none: by Newton from the pose
+    closures  how γ is computed, in order; none of a loop: by Newton from the pose
     """
 
     tree: Mechanism
@@ -156,12 +210,32 @@ class CoupledMechanism:
     @property
     def by_newton(self) -> bool:
         """Whether the closure is found by iteration; q is then that of all joints of the tree."""
-        return not self.closures
+        return bool(self.loops) and not any(closure.loops for closure in self.closures)
+
+    @property
+    def wound(self) -> set[int]:
+        """The joints of the tree that are known by cosine and sine: those of loops that turn, and what follows them."""
+        every = {i for group in self.passive for i in group if self.tree.bodies[i].revolute}
+        for closure in self.closures:
+            if isinstance(closure, Linear) and not closure.loops:
+                rows = zip(closure.passive, closure.A, strict=True)
+                every |= {
+                    i for i, row in rows if any(a and j in every for a, j in zip(row, closure.known, strict=True))
+                }
+        return every
 
     @property
     def linear(self) -> bool:
         """Whether q is linear in q_a: Γ is constant."""
-        return bool(self.closures) and all(isinstance(closure, Linear) for closure in self.closures)
+        return not self.by_newton and all(closure.kind == "linear" for closure in self.closures)
+
+    def follow(self, q: Any) -> None:
+        """Put the joints that follow by couplings where they belong, in an array (…, N) of all joints of the tree."""
+        for closure in self.closures:
+            if isinstance(closure, Linear | Polynomial) and not closure.loops:
+                values = closure.values([q[..., j] for j in closure.known])
+                for i, x in zip(closure.passive, values, strict=True):
+                    q[..., i] = x
 
 
 # -- which way -----------------------------------------------------------------------------------
@@ -169,7 +243,78 @@ class CoupledMechanism:
 
 def mechanism_of(robot: Robot) -> Mechanism | CoupledMechanism:
     """What the equations see of a robot: its tree, with the coordinates that are held where these are others."""
-    return closed_mechanism(robot) if robot.loops else mechanism(robot)
+    if robot.loops:
+        return closed_mechanism(robot)
+    return coupled_mechanism(robot) if robot.couplings else mechanism(robot)
+
+
+def coupled_mechanism(robot: Robot) -> CoupledMechanism:
+    """A tree without loops, some of whose joints follow others."""
+    tree = mechanism(robot)
+    following = couplings_of(robot, tree)
+    dependent = {i for closure in following for i in closure.passive}
+    actuated = tuple(i for i in range(tree.n) if i not in dependent)
+    pose = [0.0] * tree.n
+    _put(following, pose)
+    return CoupledMechanism(tree, actuated, (), (), tuple(pose), following)
+
+
+def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Linear | Polynomial, ...]:
+    """The couplings on the bodies of the tree, each after those that it stands on."""
+    number = {body.name: i for i, body in enumerate(tree.bodies)}
+    out: list[Linear | Polynomial] = []
+    for coupling in in_order(robot.couplings):
+        passive, known = (tuple(number[name] for name in names) for names in (coupling.joints, coupling.of))
+        if coupling.higher:
+            coefficients = (*coupling.offset, *coupling.matrix[0], *coupling.higher)
+            out.append(Polynomial((passive[0],), (known[0],), coefficients))
+        else:
+            out.append(Linear((), passive, known, coupling.matrix, coupling.offset))
+    return tuple(out)
+
+
+def _put(couplings: Sequence[Linear | Polynomial], q: list[float]) -> None:
+    """Set the joints that follow, in a list of all joints of the tree."""
+    for closure in couplings:
+        for i, x in zip(closure.passive, closure.values([q[j] for j in closure.known]), strict=True):
+            q[i] = x
+
+
+def _around_loops(
+    couplings: Sequence[Linear | Polynomial], passive: Container[int]
+) -> tuple[list[Linear | Polynomial], list[Linear | Polynomial]]:
+    """The couplings that stand on actuated joints alone, and those that stand on passive ones."""
+    before: list[Linear | Polynomial] = []
+    after: list[Linear | Polynomial] = []
+    late: set[int] = set()
+    for closure in couplings:
+        if any(j in passive or j in late for j in closure.known):
+            late |= set(closure.passive)
+            after.append(closure)
+        else:
+            before.append(closure)
+    return before, after
+
+
+def _known_by_cosine(
+    robot: Robot, tree: Mechanism, couplings: Sequence[Linear | Polynomial], passive: Container[int]
+) -> None:
+    """Refuse what would need the angle itself of a joint of which a loop gives cosine and sine."""
+    unwound = {i for i in range(tree.n) if i in passive and tree.bodies[i].revolute}
+    for closure in couplings:
+        if not unwound.intersection(closure.known):
+            continue
+        for i, row in zip(closure.passive, closure.A if isinstance(closure, Linear) else ((0.5,),), strict=True):
+            parts = [(a, j) for a, j in zip(row, closure.known, strict=True) if a and j in unwound]
+            uneven = next((part for part in parts if part[0] != round(part[0]) or not tree.bodies[i].revolute), None)
+            if uneven is not None:
+                raise RobotError(
+                    f"robot '{robot.name}': joint '{tree.bodies[i].name}' follows joint '{tree.bodies[uneven[1]].name}', whose angle "
+                    "a loop gives by its cosine and sine only; a revolute joint can follow it by a whole number, "
+                    "others must follow actuated joints"
+                )
+            if parts:
+                unwound.add(i)
 
 
 def loops_of(robot: Robot) -> tuple[Loop, ...]:
@@ -184,12 +329,15 @@ def closed_mechanism(robot: Robot) -> CoupledMechanism:
     loops = tuple(describe(tree, at, loop) for loop in robot.loops)
     passive = tuple(tuple(number[name] for name in loop.passive) for loop in robot.loops)
     every = [i for group in passive for i in group]
-    actuated = tuple(i for i in range(tree.n) if i not in every)
+    before, after = _around_loops(couplings_of(robot, tree), every)
+    dependent = {*every, *(i for closure in (*before, *after) for i in closure.passive)}
+    actuated = tuple(i for i in range(tree.n) if i not in dependent)
     _check_counts(robot, tree, loops, passive)
     start = [0.0] * tree.n
     for loop in robot.loops:
         for name, value in loop.branch:
             start[number[name]] = value
+    _put(before, start)
     pose = assembled(tree, loops, every, start)
     names = ", ".join(f"'{loop.name}'" for loop in robot.loops)
     taken = _freedoms(tree, loops, start if pose is None else pose)
@@ -209,11 +357,15 @@ def closed_mechanism(robot: Robot) -> CoupledMechanism:
     for i in range(tree.n):
         if tree.bodies[i].revolute and i in every:
             pose[i] = math.remainder(pose[i], 2.0 * math.pi)
-    closures = _in_sequence(tree, loops, passive, actuated, pose)
+    free = tuple(i for i in range(tree.n) if i not in every and all(i not in closure.passive for closure in after))
+    closures = _in_sequence(tree, loops, passive, free, pose)
     if closures is None:
-        together = _linear(tree, loops, tuple(range(len(loops))), tuple(every), actuated, pose)
+        together = _linear(tree, loops, tuple(range(len(loops))), tuple(every), free, pose)
         closures = () if together is None else (together,)
-    return CoupledMechanism(tree, actuated, loops, passive, tuple(pose), closures)
+    if closures:
+        _known_by_cosine(robot, tree, after, every)
+    _put(after, pose)
+    return CoupledMechanism(tree, actuated, loops, passive, tuple(pose), (*before, *closures, *after))
 
 
 def _freedoms(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> int:
@@ -541,6 +693,7 @@ def line_reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[floa
 __all__ = [
     "CoupledMechanism",
     "Linear",
+    "Polynomial",
     "Triangle",
     "closed_mechanism",
     "line_reach",

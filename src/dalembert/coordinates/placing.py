@@ -50,9 +50,8 @@ class Placing:
             c, s = self.kernel("closure")(q)
         self.explain(q, c, s)
         out = np.array(c, dtype=float)
-        for i in (i for group in m.passive for i in group):
-            if m.tree.bodies[i].revolute:
-                out[..., i] = np.arctan2(s[..., i], c[..., i])
+        for i in m.wound:
+            out[..., i] = np.arctan2(s[..., i], c[..., i])
         return out
 
     def closes(self, q: Array) -> Booleans:
@@ -216,6 +215,7 @@ class Placing:
                     Phi[..., passive], (Phi[..., actuated] @ (target - x[:, actuated])[..., None])[..., 0]
                 )
             x[:, actuated] = target
+            m.follow(x)
             for _ in range(ROUNDS if step == steps else 4):
                 residual, Phi = equations(x)
                 error = np.abs(residual).max(-1, initial=0.0)
@@ -228,6 +228,7 @@ class Placing:
             if step == steps:  # once more, for the last digits
                 x[:, passive] -= np.where(lost[:, None], 0.0, _least(Phi[..., passive], residual))
                 residual, Phi = equations(x)
+            m.follow(x)  # what follows passive joints
             lost |= ~(np.abs(residual).max(-1, initial=0.0) < (1e-10 if step == steps else 1e-2) * size)
         s = np.linalg.svd(Phi[..., passive], compute_uv=False)
         return x, lost, s[..., -1] < 1e-8 * s[..., 0]

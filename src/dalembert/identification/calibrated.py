@@ -54,7 +54,8 @@ def _least_change(base: BaseParameters, values: Array) -> Array:
         KS = base.K * size
         phi = start + size * np.linalg.lstsq(KS, values - base.K @ start, rcond=1e-13)[0]
         links = links_of(parameters.arm)
-        light = [k for i, k in enumerate(masses) if size[k] > 0 and own(parameters, links, phi, i)[0] < SMALL_MASS]
+        joints = parameters.joints
+        light = [k for k in masses if size[k] > 0 and own(parameters, links, phi, joints[k])[0] < SMALL_MASS]
         if not light:
             break
         for k in light:
@@ -66,7 +67,7 @@ def _least_change(base: BaseParameters, values: Array) -> Array:
 
 def _possible(base: BaseParameters, links: Any, phi: Array) -> bool:
     parameters = base.parameters
-    for i in range(parameters.links):
+    for i in parameters.bodies:
         J = entries(own(parameters, links, phi, i))
         if np.linalg.eigvalsh(J)[0] < -1e-9 * max(np.abs(J).max(), 1e-12):
             return False
@@ -117,7 +118,7 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
         )
     links = links_of(arm)
     renewed: dict[str, Link] = {}
-    for i in range(n):
+    for i in parameters.bodies:
         renewed |= _links(robot, arm, links.names[i], own(parameters, links, phi, i), i, notes)
     beyond = [column.name for column in parameters.extra if value.get(column.name)]
     gradual = {f"Fs_{i + 1}" for i in range(n)}  # sigmoid friction has the place of Coulomb friction

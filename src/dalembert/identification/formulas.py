@@ -168,8 +168,8 @@ def symbolic_base_parameters(parameters: ParameterSet | Arm, lengths: str = "sym
         raise DalembertError(f"lengths is '{lengths}'; it must be one of {', '.join(LENGTHS)}")
     if parameters.arm.passive_names:
         raise DalembertError(
-            f"arm '{parameters.arm.name}' has closed chains, whose loops tie its links together in ways no formula is known "
-            "of; base_parameters() finds its base parameters in numbers"
+            f"arm '{parameters.arm.name}' has joints that follow others, which ties its links together in ways no formula is "
+            "known of; base_parameters() finds its base parameters in numbers"
         )
     if parameters.extra:
         raise DalembertError(

@@ -90,7 +90,8 @@ class ParameterSet:
         plan: list[tuple[str, int, float]] = []
         for j, body in enumerate(tree_of(self.arm).bodies):
             at, tail = WIDTH * j, WIDTH * n + 3 * j
-            plan += [(f"{name}_{j + 1}", at + k, float(pi[at + k])) for k, name in enumerate(INERTIAL)]
+            if j in self.bodies:
+                plan += [(f"{name}_{j + 1}", at + k, float(pi[at + k])) for k, name in enumerate(INERTIAL)]
             if self.rotor:
                 plan.append((f"Im_{j + 1}", at + ROTOR, float(pi[at + ROTOR])))
             if "viscous" in self.friction:
@@ -107,6 +108,14 @@ class ParameterSet:
     def links(self) -> int:
         """How many links have parameters: one a joint; of closed chains one a joint of the tree."""
         return len(self.arm.robot.tree_joints)
+
+    @cached_property
+    def bodies(self) -> tuple[int, ...]:
+        """Which of those links have masses to look for: all, but for those that stand for no body."""
+        robot = self.arm.robot
+        empty = {link.name for link in robot.links if link.massless}
+        bodies = zip(tree_of(self.arm).bodies, robot.tree_joints, strict=True)
+        return tuple(j for j, (body, joint) in enumerate(bodies) if joint.child not in empty or not body.link.is_zero)
 
     @cached_property
     def actuated(self) -> tuple[int, ...]:

@@ -211,8 +211,8 @@ def consistent(
         prior.arm, parameters.friction, parameters.two_sided, parameters.offset, parameters.rotor, parameters.extra
     ).values  # fmt: skip
     terms = []
-    blocks = []
-    for i in range(parameters.links):
+    blocks: dict[int, tuple[Array, Array]] = {}
+    for i in parameters.bodies:
         coefficients, constant = _affine(parameters, links, i)
         L = np.asarray(np.linalg.cholesky(_thick(_reference(parameters, links, start, i))), dtype=np.float64)
         inner = np.linalg.inv(L)
@@ -221,7 +221,7 @@ def consistent(
         J = cp.reshape((units.reshape(parameters.size, 16) * size[:, None]).T @ x, (4, 4), order="C")
         J = J + inner @ entries(constant) @ inner.T
         constraints.append((J + J.T) / 2 >> INSIDE * np.eye(4))
-        blocks.append((coefficients, constant))
+        blocks[i] = (coefficients, constant)
         if prior is not None and prior.kind == "entropic":
             J0 = entries(own(parameters, links, prior_values, i))
             terms += _entropic(J, L, J0, links.names[i], prior.deviation, notes, cp)
@@ -251,7 +251,7 @@ def consistent(
         notes.append("the semidefinite program was solved to reduced accuracy")
     found = np.asarray(size * x.value, float)
     if prior is not None and prior.kind == "entropic":
-        for coefficients, constant in blocks:
+        for coefficients, constant in blocks.values():
             J = entries(coefficients @ found + constant)
             inverse = np.linalg.pinv(J, rcond=1e-12, hermitian=True)
             turned = inverse @ BASIS
@@ -317,7 +317,7 @@ def _thick(J: Array) -> Array:
 
 
 def _bounded(
-    parameters: ParameterSet, links: Links, bounds: Mapping[str, Any], phi: Any, blocks: list[Any], cp: Any
+    parameters: ParameterSet, links: Links, bounds: Mapping[str, Any], phi: Any, blocks: Mapping[int, Any], cp: Any
 ) -> list[Any]:
     """A link inside a box {"box": (low, high)} or an ellipsoid {"centre": c, "radii": r} of its own frame.
 
@@ -325,8 +325,9 @@ def _bounded(
     """
     made = []
     for name, shape in bounds.items():
-        if name not in links.names:
-            raise DalembertError(f"bounds name the link '{name}'; the moving links are {', '.join(links.names)}")
+        known = [links.names[i] for i in blocks]
+        if name not in known:
+            raise DalembertError(f"bounds name the link '{name}'; the moving links are {', '.join(known)}")
         i = links.names.index(name)
         coefficients, constant = blocks[i]
         for Q in shape_forms(name, shape):

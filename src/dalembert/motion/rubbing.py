@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dalembert.algebra.linalg import Scalar, less, select
-from dalembert.coordinates.chain import AnyMechanism, Chain, Grid, Many, Values, dot_of
+from dalembert.coordinates.chain import AnyMechanism, Chain, Cut, Grid, Many, Values, dot_of
 from dalembert.coordinates.closure import Triangle, square_of
 from dalembert.equations.friction import coulomb, viscous
 from dalembert.robot.mechanism import Body
@@ -143,7 +143,7 @@ def clearances(closed: AnyMechanism, q: Values, qd: Values) -> tuple[list[Scalar
     away: list[Scalar] = []
     rate: list[Scalar] = []
     for step in chain.steps:
-        if step.linear is not None:
+        if not isinstance(step, Cut):
             continue
         columns = [step.columns[i] for i in step.passive]
         dots = [step.columns_dot[i] for i in step.passive]
@@ -162,6 +162,7 @@ def clearances(closed: AnyMechanism, q: Values, qd: Values) -> tuple[list[Scalar
     for closure in closed.closures:
         if isinstance(closure, Triangle) and closure.slides:
             loop, step = closed.loops[closure.loop], chain.steps[closed.closures.index(closure)]
+            assert isinstance(step, Cut)
             pivot = next(i for i in closure.passive if closed.tree.bodies[i].revolute)
             over = 1.0 / square_of(loop)  # type: ignore[arg-type]
             away.append(over * dot_of(step.columns[pivot], step.columns[pivot]))

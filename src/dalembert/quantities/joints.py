@@ -75,7 +75,7 @@ class Quantity:
               and the tree's equations
     coupled   the formulations that hold there; all of them unless named
     rivals    formulations of which the one with the fewest operations is taken unless one is named
-    loops     whether only closed chains have it
+    where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
     """
 
     inputs: tuple[str, ...]
@@ -86,7 +86,7 @@ class Quantity:
     rivals: tuple[str, ...] = ()
     pulled: Pulled | None = None
     coupled: tuple[str, ...] = ()
-    loops: bool = False
+    where: str = ""
 
     def formulations(self, mechanism: AnyMechanism | None) -> dict[str, Trace]:
         """The equations by formulation, on this mechanism; an open arm's unless given."""
@@ -488,14 +488,21 @@ QUANTITIES: dict[str, Quantity] = {
         {"passive-joints": _wrenches(pulled.loop_wrenches)},
         ("tip_wrench", "base_motion"),
         "force and moment that link b of a loop exerts on link a at the cut, in base axes",
-        loops=True,
+        where="loops",
     ),
     "closure": Quantity(
-        ("q",), (("cos", ("N",)), ("sin", ("N",))), {"closure": _closure}, (), "γ(q_a) by cosines and sines", loops=True
+        ("q",),
+        (("cos", ("N",)), ("sin", ("N",))),
+        {"closure": _closure},
+        (),
+        "γ(q_a) by cosines and sines",
+        where="coordinates",
     ),
-    "closure_jacobian": Quantity(("q",), (("Gamma", ("N", "n")),), {"closure": _gamma}, (), "Γ = ∂γ/∂q_a", loops=True),
+    "closure_jacobian": Quantity(
+        ("q",), (("Gamma", ("N", "n")),), {"closure": _gamma}, (), "Γ = ∂γ/∂q_a", where="coordinates"
+    ),
     "closure_derivative": Quantity(
-        ("q", "qd"), (("Gamma_dot", ("N", "n")),), {"closure": _gamma_dot}, (), "Γ̇ along a motion", loops=True
+        ("q", "qd"), (("Gamma_dot", ("N", "n")),), {"closure": _gamma_dot}, (), "Γ̇ along a motion", where="coordinates"
     ),
     "tree_motion": Quantity(
         ("q", "qd", "qdd"),
@@ -503,10 +510,10 @@ QUANTITIES: dict[str, Quantity] = {
         {"closure": _tree_motion},
         (),
         "q̇ and q̈ of all joints of the tree",
-        loops=True,
+        where="coordinates",
     ),
     "loop_residual": Quantity(
-        ("q",), (("residual", ("m",)),), {"closure": _of(pulled.residuals, "q")}, (), "Φ(γ(q_a))", loops=True
+        ("q",), (("residual", ("m",)),), {"closure": _of(pulled.residuals, "q")}, (), "Φ(γ(q_a))", where="loops"
     ),
     "loop_equations": Quantity(
         ("tree_q",),
@@ -514,15 +521,16 @@ QUANTITIES: dict[str, Quantity] = {
         {"loops": _loop_equations},
         (),
         "Φ(q) and ∂Φ/∂q",
-        loops=True,
+        where="loops",
     ),
 }
 
 
 def known(mechanism: AnyMechanism | None = None) -> dict[str, Quantity]:
     """The quantities that a mechanism has; an open arm unless given."""
-    identity = mechanism is None or mechanism.identity
-    return {name: entry for name, entry in QUANTITIES.items() if not (entry.loops and identity)}
+    has = {"": True, "coordinates": mechanism is not None and not mechanism.identity}
+    has["loops"] = mechanism is not None and bool(mechanism.loops)
+    return {name: entry for name, entry in QUANTITIES.items() if has[entry.where]}
 
 
 def quantity(name: str, mechanism: AnyMechanism | None = None) -> Quantity:

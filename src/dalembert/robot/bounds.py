@@ -17,6 +17,8 @@ TOML_DEPTH = 16  # of brackets and of dotted keys; robots need 4
 LIMITS_BYTES = 2**20
 LINKS = 10_000
 LOOPS = 100
+COUPLINGS = 1_000
+COUPLED_JOINTS = 100  # in one of them
 LINKS_IN_LOOPS = 1_000  # of a robot with closed chains
 # MuJoCo's parser and compiler take a time that grows with the square of these
 MJCF_ELEMENTS = 10_000  # of the file, the files it includes, and the copies that replicate, composite and flexcomp make

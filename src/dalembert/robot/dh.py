@@ -12,10 +12,11 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from dalembert.algebra.linalg import Matrix, Scalar, Vector, cos, matmul, sin
 from dalembert.errors import RobotError
+from dalembert.robot.couplings import Coupling, helical
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
 from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_inertia, read_limits, read_rotor, with_unused_said
@@ -24,12 +25,13 @@ from dalembert.robot.tables import Table, told_at
 
 CONVENTIONS = ("standard", "modified")
 MOVING_TYPES = ("revolute", "continuous", "prismatic")
+HELICAL = "helical"  # a turn and a slide that follows it: two joints of the robot
 # defaults, made once: all of them are frozen
 NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Placement()
 ROW_KEYS = (
     *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
     *INERTIA_KEYS,
-    *("physical", "note", "friction", "limits", "rotor"),
+    *("physical", "note", "friction", "limits", "rotor", "pitch"),
 )
 
 
@@ -38,14 +40,15 @@ class Row:
     """One line of a DH table and what else is known of its joint and link (m, rad, kg, kg m²).
 
     Of a revolute joint θ = q + ``theta``; of a prismatic joint d = q + ``d``. The modified table's
-    row i holds a_{i−1} and α_{i−1}. ``inertia`` is in the link's frame, about the centre of mass.
+    row i holds a_{i−1} and α_{i−1}. ``inertia`` is in the link's frame, about the centre of mass. A "helical" joint
+    turns by θ = q + ``theta`` and advances by ``pitch`` (m) in every turn: d + pitch q / 2π.
     """
 
     a: Scalar = 0.0
     alpha: Scalar = 0.0
     d: Scalar = 0.0
     theta: Scalar = 0.0
-    type: JointType = "revolute"
+    type: JointType | Literal["helical"] = "revolute"
     name: str | None = None
     link: str | None = None
     inertia: Inertia = NO_INERTIA
@@ -54,10 +57,18 @@ class Row:
     friction: Friction = NO_FRICTION
     limits: Limits = NO_LIMITS
     rotor: Rotor | None = None
+    pitch: float | None = None
 
     def __post_init__(self) -> None:
-        if self.type not in MOVING_TYPES:
-            raise RobotError(f"a DH row has type '{self.type}'; it must be one of {', '.join(MOVING_TYPES)}")
+        if self.type not in (*MOVING_TYPES, HELICAL):
+            raise RobotError(
+                f"a DH row has type '{self.type}'; it must be one of {', '.join((*MOVING_TYPES, HELICAL))}"
+            )
+        if (self.pitch is not None) != (self.type == HELICAL):
+            raise RobotError(
+                f"a DH row has type '{self.type}' and pitch = {self.pitch}; a helical joint needs a pitch (m in a turn), "
+                "and no other has one"
+            )
 
     @property
     def slides(self) -> bool:
@@ -76,7 +87,7 @@ def read_row(value: object, where: str) -> Row:
     if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
         value = _four(value, where)
     table = Table(value, where, ROW_KEYS)
-    kind: Any = table.choice("type", MOVING_TYPES, "revolute")
+    kind: Any = table.choice("type", (*MOVING_TYPES, HELICAL), "revolute")
     slides = kind == "prismatic"
     numbers = {key: table.number(key, 0.0, angle=key in ("alpha", "theta")) for key in ("a", "alpha", "d", "theta")}
     if "offset" in table:
@@ -84,18 +95,20 @@ def read_row(value: object, where: str) -> Row:
         if own in table:
             raise RobotError(f"{where}: 'offset' and '{own}' are both given; of a {kind} joint they are the same thing")
         numbers[own] = table.number("offset", angle=not slides)
-    return Row(
-        **numbers,
-        type=kind,
-        name=table.name("name", None),
-        link=table.name("link", None),
-        inertia=read_inertia(table),
-        physical=table.flag("physical", True),
-        note=table.text("note", ""),
-        friction=read_friction(table),
-        limits=read_limits(table, turns=not slides),
-        rotor=read_rotor(table),
-    )
+    pitch = table.number("pitch", None)
+    parts: dict[str, Any] = {
+        "type": kind,
+        "name": table.name("name", None),
+        "link": table.name("link", None),
+        "inertia": read_inertia(table),
+        "physical": table.flag("physical", True),
+        "note": table.text("note", ""),
+        "friction": read_friction(table),
+        "limits": read_limits(table, turns=not slides),
+        "rotor": read_rotor(table),
+    }
+    with told_at(where):
+        return Row(**numbers, **parts, pitch=pitch)
 
 
 def _four(value: Any, where: str) -> dict[str, Any]:
@@ -143,7 +156,7 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
     placement, link_frame = (_standard if convention == "standard" else _modified)(row)
     return Joint(
         name=name,
-        type=row.type,
+        type="revolute" if row.type == HELICAL else row.type,
         parent=parent,
         child=child,
         placement=placement,
@@ -153,6 +166,12 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
         limits=row.limits,
         rotor=row.rotor,
     )
+
+
+def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
+    """A helical joint as the robot has it: the turn and the slide, the link between, and how the slide follows."""
+    turn, between, slide, coupling = helical(joint, pitch)
+    return [turn, slide], Link(between, massless=True), coupling
 
 
 def from_dh(
@@ -199,16 +218,24 @@ def assemble(
     """Joints and links in a row, named joint1, link1, … where the rows do not name them."""
     if not rows:
         raise RobotError(f"{name}: the DH table has no rows; an arm needs at least one joint")
-    links, joints, said = [Link(base_link)], [], list(notes)
+    links, joints, said, couplings = [Link(base_link)], [], list(notes), []
     for i, row in enumerate(rows, 1):
         child = row.link or f"link{i}"
         with told_at(f"{name}: DH row {i}"):
             joints.append(joint_of(row, convention, row.name or f"joint{i}", links[-1].name, child))
+            if row.pitch is not None:
+                joints[-1:], between, coupling = screw(joints[-1], row.pitch)
+                links.append(between)
+                couplings.append(coupling)
         links.append(Link(child, row.inertia, row.physical))
         if row.note:
             said.append(f"link '{child}': {row.note}")
     frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip
-    return Robot(name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=tuple(said), **robot)
+    couplings += robot.pop("couplings", ())
+    return Robot(
+        name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=tuple(said), couplings=tuple(couplings),
+        **robot,
+    )  # fmt: skip
 
 
 def rows_of(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
@@ -227,6 +254,7 @@ def _same(rows: tuple[Row, ...], convention: str, robot: Robot) -> bool:
     again = assemble(
         rows, convention, robot.name, base_link=robot.root, tip=robot.tip, notes=robot.notes,
         gravity=robot.gravity, base=robot.base, payload=robot.payload, source=robot.source,
+        couplings=robot.couplings,
     )  # fmt: skip
     return again == robot
 

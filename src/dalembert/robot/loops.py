@@ -16,7 +16,7 @@ from dalembert.algebra.linalg import Vector, add, cross, dot, rotation_about, sc
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS_IN_LOOPS, LOOPS, at_most
 from dalembert.robot.placement import Placement, number, vector
-from dalembert.robot.tables import shown
+from dalembert.robot.tables import shown, some
 
 if TYPE_CHECKING:
     from dalembert.robot.model import Joint, Robot
@@ -87,6 +87,7 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
     _few_enough(robot, robot.loops)
     links, joints = {link.name for link in robot.links}, {joint.name: joint for joint in robot.joints}
     taken: dict[str, str] = {}
+    follows = {name: coupling.of for coupling in robot.couplings for name in coupling.joints}
     seen: set[str] = set()
     for loop in robot.loops:
         where = f"robot '{robot.name}': loop '{loop.name}'"
@@ -111,18 +112,24 @@ def check_loops(robot: Robot) -> tuple[Loop, ...]:
                 raise RobotError(
                     f"{where}: its passive joint '{name}' is not part of it; the joints around it are {', '.join(around)}"
                 )
+            if name in follows:
+                raise RobotError(
+                    f"{where}: its passive joint '{name}' follows joint {some([repr(leader) for leader in follows[name]])} by a "
+                    "coupling already; name another joint around the loop"
+                )
             if name in taken:
                 raise RobotError(f"{where}: joint '{name}' is passive in loop '{taken[name]}' already; name it once")
             taken[name] = loop.name
     loops: list[Loop] = []
     for loop in robot.loops:
-        chosen = loop if loop.passive else replace(loop, passive=_passive(robot, loop, taken))
+        chosen = loop if loop.passive else replace(loop, passive=_passive(robot, loop, {*taken, *follows}))
         taken |= dict.fromkeys(chosen.passive, loop.name)
         loops.append(chosen)
-    if all(name in taken for name, joint in joints.items() if joint.moves):
+    dependent = {*taken, *follows}
+    if all(name in dependent for name, joint in joints.items() if joint.moves):
         names = ", ".join(f"'{loop.name}'" for loop in loops)
         raise RobotError(
-            f"robot '{robot.name}': loop {names} leaves no joint that a motor could move: all {len(taken)} are passive"
+            f"robot '{robot.name}': loop {names} leaves no joint that a motor could move: all {len(dependent)} are passive{' or follow others' if follows else ''}"
         )
     return tuple(loops)
 
@@ -188,7 +195,7 @@ def _passive(
 def with_passive(robot: Robot, loops: Sequence[Loop], undriven: Container[str]) -> Robot:
     """The robot with loops whose passive joints are, as far as can be, those that no motor drives."""
     _few_enough(robot, loops)
-    taken: set[str] = set()
+    taken = {name for coupling in robot.couplings for name in coupling.joints}
     made = []
     for loop in loops:
         chosen = replace(loop, passive=_passive(robot, loop, taken, undriven))

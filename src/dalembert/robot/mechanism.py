@@ -80,6 +80,7 @@ class Mechanism:
     closures: ClassVar[tuple[Any, ...]] = ()
     passive: ClassVar[tuple[tuple[int, ...], ...]] = ()
     pose: ClassVar[tuple[float, ...]] = ()
+    wound: ClassVar[frozenset[int]] = frozenset()
 
     @property
     def tree(self) -> Mechanism:
@@ -95,6 +96,9 @@ class Mechanism:
     def home(self) -> list[float]:
         """Coordinates that the mechanism can have."""
         return [0.0] * self.n
+
+    def follow(self, q: Any) -> None:
+        """Put the joints that follow others where they belong: there are none."""
 
     def with_tree(self, tree: Mechanism) -> Mechanism:
         """The same coordinates on another tree."""

@@ -3,7 +3,8 @@
 The compiler runs in the helper process, see :mod:`dalembert.robot.mujoco_compiler`; here its numbers become a robot.
 Mesh files are needed only for bodies that take their inertia from a mesh. MuJoCo's armature is a reflected rotor inertia; its
 joint ``ref`` is an offset. Equality constraints ``connect`` and ``weld`` are loops: closed chains, whose
-passive joints are, as far as can be, those without an actuator. What is not part of an arm's dynamics
+passive joints are, as far as can be, those without an actuator. Those of joints are couplings: the first joint
+follows the second, or where that is linear, the one without an actuator the other. What is not part of an arm's dynamics
 here (springs, tendons, other equality constraints, contacts) is said in ``Robot.notes``.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -24,6 +25,7 @@ from dalembert.algebra.linalg import ZERO, Matrix, Vector, matmul, neg, transpos
 from dalembert.errors import RobotError
 from dalembert.files.foreign import ask
 from dalembert.robot.bounds import MJCF_BODIES, MJCF_ELEMENTS, MJCF_HEIGHTS, MJCF_JOINTS, MJCF_NUMBERS, at_most
+from dalembert.robot.couplings import Coupling
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, with_passive
 from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
@@ -141,6 +143,19 @@ def _product(element: Element, key: str) -> float:
         return 1.0
 
 
+def shifted(coefficients: Sequence[float], about: float) -> list[float]:
+    """The coefficients of Σ c_k (x − about)^k in powers of x.
+
+    >>> shifted([1.0, 2.0, 3.0], 1.0)
+    [2.0, -4.0, 3.0]
+    """
+    out = list(coefficients)
+    for k in range(len(out)):
+        for i in reversed(range(k, len(out) - 1)):
+            out[i] -= about * out[i + 1]
+    return out
+
+
 def _vector(values: Any) -> Vector:
     x, y, z = (float(v) for v in values)
     return (x, y, z)
@@ -191,7 +206,10 @@ class _Reader:
             self._add_body(body)
         gravity, notes = _vector(model.gravity), tuple(model.notes)
         try:
-            robot = Robot(model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source, notes=notes)
+            robot = Robot(
+                model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source, notes=notes,
+                couplings=tuple(self._couplings()),
+            )  # fmt: skip
         except RobotError as error:
             raise RobotError(f"{self.source}: {error}") from None
         return self._closed(robot.replace(tip=self._tip(robot, tip)))
@@ -205,6 +223,25 @@ class _Reader:
             return with_passive(robot, loops, undriven) if loops else robot
         except RobotError as error:
             raise RobotError(f"{self.source}: {error}") from None
+
+    def _couplings(self) -> Iterator[Coupling]:
+        """The joint equalities: y − y₀ = Σ c_k (x − x₀)^k, with y₀ and x₀ where the joints are at qpos0."""
+        model, follows = self.model, set[str]()
+        for data, first, second in zip(model.joint_eq_data, model.joint_eq_obj1id, model.joint_eq_obj2id, strict=True):
+            y = model.joints[int(first)]
+            coefficients = [float(c) for c in data[:5]]
+            if int(second) < 0:
+                follows.add(y)
+                yield Coupling(y, offset=coefficients[0] + self.rest[y])
+                continue
+            x = model.joints[int(second)]
+            c0, c1, *higher = shifted(coefficients, self.rest[x])
+            c0 += self.rest[y]
+            driven = [int(joint) in self.motors for joint in (first, second)]
+            if c1 and not any(higher) and x not in follows and (y in follows or driven == [True, False]):
+                x, y, c0, c1 = y, x, -c0 / c1, 1.0 / c1
+            follows.add(y)
+            yield Coupling(y, x, c1, c0, higher)
 
     def _loop(self, k: int) -> Loop:
         model = self.model

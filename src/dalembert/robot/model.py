@@ -10,10 +10,19 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from dalembert.algebra.linalg import ZERO, Vector, norm, scale
 from dalembert.errors import RobotError
+from dalembert.robot.couplings import (
+    Coupling,
+    check_couplings,
+    check_with_loops,
+    followers,
+    with_led_limits,
+    with_motors,
+)
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, check_loops, loop_of
 from dalembert.robot.placement import Placement, number, vector
@@ -145,6 +154,9 @@ def unit(axis: Any, what: str) -> Vector:
 class Link:
     """A rigid body. ``physical=False`` marks a published inertia that no body can have.
 
+    ``massless=True`` marks what stands for no body at all: the link of a motor that moves several joints, and that
+    between the turn and the slide of a screw. Identification looks for no mass there.
+
     >>> Link("fore", Inertia(2.0, (0.2, 0.0, 0.0))).inertia.mass
     2.0
     """
@@ -152,6 +164,13 @@ class Link:
     name: str
     inertia: Inertia = Inertia()
     physical: bool = True
+    massless: bool = False
+
+    def __post_init__(self) -> None:
+        if self.massless and not self.inertia.is_zero:
+            raise RobotError(
+                f"link '{self.name}' is massless and has an inertia ({self.inertia.mass:g} kg); leave one of them out"
+            )
 
 
 @dataclass(frozen=True)
@@ -214,6 +233,7 @@ class Robot:
     and the tip wrench are expressed. ``tip`` is the end effector's frame. ``payload`` is a body
     held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know.
     ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
+    ``couplings`` says which joints follow others: mimic joints, coupled wrists, screws.
 
     >>> import dalembert as da
     >>> links = (Link("base"), Link("rod", Inertia(1.0, (0.5, 0.0, 0.0))))
@@ -232,10 +252,12 @@ class Robot:
     source: str = ""
     notes: tuple[str, ...] = field(default=())
     loops: tuple[Loop, ...] = field(default=())
+    couplings: tuple[Coupling, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "links", tuple(self.links))
-        object.__setattr__(self, "joints", tuple(self.joints))
+        with_rotors = with_motors(self.links, self.joints, self.couplings)
+        for key, value in zip(("links", "joints", "couplings"), with_rotors, strict=True):
+            object.__setattr__(self, key, value)
         object.__setattr__(self, "notes", tuple(self.notes))
         object.__setattr__(self, "gravity", vector(self.gravity, "gravity"))
         object.__setattr__(self, "joints", _in_order(self))
@@ -244,8 +266,12 @@ class Robot:
         elif self.tip.link not in {link.name for link in self.links}:
             raise RobotError(f"robot '{self.name}': the tip stands on link '{self.tip.link}', which does not exist")
         object.__setattr__(self, "loops", tuple(self.loops))
+        check_couplings(self)
         if self.loops:
             object.__setattr__(self, "loops", check_loops(self))
+        if self.couplings:
+            check_with_loops(self)
+            assert self.moving_joints  # limits that leave no room are said
 
     @property
     def root(self) -> str:
@@ -256,23 +282,28 @@ class Robot:
     @property
     def tree(self) -> Robot:
         """The robot with nothing that ties its joints to each other: all of them are held."""
-        return self.replace(loops=()) if self.loops else self
+        return self.replace(loops=(), couplings=()) if self.loops or self.couplings else self
 
     @property
     def ties(self) -> list[tuple[str, str]]:
-        """What ties its joints to each other, in words: ("loop", a sentence) for every closed chain."""
-        return [("loop", loop.text) for loop in self.loops]
+        """What ties its joints to each other, in words: ("loop" or "coupling", a line) each."""
+        return [("loop", x.text) for x in self.loops] + [("coupling", x.text) for x in self.couplings]
 
     @property
     def tree_joints(self) -> tuple[Joint, ...]:
         """All joints that move, in the order of the tree; in closed chains some are passive."""
         return tuple(joint for joint in self.joints if joint.moves)
 
-    @property
+    @cached_property
     def moving_joints(self) -> tuple[Joint, ...]:
-        """The joints with a variable, in the order of ``q``: of closed chains, the actuated ones."""
-        passive = {name for loop in self.loops for name in loop.passive}
-        return tuple(joint for joint in self.tree_joints if joint.name not in passive)
+        """The joints with a variable, in the order of ``q``: those that follow from no others.
+
+        Of closed chains these are the actuated ones. The limits of a joint are such that joints that follow it
+        linearly keep theirs.
+        """
+        dependent = followers(self).keys() | {name for loop in self.loops for name in loop.passive}
+        held = tuple(joint for joint in self.tree_joints if joint.name not in dependent)
+        return with_led_limits(self, held) if self.couplings else held
 
     @property
     def joint_letters(self) -> str:
@@ -366,4 +397,17 @@ def _default_tip(robot: Robot) -> str:
     return max(leaves, key=lambda name: count[name])
 
 
-__all__ = ["ZERO", "Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Loop", "Placement", "Robot", "Rotor"]
+__all__ = [
+    "ZERO",
+    "Coupling",
+    "Frame",
+    "Friction",
+    "Inertia",
+    "Joint",
+    "Limits",
+    "Link",
+    "Loop",
+    "Placement",
+    "Robot",
+    "Rotor",
+]

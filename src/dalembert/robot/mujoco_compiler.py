@@ -25,7 +25,7 @@ FIELDS = (
     *("jnt_actfrclimited", "jnt_actfrcrange", "dof_armature", "dof_damping", "dof_frictionloss", "qpos0"),
     *("site_bodyid", "site_pos", "site_quat"),
 )
-LOOP_FIELDS = ("eq_obj1id", "eq_obj2id", "eq_data")
+EQUALITY_FIELDS = ("eq_obj1id", "eq_obj2id", "eq_data")
 MOTOR_FIELDS = (
     *("actuator_trnid", "actuator_gear", "actuator_forcelimited", "actuator_forcerange"),
     *("actuator_armature", "actuator_damping"),  # newer MuJoCo
@@ -52,6 +52,9 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
     model = _compile(spec, mesh_files, source)
     notes += _ignored_in(mujoco, model)
     loops = [k for k, kind in enumerate(_words(mujoco.mjtEq, model.eq_type)) if kind in LOOPS and model.eq_active0[k]]
+    couplings = [
+        k for k, kind in enumerate(_words(mujoco.mjtEq, model.eq_type)) if kind == "joint" and model.eq_active0[k]
+    ]
     on_joints = [int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)]
     motors = np.flatnonzero(np.isin(model.actuator_trntype, on_joints))
     loop_names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_EQUALITY, k) for k in loops]
@@ -68,7 +71,8 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
         "gravity": _gravity(mujoco, model),
     }
     arrays = {name: np.asarray(getattr(model, name)) for name in FIELDS}
-    arrays |= {name: np.asarray(getattr(model, name))[loops] for name in LOOP_FIELDS}
+    arrays |= {name: np.asarray(getattr(model, name))[loops] for name in EQUALITY_FIELDS}
+    arrays |= {f"joint_{name}": np.asarray(getattr(model, name))[couplings] for name in EQUALITY_FIELDS}
     arrays |= {name: np.asarray(getattr(model, name))[motors] for name in MOTOR_FIELDS if hasattr(model, name)}
     return plain, arrays
 
@@ -98,7 +102,7 @@ def _some(names: list[str]) -> str:
 
 def _ignored(spec: Any) -> Iterator[str]:
     """Notes on the parts of the file that are not read."""
-    equalities = [one for one in spec.equalities if _loop_kind(one) is None]
+    equalities = [equality for equality in spec.equalities if not _is_read(equality)]
     for what, elements in (("equality constraints", equalities), ("tendons", spec.tendons)):
         if elements:
             yield f"{what} are ignored: {_some([e.name or 'unnamed' for e in elements])}"
@@ -106,10 +110,9 @@ def _ignored(spec: Any) -> Iterator[str]:
         yield "contacts between geoms are ignored"
 
 
-def _loop_kind(equality: Any) -> str | None:
-    """ "connect" or "weld" of an equality constraint that joins two bodies and is active."""
-    kind = str(equality.type).rsplit("_", 1)[-1].lower()
-    return kind if kind in LOOPS and equality.active else None
+def _is_read(equality: Any) -> bool:
+    """Whether an equality constraint joins two bodies or couples joints, and is active."""
+    return str(equality.type).rsplit("_", 1)[-1].lower() in (*LOOPS, "joint") and bool(equality.active)
 
 
 def _drop_what_makes_no_inertia(mujoco: Any, spec: Any, notes: list[str], source: str) -> dict[str, str]:

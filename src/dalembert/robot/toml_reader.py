@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
-from dalembert.robot.bounds import LINKS, LOOPS, NAME, TOML_BYTES, at_most
-from dalembert.robot.dh import CONVENTIONS, assemble, read_row
+from dalembert.robot.bounds import COUPLINGS, LINKS, LOOPS, NAME, TOML_BYTES, at_most
+from dalembert.robot.couplings import Coupling
+from dalembert.robot.dh import CONVENTIONS, HELICAL, assemble, read_row, screw
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import LOOP_KINDS, Loop
 from dalembert.robot.model import JOINT_TYPES, STANDARD_GRAVITY, Frame, Joint, Link, Robot
@@ -27,12 +28,13 @@ from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
 
-FILE_KEYS = ("name", "source", "notes", "gravity", "convention", "base", "tip", "payload", "joint", "loop")
+FILE_KEYS = ("name", "source", "notes", "gravity", "convention", "base", "tip", "payload", "joint", "loop", "coupling")
+COUPLING_KEYS = ("joints", "of", "motors", "matrix", "offset", "higher", "limits")
 LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
-LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "note")
+LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "note")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
-    *("friction", "limits", "rotor"),
+    *("friction", "limits", "rotor", "pitch"),
 )
 
 
@@ -51,17 +53,43 @@ def parse_toml(text: str, where: str = "robot.toml") -> Robot:
     frames = convention == "frames"
     table = Table(data, where, (*FILE_KEYS, "link") if frames else FILE_KEYS)
     table.choice("convention", options)
-    return with_unused_said(_closed(table, _frames(table) if frames else _dh(table, str(convention))))
+    return with_unused_said(_coupled(table, _frames(table) if frames else _dh(table, str(convention))))
 
 
-def _closed(table: Table, robot: Robot) -> Robot:
-    """The robot with the closed chains that [[loop]] tables name."""
+def _coupled(table: Table, robot: Robot) -> Robot:
+    """The robot with the closed chains that [[loop]] tables name, and the joints that follow by [[coupling]] tables."""
     loops = [
         _loop(Table(data, _place(table.where, "loop", i, data), LOOP_KEYS))
         for i, data in enumerate(_tables(table, "loop"), 1)
     ]
+    couplings = [
+        _coupling(Table(data, f"{table.where}: coupling {i}", COUPLING_KEYS), robot)
+        for i, data in enumerate(_tables(table, "coupling"), 1)
+    ]
+    if not loops and not couplings:
+        return robot
     with told_at(table.where):
-        return robot.replace(loops=tuple(loops)) if loops else robot
+        return robot.replace(loops=tuple(loops), couplings=(*robot.couplings, *couplings))
+
+
+def _coupling(table: Table, robot: Robot) -> Coupling:
+    joints, motors = table.texts("joints"), table.texts("motors")
+    slides = {joint.name for joint in robot.joints if joint.type == "prismatic"}
+    given = table.get("limits", [])
+    if not isinstance(given, list):
+        raise table.wrong(
+            "limits", given, "a list of tables, one for each motor, like [{ velocity = 3.0 }, { velocity = 5.0 }]"
+        )
+    limits = [
+        read_limits(Table({"limits": part}, f"{table.where}, motor {k + 1}", ("limits",)), turns=joint not in slides)
+        for k, part in enumerate(given)
+        for joint in (joints[k] if k < len(joints) else "",)
+    ]
+    with told_at(table.where):
+        return Coupling(
+            joints, table.texts("of"), table.get("matrix", ()), table.get("offset", ()), table.get("higher", ()),
+            motors, tuple(limits),
+        )  # fmt: skip
 
 
 def _loop(table: Table) -> Loop:
@@ -117,7 +145,7 @@ def _tables(table: Table, key: str) -> Sequence[Any]:
     value = table.get(key, [])
     if not isinstance(value, list):
         raise RobotError(f"{table.where}: '{key}' is {shown(value)}; write each {key} as a [[{key}]] table")
-    at_most(LOOPS if key == "loop" else LINKS, len(value), f"[[{key}]] tables", table.where)
+    at_most({"loop": LOOPS, "coupling": COUPLINGS}.get(key, LINKS), len(value), f"[[{key}]] tables", table.where)
     return value
 
 
@@ -148,27 +176,41 @@ def _frames(table: Table) -> Robot:
     links, notes = [], []
     for i, data in enumerate(_tables(table, "link"), 1):
         link = Table(data, _place(table.where, "link", i, data), LINK_KEYS)
-        links.append(Link(link.name("name"), read_inertia(link), link.flag("physical", True)))
+        flags = (link.flag("physical", True), link.flag("massless", False))
+        name, inertia = link.name("name"), read_inertia(link)
+        with told_at(link.where):
+            links.append(Link(name, inertia, *flags))
         note = link.text("note", "")
         if note:
             notes.append(f"link '{links[-1].name}': {note}")
     common["notes"] += tuple(notes)
-    joints = [
-        _joint(Table(data, _place(table.where, "joint", i, data), JOINT_KEYS))
-        for i, data in enumerate(_tables(table, "joint"), 1)
-    ]
+    joints: list[Joint] = []
+    couplings: list[Coupling] = []
+    for i, data in enumerate(_tables(table, "joint"), 1):
+        joint = Table(data, _place(table.where, "joint", i, data), JOINT_KEYS)
+        joints.append(_joint(joint))
+        if joint.get("type") == HELICAL:
+            with told_at(joint.where):
+                joints[-1:], link, coupling = screw(joints[-1], joint.number("pitch"))
+            links.append(link)
+            couplings.append(coupling)
+        elif "pitch" in joint:
+            raise RobotError(
+                f"{joint.where}: 'pitch' is for joints of type \"helical\", and this one is {joint.get('type')!r}"
+            )
     if not links:
         raise RobotError(f"{table.where}: it has no [[link]] tables; convention 'frames' needs one for each link")
     tip = _tip(table, None)
     with told_at(table.where):
         return Robot(
             links=tuple(links), joints=tuple(joints), tip=tip,
-            base=read_placement(base) if base else Placement(), **common,
+            base=read_placement(base) if base else Placement(), couplings=tuple(couplings), **common,
         )  # fmt: skip
 
 
 def _joint(table: Table) -> Joint:
-    kind: Any = table.choice("type", JOINT_TYPES)
+    kind: Any = table.choice("type", (*JOINT_TYPES, HELICAL))
+    kind = "revolute" if kind == HELICAL else kind  # the turn of the screw; its slide follows
     turns = kind in ("revolute", "continuous")
     link_frame = table.table("link_frame", PLACEMENT_KEYS)
     values: dict[str, Any] = {

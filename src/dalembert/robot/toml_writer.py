@@ -11,6 +11,7 @@ from fractions import Fraction
 from dalembert.algebra.linalg import IDENTITY, NULL, ZERO, transpose
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
+from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop
@@ -71,14 +72,26 @@ def _body(robot: Robot, found: tuple[str, tuple[Row, ...]] | None) -> Lines:
         for row in found[1]:
             yield from _section("[[joint]]", _row(row))
             yield from _joint_parts(row)
-        return
-    for link in robot.links:
-        yield from _section("[[link]]", _link(link))
-    for joint in robot.joints:
-        yield from _section("[[joint]]", _joint(joint))
-        yield from _joint_parts(joint)
+    else:
+        for link in robot.links:
+            yield from _section("[[link]]", _link(link))
+        for joint in robot.joints:
+            yield from _section("[[joint]]", _joint(joint))
+            yield from _joint_parts(joint)
     for loop in robot.loops:
         yield from _section("[[loop]]", _loop(loop))
+    for coupling in robot.couplings:
+        yield from _section("[[coupling]]", _coupling(coupling))
+
+
+def _coupling(coupling: Coupling) -> Lines:
+    yield f"joints = [{', '.join(map(_text, coupling.joints))}]"
+    if coupling.of:
+        yield f"of = [{', '.join(map(_text, coupling.of))}]"
+        yield f"matrix = [{', '.join(map(_list, coupling.matrix))}]"
+    yield f"offset = {_list(coupling.offset)}"
+    if coupling.higher:
+        yield f"higher = {_list(coupling.higher)}"
 
 
 def _loop(loop: Loop) -> Lines:
@@ -119,6 +132,8 @@ def _link(link: Link) -> Lines:
     yield from _inertia(link.inertia)
     if not link.physical:
         yield "physical = false"
+    if link.massless:
+        yield "massless = true"
 
 
 def _joint(joint: Joint) -> Lines:

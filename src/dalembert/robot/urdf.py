@@ -2,7 +2,7 @@
 
 Fixed joints stay fixed joints here; ``mechanism`` merges them exactly. Shapes and meshes carry no
 dynamics and are not opened. What is not used is said in ``Robot.notes``; what would change the
-dynamics if it were left out (``mimic``, floating joints) is refused by name.
+dynamics if it were left out (floating joints) is refused by name. ``<mimic>`` is a coupling.
 
 Two extensions are understood: Drake's ``drake:acceleration`` limit, and the ``<dalembert>`` elements of :mod:`dalembert.robot.urdf_writer`.
 """
@@ -19,6 +19,7 @@ from xml.etree.ElementTree import Element
 from dalembert.algebra.linalg import ZERO, Vector
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
+from dalembert.robot.couplings import Coupling
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import (
     JOINT_TYPES,
@@ -38,12 +39,14 @@ from dalembert.robot.tables import nearest, shown, some
 # what each element may hold; anything else is named in a note
 KNOWN_ROBOT = {"link", "joint", "transmission", "dalembert", "material", "gazebo"}
 KNOWN_LINK = {"inertial", "dalembert", "visual", "collision", "material", "gazebo"}
-KNOWN_JOINT = {"origin", "parent", "child", "axis", "limit", "dynamics", "dalembert", "gazebo"} | {
+KNOWN_JOINT = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "dalembert", "gazebo"} | {
+    "drake:mimic",
     *("drake:rotor_inertia", "drake:gear_ratio"),  # named in a note of their own
     "safety_controller",
     "calibration",
 }
 KNOWN_LIMIT = {"lower", "upper", "velocity", "effort", "drake:acceleration"}
+KNOWN_MIMIC = {"joint", "multiplier", "offset"}
 KNOWN_DYNAMICS = {"damping", "friction"}
 
 
@@ -63,13 +66,15 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
         at_most(LINKS, len(root.findall(tag)), f"{tag}s", source)
     links = tuple(_link(element, source, notes) for element in root.findall("link"))
     joints = tuple(_joint(element, source, notes) for element in root.findall("joint"))
+    couplings = tuple(_mimics(root, source, notes))
     _top_level(root, source, notes)
     ours = root.find("dalembert")
     gravity = STANDARD_GRAVITY if ours is None else _numbers(ours, "gravity", 3, STANDARD_GRAVITY, source)
     with _naming(source):
         robot = Robot(
-            root.get("name") or "robot", links, joints, gravity=gravity, source=source, notes=tuple(notes.sentences())
-        )
+            root.get("name") or "robot", links, joints, gravity=gravity, source=source, notes=tuple(notes.sentences()),
+            couplings=couplings,
+        )  # fmt: skip
         return robot.replace(tip=_tip(robot, ours, tip))
 
 
@@ -178,7 +183,10 @@ def _link(element: Element, source: str, notes: _Notes) -> Link:
     notes.unknown((child.tag for child in element), KNOWN_LINK, "in a link")
     ours = element.find("dalembert")
     physical = ours is None or ours.get("physical") != "false"
-    return Link(name, _inertia(_only(element, "inertial", where, notes), where, notes), physical)
+    massless = ours is not None and ours.get("massless") == "true"
+    inertia = _inertia(_only(element, "inertial", where, notes), where, notes)
+    with _naming(where):
+        return Link(name, inertia, physical, massless)
 
 
 def _inertia(inertial: Element | None, where: str, notes: _Notes) -> Inertia:
@@ -206,13 +214,6 @@ def _joint(element: Element, source: str, notes: _Notes) -> Joint:
     kind = _required(element, "type", where)
     if kind not in JOINT_TYPES:
         raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(JOINT_TYPES)}")
-    for tag in ("mimic", "drake:mimic"):
-        mimic = element.find(tag)
-        if mimic is not None:
-            raise RobotError(
-                f"{where} mimics joint '{mimic.get('joint')}', which is not supported; "
-                "make it a fixed joint, or delete <mimic> to move it by itself"
-            )
     notes.unknown((child.tag for child in element), KNOWN_JOINT, "in a joint")
     for tag in ("safety_controller", "calibration"):
         if element.find(tag) is not None:
@@ -235,6 +236,27 @@ def _joint(element: Element, source: str, notes: _Notes) -> Joint:
             limits=_limits(_only(element, "limit", where, notes), ours, kind, where, notes),
             rotor=_rotor(ours, where),
         )
+
+
+def _mimics(root: Element, source: str, notes: _Notes) -> Iterator[Coupling]:
+    """The joints that follow others."""
+    for joint in root.findall("joint"):
+        name = joint.get("name", "")
+        where = f"{source}: joint '{name}'"
+        mimic = _only(joint, "mimic", where, notes)
+        mimic = _only(joint, "drake:mimic", where, notes) if mimic is None else mimic
+        if mimic is None:
+            continue
+        notes.unknown(mimic.attrib, KNOWN_MIMIC, f"of <{mimic.tag}>")
+        leader = _required(mimic, "joint", where)
+        factor, offset = (
+            _number(mimic, key, default, where) for key, default in (("multiplier", 1.0), ("offset", 0.0))
+        )
+        if joint.get("type") == "fixed":
+            notes.add(f"<{mimic.tag}> of fixed joints is ignored", f"joint '{name}'")
+            continue
+        with _naming(where):
+            yield Coupling(name, leader, factor, offset)
 
 
 def _end(joint: Element, tag: str, where: str, notes: _Notes) -> str:

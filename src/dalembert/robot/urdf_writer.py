@@ -33,15 +33,34 @@ def write_urdf(robot: Robot) -> str:
             f"robot '{robot.name}' has closed chains ({', '.join(loop.name for loop in robot.loops)}), which URDF cannot "
             "hold; save it as .toml, or write the tree: arm.tree.save(…)"
         )
+    mimics = _mimics(robot)
     robot = in_urdf_frames(robot)
     root = Element("robot", name=_text(robot.name or "robot", "the robot's name"))
     _write_robot(root, robot)
     for link in robot.links:
         _write_link(root, link)
     for joint in robot.joints:
-        _write_joint(root, joint)
+        _write_joint(root, joint, mimics.get(joint.name))
     indent(root)
     return f'<?xml version="1.0"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _mimics(robot: Robot) -> dict[str, tuple[str, float, float]]:
+    """For every joint that follows: the joint that it follows, multiplier and offset."""
+    out: dict[str, tuple[str, float, float]] = {}
+    held = [joint.name for joint in robot.moving_joints]
+    for coupling in robot.couplings:
+        for name, row, offset in zip(coupling.joints, coupling.matrix, coupling.offset, strict=True):
+            parts = [(leader, factor) for leader, factor in zip(coupling.of, row, strict=True) if factor]
+            if coupling.higher or len(parts) > 1:
+                raise RobotError(
+                    f"robot '{robot.name}' has the coupling {coupling.text}, which URDF cannot hold: its <mimic> follows one joint "
+                    "linearly; save it as .toml, or write the tree: arm.tree.save(…)"
+                )
+            # one that stands still follows any joint by 0
+            leader, factor = parts[0] if parts else ((*coupling.of, *held)[0], 0.0)
+            out[name] = (leader, factor, offset)
+    return out
 
 
 def save_urdf(robot: Robot, path: str | os.PathLike[str]) -> None:
@@ -161,11 +180,14 @@ def _write_link(root: Element, link: Link) -> None:
         names = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
         entries = {key: _numbers(f"the inertia tensor of {what}", inertia.tensor[i][j]) for key, i, j in names}
         SubElement(inertial, "inertia", entries)
-    if not link.physical:
-        SubElement(element, "dalembert", physical="false")
+    ours = {"physical": "false"} if not link.physical else {}
+    if link.massless:
+        ours["massless"] = "true"
+    if ours:
+        SubElement(element, "dalembert", ours)
 
 
-def _write_joint(root: Element, joint: Joint) -> None:
+def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | None = None) -> None:
     what, limits, friction = f"joint '{joint.name}'", joint.limits, joint.friction
     # A revolute joint without position limits is what URDF calls continuous
     boundless = joint.type == "revolute" and _unknown(limits.lower) and _unknown(limits.upper)
@@ -177,6 +199,10 @@ def _write_joint(root: Element, joint: Joint) -> None:
     if not joint.moves:
         return
     SubElement(element, "axis", xyz=_numbers(f"the axis of {what}", *joint.axis))
+    if mimic is not None:
+        leader, *numbers = mimic
+        written = [_numbers(f"the coupling of {what}", number) for number in numbers]
+        SubElement(element, "mimic", joint=leader, multiplier=written[0], offset=written[1])
     ours: dict[str, str] = {"type": joint.type} if kind != joint.type else {}
     ours |= _write_limits(element, joint, kind)
     if limits.acceleration is not None and not _unknown(limits.acceleration):

@@ -233,7 +233,7 @@ class _Builder:
     def __init__(self, robot: Robot, letters: Lettering) -> None:
         self.robot, self.letters = robot, letters
         self.tensors: dict[str, list[Letter]] = {}
-        table = rows_of(robot) if robot.tree is robot else tree_rows(robot)
+        table = rows_of(robot) or (tree_rows(robot) if robot.tree is not robot else None)
         self.convention, self.rows = table if table is not None else ("frames", ())
 
     # -- joints ----------------------------------------------------------------------------------

@@ -1,0 +1,445 @@
+"""Joints that follow others: mimic joints, coupled wrists, tendons, gears, screws.
+
+The joints of a robot form a tree. A :class:`Coupling` says that some of them have no motor of their own: where they
+stand follows from other joints, q_joints = matrix · q_of + offset, or for one joint that follows one other from a
+polynomial. Joints that follow are not part of the arm's ``q``.
+
+A *motor* that moves several joints is a joint of the tree too: its link has no mass, and the rotor of the joint whose
+motor it is spins with it. So the equations of the tree have all of the rotor's gyroscopic terms, and a coordinate that
+is no joint of the mechanism needs nothing of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dalembert.errors import RobotError
+from dalembert.robot.bounds import COUPLED_JOINTS, COUPLINGS, at_most
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.loops import joints_around
+from dalembert.robot.placement import Placement
+from dalembert.robot.tables import nearest, shown, some
+
+if TYPE_CHECKING:
+    from dalembert.robot.model import Joint, Limits, Link, Robot
+
+Row = tuple[float, ...]
+DEGREE = 16  # of a polynomial; MJCF has 4
+SINGULAR = 1e-12  # of a square matrix between motors and joints, its rows and columns made equally long
+ROUNDING = 1e-12  # of limits that meet in one point
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """Joints that follow others: q_joints = matrix · q_of + offset.
+
+    joints   the joints that follow
+    of       the joints that they follow, which may follow others in turn; none: the joints stand still
+    matrix   a row for every joint that follows, a column for every joint of ``of``; one number for one joint that
+             follows one other; each follows its own, one to one, unless given
+    offset   a number for every joint that follows (rad or m); 0 unless given
+    higher   of one joint that follows one other, the coefficients of q_of², q_of³, …
+    motors   instead of ``of``: names of coordinates that are no joints, new joints with links that have no mass.
+             Motor k stands in q where joint k would, is of its kind, and takes over its rotor
+    limits   of the motors, one each
+
+    >>> Coupling("finger_right", "finger_left", -1.0)
+    Coupling(joints=('finger_right',), of=('finger_left',), matrix=((-1.0,),), offset=(0.0,))
+    """
+
+    joints: tuple[str, ...]
+    of: tuple[str, ...] = ()
+    matrix: tuple[Row, ...] = ()
+    offset: Row = ()
+    higher: Row = ()
+    motors: tuple[str, ...] = ()
+    limits: tuple[Limits, ...] = ()
+
+    def __post_init__(self) -> None:
+        joints, of, motors = (_names(getattr(self, key), key) for key in ("joints", "of", "motors"))
+        for names in (joints, of, motors):
+            at_most(COUPLED_JOINTS, len(names), "joints in one coupling", "a coupling")
+        if not joints:
+            raise RobotError("a coupling has no joints; name the joints that follow, like joints = ['finger_right']")
+        where = coupled(joints)
+        if of and motors:
+            raise RobotError(f"{where} has both 'of' ({some(of)}) and 'motors' ({some(motors)}); give one of them")
+        for name in joints:
+            if name in of or name in motors:
+                raise RobotError(f"{where}: joint '{name}' follows itself; name other joints in 'of'")
+        for names, key in ((joints, "joints"), (of, "of"), (motors, "motors")):
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise RobotError(f"{where}: '{twice}' stands more than once in '{key}'; name it once")
+        columns = len(of or motors)
+        for key, value in (
+            ("joints", joints),
+            ("of", of),
+            ("motors", motors),
+            ("matrix", _matrix(self.matrix, len(joints), columns, where)),
+            ("offset", _row(self.offset, len(joints), "offset", where) or (0.0,) * len(joints)),
+            ("higher", _row(self.higher, None, "higher", where)),
+            ("limits", tuple(self.limits)),
+        ):
+            object.__setattr__(self, key, value)
+        if self.higher and not (len(joints) == columns == 1):
+            raise RobotError(
+                f"{where} has coefficients of higher powers, {shown(self.higher)}, with {len(joints)} joints that follow "
+                f"{columns}; powers are for one joint that follows one other"
+            )
+        if len(self.higher) > DEGREE - 1:
+            raise RobotError(f"{where} has a polynomial of degree {len(self.higher) + 1}; at most {DEGREE} is taken")
+        while self.higher and self.higher[-1] == 0.0:
+            object.__setattr__(self, "higher", self.higher[:-1])
+        self._check_motors(where)
+
+    def _check_motors(self, where: str) -> None:
+        if self.limits and len(self.limits) != len(self.motors):
+            raise RobotError(
+                f"{where} has limits for {len(self.limits)} motors, and it has {len(self.motors)}; give one table for each"
+            )
+        if len(self.motors) > len(self.joints):
+            raise RobotError(
+                f"{where} has {len(self.motors)} motors for {len(self.joints)} joints; at most as many motors as joints "
+                "can say where the joints stand: leave motors out"
+            )
+        if self.motors and len(self.motors) == len(self.joints) and _singular(self.matrix):
+            rows = [list(row) for row in self.matrix]
+            raise RobotError(
+                f"{where} has the matrix {shown(rows)}, which has no inverse: some motors would move no joint, "
+                "give independent rows"
+            )
+
+    def __repr__(self) -> str:
+        # what is empty is not said; q = matrix · q_of + offset is
+        kept = [f"{key}={getattr(self, key)!r}" for key in ("joints", "of", "matrix", "offset")]
+        kept += [f"{key}={getattr(self, key)!r}" for key in ("higher", "motors", "limits") if getattr(self, key)]
+        return f"Coupling({', '.join(kept)})"
+
+    @property
+    def linear(self) -> bool:
+        """Whether it has no powers."""
+        return not self.higher
+
+    @property
+    def text(self) -> str:
+        """What it says, in a line.
+
+        >>> Coupling("g2", "g1", -1.5, 0.02, higher=(0.5,)).text
+        'g2 = 0.02 − 1.5 g1 + 0.5 g1²'
+        """
+        lines = []
+        for name, row, shift in zip(self.joints, self.matrix, self.offset, strict=True):
+            terms = [(shift, "")] if shift else []
+            terms += [(factor, joint) for factor, joint in zip(row, self.of or self.motors, strict=True) if factor]
+            terms += [(c, f"{self.of[0]}{_power(k)}") for k, c in enumerate(self.higher, 2) if c]
+            lines.append(f"{name} = {_sum(terms)}")
+        return "; ".join(lines)
+
+
+def _power(k: int) -> str:
+    return "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(k))
+
+
+def _sum(terms: Sequence[tuple[float, str]]) -> str:
+    out = ""
+    for factor, name in terms:
+        size = "" if name and abs(factor) == 1 else f"{abs(factor):g}"
+        sign = ("− " if factor < 0 else "+ ") if out else ("−" if factor < 0 else "")
+        out += f"{' ' if out else ''}{sign}{' '.join(filter(None, (size, name)))}"
+    return out or "0"
+
+
+def coupled(joints: Sequence[str]) -> str:
+    """How a sentence names a coupling: by the joints that follow."""
+    return f"the coupling of joint{'s' * (len(joints) != 1)} {some([repr(name) for name in joints])}"
+
+
+def _names(value: Any, key: str) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise RobotError(f"a coupling has {key} = {shown(value)}; it must be a list of names")
+    return tuple(names)
+
+
+def _number(value: Any, key: str, where: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, (bool, str)) or not math.isfinite(number):
+        raise RobotError(f"{where} has the value {shown(value)} in '{key}'; it must be a finite number")
+    return number
+
+
+def _row(value: Any, size: int | None, key: str, where: str) -> Row:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    values = value if isinstance(value, (list, tuple)) else (value,)
+    if size is not None and values and len(values) != size:
+        raise RobotError(
+            f"{where} has {len(values)} values in '{key}' ({shown(value)}); it needs {size}, one for each joint"
+        )
+    return tuple(_number(x, key, where) for x in values)
+
+
+def _matrix(value: Any, rows: int, columns: int, where: str) -> tuple[Row, ...]:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = [[value]]
+    if not columns and (isinstance(value, tuple) and not any(value)):
+        return ((),) * rows
+    if isinstance(value, (list, tuple)) and not value and rows == columns:
+        return tuple(tuple(1.0 if i == j else 0.0 for j in range(columns)) for i in range(rows))
+    shape = (
+        isinstance(value, (list, tuple)) and len(value) == rows and all(isinstance(row, (list, tuple)) for row in value)
+    )
+    if not shape or any(len(row) != columns for row in value):
+        raise RobotError(
+            f"{where} has matrix = {shown(value)}; it needs {rows} row{'s' * (rows != 1)}, one for each joint that follows, "
+            f"of {columns} number{'s' * (columns != 1)}, one for each that they follow"
+        )
+    return tuple(tuple(_number(x, "matrix", where) for x in row) for row in value)
+
+
+def _singular(matrix: Sequence[Row]) -> bool:
+    """Whether a square matrix has no inverse, whatever the units of its rows and columns."""
+    for _ in range(2):  # rows, then columns
+        lengths = [math.hypot(*row) for row in matrix]
+        if not all(lengths):
+            return True
+        matrix = list(
+            zip(*([x / length for x in row] for row, length in zip(matrix, lengths, strict=True)), strict=True)
+        )
+    return abs(_determinant([list(row) for row in matrix])) < SINGULAR
+
+
+def _determinant(A: list[list[float]]) -> float:
+    """By elimination with the largest pivot."""
+    result = 1.0
+    for k in range(len(A)):
+        pivot = max(range(k, len(A)), key=lambda i: abs(A[i][k]))
+        A[k], A[pivot] = A[pivot], A[k]
+        result *= A[k][k] if pivot == k else -A[k][k]
+        if A[k][k] == 0.0:
+            return 0.0
+        for i in range(k + 1, len(A)):
+            factor = A[i][k] / A[k][k]
+            A[i] = [x - factor * y for x, y in zip(A[i], A[k], strict=True)]
+    return result
+
+
+# -- on a robot ----------------------------------------------------------------------------------
+
+
+def with_motors(
+    links: Sequence[Link], joints: Sequence[Joint], couplings: Sequence[Coupling]
+) -> tuple[tuple[Link, ...], tuple[Joint, ...], tuple[Coupling, ...]]:
+    """Links, joints and couplings with a joint and a link without mass for every motor that the couplings name.
+
+    Motor k stands on the link that carries joint k, before it, and has its rotor.
+    """
+    every_link, every_joint, made = list(links), list(joints), []
+    for coupling in couplings:
+        for k, motor in enumerate(coupling.motors):
+            name = coupling.joints[k]
+            place = next((i for i, joint in enumerate(every_joint) if joint.name == name), None)
+            if place is None:
+                raise RobotError(f"{coupled(coupling.joints)}: {_unknown(name, [joint.name for joint in joints])}")
+            joint, link = every_joint[place], every_link[0]
+            body = f"{motor}:rotor"
+            every_link.append(replace(link, name=body, inertia=Inertia(), physical=True, massless=True))
+            limits = coupling.limits[k] if coupling.limits else type(joint.limits)()
+            own = {"offset": 0.0, "link_frame": Placement(), "friction": type(joint.friction)(), "limits": limits}
+            every_joint[place : place + 1] = [
+                replace(joint, name=motor, child=body, **own),
+                replace(joint, rotor=None),
+            ]
+        made.append(replace(coupling, of=coupling.motors, motors=(), limits=()) if coupling.motors else coupling)
+    return tuple(every_link), tuple(every_joint), tuple(made)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    return f"there is no joint '{name}'; the joints are {some(known)}{nearest(name, known)}"
+
+
+def check_couplings(robot: Robot) -> None:
+    """Every name known, no joint that follows twice or in a circle, limits that leave some room."""
+    where = f"robot '{robot.name}'"
+    at_most(COUPLINGS, len(robot.couplings), "couplings", where)
+    joints = {joint.name: joint for joint in robot.joints}
+    follows: dict[str, Coupling] = {}
+    for coupling in robot.couplings:
+        place = f"{where}: {coupled(coupling.joints)}"
+        for name in (*coupling.joints, *coupling.of):
+            if name not in joints:
+                raise RobotError(f"{place}: {_unknown(name, list(joints))}")
+            if not joints[name].moves:
+                raise RobotError(
+                    f"{place}: joint '{name}' is fixed and has no position; couple joints that are revolute, continuous or "
+                    "prismatic"
+                )
+        for name in coupling.joints:
+            if name in follows:
+                raise RobotError(
+                    f"{place}: joint '{name}' follows {_leaders(follows[name])} already; let it follow in one coupling only"
+                )
+            follows[name] = coupling
+    if len(in_order(robot.couplings)) < len(robot.couplings):
+        raise RobotError(f"{where}: {_circle(follows)}; let one of them follow none of the others")
+    if follows and all(joint.name in follows for joint in robot.joints if joint.moves):
+        raise RobotError(
+            f"{where}: every joint follows another or stands still, and none is left for a motor to move; "
+            "leave one out of the couplings"
+        )
+
+
+def _leaders(coupling: Coupling) -> str:
+    return " and ".join(f"joint '{name}'" for name in coupling.of) or "no joint (it stands still)"
+
+
+def _circle(follows: Mapping[str, Coupling]) -> str:
+    """The names of joints that follow each other."""
+    for name in follows:
+        way = [name]
+        while way[-1] in follows:
+            leaders = [leader for leader in follows[way[-1]].of if leader in follows]
+            nearer = next((leader for leader in leaders if leader in way), leaders[0] if leaders else None)
+            if nearer is None:
+                break
+            if nearer in way:
+                circle = [*way[way.index(nearer) :], nearer]
+                return f"joints follow each other in a circle: {' follows '.join(map(repr, circle))}"
+            way.append(nearer)
+    return "joints follow each other in a circle"
+
+
+def in_order(couplings: Sequence[Coupling]) -> list[Coupling]:
+    """The couplings so that each stands after those whose joints it follows; those in a circle are left out.
+
+    >>> [c.text for c in in_order([Coupling("c", "b"), Coupling("b", "a")])]
+    ['b = a', 'c = b']
+    """
+    place = {name: k for k, coupling in enumerate(couplings) for name in coupling.joints}
+    behind: list[list[int]] = [[] for _ in couplings]
+    missing = [0] * len(couplings)
+    for k, coupling in enumerate(couplings):
+        for before in {place[name] for name in coupling.of if name in place}:
+            behind[before].append(k)
+            missing[k] += 1
+    out = [k for k, count in enumerate(missing) if not count]
+    for k in out:  # which grows
+        for after in behind[k]:
+            missing[after] -= 1
+            if not missing[after]:
+                out.append(after)
+    return [couplings[k] for k in out]
+
+
+def followers(robot: Robot) -> dict[str, Coupling]:
+    """The joints that follow others, and the coupling of each."""
+    return {name: coupling for coupling in robot.couplings for name in coupling.joints}
+
+
+def check_with_loops(robot: Robot) -> None:
+    """A loop may stand on joints that follow; what it stands on follows no joint that a loop determines."""
+    passive = {name: loop.name for loop in robot.loops for name in loop.passive}
+    behind: dict[str, str] = {}  # a joint that follows a passive one, and which
+    for coupling in in_order(robot.couplings):
+        for leader in coupling.of:
+            if leader in passive or leader in behind:
+                behind |= dict.fromkeys(coupling.joints, behind.get(leader, leader))
+    for loop in robot.loops:
+        for joint in joints_around(robot, loop):
+            if joint.name in behind:
+                leader = behind[joint.name]
+                raise RobotError(
+                    f"robot '{robot.name}': loop '{loop.name}' stands on joint '{joint.name}', which follows joint '{leader}', "
+                    f"and loop '{passive[leader]}' determines that one; let '{joint.name}' follow actuated joints only"
+                )
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+def led(robot: Robot) -> dict[str, tuple[str, float, float]]:
+    """For joints that follow one joint alone, and linearly: that joint, which follows none, with factor and offset."""
+    out: dict[str, tuple[str, float, float]] = {}
+    curved: set[str] = set()
+    passive = {name for loop in robot.loops for name in loop.passive}
+    for coupling in in_order(robot.couplings):
+        for name, row, shift in zip(coupling.joints, coupling.matrix, coupling.offset, strict=True):
+            parts = [(factor, leader) for factor, leader in zip(row, coupling.of, strict=True) if factor]
+            if coupling.higher or len(parts) != 1 or parts[0][1] in curved | passive:
+                curved.add(name)
+                continue
+            factor, leader = parts[0]
+            root, slope, start = out.get(leader, (leader, 1.0, 0.0))
+            out[name] = (root, factor * slope, shift + factor * start)
+    return out
+
+
+def with_led_limits(robot: Robot, held: Sequence[Joint]) -> tuple[Joint, ...]:
+    """The joints with limits that the joints that follow them, one to one and linearly, can keep too."""
+    limits = {joint.name: joint.limits for joint in held}
+    joints = {joint.name: joint for joint in robot.joints}
+    for name, (leader, factor, shift) in led(robot).items():
+        if leader in limits:
+            limits[leader] = _both(robot, joints[leader], limits[leader], joints[name], factor, shift)
+    return tuple(replace(joint, limits=limits[joint.name]) for joint in held)
+
+
+def _both(robot: Robot, leader: Joint, own: Limits, follower: Joint, factor: float, shift: float) -> Limits:
+    """The leader's limits, and those that its follower gives it by q_f = factor q + shift."""
+    given = follower.limits
+    ends = [None if x is None else (x - shift) / factor for x in (given.lower, given.upper)]
+    lower, upper = ends if factor > 0 else ends[::-1]
+    low = _tightest(max, own.lower, lower)
+    high = _tightest(min, own.upper, upper)
+    if low is not None and high is not None and low > high:
+        if low - high > ROUNDING * max(1.0, abs(low), abs(high)):
+            raise RobotError(
+                f"robot '{robot.name}': joint '{follower.name}' follows joint '{leader.name}' by {factor:g} · q + {shift:g} and "
+                f"has limits from {_shown(given.lower)} to {_shown(given.upper)}, which leave none of the range from "
+                f"{_shown(own.lower)} to {_shown(own.upper)} of '{leader.name}'; correct the limits, the factor or the offset"
+            )
+        low = high
+    rates = {
+        key: _tightest(min, getattr(own, key), None if rate is None else rate / abs(factor))
+        for key in ("velocity", "acceleration")
+        for rate in (getattr(given, key),)
+    }
+    return replace(own, lower=low, upper=high, **rates)
+
+
+def _shown(x: float | None) -> str:
+    return "unknown" if x is None else f"{x:g}"
+
+
+def _tightest(choose: Any, a: float | None, b: float | None) -> float | None:
+    known = [x for x in (a, b) if x is not None]
+    return choose(known) if known else None
+
+
+# -- screws ----------------------------------------------------------------------------------------
+
+
+def helical(joint: Joint, pitch: float) -> tuple[Joint, str, Joint, Coupling]:
+    """A screw, from the revolute joint that its turn is: (turn, the link between, slide, how the slide follows).
+
+    pitch  how far it advances in a turn (m), along the axis; negative for a left-handed thread
+    """
+    pitch = _number(pitch, "pitch", f"helical joint '{joint.name}'")
+    between, slide = f"{joint.name}:turned", f"{joint.name}:slide"
+    own = {"offset": 0.0, "friction": type(joint.friction)(), "limits": type(joint.limits)(), "rotor": None}
+    return (
+        replace(joint, child=between, link_frame=Placement()),
+        between,
+        replace(joint, name=slide, type="prismatic", parent=between, placement=Placement(), **own),
+        Coupling(slide, joint.name, pitch / (2.0 * math.pi)),
+    )
+
+
+__all__ = ["Coupling", "check_couplings", "followers", "helical", "in_order", "with_led_limits", "with_motors"]
