@@ -35,7 +35,7 @@ from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 
 if TYPE_CHECKING:
-    from dalembert.identification.result import Identification, Run
+    from dalembert.identification.result import Identification, PredictedRun
 
 SHARES = {"reading": (0.0, 0.3), "filtering": (0.3, 0.1), "regressor": (0.4, 0.5), "residuals": (0.9, 0.1)}
 
@@ -257,7 +257,7 @@ def _show(fit: Identification) -> None:
     )
 
 
-def _errors(run: Run) -> list[str]:
+def _errors(run: PredictedRun) -> list[str]:
     return [Path(run.name).name, *(f"{100 * e:.2f}" for e in run.joint_errors), f"{100 * run.relative_error:.2f}"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.parameters import ParameterSet
-from dalembert.identification.physical import consistent, entries, links_of, own, scales, signed, ten
+from dalembert.identification.physical import Belief, consistent, entries, links_of, scales, signed, ten, tensor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Friction, Joint, Link, Robot, Rotor
 
@@ -24,14 +23,12 @@ SMALL_MASS = 1e-3  # kg: what a link keeps when least change would make it light
 
 def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
     """The full parameters φ with Kφ = ``values`` that are nearest to the arm's own; possible bodies if there are any."""
-    parameters = base.parameters
     phi = _least_change(base, values)
-    links = links_of(parameters.arm)
-    if _possible(base, links, phi):
+    if _possible(base, phi):
         return phi, []
     try:
         none = np.zeros((0, base.rank))
-        return consistent(base, none, np.zeros(0), exactly=values)[0], []
+        return consistent(base, none, np.zeros(0), Belief(), exactly=values)[0], []
     except DalembertError as error:
         impossible = "[identify]" not in str(error)
     why = (
@@ -45,29 +42,21 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
 
 def _least_change(base: BaseParameters, values: Array) -> Array:
     """φ₀ + S²Kᵀ(KS²Kᵀ)⁻¹(π_b − Kφ₀), no link lighter than nothing."""
-    parameters = base.parameters
+    parameters, links = base.parameters, links_of(base.parameters)
     size, start = scales(parameters), parameters.values.copy()
-    masses = [
-        k for k, name in enumerate(parameters.names) if name.rpartition("_")[0] == "m" and parameters.joints[k] >= 0
-    ]
+    masses = np.flatnonzero([kind == "m" for kind in parameters.kinds])
     for _ in range(len(masses) + 1):
-        KS = base.K * size
-        phi = start + size * np.linalg.lstsq(KS, values - base.K @ start, rcond=1e-13)[0]
-        links = links_of(parameters.arm)
-        light = [k for i, k in enumerate(masses) if size[k] > 0 and own(parameters, links, phi, i)[0] < SMALL_MASS]
-        if not light:
+        phi = start + size * np.linalg.lstsq(base.K * size, values - base.K @ start, rcond=1e-13)[0]
+        light = (size[masses] > 0) & (links.own(phi)[:, 0] < SMALL_MASS)
+        if not light.any():
             break
-        for k in light:
-            i = parameters.joints[k]
-            start[k] = SMALL_MASS + links.known[i][0]
-            size[k] = 0.0
+        start[masses[light]] = SMALL_MASS - links.constants[light, 0]
+        size[masses[light]] = 0.0
     return phi
 
 
-def _possible(base: BaseParameters, links: Any, phi: Array) -> bool:
-    parameters = base.parameters
-    for i in range(parameters.links):
-        J = entries(own(parameters, links, phi, i))
+def _possible(base: BaseParameters, phi: Array) -> bool:
+    for J in map(entries, links_of(base.parameters).own(phi)):
         if np.linalg.eigvalsh(J)[0] < -1e-9 * max(np.abs(J).max(), 1e-12):
             return False
     return bool((phi[signed(base, settled=True)] >= 0).all())
@@ -78,24 +67,24 @@ def with_stribeck_folded(parameters: ParameterSet, phi: Array, qd: Array) -> tup
 
     A robot file cannot hold it, and without it the others, which were found beside it, would be off.
     """
-    at, made, done = {name: k for k, name in enumerate(parameters.names)}, phi.copy(), list[str]()
+    at, folded, done = {name: k for k, name in enumerate(parameters.names)}, phi.copy(), list[str]()
     for column in parameters.extra:
         kind, _, k = column.name.partition("_")
-        found = phi[at[column.name]]
+        level = phi[at[column.name]]
         homes = [name for name in (f"Fs_{k}", f"Fs+_{k}", f"Fs-_{k}", f"Fv_{k}") if name in at]
-        if kind != "Fst" or not found or not homes:
+        if kind != "Fst" or not level or not homes:
             continue
-        torque = found * column.torque(qd, qd, qd)
+        torque = level * column.torque(qd, qd, qd)
         j = int(np.argmax(np.abs(torque).sum(axis=0)))
         v = qd[:, j]
         shapes = {"Fs": np.sign(v), "Fs+": np.where(v > 0, 1.0, 0.0), "Fs-": np.where(v < 0, -1.0, 0.0), "Fv": v}
         columns = np.column_stack([shapes[name.partition("_")[0]] for name in homes])
-        made[[at[name] for name in homes]] += np.linalg.lstsq(columns, torque[:, j], rcond=None)[0]
-        made[at[column.name]] = 0.0
+        folded[[at[name] for name in homes]] += np.linalg.lstsq(columns, torque[:, j], rcond=None)[0]
+        folded[at[column.name]] = 0.0
         done.append(column.name)
     if not done:
         return phi, []
-    return made, [
+    return folded, [
         f"Stribeck friction ({', '.join(done)}) stands in the calibrated arm's Coulomb and viscous friction as far as these "
         "follow it at the log's speeds; predict() has it as it is"
     ]
@@ -104,23 +93,21 @@ def with_stribeck_folded(parameters: ParameterSet, phi: Array, qd: Array) -> tup
 def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm, list[str]]:
     """The arm with these parameters, and what a robot cannot hold, one sentence each."""
     arm, notes = parameters.arm, list[str]()
-    robot, n = arm.robot, parameters.links
+    robot = arm.robot
     value = dict(zip(parameters.names, phi.tolist(), strict=True))
-    joints: dict[str, Joint] = {}
     folded: list[str] = []
-    for i, joint in enumerate(robot.tree_joints):
-        joints[joint.name] = _joint(value, joint, i, notes, folded)
+    joints = {joint.name: _joint(value, joint, k, notes, folded) for k, joint in enumerate(robot.tree_joints, 1)}
     if folded:
         notes.append(
             f"the torque offsets of {', '.join(folded)} stand in their Coulomb friction, one level for each direction: equal "
             "to predict() while the joint moves"
         )
-    links = links_of(arm)
+    links = links_of(parameters)
     renewed: dict[str, Link] = {}
-    for i in range(n):
-        renewed |= _links(robot, arm, links.names[i], own(parameters, links, phi, i), i, notes)
+    for i, (name, wanted) in enumerate(zip(links.names, links.own(phi), strict=True)):
+        renewed |= _links(robot, arm, name, wanted, i, notes)
     beyond = [column.name for column in parameters.extra if value.get(column.name)]
-    gradual = {f"Fs_{i + 1}" for i in range(n)}  # sigmoid friction has the place of Coulomb friction
+    gradual = {f"Fs_{k}" for k in range(1, len(links.names) + 1)}  # sigmoid friction has the place of Coulomb friction
     if gradual & set(beyond):
         notes.append(
             "Coulomb friction of the calibrated arm turns over at rest, at once; predict() has its gradual turn"
@@ -135,9 +122,8 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
     return Arm(changed), notes
 
 
-def _joint(value: dict[str, float], joint: Joint, i: int, notes: list[str], folded: list[str]) -> Joint:
-    """The joint with its rotor and friction as identified, all of the friction at the joint side."""
-    k = i + 1
+def _joint(value: dict[str, float], joint: Joint, k: int, notes: list[str], folded: list[str]) -> Joint:
+    """Joint k, from 1, with its rotor and friction as identified, all of the friction at the joint side."""
 
     def not_negative(name: str, what: str) -> float:
         if value[name] < 0:
@@ -152,8 +138,8 @@ def _joint(value: dict[str, float], joint: Joint, i: int, notes: list[str], fold
     if rotor is not None:
         rotor = replace(rotor, viscous=0.0, coulomb=(0.0, 0.0))
     viscous = not_negative(f"Fv_{k}", "viscous friction") if f"Fv_{k}" in value else 0.0
-    one = value.get(f"Fs_{k}", 0.0)
-    levels = [value.get(f"Fs+_{k}", one), value.get(f"Fs-_{k}", one)]
+    both = value.get(f"Fs_{k}", 0.0)
+    levels = [value.get(f"Fs+_{k}", both), value.get(f"Fs-_{k}", both)]
     offset = value.get(f"offset_{k}", 0.0)
     if offset and min(levels[0] + offset, levels[1] - offset) >= 0:
         levels = [levels[0] + offset, levels[1] - offset]
@@ -193,14 +179,10 @@ def _links(robot: Robot, arm: Arm, name: str, wanted: Array, i: int, notes: list
 
 
 def _fixed_to(robot: Robot, name: str) -> list[str]:
-    found, at = list[str](), [name]
-    while at:
-        here = at.pop()
-        for joint in robot.joints:
-            if joint.parent == here and not joint.moves:
-                found.append(joint.child)
-                at.append(joint.child)
-    return [other for other in found if not robot.link(other).inertia.is_zero]
+    """The links with a body that fixed joints hold to this one, each followed by those that it holds itself."""
+    held = [joint.child for joint in robot.joints if joint.parent == name and not joint.moves]
+    riding = [link for child in held for link in (child, *_fixed_to(robot, child))]
+    return [link for link in riding if not robot.link(link).inertia.is_zero]
 
 
 def _body(values: Array) -> Inertia | None:
@@ -209,8 +191,8 @@ def _body(values: Array) -> Inertia | None:
         return Inertia()
     if not values[0] > 0:
         return None
-    m, x, y, z, xx, xy, xz, yy, yz, zz = (float(v) for v in values)
-    return Inertia.from_origin(m, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+    m, x, y, z = values[:4].tolist()
+    return Inertia.from_origin(m, (x, y, z), tensor(values[4:]).tolist())
 
 
 __all__ = ["calibrated_arm", "spread_out", "with_stribeck_folded"]

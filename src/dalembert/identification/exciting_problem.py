@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from dalembert import gradients
 from dalembert.arm import Arm
 from dalembert.errors import ClosureError
+from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_shapes import Shapes
-from dalembert.identification.parameters import COULOMB, WIDTH
 
 Array = NDArray[np.floating[Any]]
 
@@ -38,7 +38,7 @@ FLAT = 1e-18  # of the largest eigenvalue: what is smaller counts as this
 UNEVEN = 100.0  # columns that differ more in length are scaled before eigenvalues are taken
 
 
-class Problem:
+class ExcitationProblem:
     """Coefficients x (n, 1 + shapes) → motion → criterion and limits, with exact gradients.
 
     x[:, 0] is a joint's centre and the others the amplitudes of the shapes, all in halves of the joint's range.
@@ -52,18 +52,15 @@ class Problem:
         self.anchored = limits.anchored
         self.few = shapes.at(shapes.instants, self.anchored)
         self.many = shapes.at(FINE * shapes.instants, self.anchored)
-        columns = [base.parameters._plan[k][1] for k in base.independent]
-        n, wide = arm.n, WIDTH * base.parameters.links
-        inner = [c < wide and c % WIDTH < COULOMB for c in columns]
-        self.traced = tuple(c for c, own in zip(columns, inner, strict=True) if own)
-        self.at = np.flatnonzero(inner)
-        self.columns = gradients.kernel(arm.mechanism, "regressor", self.traced, gradient=False)
-        self.columns_slope = gradients.kernel(arm.mechanism, "regressor", self.traced)
-        self.coulomb = [(k, c // WIDTH) for k, c in enumerate(columns) if c < wide and c % WIDTH == COULOMB]
+        columns = [base.parameters.members[c] for c in base.independent]
+        self.at = np.flatnonzero([column.kind not in ("Fs", "offset") for column in columns])
+        traced = tuple(columns[k].source for k in self.at)
+        self.columns = gradients.kernel(arm.mechanism, "regressor", traced, gradient=False)
+        self.columns_slope = gradients.kernel(arm.mechanism, "regressor", traced)
+        self.coulomb = [(k, column.joint) for k, column in enumerate(columns) if column.kind == "Fs"]
         moved = base.parameters.actuated
-        self.constant = [(k, moved.index((c - wide) // 3)) for k, c in enumerate(columns) if c >= wide]
-        self.size = (n, (0 if self.anchored else 1) + shapes.count)
-        self.evaluations = 0
+        self.constant = [(k, moved.index(column.joint)) for k, column in enumerate(columns) if column.kind == "offset"]
+        self.size = (arm.n, (0 if self.anchored else 1) + shapes.count)
 
     def _amplitudes(self, x: Array) -> tuple[Array, Array]:
         """(centre or start (n,), amplitudes (n, shapes)), in rad."""
@@ -152,7 +149,6 @@ class Problem:
 
     def objective(self, x: Array, p: float) -> tuple[float, Array, tuple[Array, Array, Array]]:
         """(criterion, ∂/∂x, the motion), smooth."""
-        self.evaluations += 1
         state = self.motion(x, self.few)
         q, qd, qdd = state
         Y = self.regressor(q, qd, qdd, self.slow)
@@ -186,10 +182,9 @@ class Problem:
         q, qd, qdd = self.motion(x, self.many)
         flat = self.regressor(q, qd, qdd, None).reshape(-1, self.base.rank)
         s = np.linalg.svd(flat / np.sqrt(len(q)), compute_uv=False)
-        length = np.linalg.norm(flat, axis=0)
-        t = np.linalg.svd(flat / np.where(length > 0, length, 1.0), compute_uv=False)
-        ratio = [float(v[0] / v[-1]) if v[-1] > 0 else float("inf") for v in (s, t)]
-        return ratio[0], ratio[1], float(2.0 * np.log(np.maximum(s, 1e-300)).sum())
+        condition = float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
+        scaled = float(np.linalg.cond(flat / column_lengths(flat)))
+        return condition, scaled, float(2.0 * np.log(np.maximum(s, 1e-300)).sum())
 
     def score(self, x: Array) -> float:
         """What is compared: the smaller the better."""
@@ -217,18 +212,18 @@ class Problem:
             else:
                 g = [value / scale - 1.0, -value / scale - 1.0]
             w = np.zeros_like(value)
-            for side, one in enumerate(g):
+            for side, excess in enumerate(g):
                 name = f"{kind}{side}"
                 before = multipliers.get(name, 0.0)
-                push = np.maximum(0.0, before + rho * one)
+                push = np.maximum(0.0, before + rho * excess)
                 total += float(np.sum(push**2 - np.square(before))) / (2 * rho * N)
                 renewed[name] = push
                 w += (1 - 2 * side) * push / N
             if kind == "height":
                 slopes["q"] += limits.height_slope(self.arm._placed(state[0]), -w / limits.tall)
             elif kind == "tau":
-                found = limits.torque_slope(self.arm._placed(state[0]), *state[1:], w / scale)
-                for name, d in zip(("q", "qd", "qdd"), found, strict=True):
+                pulled = limits.torque_slope(self.arm._placed(state[0]), *state[1:], w / scale)
+                for name, d in zip(("q", "qd", "qdd"), pulled, strict=True):
                     slopes[name] += d
             else:
                 slopes[kind] += w / scale
@@ -273,4 +268,4 @@ def eigen(A: Array) -> tuple[Array, Array]:
     return lam, V
 
 
-__all__ = ["CRITERIA", "Problem", "criterion_gradient"]
+__all__ = ["CRITERIA", "ExcitationProblem", "criterion_gradient"]

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
-from dalembert.identification.accumulate import JointTriangles, Triangle, triangle
+from dalembert.identification.accumulate import JointTriangles, taken_in, triangle
 from dalembert.identification.base import BaseParameters, base_parameters, random_states
 from dalembert.identification.columns import stribeck_columns
-from dalembert.identification.felt import Felt
 from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.turn_over import turn_overs
 from dalembert.logs.conditioning import BLOCK, Conditioned
@@ -28,7 +27,6 @@ Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
 REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
-SETTLED = 4096  # equations of a joint that wait until they are made a triangle
 STILL = 1e-3  # of its room: a joint that moves less in the whole log rests, and its velocities are noise
 STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
 
@@ -36,7 +34,8 @@ STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, 
 class LogEquations:
     """A conditioned log and a choice of parameters: base parameters and triangles, for any further columns.
 
-    zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times
+    zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times: there friction is
+             anything between its two levels
     still    (n,) the joints that rest throughout: they have no velocity, so that no friction of theirs shows
     """
 
@@ -57,12 +56,28 @@ class LogEquations:
         return ParameterSet(self.arm, self.friction, self.two_sided, self.offset, self.rotor, extra)
 
     def prepared(self, extra: tuple[Any, ...]) -> tuple[BaseParameters, JointTriangles]:
-        base = base_parameters(self.parameters(extra))
-        return base, triangles(base, self.ready, self.zone, self.at_rest, self.still, self.step)
+        """The base parameters with some extra columns, and every joint's triangle of the log's low-passed equations."""
+        base, ready = base_parameters(self.parameters(extra)), self.ready
+        felt = base.felt
+        upper = [np.zeros((len(columns) + 1,) * 2, order="F") for columns in felt.columns]
+        counts, done = np.zeros(self.arm.n, int), 0
+        for piece, kept in ready.blocks():
+            rows = ready.low_passed(felt.rows(piece.q, np.where(self.still, 0.0, piece.qd), piece.qdd), kept)
+            tau = ready.low_passed(piece.tau.T, kept)
+            moving = np.abs(piece.qd[kept]) >= self.zone
+            weights = np.where(moving, 1.0, self.at_rest).T
+            for j, part in enumerate(felt.parts):
+                upper[j] = taken_in(upper[j], (weights[j] * np.vstack([rows[part], tau[j]])).T)
+            counts += moving.sum(axis=0)
+            done += len(kept)
+            self.step("regressor", done / ready.count)
+        joints = zip(upper, counts.tolist(), felt.columns, strict=True)
+        return base, JointTriangles(tuple(triangle(R, count, columns) for R, count, columns in joints), base.rank)
 
-    def weights(self) -> Array:
-        """What every joint's equation counts at the kept instants: (M, n)."""
-        return np.where(np.abs(self.ready.qd) >= self.zone, 1.0, self.at_rest)
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """Which joints move at the kept instants: (M, n)."""
+        return np.abs(self.ready.qd) >= self.zone
 
     def stribeck_speeds(
         self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
@@ -80,8 +95,7 @@ class LogEquations:
             speeds = np.maximum(share * fastest, 1e-9)
             base, joints = self.prepared((*extra, *stribeck_columns(self.arm, speeds.tolist())))
             fixed = ways.undetermined(joints.together(), typical_sizes(base))
-            made = ways.least_squares(joints, base.values, fixed, 1)
-            tried.append(ways.squares(joints, made.values))
+            tried.append(ways.squares(joints, ways.least_squares(joints, base.values, fixed, 1).values))
         best = np.argmin(tried, axis=0)
         chosen = [max(float(STRIBECK_SPEEDS[k] * v), 1e-9) for k, v in zip(best, fastest, strict=True)]
         notes.append(f"the Stribeck speeds were chosen by trial: {', '.join(f'{v:.3g}' for v in chosen)} rad/s")
@@ -96,7 +110,8 @@ class LogEquations:
             if not (widths > 0).all():
                 raise DalembertError("the width of a sigmoid must be above 0")
             return widths, np.zeros(self.arm.n)
-        widths, centres = turn_overs(base_parameters(self.parameters(extra)), self.ready, self.weights(), self.step)
+        weights = np.where(self.moving, 1.0, self.at_rest)
+        widths, centres = turn_overs(base_parameters(self.parameters(extra)), self.ready, weights, self.step)
         notes.append(
             f"Coulomb friction turns over as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
             f"c = {', '.join(f'{c:.2g}' for c in centres)} rad/s by least squares"
@@ -115,46 +130,6 @@ def _still(arm: Arm, ready: Conditioned) -> NDArray[np.bool_]:
         bounded = limits.lower is not None and limits.upper is not None
         room.append(float(limits.upper) - float(limits.lower) if bounded else 2 * np.pi if turns else 0.0)  # type: ignore[arg-type]
     return np.asarray(high - low < STILL * np.array(room))
-
-
-def triangles(
-    base: BaseParameters, ready: Conditioned, zone: Array, at_rest: float, still: NDArray[np.bool_], step: Progress
-) -> JointTriangles:
-    """Every joint's triangle of the low-passed equations of a log, a block at a time.
-
-    A joint's equation at an instant has the factor ``at_rest`` while the joint is slower than ``zone``: there
-    friction is anything between its two levels.
-    """
-    felt = Felt(base.parameters, base.independent, spare=1)
-    n = len(felt.parts)
-    held: list[Triangle | None] = [None] * n
-    waiting: list[Array] = []
-    counts = np.zeros(n, int)
-
-    def settle() -> None:
-        equations = np.concatenate(waiting, axis=1)
-        for j, part in enumerate(felt.parts):
-            new = triangle(equations[part].T, int(counts[j]), felt.columns[j])
-            before = held[j]
-            held[j] = new if before is None else before + new
-        waiting.clear()
-        counts[:] = 0
-
-    blocks = list(ready.blocks())
-    for done, (number, rows, kept) in enumerate(blocks):
-        piece = ready.pieces[number]
-        made = felt.rows(piece.q[rows], np.where(still, 0.0, piece.qd[rows]), piece.qdd[rows])
-        made[[part.stop - 1 for part in felt.parts]] = piece.tau[rows].T
-        moving = np.abs(piece.qd[rows][kept]) >= zone
-        equations = ready.low_passed(made, kept)
-        for j, part in enumerate(felt.parts):
-            equations[part] *= np.where(moving[:, j], 1.0, at_rest)
-        waiting.append(equations)
-        counts += moving.sum(axis=0)
-        if sum(one.shape[1] for one in waiting) >= SETTLED or done == len(blocks) - 1:
-            settle()
-        step("regressor", (done + 1) / len(blocks))
-    return JointTriangles(tuple(one for one in held if one is not None), base.independent)
 
 
 def levels(base: BaseParameters, ready: Conditioned) -> Array:
@@ -176,4 +151,4 @@ def typical_sizes(base: BaseParameters) -> Array:
     return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)
 
 
-__all__ = ["LogEquations", "levels", "triangles", "typical_sizes"]
+__all__ = ["LogEquations", "levels", "typical_sizes"]

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.robot.linalg import Matrix, Vector, add, cross, dot, neg, tmatvec, transpose
 from dalembert.robot.model import Joint, Robot
@@ -39,8 +40,6 @@ Row = list[Number]
 
 # the ten coordinates of J: places in the symmetric 4×4 matrix [[Σ, h], [hᵀ, m]]
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2), (0, 3), (1, 3), (2, 3), (3, 3))
-# the inertial parameters in Arm.regressor's order and where they stand below
-STANDARD = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 STRAIGHT = 2e-5  # rotations as near to right angles as this are meant to be that
 NOISE = 1e-9  # what counts as zero of floats of order one
 
@@ -320,7 +319,7 @@ def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hi
     def put(link: int, J: list[Row], sign: int) -> None:
         own = _homogeneous(field, *_inverse(seats[link].own_R, seats[link].own_t))
         there = _product(own, _product(J, _flipped(own)))
-        for name, x in zip(STANDARD, standard_of_sigma([there[a][b] for a, b in PLACES]), strict=True):
+        for name, x in zip(INERTIAL, standard_of_sigma([there[a][b] for a, b in PLACES]), strict=True):
             if not field.none(x):
                 amounts[link, name] = x if sign > 0 else -x
 
