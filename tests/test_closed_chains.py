@@ -15,7 +15,6 @@ import dalembert as da
 from arms import CLOSED, relative
 from dalembert.equations import pulled
 from dalembert.errors import ClosureError, DalembertError, RobotError
-from dalembert.identification.base import base_parameters
 from dalembert.robot.load import save_robot
 from dalembert.robot.mjcf import read_mjcf
 from dalembert.robot.toml_reader import parse_toml
@@ -612,7 +611,7 @@ def test_the_flange_of_the_palletizer_stays_level():
 @pytest.mark.parametrize(("name", "count"), [("parallelogram", 15), ("five-bar", 17), ("palletizer", 34)])
 def test_base_parameters(name, count):
     a = arm(name)
-    base = base_parameters(a)
+    base = a.base_parameters()
     assert len(base.independent) == count
     q, qd, qdd = states(a)
     Y = a.regressor(q, qd, qdd)[..., list(base.independent)]

@@ -48,7 +48,7 @@ def own_column(arm: Arm, kind: str, j: int, level: Level) -> ExtraColumn:
     return ExtraColumn(numbered(arm, kind, j), torque)
 
 
-def stribeck_columns(arm: Arm, speeds: Sequence[float]) -> tuple[ExtraColumn, ...]:
+def stribeck_columns(arm: Arm, speeds: Array) -> tuple[ExtraColumn, ...]:
     """Fst_j sgn(q̇) exp(−(q̇/v_j)²): what sticks more than it slides."""
 
     def level(j: int, q: Array, qd: Array) -> Array:

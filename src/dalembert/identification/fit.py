@@ -15,7 +15,7 @@ from dalembert.identification import estimate as ways
 from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
-from dalembert.identification.parameters import FRICTION, has_rotors
+from dalembert.identification.parameters import FRICTION, ParameterSet, has_rotors
 from dalembert.identification.physical import Belief
 from dalembert.identification.result import Identification, Source
 from dalembert.identification.solution import solution
@@ -125,8 +125,8 @@ def identify(
         if rotor and not has_rotors(arm):
             notes.append("rotor inertias are identified too, since the torques are those of the motors")
     kinds = tuple(kind for kind in friction if sigmoid is False or kind != "coulomb")
-    dry = "coulomb" in friction
-    equations = LogEquations(arm, ready, kinds, two_sided, offset, rotor, dead_zone, step, dry)
+    chosen = ParameterSet(arm, kinds, two_sided, offset, rotor)
+    equations = LogEquations(chosen, ready, dead_zone, "coulomb" in friction, step)
     extra = (*coupling_columns(arm, coupling), *balance_columns(arm, balance))
     if sigmoid is not False:
         extra = (*extra, *sigmoid_columns(arm, *equations.sigmoids(sigmoid, extra, notes)))

@@ -63,7 +63,7 @@ def _candidates(arm: Arm, fastest: Array, asked: Sequence[str]) -> list[Candidat
         candidates += [
             ("friction", gradual, sigmoid_columns(arm, share * fastest, np.zeros(arm.n))) for share in WIDTHS
         ]
-        candidates += [("friction", falling, stribeck_columns(arm, (share * fastest).tolist())) for share in SPEEDS]
+        candidates += [("friction", falling, stribeck_columns(arm, share * fastest)) for share in SPEEDS]
     return candidates
 
 

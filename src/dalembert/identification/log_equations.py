@@ -7,10 +7,10 @@ turn-over of Coulomb friction by least squares.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
@@ -18,9 +18,10 @@ from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, taken_in, triangle
 from dalembert.identification.base import BaseParameters, base_parameters, random_states
 from dalembert.identification.columns import stribeck_columns
-from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.felt import Felt
+from dalembert.identification.parameters import ExtraColumn, ParameterSet
 from dalembert.identification.turn_over import turn_overs
-from dalembert.logs.conditioning import BLOCK, Conditioned
+from dalembert.logs.conditioning import BLOCK, Conditioned, Piece
 from dalembert.logs.log import per_joint
 
 Array = NDArray[np.float64]
@@ -34,45 +35,49 @@ STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, 
 class LogEquations:
     """A conditioned log and a choice of parameters: base parameters and triangles, for any further columns.
 
+    dry      whether there is Coulomb friction, in any shape
     zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times: there friction is
              anything between its two levels
     still    (n,) the joints that rest throughout: they have no velocity, so that no friction of theirs shows
     """
 
     def __init__(
-        self, arm: Arm, ready: Conditioned, friction: tuple[str, ...], two_sided: bool, offset: bool, rotor: bool,
-        dead_zone: Any, step: Progress, dry: bool,
-    ) -> None:  # fmt: skip
-        self.arm, self.ready, self.step = arm, ready, step
-        self.friction, self.two_sided, self.offset, self.rotor = friction, two_sided, offset, rotor
-        fastest = np.abs(ready.qd).max(axis=0)
-        self.zone = 0.01 * fastest if dead_zone is None else per_joint("dead_zone", dead_zone, arm.n)
+        self, parameters: ParameterSet, ready: Conditioned, dead_zone: ArrayLike | None, dry: bool, step: Progress
+    ) -> None:
+        self.arm, self.parameters, self.ready, self.step = parameters.arm, parameters, ready, step
+        self.fastest = np.abs(ready.qd).max(axis=0)
+        self.zone = 0.01 * self.fastest if dead_zone is None else per_joint("dead_zone", dead_zone, self.arm.n)
         self.at_rest = REST if dead_zone is None else 0.0
         if not dry:
-            self.zone = np.zeros(arm.n)
-        self.still = _still(arm, ready)
+            self.zone = np.zeros(self.arm.n)
+        self.still = _still(self.arm, ready)
 
-    def parameters(self, extra: tuple[Any, ...]) -> ParameterSet:
-        return ParameterSet(self.arm, self.friction, self.two_sided, self.offset, self.rotor, extra)
+    def base(self, extra: tuple[ExtraColumn, ...]) -> BaseParameters:
+        """The base parameters, with some extra columns."""
+        return base_parameters(replace(self.parameters, extra=extra))
 
-    def prepared(self, extra: tuple[Any, ...]) -> tuple[BaseParameters, JointTriangles]:
+    def prepared(self, extra: tuple[ExtraColumn, ...]) -> tuple[BaseParameters, JointTriangles]:
         """The base parameters with some extra columns, and every joint's triangle of the log's low-passed equations."""
-        base, ready = base_parameters(self.parameters(extra)), self.ready
+        base, ready = self.base(extra), self.ready
         felt = base.felt
         upper = [np.zeros((len(columns) + 1,) * 2, order="F") for columns in felt.columns]
         counts, done = np.zeros(self.arm.n, int), 0
         for piece, kept in ready.blocks():
-            rows = ready.low_passed(felt.rows(piece.q, np.where(self.still, 0.0, piece.qd), piece.qdd), kept)
-            tau = ready.low_passed(piece.tau.T, kept)
-            moving = np.abs(piece.qd[kept]) >= self.zone
-            weights = np.where(moving, 1.0, self.at_rest).T
-            for j, part in enumerate(felt.parts):
-                upper[j] = taken_in(upper[j], (weights[j] * np.vstack([rows[part], tau[j]])).T)
-            counts += moving.sum(axis=0)
+            counts += self._take(felt, upper, piece, kept)
             done += len(kept)
             self.step("regressor", done / ready.count)
         joints = zip(upper, counts.tolist(), felt.columns, strict=True)
         return base, JointTriangles(tuple(triangle(R, count, columns) for R, count, columns in joints), base.rank)
+
+    def _take(self, felt: Felt, upper: list[Array], piece: Piece, kept: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Puts a block into every joint's triangle; how many equations of each joint those were."""
+        rows = felt.rows(piece.q, np.where(self.still, 0.0, piece.qd), piece.qdd)
+        rows, tau = self.ready.low_passed(rows, kept), self.ready.low_passed(piece.tau.T, kept)
+        moving = np.abs(piece.qd[kept]) >= self.zone
+        weights = np.where(moving, 1.0, self.at_rest).T
+        for j, part in enumerate(felt.parts):
+            upper[j] = taken_in(upper[j], (weights[j] * np.vstack([rows[part], tau[j]])).T)
+        return moving.sum(axis=0)
 
     @property
     def moving(self) -> NDArray[np.bool_]:
@@ -80,29 +85,26 @@ class LogEquations:
         return np.abs(self.ready.qd) >= self.zone
 
     def stribeck_speeds(
-        self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
-    ) -> list[float]:
+        self, asked: bool | float | Sequence[float], extra: tuple[ExtraColumn, ...], notes: list[str]
+    ) -> Array:
         """The speeds v of exp(−(q̇/v)²): as asked, or for each joint that which explains its torque best."""
-        n = self.arm.n
         if asked is not True:
-            speeds = per_joint("stribeck", asked, n)
+            speeds = per_joint("stribeck", asked, self.arm.n)
             if not (speeds > 0).all():
                 raise DalembertError("a Stribeck speed must be above 0")
-            return [float(v) for v in speeds]
-        fastest = np.abs(self.ready.qd).max(axis=0)
+            return speeds
         tried = []
         for share in STRIBECK_SPEEDS:
-            speeds = np.maximum(share * fastest, 1e-9)
-            base, joints = self.prepared((*extra, *stribeck_columns(self.arm, speeds.tolist())))
+            speeds = np.maximum(share * self.fastest, 1e-9)
+            base, joints = self.prepared((*extra, *stribeck_columns(self.arm, speeds)))
             fixed = ways.undetermined(joints.together(), typical_sizes(base))
             tried.append(ways.squares(joints, ways.least_squares(joints, base.values, fixed, 1).values))
-        best = np.argmin(tried, axis=0)
-        chosen = [max(float(STRIBECK_SPEEDS[k] * v), 1e-9) for k, v in zip(best, fastest, strict=True)]
+        chosen = np.maximum(np.array(STRIBECK_SPEEDS)[np.argmin(tried, axis=0)] * self.fastest, 1e-9)
         notes.append(f"the Stribeck speeds were chosen by trial: {', '.join(f'{v:.3g}' for v in chosen)} rad/s")
         return chosen
 
     def sigmoids(
-        self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
+        self, asked: bool | float | Sequence[float], extra: tuple[ExtraColumn, ...], notes: list[str]
     ) -> tuple[Array, Array]:
         """Widths and centres of the turn-overs of Coulomb friction: as asked, or those of least squares."""
         if asked is not True:
@@ -111,7 +113,7 @@ class LogEquations:
                 raise DalembertError("the width of a sigmoid must be above 0")
             return widths, np.zeros(self.arm.n)
         weights = np.where(self.moving, 1.0, self.at_rest)
-        widths, centres = turn_overs(base_parameters(self.parameters(extra)), self.ready, weights, self.step)
+        widths, centres = turn_overs(self.base(extra), self.ready, weights, self.step)
         notes.append(
             f"Coulomb friction turns over as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
             f"c = {', '.join(f'{c:.2g}' for c in centres)} rad/s by least squares"
