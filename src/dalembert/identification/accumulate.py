@@ -98,6 +98,3 @@ def column_lengths(A: Array) -> Array:
     """The length of every column, 1 where it is zero: what columns are divided by to have length one."""
     length = np.linalg.norm(A, axis=0)
     return np.where(length > 0, length, 1.0)
-
-
-__all__ = ["JointTriangles", "TriangularSystem", "column_lengths", "taken_in", "triangle"]

@@ -125,16 +125,20 @@ def canonical_order(parameters: ParameterSet) -> list[int]:
     return sorted(range(parameters.size), key=place)
 
 
+def joint_ranges(arm: Arm) -> tuple[Array, Array, Array]:
+    """The position limits of the joints, (n,) each, and what stands for those that a file does not give: π rad or 1 m."""
+    joints = arm.robot.moving_joints
+    reach = np.array([1.0 if joint.type == "prismatic" else np.pi for joint in joints])
+    low, high = (np.array([getattr(joint.limits, end) for joint in joints], float) for end in ("lower", "upper"))
+    return np.where(np.isnan(low), -reach, low), np.where(np.isnan(high), reach, high), reach
+
+
 def random_states(arm: Arm, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
     """States that show everything: positions within the limits, speeds and accelerations of order one."""
     rng = np.random.default_rng(seed)
-    low, high = np.full(arm.n, -np.pi), np.full(arm.n, np.pi)
-    for j, joint in enumerate(arm.robot.moving_joints):
-        reach = 1.0 if joint.type == "prismatic" else np.pi
-        low[j] = -reach if joint.limits.lower is None else max(joint.limits.lower, -2 * np.pi)
-        high[j] = reach if joint.limits.upper is None else min(joint.limits.upper, 2 * np.pi)
-        if not high[j] > low[j]:
-            low[j], high[j] = -reach, reach
+    low, high, reach = joint_ranges(arm)
+    low, high = np.maximum(low, -2 * np.pi), np.minimum(high, 2 * np.pi)
+    low, high = np.where(high > low, (low, high), (-reach, reach))
     q = rng.uniform(low, high, (count, arm.n))
     if arm.robot.loops:
         q = arm.closing(rng, low, high, count)  # type: ignore[attr-defined]
@@ -206,6 +210,3 @@ def _snapped(X: Array) -> Array:
     """Rounding taken off numbers that have few decimals."""
     near = np.round(X, 9)
     return np.asarray(np.where(np.abs(X - near) <= 1e-14 * np.maximum(1.0, np.abs(X)), near, X), dtype=np.float64)
-
-
-__all__ = ["BaseParameters", "base_parameters", "canonical_order", "independent_columns", "random_states"]

@@ -193,6 +193,3 @@ def _body(values: Array) -> Inertia | None:
         return None
     m, x, y, z = values[:4].tolist()
     return Inertia.from_origin(m, (x, y, z), tensor(values[4:]).tolist())
-
-
-__all__ = ["calibrated_arm", "spread_out", "with_stribeck_folded"]

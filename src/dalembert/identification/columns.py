@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arm.tree import actuated_of
 from dalembert.errors import DalembertError
-from dalembert.identification.parameters import ExtraColumn, Torque
+from dalembert.identification.parameters import ExtraColumn
 from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]
@@ -48,6 +48,20 @@ def own_column(arm: Arm, kind: str, j: int, level: Level) -> ExtraColumn:
     return ExtraColumn(numbered(arm, kind, j), torque)
 
 
+def drive_column(arm: Arm, kind: str, i: int, j: int, ratio: float) -> ExtraColumn:
+    """The inertia (Im), viscous (Fv) or Coulomb friction (Fs) of a drive at the speed q̇_i·r + q̇_j, felt by both joints."""
+
+    def torque(q: Array, qd: Array, qdd: Array) -> Array:
+        rate = qdd if kind == "Im" else qd
+        drive = ratio * rate[:, i] + rate[:, j]
+        drive = np.sign(drive) if kind == "Fs" else drive
+        out = np.zeros_like(qd)
+        out[:, i], out[:, j] = ratio * drive, drive
+        return out
+
+    return ExtraColumn(numbered(arm, kind, i, j), torque)
+
+
 def stribeck_columns(arm: Arm, speeds: Array) -> tuple[ExtraColumn, ...]:
     """Fst_j sgn(q̇) exp(−(q̇/v_j)²): what sticks more than it slides."""
 
@@ -79,19 +93,7 @@ def coupling_columns(arm: Arm, pairs: Sequence[Any]) -> tuple[ExtraColumn, ...]:
         ratio = float(pair[2]) if len(pair) == 3 else 1.0
         if i == j or not np.isfinite(ratio) or ratio == 0:
             raise DalembertError(f"a coupling joins two joints by a ratio that is not 0, not {pair!r}")
-
-        def column(kind: str, i: int = i, j: int = j, ratio: float = ratio) -> Torque:
-            def torque(q: Array, qd: Array, qdd: Array) -> Array:
-                rate = qdd if kind == "Im" else qd
-                drive = ratio * rate[:, i] + rate[:, j]
-                drive = np.sign(drive) if kind == "Fs" else drive
-                out = np.zeros_like(qd)
-                out[:, i], out[:, j] = ratio * drive, drive
-                return out
-
-            return torque
-
-        columns += [ExtraColumn(numbered(arm, kind, i, j), column(kind)) for kind in ("Im", "Fv", "Fs")]
+        columns += [drive_column(arm, kind, i, j, ratio) for kind in ("Im", "Fv", "Fs")]
     return tuple(columns)
 
 

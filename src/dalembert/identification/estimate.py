@@ -7,7 +7,7 @@ which counts correlated residuals for what they are worth.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Estimate:
     weights: Array
     covariance: Array
     fixed: tuple[int, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 def above_zero(noise: Array) -> Array:
@@ -161,19 +161,16 @@ def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate
         joint = joints.joints[j]
         R = np.zeros((len(joint.z), b))
         R[:, joint.columns] = joint.R
-        if open_.shape[1]:
-            U, s, Vt = np.linalg.svd(R @ open_, full_matrices=True)
-            rank = int(np.sum(s > 1e-7 * max(float(s[0]) if len(s) else 0.0, 1e-300)))
-            gain = open_ @ Vt[:rank].T / s[:rank] @ U[:, :rank].T
-            values = values + gain @ (joint.z - R @ values)
-            open_ = open_ @ Vt[rank:].T
-        else:
-            rank, gain = 0, np.zeros((b, len(joint.z)))
+        U, s, Vt = np.linalg.svd(R @ open_)
+        rank = int(np.sum(s > 1e-7 * s.max(initial=1e-300)))
+        gain = open_ @ Vt[:rank].T / s[:rank] @ U[:, :rank].T
+        values = values + gain @ (joint.z - R @ values)
+        open_ = open_ @ Vt[rank:].T
         noise[j] = np.sqrt(joint.squares(values[joint.columns]) / max(joint.rows - rank, 1))
         left = np.eye(b) - gain @ R  # what the errors of the joints after it do here
         V = left @ V @ left.T + noise[j] ** 2 * gain @ gain.T
-    fixed = tuple(int(k) for k in np.flatnonzero(np.linalg.norm(open_, axis=1) * typical > 1e-6)) if open_.size else ()
-    return Estimate(values, noise, 1.0 / above_zero(noise), V, fixed)
+    fixed = np.flatnonzero(np.linalg.norm(open_, axis=1) * typical > 1e-6).tolist()
+    return Estimate(values, noise, 1.0 / above_zero(noise), V, tuple(fixed))
 
 
 def total(
@@ -232,12 +229,12 @@ def correlation_time(stretches: Sequence[Array], least: float = 1.0) -> float:
     ``stretches`` (M_i,) are what was sampled without a break, each less the mean of its run. Their autocovariances are
     pooled, so that a stretch counts by its length and by its share of the squares; one that is zero says nothing.
     """
-    told = [r for r in stretches if float(r @ r) > 0]
-    m, longest = sum(map(len, told)), max(map(len, told), default=0)
+    moving = [r for r in stretches if float(r @ r) > 0]
+    m, longest = sum(map(len, moving)), max(map(len, moving), default=0)
     if m < 8:
         return least
     rho, pairs_of = np.zeros(longest), np.zeros(longest)
-    for r in told:
+    for r in moving:
         size = 1 << (2 * len(r) - 1).bit_length()
         rho[: len(r)] += np.fft.irfft(np.abs(np.fft.rfft(r, size)) ** 2, size)[: len(r)]
         pairs_of[: len(r)] += len(r) - np.arange(len(r))

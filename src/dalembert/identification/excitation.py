@@ -11,7 +11,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ class Excitation:
     history: tuple[float, ...]
     seconds: float
     interrupted: bool = False
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def value(self) -> float:
@@ -279,6 +279,3 @@ class Search:
     def _tell(self, part: float) -> None:
         if self.progress is not None:
             self.progress(min(1.0, (self.done + min(part, 1.0)) / self.planned), self.problem.shown(self.score))
-
-
-__all__ = ["CRITERIA", "Excitation", "excite"]

@@ -266,6 +266,3 @@ def eigen(A: Array) -> tuple[Array, Array]:
             return s[::-1] ** 2, Vt[::-1].T
     lam, V = np.linalg.eigh(A)
     return lam, V
-
-
-__all__ = ["CRITERIA", "ExcitationProblem", "criterion_gradient"]

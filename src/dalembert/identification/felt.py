@@ -70,6 +70,3 @@ class Felt:
             for j, (places, part) in enumerate(zip(self.columns, self.parts, strict=True)):
                 out[block, j] = values[places] @ rows[part]
         return out
-
-
-__all__ = ["Felt"]

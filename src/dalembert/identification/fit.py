@@ -115,10 +115,10 @@ def identify(
     ready = condition(whole, **how)  # type: ignore[arg-type]
     if not np.abs(ready.tau).max() > NOTHING:
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
-    notes, said = [*whole.notes, *ready.notes], list[str]()
+    notes, warned = [*whole.notes, *ready.notes], list[str]()
     how["cutoff"] = ready.cutoff  # of all
     for part in whole.separate:
-        said += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)  # type: ignore[arg-type]
+        warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)  # type: ignore[arg-type]
 
     if rotor is None:
         rotor = has_rotors(arm) or "gains" in reading or "tau" in tuple(reading.get("motor_side", ()))
@@ -139,16 +139,16 @@ def identify(
     belief = Belief(prior, prior_deviation, prior_kind, bounds) if physical else None
     heavy = None if loaded is None else _heavy(arm, payload, notes)
     weighed = None if heavy is None else (condition(read_log(loaded, arm, **reading), **how), heavy)  # type: ignore[arg-type]
-    result = solution(equations, base, joints, method, damping, belief, weighed, notes, said)
+    result = solution(equations, base, joints, method, damping, belief, weighed, notes, warned)
     given = {k: v for k, v in reading.items() if v is not None}
     result = replace(result, reading=given, conditioning={k: v for k, v in how.items() if v is not None})
     judged = tuple(result.judged(other) for other in others)
     result = replace(result, validation=judged)
     for other, run in zip(others, judged, strict=True):
         notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
-        said += suspicions(arm, other, run.conditioned, reading)
+        warned += suspicions(arm, other, run.conditioned, reading)
     if result.relative_error > UNLIKE and not physical:
-        said.append(
+        warned.append(
             f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
             "the arm's order, with its zeros and signs, and in rad and N m?"
         )
@@ -159,10 +159,10 @@ def identify(
         "stribeck": stribeck is not False,
     }
     notes += hints(result, [word for word, value in asked.items() if value])
-    for sentence in said:
+    for sentence in warned:
         warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one for the decorator
     step("done", 1.0)
-    return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(said))
+    return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
 
 
 # -- options, logs -------------------------------------------------------------------------------
@@ -234,6 +234,3 @@ def _heavy(arm: Arm, payload: Any, notes: list[str]) -> Arm:
     if arm.robot.payload is not None:
         raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
     return arm.with_payload(float(body.mass), body.com, body.tensor)
-
-
-__all__ = ["IdentificationWarning", "identify"]

@@ -285,6 +285,3 @@ def _without_half_tangent(x: Any, tangent: Letter) -> Any:
 
     above, below = turned(top), turned(bottom)
     return sympy.cancel(above / below).subs(c**2 - 1, -(s**2))
-
-
-__all__ = ["SymbolicBaseParameters", "symbolic_base_parameters"]

@@ -16,12 +16,12 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, taken_in, triangle
-from dalembert.identification.base import BaseParameters, base_parameters, random_states
+from dalembert.identification.base import BaseParameters, base_parameters, joint_ranges, random_states
 from dalembert.identification.columns import stribeck_columns
 from dalembert.identification.felt import Felt
 from dalembert.identification.parameters import ExtraColumn, ParameterSet
 from dalembert.identification.turn_over import turn_overs
-from dalembert.logs.conditioning import BLOCK, Conditioned, Piece
+from dalembert.logs.conditioning import Conditioned, Piece
 from dalembert.logs.log import per_joint
 
 Array = NDArray[np.float64]
@@ -125,13 +125,10 @@ def _still(arm: Arm, ready: Conditioned) -> NDArray[np.bool_]:
     """The joints that hardly move in the whole log, beside what their limits allow, or a turn."""
     low = np.min([piece.q.min(axis=0) for piece in ready.pieces], axis=0)
     high = np.max([piece.q.max(axis=0) for piece in ready.pieces], axis=0)
-    joints = {joint.name: joint for joint in arm.robot.moving_joints}
-    room = []
-    for name in arm.joint_names:
-        limits, turns = joints[name].limits, joints[name].type != "prismatic"
-        bounded = limits.lower is not None and limits.upper is not None
-        room.append(float(limits.upper) - float(limits.lower) if bounded else 2 * np.pi if turns else 0.0)  # type: ignore[arg-type]
-    return np.asarray(high - low < STILL * np.array(room))
+    lower, upper, reach = joint_ranges(arm)
+    free = np.array([None in (joint.limits.lower, joint.limits.upper) for joint in arm.robot.moving_joints])
+    room = np.where(free, np.where(reach == np.pi, 2 * np.pi, 0.0), upper - lower)
+    return np.asarray(high - low < STILL * room)
 
 
 def levels(base: BaseParameters, ready: Conditioned) -> Array:
@@ -139,10 +136,8 @@ def levels(base: BaseParameters, ready: Conditioned) -> Array:
     parameters = base.parameters
     size = np.sqrt(np.mean(ready.tau**2, axis=0))
     squares = 0.0
-    for piece, kept in zip(ready.pieces, ready.kept, strict=True):
-        for start in range(0, len(kept), BLOCK):
-            at = kept[start : start + BLOCK]
-            squares = squares + np.sum(parameters.regressor(piece.q[at], piece.qd[at], piece.qdd[at]) ** 2, axis=0)
+    for piece, kept in ready.blocks():
+        squares = squares + np.sum(parameters.regressor(*(x[kept] for x in piece.states)) ** 2, axis=0)
     felt = np.sqrt(squares / ready.count)  # (n, p)
     return np.min(np.where(felt > 0, size[:, None] / np.maximum(felt, 1e-300), np.inf), axis=0)
 
@@ -151,6 +146,3 @@ def typical_sizes(base: BaseParameters) -> Array:
     """The size of each base column at random states of order one."""
     Y = base.regressor(*random_states(base.parameters.arm, 200, seed=3))
     return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)
-
-
-__all__ = ["LogEquations", "levels", "typical_sizes"]

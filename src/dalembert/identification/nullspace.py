@@ -459,6 +459,3 @@ def half_tangent(cosine: Letter, sine: Letter) -> Letter:
     """tan α/2 of a twist whose cosine and sine are letters."""
     k, c, s = cosine.index, cosine.value or 0.0, sine.value or 0.0
     return Letter(f"t_alpha{k}", rf"\tan(\alpha_{k}/2)", f"tan(α_{k}/2)", "twist", k, s / (1.0 + c))
-
-
-__all__ = ["Field", "Hidden", "Seat", "Span", "hidden_changes", "seats_of"]

@@ -211,6 +211,3 @@ class ParameterSet:
         if len({len(x) for x in arrays.values()}) > 1:
             lengths = ", ".join(f"{name} {len(x)}" for name, x in arrays.items())
             raise ShapeError(f"the arrays differ in their numbers of samples: {lengths}")
-
-
-__all__ = ["FRICTION", "ExtraColumn", "ParameterSet"]

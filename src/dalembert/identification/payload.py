@@ -92,6 +92,3 @@ def identify_payload(
         raise DalembertError("gains and a reference to find them from are both given; choose one")
     with one_thread():
         return from_torques(arm, log, loaded, CHOICES[parameters], gains, reference, tuple(friction), cutoff, reading)
-
-
-__all__ = ["Payload", "identify_payload"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -50,7 +50,7 @@ class Payload:
     bias: Array | None = None
     bias_std: Array | None = None
     gains: Array | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         centre = ", ".join(f"{x:.4g} ± {e:.1g}" for x, e in zip(self.com, self.com_std, strict=True))
@@ -196,6 +196,3 @@ def payload_of(
                 f"no body has the inertia found ({problem}): the motion hardly shows it; mass and centre count"
             )
     return replace(payload, notes=tuple(notes))
-
-
-__all__ = ["Payload", "central", "look_at", "payload_of", "solve"]

@@ -32,7 +32,7 @@ def from_torques(
 ) -> Payload:  # fmt: skip
     how = dict(reading)
     if gains is None and reference is None and _has_current(log, arm):
-        reference = next((name for name in REFERENCES if name in _names(log, arm)), None)
+        reference = _reference(log, arm)
     if gains is not None or (reference is not None and _has_current(log, arm)):
         how["gains"] = gains if gains is not None else np.ones(arm.n)
     first, second = read_log(log, arm, **how), read_log(loaded, arm, **how)
@@ -58,16 +58,16 @@ def from_torques(
     factor = factor_std = None
     measured = np.concatenate([run.tau for run in runs])
     if reference is not None:
-        wanted = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": reference}})
-        factor, factor_std = _gains(ready, condition(wanted, cutoff=ready.cutoff), arm, friction, reference)
+        model = _model_torques(arm, log, ready, reference, reading)
+        factor, factor_std = _gains(arm, ready, model, friction, reference)
         measured = measured * factor
         notes.append(f"drive gains from '{reference}': {_listed(factor)} (standard deviations {_listed(factor_std)})")
     elif "gains" in how:
         notes.append("an error of the drive gains is not part of the standard deviations; it acts on the mass in full")
-        told, other_factor = _gains_doubted(arm, log, ready, friction, reading)
+        doubt, other_factor = _gains_doubted(arm, log, ready, friction, reading)
         if other_factor is not None:
             instead, *_ = solve(W, measured * other_factor, moving, base.rank, None, None, unloaded)
-            notes.append(f"{told}, and gives a mass of {instead[0]:.4g} kg")
+            notes.append(f"{doubt}, and gives a mass of {instead[0]:.4g} kg")
     values, covariance, residual, noise = solve(W, measured, moving, base.rank, factor_std, factor, unloaded)
     late = slice(unloaded, None)
     return payload_of(
@@ -79,6 +79,11 @@ def from_torques(
 def _names(log: Source, arm: Arm) -> set[str]:
     """What a log calls its quantities."""
     return set() if isinstance(log, Log) else set(raw_of(log, arm).names)
+
+
+def _reference(log: Source, arm: Arm) -> str | None:
+    """What a log calls the torques of the controller's own model, if it has them by a usual name."""
+    return next((name for name in REFERENCES if name in _names(log, arm)), None)
 
 
 def _has_current(log: Source, arm: Arm) -> bool:
@@ -97,17 +102,23 @@ def carried(tip: Placement) -> Array:
     return np.column_stack([ten_of(H @ P @ H.T) for P in BASIS])
 
 
+def _model_torques(arm: Arm, log: Source, ready: Conditioned, reference: str, reading: Mapping[str, Any]) -> Array:
+    """The torques of the controller's own model at the instants that ``ready`` keeps: (M, n)."""
+    model = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": reference}})
+    wanted = condition(model, cutoff=ready.cutoff)
+    return np.column_stack([np.interp(ready.t, wanted.t, wanted.tau[:, j]) for j in range(arm.n)])
+
+
 def _gains(
-    ready: Conditioned, wanted: Conditioned, arm: Arm, friction: tuple[str, ...], reference: str
+    arm: Arm, ready: Conditioned, expected: Array, friction: tuple[str, ...], reference: str
 ) -> tuple[Array, Array]:
-    """What measured torques must be multiplied with to agree with the controller's, friction apart: (n,), std."""
-    told = np.column_stack([np.interp(ready.t, wanted.t, wanted.tau[:, j]) for j in range(arm.n)])
+    """What measured torques must be multiplied with to agree with the expected, friction apart: (n,), std."""
     gains, spread = np.ones(arm.n), np.zeros(arm.n)
     for j in range(arm.n):
         v = ready.qd[:, j]
         use = np.abs(v) >= STILL * np.abs(v).max()
         extra = [v] * ("viscous" in friction) + [np.sign(v)] * ("coulomb" in friction)
-        A = np.column_stack([told[:, j], *extra, np.ones_like(v)])[use]
+        A = np.column_stack([expected[:, j], *extra, np.ones_like(v)])[use]
         y = ready.tau[use, j]
         x, *_ = np.linalg.lstsq(A, y, rcond=None)
         left = y - A @ x
@@ -126,12 +137,12 @@ def _gains_doubted(
     arm: Arm, log: Source, ready: Conditioned, friction: tuple[str, ...], reading: Mapping[str, Any]
 ) -> tuple[str, Array | None]:
     """A sentence and factors if the log has torques of the controller's own model that do not agree with the gains."""
-    name = next((name for name in REFERENCES if name in _names(log, arm)), None)
+    name = _reference(log, arm)
     if name is None:
         return "", None
-    wanted = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": name}})
+    model = _model_torques(arm, log, ready, name, reading)
     try:
-        factor, spread = _gains(ready, condition(wanted, cutoff=ready.cutoff), arm, friction, name)
+        factor, spread = _gains(arm, ready, model, friction, name)
     except DalembertError:
         return "", None
     if not (np.abs(factor - 1) > np.maximum(3 * spread, 0.05)).any():
@@ -144,6 +155,3 @@ def _gains_doubted(
 
 def _listed(values: Array) -> str:
     return ", ".join(f"{v:.4g}" for v in values)
-
-
-__all__ = ["carried", "from_torques"]

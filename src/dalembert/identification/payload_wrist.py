@@ -114,6 +114,3 @@ def _wrench(log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapp
     if whole.sum() < 10:
         raise DalembertError(f"{raw.source}: only {int(whole.sum())} rows of the wrench hold numbers throughout")
     return t[whole], values[whole]
-
-
-__all__ = ["from_wrist", "wrist_regressor"]

@@ -25,17 +25,17 @@ LOST = 10.0  # a parameter whose error alone makes torques so many times those m
 
 def solution(
     equations: LogEquations, base: BaseParameters, joints: JointTriangles, method: str, damping: float | None,
-    belief: Belief | None, loaded: tuple[Conditioned, Arm] | None, notes: list[str], said: list[str],
+    belief: Belief | None, loaded: tuple[Conditioned, Arm] | None, notes: list[str], warned: list[str],
 ) -> Identification:  # fmt: skip
     """The parameters by ``method``; with a ``belief``, those that possible bodies have.
 
     loaded  a run with a payload that is known, and the arm that holds it
-    notes   sentences about the result are added to these, and warnings to ``said``
+    notes   sentences about the result are added to these, and warnings to ``warned``
     """
     ready, typical, gains, full = equations.ready, typical_sizes(base), None, None
     if method == "total":
         assert loaded is not None
-        estimate, gains = _total(equations, base, joints, loaded, said)
+        estimate, gains = _total(equations, base, joints, loaded, warned)
     elif method == "damped":
         estimate = ways.damped(joints, base.values, damping, typical)
     elif method == "sequential":
@@ -74,7 +74,7 @@ def solution(
         essential=tuple(base.names[k] for k in ways.essential(values, covariance, unknown)),
         unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains,
     )  # fmt: skip
-    said += [*_unseen(result, fixed), *_weak(result, typical)]
+    warned += [*_unseen(result, fixed), *_weak(result, typical)]
     return result
 
 
@@ -108,8 +108,8 @@ def _physical(
     if prior is not None and (prior.n != base.parameters.arm.n):
         raise DalembertError(f"the prior '{prior.name}' has {prior.n} joints, and the arm {base.parameters.arm.n}")
     whole = joints.together(1.0 / (ways.above_zero(estimate.noise) * np.sqrt(times)))
-    phi, curvature, told = consistent(base, whole.R, whole.z, belief, levels=sizes, kept=estimate.fixed)
-    notes += told
+    phi, curvature, remarks = consistent(base, whole.R, whole.z, belief, levels=sizes, kept=estimate.fixed)
+    notes += remarks
     if prior is not None:
         notes.append(
             f"the inertias of '{prior.name}' are a prior ({belief.kind}, {100 * belief.deviation:g} %), its friction within the size of the "
@@ -121,7 +121,7 @@ def _physical(
 
 def _total(
     equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: tuple[Conditioned, Arm],
-    said: list[str],
+    warned: list[str],
 ) -> tuple[ways.Estimate, Array]:  # fmt: skip
     """Parameters and drive gains from a run without and one with a known payload."""
     arm, n, b = equations.arm, equations.arm.n, base.rank
@@ -158,7 +158,7 @@ def _total(
     words = ", ".join(f"{g:.4g} ± {e:.2g}" for g, e in zip(gains, errors, strict=True))
     if held.any():
         names = [arm.joint_names[j] for j in np.flatnonzero(held)]
-        said.append(f"the payload hardly loads {listed(names)}, whose drive gains stay as they were given")
+        warned.append(f"the payload hardly loads {listed(names)}, whose drive gains stay as they were given")
     note = f"drive gains found with the payload: {words} times those given"
     return ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, (note,)), gains
 
@@ -199,6 +199,3 @@ def _weak(fit: Identification, typical: Array) -> list[str]:
         f"{fit.run.name}: the motion hardly shows {listed([fit.names[k] for k in weak])}: their standard deviations "
         f"stand for torques as large as those measured; excite {_joints_of(fit.base, weak)} more"
     ]
-
-
-__all__ = ["solution"]
