@@ -191,18 +191,17 @@ def total(
     size = column_lengths(np.vstack([E[:, :b] / s for E, s in zip(equations, noise, strict=True)]))
 
     def whole(u: Array) -> tuple[Array, Array]:
+        """[π; 1; g] of what is looked for, and g."""
         g = np.ones(n)
         g[free] = np.exp(u[b:])  # a drive gain does not change its sign
-        return u[:b] / size, g
+        return np.concatenate([u[:b] / size, [1.0], g]), g
 
     def residual(u: Array) -> Array:
-        values, g = whole(u)
-        x = np.concatenate([values, [1.0], g])
+        x, g = whole(u)
         return np.concatenate([E @ x / (g[j] * noise[j]) for j, E in enumerate(equations)])
 
     def slope(u: Array) -> Array:
-        values, g = whole(u)
-        x = np.concatenate([values, [1.0], g])
+        x, g = whole(u)
         parts = []
         for j, E in enumerate(equations):
             scale = 1.0 / (g[j] * noise[j])
@@ -215,12 +214,12 @@ def total(
 
     first = np.concatenate([start * size, np.zeros(len(free))])
     best = minimised(residual, first, slope, method="trf", x_scale="jac").x
-    values, g = whole(best)
+    x, g = whole(best)
     ends = np.cumsum([len(E) for E in equations])[:-1]
     D = np.vstack([d / np.sqrt(t) for d, t in zip(np.split(slope(best), ends), times, strict=True)])
     covariance = inverse_of(D.T @ D)
     unit = np.concatenate([1.0 / size, g[free]])
-    return values, g, covariance * np.outer(unit, unit), 1.0 / (noise * g)
+    return x[:b], g, covariance * np.outer(unit, unit), 1.0 / (noise * g)
 
 
 def correlation_time(stretches: Sequence[Array], least: float = 1.0) -> float:

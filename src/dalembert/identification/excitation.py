@@ -78,9 +78,7 @@ class Excitation:
     @property
     def value(self) -> float:
         """The criterion's own number: a condition number, or log det."""
-        return {
-            "condition": self.condition, "scaled-condition": self.condition_scaled, "d-optimal": self.log_det,
-        }[self.criterion]  # fmt: skip
+        return (self.condition, self.condition_scaled, self.log_det)[CRITERIA.index(self.criterion)]
 
     def save(self, path: str | os.PathLike[str], *, rate: float = 100.0, overwrite: bool = True) -> None:
         """Write the motion as CSV: t, q, qd, qdd, and the torques that the arm's model says it takes."""

@@ -75,9 +75,9 @@ class ExcitationProblem:
         P, V, A = shapes
         return centre + P @ z.T, V @ z.T, A @ z.T
 
-    def back(self, dq: Array, dqd: Array, dqdd: Array, shapes: tuple[Array, Array, Array]) -> Array:
-        """∂/∂x from ∂/∂(q, q̇, q̈): the transpose of :meth:`motion`."""
-        P, V, A = shapes
+    def back(self, dq: Array, dqd: Array, dqdd: Array) -> Array:
+        """∂/∂x from ∂/∂(q, q̇, q̈) at the few instants: the transpose of :meth:`motion`."""
+        P, V, A = self.few
         half = self.limits.half[:, None]
         dz = half * (dq.T @ P + dqd.T @ V + dqdd.T @ A)
         return dz if self.anchored else np.hstack([half * dq.sum(axis=0)[:, None], dz])
@@ -166,7 +166,7 @@ class ExcitationProblem:
             else:
                 more, faster = self._friction_slope(q, qd, Gamma[:, j], G[:, :, k], level, steep, j)
                 dq, dqd = dq + more, dqd + faster
-        return value, self.back(dq, dqd, dqdd, self.few), state
+        return value, self.back(dq, dqd, dqdd), state
 
     def _friction_slope(
         self, q: Array, qd: Array, row: Array, g: Array, level: Array, steep: Array, j: int
@@ -188,11 +188,10 @@ class ExcitationProblem:
 
     def score(self, x: Array) -> float:
         """What is compared: the smaller the better."""
-        condition, scaled, log_det = self.measured(x)
-        return {"condition": condition, "scaled-condition": scaled, "d-optimal": -log_det}[self.criterion]
+        return self.shown(self.measured(x)[CRITERIA.index(self.criterion)])
 
     def shown(self, score: float) -> float:
-        """The score as a person reads it."""
+        """The score as a person reads it, and back."""
         return -score if self.criterion == "d-optimal" else score
 
     # -- limits as a penalty -------------------------------------------------------------------------
@@ -227,7 +226,7 @@ class ExcitationProblem:
                     slopes[name] += d
             else:
                 slopes[kind] += w / scale
-        return total, self.back(slopes["q"], slopes["qd"], slopes["qdd"], self.few), renewed
+        return total, self.back(*slopes.values()), renewed
 
 
 def criterion_gradient(A: Array, criterion: str, p: float) -> tuple[float, Array]:

@@ -152,12 +152,8 @@ def identify(
             f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
             "the arm's order, with its zeros and signs, and in rad and N m?"
         )
-    asked = {
-        "coupling": coupling,
-        "balance": balance,
-        "sigmoid": sigmoid is not False,
-        "stribeck": stribeck is not False,
-    }
+    shapes = {"sigmoid": sigmoid is not False, "stribeck": stribeck is not False}
+    asked = {"coupling": coupling, "balance": balance, **shapes}
     notes += hints(result, [word for word, value in asked.items() if value])
     for sentence in warned:
         warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one for the decorator
@@ -207,11 +203,11 @@ def _read_all(
     sources, logs = [*mine, *others], list[Log]()
     for source in sources:
 
-        def told(fraction: float, done: int = len(logs)) -> None:
+        def reading_step(fraction: float, done: int = len(logs)) -> None:
             step("reading", (done + fraction) / len(sources))
 
-        told(0.0)
-        logs.append(read_log(source, arm, **reading, progress=told))
+        reading_step(0.0)
+        logs.append(read_log(source, arm, **reading, progress=reading_step))
     whole, more = joined(logs[: len(mine)]), logs[len(mine) :]
     if hold_out:
         last = replace(whole.part(1 - hold_out, 1.0), source=f"{whole.source} (last {100 * hold_out:g} %)", notes=())

@@ -7,7 +7,7 @@ A share is said only where it is large and the joint is not explained well as it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +78,11 @@ def _shares(fit: Identification, candidates: Sequence[tuple[ExtraColumn, ...]]) 
     explained = [np.zeros(fit.before.n) for _ in candidates]
     for j, part in enumerate(felt.parts):
         equations = [(Y[part].T, C[:, j].T, r[: Y.shape[1], j]) for r, Y, C in runs]
-        away = _apart(equations[0])
-        (left, new), *others = [away(*run) for run in equations]
+        Y, C, r = equations[0]
+        scale = column_lengths(Y)
+        to_r, to_C = (np.linalg.lstsq(Y / scale, x, rcond=1e-10)[0] for x in (r, C))
+        # what those columns leave of the residual and of the candidates, on the first run and on the other
+        (left, new), *others = [(r - Y / scale @ to_r, C - Y / scale @ to_C) for Y, C, r in equations]
         at = 0
         for columns, shares in zip(candidates, explained, strict=True):
             mine = slice(at, at + len(columns))
@@ -105,18 +108,6 @@ def _seen(run: PredictedRun, felt: Felt, columns: Sequence[ExtraColumn]) -> tupl
     return np.concatenate(held, axis=1), np.concatenate(brought, axis=1).reshape(
         len(columns), run.residual.shape[1], -1
     )
-
-
-def _apart(fitted: tuple[Array, Array, Array]) -> Callable[[Array, Array, Array], tuple[Array, Array]]:
-    """A function (Y, C, r) → (r, C) without what the columns of Y, fitted to C and r as in ``fitted``, make of them."""
-    Y, C, r = fitted
-    scale = column_lengths(Y)
-    to_r, to_C = (np.linalg.lstsq(Y / scale, x, rcond=1e-10)[0] for x in (r, C))
-
-    def away(Y: Array, C: Array, r: Array) -> tuple[Array, Array]:
-        return r - (Y / scale) @ to_r, C - (Y / scale) @ to_C
-
-    return away
 
 
 def _explained(r: Array, by: Array) -> float:

@@ -30,7 +30,7 @@ import numpy as np
 
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
-from dalembert.robot.linalg import Matrix, Vector, add, cross, dot, neg, tmatvec, transpose
+from dalembert.robot.linalg import Matrix, Vector, add, cross, dot, neg, sub, tmatvec, transpose
 from dalembert.robot.model import Joint, Robot
 from dalembert.robot.placement import Placement
 from dalembert.symbols.model import Model, model
@@ -226,9 +226,7 @@ class _Reach:
     gravity: list[Row]
 
 
-def hidden_changes(
-    seats: Sequence[Seat], gravity: Vector, field: Field, rotor: bool = True, offset: bool = False
-) -> list[Hidden]:
+def hidden_changes(seats: Sequence[Seat], gravity: Vector, field: Field, rotor: bool, offset: bool) -> list[Hidden]:
     """A basis of all changes of the parameters that change no torque."""
     out: list[Hidden] = []
     reaches: list[_Reach] = []
@@ -246,10 +244,8 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
     T, phi = seat.T, _twist(field, seat.screw)
 
     def turned(v: Row) -> Row:  # d/dq of a velocity seen from the moving frame: V φ − φ V
-        V = _twist(field, v[:6])
-        A, B = _product(V, phi), _product(phi, V)
-        D = [[x - y for x, y in zip(a, b, strict=True)] for a, b in zip(A, B, strict=True)]
-        return [D[2][1], D[0][2], D[1][0], D[0][3], D[1][3], D[2][3]] + [field.zero] * (len(v) - 6)
+        w, u, z, s = tuple(v[:3]), tuple(v[3:6]), tuple(seat.screw[:3]), tuple(seat.screw[3:])
+        return [*cross(w, z), *sub(cross(w, s), cross(z, u))] + [field.zero] * (len(v) - 6)
 
     def moved(f: Row) -> Row:  # d/dq f(e^φq J e^φqᵀ) = f(φ J + J φᵀ) = 2 tr(F φ J)
         return [x + x for x in _functional(_product(_form(field, f), phi))]

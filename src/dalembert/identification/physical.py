@@ -178,15 +178,9 @@ def _believed(
 
 
 def consistent(
-    base: BaseParameters,
-    R: Array,
-    z: Array,
-    belief: Belief,
-    *,
-    exactly: Array | None = None,
-    levels: Array | None = None,
-    kept: Sequence[int] = (),
-) -> tuple[Array, Array, list[str]]:
+    base: BaseParameters, R: Array, z: Array, belief: Belief, *, exactly: Array | None = None,
+    levels: Array | None = None, kept: Sequence[int] = (),
+) -> tuple[Array, Array, list[str]]:  # fmt: skip
     """(φ (p,), the prior's curvature (p, p), notes): least squares R π_b ≈ z of unit noise, all links possible.
 
     With ``exactly`` the base parameters are given and only the nearest possible φ is sought. ``levels``
