@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.parameters import ParameterSet
@@ -104,8 +103,8 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
         )
     links = links_of(parameters)
     renewed: dict[str, Link] = {}
-    for i, (name, wanted) in enumerate(zip(links.names, links.own(phi), strict=True)):
-        renewed |= _links(robot, arm, name, wanted, i, notes)
+    for name, before, wanted in zip(links.names, links.own(parameters.values), links.own(phi), strict=True):
+        renewed |= _links(robot, name, before, wanted, notes)
     beyond = [column.name for column in parameters.extra if value.get(column.name)]
     gradual = {f"Fs_{k}" for k in range(1, len(links.names) + 1)}  # sigmoid friction has the place of Coulomb friction
     if gradual & set(beyond):
@@ -125,19 +124,19 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
 def _joint(value: dict[str, float], joint: Joint, k: int, notes: list[str], folded: list[str]) -> Joint:
     """Joint k, from 1, with its rotor and friction as identified, all of the friction at the joint side."""
 
-    def not_negative(name: str, what: str) -> float:
-        if value[name] < 0:
-            notes.append(f"{what} of joint '{joint.name}' is {value[name]:.3g}, which nothing can have; the arm has 0")
-        return max(value[name], 0.0)
+    def not_negative(what: str, amount: float) -> float:
+        if amount < 0:
+            notes.append(f"{what} of joint '{joint.name}' is {amount:.3g}, which nothing can have; the arm has 0")
+        return max(amount, 0.0)
 
     rotor = joint.rotor
     if f"Im_{k}" in value:
-        inertia = not_negative(f"Im_{k}", "the rotor inertia")
+        inertia = not_negative("the rotor inertia", value[f"Im_{k}"])
         if rotor is not None or inertia > 0:
             rotor = replace(rotor, inertia=inertia) if rotor is not None else Rotor(inertia=inertia, reflected=True)
     if rotor is not None:
         rotor = replace(rotor, viscous=0.0, coulomb=(0.0, 0.0))
-    viscous = not_negative(f"Fv_{k}", "viscous friction") if f"Fv_{k}" in value else 0.0
+    viscous = not_negative("viscous friction", value.get(f"Fv_{k}", 0.0))
     both = value.get(f"Fs_{k}", 0.0)
     levels = [value.get(f"Fs+_{k}", both), value.get(f"Fs-_{k}", both)]
     offset = value.get(f"offset_{k}", 0.0)
@@ -148,21 +147,14 @@ def _joint(value: dict[str, float], joint: Joint, k: int, notes: list[str], fold
         notes.append(
             f"the torque offset of joint '{joint.name}' ({offset:.3g}) is not in the calibrated arm; predict() has it"
         )
-    if min(levels) < 0:
-        notes.append(
-            f"Coulomb friction of joint '{joint.name}' is {min(levels):.3g}, which nothing can have; the arm has 0"
-        )
+    not_negative("Coulomb friction", min(levels))
     return replace(joint, rotor=rotor, friction=Friction(viscous, (max(levels[0], 0.0), max(levels[1], 0.0))))
 
 
-def _links(robot: Robot, arm: Arm, name: str, wanted: Array, i: int, notes: list[str]) -> dict[str, Link]:
-    """The link of body i, so that with what is fixed to it it has the ten parameters ``wanted``."""
+def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[str]) -> dict[str, Link]:
+    """A link, so that with what is fixed to it it has the ten parameters ``wanted``; it had those of ``before``."""
     riding = _fixed_to(robot, name)
-    payload = np.zeros(10)
-    if robot.payload is not None and arm.mechanism.tip_body == i:
-        payload = ten(robot.payload.seen_from(arm.mechanism.tip))
-    rest = ten(tree_of(arm).bodies[i].link) - payload - ten(robot.link(name).inertia)
-    kept = _body(wanted - rest)
+    kept = _body(wanted - (before - ten(robot.link(name).inertia)))
     if kept is not None and kept.impossible() is None:
         return {name: replace(robot.link(name), inertia=kept, physical=True)}
     whole = _body(wanted)

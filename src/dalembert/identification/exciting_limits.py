@@ -92,8 +92,11 @@ class Limited:
     @cached_property
     def follows(self) -> Array:
         """Of a closed chain, the largest |Γ| seen: how fast passive joints follow, (N, n)."""
-        at = self.middle + self.half * np.random.default_rng(0).uniform(-1, 1, (1000, self.arm.n))
-        return np.asarray(np.abs(self.arm.closure_jacobian(at)).max(axis=0))  # type: ignore[attr-defined]
+        return np.asarray(np.abs(self.arm.closure_jacobian(self._postures(0, 1000))).max(axis=0))  # type: ignore[attr-defined]
+
+    def _postures(self, seed: int, count: int) -> Array:
+        """(count, n) postures within the position limits, at random."""
+        return self.middle + self.half * np.random.default_rng(seed).uniform(-1, 1, (count, self.arm.n))
 
     def _sizes(self, kind: str) -> Array:
         values = np.array([getattr(joint.limits, kind) for joint in self.arm.robot.moving_joints], float)
@@ -108,17 +111,12 @@ class Limited:
             return
         self.height = gradients.kernel(self.arm.mechanism, "heights", gradient=False)
         self.height_slope = gradients.kernel(self.arm.mechanism, "heights")
-        rng = np.random.default_rng(0)
-        at = self.middle + self.half * rng.uniform(-1, 1, (1000, self.arm.n))
-        heights = self.height(self.arm._placed(at))
+        heights = self.height(self.arm._placed(self._postures(0, 1000)))
         self.tall = max(float(np.ptp(heights)), 1e-9)
         self.points = np.ptp(heights, axis=0) > 1e-9 * self.tall
 
     def _home(self, start: Array | None) -> Array:
-        rng = np.random.default_rng(1)
-        tried = self.middle + self.half * np.vstack([np.zeros(self.arm.n), rng.uniform(-1, 1, (POSTURES, self.arm.n))])
-        if start is not None:
-            tried = start[None]
+        tried = np.vstack([self.middle, self._postures(1, POSTURES)]) if start is None else start[None]
         rest = np.zeros_like(tried)
         worst = self.worst(tried, rest, rest)
         best = int(np.argmin(worst))

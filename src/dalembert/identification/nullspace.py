@@ -35,7 +35,7 @@ from dalembert.robot.model import Joint, Robot
 from dalembert.robot.placement import Placement
 from dalembert.symbols.model import Model, model
 from dalembert.symbols.names import Letter
-from dalembert.symbols.ring import Polynomial
+from dalembert.symbols.ring import WIDTH, Polynomial
 
 Number = Any  # an element of the field: a fraction, a quotient of polynomials in letters, or a float
 Row = list[Number]
@@ -385,8 +385,6 @@ def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:
 
 def _coefficient(x: Any, letter: int) -> Polynomial:
     """What stands with a letter that occurs at most once in each term."""
-    from dalembert.symbols.ring import WIDTH
-
     unit = 1 << (WIDTH * letter)
     return Polynomial(x.ring, {m - unit: c for m, c in x.terms.items() if (m >> (WIDTH * letter)) & 15})
 
