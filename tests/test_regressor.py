@@ -54,6 +54,8 @@ def test_two_sided_friction_and_offset(name: str) -> None:
     assert relative(Y @ chosen.values, a.inverse_dynamics(*x)) < 1e-10
     offsets = [k for k, word in enumerate(chosen.names) if word.startswith("offset")]
     assert (Y[:, :, offsets] == np.eye(a.n)).all()
+    assert (chosen.regressor(*(v.reshape(3, 4, a.n) for v in x)) == Y.reshape(3, 4, a.n, -1)).all()
+    assert (chosen.regressor(*(v[0] for v in x)) == Y[0]).all()
 
 
 @pytest.mark.parametrize("name", ["puma560", "panda", "stanford"])

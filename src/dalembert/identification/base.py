@@ -173,7 +173,8 @@ def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> B
         X = np.linalg.lstsq(basis, unit[:, dependent], rcond=None)[0]
         X[np.abs(X) < 1e-12] = 0.0
         X = X * length[dependent] / length[independent][:, None]
-        K[:, dependent] = _snapped(X)
+        near = np.round(X, 9)  # rounding is taken off numbers that have few decimals
+        K[:, dependent] = np.where(np.abs(X - near) <= 1e-14 * np.maximum(1.0, np.abs(X)), near, X)
     condition = float(np.linalg.cond(basis / np.linalg.norm(basis, axis=0))) if independent else 1.0
     return BaseParameters(
         parameters, tuple(independent), tuple(dependent), zero, K, condition, margin, tolerance
@@ -204,9 +205,3 @@ def independent_columns(
             dependent.append(k)
             most = max(most, left)
     return independent, dependent, (least, most)
-
-
-def _snapped(X: Array) -> Array:
-    """Rounding taken off numbers that have few decimals."""
-    near = np.round(X, 9)
-    return np.asarray(np.where(np.abs(X - near) <= 1e-14 * np.maximum(1.0, np.abs(X)), near, X), dtype=np.float64)

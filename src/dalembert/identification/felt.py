@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.identification.parameters import WIDTH, ParameterSet
+from dalembert.identification.parameters import ParameterSet
 
 Array = NDArray[np.float64]
 
@@ -38,7 +38,8 @@ class Felt:
         chosen = np.array(columns, np.intp)[np.concatenate(self.columns)]
         joints, sources = np.repeat(np.arange(len(counts)), counts), parameters.sources[chosen]
         self._rows = np.flatnonzero(sources >= 0)  # those that the kernel makes, and where it does
-        self._flat = (joints * WIDTH * parameters.links + sources)[self._rows]
+        self._width = len(parameters.arm.parameters)
+        self._flat = (joints * self._width + sources)[self._rows]
         self._more = [(row, joints[row], chosen[row]) for row in np.flatnonzero(sources < 0)]
 
     def rows(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -46,7 +47,7 @@ class Felt:
         m, n, parameters = len(q), self.parameters.arm.n, self.parameters
         out = np.empty((self.parts[-1].stop, m))
         kernel = parameters.arm.kernel("regressor")
-        wide = np.empty((PIECE, n, WIDTH * parameters.links))
+        wide = np.empty((PIECE, n, self._width))
         for start in range(0, m, PIECE):
             piece = slice(start, min(start + PIECE, m))
             Y = wide[: piece.stop - start]

@@ -320,14 +320,7 @@ def _moved(J: list[Row], T: list[Row]) -> list[Row]:
 
 def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vector, Field]:
     """The joints of a robot, gravity, and the field: with letters for lengths, or with numbers."""
-    # every rotor is looked for, also one whose inertia is given as zero
-    joints = tuple(
-        replace(joint, rotor=replace(joint.rotor, inertia=1.0))
-        if joint.rotor is not None and joint.rotor.inertia == 0.0
-        else joint
-        for joint in robot.joints
-    )
-    lettered = model(robot.replace(joints=tuple(map(_straightened, joints))), "all")
+    lettered = model(robot.replace(joints=tuple(map(_meant, robot.joints))), "all")
     try:
         field = exact_field(lettered, lengths == "symbols")
         return (*_seats(lettered, field), field)
@@ -342,15 +335,18 @@ def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vector, Field]:
         return (*_seats(lettered, field), field)
 
 
-def _straightened(joint: Joint) -> Joint:
-    """The joint with its frames turned by whole right angles, where a file says 1.5708."""
+def _meant(joint: Joint) -> Joint:
+    """The joint with a rotor to look for, also where its inertia is zero, and whole right angles where a file says 1.5708."""
 
     def straight(placement: Placement) -> Placement:
         given = np.array(placement.rotation, float)
         near = np.round(given) + 0.0  # no −0
         return replace(placement, rotation=near.tolist()) if 0.0 < np.abs(given - near).max() < STRAIGHT else placement
 
-    return replace(joint, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
+    rotor = joint.rotor
+    if rotor is not None and rotor.inertia == 0.0:
+        rotor = replace(rotor, inertia=1.0)
+    return replace(joint, rotor=rotor, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
 
 
 def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:

@@ -20,7 +20,7 @@ from dalembert.arm import Arm
 from dalembert.arm.tree import actuated_of, tree_of
 from dalembert.arrays import double
 from dalembert.equations.regressor import INERTIAL, PARAMETERS
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError
 
 Array = NDArray[np.float64]
 Torque = Callable[[Array, Array, Array], Array]  # (q, qd, qdd), (N, n) each → (N, n)
@@ -116,14 +116,9 @@ class ParameterSet:
             members += [Parameter(f"{kind}_{j + 1}", float(value[kind]), j, kind) for kind in here]
         return members + [Parameter(column.name, column.value, torque=column.torque) for column in self.extra]
 
-    @property
-    def links(self) -> int:
-        """How many links have parameters: one a joint; of closed chains one a joint of the tree."""
-        return len(self.arm.robot.tree_joints)
-
     @cached_property
     def actuated(self) -> tuple[int, ...]:
-        """Which of those joints q moves: all, but for closed chains."""
+        """Which joints of the tree q moves: all, but for closed chains."""
         return actuated_of(self.arm)
 
     # -- what it holds ---------------------------------------------------------------------------
@@ -161,7 +156,7 @@ class ParameterSet:
     # -- the regressor ---------------------------------------------------------------------------
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Y: (N, n, p) for states (N, n); (n, p) for one state (n,).
+        """Y: (…, n, p) for states (…, n).
 
         >>> import numpy as np, dalembert as da
         >>> arm = da.load("puma560")
@@ -171,18 +166,16 @@ class ParameterSet:
         True
         """
         q, qd, qdd = double("q", q), double("qd", qd), double("qdd", qdd)
-        if q.ndim == 1:
-            return self.regressor(q[None], qd[None], qdd[None])[0]
-        self._check(q=q, qd=qd, qdd=qdd)
         Y: Array = np.asarray(self.arm.regressor(q, qd, qdd), dtype=np.float64)
         wide = self.sources >= 0
         if wide.all():
-            return Y[:, :, self.sources]
-        out = np.zeros((len(q), self.arm.n, self.size))
-        out[:, :, wide] = Y[:, :, self.sources[wide]]
-        Gamma = self._followed(q)
+            return Y[..., self.sources]
+        out = np.zeros((*Y.shape[:-1], self.size))
+        out[..., wide] = Y[..., self.sources[wide]]
+        q, qd, qdd = (np.broadcast_to(x, Y.shape[:-1]).reshape(-1, self.arm.n) for x in (q, qd, qdd))
+        columns, Gamma = out.reshape(len(q), self.arm.n, self.size), self._followed(q)
         for k in np.flatnonzero(~wide):
-            self._fill(out[:, :, k], self.members[k], q, qd, qdd, Gamma)
+            self._fill(columns[:, :, k], self.members[k], q, qd, qdd, Gamma)
         return out
 
     def _followed(self, q: Array) -> Array | None:
@@ -203,11 +196,3 @@ class ParameterSet:
                 out[:, j] = level
             else:  # Γᵀ of what joint j of the tree brings
                 out[:] = Gamma[:, j] * level[:, None]
-
-    def _check(self, **arrays: Array) -> None:
-        for name, x in arrays.items():
-            if x.ndim != 2 or x.shape[1] != self.arm.n:
-                raise ShapeError(f"{name} has shape {x.shape}; arm '{self.arm.name}' needs (samples, {self.arm.n})")
-        if len({len(x) for x in arrays.values()}) > 1:
-            lengths = ", ".join(f"{name} {len(x)}" for name, x in arrays.items())
-            raise ShapeError(f"the arrays differ in their numbers of samples: {lengths}")
