@@ -39,14 +39,6 @@ class TriangularSystem:
     rows: int
     columns: NDArray[np.intp]
 
-    @property
-    def whole(self) -> Array:
-        """[[R, z], [0, √rss]], the triangle of [Y, τ]."""
-        p = len(self.z)
-        out = np.zeros((p + 1, p + 1))
-        out[:p, :p], out[:p, p], out[p, p] = self.R, self.z, np.sqrt(self.rss)
-        return out
-
     def squares(self, pi: Array) -> float:
         """‖Yπ − τ‖² for any π."""
         return float(np.sum((self.R @ pi - self.z) ** 2) + self.rss)
@@ -88,9 +80,9 @@ class JointTriangles:
         """One triangle of all joints, joint i's equations times ``weights[i]``: 1/σ_i to weight by noise."""
         stacked = []
         for joint, weight in zip(self.joints, np.ones(len(self.joints)) if weights is None else weights, strict=True):
-            wide = np.zeros((len(joint.z) + 1, self.size + 1))
-            wide[:, [*joint.columns, self.size]] = weight * joint.whole
-            stacked.append(wide)
+            wide = np.zeros((len(joint.z) + 1, self.size + 1))  # [[R, z], [0, √rss]], the triangle of [Y, τ]
+            wide[:-1, joint.columns], wide[:-1, -1], wide[-1, -1] = joint.R, joint.z, np.sqrt(joint.rss)
+            stacked.append(weight * wide)
         return triangle(np.vstack(stacked), sum(joint.rows for joint in self.joints), np.arange(self.size))
 
 

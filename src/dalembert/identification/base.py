@@ -176,9 +176,7 @@ def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> B
         near = np.round(X, 9)  # rounding is taken off numbers that have few decimals
         K[:, dependent] = np.where(np.abs(X - near) <= 1e-14 * np.maximum(1.0, np.abs(X)), near, X)
     condition = float(np.linalg.cond(basis / np.linalg.norm(basis, axis=0))) if independent else 1.0
-    return BaseParameters(
-        parameters, tuple(independent), tuple(dependent), zero, K, condition, margin, tolerance
-    )  # fmt: skip
+    return BaseParameters(parameters, tuple(independent), tuple(dependent), zero, K, condition, margin, tolerance)
 
 
 def independent_columns(

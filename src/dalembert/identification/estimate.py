@@ -131,14 +131,13 @@ def damped(joints: JointTriangles, start: Array, damping: float | None, typical:
     whole = joints.together(first.weights)
     U, s, Vt = np.linalg.svd(whole.R / typical)
     beta = U.T @ (whole.z - whole.R @ start)
+    how = "as asked"
     if damping is None:
         grid = s[0] * np.logspace(-12, 0, 121)
         f = s**2 / (s**2 + grid[:, None] ** 2)
         scores = (np.sum(((1 - f) * beta) ** 2, axis=1) + whole.rss) / (whole.rows - f.sum(axis=1)) ** 2
         damping = float(grid[int(np.argmin(scores))])
         how = "by generalised cross-validation"
-    else:
-        how = "as asked"
     if not damping >= 0:
         raise DalembertError(f"the damping factor is {damping:g}; it must be at least 0")
     filtered = np.where(s > 0, s / np.maximum(s**2 + damping**2, 1e-300), 0.0)

@@ -225,7 +225,7 @@ class Search:
             rng = np.random.default_rng([self.seed, k])
             x = 0.3 * rng.normal(size=self.problem.size) / np.sqrt(self.problem.size[1])
             if not self.problem.anchored:
-                x[:, 0] = (self.problem.limits.home - self.problem.limits.middle) / self.problem.limits.half
+                x[:, 0] = self.problem.home
             x = self.problem.within_limits(x)
             self._offer(x)
             x, multipliers = self._improved(x, POWERS[:ROUNDS], STIFF, {})

@@ -49,7 +49,7 @@ class ExcitationProblem:
     ) -> None:
         self.arm, self.base, self.limits = arm, base, limits
         self.shapes, self.criterion, self.weights = shapes, criterion, weights
-        self.anchored = limits.anchored
+        self.anchored, self.home = limits.anchored, (limits.home - limits.middle) / limits.half
         self.few = shapes.at(shapes.instants, self.anchored)
         self.many = shapes.at(FINE * shapes.instants, self.anchored)
         columns = [base.parameters.members[c] for c in base.independent]
@@ -90,8 +90,7 @@ class ExcitationProblem:
         """The motion moved a part of the way to the posture that all limits allow."""
         y = s * x
         if not self.anchored:
-            home = (self.limits.home - self.limits.middle) / self.limits.half
-            y[:, 0] = home + s * (x[:, 0] - home)
+            y[:, 0] = self.home + s * (x[:, 0] - self.home)
         return y
 
     def within_limits(self, x: Array) -> Array:

@@ -182,9 +182,7 @@ def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, d
     return field, {k: vector for k, vector in _echelon(vectors, order, field).items() if k < parameters.size}
 
 
-def _echelon(
-    vectors: list[dict[int, Number]], order: list[int], field: Field
-) -> dict[int, dict[int, Number]]:  # fmt: skip
+def _echelon(vectors: list[dict[int, Number]], order: list[int], field: Field) -> dict[int, dict[int, Number]]:
     """Reduced echelon form, the pivot of a vector being its last column in that order."""
     waiting, reduced = list(vectors), dict[int, dict[int, Number]]()
     for column in reversed(order):

@@ -394,10 +394,8 @@ def exact_field(lettered: Model, symbols: bool) -> Field:
     import sympy
 
     ring = lettered.ring
-    roots = [k for k, letter in enumerate(ring.letters) if letter.kind == "root"]
-    ground: Any = sympy.QQ
-    if roots:
-        ground = sympy.QQ.algebraic_field(*(sympy.sqrt(ring.letters[k].index) for k in roots))
+    roots = [sympy.sqrt(letter.index) for letter in ring.letters if letter.kind == "root"]
+    ground: Any = sympy.QQ.algebraic_field(*roots) if roots else sympy.QQ
     chosen: list[Letter] = []
     if symbols:
         for k, letter in enumerate(ring.letters):

@@ -95,13 +95,8 @@ class Payload:
     def _derived(self) -> tuple[Array, Array]:
         """(com, tensor about it) in nine numbers, and their standard deviations to first order."""
         at = central(self.parameters)
-        J = np.zeros((9, 10))
-        for k in range(10):
-            step = 1e-6 * max(abs(float(self.parameters[k])), 1e-3) if np.isfinite(self.parameters[k]) else 0.0
-            if step:
-                moved = self.parameters.copy()
-                moved[k] += step
-                J[:, k] = (central(moved) - at) / step
+        steps = np.diag(1e-6 * np.maximum(np.abs(self.parameters), 1e-3))
+        J = np.column_stack([(central(self.parameters + step) - at) / step.max() for step in steps])
         J = np.where(np.isfinite(J), J, 0.0)
         known = np.where(np.isfinite(self.covariance), self.covariance, 0.0)
         return at, np.where(np.isfinite(at), np.sqrt(np.maximum(np.diag(J @ known @ J.T), 0.0)), np.nan)

@@ -100,15 +100,13 @@ def scales(parameters: ParameterSet) -> Array:
     usual = float(masses[masses > 0].mean()) if (masses > 0).any() else 1.0
     out = np.ones(parameters.size)
     for k in _inertial(parameters):
-        j, kind = parameters.joints[k], parameters.kinds[k]
-        m = max(float(masses[j]), 0.1 * usual)
-        second = float(np.trace(np.array(bodies[j].inertia.second_moments, float)))
+        body, kind = bodies[parameters.joints[k]], parameters.kinds[k]
+        m = max(float(body.inertia.mass), 0.1 * usual)
+        second = float(np.trace(np.array(body.inertia.second_moments, float)))
         length = max(np.sqrt(max(second, 0.0) / m), 0.1)
+        out[k] = m * length ** {"m": 0, "mx": 1, "my": 1, "mz": 1}.get(kind, 2)
         if kind == "Im":
-            rotor, gear = float(bodies[j].rotor_inertia), float(bodies[j].gear)
-            out[k] = max(rotor, 0.1 * m * length**2 / gear**2)
-        else:
-            out[k] = m * (1.0 if kind == "m" else length if kind in ("mx", "my", "mz") else length**2)
+            out[k] = max(float(body.rotor_inertia), 0.1 * out[k] / float(body.gear) ** 2)
     return out
 
 
