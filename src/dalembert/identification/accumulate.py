@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class JointTriangles:
         return triangle(np.vstack(stacked), sum(joint.rows for joint in self.joints), np.arange(self.size))
 
 
-def column_lengths(A: Array) -> Array:
+def column_lengths(A: ArrayLike) -> Array:
     """The length of every column, 1 where it is zero: what columns are divided by to have length one."""
     length = np.linalg.norm(A, axis=0)
     return np.where(length > 0, length, 1.0)

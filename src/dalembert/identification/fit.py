@@ -111,14 +111,14 @@ def identify(
     step = progress or (lambda words, fraction: None)
     whole, others = _read_all(arm, log, validate, hold_out, reading, step)
     step("filtering", 0.0)
-    how = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
-    ready = condition(whole, **how)  # type: ignore[arg-type]
+    how: dict[str, Any] = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
+    ready = condition(whole, **how)
     if not np.abs(ready.tau).max() > NOTHING:
         raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
     notes, warned = [*whole.notes, *ready.notes], list[str]()
     how["cutoff"] = ready.cutoff  # of all
     for part in whole.separate:
-        warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)  # type: ignore[arg-type]
+        warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
 
     if rotor is None:
         rotor = has_rotors(arm) or "gains" in reading or "tau" in tuple(reading.get("motor_side", ()))
@@ -137,11 +137,12 @@ def identify(
         raise DalembertError(f"{whole.source}: no sample is left to identify from; is the arm moving in it?")
 
     belief = Belief(prior, prior_deviation, prior_kind, bounds) if physical else None
-    heavy = None if loaded is None else _heavy(arm, payload, notes)
-    weighed = None if heavy is None else (condition(read_log(loaded, arm, **reading), **how), heavy)  # type: ignore[arg-type]
+    weighed = None
+    if loaded is not None:
+        weighed = _heavy(arm, payload, notes), condition(read_log(loaded, arm, **reading), **how)
     result = solution(equations, base, joints, method, damping, belief, weighed, notes, warned)
-    given = {k: v for k, v in reading.items() if v is not None}
-    result = replace(result, reading=given, conditioning={k: v for k, v in how.items() if v is not None})
+    given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
+    result = replace(result, reading=given, conditioning=kept)
     judged = tuple(result.judged(other) for other in others)
     result = replace(result, validation=judged)
     for other, run in zip(others, judged, strict=True):

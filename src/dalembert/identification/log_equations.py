@@ -52,13 +52,9 @@ class LogEquations:
             self.zone = np.zeros(self.arm.n)
         self.still = _still(self.arm, ready)
 
-    def base(self, extra: tuple[ExtraColumn, ...]) -> BaseParameters:
-        """The base parameters, with some extra columns."""
-        return base_parameters(replace(self.parameters, extra=extra))
-
     def prepared(self, extra: tuple[ExtraColumn, ...]) -> tuple[BaseParameters, JointTriangles]:
         """The base parameters with some extra columns, and every joint's triangle of the log's low-passed equations."""
-        base, ready = self.base(extra), self.ready
+        base, ready = base_parameters(replace(self.parameters, extra=extra)), self.ready
         felt = base.felt
         upper = [np.zeros((len(columns) + 1,) * 2, order="F") for columns in felt.columns]
         counts, done = np.zeros(self.arm.n, int), 0
@@ -113,7 +109,8 @@ class LogEquations:
                 raise DalembertError("the width of a sigmoid must be above 0")
             return widths, np.zeros(self.arm.n)
         weights = np.where(self.moving, 1.0, self.at_rest)
-        widths, centres = turn_overs(self.base(extra), self.ready, weights, self.step)
+        base = base_parameters(replace(self.parameters, extra=extra))
+        widths, centres = turn_overs(base, self.ready, weights, self.step)
         notes.append(
             f"Coulomb friction turns over as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
             f"c = {', '.join(f'{c:.2g}' for c in centres)} rad/s by least squares"

@@ -25,11 +25,11 @@ LOST = 10.0  # a parameter whose error alone makes torques so many times those m
 
 def solution(
     equations: LogEquations, base: BaseParameters, joints: JointTriangles, method: str, damping: float | None,
-    belief: Belief | None, loaded: tuple[Conditioned, Arm] | None, notes: list[str], warned: list[str],
+    belief: Belief | None, loaded: tuple[Arm, Conditioned] | None, notes: list[str], warned: list[str],
 ) -> Identification:  # fmt: skip
     """The parameters by ``method``; with a ``belief``, those that possible bodies have.
 
-    loaded  a run with a payload that is known, and the arm that holds it
+    loaded  an arm with a payload that is known, and a run of it
     notes   sentences about the result are added to these, and warnings to ``warned``
     """
     ready, typical, gains, full = equations.ready, typical_sizes(base), None, None
@@ -120,12 +120,12 @@ def _physical(
 
 
 def _total(
-    equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: tuple[Conditioned, Arm],
+    equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: tuple[Arm, Conditioned],
     warned: list[str],
 ) -> tuple[ways.Estimate, Array]:  # fmt: skip
     """Parameters and drive gains from a run without and one with a known payload."""
     arm, n, b = equations.arm, equations.arm.n, base.rank
-    loaded_run, heavy = loaded
+    heavy, loaded_run = loaded
     triangles = [np.zeros((0, b + 1 + n)) for _ in range(n)]
     shown, whole = np.zeros(n), np.zeros(n)
     for ready in (equations.ready, loaded_run):
