@@ -13,9 +13,10 @@ import numpy as np
 import pinocchio as pin
 
 import dalembert as da
-from dalembert.identification.accumulate import accumulate
-from dalembert.identification.base import base_parameters
+from dalembert.identification.log_equations import LogEquations
 from dalembert.identification.parameters import ParameterSet
+from dalembert.logs.conditioning import Conditioned, Piece
+from dalembert.logs.log import Log
 from sidebyside import STATES, interleaved, one_core, panda_urdf_text, random_states, table
 
 FEW = 500
@@ -52,20 +53,19 @@ def long_log() -> None:
     arm = da.load("panda")
     parameters = ParameterSet(arm, two_sided=True, offset=True)
     x = random_states(7, MANY)
-    tau = arm.inverse_dynamics(*x)
-    base = base_parameters(parameters)
-    accumulate(parameters, *(v[:2000] for v in x), tau[:2000])
+    t, tau = np.arange(float(MANY)), arm.inverse_dynamics(*x)
+    ready = Conditioned((Piece(t, *x, tau),), rate=1.0, cutoff=1.0, every=1, edge=0, log=Log(t, x[0], tau))
+    equations = LogEquations(parameters, ready, 0.0, True, lambda words, fraction: None)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    rows = []
-    for name, columns in (("all columns", None), ("base columns", base.independent)):
-        wall = busy = float("inf")
-        for _ in range(3):
-            start, started = time.perf_counter(), time.process_time()
-            made = accumulate(parameters, *x, tau, columns=columns)
-            wall, busy = min(wall, time.perf_counter() - start), min(busy, time.process_time() - started)
-        error = np.sqrt(made.rss / made.rows)
-        rows.append((f"{name}: {len(made.columns)}", f"{wall:.2f}", f"{busy:.2f}", f"{error:.1e}"))
+    wall = busy = float("inf")
+    for _ in range(3):
+        start, started = time.perf_counter(), time.process_time()
+        whole = equations.prepared(())[1].together()
+        wall, busy = min(wall, time.perf_counter() - start), min(busy, time.process_time() - started)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    rows = [
+        (f"base columns: {len(whole.columns)}", f"{wall:.2f}", f"{busy:.2f}", f"{np.sqrt(whole.rss / whole.rows):.1e}")
+    ]
     table(f"Blocked QR of {MANY:,} samples of panda", rows, ("", "s", "s of the core", "residual (N m)"))
     print(
         f"peak memory beyond the log: {grown / 1024:.0f} MB; the stacked regressor would take {MANY * 7 * parameters.size * 8 / 1e9:.0f} GB"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tracemalloc
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -17,10 +18,14 @@ from hypothesis import strategies as st
 import dalembert as da
 from arms import COUPLED, REFERENCE, REGISTRY, SHIPPED, arm, random_robot, relative, states
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.identification.accumulate import accumulate, accumulate_joints
 from dalembert.identification.base import base_parameters
+from dalembert.identification.estimate import solve
 from dalembert.identification.formulas import symbolic_base_parameters
-from dalembert.identification.parameters import Column, ParameterSet
+from dalembert.identification.log_equations import LogEquations
+from dalembert.identification.parameters import ExtraColumn, ParameterSet
+from dalembert.logs import conditioning
+from dalembert.logs.conditioning import Conditioned, Stretch
+from dalembert.logs.log import Log
 from test_cli import mistake, run
 
 INERTIAL = {"friction": (), "rotor": False}
@@ -240,67 +245,71 @@ def test_mistakes() -> None:
         ParameterSet(a, only=["m_3"])
     with pytest.raises(DalembertError, match="lengths is 'letters'"):
         a.base_parameters("letters")
-    with pytest.raises(DalembertError, match="take more"):
-        base_parameters(ParameterSet(a), samples=3)
     with pytest.raises(DalembertError, match="multiples of 15°"):
-        symbolic_base_parameters(arm("random-chain"))
-    with pytest.raises(ShapeError, match=r"needs \(samples, 2\)"):
-        accumulate(ParameterSet(a), *np.zeros((4, 10, 3)))
-    with pytest.raises(ShapeError, match="differ in their numbers of samples"):
-        accumulate(ParameterSet(a), *np.zeros((3, 10, 2)), np.zeros((9, 2)))
-    with pytest.raises(DalembertError, match="not finite"):
-        accumulate(ParameterSet(a), *np.zeros((3, 10, 2)), np.full((10, 2), np.nan))
+        arm("random-chain").base_parameters("symbols")
+    with pytest.raises(ShapeError, match=r"q has shape \(10, 3\), but arm 'planar-2r' has 2 joints"):
+        ParameterSet(a).regressor(*np.zeros((3, 10, 3)))
+    with pytest.raises(ShapeError, match=r"do not broadcast: q \(10, 2\), qd \(10, 2\), qdd \(9, 2\)"):
+        ParameterSet(a).regressor(*np.zeros((2, 10, 2)), np.zeros((9, 2)))
 
 
 # -- long logs ---------------------------------------------------------------------------------------------------
 
 
+def equations(
+    chosen: ParameterSet, x: Sequence[np.ndarray], tau: np.ndarray, dead_zone: float | None = 0.0, cuts: Sequence[int] = ()
+) -> LogEquations:  # fmt: skip
+    """The equations of a log as identification has them, but for the low-pass; ``cuts`` part it into runs."""
+    t = np.arange(float(len(tau)))
+    ends = [0, *cuts, len(tau)]
+    pieces = tuple(Stretch(t, *x, tau).part(slice(i, j)) for i, j in pairwise(ends))
+    ready = Conditioned(pieces, rate=1.0, cutoff=1.0, every=1, edge=0, log=Log(t, x[0], tau))
+    return LogEquations(chosen, ready, dead_zone, True, lambda words, fraction: None)
+
+
 @pytest.mark.parametrize("name", ["planar-2r", "stanford", "panda", "random-tree"])
-def test_accumulated_equals_stacked(name: str) -> None:
+def test_accumulated_equals_stacked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conditioning, "BLOCK", 97)
     a = arm(name)
     chosen = ParameterSet(a, two_sided=True, offset=True)
     x, rng = states(a, 250, 5), np.random.default_rng(6)
     tau = a.inverse_dynamics(*x) + rng.normal(size=(250, a.n))
-    w, each = rng.uniform(0.5, 2.0, a.n), rng.uniform(0.5, 2.0, (250, a.n))
-    base = base_parameters(chosen)
-    for weights, factor in ((None, np.ones((250, a.n))), (w, np.tile(w, (250, 1))), (each, each)):
-        made = accumulate(chosen, *x, tau, weights, block=97)
-        Y = (chosen.regressor(*x) * factor[..., None]).reshape(-1, chosen.size)
-        t = (tau * factor).ravel()
-        assert made.rows == len(t) and made.R.shape == (chosen.size, chosen.size)
-        assert np.all(np.tril(made.R, -1) == 0.0)
-        assert relative(made.R.T @ made.R, Y.T @ Y) < 1e-12
-        assert relative(made.R.T @ made.z, Y.T @ t) < 1e-12
-        some = made.of(base.independent)
-        pi, rss, *_ = np.linalg.lstsq(Y[:, base.independent], t, rcond=None)
-        assert relative(some.solved(), pi) < 1e-8
-        assert some.rss == pytest.approx(rss[0]) == pytest.approx(made.rss)
-        assert made.squares(chosen.values) == pytest.approx(np.sum((Y @ chosen.values - t) ** 2))
-        only = accumulate(chosen, *x, tau, weights, columns=base.independent)
-        assert relative(only.R, some.R) < 1e-8
-        whole = only.expanded(base.K)
-        assert relative(whole.R.T @ whole.R, made.R.T @ made.R) < 1e-10
-        assert whole.rss == pytest.approx(made.rss)
+    for dead_zone, w in (
+        (0.0, np.ones(a.n)),
+        (0.0, rng.uniform(0.5, 2.0, a.n)),
+        (None, np.ones(a.n)),
+        (0.5, np.ones(a.n)),
+    ):
+        log = equations(chosen, x, tau, dead_zone)
+        base, joints = log.prepared(())
+        moving = np.abs(x[1]) >= log.zone
+        factor = w * np.where(moving, 1.0, log.at_rest)
+        assert moving.all() == (dead_zone == 0.0) and log.at_rest == (0.1 if dead_zone is None else 0.0)
+        Y = base.regressor(*x) * factor[..., None]
+        for j, joint in enumerate(joints.joints):
+            mine = Y[:, j, joint.columns] / w[j]
+            assert joint.rows == moving[:, j].sum() and relative(joint.R.T @ joint.R, mine.T @ mine) < 1e-12
+        whole = joints.together(w)
+        Y, t = Y.reshape(-1, base.rank), (tau * factor).ravel()
+        assert whole.rows == moving.sum() and whole.R.shape == (base.rank, base.rank)
+        assert np.all(np.tril(whole.R, -1) == 0.0)
+        assert relative(whole.R.T @ whole.R, Y.T @ Y) < 1e-12
+        assert relative(whole.R.T @ whole.z, Y.T @ t) < 1e-12
+        pi, rss, *_ = np.linalg.lstsq(Y, t, rcond=None)
+        assert relative(solve(joints, w, np.zeros(base.rank), ()), pi) < 1e-8
+        assert whole.rss == pytest.approx(rss[0])
+        assert whole.squares(base.values) == pytest.approx(np.sum((Y @ base.values - t) ** 2))
 
 
 def test_pieces_of_a_log_add_up() -> None:
     a = arm("puma560")
     chosen = ParameterSet(a)
     x, tau = states(a, 300, 7), np.random.default_rng(8).normal(size=(300, 6))
-    whole = accumulate(chosen, *x, tau)
-    parts = [accumulate(chosen, *(v[i:j] for v in x), tau[i:j]) for i, j in pairwise((0, 5, 120, 300))]
-    again = parts[0] + parts[1] + parts[2]
-    assert relative(again.R.T @ again.R, whole.R.T @ whole.R) < 1e-12
-    assert relative(again.R.T @ again.z, whole.R.T @ whole.z) < 1e-12
-    assert again.rss == pytest.approx(whole.rss) and again.rows == whole.rows == 1800
-    joints = accumulate_joints(chosen, *x, tau)
-    halves = [accumulate_joints(chosen, *(v[k::2] for v in x), tau[k::2]) for k in (0, 1)]
-    w = [1, 2, 3, 4, 5, 6]
-    again, weighted = (halves[0] + halves[1]).together(w), joints.together(w)
-    assert relative(again.R.T @ again.R, weighted.R.T @ weighted.R) < 1e-12
-    assert again.rss == pytest.approx(weighted.rss)
-    with pytest.raises(DalembertError, match="different columns"):
-        whole + whole.of([0, 1])
+    for w in (np.ones(6), np.arange(1.0, 7.0)):
+        whole, again = (equations(chosen, x, tau, cuts=cuts).prepared(())[1].together(w) for cuts in ((), (5, 120)))
+        assert relative(again.R.T @ again.R, whole.R.T @ whole.R) < 1e-12
+        assert relative(again.R.T @ again.z, whole.R.T @ whole.z) < 1e-12
+        assert again.rss == pytest.approx(whole.rss) and again.rows == whole.rows == 1800
 
 
 def test_joint_by_joint_from_the_last() -> None:
@@ -308,11 +317,12 @@ def test_joint_by_joint_from_the_last() -> None:
     a = arm("puma560")
     chosen = ParameterSet(a, two_sided=True)
     x = states(a, 400, 9)
-    joints = accumulate_joints(chosen, *x, a.inverse_dynamics(*x), columns=base_parameters(chosen).independent)
-    assert {chosen.joints[c] for c in joints.joints[5].columns} == {5}
-    for i, one in enumerate(joints.joints):
-        assert min(chosen.joints[c] for c in one.columns) == i
-        assert one.rows == 400 and one.rss < 1e-16 * 400
+    base, joints = equations(chosen, x, a.inverse_dynamics(*x)).prepared(())
+    links = np.array([base.parameters.joints[c] for c in base.independent])
+    assert set(links[joints.joints[5].columns]) == {5}
+    for i, joint in enumerate(joints.joints):
+        assert min(links[joint.columns]) == i
+        assert joint.rows == 400 and joint.rss < 1e-16 * 400
 
 
 def test_extra_columns() -> None:
@@ -325,14 +335,15 @@ def test_extra_columns() -> None:
     def coupling(q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         return qd[:, ::-1]
 
-    chosen = ParameterSet(a, extra=(Column("stribeck", stribeck, 2.0), Column("coupling", coupling, 0.3)))
+    extra = (ExtraColumn("stribeck", stribeck, 2.0), ExtraColumn("coupling", coupling, 0.3))
+    chosen = ParameterSet(a, extra=extra)
     x = states(a, 200, 10)
     tau = chosen.regressor(*x) @ chosen.values
     assert relative(tau - a.inverse_dynamics(*x), 2.0 * stribeck(*x) + 0.3 * coupling(*x)) < 1e-9
     base = base_parameters(chosen)
     assert base.names[-2:] == ("stribeck", "coupling") and base.formulas[-1] == "coupling"
-    found = accumulate(chosen, *x, tau, columns=base.independent)
-    assert found.solved() == pytest.approx(base.values)
+    _, joints = equations(chosen, x, tau).prepared(extra)
+    assert relative(solve(joints, np.ones(2), np.zeros(base.rank), ()), base.values) < 1e-12
     with pytest.raises(DalembertError, match="stribeck"):
         symbolic_base_parameters(chosen)
 
@@ -342,11 +353,12 @@ def test_memory_does_not_grow_with_the_log() -> None:
     chosen = ParameterSet(a)
 
     def peak(count: int) -> int:
-        x = np.random.default_rng(0).uniform(-2, 2, (3, count, 7)).astype(np.float32)
-        tau = np.zeros((count, 7), np.float32)
-        accumulate(chosen, *(v[:10] for v in x), tau[:10])
+        x = np.random.default_rng(0).uniform(-2, 2, (3, count, 7))
+        log = equations(chosen, x, np.zeros((count, 7)))
+        assert sum(map(len, log.ready.kept)) == count
+        log.prepared(())
         tracemalloc.start()
-        accumulate(chosen, *x, tau)
+        log.prepared(())
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most

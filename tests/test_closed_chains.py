@@ -16,7 +16,6 @@ from arms import CLOSED, COUPLED, one_level, relative
 from arms import arm as registered
 from dalembert.coordinates import pulled
 from dalembert.errors import ClosureError, DalembertError, RobotError
-from dalembert.identification.base import base_parameters
 from dalembert.robot.load import save_robot
 from dalembert.robot.mjcf import read_mjcf
 from dalembert.robot.toml_reader import parse_toml
@@ -618,7 +617,7 @@ def test_the_flange_of_the_palletizer_stays_level():
 @pytest.mark.parametrize(("name", "count"), [("parallelogram", 15), ("five-bar", 17), ("palletizer", 34)])
 def test_base_parameters(name, count):
     a = arm(name)
-    base = base_parameters(a)
+    base = a.base_parameters()
     assert len(base.independent) == count
     q, qd, qdd = states(a)
     Y = a.regressor(q, qd, qdd)[..., list(base.independent)]

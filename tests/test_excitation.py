@@ -15,7 +15,7 @@ from dalembert.cli.main import app
 from dalembert.identification import excitation
 from dalembert.identification.base import base_parameters
 from dalembert.identification.exciting_limits import Limited
-from dalembert.identification.exciting_problem import Problem, criterion_gradient
+from dalembert.identification.exciting_problem import ExcitationProblem, criterion_gradient
 from dalembert.identification.exciting_shapes import FourierShapes, SplineShapes
 from dalembert.identification.parameters import ParameterSet
 from dalembert.quantities import gradients
@@ -86,7 +86,7 @@ def test_gradient_through_the_motion(shapes: Any, criterion: str, anchored: bool
     a = da.load("puma560")
     start = Limited(a, 1.0, None, None).home if anchored else None
     base = base_parameters(ParameterSet(a, offset=True))
-    problem = Problem(a, base, Limited(a, 1.0, None, start), shapes, criterion, np.linspace(1, 2, 6))
+    problem = ExcitationProblem(a, base, Limited(a, 1.0, None, start), shapes, criterion, np.linspace(1, 2, 6))
     rng = np.random.default_rng(0)
     x, d = rng.normal(0, 0.6, problem.size), rng.normal(size=problem.size)
 

@@ -21,7 +21,7 @@ from dalembert.identification.columns import sigmoid_columns
 from dalembert.identification.estimate import correlation_time
 from dalembert.identification.fit import IdentificationWarning
 from dalembert.identification.parameters import ParameterSet
-from dalembert.identification.physical import entries, links_of, own, shape_forms
+from dalembert.identification.physical import entries, links_of, shape_forms
 from dalembert.logs.conditioning import condition
 from dalembert.logs.log import Log, read_log
 
@@ -232,7 +232,7 @@ def test_filter_shifts_no_phase_and_blocks_agree() -> None:
     assert np.abs(ready.tau - np.column_stack([np.sin(np.pi * ready.t), np.cos(0.6 * np.pi * ready.t)])).max() < 2e-4
     piece = ready.pieces[0]
     assert np.abs(piece.qdd[500:-500, 0] + np.pi**2 * np.sin(np.pi * piece.t[500:-500])).max() < 1e-3
-    blocks = [ready.filtered(piece.tau[rows], at) for _, rows, at in ready.blocks()]
+    blocks = [ready.filtered(part.tau, at) for part, at in ready.blocks()]
     assert np.array_equal(np.concatenate(blocks), ready.tau)
     whole = np.column_stack([np.convolve(x[:, j], ready.kernel, "same") for j in range(2)])
     assert np.abs(whole[ready.kept[0]] - ready.tau).max() < 1e-12
@@ -433,10 +433,9 @@ def test_physical_estimate_is_possible_and_prior_helps() -> None:
     bodies = da.identify(arm, log, check, cutoff=5.0, physical=True)
     believed = da.identify(arm, log, check, cutoff=5.0, prior=arm)
     euclid = da.identify(arm, log, check, cutoff=5.0, prior=arm, prior_kind="euclidean")
-    links = links_of(arm)
     for fit in (bodies, believed, euclid):
-        for i in range(6):
-            assert np.linalg.eigvalsh(entries(own(fit.base.parameters, links, fit.full, i)))[0] > -1e-8
+        for own in links_of(fit.base.parameters).own(fit.full):
+            assert np.linalg.eigvalsh(entries(own))[0] > -1e-8
         assert fit.positive_definite
     assert believed.validation_error < plain.validation_error
     assert sum("low-pass" in note for note in plain.notes) == 1  # of both runs
@@ -449,7 +448,7 @@ def test_bounding_shapes_hold_the_mass_inside() -> None:
     name = arm.robot.moving_joints[1].child
     box = {name: {"box": ((-0.6, -0.1, -0.1), (0.0, 0.1, 0.1))}}
     fit = da.identify(arm, log, physical=True, bounds=box, cutoff=5.0)
-    J = entries(own(fit.base.parameters, links_of(arm), fit.full, 1))
+    J = entries(links_of(fit.base.parameters).own(fit.full)[1])
     assert all(np.sum(Q * J) >= -1e-6 * J[3, 3] for Q in shape_forms(name, box[name]))
     with pytest.raises(da.DalembertError, match="bounds name the link 'nothing'"):
         da.identify(arm, log, physical=True, bounds={"nothing": box[name]}, cutoff=5.0)

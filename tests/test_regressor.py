@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from arms import FILES, REGISTRY, arm, pulled, relative, robots, states, tree_velocities
+from arms import FILES, REGISTRY, arm, relative, robots, states
 from dalembert.equations import newton_euler
-from dalembert.equations.regressor import parameter_names, parameters, regressor
+from dalembert.equations.regressor import PARAMETERS, parameters, regressor
 from dalembert.robot import Robot
-from dalembert.robot.mechanism import mechanism
+from dalembert.robot.mechanism import Mechanism, mechanism
 from test_dynamics import pin_oracle
 
 
-def one_sided(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+def one_sided(m: Mechanism, qd: np.ndarray) -> np.ndarray:
     """What two-sided Coulomb friction has beyond its mean, which S's one F_s cannot say."""
-    gap = np.array([0.5 * (b.coulomb[0] - b.coulomb[1]) for b in a.mechanism.tree.bodies])
-    return pulled(a, q, gap * np.sign(tree_velocities(a, q, qd)) ** 2)
+    gap = np.array([0.5 * (b.coulomb[0] - b.coulomb[1]) for b in m.bodies])
+    return gap * np.sign(qd) ** 2
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -28,21 +28,34 @@ def test_torque_is_linear_in_the_parameters(name: str) -> None:
     a = arm(name)
     x = states(a, 12, 1)
     Y = a.regressor(*x)
-    links = a.mechanism.tree.n
-    assert Y.shape == (12, a.n, 13 * links)
-    assert len(a.parameter_names) == len(a.parameters) == 13 * links
-    assert relative(Y @ a.parameters + one_sided(a, *x[:2]), a.inverse_dynamics(*x)) < 1e-10
+    assert Y.shape == (12, a.n, 13 * a.n)
+    assert len(a.parameter_names) == len(a.parameters) == 13 * a.n
+    assert relative(Y @ a.parameters + one_sided(a.mechanism, x[1]), a.inverse_dynamics(*x)) < 1e-10
 
 
 @settings(max_examples=60)
 @given(robots(8), st.integers(0, 10**6))
-def test_two_sided_friction_and_offset_as_floats(robot: Robot, seed: int) -> None:
+def test_torque_is_linear_in_the_parameters_of_any_robot_as_floats(robot: Robot, seed: int) -> None:
     m = mechanism(robot)
     q, qd, qdd = np.random.default_rng(seed).uniform(-2, 2, (3, m.n)).tolist()
-    Y = np.array(regressor(m, q, qd, qdd, two_sided=True, offset=True), float)
-    pi = np.array(parameters(m, two_sided=True, offset=True), float)
-    assert Y.shape == (m.n, m.n * len(parameter_names(True, True)))
-    assert relative(Y @ pi, newton_euler.inverse_dynamics(m, q, qd, qdd)) < 1e-10
+    Y = np.array(regressor(m, q, qd, qdd), float)
+    assert Y.shape == (m.n, m.n * len(PARAMETERS))
+    torque = Y @ np.array(parameters(m), float) + one_sided(m, np.array(qd))
+    assert relative(torque, newton_euler.inverse_dynamics(m, q, qd, qdd)) < 1e-10
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_two_sided_friction_and_offset(name: str) -> None:
+    a = arm(name)
+    chosen = da.ParameterSet(a, two_sided=True, offset=True)
+    x = states(a, 12, 1)
+    Y = chosen.regressor(*x)
+    assert Y.shape == (12, a.n, (len(PARAMETERS) + 2) * a.n)
+    assert relative(Y @ chosen.values, a.inverse_dynamics(*x)) < 1e-10
+    offsets = [k for k, word in enumerate(chosen.names) if word.startswith("offset")]
+    assert (Y[:, :, offsets] == np.eye(a.n)).all()
+    assert (chosen.regressor(*(v.reshape(3, 4, a.n) for v in x)) == Y.reshape(3, 4, a.n, -1)).all()
+    assert (chosen.regressor(*(v[0] for v in x)) == Y[0]).all()
 
 
 @pytest.mark.parametrize("name", ["puma560", "panda", "stanford"])

@@ -6,8 +6,7 @@ The parameters of joint i are, in this order,
 
 for the augmented link i: mass, first moments (7.72), inertia tensor about the origin of frame i
 (7.73) with the tensor's own entries (S writes I_xy for minus the entry), and the rotor that drives
-joint i, with its full coupling k_r I_m. On request Coulomb friction has a parameter for each direction
-and a constant torque offset comes last.
+joint i, with its full coupling k_r I_m.
 
 A link with mass m, first moments h and tensor I accelerates by a at its origin, with U = S(ω̇) +
 S(ω)S(ω). Joint j moves its origin by v_j and turns it by z_j, so that by virtual work
@@ -39,36 +38,24 @@ from dalembert.equations.lean_newton_euler import acceleration_matrix
 from dalembert.robot.mechanism import Mechanism
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+PARAMETERS = (*INERTIAL, "Im", "Fv", "Fs")  # of one joint, in the order of Y's columns
 
 
-def parameter_names(two_sided: bool = False, offset: bool = False) -> tuple[str, ...]:
-    """The names of one joint's parameters, in the order of Y's columns."""
-    coulomb = ("Fs+", "Fs-") if two_sided else ("Fs",)
-    return (*INERTIAL, "Im", "Fv", *coulomb, *(("offset",) if offset else ()))
-
-
-def parameters(mechanism: Mechanism, two_sided: bool = False, offset: bool = False) -> list[Scalar]:
+def parameters(mechanism: Mechanism) -> list[Scalar]:
     """π of S (7.81), joint after joint."""
     values: list[Scalar] = []
     for body in mechanism.bodies:
         I, h = body.inertia.tensor_at_origin, body.inertia.first_moments
         values += [body.inertia.mass, *h, I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2]]
-        values += [body.rotor_inertia, body.viscous]
-        values += list(body.coulomb) if two_sided else [0.5 * (body.coulomb[0] + body.coulomb[1])]
-        values += [0.0] if offset else []
+        values += [body.rotor_inertia, body.viscous, 0.5 * (body.coulomb[0] + body.coulomb[1])]
     return values
 
 
 def regressor(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    two_sided: bool = False,
-    offset: bool = False,
+    mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]
 ) -> list[list[Scalar]]:
     """Y(q, q̇, q̈), n rows; block-triangular for a chain as in S (7.80)."""
-    n, width = mechanism.n, len(parameter_names(two_sided, offset))
+    n, width = mechanism.n, len(PARAMETERS)
     Y: list[list[Scalar]] = [[0.0] * (n * width) for _ in range(n)]
     w: list[Vector] = []
     wd: list[Vector] = []
@@ -114,15 +101,7 @@ def regressor(
             spin = add(scale(k * qdd[i], z_m), scale(k * qd[i], cross(w_p, z_m)))
             for j, (z, _) in moves_p.items():
                 Y[j][column + 10] = dot(z, spin)
-        Y[i][column + 11] = qd[i]
-        s = sgn(qd[i])
-        if two_sided:  # 1 for the direction of motion, 0 for the other; minus, since F_s⁻ pushes forward
-            Y[i][column + 12] = 0.5 * (s * s + s)
-            Y[i][column + 13] = 0.5 * (s - s * s)
-        else:
-            Y[i][column + 12] = s
-        if offset:
-            Y[i][column + width - 1] = 1.0
+        Y[i][column + 11], Y[i][column + 12] = qd[i], sgn(qd[i])
         w.append(w_i)
         wd.append(wd_i)
         U.append(U_i)

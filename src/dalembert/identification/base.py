@@ -9,15 +9,17 @@ Khalil do, and Y_dependent = Y_independent X, so that π_base = π_independent +
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError
+from dalembert.equations.regressor import INERTIAL
+from dalembert.identification.felt import Felt
 from dalembert.identification.letters import assembled, parameter_letter
 from dalembert.identification.parameters import ParameterSet
 from dalembert.symbols.write import Text
@@ -28,24 +30,8 @@ Array = NDArray[np.float64]
 # robot files that print right angles as 1.5708 leave 5e-6, and what is felt only through such an error is not felt.
 TOLERANCE = 2e-5
 SAMPLES = 4  # equations a parameter
-WITHIN_LINK = (
-    "Ixx",
-    "Ixy",
-    "Ixz",
-    "Iyy",
-    "Iyz",
-    "Izz",
-    "mx",
-    "my",
-    "mz",
-    "m",
-    "Im",
-    "Fv",
-    "Fs",
-    "Fs+",
-    "Fs-",
-    "offset",
-)
+PROBES = 16  # random states that show which columns a joint feels
+WITHIN_LINK = (*INERTIAL[4:], *INERTIAL[1:4], "m", "Im", "Fv", "Fs", "Fs+", "Fs-", "offset")
 
 
 @dataclass(frozen=True)
@@ -123,45 +109,44 @@ class BaseParameters(Combinations):
         """Y_base: (N, n, b), with τ = Y_base π_base."""
         return self.parameters.regressor(q, qd, qdd)[..., list(self.independent)]
 
-    def of(self, pi: ArrayLike) -> Array:
-        """π_base of a standard parameter vector."""
-        return np.asarray(self.K @ np.asarray(pi, float), dtype=np.float64)
+    @cached_property
+    def felt(self) -> Felt:
+        """The columns of Y_base that each joint feels."""
+        return Felt(self.parameters, self.independent, random_states(self.parameters.arm, PROBES))
 
 
 def canonical_order(parameters: ParameterSet) -> list[int]:
     """The columns in the order in which they may replace one another; extra ones last."""
 
-    def place(k: int) -> tuple[Any, ...]:
-        joint = parameters.joints[k]
-        if joint < 0:
-            return (1, 0, 0, k)
-        kind = parameters.names[k].rpartition("_")[0]
-        return (0, joint, WITHIN_LINK.index(kind), k)
+    def place(k: int) -> tuple[float, int]:
+        joint, kind = parameters.joints[k], parameters.kinds[k]
+        return (joint, WITHIN_LINK.index(kind)) if kind else (math.inf, k)
 
     return sorted(range(parameters.size), key=place)
+
+
+def joint_ranges(arm: Arm) -> tuple[Array, Array, Array]:
+    """The position limits of the joints, (n,) each, and what stands for those that a file does not give: π rad or 1 m."""
+    joints = arm.robot.moving_joints
+    reach = np.array([1.0 if joint.type == "prismatic" else np.pi for joint in joints])
+    low, high = (np.array([getattr(joint.limits, end) for joint in joints], float) for end in ("lower", "upper"))
+    return np.where(np.isnan(low), -reach, low), np.where(np.isnan(high), reach, high), reach
 
 
 def random_states(arm: Arm, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
     """States that show everything: positions within the limits, speeds and accelerations of order one."""
     rng = np.random.default_rng(seed)
-    low, high = np.full(arm.n, -np.pi), np.full(arm.n, np.pi)
-    for j, joint in enumerate(arm.robot.moving_joints):
-        reach = 1.0 if joint.type == "prismatic" else np.pi
-        low[j] = -reach if joint.limits.lower is None else max(joint.limits.lower, -2 * np.pi)
-        high[j] = reach if joint.limits.upper is None else min(joint.limits.upper, 2 * np.pi)
-        if not high[j] > low[j]:
-            low[j], high[j] = -reach, reach
+    low, high, reach = joint_ranges(arm)
+    low, high = np.maximum(low, -2 * np.pi), np.minimum(high, 2 * np.pi)
+    low, high = np.where(high > low, (low, high), (-reach, reach))
     q = np.asarray(arm.closing(rng, low, high, count), np.float64)
     qd, qdd = rng.uniform(-3.0, 3.0, (2, count, arm.n))
     return q, qd, qdd
 
 
-def base_parameters(
-    parameters: ParameterSet | Arm, samples: int | None = None, tolerance: float = TOLERANCE, seed: int = 0
-) -> BaseParameters:
+def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> BaseParameters:
     """The base parameters of a set, from Y at random states within the limits of the joints.
 
-    samples    how many states; enough for four equations a parameter unless given
     tolerance  a column is dependent when less than this is left of it, of its own length or of the usual (median)
                length of a column if that is more, once the part along the columns before it is taken away;
                it is zero when it is itself as short as that
@@ -169,20 +154,16 @@ def base_parameters(
     Y is analytic, so that random states show its rank with certainty but for rounding; ``margin`` says
     how clear the decision was.
     """
-    if isinstance(parameters, Arm):
-        parameters = ParameterSet(parameters)
     p, n = parameters.size, parameters.arm.n
-    count = samples if samples is not None else max(24, SAMPLES * p // max(n, 1) + 1)
-    if count * n < p:
-        raise DalembertError(f"{count} samples make {count * n} equations for {p} parameters; take more")
-    W = parameters.regressor(*random_states(parameters.arm, count, seed)).reshape(count * n, p)
+    count = max(24, SAMPLES * p // max(n, 1) + 1)
+    W = parameters.regressor(*random_states(parameters.arm, count)).reshape(count * n, p)
     length = np.linalg.norm(W, axis=0)
     usual = float(np.median(length[length > 0])) if np.any(length > 0) else 0.0
-    order = canonical_order(parameters)
     zero = tuple(k for k in range(p) if length[k] <= tolerance * usual)
     length = np.maximum(length, usual)
     unit = W / (length if usual else 1.0)
-    independent, dependent, least, most = _chosen(unit, [k for k in order if k not in zero], tolerance)
+    order = [k for k in canonical_order(parameters) if k not in zero]
+    independent, dependent, margin = independent_columns(unit, order, tolerance)
     K = np.zeros((len(independent), p))
     K[range(len(independent)), independent] = 1.0
     basis = unit[:, independent]
@@ -190,23 +171,26 @@ def base_parameters(
         X = np.linalg.lstsq(basis, unit[:, dependent], rcond=None)[0]
         X[np.abs(X) < 1e-12] = 0.0
         X = X * length[dependent] / length[independent][:, None]
-        K[:, dependent] = _snapped(X)
-    singular = np.linalg.svd(basis / np.linalg.norm(basis, axis=0), compute_uv=False) if independent else np.ones(1)
-    return BaseParameters(
-        parameters, tuple(independent), tuple(dependent), zero, K, float(singular[0] / singular[-1]),
-        (least, most), tolerance,
-    )  # fmt: skip
+        near = np.round(X, 9)  # rounding is taken off numbers that have few decimals
+        K[:, dependent] = np.where(np.abs(X - near) <= 1e-14 * np.maximum(1.0, np.abs(X)), near, X)
+    condition = float(np.linalg.cond(basis / np.linalg.norm(basis, axis=0))) if independent else 1.0
+    return BaseParameters(parameters, tuple(independent), tuple(dependent), zero, K, condition, margin, tolerance)
 
 
-def _chosen(unit: Array, order: list[int], tolerance: float) -> tuple[list[int], list[int], float, float]:
-    """Columns that those before them cannot replace, and the others: Gram–Schmidt, twice for its rounding."""
-    Q = np.zeros((len(unit), min(unit.shape)))
+def independent_columns(
+    A: Array, order: Sequence[int], tolerance: float
+) -> tuple[list[int], list[int], tuple[float, float]]:
+    """Columns that those before them cannot replace, and the others: Gram–Schmidt, twice for its rounding.
+
+    And the least that was left of an independent column, and the most of a dependent one.
+    """
+    Q = np.zeros((len(A), min(A.shape)))
     independent: list[int] = []
     dependent: list[int] = []
     least, most = 1.0, 0.0
     for k in order:
         basis = Q[:, : len(independent)]
-        rest = unit[:, k] - basis @ (basis.T @ unit[:, k])
+        rest = A[:, k] - basis @ (basis.T @ A[:, k])
         rest -= basis @ (basis.T @ rest)
         left = float(np.linalg.norm(rest))
         if left > tolerance and len(independent) < Q.shape[1]:
@@ -216,13 +200,4 @@ def _chosen(unit: Array, order: list[int], tolerance: float) -> tuple[list[int],
         else:
             dependent.append(k)
             most = max(most, left)
-    return independent, dependent, least, most
-
-
-def _snapped(X: Array) -> Array:
-    """Rounding taken off numbers that have few decimals."""
-    near = np.round(X, 9)
-    return np.asarray(np.where(np.abs(X - near) <= 1e-14 * np.maximum(1.0, np.abs(X)), near, X), dtype=np.float64)
-
-
-__all__ = ["BaseParameters", "base_parameters", "canonical_order", "random_states"]
+    return independent, dependent, (least, most)

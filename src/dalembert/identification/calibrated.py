@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.parameters import ParameterSet
-from dalembert.identification.physical import consistent, entries, links_of, own, scales, signed, ten
+from dalembert.identification.physical import Belief, consistent, entries, links_of, scales, signed, ten, tensor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Friction, Joint, Link, Robot, Rotor
 
@@ -24,14 +22,12 @@ SMALL_MASS = 1e-3  # kg: what a link keeps when least change would make it light
 
 def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
     """The full parameters φ with Kφ = ``values`` that are nearest to the arm's own; possible bodies if there are any."""
-    parameters = base.parameters
     phi = _least_change(base, values)
-    links = links_of(parameters.arm)
-    if _possible(base, links, phi):
+    if _possible(base, phi):
         return phi, []
     try:
         none = np.zeros((0, base.rank))
-        return consistent(base, none, np.zeros(0), exactly=values)[0], []
+        return consistent(base, none, np.zeros(0), Belief(), exactly=values)[0], []
     except DalembertError as error:
         impossible = "[identify]" not in str(error)
     why = (
@@ -45,30 +41,21 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
 
 def _least_change(base: BaseParameters, values: Array) -> Array:
     """φ₀ + S²Kᵀ(KS²Kᵀ)⁻¹(π_b − Kφ₀), no link lighter than nothing."""
-    parameters = base.parameters
+    parameters, links = base.parameters, links_of(base.parameters)
     size, start = scales(parameters), parameters.values.copy()
-    masses = [
-        k for k, name in enumerate(parameters.names) if name.rpartition("_")[0] == "m" and parameters.joints[k] >= 0
-    ]
+    masses = np.flatnonzero([kind == "m" for kind in parameters.kinds])
     for _ in range(len(masses) + 1):
-        KS = base.K * size
-        phi = start + size * np.linalg.lstsq(KS, values - base.K @ start, rcond=1e-13)[0]
-        links = links_of(parameters.arm)
-        joints = parameters.joints
-        light = [k for k in masses if size[k] > 0 and own(parameters, links, phi, joints[k])[0] < SMALL_MASS]
-        if not light:
+        phi = start + size * np.linalg.lstsq(base.K * size, values - base.K @ start, rcond=1e-13)[0]
+        light = (size[masses] > 0) & (links.own(phi)[:, 0] < SMALL_MASS)
+        if not light.any():
             break
-        for k in light:
-            i = parameters.joints[k]
-            start[k] = SMALL_MASS + links.known[i][0]
-            size[k] = 0.0
+        start[masses[light]] = SMALL_MASS - links.constants[light, 0]
+        size[masses[light]] = 0.0
     return phi
 
 
-def _possible(base: BaseParameters, links: Any, phi: Array) -> bool:
-    parameters = base.parameters
-    for i in parameters.bodies:
-        J = entries(own(parameters, links, phi, i))
+def _possible(base: BaseParameters, phi: Array) -> bool:
+    for J in map(entries, links_of(base.parameters).own(phi)):
         if np.linalg.eigvalsh(J)[0] < -1e-9 * max(np.abs(J).max(), 1e-12):
             return False
     return bool((phi[signed(base, settled=True)] >= 0).all())
@@ -79,24 +66,24 @@ def with_stribeck_folded(parameters: ParameterSet, phi: Array, qd: Array) -> tup
 
     A robot file cannot hold it, and without it the others, which were found beside it, would be off.
     """
-    at, made, done = {name: k for k, name in enumerate(parameters.names)}, phi.copy(), list[str]()
+    at, folded, done = {name: k for k, name in enumerate(parameters.names)}, phi.copy(), list[str]()
     for column in parameters.extra:
         kind, _, k = column.name.partition("_")
-        found = phi[at[column.name]]
+        level = phi[at[column.name]]
         homes = [name for name in (f"Fs_{k}", f"Fs+_{k}", f"Fs-_{k}", f"Fv_{k}") if name in at]
-        if kind != "Fst" or not found or not homes:
+        if kind != "Fst" or not level or not homes:
             continue
-        torque = found * column.torque(qd, qd, qd)
+        torque = level * column.torque(qd, qd, qd)
         j = int(np.argmax(np.abs(torque).sum(axis=0)))
         v = qd[:, j]
         shapes = {"Fs": np.sign(v), "Fs+": np.where(v > 0, 1.0, 0.0), "Fs-": np.where(v < 0, -1.0, 0.0), "Fv": v}
         columns = np.column_stack([shapes[name.partition("_")[0]] for name in homes])
-        made[[at[name] for name in homes]] += np.linalg.lstsq(columns, torque[:, j], rcond=None)[0]
-        made[at[column.name]] = 0.0
+        folded[[at[name] for name in homes]] += np.linalg.lstsq(columns, torque[:, j], rcond=None)[0]
+        folded[at[column.name]] = 0.0
         done.append(column.name)
     if not done:
         return phi, []
-    return made, [
+    return folded, [
         f"Stribeck friction ({', '.join(done)}) stands in the calibrated arm's Coulomb and viscous friction as far as these "
         "follow it at the log's speeds; predict() has it as it is"
     ]
@@ -105,23 +92,23 @@ def with_stribeck_folded(parameters: ParameterSet, phi: Array, qd: Array) -> tup
 def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm, list[str]]:
     """The arm with these parameters, and what a robot cannot hold, one sentence each."""
     arm, notes = parameters.arm, list[str]()
-    robot, n = arm.robot, parameters.links
+    robot = arm.robot
     value = dict(zip(parameters.names, phi.tolist(), strict=True))
-    joints: dict[str, Joint] = {}
     folded: list[str] = []
-    for i, joint in enumerate(robot.tree_joints):
-        joints[joint.name] = _joint(value, joint, i, notes, folded)
+    joints = {joint.name: _joint(value, joint, k, notes, folded) for k, joint in enumerate(robot.tree_joints, 1)}
     if folded:
         notes.append(
             f"the torque offsets of {', '.join(folded)} stand in their Coulomb friction, one level for each direction: equal "
             "to predict() while the joint moves"
         )
-    links = links_of(arm)
+    links = links_of(parameters)
     renewed: dict[str, Link] = {}
-    for i in parameters.bodies:
-        renewed |= _links(robot, arm, links.names[i], own(parameters, links, phi, i), i, notes)
+    for name, before, wanted in zip(links.names, links.own(parameters.values), links.own(phi), strict=True):
+        renewed |= _links(robot, name, before, wanted, notes)
     beyond = [column.name for column in parameters.extra if value.get(column.name)]
-    gradual = {f"Fs_{i + 1}" for i in range(n)}  # sigmoid friction has the place of Coulomb friction
+    gradual = {
+        f"Fs_{k}" for k in range(1, len(robot.tree_joints) + 1)
+    }  # sigmoid friction has the place of Coulomb friction
     if gradual & set(beyond):
         notes.append(
             "Coulomb friction of the calibrated arm turns over at rest, at once; predict() has its gradual turn"
@@ -136,25 +123,24 @@ def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm
     return Arm(changed), notes
 
 
-def _joint(value: dict[str, float], joint: Joint, i: int, notes: list[str], folded: list[str]) -> Joint:
-    """The joint with its rotor and friction as identified, all of the friction at the joint side."""
-    k = i + 1
+def _joint(value: dict[str, float], joint: Joint, k: int, notes: list[str], folded: list[str]) -> Joint:
+    """Joint k, from 1, with its rotor and friction as identified, all of the friction at the joint side."""
 
-    def not_negative(name: str, what: str) -> float:
-        if value[name] < 0:
-            notes.append(f"{what} of joint '{joint.name}' is {value[name]:.3g}, which nothing can have; the arm has 0")
-        return max(value[name], 0.0)
+    def not_negative(what: str, amount: float) -> float:
+        if amount < 0:
+            notes.append(f"{what} of joint '{joint.name}' is {amount:.3g}, which nothing can have; the arm has 0")
+        return max(amount, 0.0)
 
     rotor = joint.rotor
     if f"Im_{k}" in value:
-        inertia = not_negative(f"Im_{k}", "the rotor inertia")
+        inertia = not_negative("the rotor inertia", value[f"Im_{k}"])
         if rotor is not None or inertia > 0:
             rotor = replace(rotor, inertia=inertia) if rotor is not None else Rotor(inertia=inertia, reflected=True)
     if rotor is not None:
         rotor = replace(rotor, viscous=0.0, coulomb=(0.0, 0.0))
-    viscous = not_negative(f"Fv_{k}", "viscous friction") if f"Fv_{k}" in value else 0.0
-    one = value.get(f"Fs_{k}", 0.0)
-    levels = [value.get(f"Fs+_{k}", one), value.get(f"Fs-_{k}", one)]
+    viscous = not_negative("viscous friction", value.get(f"Fv_{k}", 0.0))
+    both = value.get(f"Fs_{k}", 0.0)
+    levels = [value.get(f"Fs+_{k}", both), value.get(f"Fs-_{k}", both)]
     offset = value.get(f"offset_{k}", 0.0)
     if offset and min(levels[0] + offset, levels[1] - offset) >= 0:
         levels = [levels[0] + offset, levels[1] - offset]
@@ -163,21 +149,14 @@ def _joint(value: dict[str, float], joint: Joint, i: int, notes: list[str], fold
         notes.append(
             f"the torque offset of joint '{joint.name}' ({offset:.3g}) is not in the calibrated arm; predict() has it"
         )
-    if min(levels) < 0:
-        notes.append(
-            f"Coulomb friction of joint '{joint.name}' is {min(levels):.3g}, which nothing can have; the arm has 0"
-        )
+    not_negative("Coulomb friction", min(levels))
     return replace(joint, rotor=rotor, friction=Friction(viscous, (max(levels[0], 0.0), max(levels[1], 0.0))))
 
 
-def _links(robot: Robot, arm: Arm, name: str, wanted: Array, i: int, notes: list[str]) -> dict[str, Link]:
-    """The link of body i, so that with what is fixed to it it has the ten parameters ``wanted``."""
+def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[str]) -> dict[str, Link]:
+    """A link, so that with what is fixed to it it has the ten parameters ``wanted``; it had those of ``before``."""
     riding = _fixed_to(robot, name)
-    payload = np.zeros(10)
-    if robot.payload is not None and arm.mechanism.tip_body == i:
-        payload = ten(robot.payload.seen_from(arm.mechanism.tip))
-    rest = ten(tree_of(arm).bodies[i].link) - payload - ten(robot.link(name).inertia)
-    kept = _body(wanted - rest)
+    kept = _body(wanted - (before - ten(robot.link(name).inertia)))
     if kept is not None and kept.impossible() is None:
         return {name: replace(robot.link(name), inertia=kept, physical=True)}
     whole = _body(wanted)
@@ -194,14 +173,10 @@ def _links(robot: Robot, arm: Arm, name: str, wanted: Array, i: int, notes: list
 
 
 def _fixed_to(robot: Robot, name: str) -> list[str]:
-    found, at = list[str](), [name]
-    while at:
-        here = at.pop()
-        for joint in robot.joints:
-            if joint.parent == here and not joint.moves:
-                found.append(joint.child)
-                at.append(joint.child)
-    return [other for other in found if not robot.link(other).inertia.is_zero]
+    """The links with a body that fixed joints hold to this one, each followed by those that it holds itself."""
+    held = [joint.child for joint in robot.joints if joint.parent == name and not joint.moves]
+    riding = [link for child in held for link in (child, *_fixed_to(robot, child))]
+    return [link for link in riding if not robot.link(link).inertia.is_zero]
 
 
 def _body(values: Array) -> Inertia | None:
@@ -210,8 +185,5 @@ def _body(values: Array) -> Inertia | None:
         return Inertia()
     if not values[0] > 0:
         return None
-    m, x, y, z, xx, xy, xz, yy, yz, zz = (float(v) for v in values)
-    return Inertia.from_origin(m, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
-
-
-__all__ = ["calibrated_arm", "spread_out", "with_stribeck_folded"]
+    m, x, y, z = values[:4].tolist()
+    return Inertia.from_origin(m, (x, y, z), tensor(values[4:]).tolist())

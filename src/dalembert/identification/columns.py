@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arm.tree import actuated_of
 from dalembert.errors import DalembertError
-from dalembert.identification.parameters import Column
+from dalembert.identification.parameters import ExtraColumn
 from dalembert.robot.tables import nearest
 
 Array = NDArray[np.float64]
-Torque = Callable[[Array, Array, Array], Array]
+Level = Callable[[int, Array, Array], Array]  # joint j, its positions (N,) and velocities (N,) → torques (N,)
 
 
 def joint_index(arm: Arm, joint: str | int) -> int:
@@ -32,45 +32,60 @@ def joint_index(arm: Arm, joint: str | int) -> int:
     )
 
 
-def numbers(arm: Arm) -> list[int]:
-    """The numbers that name the parameters of each actuated joint: its own in the tree, from 1."""
-    return [i + 1 for i in actuated_of(arm)]
+def numbered(arm: Arm, kind: str, *joints: int) -> str:
+    """The name of a parameter of some actuated joints: the kind, and their numbers in the tree, from 1."""
+    return "_".join([kind, *(str(actuated_of(arm)[j] + 1) for j in joints)])
 
 
-def stribeck_columns(arm: Arm, speeds: Sequence[float]) -> tuple[Column, ...]:
+def own_column(arm: Arm, kind: str, j: int, level: Level) -> ExtraColumn:
+    """A column that joint j alone feels."""
+
+    def torque(q: Array, qd: Array, qdd: Array) -> Array:
+        out = np.zeros_like(qd)
+        out[:, j] = level(j, q[:, j], qd[:, j])
+        return out
+
+    return ExtraColumn(numbered(arm, kind, j), torque)
+
+
+def drive_column(arm: Arm, kind: str, i: int, j: int, ratio: float) -> ExtraColumn:
+    """The inertia (Im), viscous (Fv) or Coulomb friction (Fs) of a drive at the speed q̇_i·r + q̇_j, felt by both joints."""
+
+    def torque(q: Array, qd: Array, qdd: Array) -> Array:
+        rate = qdd if kind == "Im" else qd
+        drive = ratio * rate[:, i] + rate[:, j]
+        drive = np.sign(drive) if kind == "Fs" else drive
+        out = np.zeros_like(qd)
+        out[:, i], out[:, j] = ratio * drive, drive
+        return out
+
+    return ExtraColumn(numbered(arm, kind, i, j), torque)
+
+
+def stribeck_columns(arm: Arm, speeds: Array) -> tuple[ExtraColumn, ...]:
     """Fst_j sgn(q̇) exp(−(q̇/v_j)²): what sticks more than it slides."""
 
-    def column(j: int, v: float) -> Torque:
-        def torque(q: Array, qd: Array, qdd: Array) -> Array:
-            out = np.zeros_like(qd)
-            out[:, j] = np.sign(qd[:, j]) * np.exp(-((qd[:, j] / v) ** 2))
-            return out
+    def level(j: int, q: Array, qd: Array) -> Array:
+        return np.sign(qd) * np.exp(-((qd / speeds[j]) ** 2))
 
-        return torque
-
-    return tuple(Column(f"Fst_{k}", column(j, v)) for j, (k, v) in enumerate(zip(numbers(arm), speeds, strict=True)))
+    return tuple(own_column(arm, "Fst", j, level) for j in range(arm.n))
 
 
-def sigmoid_columns(arm: Arm, widths: Array, centres: Array) -> tuple[Column, ...]:
+def sigmoid_columns(arm: Arm, widths: Array, centres: Array) -> tuple[ExtraColumn, ...]:
     """Fs_j tanh((q̇ − c_j)/w_j): Coulomb friction that turns over gradually, and not at rest exactly."""
 
-    def column(j: int) -> Torque:
-        def torque(q: Array, qd: Array, qdd: Array) -> Array:
-            out = np.zeros_like(qd)
-            out[:, j] = np.tanh((qd[:, j] - centres[j]) / widths[j])
-            return out
+    def level(j: int, q: Array, qd: Array) -> Array:
+        return np.tanh((qd - centres[j]) / widths[j])
 
-        return torque
-
-    return tuple(Column(f"Fs_{k}", column(j)) for j, k in enumerate(numbers(arm)))
+    return tuple(own_column(arm, "Fs", j, level) for j in range(arm.n))
 
 
-def coupling_columns(arm: Arm, pairs: Sequence[Any]) -> tuple[Column, ...]:
+def coupling_columns(arm: Arm, pairs: Sequence[Any]) -> tuple[ExtraColumn, ...]:
     """A drive that turns with two joints: (i, j) or (i, j, r) for one at the speed q̇_i·r + q̇_j.
 
     Its inertia, viscous and Coulomb friction act on both joints: Im_i_j, Fv_i_j, Fs_i_j.
     """
-    made: list[Column] = []
+    columns: list[ExtraColumn] = []
     for pair in pairs:
         if len(pair) not in (2, 3):
             raise DalembertError(f"a coupling is two joints and perhaps a ratio, such as (5, 6), not {pair!r}")
@@ -78,38 +93,22 @@ def coupling_columns(arm: Arm, pairs: Sequence[Any]) -> tuple[Column, ...]:
         ratio = float(pair[2]) if len(pair) == 3 else 1.0
         if i == j or not np.isfinite(ratio) or ratio == 0:
             raise DalembertError(f"a coupling joins two joints by a ratio that is not 0, not {pair!r}")
-
-        def column(kind: str, i: int = i, j: int = j, ratio: float = ratio) -> Torque:
-            def torque(q: Array, qd: Array, qdd: Array) -> Array:
-                rate = qdd if kind == "Im" else qd
-                drive = ratio * rate[:, i] + rate[:, j]
-                drive = np.sign(drive) if kind == "Fs" else drive
-                out = np.zeros_like(qd)
-                out[:, i], out[:, j] = ratio * drive, drive
-                return out
-
-            return torque
-
-        made += [Column(f"{kind}_{numbers(arm)[i]}_{numbers(arm)[j]}", column(kind)) for kind in ("Im", "Fv", "Fs")]
-    return tuple(made)
+        columns += [drive_column(arm, kind, i, j, ratio) for kind in ("Im", "Fv", "Fs")]
+    return tuple(columns)
 
 
-def balance_columns(arm: Arm, joints: Sequence[str | int]) -> tuple[Column, ...]:
+def balance_columns(arm: Arm, joints: Sequence[str | int]) -> tuple[ExtraColumn, ...]:
     """A counterbalance (spring, gas or hydraulic) on a joint: sin q, cos q, sin 2q, cos 2q of its own angle."""
-    shapes: list[tuple[str, Callable[[Array], Array]]] = [
-        ("sin", np.sin), ("cos", np.cos), ("sin2", lambda a: np.sin(2 * a)), ("cos2", lambda a: np.cos(2 * a)),
-    ]  # fmt: skip
-    made = []
+    shapes: dict[str, Level] = {
+        "sin": lambda j, q, qd: np.sin(q),
+        "cos": lambda j, q, qd: np.cos(q),
+        "sin2": lambda j, q, qd: np.sin(2 * q),
+        "cos2": lambda j, q, qd: np.cos(2 * q),
+    }
+    columns: list[ExtraColumn] = []
     for joint in joints:
         j = joint_index(arm, joint)
         if arm.robot.moving_joints[j].type == "prismatic":
             raise DalembertError(f"joint '{arm.joint_names[j]}' slides; a counterbalance acts on a joint that turns")
-        for word, shape in shapes:
-
-            def torque(q: Array, qd: Array, qdd: Array, j: int = j, shape: Callable[[Array], Array] = shape) -> Array:
-                out = np.zeros_like(q)
-                out[:, j] = shape(q[:, j])
-                return out
-
-            made.append(Column(f"balance_{word}_{numbers(arm)[j]}", torque))
-    return tuple(made)
+        columns += [own_column(arm, f"balance_{word}", j, shape) for word, shape in shapes.items()]
+    return tuple(columns)

@@ -7,13 +7,13 @@ which counts correlated residuals for what they are worth.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
-from dalembert.identification.accumulate import JointTriangles, Triangle
+from dalembert.identification.accumulate import JointTriangles, TriangularSystem, column_lengths
 
 Array = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class Estimate:
 
     noise        σ_j (n,), the standard deviation of each joint's residual (N m)
     weights      the factors that the joints' equations had
-    covariance   (b, b) of π_b, samples taken as independent (:func:`with_correlation` corrects it)
+    covariance   (b, b) of π_b, samples taken as independent (:func:`spread` can count correlation too)
     fixed        columns that the log does not determine; they keep the value they had
     """
 
@@ -39,7 +39,7 @@ class Estimate:
     weights: Array
     covariance: Array
     fixed: tuple[int, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 def above_zero(noise: Array) -> Array:
@@ -47,7 +47,7 @@ def above_zero(noise: Array) -> Array:
     return np.maximum(noise, 1e-12 * max(float(noise.max()), 1e-30))
 
 
-def undetermined(whole: Triangle, typical: Array, least: float = 0.0) -> tuple[int, ...]:
+def undetermined(whole: TriangularSystem, typical: Array, least: float = 0.0) -> tuple[int, ...]:
     """Columns without a part of their own in the log: pivoted QR of the columns over their usual size.
 
     Besides what is zero but for rounding, those whose own part is below ``least``: with equations of
@@ -64,75 +64,59 @@ def undetermined(whole: Triangle, typical: Array, least: float = 0.0) -> tuple[i
     return tuple(sorted(int(c) for c in order[size < max(TOLERANCE * size[0], least)]))
 
 
-def solve(joints: JointTriangles, weights: Array, start: Array, fixed: tuple[int, ...]) -> Array:
+def solve(joints: JointTriangles, weights: Array, start: Array, fixed: Sequence[int]) -> Array:
     """Least squares with these weights; the columns in ``fixed`` stay at ``start``."""
     whole = joints.together(weights)
     free = [k for k in range(len(start)) if k not in fixed]
     values = start.copy()
     right = whole.z - whole.R[:, list(fixed)] @ start[list(fixed)]
-    size = np.linalg.norm(whole.R[:, free], axis=0)
-    size[size == 0] = 1.0
+    size = column_lengths(whole.R[:, free])
     values[free] = np.linalg.lstsq(whole.R[:, free] / size, right, rcond=None)[0] / size
     return values
 
 
-def normal(joints: JointTriangles, b: int) -> list[Array]:
-    """R_jᵀR_j of every joint, in all b columns."""
-    at = {column: k for k, column in enumerate(joints.columns)}
-    made: list[Array] = []
-    for one in joints.joints:
-        N = np.zeros((b, b))
-        where = [at[c] for c in one.columns]
-        N[np.ix_(where, where)] = one.R.T @ one.R
-        made.append(N)
-    return made
-
-
 def squares(joints: JointTriangles, values: Array) -> Array:
     """‖Yπ − τ‖² of every joint."""
-    at = {column: k for k, column in enumerate(joints.columns)}
-    return np.array([one.squares(values[[at[c] for c in one.columns]]) for one in joints.joints])
+    return np.array([joint.squares(values[joint.columns]) for joint in joints.joints])
 
 
 def spread(
-    joints: JointTriangles, values: Array, weights: Array, fixed: tuple[int, ...], extra: Array | None = None
-) -> tuple[Array, Array, Array]:
+    joints: JointTriangles, values: Array, weights: Array, fixed: Sequence[int],
+    extra: Array | float = 0.0, times: Array | float = 1.0,
+) -> tuple[Array, Array, Array]:  # fmt: skip
     """(noise σ_j, covariance, A⁻¹): σ_j² = rss_j / (rows_j − the parameters that joint j's equations pay for).
 
-    ``extra`` is added to the normal matrix: the damping, or a prior's curvature.
+    ``extra`` is added to the normal matrix A: the damping, or a prior's curvature. ``times`` (n,) is how many samples
+    of each joint's residual are worth one.
     """
     b = len(values)
     free = [k for k in range(b) if k not in fixed]
-    parts = normal(joints, b)
-    A = sum((w * w * N for w, N in zip(weights, parts, strict=True)), np.zeros((b, b)))
-    A = A + extra if extra is not None else A
+    normal = np.zeros((len(joints.joints), b, b))  # R_jᵀR_j of every joint, in all columns
+    for N, joint in zip(normal, joints.joints, strict=True):
+        N[np.ix_(joint.columns, joint.columns)] = joint.R.T @ joint.R
+    A = np.tensordot(weights**2, normal, 1) + extra
     inverse = np.zeros((b, b))
-    inverse[np.ix_(free, free)] = _inverse(A[np.ix_(free, free)])
-    rows = np.array([one.rows for one in joints.joints], float)
-    used = np.array([w * w * np.sum(inverse * N) for w, N in zip(weights, parts, strict=True)])
-    rest = np.maximum(rows - used, 1.0)
-    noise = np.sqrt(squares(joints, values) / rest)
-    middle = sum((w**4 * s * s * N for w, s, N in zip(weights, noise, parts, strict=True)), np.zeros((b, b)))
-    return noise, inverse @ middle @ inverse, inverse
+    inverse[np.ix_(free, free)] = inverse_of(A[np.ix_(free, free)])
+    used = weights**2 * np.sum(inverse * normal, axis=(1, 2))
+    rows = np.array([joint.rows for joint in joints.joints], float)
+    noise = np.sqrt(squares(joints, values) / np.maximum(rows - used, 1.0))
+    return noise, inverse @ np.tensordot(weights**4 * noise**2 * times, normal, 1) @ inverse, inverse
 
 
-def _inverse(A: Array) -> Array:
+def inverse_of(A: Array, rcond: float = 1e-15) -> Array:
     """A⁻¹ of a positive definite matrix, its columns scaled first."""
     d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
-    return d[:, None] * np.linalg.pinv(A * d[:, None] * d, rcond=1e-15, hermitian=True) * d
+    return d[:, None] * np.linalg.pinv(A * d[:, None] * d, rcond=rcond, hermitian=True) * d
 
 
 def least_squares(joints: JointTriangles, start: Array, fixed: tuple[int, ...], rounds: int) -> Estimate:
     """Ordinary (rounds = 0), weighted by the noise that ordinary leaves (1), or until the weights settle."""
-    weights = np.ones(len(joints.joints))
-    values = solve(joints, weights, start, fixed)
-    noise, covariance, _ = spread(joints, values, weights, fixed)
-    for done in range(rounds):
-        before = weights
-        weights = 1.0 / above_zero(noise)
+    noise = weights = np.ones(len(joints.joints))
+    for done in range(rounds + 1):
+        before, weights = weights, 1.0 / above_zero(noise)
         values = solve(joints, weights, start, fixed)
         noise, covariance, _ = spread(joints, values, weights, fixed)
-        if done and np.abs(weights / before - 1).max() < 1e-6:
+        if done > 1 and np.abs(weights / before - 1).max() < 1e-6:
             break
     return Estimate(values, noise, weights, covariance, fixed)
 
@@ -147,17 +131,13 @@ def damped(joints: JointTriangles, start: Array, damping: float | None, typical:
     whole = joints.together(first.weights)
     U, s, Vt = np.linalg.svd(whole.R / typical)
     beta = U.T @ (whole.z - whole.R @ start)
-    rows = whole.rows
+    how = "as asked"
     if damping is None:
         grid = s[0] * np.logspace(-12, 0, 121)
-        scores = []
-        for lam in grid:
-            f = s**2 / (s**2 + lam**2)
-            scores.append((np.sum(((1 - f) * beta) ** 2) + whole.rss) / (rows - f.sum()) ** 2)
+        f = s**2 / (s**2 + grid[:, None] ** 2)
+        scores = (np.sum(((1 - f) * beta) ** 2, axis=1) + whole.rss) / (whole.rows - f.sum(axis=1)) ** 2
         damping = float(grid[int(np.argmin(scores))])
         how = "by generalised cross-validation"
-    else:
-        how = "as asked"
     if not damping >= 0:
         raise DalembertError(f"the damping factor is {damping:g}; it must be at least 0")
     filtered = np.where(s > 0, s / np.maximum(s**2 + damping**2, 1e-300), 0.0)
@@ -174,26 +154,22 @@ def sequential(joints: JointTriangles, start: Array, typical: Array) -> Estimate
     that they are the first to feel: π = π_p + N z, where N spans what is still open.
     """
     b = len(start)
-    at = {column: k for k, column in enumerate(joints.columns)}
     values, open_, V = start.copy(), np.diag(1.0 / typical), np.zeros((b, b))
     noise = np.ones(len(joints.joints))
     for j in reversed(range(len(joints.joints))):
-        one = joints.joints[j]
-        R = np.zeros((len(one.z), b))
-        R[:, [at[c] for c in one.columns]] = one.R
-        if open_.shape[1]:
-            U, s, Vt = np.linalg.svd(R @ open_, full_matrices=True)
-            rank = int(np.sum(s > 1e-7 * max(float(s[0]) if len(s) else 0.0, 1e-300)))
-            gain = open_ @ Vt[:rank].T / s[:rank] @ U[:, :rank].T
-            values = values + gain @ (one.z - R @ values)
-            open_ = open_ @ Vt[rank:].T
-        else:
-            rank, gain = 0, np.zeros((b, len(one.z)))
-        noise[j] = np.sqrt(np.sum((R @ values - one.z) ** 2 + 0.0) + one.rss) / np.sqrt(max(one.rows - rank, 1))
+        joint = joints.joints[j]
+        R = np.zeros((len(joint.z), b))
+        R[:, joint.columns] = joint.R
+        U, s, Vt = np.linalg.svd(R @ open_)
+        rank = int(np.sum(s > 1e-7 * s.max(initial=1e-300)))
+        gain = open_ @ Vt[:rank].T / s[:rank] @ U[:, :rank].T
+        values = values + gain @ (joint.z - R @ values)
+        open_ = open_ @ Vt[rank:].T
+        noise[j] = np.sqrt(joint.squares(values[joint.columns]) / max(joint.rows - rank, 1))
         left = np.eye(b) - gain @ R  # what the errors of the joints after it do here
         V = left @ V @ left.T + noise[j] ** 2 * gain @ gain.T
-    fixed = tuple(int(k) for k in np.flatnonzero(np.linalg.norm(open_, axis=1) * typical > 1e-6)) if open_.size else ()
-    return Estimate(values, noise, 1.0 / above_zero(noise), V, fixed)
+    fixed = np.flatnonzero(np.linalg.norm(open_, axis=1) * typical > 1e-6).tolist()
+    return Estimate(values, noise, 1.0 / above_zero(noise), V, tuple(fixed))
 
 
 def total(
@@ -211,22 +187,20 @@ def total(
 
     n, b = len(noise), len(start)
     free = np.flatnonzero(~held)
-    size = np.linalg.norm(np.vstack([E[:, :b] / s for E, s in zip(equations, noise, strict=True)]), axis=0)
-    size[size == 0] = 1.0
+    size = column_lengths(np.vstack([E[:, :b] / s for E, s in zip(equations, noise, strict=True)]))
 
     def whole(u: Array) -> tuple[Array, Array]:
+        """[π; 1; g] of what is looked for, and g."""
         g = np.ones(n)
         g[free] = np.exp(u[b:])  # a drive gain does not change its sign
-        return u[:b] / size, g
+        return np.concatenate([u[:b] / size, [1.0], g]), g
 
     def residual(u: Array) -> Array:
-        values, g = whole(u)
-        x = np.concatenate([values, [1.0], g])
+        x, g = whole(u)
         return np.concatenate([E @ x / (g[j] * noise[j]) for j, E in enumerate(equations)])
 
     def slope(u: Array) -> Array:
-        values, g = whole(u)
-        x = np.concatenate([values, [1.0], g])
+        x, g = whole(u)
         parts = []
         for j, E in enumerate(equations):
             scale = 1.0 / (g[j] * noise[j])
@@ -237,13 +211,14 @@ def total(
             parts.append(D)
         return np.vstack(parts)
 
-    found = minimised(residual, np.concatenate([start * size, np.zeros(len(free))]), slope, method="trf", x_scale="jac")
-    values, g = whole(found.x)
+    first = np.concatenate([start * size, np.zeros(len(free))])
+    best = minimised(residual, first, slope, method="trf", x_scale="jac").x
+    x, g = whole(best)
     ends = np.cumsum([len(E) for E in equations])[:-1]
-    D = np.vstack([d / np.sqrt(t) for d, t in zip(np.split(slope(found.x), ends), times, strict=True)])
-    covariance = _inverse(D.T @ D)
+    D = np.vstack([d / np.sqrt(t) for d, t in zip(np.split(slope(best), ends), times, strict=True)])
+    covariance = inverse_of(D.T @ D)
     unit = np.concatenate([1.0 / size, g[free]])
-    return values, g, covariance * np.outer(unit, unit), 1.0 / (noise * g)
+    return x[:b], g, covariance * np.outer(unit, unit), 1.0 / (noise * g)
 
 
 def correlation_time(stretches: Sequence[Array], least: float = 1.0) -> float:
@@ -252,12 +227,12 @@ def correlation_time(stretches: Sequence[Array], least: float = 1.0) -> float:
     ``stretches`` (M_i,) are what was sampled without a break, each less the mean of its run. Their autocovariances are
     pooled, so that a stretch counts by its length and by its share of the squares; one that is zero says nothing.
     """
-    told = [r for r in stretches if float(r @ r) > 0]
-    m, longest = sum(map(len, told)), max(map(len, told), default=0)
+    moving = [r for r in stretches if float(r @ r) > 0]
+    m, longest = sum(map(len, moving)), max(map(len, moving), default=0)
     if m < 8:
         return least
     rho, pairs_of = np.zeros(longest), np.zeros(longest)
-    for r in told:
+    for r in moving:
         size = 1 << (2 * len(r) - 1).bit_length()
         rho[: len(r)] += np.fft.irfft(np.abs(np.fft.rfft(r, size)) ** 2, size)[: len(r)]
         pairs_of[: len(r)] += len(r) - np.arange(len(r))
@@ -266,18 +241,8 @@ def correlation_time(stretches: Sequence[Array], least: float = 1.0) -> float:
     rho = rho[:lags] / rho[0] * (m - np.arange(lags)) / pairs_of[:lags]
     pairs = rho[: 2 * (lags // 2)].reshape(-1, 2).sum(axis=1)
     end = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
-    found = 2.0 * float(np.minimum.accumulate(pairs[:end]).sum()) - 1.0
-    return max(least, min(found, m / FEWEST))
-
-
-def with_correlation(joints: JointTriangles, estimate: Estimate, times: Array, inverse: Array | None = None) -> Array:
-    """The covariance when a joint's residual repeats itself over ``times`` samples."""
-    b = len(estimate.values)
-    if inverse is None:
-        _, _, inverse = spread(joints, estimate.values, estimate.weights, estimate.fixed)
-    scaled = zip(estimate.weights, estimate.noise, times, normal(joints, b), strict=True)
-    middle = sum((w**4 * s * s * c * N for w, s, c, N in scaled), np.zeros((b, b)))
-    return inverse @ middle @ inverse
+    worth = 2.0 * float(np.minimum.accumulate(pairs[:end]).sum()) - 1.0
+    return max(least, min(worth, m / FEWEST))
 
 
 def essential(values: Array, covariance: Array, fixed: tuple[int, ...], least: float = 2.0) -> list[int]:

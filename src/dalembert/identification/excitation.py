@@ -11,21 +11,20 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import tree_of
 from dalembert.arrays import shown
 from dalembert.errors import ClosureError, DalembertError
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.exciting_limits import Limited
-from dalembert.identification.exciting_problem import CRITERIA, Problem
+from dalembert.identification.exciting_problem import CRITERIA, ExcitationProblem
 from dalembert.identification.exciting_shapes import FourierShapes, Shapes, SplineShapes
-from dalembert.identification.parameters import FRICTION, ParameterSet
+from dalembert.identification.parameters import FRICTION, ParameterSet, has_rotors
 from dalembert.kernel.one_thread import one_thread
 from dalembert.trajectory.checks import joints as per_joint
 from dalembert.trajectory.checks import positive
@@ -74,14 +73,12 @@ class Excitation:
     history: tuple[float, ...]
     seconds: float
     interrupted: bool = False
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def value(self) -> float:
         """The criterion's own number: a condition number, or log det."""
-        return {
-            "condition": self.condition, "scaled-condition": self.condition_scaled, "d-optimal": self.log_det,
-        }[self.criterion]  # fmt: skip
+        return (self.condition, self.condition_scaled, self.log_det)[CRITERIA.index(self.criterion)]
 
     def save(self, path: str | os.PathLike[str], *, rate: float = 100.0, overwrite: bool = True) -> None:
         """Write the motion as CSV: t, q, qd, qdd, and the torques that the arm's model says it takes."""
@@ -165,11 +162,11 @@ def excite(
         shapes: Shapes = FourierShapes(f, harmonics, periods)
     else:
         shapes = SplineShapes(float(duration), points or max(3, round(float(duration))))
-    rotor = any(body.has_rotor for body in tree_of(arm).bodies) if rotor is None else rotor
+    rotor = has_rotors(arm) if rotor is None else rotor
     base = base_parameters(ParameterSet(arm, tuple(friction), offset=torque_offset, rotor=rotor))
     weights = np.ones(arm.n) if noise is None else 1.0 / positive("noise", noise, arm.n)
     limits = Limited(arm, share, clearance, None if start is None else per_joint("start", start, arm.n))
-    problem = Problem(arm, base, limits, shapes, criterion, weights)
+    problem = ExcitationProblem(arm, base, limits, shapes, criterion, weights)
     search = Search(problem, starts, seed, progress)
     interrupted = False
     try:
@@ -182,14 +179,14 @@ def excite(
     assert search.best is not None
     coefficients, centre = problem.written(search.best)
     motion = shapes.trajectory(coefficients, centre)
-    found = problem.measured(search.best)
-    if criterion == "condition" and found[0] > MISMATCH * found[1]:
+    condition, scaled, log_det = problem.measured(search.best)
+    if criterion == "condition" and condition > MISMATCH * scaled:
         limits.notes.append(
-            f"the condition number, {found[0]:.3g}, is mostly that of columns of different size ({found[1]:.3g} with columns "
+            f"the condition number, {condition:.3g}, is mostly that of columns of different size ({scaled:.3g} with columns "
             "of length one): 'scaled-condition' or 'd-optimal' say more about this arm"
         )
     return Excitation(
-        arm, motion, criterion, *found, base, coefficients, centre, f, tuple(search.history),
+        arm, motion, criterion, condition, scaled, log_det, base, coefficients, centre, f, tuple(search.history),
         time.monotonic() - began, interrupted, tuple(limits.notes),
     )  # fmt: skip
 
@@ -214,7 +211,7 @@ def _frequency(duration: float, given: float | None) -> tuple[float, int]:
 class Search:
     """Random motions, each improved a little; the best of them improved further."""
 
-    def __init__(self, problem: Problem, starts: int, seed: int, progress: Progress | None) -> None:
+    def __init__(self, problem: ExcitationProblem, starts: int, seed: int, progress: Progress | None) -> None:
         self.problem, self.starts, self.seed, self.progress = problem, starts, seed, progress
         self.best: Array | None = None
         self.score = float("inf")
@@ -228,7 +225,7 @@ class Search:
             rng = np.random.default_rng([self.seed, k])
             x = 0.3 * rng.normal(size=self.problem.size) / np.sqrt(self.problem.size[1])
             if not self.problem.anchored:
-                x[:, 0] = (self.problem.limits.home - self.problem.limits.middle) / self.problem.limits.half
+                x[:, 0] = self.problem.home
             x = self.problem.within_limits(x)
             self._offer(x)
             x, multipliers = self._improved(x, POWERS[:ROUNDS], STIFF, {})
@@ -260,8 +257,9 @@ class Search:
                 steps += 1
                 self._tell(steps / STEPS)
 
-            found = minimize(both, x.ravel(), jac=True, method="L-BFGS-B", callback=stepped, options={"maxiter": STEPS, "maxcor": 20})  # fmt: skip
-            x = found.x.reshape(problem.size)
+            options = {"maxiter": STEPS, "maxcor": 20}
+            best = minimize(both, x.ravel(), jac=True, method="L-BFGS-B", callback=stepped, options=options)
+            x = best.x.reshape(problem.size)
             multipliers = problem.penalty(problem.motion(x, problem.few), multipliers, rho)[2]
             self.done += 1
             self._offer(problem.within_limits(x))
@@ -279,6 +277,3 @@ class Search:
     def _tell(self, part: float) -> None:
         if self.progress is not None:
             self.progress(min(1.0, (self.done + min(part, 1.0)) / self.planned), self.problem.shown(self.score))
-
-
-__all__ = ["CRITERIA", "Excitation", "excite"]

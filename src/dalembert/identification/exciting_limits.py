@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
+from dalembert.identification.base import joint_ranges
 from dalembert.quantities import gradients
+from dalembert.robot.model import Joint
 
 Array = NDArray[np.floating[Any]]
 
@@ -30,36 +33,25 @@ class Limited:
     def __init__(self, arm: Arm, share: float, clearance: float | None, start: Array | None) -> None:
         self.arm, self.clearance, self.anchored = arm, clearance, start is not None
         self.notes: list[str] = []
-        n, given = arm.n, [joint.limits for joint in arm.robot.moving_joints]
-        reach = np.array([1.0 if joint.type == "prismatic" else np.pi for joint in arm.robot.moving_joints])
-        low = np.array([-r if one.lower is None else one.lower for one, r in zip(given, reach, strict=True)])
-        high = np.array([r if one.upper is None else one.upper for one, r in zip(given, reach, strict=True)])
-        free = [
-            j.name for j, one in zip(arm.robot.moving_joints, given, strict=True) if one.lower is None or one.upper is None
-        ]  # fmt: skip
+        low, high, _ = joint_ranges(arm)
+        free = [joint.name for joint in arm.robot.moving_joints if None in (joint.limits.lower, joint.limits.upper)]
         if free:
             self.notes.append(f"without position limits: {', '.join(free)}; they stay within ±π rad (sliding: ±1 m)")
-        shut = [arm.joint_names[j] for j in range(n) if not high[j] > low[j]]
+        shut = [name for name, room in zip(arm.joint_names, high > low, strict=True) if not room]
         if shut:
             raise DalembertError(f"joint '{shut[0]}' of arm '{arm.name}' has no room between its position limits")
         self.middle, self.half = 0.5 * (low + high), 0.5 * share * (high - low)
         self._closing()
-        self.velocity = self._sizes("velocity") * share
-        self.acceleration = self._sizes("acceleration") * share
-        coulomb = self._coulomb()
-        self.effort = self._sizes("effort") * share - coulomb  # the model's Coulomb friction may add as much
-        weak = [arm.joint_names[j] for j in range(n) if not self.effort[j] > 0]
+        self.velocity, self.acceleration, effort = (
+            share * self._sizes(kind) for kind in ("velocity", "acceleration", "effort")
+        )
+        self.effort = effort - self._coulomb()  # the model's Coulomb friction may add as much
+        weak = [name for name, strong in zip(arm.joint_names, self.effort > 0, strict=True) if not strong]
         if weak:
             raise DalembertError(f"the effort limit of joint '{weak[0]}' does not overcome its own Coulomb friction")
-        for kind in ("velocity", "acceleration", "effort"):
-            if not np.isfinite(self._sizes(kind)).any():
-                self.notes.append(f"arm '{arm.name}' has no {kind} limits, so none are kept")
-        friction_free = [
-            _without_coulomb(joint) if joint.moves else joint for joint in arm.robot.joints
-        ]  # fmt: skip
-        self.smooth = arm.replace(joints=tuple(friction_free)).mechanism
-        self.torque = gradients.kernel(self.smooth, "torque", gradient=False)
-        self.torque_slope = gradients.kernel(self.smooth, "torque")
+        smooth = arm.replace(joints=tuple(map(_without_coulomb, arm.robot.joints))).mechanism
+        self.torque = gradients.kernel(smooth, "torque", gradient=False)
+        self.torque_slope = gradients.kernel(smooth, "torque")
         self.points: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.tall = 1.0
         if clearance is not None:
@@ -99,12 +91,17 @@ class Limited:
     @cached_property
     def follows(self) -> Array:
         """The largest |Γ| seen: how fast the joints of the tree follow, (N, n)."""
-        at = self.middle + self.half * np.random.default_rng(0).uniform(-1, 1, (1000, self.arm.n))
-        return np.asarray(np.abs(self.arm.closure_jacobian(at)).max(axis=0))
+        return np.asarray(np.abs(self.arm.closure_jacobian(self._postures(0, 1000))).max(axis=0))
+
+    def _postures(self, seed: int, count: int) -> Array:
+        """(count, n) postures within the position limits, at random."""
+        return self.middle + self.half * np.random.default_rng(seed).uniform(-1, 1, (count, self.arm.n))
 
     def _sizes(self, kind: str) -> Array:
-        values = [getattr(joint.limits, kind) for joint in self.arm.robot.moving_joints]
-        return np.array([np.inf if v is None else float(v) for v in values])
+        values = np.array([getattr(joint.limits, kind) for joint in self.arm.robot.moving_joints], float)
+        if not np.isfinite(values).any():
+            self.notes.append(f"arm '{self.arm.name}' has no {kind} limits, so none are kept")
+        return np.where(np.isnan(values), np.inf, values)
 
     def _floor(self, clearance: float) -> None:
         """Which points of the arm can come near the floor at all."""
@@ -113,21 +110,12 @@ class Limited:
             return
         self.height = gradients.kernel(self.arm.mechanism, "heights", gradient=False)
         self.height_slope = gradients.kernel(self.arm.mechanism, "heights")
-        rng = np.random.default_rng(0)
-        at = self.middle + self.half * rng.uniform(-1, 1, (1000, self.arm.n))
-        heights = self.height(self.arm.placed(at))
+        heights = self.height(self.arm.placed(self._postures(0, 1000)))
         self.tall = max(float(np.ptp(heights)), 1e-9)
         self.points = np.ptp(heights, axis=0) > 1e-9 * self.tall
 
-    @property
-    def torque_counts(self) -> bool:
-        return bool(np.isfinite(self.effort).any())
-
     def _home(self, start: Array | None) -> Array:
-        rng = np.random.default_rng(1)
-        tried = self.middle + self.half * np.vstack([np.zeros(self.arm.n), rng.uniform(-1, 1, (POSTURES, self.arm.n))])
-        if start is not None:
-            tried = start[None]
+        tried = np.vstack([self.middle, self._postures(1, POSTURES)]) if start is None else start[None]
         rest = np.zeros_like(tried)
         worst = self.worst(tried, rest, rest)
         best = int(np.argmin(worst))
@@ -146,7 +134,7 @@ class Limited:
             yield "qd", qd, self.velocity
         if np.isfinite(self.acceleration).any():
             yield "qdd", qdd, self.acceleration
-        if self.torque_counts:
+        if np.isfinite(self.effort).any():
             yield "tau", self.torque(self.arm.placed(q), qd, qdd), self.effort
         if self.points.any():
             yield "height", self.height(self.arm.placed(q)), np.array(self.clearance)
@@ -161,11 +149,6 @@ class Limited:
         return out
 
 
-def _without_coulomb(joint: Any) -> Any:
-    from dataclasses import replace
-
+def _without_coulomb(joint: Joint) -> Joint:
     rotor = None if joint.rotor is None else replace(joint.rotor, coulomb=(0.0, 0.0))
     return replace(joint, friction=replace(joint.friction, coulomb=(0.0, 0.0)), rotor=rotor)
-
-
-__all__ = ["Limited"]

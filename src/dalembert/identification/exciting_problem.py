@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import ClosureError
+from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_shapes import Shapes
-from dalembert.identification.parameters import COULOMB, WIDTH
 from dalembert.quantities import gradients
 
 Array = NDArray[np.floating[Any]]
@@ -38,7 +38,7 @@ FLAT = 1e-18  # of the largest eigenvalue: what is smaller counts as this
 UNEVEN = 100.0  # columns that differ more in length are scaled before eigenvalues are taken
 
 
-class Problem:
+class ExcitationProblem:
     """Coefficients x (n, 1 + shapes) → motion → criterion and limits, with exact gradients.
 
     x[:, 0] is a joint's centre and the others the amplitudes of the shapes, all in halves of the joint's range.
@@ -49,21 +49,18 @@ class Problem:
     ) -> None:
         self.arm, self.base, self.limits = arm, base, limits
         self.shapes, self.criterion, self.weights = shapes, criterion, weights
-        self.anchored = limits.anchored
+        self.anchored, self.home = limits.anchored, (limits.home - limits.middle) / limits.half
         self.few = shapes.at(shapes.instants, self.anchored)
         self.many = shapes.at(FINE * shapes.instants, self.anchored)
-        columns = [base.parameters._plan[k][1] for k in base.independent]
-        n, wide = arm.n, WIDTH * base.parameters.links
-        inner = [c < wide and c % WIDTH < COULOMB for c in columns]
-        self.traced = tuple(c for c, own in zip(columns, inner, strict=True) if own)
-        self.at = np.flatnonzero(inner)
-        self.columns = gradients.kernel(arm.mechanism, "regressor", self.traced, gradient=False)
-        self.columns_slope = gradients.kernel(arm.mechanism, "regressor", self.traced)
-        self.coulomb = [(k, c // WIDTH) for k, c in enumerate(columns) if c < wide and c % WIDTH == COULOMB]
+        columns = [base.parameters.members[c] for c in base.independent]
+        self.at = np.flatnonzero([column.kind not in ("Fs", "offset") for column in columns])
+        traced = tuple(columns[k].source for k in self.at)
+        self.columns = gradients.kernel(arm.mechanism, "regressor", traced, gradient=False)
+        self.columns_slope = gradients.kernel(arm.mechanism, "regressor", traced)
+        self.coulomb = [(k, column.joint) for k, column in enumerate(columns) if column.kind == "Fs"]
         moved = base.parameters.actuated
-        self.constant = [(k, moved.index((c - wide) // 3)) for k, c in enumerate(columns) if c >= wide]
-        self.size = (n, (0 if self.anchored else 1) + shapes.count)
-        self.evaluations = 0
+        self.constant = [(k, moved.index(column.joint)) for k, column in enumerate(columns) if column.kind == "offset"]
+        self.size = (arm.n, (0 if self.anchored else 1) + shapes.count)
 
     def _amplitudes(self, x: Array) -> tuple[Array, Array]:
         """(centre or start (n,), amplitudes (n, shapes)), in rad."""
@@ -78,9 +75,9 @@ class Problem:
         P, V, A = shapes
         return centre + P @ z.T, V @ z.T, A @ z.T
 
-    def back(self, dq: Array, dqd: Array, dqdd: Array, shapes: tuple[Array, Array, Array]) -> Array:
-        """∂/∂x from ∂/∂(q, q̇, q̈): the transpose of :meth:`motion`."""
-        P, V, A = shapes
+    def back(self, dq: Array, dqd: Array, dqdd: Array) -> Array:
+        """∂/∂x from ∂/∂(q, q̇, q̈) at the few instants: the transpose of :meth:`motion`."""
+        P, V, A = self.few
         half = self.limits.half[:, None]
         dz = half * (dq.T @ P + dqd.T @ V + dqdd.T @ A)
         return dz if self.anchored else np.hstack([half * dq.sum(axis=0)[:, None], dz])
@@ -93,8 +90,7 @@ class Problem:
         """The motion moved a part of the way to the posture that all limits allow."""
         y = s * x
         if not self.anchored:
-            home = (self.limits.home - self.limits.middle) / self.limits.half
-            y[:, 0] = home + s * (x[:, 0] - home)
+            y[:, 0] = self.home + s * (x[:, 0] - self.home)
         return y
 
     def within_limits(self, x: Array) -> Array:
@@ -151,7 +147,6 @@ class Problem:
 
     def objective(self, x: Array, p: float) -> tuple[float, Array, tuple[Array, Array, Array]]:
         """(criterion, ∂/∂x, the motion), smooth."""
-        self.evaluations += 1
         state = self.motion(x, self.few)
         q, qd, qdd = state
         Y = self.regressor(q, qd, qdd, self.slow)
@@ -169,7 +164,7 @@ class Problem:
             else:
                 more, faster = self._friction_slope(q, qd, Gamma[:, j], G[:, :, k], level, steep, j)
                 dq, dqd = dq + more, dqd + faster
-        return value, self.back(dq, dqd, dqdd, self.few), state
+        return value, self.back(dq, dqd, dqdd), state
 
     def _friction_slope(
         self, q: Array, qd: Array, row: Array, g: Array, level: Array, steep: Array, j: int
@@ -185,18 +180,16 @@ class Problem:
         q, qd, qdd = self.motion(x, self.many)
         flat = self.regressor(q, qd, qdd, None).reshape(-1, self.base.rank)
         s = np.linalg.svd(flat / np.sqrt(len(q)), compute_uv=False)
-        length = np.linalg.norm(flat, axis=0)
-        t = np.linalg.svd(flat / np.where(length > 0, length, 1.0), compute_uv=False)
-        ratio = [float(v[0] / v[-1]) if v[-1] > 0 else float("inf") for v in (s, t)]
-        return ratio[0], ratio[1], float(2.0 * np.log(np.maximum(s, 1e-300)).sum())
+        condition = float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
+        scaled = float(np.linalg.cond(flat / column_lengths(flat)))
+        return condition, scaled, float(2.0 * np.log(np.maximum(s, 1e-300)).sum())
 
     def score(self, x: Array) -> float:
         """What is compared: the smaller the better."""
-        condition, scaled, log_det = self.measured(x)
-        return {"condition": condition, "scaled-condition": scaled, "d-optimal": -log_det}[self.criterion]
+        return self.shown(self.measured(x)[CRITERIA.index(self.criterion)])
 
     def shown(self, score: float) -> float:
-        """The score as a person reads it."""
+        """The score as a person reads it, and back."""
         return -score if self.criterion == "d-optimal" else score
 
     # -- limits as a penalty -------------------------------------------------------------------------
@@ -216,22 +209,22 @@ class Problem:
             else:
                 g = [value / scale - 1.0, -value / scale - 1.0]
             w = np.zeros_like(value)
-            for side, one in enumerate(g):
+            for side, excess in enumerate(g):
                 name = f"{kind}{side}"
                 before = multipliers.get(name, 0.0)
-                push = np.maximum(0.0, before + rho * one)
+                push = np.maximum(0.0, before + rho * excess)
                 total += float(np.sum(push**2 - np.square(before))) / (2 * rho * N)
                 renewed[name] = push
                 w += (1 - 2 * side) * push / N
             if kind == "height":
                 slopes["q"] += limits.height_slope(self.arm.placed(state[0]), -w / limits.tall)
             elif kind == "tau":
-                found = limits.torque_slope(self.arm.placed(state[0]), *state[1:], w / scale)
-                for name, d in zip(("q", "qd", "qdd"), found, strict=True):
+                pulled = limits.torque_slope(self.arm.placed(state[0]), *state[1:], w / scale)
+                for name, d in zip(("q", "qd", "qdd"), pulled, strict=True):
                     slopes[name] += d
             else:
                 slopes[kind] += w / scale
-        return total, self.back(slopes["q"], slopes["qd"], slopes["qdd"], self.few), renewed
+        return total, self.back(*slopes.values()), renewed
 
 
 def criterion_gradient(A: Array, criterion: str, p: float) -> tuple[float, Array]:
@@ -270,6 +263,3 @@ def eigen(A: Array) -> tuple[Array, Array]:
             return s[::-1] ** 2, Vt[::-1].T
     lam, V = np.linalg.eigh(A)
     return lam, V
-
-
-__all__ = ["CRITERIA", "Problem", "criterion_gradient"]

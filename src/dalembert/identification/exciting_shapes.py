@@ -1,12 +1,19 @@
 """The shapes of exciting motions: q = centre + Σ_k z_k shape_k(t), every shape at rest at both ends.
 
 Both kinds are linear in the amplitudes z, so that a search sees one matrix for positions, one for velocities and one for
-accelerations, whatever the shapes are.
+accelerations, whatever the shapes are:
+
+    count, highest, instants   how many shapes there are, about the highest frequency in them (Hz), and how many even
+                               instants an optimiser needs to see them
+    at                         position, velocity and acceleration of every shape at so many even instants, (count, shapes)
+                               each; if anchored, positions are told from where the motion starts, not from its centre
+    coefficients               what the motion of amplitudes z (n, shapes) is written with, and its offset (n,)
+    trajectory                 the motion
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,31 +26,6 @@ Array = NDArray[np.floating[Any]]
 
 SAMPLES = 24  # instants a period of the highest frequency, for the optimiser
 DEGREE = 5  # of splines: accelerations are smooth, jerks are continuous
-
-
-class Shapes(Protocol):
-    """A basis of motions that are at rest at both ends.
-
-    count      how many shapes there are
-    instants   how many even instants an optimiser needs to see them
-    highest    about the highest frequency in them (Hz)
-    """
-
-    count: int
-    instants: int
-    highest: float
-
-    def at(self, count: int, anchored: bool) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration of every shape at ``count`` even instants, (count, shapes) each.
-
-        anchored  positions are told from where the motion starts, not from its centre
-        """
-
-    def coefficients(self, centre: Array, z: Array, anchored: bool) -> tuple[Array, Array]:
-        """What the motion of amplitudes z (n, shapes) is written with, and its offset (n,)."""
-
-    def trajectory(self, coefficients: Array, offset: Array) -> Trajectory:
-        """The motion."""
 
 
 class FourierShapes:
@@ -112,4 +94,4 @@ class SplineShapes:
         return Trajectory(self.duration, len(offset), Derivatives.of(spline))
 
 
-__all__ = ["FourierShapes", "Shapes", "SplineShapes"]
+Shapes = FourierShapes | SplineShapes

@@ -10,81 +10,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dalembert.identification.parameters import WIDTH, ParameterSet
+from dalembert.identification.parameters import ParameterSet
 
 Array = NDArray[np.float64]
 
 PIECE = 128  # samples whose regressor is made at once: two thirds of a megabyte, which stays near the core
-PROBES = 16  # random states that show which columns a joint feels
+BLOCK = 4096  # samples whose torques are made at once
 
 
 class Felt:
-    """Of some columns of a parameter set, those that each joint feels.
+    """Of some columns of a parameter set, those that are not zero for each joint at any of some random states.
 
-    columns  for each joint the columns (of the parameter set) that it feels
-    parts    for each joint its rows in what :meth:`rows` returns, with ``spare`` more at the end of each
+    columns  for each joint the places, among those columns, of what it feels; extra ones may be zero almost
+             everywhere and always count
+    parts    for each joint its rows in what :meth:`rows` returns
     """
 
-    def __init__(self, parameters: ParameterSet, columns: Sequence[int], spare: int = 0) -> None:
+    def __init__(self, parameters: ParameterSet, columns: Sequence[int], states: tuple[Array, Array, Array]) -> None:
         self.parameters = parameters
-        self.columns = felt_columns(parameters, columns)
-        ends = np.cumsum([len(felt) + spare for felt in self.columns])
-        self.parts = [slice(int(e) - len(f) - spare, int(e)) for f, e in zip(self.columns, ends, strict=True)]
-        wide = WIDTH * parameters.links
-        self._wide = np.zeros((PIECE, parameters.arm.n, wide))
-        source = [c for _, c, _ in parameters._plan]
-        places: list[int] = []  # in the rows, of what the kernel makes
-        flat: list[int] = []  # in _wide
-        self._more: list[tuple[int, int, int]] = []  # (place, joint, column) of what it does not
-        for i, (felt, part) in enumerate(zip(self.columns, self.parts, strict=True)):
-            for k, c in enumerate(felt):
-                if source[c] < wide:
-                    places.append(part.start + k)
-                    flat.append(i * wide + source[c])
-                else:
-                    self._more.append((part.start + k, i, source[c]))
-        self._places, self._flat = np.array(places, np.intp), np.array(flat, np.intp)
+        seen = np.abs(parameters.regressor(*states)).max(axis=0) > 0.0
+        seen[:, [joint < 0 for joint in parameters.joints]] = True
+        self.columns = [np.flatnonzero(row) for row in seen[:, list(columns)]]
+        counts = [len(places) for places in self.columns]
+        self.parts = [slice(end - count, end) for end, count in zip(np.cumsum(counts).tolist(), counts, strict=True)]
+        chosen = np.array(columns, np.intp)[np.concatenate(self.columns)]
+        joints, sources = np.repeat(np.arange(len(counts)), counts), parameters.sources[chosen]
+        self._rows = np.flatnonzero(sources >= 0)  # those that the kernel makes, and where it does
+        self._width = len(parameters.arm.parameters)
+        self._flat = (joints * self._width + sources)[self._rows]
+        self._more = [(row, joints[row], chosen[row]) for row in np.flatnonzero(sources < 0)]
 
-    def rows(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Array | None = None) -> Array:
+    def rows(self, q: Array, qd: Array, qdd: Array) -> Array:
         """(columns of all joints, samples) for states (samples, n)."""
-        q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
         m, n, parameters = len(q), self.parameters.arm.n, self.parameters
-        made = np.empty((self.parts[-1].stop, m)) if out is None else out
+        out = np.empty((self.parts[-1].stop, m))
         kernel = parameters.arm.kernel("regressor")
+        wide = np.empty((PIECE, n, self._width))
         for start in range(0, m, PIECE):
             piece = slice(start, min(start + PIECE, m))
-            Y = self._wide[: piece.stop - start]
+            Y = wide[: piece.stop - start]
             kernel(parameters.arm.placed(q[piece]), qd[piece], qdd[piece], out=Y)
-            made[self._places, piece] = Y.reshape(len(Y), -1).T[self._flat]
+            out[self._rows, piece] = Y.reshape(len(Y), -1).T[self._flat]
         filled: dict[int, Array] = {}
         Gamma = parameters._followed(q)
-        for place, joint, column in self._more:
+        for row, joint, column in self._more:
             if column not in filled:
                 filled[column] = np.zeros((m, n))
-                parameters._fill(filled[column], column, q, qd, qdd, Gamma)
-            made[place, :m] = filled[column][:, joint]
-        return made
+                parameters._fill(filled[column], parameters.members[column], q, qd, qdd, Gamma)
+            out[row] = filled[column][:, joint]
+        return out
 
-    def torque(self, values: Array, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """(samples, n) with ``values`` of the columns, by their numbers in the parameter set."""
-        rows = self.rows(q, qd, qdd)
-        return np.stack(
-            [values[list(felt)] @ rows[part] for felt, part in zip(self.columns, self.parts, strict=True)], axis=-1
-        )
-
-
-def felt_columns(parameters: ParameterSet, columns: Sequence[int]) -> list[tuple[int, ...]]:
-    """Of these columns, those that are not zero for each joint: seen at random states, since they are analytic.
-
-    Extra columns may be zero almost everywhere and always count.
-    """
-    from dalembert.identification.base import random_states
-
-    seen = np.abs(parameters.regressor(*random_states(parameters.arm, PROBES))).max(axis=0) > 0.0
-    seen[:, [joint < 0 for joint in parameters.joints]] = True
-    return [tuple(c for c in columns if row[c]) for row in seen]
-
-
-__all__ = ["Felt", "felt_columns"]
+    def torque(self, values: Array, q: Array, qd: Array, qdd: Array) -> Array:
+        """(samples, n) with ``values`` of the columns."""
+        out = np.empty(q.shape)
+        for start in range(0, len(q), BLOCK):
+            block = slice(start, start + BLOCK)
+            rows = self.rows(q[block], qd[block], qdd[block])
+            for j, (places, part) in enumerate(zip(self.columns, self.parts, strict=True)):
+                out[block, j] = values[places] @ rows[part]
+        return out

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
-from dalembert.identification.accumulate import JointTriangles
-from dalembert.identification.base import BaseParameters
 from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
 from dalembert.identification.hints import hints
-from dalembert.identification.log_equations import LogEquations, Progress, typical_sizes
-from dalembert.identification.result import Identification, Run, make_run
-from dalembert.identification.solution import Belief, Loaded, Solution, solution
+from dalembert.identification.log_equations import LogEquations, Progress
+from dalembert.identification.parameters import FRICTION, ParameterSet, has_rotors
+from dalembert.identification.physical import Belief
+from dalembert.identification.result import Identification, Source
+from dalembert.identification.solution import solution
 from dalembert.kernel.one_thread import one_thread
-from dalembert.logs.conditioning import Conditioned, condition
-from dalembert.logs.formats.raw import listed
+from dalembert.logs.conditioning import condition
 from dalembert.logs.log import Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
-
-Array = NDArray[np.float64]
-Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
 NOTHING = 1e-30  # N m: torques so small are zero
@@ -51,7 +44,7 @@ def identify(
     physical: bool = False,
     prior: Arm | None = None,
     *,
-    friction: Sequence[str] = ("viscous", "coulomb"),
+    friction: Sequence[str] = FRICTION,
     two_sided: bool = False,
     offset: bool = True,
     rotor: bool | None = None,
@@ -116,75 +109,57 @@ def identify(
     if sigmoid is not False and (two_sided or "coulomb" not in friction):
         raise DalembertError("sigmoid is a shape of Coulomb friction: friction must have 'coulomb', and not two_sided")
     step = progress or (lambda words, fraction: None)
-    found, more = _read_all(arm, log, validate, hold_out, reading, step)
+    whole, others = _read_all(arm, log, validate, hold_out, reading, step)
     step("filtering", 0.0)
-    how = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
-    ready = condition(found, **how)  # type: ignore[arg-type]
+    how: dict[str, Any] = {"cutoff": cutoff, "decimate": decimate, "edge": edge}
+    ready = condition(whole, **how)
     if not np.abs(ready.tau).max() > NOTHING:
-        raise DalembertError(f"{found.source}: the torques are zero throughout, so that nothing can be identified")
-    notes, said = [*found.notes, *ready.notes], list[str]()
-    for one in found.separate:
-        said += suspicions(arm, one, _alone(one, ready, how) if found.parts else ready, reading)
+        raise DalembertError(f"{whole.source}: the torques are zero throughout, so that nothing can be identified")
+    notes, warned = [*whole.notes, *ready.notes], list[str]()
+    how["cutoff"] = ready.cutoff  # of all
+    for part in whole.separate:
+        warned += suspicions(arm, part, condition(part, **how) if whole.parts else ready, reading)
 
     if rotor is None:
-        rotor = _has_rotors(arm) or "gains" in reading or "tau" in tuple(reading.get("motor_side", ()))
-        if rotor and not _has_rotors(arm):
+        rotor = has_rotors(arm) or "gains" in reading or "tau" in tuple(reading.get("motor_side", ()))
+        if rotor and not has_rotors(arm):
             notes.append("rotor inertias are identified too, since the torques are those of the motors")
-    kinds = [kind for kind in friction if sigmoid is False or kind != "coulomb"]
-    dry = "coulomb" in friction
-    equations = LogEquations(arm, ready, tuple(kinds), two_sided, offset, rotor, dead_zone, step, dry)
+    kinds = tuple(kind for kind in friction if sigmoid is False or kind != "coulomb")
+    chosen = ParameterSet(arm, kinds, two_sided, offset, rotor)
+    equations = LogEquations(chosen, ready, dead_zone, "coulomb" in friction, step)
     extra = (*coupling_columns(arm, coupling), *balance_columns(arm, balance))
     if sigmoid is not False:
         extra = (*extra, *sigmoid_columns(arm, *equations.sigmoids(sigmoid, extra, notes)))
     if stribeck is not False:
         extra = (*extra, *stribeck_columns(arm, equations.stribeck_speeds(stribeck, extra, notes)))
     base, joints = equations.prepared(extra)
-    if not joints.together().rows or max(np.abs(one.R).max(initial=0.0) for one in joints.joints) == 0:
-        raise DalembertError(f"{found.source}: no sample is left to identify from; is the arm moving in it?")
+    if not joints.together().rows or max(np.abs(joint.R).max(initial=0.0) for joint in joints.joints) == 0:
+        raise DalembertError(f"{whole.source}: no sample is left to identify from; is the arm moving in it?")
 
     belief = Belief(prior, prior_deviation, prior_kind, bounds) if physical else None
-    heavy = None if loaded is None else _loaded(arm, loaded, payload, ready, reading, how, notes)
-    made = solution(equations, base, joints, method, damping, belief, heavy, notes, said)
-    judged = tuple(_validated(base, made, one, ready, how, notes) for one in more)
-    result = _result(arm, base, joints, method, physical, made, judged, reading, how)
-    said += _unseen(result, made.fixed) + _weak(result)
-    for one, other in zip(more, judged, strict=True):
-        said += suspicions(arm, one, other.conditioned, reading)
+    weighed = None
+    if loaded is not None:
+        weighed = _heavy(arm, payload, notes), condition(read_log(loaded, arm, **reading), **how)
+    result = solution(equations, base, joints, method, damping, belief, weighed, notes, warned)
+    given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
+    result = replace(result, reading=given, conditioning=kept)
+    judged = tuple(result.judged(other) for other in others)
+    result = replace(result, validation=judged)
+    for other, run in zip(others, judged, strict=True):
+        notes += [*other.notes, *(note for note in run.conditioned.notes if not note.startswith("low-pass"))]
+        warned += suspicions(arm, other, run.conditioned, reading)
     if result.relative_error > UNLIKE and not physical:
-        said.append(
-            f"{found.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
+        warned.append(
+            f"{whole.source}: the best fit leaves {100 * result.relative_error:.0f} % of the torques unexplained; are the joints in "
             "the arm's order, with its zeros and signs, and in rad and N m?"
         )
-    asked = {
-        "coupling": coupling,
-        "balance": balance,
-        "sigmoid": sigmoid is not False,
-        "stribeck": stribeck is not False,
-    }
+    shapes = {"sigmoid": sigmoid is not False, "stribeck": stribeck is not False}
+    asked = {"coupling": coupling, "balance": balance, **shapes}
     notes += hints(result, [word for word, value in asked.items() if value])
-    for sentence in said:
+    for sentence in warned:
         warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one for the decorator
     step("done", 1.0)
-    return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(said))
-
-
-def _result(
-    arm: Arm, base: BaseParameters, joints: JointTriangles, method: str, physical: bool, made: Solution,
-    judged: tuple[Run, ...], reading: Mapping[str, Any], how: Mapping[str, Any],
-) -> Identification:  # fmt: skip
-    values, estimate = made.values, made.estimate
-    free = [k for k in range(len(values)) if k not in made.fixed]
-    weighted = joints.together(1.0 / ways.above_zero(estimate.noise))
-    needed = ways.essential(values, made.covariance, () if physical else made.fixed)
-    return Identification(
-        before=arm, base=base, method=method, physical=physical, parameters=values, covariance=made.covariance,
-        found_full=made.full, condition=_condition(joints.together().R[:, free]),
-        scaled_condition=_condition(_unit(weighted.R[:, free])), noise=estimate.noise, correlation=made.times,
-        essential=tuple(base.names[k] for k in needed),
-        unidentified=() if physical else tuple(base.names[k] for k in made.fixed),
-        run=made.run, gains=made.gains, reading={k: v for k, v in reading.items() if v is not None},
-        conditioning={k: v for k, v in how.items() if v is not None}, validation=judged,
-    )  # fmt: skip
+    return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
 
 
 # -- options, logs -------------------------------------------------------------------------------
@@ -214,11 +189,7 @@ def _check_options(
 
 
 def _several(logs: Any) -> list[Any]:
-    if logs is None:
-        return []
-    if isinstance(logs, list | tuple):
-        return list(logs)
-    return [logs]
+    return [] if logs is None else list(logs) if isinstance(logs, list | tuple) else [logs]
 
 
 def _read_all(
@@ -230,31 +201,23 @@ def _read_all(
     mine, others = _several(log), _several(validate)
     if not mine:
         raise DalembertError("there is no log to identify from: the list is empty")
-    logs, read = [*mine, *others], list[Log]()
-    for one in logs:
+    sources, logs = [*mine, *others], list[Log]()
+    for source in sources:
 
-        def told(fraction: float, done: int = len(read)) -> None:
-            step("reading", (done + fraction) / len(logs))
+        def reading_step(fraction: float, done: int = len(logs)) -> None:
+            step("reading", (done + fraction) / len(sources))
 
-        told(0.0)
-        read.append(read_log(one, arm, **reading, progress=told))
-    found, more = joined(read[: len(mine)]), read[len(mine) :]
+        reading_step(0.0)
+        logs.append(read_log(source, arm, **reading, progress=reading_step))
+    whole, more = joined(logs[: len(mine)]), logs[len(mine) :]
     if hold_out:
-        last = replace(found.part(1 - hold_out, 1.0), source=f"{found.source} (last {100 * hold_out:g} %)", notes=())
-        return found.part(0.0, 1 - hold_out), [last, *more]
-    return found, more
+        last = replace(whole.part(1 - hold_out, 1.0), source=f"{whole.source} (last {100 * hold_out:g} %)", notes=())
+        return whole.part(0.0, 1 - hold_out), [last, *more]
+    return whole, more
 
 
-def _alone(log: Log, ready: Conditioned, how: Mapping[str, Any]) -> Conditioned:
-    """One of several logs, with the cut-off of all."""
-    return condition(log, **{**how, "cutoff": ready.cutoff})
-
-
-def _loaded(
-    arm: Arm, log: Any, payload: Any, ready: Conditioned, reading: Mapping[str, Any], how: Mapping[str, Any],
-    notes: list[str],
-) -> Loaded:  # fmt: skip
-    """The run with a known payload, for total least squares."""
+def _heavy(arm: Arm, payload: Any, notes: list[str]) -> Arm:
+    """The arm with the known payload of total least squares."""
     if isinstance(payload, Inertia):
         body = payload
     elif isinstance(payload, Mapping):
@@ -267,67 +230,4 @@ def _loaded(
         )
     if arm.robot.payload is not None:
         raise DalembertError("the arm holds a payload already; total least squares needs the arm without one")
-    heavy = arm.with_payload(float(body.mass), body.com, body.tensor)
-    return Loaded(_alone(read_log(log, arm, **reading), ready, how), heavy)
-
-
-def _has_rotors(arm: Arm) -> bool:
-    return any(body.has_rotor for body in tree_of(arm).bodies)
-
-
-def _validated(
-    base: BaseParameters, made: Solution, log: Log, ready: Conditioned, how: Mapping[str, Any], notes: list[str]
-) -> Run:
-    """A validation run, conditioned with the same cut-off."""
-    other = _alone(log, ready, how)
-    notes += [*log.notes, *(note for note in other.notes if not note.startswith("low-pass"))]
-    return make_run(base, made.values, other, made.gains)
-
-
-# -- judgement -----------------------------------------------------------------------------------
-
-
-def _condition(R: Array) -> float:
-    s = np.linalg.svd(R, compute_uv=False)
-    return float(s[0] / s[-1]) if len(s) and s[-1] > 0 else float("inf")
-
-
-def _unit(R: Array) -> Array:
-    size = np.linalg.norm(R, axis=0)
-    return R / np.where(size > 0, size, 1.0)
-
-
-def _joint_of(base: BaseParameters, k: int) -> str:
-    joint = base.parameters.joints[base.independent[k]]
-    return tree_of(base.parameters.arm).bodies[joint].name if joint >= 0 else base.names[k]
-
-
-def _unseen(fit: Identification, fixed: tuple[int, ...]) -> list[str]:
-    """Names the base parameters that the log does not show at all."""
-    if not fixed:
-        return []
-    base = fit.base
-    names = [base.formulas[k] if len(base.formulas[k]) < 40 else base.names[k] + " + …" for k in fixed]
-    return [
-        f"{fit.run.name}: the motion does not show {listed(names)}, which keep the arm's own value; move "
-        f"{listed(sorted({_joint_of(base, k) for k in fixed}))} more"
-    ]
-
-
-def _weak(fit: Identification) -> list[str]:
-    """Names the base parameters that the log hardly shows: their error alone makes torques like those measured."""
-    if fit.physical:
-        return []
-    size = float(np.sqrt(np.mean(fit.run.measured**2)))
-    brought = fit.std * typical_sizes(fit.base)
-    weak = [k for k in np.argsort(-brought) if np.isfinite(brought[k]) and brought[k] > size]
-    if not weak:
-        return []
-    joints = sorted({_joint_of(fit.base, int(k)) for k in weak})
-    return [
-        f"{fit.run.name}: the motion hardly shows {listed([fit.names[k] for k in weak])}: their standard deviations "
-        f"stand for torques as large as those measured; excite {listed(joints)} more"
-    ]
-
-
-__all__ = ["IdentificationWarning", "identify"]
+    return arm.with_payload(float(body.mass), body.com, body.tensor)

@@ -7,6 +7,7 @@ the origin of its frame (S (7.77)), I_mi, F_vi, F_si; a_i, d_i of the Denavit–
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,7 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.base import TOLERANCE, BaseParameters, Combinations, base_parameters, canonical_order
 from dalembert.identification.letters import assembled, parameter_letter
-from dalembert.identification.nullspace import Field, Hidden, Number, hidden_changes, seats_of
+from dalembert.identification.nullspace import Field, Number, hidden_changes, seats_of
 from dalembert.identification.parameters import ParameterSet
 from dalembert.symbols.names import Letter
 from dalembert.symbols.write import Latex, Text
@@ -45,13 +46,8 @@ class SymbolicBaseParameters(Combinations):
         """Every base parameter as a SymPy expression."""
         import sympy
 
-        out = []
-        for row in self.coefficients:
-            terms = (
-                self._sympy(x) * sympy.Symbol(parameter_letter(self.parameters.names[k]).name) for k, x in row.items()
-            )
-            out.append(sympy.Add(*terms))
-        return tuple(out)
+        symbols = [sympy.Symbol(parameter_letter(name).name) for name in self.parameters.names]
+        return tuple(sympy.Add(*(self._sympy(x) * symbols[k] for k, x in row.items())) for row in self.coefficients)
 
     @cached_property
     def formulas(self) -> tuple[str, ...]:
@@ -77,14 +73,13 @@ class SymbolicBaseParameters(Combinations):
     def legend(self) -> tuple[tuple[str, str, float], ...]:
         """The letters that are not parameters: text, meaning, value."""
         used = {symbol.name for x in self.expressions for symbol in x.free_symbols}
-        return tuple(
-            (one.text, one.meaning, float(one.value or 0.0)) for name, one in self._letters.items() if name in used
-        )
+        letters = [letter for name, letter in self._letters.items() if name in used]
+        return tuple((letter.text, letter.meaning, float(letter.value or 0.0)) for letter in letters)
 
     @cached_property
     def K(self) -> Array:
         """(b, p), with the arm's own lengths."""
-        return self.K_at({one.name: float(one.value or 0.0) for one in self.field.letters})
+        return self.K_at({letter.name: float(letter.value or 0.0) for letter in self.field.letters})
 
     def K_at(self, values: dict[str, float]) -> Array:
         """K for other values of the letters, by their names."""
@@ -92,7 +87,7 @@ class SymbolicBaseParameters(Combinations):
 
         out = np.zeros((self.rank, self.parameters.size))
         places = [(r, k, self._raw(x)) for r, row in enumerate(self.coefficients) for k, x in row.items()]
-        names = [one.name for one in self.field.letters]
+        names = [letter.name for letter in self.field.letters]
         numbers = sympy.lambdify([sympy.Symbol(name) for name in names], [x for _, _, x in places], "math")
         for (r, k, _), x in zip(places, numbers(*(values[name] for name in names)), strict=True):
             out[r, k] = x
@@ -107,43 +102,34 @@ class SymbolicBaseParameters(Combinations):
 
     def _sympy(self, x: Number) -> Any:
         """The coefficient in SymPy, with cos α and sin α for tan α/2."""
-        made = self._raw(x)
-        for one in self.field.letters:
-            if one.kind == "twist":
-                made = _without_half_tangent(made, one)
-        return made
+        expression = self._raw(x)
+        for letter in self.field.letters:
+            if letter.kind == "twist":
+                expression = _without_half_tangent(expression, letter)
+        return expression
 
     @cached_property
     def _letters(self) -> dict[str, Letter]:
         """By the names of SymPy's symbols."""
-        out = {one.name: one for one in self.field.letters if one.kind != "twist"}
-        for one in self.field.letters:
-            if one.kind == "twist":
-                for f, word in (("c", "cos"), ("s", "sin")):
-                    k = one.index
-                    out[f"{f}_alpha{k}"] = Letter(
-                        f"{f}_alpha{k}", rf"\{word}\alpha_{k}", f"{word} α_{k}", "twist", k,
-                        float(getattr(np, word)(2 * np.arctan(one.value or 0.0))), f"{word} α of row {k}",
-                    )  # fmt: skip
+        out = {letter.name: letter for letter in self.field.letters if letter.kind != "twist"}
+        for tangent in self.field.letters:
+            if tangent.kind == "twist":
+                k, alpha = tangent.index, 2 * np.arctan(tangent.value or 0.0)
+                for word, value in (("cos", np.cos(alpha)), ("sin", np.sin(alpha))):
+                    name, latex, text = f"{word[0]}_alpha{k}", rf"\{word}\alpha_{k}", f"{word} α_{k}"
+                    out[name] = Letter(name, latex, text, "twist", k, float(value), f"{word} α of row {k}")
         return out
 
     def _written(self, number: int, style: Text) -> str:
         """Own parameter first, then the others, those with the same coefficient together."""
         own, row = self.independent[number], self.coefficients[number]
-        groups: dict[Any, list[int]] = {}
-        place = {k: r for r, k in enumerate(canonical_order(self.parameters))}
-        for k in sorted(row, key=lambda k: (k != own, place[k])):
-            if k != own:
-                groups.setdefault(row[k] if self.field.exact else round(row[k], 9), []).append(k)
-        factors = [(*written_factor(self._sympy(x), self._letters, style), columns) for x, columns in groups.items()]
-        return assembled(
-            self._name(own, style),
-            [(minus, size, [self._name(k, style) for k in columns]) for minus, size, columns in factors],
-            style,
-        )
-
-    def _name(self, column: int, style: Text) -> str:
-        return style.name(parameter_letter(self.parameters.names[column]), 1)
+        names = [style.name(parameter_letter(name), 1) for name in self.parameters.names]
+        groups: dict[Any, list[str]] = {}
+        for k in canonical_order(self.parameters):
+            if k in row and k != own:
+                groups.setdefault(row[k] if self.field.exact else round(row[k], 9), []).append(names[k])
+        factors = [(*written_factor(self._sympy(x), self._letters, style), same) for x, same in groups.items()]
+        return assembled(names[own], factors, style)
 
 
 def base_parameters_of(
@@ -156,14 +142,12 @@ def base_parameters_of(
     return symbolic_base_parameters(chosen, lengths)
 
 
-def symbolic_base_parameters(parameters: ParameterSet | Arm, lengths: str = "symbols") -> SymbolicBaseParameters:
+def symbolic_base_parameters(parameters: ParameterSet, lengths: str = "symbols") -> SymbolicBaseParameters:
     """The base parameters in letters, exactly: no random state, no tolerance.
 
     lengths  "symbols": every length, gear ratio and gravity that is not zero is a letter; "numbers": they are
              the arm's decimal fractions (floats, where rotations are by angles other than multiples of 15°)
     """
-    if isinstance(parameters, Arm):
-        parameters = ParameterSet(parameters)
     if lengths not in LENGTHS:
         raise DalembertError(f"lengths is '{lengths}'; it must be one of {', '.join(LENGTHS)}")
     if parameters.arm.passive_names:
@@ -175,15 +159,14 @@ def symbolic_base_parameters(parameters: ParameterSet | Arm, lengths: str = "sym
         raise DalembertError(
             f"column '{parameters.extra[0].name}' is a function that no formula is known of; base_parameters() takes it"
         )
-    field, made = _reduced(parameters, lengths)
+    field, hidden = _reduced(parameters, lengths)
     order = canonical_order(parameters)
-    hidden = set(made)
     independent = tuple(k for k in order if k not in hidden)
     at = {k: r for r, k in enumerate(independent)}
     rows: list[dict[int, Number]] = [{k: field.one} for k in independent]
     zero = []
     for k in (k for k in order if k in hidden):
-        shares = {j: -x for j, x in made[k].items() if j != k and not field.none(x)}
+        shares = {j: -x for j, x in hidden[k].items() if j != k and not field.none(x)}
         if not shares:
             zero.append(k)
         for j, x in shares.items():
@@ -199,34 +182,21 @@ def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, d
     seats, gravity, field = seats_of(arm.robot, lengths)
     changes = hidden_changes(seats, gravity, field, parameters.rotor, parameters.offset)
     if parameters.two_sided and parameters.offset:  # forward and backward levels can rise against each other
-        changes += [
-            Hidden({(i, "offset"): field.one, (i, "Fs+"): -field.one, (i, "Fs-"): field.one}) for i in range(arm.n)
-        ]
+        changes += [{(i, "offset"): field.one, (i, "Fs+"): -field.one, (i, "Fs-"): field.one} for i in range(arm.n)]
     index = {name: k for k, name in enumerate(parameters.names)}
     # columns that the set leaves out come last: a change may not touch them
-    place = {k: r for r, k in enumerate(canonical_order(parameters))}
-    outside: dict[str, int] = {}
-    vectors = []
-    for change in changes:
-        vector: dict[int, Number] = {}
-        for (link, kind), x in change.amounts.items():
-            name = f"{kind}_{link + 1}"
-            if name not in index:
-                index[name] = parameters.size + len(outside)
-                place[index[name]] = index[name]
-                outside[name] = index[name]
-            vector[index[name]] = x
-        vectors.append(vector)
-    made = _echelon(vectors, place, field)
-    return field, {k: vector for k, vector in made.items() if k < parameters.size}
+    vectors = [
+        {index.setdefault(f"{kind}_{link + 1}", len(index)): x for (link, kind), x in change.items()}
+        for change in changes
+    ]
+    order = [*canonical_order(parameters), *range(parameters.size, len(index))]
+    return field, {k: vector for k, vector in _echelon(vectors, order, field).items() if k < parameters.size}
 
 
-def _echelon(
-    vectors: list[dict[int, Number]], place: dict[int, int], field: Field
-) -> dict[int, dict[int, Number]]:  # fmt: skip
-    """Reduced echelon form, the pivot of a vector being its last column."""
-    waiting, made = list(vectors), dict[int, dict[int, Number]]()
-    for column in sorted(place, key=lambda k: -place[k]):
+def _echelon(vectors: list[dict[int, Number]], order: list[int], field: Field) -> dict[int, dict[int, Number]]:
+    """Reduced echelon form, the pivot of a vector being its last column in that order."""
+    waiting, reduced = list(vectors), dict[int, dict[int, Number]]()
+    for column in reversed(order):
         having = [v for v in waiting if column in v]
         if not having:
             continue
@@ -234,9 +204,9 @@ def _echelon(
         waiting = [v for v in waiting if v is not best]
         pivot = {k: x / best[column] for k, x in best.items()}
         waiting = [_without(v, column, pivot, field) if column in v else v for v in waiting]
-        made = {c: _without(v, column, pivot, field) if column in v else v for c, v in made.items()}
-        made[column] = pivot
-    return made
+        reduced = {c: _without(v, column, pivot, field) if column in v else v for c, v in reduced.items()}
+        reduced[column] = pivot
+    return reduced
 
 
 def _without(v: dict[int, Number], column: int, pivot: dict[int, Number], field: Field) -> dict[int, Number]:
@@ -278,7 +248,7 @@ def _joined(terms: list[tuple[bool, str]], style: Text) -> str:
 
 def _terms(x: Any, letters: dict[str, Letter], style: Text) -> tuple[list[tuple[bool, str]], bool]:
     """The terms of a sum, (negative, size) each, turned so that the first is positive; and whether they were."""
-    made = []
+    signed = []
     for term in x.as_ordered_terms():
         number, factors = term.as_coeff_mul()
         powers, roots = [], []
@@ -291,22 +261,16 @@ def _terms(x: Any, letters: dict[str, Letter], style: Text) -> tuple[list[tuple[
         powers.sort(key=lambda pair: pair[0].order)
         value = abs(number)
         plain = bool(letters) and not value.is_Float and value.is_Rational and value.q < 1000
-        amount: Any = (int(value) if value.q == 1 else _fraction(value)) if plain else float(value)
-        if isinstance(amount, float) and amount == int(amount):
+        amount: Any = Fraction(int(value.p), int(value.q)) if plain else float(value)
+        if amount == int(amount):
             amount = int(amount)
         words = style.coefficient(amount, roots)
-        made.append((bool(number < 0), " ".join([*words, *(style.name(one, e) for one, e in powers)])))
-    turned = made[0][0]
-    return [(minus != turned, text) for minus, text in made], turned
+        signed.append((bool(number < 0), " ".join([*words, *(style.name(letter, e) for letter, e in powers)])))
+    turned = signed[0][0]
+    return [(minus != turned, text) for minus, text in signed], turned
 
 
-def _fraction(value: Any) -> Any:
-    from fractions import Fraction
-
-    return Fraction(int(value.p), int(value.q))
-
-
-def _without_half_tangent(x: Any, one: Letter) -> Any:
+def _without_half_tangent(x: Any, tangent: Letter) -> Any:
     """A quotient of polynomials in t = tan α/2 as one in cos α and sin α.
 
     With both polynomials brought to the even degree 2k in S = sin α/2, C = cos α/2, every S^j C^(2k−j) is made
@@ -314,10 +278,10 @@ def _without_half_tangent(x: Any, one: Letter) -> Any:
     """
     import sympy
 
-    t = sympy.Symbol(one.name)
+    t = sympy.Symbol(tangent.name)
     if t not in x.free_symbols:
         return x
-    c, s = sympy.Symbol(f"c_alpha{one.index}"), sympy.Symbol(f"s_alpha{one.index}")
+    c, s = sympy.Symbol(f"c_alpha{tangent.index}"), sympy.Symbol(f"s_alpha{tangent.index}")
     top, bottom = (sympy.Poly(part, t) for part in sympy.fraction(sympy.cancel(x)))
     k = (max(top.degree(), bottom.degree()) + 1) // 2
 
@@ -330,6 +294,3 @@ def _without_half_tangent(x: Any, one: Letter) -> Any:
 
     above, below = turned(top), turned(bottom)
     return sympy.cancel(above / below).subs(c**2 - 1, -(s**2))
-
-
-__all__ = ["SymbolicBaseParameters", "symbolic_base_parameters"]

@@ -7,21 +7,17 @@ A share is said only where it is large and the joint is not explained well as it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.identification.columns import (
-    balance_columns,
-    coupling_columns,
-    sigmoid_columns,
-    stribeck_columns,
-)
+from dalembert.identification.accumulate import column_lengths
+from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
 from dalembert.identification.felt import Felt
-from dalembert.identification.parameters import Column
-from dalembert.identification.result import Identification, Run
+from dalembert.identification.parameters import ExtraColumn
+from dalembert.identification.result import Identification, PredictedRun
 
 Array = NDArray[np.float64]
 
@@ -32,7 +28,7 @@ MOST = 100_000  # samples looked at
 WIDTHS = (0.03, 0.1)  # of the largest speed, for friction that turns over gradually
 SPEEDS = (0.05, 0.15)  # the same, for friction that falls with speed
 
-Candidate = tuple[str, str, tuple[Column, ...]]  # what it is about, what to ask for, its columns
+Candidate = tuple[str, str, tuple[ExtraColumn, ...]]  # what it is about, what to ask for, its columns
 
 
 def hints(fit: Identification, asked: Sequence[str]) -> list[str]:
@@ -43,47 +39,52 @@ def hints(fit: Identification, asked: Sequence[str]) -> list[str]:
     candidates = _candidates(arm, np.abs(fit.run.conditioned.qd).max(axis=0), asked)
     best: dict[str, tuple[str, Array]] = {}
     for (about, option, _), shares in zip(candidates, _shares(fit, [c for _, _, c in candidates]), strict=True):
-        found = np.where(poor & (shares > LARGE[about]), shares, 0.0)
-        if found.max() > (best[about][1].max() if about in best else 0.0):
-            best[about] = (option, found)
+        large = np.where(poor & (shares > LARGE[about]), shares, 0.0)
+        if large.max() > (best[about][1].max() if about in best else 0.0):
+            best[about] = (option, large)
     return [f"{option} would explain {_listed(arm, shares)} of what is left there" for option, shares in best.values()]
 
 
 def _candidates(arm: Arm, fastest: Array, asked: Sequence[str]) -> list[Candidate]:
-    made: list[Candidate] = []
+    candidates: list[Candidate] = []
     fastest = np.maximum(fastest, 1e-9)
     if "coupling" not in asked:
         for i in range(1, arm.n):
             option = f"a drive that both joints turn, coupling=[({i}, {i + 1})] (--coupling {i}:{i + 1}),"
-            made.append(("coupling", option, coupling_columns(arm, [(i, i + 1)])))
+            candidates.append(("coupling", option, coupling_columns(arm, [(i, i + 1)])))
     if "balance" not in asked:
         for j, joint in enumerate(arm.robot.moving_joints, 1):
             if joint.type != "prismatic":
                 option = f"a counterbalance, balance=[{j}] (--balance {j}),"
-                made.append(("balance", option, balance_columns(arm, [j])))
+                candidates.append(("balance", option, balance_columns(arm, [j])))
     if not {"sigmoid", "stribeck"} & set(asked):
         gradual = "friction that turns over gradually, sigmoid=True (--sigmoid),"
         falling = "friction that falls with speed, stribeck=True (--stribeck),"
-        made += [("friction", gradual, sigmoid_columns(arm, share * fastest, np.zeros(arm.n))) for share in WIDTHS]
-        made += [("friction", falling, stribeck_columns(arm, (share * fastest).tolist())) for share in SPEEDS]
-    return made
+        candidates += [
+            ("friction", gradual, sigmoid_columns(arm, share * fastest, np.zeros(arm.n))) for share in WIDTHS
+        ]
+        candidates += [("friction", falling, stribeck_columns(arm, share * fastest)) for share in SPEEDS]
+    return candidates
 
 
-def _shares(fit: Identification, candidates: Sequence[tuple[Column, ...]]) -> list[Array]:
+def _shares(fit: Identification, candidates: Sequence[tuple[ExtraColumn, ...]]) -> list[Array]:
     """For each candidate, the share (n,) of each joint's own squares that its columns explain.
 
     Where there are validation runs, what was fitted must explain some of the first of them too, or it counts for none.
     """
     flat = [column for columns in candidates for column in columns]
-    felt = Felt(fit.base.parameters, fit.base.independent)
+    felt = fit.base.felt
     runs = [(run.residual, *_seen(run, felt, flat)) for run in (fit.run, *fit.validation[:1])]
-    made = [np.zeros(fit.before.n) for _ in candidates]
+    explained = [np.zeros(fit.before.n) for _ in candidates]
     for j, part in enumerate(felt.parts):
         equations = [(Y[part].T, C[:, j].T, r[: Y.shape[1], j]) for r, Y, C in runs]
-        away = _apart(equations[0])
-        (left, new), *others = [away(*one) for one in equations]
+        Y, C, r = equations[0]
+        scale = column_lengths(Y)
+        to_r, to_C = (np.linalg.lstsq(Y / scale, x, rcond=1e-10)[0] for x in (r, C))
+        # what those columns leave of the residual and of the candidates, on the first run and on the other
+        (left, new), *others = [(r - Y / scale @ to_r, C - Y / scale @ to_C) for Y, C, r in equations]
         at = 0
-        for columns, shares in zip(candidates, made, strict=True):
+        for columns, shares in zip(candidates, explained, strict=True):
             mine = slice(at, at + len(columns))
             at += len(columns)
             felt_here = np.linalg.norm(new[:, mine], axis=0) > 1e-9 * np.sqrt(len(new))
@@ -92,18 +93,16 @@ def _shares(fit: Identification, candidates: Sequence[tuple[Column, ...]]) -> li
                 elsewhere = [_explained(r, C[:, mine] @ x) for r, C in others]
                 if all(share > ELSEWHERE for share in elsewhere):
                     shares[j] = _explained(left, new[:, mine] @ x)
-    return made
+    return explained
 
 
-def _seen(run: Run, felt: Felt, columns: Sequence[Column]) -> tuple[Array, Array]:
+def _seen(run: PredictedRun, felt: Felt, columns: Sequence[ExtraColumn]) -> tuple[Array, Array]:
     """(Y, C): what every joint's equations hold, and what the columns bring, low-passed: (rows, M), (k, n, M)."""
     ready, held, brought, seen = run.conditioned, list[Array](), list[Array](), 0
-    for number, part, kept in ready.blocks():
-        piece = ready.pieces[number]
-        state = piece.q[part], piece.qd[part], piece.qdd[part]
-        held.append(ready.low_passed(felt.rows(*state), kept))
-        brought.append(ready.low_passed(np.concatenate([column.torque(*state).T for column in columns]), kept))
-        seen += len(state[0])
+    for piece, kept in ready.blocks():
+        held.append(ready.low_passed(felt.rows(*piece.states), kept))
+        brought.append(ready.low_passed(np.concatenate([column.torque(*piece.states).T for column in columns]), kept))
+        seen += len(piece.t)
         if seen > MOST:
             break
     return np.concatenate(held, axis=1), np.concatenate(brought, axis=1).reshape(
@@ -111,23 +110,10 @@ def _seen(run: Run, felt: Felt, columns: Sequence[Column]) -> tuple[Array, Array
     )
 
 
-def _apart(fitted: tuple[Array, Array, Array]) -> Callable[[Array, Array, Array], tuple[Array, Array]]:
-    """A function (Y, C, r) → (r, C) without what the columns of Y, fitted to C and r as in ``fitted``, make of them."""
-    Y, C, r = fitted
-    length = np.linalg.norm(Y, axis=0)
-    scale = np.where(length > 0, 1.0 / np.where(length > 0, length, 1.0), 0.0)
-    to_r, to_C = (np.linalg.lstsq(Y * scale, x, rcond=1e-10)[0] for x in (r, C))
-
-    def away(Y: Array, C: Array, r: Array) -> tuple[Array, Array]:
-        return r - (Y * scale) @ to_r, C - (Y * scale) @ to_C
-
-    return away
-
-
 def _explained(r: Array, by: Array) -> float:
     return 1.0 - float(np.sum((r - by) ** 2) / max(float(r @ r), 1e-300))
 
 
 def _listed(arm: Arm, shares: Array) -> str:
-    found = [j for j in np.argsort(-shares) if shares[j] > 0]
-    return ", ".join(f"{100 * shares[j]:.0f} % at {arm.joint_names[j]}" for j in found[:3])
+    largest = [j for j in np.argsort(-shares)[:3] if shares[j] > 0]
+    return ", ".join(f"{100 * shares[j]:.0f} % at {arm.joint_names[j]}" for j in largest)

@@ -15,29 +15,23 @@ def parameter_letter(name: str) -> Letter:
     ['m_2', 'm_2ℓ_C2x', 'Î_2xy', 'I_m2', 'F_s2⁺']
     """
     kind, _, number = name.rpartition("_")
-    k = int(number) if number.isdigit() else 0
-    braced = number if len(number) == 1 else f"{{{number}}}"
     if not number.isdigit():
         return Letter(name, rf"\mathrm{{{name}}}", name, "friction")
-    if kind == "m":
-        return Letter(name, f"m_{braced}", name, "mass", k)
-    if kind in ("mx", "my", "mz"):
-        axis = kind[1]
-        return Letter(f"ml_{k}{axis}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{axis}}}", f"m_{k}ℓ_C{k}{axis}", "mass", k)
-    if kind == "Im":
-        return Letter(f"I_m{k}", rf"I_{{m_{braced}}}", f"I_m{k}", "tensor", k)
-    if kind.startswith("I") and len(kind) == 3:
-        axes = kind[1:]
-        return Letter(f"Ih_{k}{axes}", rf"\hat{{I}}_{{{k}{axes}}}", f"Î_{k}{axes}", "tensor", k)
-    if kind in ("Fv", "Fs"):
-        return Letter(f"F_{kind[1]}{k}", f"F_{{{kind[1]}{k}}}", f"F_{kind[1]}{k}", "friction", k)
-    if kind in ("Fs+", "Fs-"):
-        sign, mark = kind[2], {"+": "⁺", "-": "⁻"}[kind[2]]
-        plain = {"+": "p", "-": "n"}[sign]
-        return Letter(f"F_s{k}{plain}", f"F_{{s{k}}}^{{{sign}}}", f"F_s{k}{mark}", "friction", k)
-    if kind == "offset":
-        return Letter(f"tau_0{k}", rf"\tau_{{0,{k}}}", f"τ_0,{k}", "friction", k)
-    return Letter(name, rf"\mathrm{{{kind}}}_{braced}", name, "friction", k)
+    k, braced = int(number), number if len(number) == 1 else f"{{{number}}}"
+    forms = {  # name, LaTeX, text, what it is about
+        "m": (name, f"m_{braced}", name, "mass"),
+        "Im": (f"I_m{k}", rf"I_{{m_{braced}}}", f"I_m{k}", "tensor"),
+        "Fs+": (f"F_s{k}p", f"F_{{s{k}}}^{{+}}", f"F_s{k}⁺", "friction"),
+        "Fs-": (f"F_s{k}n", f"F_{{s{k}}}^{{-}}", f"F_s{k}⁻", "friction"),
+        "offset": (f"tau_0{k}", rf"\tau_{{0,{k}}}", f"τ_0,{k}", "friction"),
+    }
+    for x in "xyz":
+        forms[f"m{x}"] = (f"ml_{k}{x}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{x}}}", f"m_{k}ℓ_C{k}{x}", "mass")
+        for y in "xyz":
+            forms[f"I{x}{y}"] = (f"Ih_{k}{x}{y}", rf"\hat{{I}}_{{{k}{x}{y}}}", f"Î_{k}{x}{y}", "tensor")
+    for x in "vs":
+        forms[f"F{x}"] = (f"F_{x}{k}", f"F_{{{x}{k}}}", f"F_{x}{k}", "friction")
+    return Letter(*forms.get(kind, (name, rf"\mathrm{{{kind}}}_{braced}", name, "friction")), k)
 
 
 def assembled(own: str, groups: Sequence[tuple[bool, str, Sequence[str]]], style: Text) -> str:

@@ -7,28 +7,27 @@ turn-over of Coulomb friction by least squares.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
-from dalembert.identification.accumulate import JointTriangles, Triangle, triangle
-from dalembert.identification.base import BaseParameters, base_parameters, random_states
+from dalembert.identification.accumulate import JointTriangles, taken_in, triangle
+from dalembert.identification.base import BaseParameters, base_parameters, joint_ranges, random_states
 from dalembert.identification.columns import stribeck_columns
 from dalembert.identification.felt import Felt
-from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.parameters import ExtraColumn, ParameterSet
 from dalembert.identification.turn_over import turn_overs
-from dalembert.logs.conditioning import BLOCK, Conditioned
+from dalembert.logs.conditioning import Conditioned, Stretch
 from dalembert.logs.log import per_joint
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
 REST = 0.1  # the factor of a joint's equations while it rests, unless a dead zone is asked for
-SETTLED = 4096  # equations of a joint that wait until they are made a triangle
 STILL = 1e-3  # of its room: a joint that moves less in the whole log rests, and its velocities are noise
 STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, tried one after the other
 
@@ -36,59 +35,72 @@ STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, 
 class LogEquations:
     """A conditioned log and a choice of parameters: base parameters and triangles, for any further columns.
 
-    zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times
+    dry      whether there is Coulomb friction, in any shape
+    zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times: there friction is
+             anything between its two levels
     still    (n,) the joints that rest throughout: they have no velocity, so that no friction of theirs shows
     """
 
     def __init__(
-        self, arm: Arm, ready: Conditioned, friction: tuple[str, ...], two_sided: bool, offset: bool, rotor: bool,
-        dead_zone: Any, step: Progress, dry: bool,
-    ) -> None:  # fmt: skip
-        self.arm, self.ready, self.step = arm, ready, step
-        self.friction, self.two_sided, self.offset, self.rotor = friction, two_sided, offset, rotor
-        fastest = np.abs(ready.qd).max(axis=0)
-        self.zone = 0.01 * fastest if dead_zone is None else per_joint("dead_zone", dead_zone, arm.n)
+        self, parameters: ParameterSet, ready: Conditioned, dead_zone: ArrayLike | None, dry: bool, step: Progress
+    ) -> None:
+        self.arm, self.parameters, self.ready, self.step = parameters.arm, parameters, ready, step
+        self.fastest = np.abs(ready.qd).max(axis=0)
+        self.zone = 0.01 * self.fastest if dead_zone is None else per_joint("dead_zone", dead_zone, self.arm.n)
         self.at_rest = REST if dead_zone is None else 0.0
         if not dry:
-            self.zone = np.zeros(arm.n)
-        self.still = _still(arm, ready)
+            self.zone = np.zeros(self.arm.n)
+        self.still = _still(self.arm, ready)
 
-    def parameters(self, extra: tuple[Any, ...]) -> ParameterSet:
-        return ParameterSet(self.arm, self.friction, self.two_sided, self.offset, self.rotor, extra)
+    def prepared(self, extra: tuple[ExtraColumn, ...]) -> tuple[BaseParameters, JointTriangles]:
+        """The base parameters with some extra columns, and every joint's triangle of the log's low-passed equations."""
+        base, ready = base_parameters(replace(self.parameters, extra=extra)), self.ready
+        felt = base.felt
+        upper = [np.zeros((len(columns) + 1,) * 2, order="F") for columns in felt.columns]
+        counts, done = np.zeros(self.arm.n, int), 0
+        for piece, kept in ready.blocks():
+            counts += self._take(felt, upper, piece, kept)
+            done += len(kept)
+            self.step("regressor", done / ready.count)
+        joints = zip(upper, counts.tolist(), felt.columns, strict=True)
+        return base, JointTriangles(tuple(triangle(R, count, columns) for R, count, columns in joints), base.rank)
 
-    def prepared(self, extra: tuple[Any, ...]) -> tuple[BaseParameters, JointTriangles]:
-        base = base_parameters(self.parameters(extra))
-        return base, triangles(base, self.ready, self.zone, self.at_rest, self.still, self.step)
+    def _take(self, felt: Felt, upper: list[Array], piece: Stretch, kept: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Puts a block into every joint's triangle; how many equations of each joint those were."""
+        rows = felt.rows(piece.q, np.where(self.still, 0.0, piece.qd), piece.qdd)
+        rows, tau = self.ready.low_passed(rows, kept), self.ready.low_passed(piece.tau.T, kept)
+        moving = np.abs(piece.qd[kept]) >= self.zone
+        weights = np.where(moving, 1.0, self.at_rest).T
+        for j, part in enumerate(felt.parts):
+            upper[j] = taken_in(upper[j], (weights[j] * np.vstack([rows[part], tau[j]])).T)
+        return moving.sum(axis=0)
 
-    def weights(self) -> Array:
-        """What every joint's equation counts at the kept instants: (M, n)."""
-        return np.where(np.abs(self.ready.qd) >= self.zone, 1.0, self.at_rest)
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """Which joints move at the kept instants: (M, n)."""
+        return np.abs(self.ready.qd) >= self.zone
 
     def stribeck_speeds(
-        self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
-    ) -> list[float]:
+        self, asked: bool | float | Sequence[float], extra: tuple[ExtraColumn, ...], notes: list[str]
+    ) -> Array:
         """The speeds v of exp(−(q̇/v)²): as asked, or for each joint that which explains its torque best."""
-        n = self.arm.n
         if asked is not True:
-            speeds = per_joint("stribeck", asked, n)
+            speeds = per_joint("stribeck", asked, self.arm.n)
             if not (speeds > 0).all():
                 raise DalembertError("a Stribeck speed must be above 0")
-            return [float(v) for v in speeds]
-        fastest = np.abs(self.ready.qd).max(axis=0)
+            return speeds
         tried = []
         for share in STRIBECK_SPEEDS:
-            speeds = np.maximum(share * fastest, 1e-9)
-            base, joints = self.prepared((*extra, *stribeck_columns(self.arm, speeds.tolist())))
+            speeds = np.maximum(share * self.fastest, 1e-9)
+            base, joints = self.prepared((*extra, *stribeck_columns(self.arm, speeds)))
             fixed = ways.undetermined(joints.together(), typical_sizes(base))
-            made = ways.least_squares(joints, base.values, fixed, 1)
-            tried.append(ways.squares(joints, made.values))
-        best = np.argmin(tried, axis=0)
-        chosen = [max(float(STRIBECK_SPEEDS[k] * v), 1e-9) for k, v in zip(best, fastest, strict=True)]
+            tried.append(ways.squares(joints, ways.least_squares(joints, base.values, fixed, 1).values))
+        chosen = np.maximum(np.array(STRIBECK_SPEEDS)[np.argmin(tried, axis=0)] * self.fastest, 1e-9)
         notes.append(f"the Stribeck speeds were chosen by trial: {', '.join(f'{v:.3g}' for v in chosen)} rad/s")
         return chosen
 
     def sigmoids(
-        self, asked: bool | float | Sequence[float], extra: tuple[Any, ...], notes: list[str]
+        self, asked: bool | float | Sequence[float], extra: tuple[ExtraColumn, ...], notes: list[str]
     ) -> tuple[Array, Array]:
         """Widths and centres of the turn-overs of Coulomb friction: as asked, or those of least squares."""
         if asked is not True:
@@ -96,7 +108,9 @@ class LogEquations:
             if not (widths > 0).all():
                 raise DalembertError("the width of a sigmoid must be above 0")
             return widths, np.zeros(self.arm.n)
-        widths, centres = turn_overs(base_parameters(self.parameters(extra)), self.ready, self.weights(), self.step)
+        weights = np.where(self.moving, 1.0, self.at_rest)
+        base = base_parameters(replace(self.parameters, extra=extra))
+        widths, centres = turn_overs(base, self.ready, weights, self.step)
         notes.append(
             f"Coulomb friction turns over as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
             f"c = {', '.join(f'{c:.2g}' for c in centres)} rad/s by least squares"
@@ -108,53 +122,10 @@ def _still(arm: Arm, ready: Conditioned) -> NDArray[np.bool_]:
     """The joints that hardly move in the whole log, beside what their limits allow, or a turn."""
     low = np.min([piece.q.min(axis=0) for piece in ready.pieces], axis=0)
     high = np.max([piece.q.max(axis=0) for piece in ready.pieces], axis=0)
-    joints = {joint.name: joint for joint in arm.robot.moving_joints}
-    room = []
-    for name in arm.joint_names:
-        limits, turns = joints[name].limits, joints[name].type != "prismatic"
-        bounded = limits.lower is not None and limits.upper is not None
-        room.append(float(limits.upper) - float(limits.lower) if bounded else 2 * np.pi if turns else 0.0)  # type: ignore[arg-type]
-    return np.asarray(high - low < STILL * np.array(room))
-
-
-def triangles(
-    base: BaseParameters, ready: Conditioned, zone: Array, at_rest: float, still: NDArray[np.bool_], step: Progress
-) -> JointTriangles:
-    """Every joint's triangle of the low-passed equations of a log, a block at a time.
-
-    A joint's equation at an instant has the factor ``at_rest`` while the joint is slower than ``zone``: there
-    friction is anything between its two levels.
-    """
-    felt = Felt(base.parameters, base.independent, spare=1)
-    n = len(felt.parts)
-    held: list[Triangle | None] = [None] * n
-    waiting: list[Array] = []
-    counts = np.zeros(n, int)
-
-    def settle() -> None:
-        equations = np.concatenate(waiting, axis=1)
-        for j, part in enumerate(felt.parts):
-            new = triangle(equations[part].T, int(counts[j]), felt.columns[j])
-            before = held[j]
-            held[j] = new if before is None else before + new
-        waiting.clear()
-        counts[:] = 0
-
-    blocks = list(ready.blocks())
-    for done, (number, rows, kept) in enumerate(blocks):
-        piece = ready.pieces[number]
-        made = felt.rows(piece.q[rows], np.where(still, 0.0, piece.qd[rows]), piece.qdd[rows])
-        made[[part.stop - 1 for part in felt.parts]] = piece.tau[rows].T
-        moving = np.abs(piece.qd[rows][kept]) >= zone
-        equations = ready.low_passed(made, kept)
-        for j, part in enumerate(felt.parts):
-            equations[part] *= np.where(moving[:, j], 1.0, at_rest)
-        waiting.append(equations)
-        counts += moving.sum(axis=0)
-        if sum(one.shape[1] for one in waiting) >= SETTLED or done == len(blocks) - 1:
-            settle()
-        step("regressor", (done + 1) / len(blocks))
-    return JointTriangles(tuple(one for one in held if one is not None), base.independent)
+    lower, upper, reach = joint_ranges(arm)
+    free = np.array([None in (joint.limits.lower, joint.limits.upper) for joint in arm.robot.moving_joints])
+    room = np.where(free, np.where(reach == np.pi, 2 * np.pi, 0.0), upper - lower)
+    return np.asarray(high - low < STILL * room)
 
 
 def levels(base: BaseParameters, ready: Conditioned) -> Array:
@@ -162,10 +133,8 @@ def levels(base: BaseParameters, ready: Conditioned) -> Array:
     parameters = base.parameters
     size = np.sqrt(np.mean(ready.tau**2, axis=0))
     squares = 0.0
-    for piece, kept in zip(ready.pieces, ready.kept, strict=True):
-        for start in range(0, len(kept), BLOCK):
-            at = kept[start : start + BLOCK]
-            squares = squares + np.sum(parameters.regressor(piece.q[at], piece.qd[at], piece.qdd[at]) ** 2, axis=0)
+    for piece, kept in ready.blocks():
+        squares = squares + np.sum(parameters.regressor(*(x[kept] for x in piece.states)) ** 2, axis=0)
     felt = np.sqrt(squares / ready.count)  # (n, p)
     return np.min(np.where(felt > 0, size[:, None] / np.maximum(felt, 1e-300), np.inf), axis=0)
 
@@ -174,6 +143,3 @@ def typical_sizes(base: BaseParameters) -> Array:
     """The size of each base column at random states of order one."""
     Y = base.regressor(*random_states(base.parameters.arm, 200, seed=3))
     return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)
-
-
-__all__ = ["LogEquations", "levels", "triangles", "typical_sizes"]

@@ -26,21 +26,22 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dalembert.algebra.linalg import Matrix, Vector, add, cross, dot, neg, tmatvec, transpose
+import numpy as np
+
+from dalembert.algebra.linalg import Matrix, Vector, add, cross, dot, neg, sub, tmatvec, transpose
+from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.robot.model import Joint, Robot
 from dalembert.robot.placement import Placement
 from dalembert.symbols.model import Model, model
 from dalembert.symbols.names import Letter
-from dalembert.symbols.ring import Polynomial
+from dalembert.symbols.ring import WIDTH, Polynomial
 
 Number = Any  # an element of the field: a fraction, a quotient of polynomials in letters, or a float
 Row = list[Number]
 
 # the ten coordinates of J: places in the symmetric 4×4 matrix [[Σ, h], [hᵀ, m]]
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2), (0, 3), (1, 3), (2, 3), (3, 3))
-# the inertial parameters in Arm.regressor's order and where they stand below
-STANDARD = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 STRAIGHT = 2e-5  # rotations as near to right angles as this are meant to be that
 NOISE = 1e-9  # what counts as zero of floats of order one
 
@@ -139,10 +140,11 @@ def _less(row: Row, factor: Number, basis: Row) -> Row:
 # -- rigid displacements of J, velocities and gravity ------------------------------------------------
 
 
-def _symmetric(field: Field, J: Row) -> list[Row]:
+def _symmetric(field: Field, J: Row, off: Number) -> list[Row]:
+    """The symmetric 4×4 matrix with these entries, those beside the diagonal times ``off``."""
     full = [[field.zero] * 4 for _ in range(4)]
     for x, (a, b) in zip(J, PLACES, strict=True):
-        full[a][b] = full[b][a] = x
+        full[a][b] = full[b][a] = x if a == b else x * off
     return full
 
 
@@ -163,20 +165,14 @@ def _flipped(A: list[Row]) -> list[Row]:
     return [list(row) for row in zip(*A, strict=True)]
 
 
-def _functional(V: list[Row], W: list[Row], field: Field) -> Row:
-    """The row f with f · J = tr(V J Wᵀ)."""
-    WV = _product(_flipped(W), V)  # tr(V J Wᵀ) = Σ (WᵀV)_ab J_ba
-    return [WV[a][b] if a == b else WV[a][b] + WV[b][a] for a, b in PLACES]
+def _functional(F: list[Row]) -> Row:
+    """The row f with f · J = tr(F J)."""
+    return [F[a][b] if a == b else F[a][b] + F[b][a] for a, b in PLACES]
 
 
-def _pulled(f: Row, T: list[Row], field: Field) -> Row:
-    """f(T J Tᵀ) as a functional of J."""
-    half = field.one / (field.one + field.one)
-    full = [[field.zero] * 4 for _ in range(4)]
-    for x, (a, b) in zip(f, PLACES, strict=True):
-        full[a][b] = full[b][a] = x if a == b else x * half
-    made = _product(_flipped(T), _product(full, T))
-    return [made[a][b] if a == b else made[a][b] + made[b][a] for a, b in PLACES]
+def _form(field: Field, f: Row) -> list[Row]:
+    """The symmetric F with f · J = tr(F J)."""
+    return _symmetric(field, f, field.one / (field.one + field.one))
 
 
 def _twist(field: Field, v: Sequence[Number]) -> list[Row]:
@@ -199,25 +195,26 @@ def standard_of_sigma(J: Row) -> Row:
 # -- the recursion ---------------------------------------------------------------------------------------
 
 
+Hidden = dict[tuple[int, str], Number]  # a change that no motion shows: (link, kind of standard parameter) → amount
+
+
 @dataclass
 class Seat:
-    """A joint and its link in the field's numbers: T leads to the parent's frame, E from the link's frame."""
+    """A joint and its link in the field's numbers.
+
+    R, t         lead from the joint's frame to the parent's, and T with both
+    own          from the joint's frame to the one that the link's parameters are told in
+    rotor_axis   in the parent's frame; None where only k_r² I_m counts
+    """
 
     parent: int
     screw: Row
     R: Matrix
     t: Vector
-    own_R: Matrix
-    own_t: Vector
+    T: list[Row]
+    own: list[Row]
     gear: Number
-    rotor_axis: Vector | None  # in the parent's frame; None where only k_r² I_m counts
-
-
-@dataclass
-class Hidden:
-    """A change that no motion shows: (link, parameter's name) → amount, in standard parameters."""
-
-    amounts: dict[tuple[int, str], Number]
+    rotor_axis: Vector | None
 
 
 @dataclass
@@ -229,9 +226,7 @@ class _Reach:
     gravity: list[Row]
 
 
-def hidden_changes(
-    seats: Sequence[Seat], gravity: Vector, field: Field, rotor: bool = True, offset: bool = False
-) -> list[Hidden]:
+def hidden_changes(seats: Sequence[Seat], gravity: Vector, field: Field, rotor: bool, offset: bool) -> list[Hidden]:
     """A basis of all changes of the parameters that change no torque."""
     out: list[Hidden] = []
     reaches: list[_Reach] = []
@@ -240,25 +235,20 @@ def hidden_changes(
         parent = reaches[seat.parent] if seat.parent >= 0 else base
         reach, null = _joint(seat, parent, field, rotor, offset)
         reaches.append(reach)
-        for vector in null:
-            out.append(_in_standard(i, seats, vector, field))
+        out += [_in_standard(i, seats, vector, field) for vector in null]
     return out
 
 
 def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) -> tuple[_Reach, list[Row]]:
     """What link i can meet, and the changes (J, I_m, offset) at it that its parent can undo."""
-    T = _homogeneous(field, seat.R, seat.t)
-    phi = _twist(field, seat.screw)
+    T, phi = seat.T, _twist(field, seat.screw)
 
     def turned(v: Row) -> Row:  # d/dq of a velocity seen from the moving frame: V φ − φ V
-        V = _twist(field, v[:6])
-        A, B = _product(V, phi), _product(phi, V)
-        D = [[x - y for x, y in zip(a, b, strict=True)] for a, b in zip(A, B, strict=True)]
-        made = [D[2][1], D[0][2], D[1][0], D[0][3], D[1][3], D[2][3]]
-        return made + [field.zero] * (len(v) - 6)
+        w, u, z, s = tuple(v[:3]), tuple(v[3:6]), tuple(seat.screw[:3]), tuple(seat.screw[3:])
+        return [*cross(w, z), *sub(cross(w, s), cross(z, u))] + [field.zero] * (len(v) - 6)
 
-    def moved(f: Row) -> Row:  # d/dq f(e^φq J e^φqᵀ) = f(φ J + J φᵀ)
-        return _derivative(f, phi, field)
+    def moved(f: Row) -> Row:  # d/dq f(e^φq J e^φqᵀ) = f(φ J + J φᵀ) = 2 tr(F φ J)
+        return [x + x for x in _functional(_product(_form(field, f), phi))]
 
     def fallen(g: Row) -> Row:  # d/dq of γ e^φq
         return [_dot(g[:4], column, field.zero) for column in zip(*phi, strict=True)] + [field.zero]
@@ -271,17 +261,16 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
         at_joint.append([*tmatvec(seat.R, w), *tmatvec(seat.R, add(u, cross(w, seat.t))), field.zero + spin])
     coupled = Span(field, 7).close(at_joint, turned)
     velocities = Span(field, 6).close([v[:6] for v in at_joint], turned)
-    products = Span(field, 10).close([_pulled(f, T, field) for f in parent.products], moved)
-    weights = []
-    for g in parent.gravity:
-        weights.append([*(_dot(g[:4], column, field.zero) for column in zip(*T, strict=True)), g[4]])
+    pulled = [_functional(_product(_flipped(T), _product(_form(field, f), T))) for f in parent.products]  # f(T J Tᵀ)
+    products = Span(field, 10).close(pulled, moved)
+    weights = [[*(_dot(g[:4], column, field.zero) for column in zip(*T, strict=True)), g[4]] for g in parent.gravity]
     gravity = Span(field, 5).close(weights, fallen)
 
     # the conditions on (J, I_m, offset)
     o = field.zero
-    own = _functional(phi, phi, field)
+    own = _functional(_product(_flipped(phi), phi))  # tr(V J Wᵀ) = tr(WᵀV J)
     rows = [[*own, seat.gear * seat.gear, o]]
-    rows += [[*_functional(_twist(field, v[:6]), phi, field), v[6], o] for v in coupled.basis]
+    rows += [[*_functional(_product(_flipped(phi), _twist(field, v[:6]))), v[6], o] for v in coupled.basis]
     rows += [[*moved(f), o, o] for f in products.basis]
     slopes = Span(field, 5).close([[*(-x for x in fallen(g)[:4]), g[4]] for g in gravity.basis], fallen)
     rows += [[o] * 6 + [g[0], g[1], g[2], g[3], o, g[4]] for g in slopes.basis]
@@ -294,49 +283,36 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
         conditions.add(row)
 
     for v in velocities.basis:
-        products.add(_functional(_twist(field, v), phi, field))
+        products.add(_functional(_product(_flipped(phi), _twist(field, v))))
     products.add(own)
     products = Span(field, 10).close(products.basis, moved)
     velocities.add(seat.screw)
     return _Reach(velocities.basis, products.basis, gravity.basis), conditions.kernel()
 
 
-def _derivative(f: Row, phi: list[Row], field: Field) -> Row:
-    """The functional J ↦ f(φ J + J φᵀ)."""
-    half = field.one / (field.one + field.one)
-    full = [[field.zero] * 4 for _ in range(4)]
-    for x, (a, b) in zip(f, PLACES, strict=True):
-        full[a][b] = full[b][a] = x if a == b else x * half
-    A = _product(full, phi)  # tr(F (φJ + Jφᵀ)) = tr((Fφ + φᵀF) J)
-    two = field.one + field.one
-    return [two * A[a][a] if a == b else two * (A[a][b] + A[b][a]) for a, b in PLACES]
-
-
 def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hidden:
     """A change at link i and its undoing at the parent, as changes of standard parameters."""
-    seat = seats[i]
-    amounts: dict[tuple[int, str], Number] = {}
+    seat, amounts = seats[i], Hidden()
 
     def put(link: int, J: list[Row], sign: int) -> None:
-        own = _homogeneous(field, *_inverse(seats[link].own_R, seats[link].own_t))
-        there = _product(own, _product(J, _flipped(own)))
-        for name, x in zip(STANDARD, standard_of_sigma([there[a][b] for a, b in PLACES]), strict=True):
+        J = _moved(J, seats[link].own)
+        for name, x in zip(INERTIAL, standard_of_sigma([J[a][b] for a, b in PLACES]), strict=True):
             if not field.none(x):
                 amounts[link, name] = x if sign > 0 else -x
 
-    J = _symmetric(field, vector[:10])
+    J = _symmetric(field, vector[:10], field.one)
     put(i, J, 1)
     if seat.parent >= 0:
-        T = _homogeneous(field, seat.R, seat.t)
-        put(seat.parent, _product(T, _product(J, _flipped(T))), -1)
+        put(seat.parent, _moved(J, seat.T), -1)
     for k, name in ((10, "Im"), (11, "offset")):
         if not field.none(vector[k]):
             amounts[i, name] = vector[k]
-    return Hidden(amounts)
+    return amounts
 
 
-def _inverse(R: Matrix, t: Vector) -> tuple[Matrix, Vector]:
-    return transpose(R), neg(tmatvec(R, t))
+def _moved(J: list[Row], T: list[Row]) -> list[Row]:
+    """T J Tᵀ: the same body seen from another frame."""
+    return _product(T, _product(J, _flipped(T)))
 
 
 # -- a robot in the field's numbers ------------------------------------------------------------------------
@@ -344,14 +320,7 @@ def _inverse(R: Matrix, t: Vector) -> tuple[Matrix, Vector]:
 
 def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vector, Field]:
     """The joints of a robot, gravity, and the field: with letters for lengths, or with numbers."""
-    # every rotor is looked for, also one whose inertia is given as zero
-    joints = tuple(
-        replace(joint, rotor=replace(joint.rotor, inertia=1.0))
-        if joint.rotor is not None and joint.rotor.inertia == 0.0
-        else joint
-        for joint in robot.joints
-    )
-    lettered = model(robot.replace(joints=tuple(map(_straightened, joints))), "all")
+    lettered = model(robot.replace(joints=tuple(map(_meant, robot.joints))), "all")
     try:
         field = exact_field(lettered, lengths == "symbols")
         return (*_seats(lettered, field), field)
@@ -361,24 +330,23 @@ def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vector, Field]:
                 f"robot '{robot.name}' has rotations by angles that are no multiples of 15° and stand in no DH table: "
                 "its base parameters can be had with lengths='numbers' (without --symbols)"
             ) from None
-        values = [one.value if one.value is not None else 1.0 for one in lettered.ring.letters]
+        values = [letter.value if letter.value is not None else 1.0 for letter in lettered.ring.letters]
         field = Field(0.0, 1.0, lambda x: float(x.value(values)), exact=False)
         return (*_seats(lettered, field), field)
 
 
-def _straightened(joint: Joint) -> Joint:
-    """The joint with its frames turned by whole right angles, where a file says 1.5708."""
+def _meant(joint: Joint) -> Joint:
+    """The joint with a rotor to look for, also where its inertia is zero, and whole right angles where a file says 1.5708."""
 
     def straight(placement: Placement) -> Placement:
-        near: Any = tuple(tuple(float(round(x)) for x in row) for row in placement.rotation)
-        off = max(
-            abs(x - y)
-            for row, other in zip(placement.rotation, near, strict=True)
-            for x, y in zip(row, other, strict=True)
-        )
-        return replace(placement, rotation=near) if 0.0 < off < STRAIGHT else placement
+        given = np.array(placement.rotation, float)
+        near = np.round(given) + 0.0  # no −0
+        return replace(placement, rotation=near.tolist()) if 0.0 < np.abs(given - near).max() < STRAIGHT else placement
 
-    return replace(joint, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
+    rotor = joint.rotor
+    if rotor is not None and rotor.inertia == 0.0:
+        rotor = replace(rotor, inertia=1.0)
+    return replace(joint, rotor=rotor, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
 
 
 def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:
@@ -389,10 +357,10 @@ def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:
         return tuple(number(x) for x in v)
 
     o, i = field.zero, field.one
+    units = {letter.name: place for place, letter in enumerate(lettered.ring.letters)}
     out = []
     for k, member in enumerate(lettered.members):
         (lump,) = member.lumps
-        units = {one.name: place for place, one in enumerate(lettered.ring.letters)}
         m, h = units[f"m_{k + 1}"], [units[f"ml_{k + 1}{axis}"] for axis in "xyz"]
         # first moments are R (m ℓ) + m r: read R and r off
         first = [field.zero + x if not isinstance(x, Polynomial) else x for x in lump.first]
@@ -404,15 +372,15 @@ def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:
             gear = number(gear)
             axis = None if reflected or member.parent < 0 else vector(z)
         R: Any = tuple(vector(row) for row in member.R)
+        t = vector(member.t)
+        T, own = _homogeneous(field, R, t), _homogeneous(field, transpose(own_R), neg(tmatvec(own_R, own_t)))
         screw = [o, o, i, o, o, o] if member.revolute else [o, o, o, o, o, i]
-        out.append(Seat(member.parent, screw, R, vector(member.t), own_R, own_t, gear, axis))
+        out.append(Seat(member.parent, screw, R, t, T, own, gear, axis))
     return out, vector(lettered.gravity)
 
 
 def _coefficient(x: Any, letter: int) -> Polynomial:
     """What stands with a letter that occurs at most once in each term."""
-    from dalembert.symbols.ring import WIDTH
-
     unit = 1 << (WIDTH * letter)
     return Polynomial(x.ring, {m - unit: c for m, c in x.terms.items() if (m >> (WIDTH * letter)) & 15})
 
@@ -426,39 +394,37 @@ def exact_field(lettered: Model, symbols: bool) -> Field:
     import sympy
 
     ring = lettered.ring
-    roots = [k for k, one in enumerate(ring.letters) if one.kind == "root"]
-    ground: Any = sympy.QQ
-    if roots:
-        ground = sympy.QQ.algebraic_field(*(sympy.sqrt(ring.letters[k].index) for k in roots))
+    roots = [sympy.sqrt(letter.index) for letter in ring.letters if letter.kind == "root"]
+    ground: Any = sympy.QQ.algebraic_field(*roots) if roots else sympy.QQ
     chosen: list[Letter] = []
     if symbols:
-        for k, one in enumerate(ring.letters):
-            if one.kind in ("length", "gear", "gravity"):
-                chosen.append(one)
-            elif one.kind == "twist" and one.name.startswith("c_"):
-                chosen.append(half_tangent(one, ring.letters[k + 1]))
-    domain = ground.frac_field(*(sympy.Symbol(one.name) for one in chosen)) if chosen else ground
-    gens = dict(zip((one.name for one in chosen), domain.gens, strict=True)) if chosen else {}
+        for k, letter in enumerate(ring.letters):
+            if letter.kind in ("length", "gear", "gravity"):
+                chosen.append(letter)
+            elif letter.kind == "twist" and letter.name.startswith("c_"):
+                chosen.append(half_tangent(letter, ring.letters[k + 1]))
+    domain = ground.frac_field(*(sympy.Symbol(letter.name) for letter in chosen)) if chosen else ground
+    gens = dict(zip((letter.name for letter in chosen), domain.gens, strict=True)) if chosen else {}
 
     def fraction(x: Any) -> Any:
         x = Fraction(x)
         return domain.convert(sympy.QQ(x.numerator, x.denominator))
 
-    one_ = domain.one
+    one = domain.one
     values: dict[int, Any] = {}
-    for k, one in enumerate(ring.letters):
-        if one.kind == "root":
-            values[k] = domain.convert(ground.from_sympy(sympy.sqrt(one.index)), ground)
-        elif one.kind == "twist":
-            if one.name.startswith("c_"):
-                t = half_tangent(one, ring.letters[k + 1])
+    for k, letter in enumerate(ring.letters):
+        if letter.kind == "root":
+            values[k] = domain.convert(ground.from_sympy(sympy.sqrt(letter.index)), ground)
+        elif letter.kind == "twist":
+            if letter.name.startswith("c_"):
+                t = half_tangent(letter, ring.letters[k + 1])
                 tangent = gens[t.name] if symbols else fraction(Fraction(t.value or 0.0).limit_denominator(10**12))
-                values[k] = (one_ - tangent * tangent) / (one_ + tangent * tangent)
-                values[k + 1] = (tangent + tangent) / (one_ + tangent * tangent)
-        elif one.name in gens:
-            values[k] = gens[one.name]
-        elif one.value is not None:
-            values[k] = fraction(Fraction(repr(one.value)))
+                values[k] = (one - tangent * tangent) / (one + tangent * tangent)
+                values[k + 1] = (tangent + tangent) / (one + tangent * tangent)
+        elif letter.name in gens:
+            values[k] = gens[letter.name]
+        elif letter.value is not None:
+            values[k] = fraction(Fraction(repr(letter.value)))
 
     def convert(x: Polynomial) -> Any:
         total = domain.zero
@@ -481,6 +447,3 @@ def half_tangent(cosine: Letter, sine: Letter) -> Letter:
     """tan α/2 of a twist whose cosine and sine are letters."""
     k, c, s = cosine.index, cosine.value or 0.0, sine.value or 0.0
     return Letter(f"t_alpha{k}", rf"\tan(\alpha_{k}/2)", f"tan(α_{k}/2)", "twist", k, s / (1.0 + c))
-
-
-__all__ = ["Field", "Hidden", "Seat", "Span", "hidden_changes", "seats_of"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,26 +19,46 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.arm.tree import actuated_of, tree_of
 from dalembert.arrays import double
-from dalembert.equations.regressor import INERTIAL
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.equations.regressor import INERTIAL, PARAMETERS
+from dalembert.errors import DalembertError
 
 Array = NDArray[np.float64]
+Torque = Callable[[Array, Array, Array], Array]  # (q, qd, qdd), (N, n) each → (N, n)
 
 FRICTION = ("viscous", "coulomb")
-WIDTH = 13  # columns a joint in Arm.regressor: ten inertial ones, Im, Fv, Fs
-ROTOR, VISCOUS, COULOMB = 10, 11, 12
+WIDTH = len(PARAMETERS)  # columns for each joint in Arm.regressor
+
+
+def has_rotors(arm: Arm) -> bool:
+    """Whether any joint is driven by a rotor with inertia."""
+    return any(body.has_rotor for body in tree_of(arm).bodies)
 
 
 @dataclass(frozen=True)
-class Column:
+class ExtraColumn:
     """A column beyond S's: ``torque(q, qd, qdd)`` is (N, n), what a unit of the parameter brings to every joint.
 
     Stribeck friction, a coupling between two joints, a spring: whatever is linear in its parameter.
     """
 
     name: str
-    torque: Callable[[Array, Array, Array], Array]
+    torque: Torque
     value: float = 0.0
+
+
+class Parameter(NamedTuple):
+    """A parameter of a set: its joint from 0 and its kind (``m`` … ``offset``), or −1, "" and the torque of an extra one."""
+
+    name: str
+    value: float
+    joint: int = -1
+    kind: str = ""
+    torque: Torque | None = None
+
+    @property
+    def source(self) -> int:
+        """Its column in Arm.regressor; −1 where that has none."""
+        return WIDTH * self.joint + PARAMETERS.index(self.kind) if self.kind in PARAMETERS else -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +82,9 @@ class ParameterSet:
     two_sided: bool = False
     offset: bool = False
     rotor: bool = True
-    extra: tuple[Column, ...] = ()
+    extra: tuple[ExtraColumn, ...] = ()
     only: Sequence[str] | str | None = None
-    _plan: list[tuple[str, int, float]] = field(init=False, repr=False)  # (name, column in the wide Y, value)
+    members: tuple[Parameter, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         unknown = [x for x in self.friction if x not in FRICTION]
@@ -72,42 +92,30 @@ class ParameterSet:
             raise DalembertError(f"there is no friction '{unknown[0]}'; choose of {', '.join(FRICTION)}")
         if self.two_sided and "coulomb" not in self.friction:
             raise DalembertError("two_sided asks for Coulomb friction in both directions; add 'coulomb' to friction")
-        plan = self._whole_plan()
+        members = self._all()
         if isinstance(self.only, str):
             if self.only != "nonzero":
                 raise DalembertError(f"only is '{self.only}'; it must be 'nonzero' or a list of names")
-            plan = [one for one in plan if one[2] != 0.0]
+            members = [parameter for parameter in members if parameter.value != 0.0]
         elif self.only is not None:
-            known = {name for name, _, _ in plan}
+            known = {parameter.name for parameter in members}
             if missing := [name for name in self.only if name not in known]:
                 raise DalembertError(f"there is no parameter '{missing[0]}' here; known are {', '.join(known)}")
-            plan = [one for one in plan if one[0] in set(self.only)]
-        object.__setattr__(self, "_plan", plan)
+            members = [parameter for parameter in members if parameter.name in set(self.only)]
+        object.__setattr__(self, "members", tuple(members))
 
-    def _whole_plan(self) -> list[tuple[str, int, float]]:
-        """Every parameter with its column: 0…13n−1 of Arm.regressor, then Fs+, Fs−, offset, extra."""
-        n, pi = self.links, self.arm.parameters
-        plan: list[tuple[str, int, float]] = []
-        for j, body in enumerate(tree_of(self.arm).bodies):
-            at, tail = WIDTH * j, WIDTH * n + 3 * j
-            if j in self.bodies:
-                plan += [(f"{name}_{j + 1}", at + k, float(pi[at + k])) for k, name in enumerate(INERTIAL)]
-            if self.rotor:
-                plan.append((f"Im_{j + 1}", at + ROTOR, float(pi[at + ROTOR])))
-            if "viscous" in self.friction:
-                plan.append((f"Fv_{j + 1}", at + VISCOUS, float(pi[at + VISCOUS])))
-            if self.two_sided:
-                plan += [(f"Fs{sign}_{j + 1}", tail + k, float(body.coulomb[k])) for k, sign in enumerate("+-")]
-            elif "coulomb" in self.friction:
-                plan.append((f"Fs_{j + 1}", at + COULOMB, float(pi[at + COULOMB])))
-            if self.offset and j in self.actuated:
-                plan.append((f"offset_{j + 1}", tail + 2, 0.0))
-        return plan + [(column.name, (WIDTH + 3) * n + k, column.value) for k, column in enumerate(self.extra)]
-
-    @property
-    def links(self) -> int:
-        """How many links have parameters: one a joint; of closed chains one a joint of the tree."""
-        return len(self.arm.robot.tree_joints)
+    def _all(self) -> list[Parameter]:
+        """Every parameter, joint after joint, and the extra ones."""
+        kinds = [*["Im"] * self.rotor, *["Fv"] * ("viscous" in self.friction)]
+        kinds += ["Fs+", "Fs-"] if self.two_sided else ["Fs"] * ("coulomb" in self.friction)
+        members: list[Parameter] = []
+        own = self.arm.parameters.reshape(-1, WIDTH)
+        for j, (body, pi) in enumerate(zip(tree_of(self.arm).bodies, own, strict=True)):
+            value = dict(zip((*PARAMETERS, "Fs+", "Fs-", "offset"), (*pi, *body.coulomb, 0.0), strict=True))
+            here = [*INERTIAL, *kinds] if j in self.bodies else list(kinds)
+            here += ["offset"] * (self.offset and j in self.actuated)
+            members += [Parameter(f"{kind}_{j + 1}", float(value[kind]), j, kind) for kind in here]
+        return members + [Parameter(column.name, column.value, torque=column.torque) for column in self.extra]
 
     @cached_property
     def bodies(self) -> tuple[int, ...]:
@@ -119,7 +127,7 @@ class ParameterSet:
 
     @cached_property
     def actuated(self) -> tuple[int, ...]:
-        """Which of those joints q moves: all, but for closed chains."""
+        """Which joints of the tree q moves: all, but for closed chains."""
         return actuated_of(self.arm)
 
     # -- what it holds ---------------------------------------------------------------------------
@@ -127,37 +135,37 @@ class ParameterSet:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """``m_1``, ``mx_1``, …, with the joint's number, in the order of the columns."""
-        return tuple(name for name, _, _ in self._plan)
+        return tuple(parameter.name for parameter in self.members)
 
     @cached_property
-    def values(self) -> Array:
-        """π as the arm has it: (p,)."""
-        return np.array([value for _, _, value in self._plan])
-
-    @property
-    def size(self) -> int:
-        """p, how many parameters there are."""
-        return len(self._plan)
+    def kinds(self) -> tuple[str, ...]:
+        """The names without the joint's number; "" for the extra ones."""
+        return tuple(parameter.kind for parameter in self.members)
 
     @cached_property
     def joints(self) -> tuple[int, ...]:
         """The joint that each column belongs to, from 0; −1 for the extra ones."""
-        n = self.links
-        return tuple(
-            c // WIDTH if c < WIDTH * n else (c - WIDTH * n) // 3 if c < (WIDTH + 3) * n else -1
-            for _, c, _ in self._plan
-        )
+        return tuple(parameter.joint for parameter in self.members)
 
-    def index(self, name: str) -> int:
-        """The column of a parameter."""
-        if name not in self.names:
-            raise DalembertError(f"there is no parameter '{name}' here; known are {', '.join(self.names)}")
-        return self.names.index(name)
+    @cached_property
+    def values(self) -> Array:
+        """π as the arm has it: (p,)."""
+        return np.array([parameter.value for parameter in self.members])
+
+    @property
+    def size(self) -> int:
+        """p, how many parameters there are."""
+        return len(self.members)
+
+    @cached_property
+    def sources(self) -> NDArray[np.intp]:
+        """The column of Arm.regressor for each parameter; −1 where that has none."""
+        return np.array([parameter.source for parameter in self.members], np.intp)
 
     # -- the regressor ---------------------------------------------------------------------------
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Y: (N, n, p) for states (N, n); (n, p) for one state (n,).
+        """Y: (…, n, p) for states (…, n).
 
         >>> import numpy as np, dalembert as da
         >>> arm = da.load("puma560")
@@ -167,19 +175,16 @@ class ParameterSet:
         True
         """
         q, qd, qdd = double("q", q), double("qd", qd), double("qdd", qdd)
-        if q.ndim == 1:
-            return self.regressor(q[None], qd[None], qdd[None])[0]
-        q, qd, qdd = self.checked(q=q, qd=qd, qdd=qdd)
         Y: Array = np.asarray(self.arm.regressor(q, qd, qdd), dtype=np.float64)
-        n, columns = self.arm.n, np.array([c for _, c, _ in self._plan], dtype=np.intp)
-        if not len(columns) or columns.max() < WIDTH * self.links:
-            return Y[:, :, columns]
-        out = np.zeros((len(q), n, len(columns)))
-        wide = columns < WIDTH * self.links
-        out[:, :, wide] = Y[:, :, columns[wide]]
-        Gamma = self._followed(q)
+        wide = self.sources >= 0
+        if wide.all():
+            return Y[..., self.sources]
+        out = np.zeros((*Y.shape[:-1], self.size))
+        out[..., wide] = Y[..., self.sources[wide]]
+        q, qd, qdd = (np.broadcast_to(x, Y.shape[:-1]).reshape(-1, self.arm.n) for x in (q, qd, qdd))
+        columns, Gamma = out.reshape(len(q), self.arm.n, self.size), self._followed(q)
         for k in np.flatnonzero(~wide):
-            self._fill(out[:, :, k], int(columns[k]), q, qd, qdd, Gamma)
+            self._fill(columns[:, :, k], self.members[k], q, qd, qdd, Gamma)
         return out
 
     def _followed(self, q: Array) -> Array | None:
@@ -188,35 +193,17 @@ class ParameterSet:
             return None
         return np.asarray(self.arm.closure_jacobian(q), np.float64)
 
-    def _fill(self, out: Array, column: int, q: Array, qd: Array, qdd: Array, Gamma: Array | None) -> None:
+    def _fill(self, out: Array, parameter: Parameter, q: Array, qd: Array, qdd: Array, Gamma: Array | None) -> None:
         """One of the columns that Arm.regressor has not."""
-        n = self.links
-        j, kind = divmod(column - WIDTH * n, 3)
-        if column >= (WIDTH + 3) * n:
-            out[:] = self.extra[column - (WIDTH + 3) * n].torque(q, qd, qdd)
-        elif kind == 2:
+        j = parameter.joint
+        if parameter.torque is not None:
+            out[:] = parameter.torque(q, qd, qdd)
+        elif parameter.kind == "offset":
             out[:, self.actuated.index(j)] = 1.0
-        elif Gamma is None:  # F_s⁻ pushes forward
-            out[:, j] = qd[:, j] > 0 if kind == 0 else -1.0 * (qd[:, j] < 0)
-        else:  # Γᵀ of what joint j of the tree brings
-            speed = np.einsum("kn,kn->k", Gamma[:, j], qd)
-            out[:] = Gamma[:, j] * (speed > 0 if kind == 0 else -1.0 * (speed < 0))[:, None]
-
-    def checked(self, convert: bool = True, **arrays: Any) -> tuple[Array, ...]:
-        """Arrays of states (N, n), all of one length, or an error that says which is not.
-
-        Without ``convert`` they keep their type, and arrays on disk stay there.
-        """
-        out = []
-        for name, x in arrays.items():
-            x = double(name, x) if convert else np.asanyarray(x)
-            if x.ndim != 2 or x.shape[1] != self.arm.n:
-                raise ShapeError(f"{name} has shape {x.shape}; arm '{self.arm.name}' needs (samples, {self.arm.n})")
-            out.append(x)
-        if len({len(x) for x in out}) > 1:
-            lengths = ", ".join(f"{name} {len(x)}" for name, x in zip(arrays, out, strict=True))
-            raise ShapeError(f"the arrays differ in their numbers of samples: {lengths}")
-        return tuple(out)
-
-
-__all__ = ["FRICTION", "Column", "ParameterSet"]
+        else:
+            speed = qd[:, j] if Gamma is None else np.einsum("kn,kn->k", Gamma[:, j], qd)
+            level = 1.0 * (speed > 0) if parameter.kind == "Fs+" else -1.0 * (speed < 0)  # F_s⁻ pushes forward
+            if Gamma is None:
+                out[:, j] = level
+            else:  # Γᵀ of what joint j of the tree brings
+                out[:] = Gamma[:, j] * level[:, None]

@@ -14,12 +14,10 @@ count residuals that repeat themselves for what they are worth.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
@@ -27,12 +25,9 @@ from dalembert.identification.parameters import FRICTION
 from dalembert.identification.payload_fit import Payload
 from dalembert.identification.payload_torques import from_torques
 from dalembert.identification.payload_wrist import from_wrist
+from dalembert.identification.result import Source
 from dalembert.kernel.one_thread import one_thread
-from dalembert.logs.log import Log
 from dalembert.robot.placement import Placement
-
-Array = NDArray[np.float64]
-Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 CHOICES = {"body": 10, "mass-com": 4}
 
@@ -69,9 +64,9 @@ def identify_payload(
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("puma560")
-    >>> found = da.fourier(np.random.default_rng(0).normal(0, 0.2, (2, 6, 4)), 0.2, duration=20.0)
+    >>> motion = da.fourier(np.random.default_rng(0).normal(0, 0.2, (2, 6, 4)), 0.2, duration=20.0)
     >>> t = np.arange(0, 20, 0.01)
-    >>> q, qd, qdd = found(t)
+    >>> q, qd, qdd = motion(t)
     >>> runs = [
     ...     {"t": t, "q": q, "qd": qd, "tau": a.inverse_dynamics(q, qd, qdd)} for a in (arm, arm.with_payload(2.0))
     ... ]
@@ -97,6 +92,3 @@ def identify_payload(
         raise DalembertError("gains and a reference to find them from are both given; choose one")
     with one_thread():
         return from_torques(arm, log, loaded, CHOICES[parameters], gains, reference, tuple(friction), cutoff, reading)
-
-
-__all__ = ["Payload", "identify_payload"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,13 +13,14 @@ from dalembert.errors import DalembertError
 from dalembert.identification.base import base_parameters
 from dalembert.identification.estimate import correlation_time
 from dalembert.identification.parameters import WIDTH, ParameterSet
-from dalembert.identification.payload_fit import Payload, look_at, made, solve, tensor, thinned
-from dalembert.logs.conditioning import Conditioned, condition
+from dalembert.identification.payload_fit import Payload, look_at, payload_of, solve
+from dalembert.identification.physical import BASIS, ten_of
+from dalembert.identification.result import Source
+from dalembert.logs.conditioning import Conditioned, Stretch, condition
 from dalembert.logs.log import SPELLINGS, Log, raw_of, read_log
 from dalembert.robot.placement import Placement
 
 Array = NDArray[np.float64]
-Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 REFERENCES = ("tau_des", "target_moment", "target_torque")  # torques of a controller's own model, in logs of UR arms
 STILL = 0.01  # of a joint's largest speed: below this its friction is not known
@@ -32,7 +32,7 @@ def from_torques(
 ) -> Payload:  # fmt: skip
     how = dict(reading)
     if gains is None and reference is None and _has_current(log, arm):
-        reference = next((name for name in REFERENCES if name in _names(log, arm)), None)
+        reference = _reference(log, arm)
     if gains is not None or (reference is not None and _has_current(log, arm)):
         how["gains"] = gains if gains is not None else np.ones(arm.n)
     first, second = read_log(log, arm, **how), read_log(loaded, arm, **how)
@@ -41,38 +41,36 @@ def from_torques(
     notes = [*first.notes, *second.notes, *ready.notes]
     if reference is None:  # else its unit is found out
         look_at(arm, ((first, ready), (second, other)), how)
-    rotor = True  # a rotor inertia is felt by its joint alone and costs nothing to allow for
-    base = base_parameters(ParameterSet(arm, friction, offset=True, rotor=rotor))
+    # a rotor inertia is felt by its joint alone and costs nothing to allow for
+    base = base_parameters(ParameterSet(arm, friction, offset=True, rotor=True))
     carry = carried(arm.mechanism.tip)
 
-    def load(q: Array, qd: Array, qdd: Array) -> Array:
+    def load(piece: Stretch) -> Array:
         at = WIDTH * arm.mechanism.tip_body
-        return arm.regressor(q, qd, qdd)[:, :, at : at + 10] @ carry
+        return arm.regressor(*piece.states)[:, :, at : at + 10] @ carry
 
-    Y = [thinned(run, base.regressor) for run in (ready, other)]
-    L = thinned(other, load)[:, :, :count]
-    tau = [run.tau for run in (ready, other)]
+    runs, unloaded = (ready, other), ready.count
     fastest = np.abs(ready.qd).max(axis=0)
-    moving = np.concatenate([np.abs(run.qd) >= STILL * fastest for run in (ready, other)])
+    moving = np.concatenate([np.abs(run.qd) >= STILL * fastest for run in runs])
     W = np.zeros((len(moving), arm.n, base.rank + count))
-    W[: len(Y[0]), :, : base.rank], W[len(Y[0]) :, :, : base.rank] = Y
-    W[len(Y[0]) :, :, base.rank :] = L
+    W[:, :, : base.rank] = np.concatenate([run.thinned(lambda piece: base.regressor(*piece.states)) for run in runs])
+    W[unloaded:, :, base.rank :] = other.thinned(load)[:, :, :count]
     factor = factor_std = None
-    measured = np.concatenate(tau)
+    measured = np.concatenate([run.tau for run in runs])
     if reference is not None:
-        wanted = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": reference}})
-        factor, factor_std = _gains(ready, condition(wanted, cutoff=ready.cutoff), arm, friction, reference)
+        model = _model_torques(arm, log, ready, reference, reading)
+        factor, factor_std = _gains(arm, ready, model, friction, reference)
         measured = measured * factor
         notes.append(f"drive gains from '{reference}': {_listed(factor)} (standard deviations {_listed(factor_std)})")
     elif "gains" in how:
         notes.append("an error of the drive gains is not part of the standard deviations; it acts on the mass in full")
-        told, other_factor = _gains_doubted(arm, log, ready, friction, reading)
+        doubt, other_factor = _gains_doubted(arm, log, ready, friction, reading)
         if other_factor is not None:
-            instead, *_ = solve(W, measured * other_factor, moving, base.rank, None, None, len(Y[0]))
-            notes.append(f"{told}, and gives a mass of {instead[0]:.4g} kg")
-    values, covariance, residual, noise = solve(W, measured, moving, base.rank, factor_std, factor, len(Y[0]))
-    late = slice(len(Y[0]), None)
-    return made(
+            instead, *_ = solve(W, measured * other_factor, moving, base.rank, None, None, unloaded)
+            notes.append(f"{doubt}, and gives a mass of {instead[0]:.4g} kg")
+    values, covariance, residual, noise = solve(W, measured, moving, base.rank, factor_std, factor, unloaded)
+    late = slice(unloaded, None)
+    return payload_of(
         values, covariance, float(np.linalg.norm(residual[late]) / np.linalg.norm(measured[late])), noise,
         int(moving.sum()), arm.robot.tip.name if arm.robot.tip else "tip", notes, gains=factor,
     )  # fmt: skip
@@ -81,6 +79,11 @@ def from_torques(
 def _names(log: Source, arm: Arm) -> set[str]:
     """What a log calls its quantities."""
     return set() if isinstance(log, Log) else set(raw_of(log, arm).names)
+
+
+def _reference(log: Source, arm: Arm) -> str | None:
+    """What a log calls the torques of the controller's own model, if it has them by a usual name."""
+    return next((name for name in REFERENCES if name in _names(log, arm)), None)
 
 
 def _has_current(log: Source, arm: Arm) -> bool:
@@ -96,29 +99,26 @@ def carried(tip: Placement) -> Array:
     """
     H = np.eye(4)
     H[:3, :3], H[:3, 3] = np.array(tip.rotation, float), np.array(tip.translation, float)
-    out = np.zeros((10, 10))
-    for k in range(10):
-        ten = np.zeros(10)
-        ten[k] = 1.0
-        I, P = tensor(ten[4:]), np.zeros((4, 4))
-        P[:3, :3], P[:3, 3], P[3, :3], P[3, 3] = 0.5 * np.trace(I) * np.eye(3) - I, ten[1:4], ten[1:4], ten[0]
-        P = H @ P @ H.T
-        I = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
-        out[:, k] = [P[3, 3], *P[:3, 3], *I[np.triu_indices(3)]]
-    return out
+    return np.column_stack([ten_of(H @ P @ H.T) for P in BASIS])
+
+
+def _model_torques(arm: Arm, log: Source, ready: Conditioned, reference: str, reading: Mapping[str, Any]) -> Array:
+    """The torques of the controller's own model at the instants that ``ready`` keeps: (M, n)."""
+    model = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": reference}})
+    wanted = condition(model, cutoff=ready.cutoff)
+    return np.column_stack([np.interp(ready.t, wanted.t, wanted.tau[:, j]) for j in range(arm.n)])
 
 
 def _gains(
-    ready: Conditioned, wanted: Conditioned, arm: Arm, friction: tuple[str, ...], reference: str
+    arm: Arm, ready: Conditioned, expected: Array, friction: tuple[str, ...], reference: str
 ) -> tuple[Array, Array]:
-    """What measured torques must be multiplied with to agree with the controller's, friction apart: (n,), std."""
-    told = np.column_stack([np.interp(ready.t, wanted.t, wanted.tau[:, j]) for j in range(arm.n)])
-    made, spread = np.ones(arm.n), np.zeros(arm.n)
+    """What measured torques must be multiplied with to agree with the expected, friction apart: (n,), std."""
+    gains, spread = np.ones(arm.n), np.zeros(arm.n)
     for j in range(arm.n):
         v = ready.qd[:, j]
         use = np.abs(v) >= STILL * np.abs(v).max()
         extra = [v] * ("viscous" in friction) + [np.sign(v)] * ("coulomb" in friction)
-        A = np.column_stack([told[:, j], *extra, np.ones_like(v)])[use]
+        A = np.column_stack([expected[:, j], *extra, np.ones_like(v)])[use]
         y = ready.tau[use, j]
         x, *_ = np.linalg.lstsq(A, y, rcond=None)
         left = y - A @ x
@@ -129,30 +129,29 @@ def _gains(
                 f"'{reference}' hardly agrees with the measured torque of joint '{arm.joint_names[j]}', so no drive gain "
                 "can be found from it; give gains"
             )
-        made[j], spread[j] = 1.0 / x[0], slope_std / x[0] ** 2
-    return made, spread
+        gains[j], spread[j] = 1.0 / x[0], slope_std / x[0] ** 2
+    return gains, spread
 
 
 def _gains_doubted(
     arm: Arm, log: Source, ready: Conditioned, friction: tuple[str, ...], reading: Mapping[str, Any]
 ) -> tuple[str, Array | None]:
     """A sentence and factors if the log has torques of the controller's own model that do not agree with the gains."""
-    name = next((name for name in REFERENCES if name in _names(log, arm)), None)
+    name = _reference(log, arm)
     if name is None:
         return "", None
-    wanted = read_log(log, arm, **{**reading, "columns": {**reading.get("columns", {}), "tau": name}})
+    model = _model_torques(arm, log, ready, name, reading)
     try:
-        factor, spread = _gains(ready, condition(wanted, cutoff=ready.cutoff), arm, friction, name)
+        factor, spread = _gains(arm, ready, model, friction, name)
     except DalembertError:
         return "", None
     if not (np.abs(factor - 1) > np.maximum(3 * spread, 0.05)).any():
         return "", None
-    said = f"beside '{name}' of the same log, the torques by these gains are too small by factors of {_listed(factor)}"
-    return f"{said}; reference='{name}' takes the gains from there", factor
+    return (
+        f"beside '{name}' of the same log, the torques by these gains are too small by factors of {_listed(factor)}; "
+        f"reference='{name}' takes the gains from there"
+    ), factor
 
 
 def _listed(values: Array) -> str:
     return ", ".join(f"{v:.4g}" for v in values)
-
-
-__all__ = ["carried", "from_torques"]

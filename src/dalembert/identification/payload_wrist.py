@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.identification.payload_fit import Payload, look_at, made, solve, thinned
+from dalembert.identification.payload_fit import Payload, look_at, payload_of, solve
+from dalembert.identification.physical import tensor
+from dalembert.identification.result import Source
 from dalembert.logs.conditioning import condition
 from dalembert.logs.formats.raw import Raw
 from dalembert.logs.log import Log, raw_of, read_log
@@ -20,7 +21,6 @@ from dalembert.robot.model import Frame
 from dalembert.robot.placement import Placement
 
 Array = NDArray[np.float64]
-Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
 
 WRENCH = ("fx", "fy", "fz", "mx", "my", "mz")
 
@@ -48,18 +48,13 @@ def wrist_regressor(arm: Arm, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Ar
 
 
 def _skew(v: Array) -> Array:
-    out = np.zeros((len(v), 3, 3))
-    out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -v[:, 2], v[:, 1], -v[:, 0]
-    return out - np.swapaxes(out, 1, 2)
+    """(N, 3, 3): S(v)."""
+    return np.cross(np.eye(3), v[:, None])
 
 
 def _times(v: Array) -> Array:
     """(N, 3, 6): I v, linear in Ixx, Ixy, Ixz, Iyy, Iyz, Izz."""
-    out = np.zeros((len(v), 3, 6))
-    for row, columns in enumerate(((0, 1, 2), (1, 3, 4), (2, 4, 5))):
-        for k, column in enumerate(columns):
-            out[:, row, column] = v[:, k]
-    return out
+    return np.einsum("kij,nj->nik", np.array([tensor(unit) for unit in np.eye(6)]), v)
 
 
 def from_wrist(
@@ -78,17 +73,14 @@ def from_wrist(
     notes = [*run.notes, *ready.notes]
     order = np.argsort(t, kind="stable")
     t, w = t[order], sign * w[order]
-    measured = np.concatenate([
-        ready.thinned(k, np.column_stack([np.interp(p.t, t, w[:, i]) for i in range(6)]))
-        for k, p in enumerate(ready.pieces)
-    ])  # fmt: skip
-    A = thinned(ready, lambda q, qd, qdd: wrist_regressor(arm, q, qd, qdd))[:, :, :count]
+    measured = ready.thinned(lambda piece: np.column_stack([np.interp(piece.t, t, w[:, i]) for i in range(6)]))
+    A = ready.thinned(lambda piece: wrist_regressor(arm, *piece.states))[:, :, :count]
     W = np.concatenate([np.broadcast_to(np.eye(6), (len(A), 6, 6)), A], axis=2)
     use = np.ones(W.shape[:2], dtype=bool)
     values, covariance, residual, noise = solve(W, measured, use, 0, None, None, 0)
     bias, pi = values[:6], values[6:]
     size = float(np.linalg.norm(measured - bias))
-    return made(
+    return payload_of(
         pi, covariance[6:, 6:], float(np.linalg.norm(residual)) / max(size, 1e-300), noise, len(W), frame, notes,
         bias=sign * bias, bias_std=np.sqrt(np.maximum(np.diag(covariance)[:6], 0.0)),
     )  # fmt: skip
@@ -106,8 +98,8 @@ def _wrench(log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapp
         name = wrench or "wrench"
         if name in raw.names:
             values = numeric(raw, Found(name, raw.values(name)))
-        elif wrench is None and all(one in raw.names for one in WRENCH):
-            values = np.column_stack([numeric(raw, Found(one, raw.values(one))) for one in WRENCH])
+        elif wrench is None and all(axis in raw.names for axis in WRENCH):
+            values = np.column_stack([numeric(raw, Found(axis, raw.values(axis))) for axis in WRENCH])
         else:
             raise DalembertError(
                 f"{raw.source}: it has no '{name}' of six columns and not all of {', '.join(WRENCH)}; it has {names_of(raw)}"
@@ -122,6 +114,3 @@ def _wrench(log: Source, arm: Arm, wrench: ArrayLike | str | None, reading: Mapp
     if whole.sum() < 10:
         raise DalembertError(f"{raw.source}: only {int(whole.sum())} rows of the wrench hold numbers throughout")
     return t[whole], values[whole]
-
-
-__all__ = ["from_wrist", "wrist_regressor"]

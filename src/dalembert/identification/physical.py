@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.arm.tree import tree_of
+from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.parameters import ParameterSet
@@ -32,100 +33,105 @@ SMALLEST = 0.03  # m: a prior's point masses and plates count as at least so thi
 
 def entries(parameters: Array) -> Array:
     """J (4, 4) of m, h, and the tensor about the origin (Ixx, Ixy, Ixz, Iyy, Iyz, Izz): linear in them."""
-    m, hx, hy, hz, xx, xy, xz, yy, yz, zz = parameters
-    half = 0.5 * (xx + yy + zz)
-    return np.array([[half - xx, -xy, -xz, hx], [-xy, half - yy, -yz, hy], [-xz, -yz, half - zz, hz], [hx, hy, hz, m]])
+    I, h = tensor(parameters[4:]), parameters[1:4, None]
+    return np.block([[0.5 * np.trace(I) * np.eye(3) - I, h], [h.T, parameters[0]]])
 
 
+def ten_of(J: Array) -> Array:
+    """The ten parameters of J: what :func:`entries` is made from."""
+    Sigma = J[:3, :3]
+    return np.array([J[3, 3], *J[:3, 3], *(np.trace(Sigma) * np.eye(3) - Sigma)[UPPER]])
+
+
+def tensor(six: Array) -> Array:
+    """The symmetric (3, 3) matrix of xx, xy, xz, yy, yz, zz."""
+    return six[[[0, 1, 2], [1, 3, 4], [2, 4, 5]]]
+
+
+UPPER = np.triu_indices(3)
 BASIS = np.array([entries(e) for e in np.eye(10)])  # (10, 4, 4): J of each unit parameter
 
 
 def ten(inertia: Inertia) -> Array:
     """m, h and the tensor about the origin, as in a parameter vector."""
-    I = inertia.tensor_at_origin
-    tensor = (I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2])
-    return np.array([inertia.mass, *inertia.first_moments, *tensor], float)
+    return np.array([inertia.mass, *inertia.first_moments, *np.array(inertia.tensor_at_origin, float)[UPPER]], float)
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Which part of the augmented link's parameters is the link itself: own_i = φ_i − known_i − Σ_k Im_k rotor_ik.
+    """Which part of the augmented links' parameters is the links themselves, without rotors and payload.
 
-    names   the link that each moving joint moves, passive ones too
-    known   (n, 10) of the payload, and of the rotors that sit on link i (their mass, and what is not Im)
-    rotors  {i: [(k, (10,) per unit of Im_k)]}
+    names          the link that each moving joint moves, passive ones too, where it has a mass
+    coefficients   (L, 10, p), and constants (L, 10): own_i = coefficients_i φ + constants_i
     """
 
     names: tuple[str, ...]
-    known: Array
-    rotors: dict[int, list[tuple[int, Array]]]
+    coefficients: Array
+    constants: Array
+
+    def own(self, phi: Array) -> Array:
+        """(L, 10): the ten parameters of each link itself."""
+        return self.coefficients @ phi + self.constants
 
 
-def links_of(arm: Arm) -> Links:
-    """The links of an arm, and what rides on them."""
-    mechanism, robot = tree_of(arm), arm.robot
-    known = np.zeros((mechanism.n, 10))
-    rotors: dict[int, list[tuple[int, Array]]] = {}
-    for i, body in enumerate(mechanism.bodies):
-        known[i] = ten(body.inertia) - ten(body.link)
-    for k, body in enumerate(mechanism.bodies):
-        if body.parent >= 0 and not body.reflected:
-            z = np.array(body.rotor_axis, float)
-            T = np.outer(z, z)
-            unit = np.array([0, 0, 0, 0, T[0, 0], T[0, 1], T[0, 2], T[1, 1], T[1, 2], T[2, 2]], float)
-            rotors.setdefault(body.parent, []).append((k, unit))
-            known[body.parent] -= float(body.rotor_inertia) * unit
-    if robot.payload is not None and mechanism.tip_body >= 0:
-        known[mechanism.tip_body] += ten(robot.payload.seen_from(mechanism.tip))
-    return Links(tuple(joint.child for joint in robot.tree_joints), known, rotors)
-
-
-def own(parameters: ParameterSet, links: Links, phi: Array, i: int) -> Array:
-    """The ten parameters of link i itself, without rotors and payload."""
+def links_of(parameters: ParameterSet) -> Links:
+    """The links of an arm, less what rides on them: the payload, and the rotors of the joints behind."""
+    mechanism, robot = tree_of(parameters.arm), parameters.arm.robot
     at = {name: k for k, name in enumerate(parameters.names)}
-    first = at[f"m_{i + 1}"]
-    out = phi[first : first + 10] - links.known[i]
-    for k, unit in links.rotors.get(i, []):
-        im = phi[at[f"Im_{k + 1}"]] if f"Im_{k + 1}" in at else tree_of(parameters.arm).bodies[k].rotor_inertia
-        out = out - im * unit
-    return out
+    coefficients, constants = np.zeros((mechanism.n, 10, parameters.size)), np.zeros((mechanism.n, 10))
+    for i, body in enumerate(mechanism.bodies):
+        first, rotor = at.get(f"m_{i + 1}"), at.get(f"Im_{i + 1}")
+        if first is not None:
+            coefficients[i, :, first : first + 10] = np.eye(10)
+        constants[i] += ten(body.link) - ten(body.inertia)
+        if body.parent >= 0 and not body.reflected and rotor is not None:
+            z = np.array(body.rotor_axis, float)
+            unit = np.concatenate([np.zeros(4), np.outer(z, z)[UPPER]])
+            coefficients[body.parent, :, rotor] -= unit
+            constants[body.parent] += float(body.rotor_inertia) * unit
+    if robot.payload is not None and mechanism.tip_body >= 0:
+        constants[mechanism.tip_body] -= ten(robot.payload.seen_from(mechanism.tip))
+    there = list(parameters.bodies)
+    names = tuple(robot.tree_joints[i].child for i in there)
+    return Links(names, coefficients[there], constants[there])
 
 
 def scales(parameters: ParameterSet) -> Array:
     """The usual size of every parameter: of a link's mass and length, of a rotor."""
-    arm = parameters.arm
-    bodies = [ten(body.inertia) for body in tree_of(arm).bodies]
-    masses = np.array([b[0] for b in bodies])
+    bodies = tree_of(parameters.arm).bodies
+    masses = np.array([float(body.inertia.mass) for body in bodies])
     usual = float(masses[masses > 0].mean()) if (masses > 0).any() else 1.0
     out = np.ones(parameters.size)
-    for k, name in enumerate(parameters.names):
-        j = parameters.joints[k]
-        kind = name.rpartition("_")[0]
-        if j < 0 or kind in ("Fv", "Fs", "Fs+", "Fs-", "offset"):
-            continue
-        m = max(float(masses[j]), 0.1 * usual)
-        second = float(np.trace(entries(bodies[j])[:3, :3]))
+    for k in _inertial(parameters):
+        body, kind = bodies[parameters.joints[k]], parameters.kinds[k]
+        m = max(float(body.inertia.mass), 0.1 * usual)
+        second = float(np.trace(np.array(body.inertia.second_moments, float)))
         length = max(np.sqrt(max(second, 0.0) / m), 0.1)
+        out[k] = m * length ** {"m": 0, "mx": 1, "my": 1, "mz": 1}.get(kind, 2)
         if kind == "Im":
-            body = tree_of(arm).bodies[j]
-            out[k] = max(float(body.rotor_inertia), 0.1 * m * length**2 / float(body.gear) ** 2)
-        else:
-            out[k] = m * (1.0 if kind == "m" else length if kind in ("mx", "my", "mz") else length**2)
+            out[k] = max(float(body.rotor_inertia), 0.1 * out[k] / float(body.gear) ** 2)
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """What is believed before the log is read.
+def _inertial(parameters: ParameterSet) -> list[int]:
+    """The columns of links and rotors."""
+    return [k for k, kind in enumerate(parameters.kinds) if kind in (*INERTIAL, "Im")]
 
-    arm        whose parameters they are
-    deviation  how far a link may be off, relative: 0.3 for thirty percent
+
+@dataclass(frozen=True)
+class Belief:
+    """What possible bodies are asked for besides the log.
+
+    prior      an arm whose parameters are believed
+    deviation  how far its links may be off, relative: 0.3 for thirty percent
     kind       "entropic" or "euclidean"
+    bounds     shapes that hold a link's mass, by its name
     """
 
-    arm: Arm
+    prior: Arm | None = None
     deviation: float = 0.3
     kind: str = "entropic"
+    bounds: Mapping[str, Any] | None = None
 
 
 def _cvxpy() -> Any:
@@ -153,19 +159,19 @@ def _entropic(J: Any, L: Array, J0: Array, name: str, deviation: float, notes: l
 
 
 def _believed(
-    parameters: ParameterSet, x: Any, size: Array, prior: Prior, values: Array, loose: list[int], curvature: Array, cp: Any
+    parameters: ParameterSet, x: Any, size: Array, belief: Belief, values: Array, loose: list[int], curvature: Array, cp: Any
 ) -> list[Any]:  # fmt: skip
     """The other terms of a prior, whose curvature is added: all inertias (euclidean) or rotors alone, and what is loose."""
     terms = []
-    if prior.kind == "euclidean":
-        at = [k for k in range(parameters.size) if _inertial(parameters, k)]
-        terms.append(cp.sum_squares((x - values / size)[at]) / (2 * prior.deviation**2))
-        curvature[at, at] += 1.0 / (prior.deviation * size[at]) ** 2
+    if belief.kind == "euclidean":
+        at = _inertial(parameters)
+        terms.append(cp.sum_squares((x - values / size)[at]) / (2 * belief.deviation**2))
+        curvature[at, at] += 1.0 / (belief.deviation * size[at]) ** 2
     else:
-        for k, name in enumerate(parameters.names):
-            if name.startswith("Im_") and values[k] > 0:
-                terms.append(cp.square((x[k] * size[k] / values[k] - 1) / prior.deviation) / 2)
-                curvature[k, k] += 1.0 / (prior.deviation * values[k]) ** 2
+        for k, kind in enumerate(parameters.kinds):
+            if kind == "Im" and values[k] > 0:
+                terms.append(cp.square((x[k] * size[k] / values[k] - 1) / belief.deviation) / 2)
+                curvature[k, k] += 1.0 / (belief.deviation * values[k]) ** 2
     if loose:
         terms.append(cp.sum_squares((x - values / size)[loose]) / 2)
         curvature[loose, loose] += 1.0 / size[loose] ** 2
@@ -173,16 +179,9 @@ def _believed(
 
 
 def consistent(
-    base: BaseParameters,
-    R: Array,
-    z: Array,
-    *,
-    prior: Prior | None = None,
-    bounds: Mapping[str, Any] | None = None,
-    exactly: Array | None = None,
-    levels: Array | None = None,
-    kept: Sequence[int] = (),
-) -> tuple[Array, Array, list[str]]:
+    base: BaseParameters, R: Array, z: Array, belief: Belief, *, exactly: Array | None = None,
+    levels: Array | None = None, kept: Sequence[int] = (),
+) -> tuple[Array, Array, list[str]]:  # fmt: skip
     """(φ (p,), the prior's curvature (p, p), notes): least squares R π_b ≈ z of unit noise, all links possible.
 
     With ``exactly`` the base parameters are given and only the nearest possible φ is sought. ``levels``
@@ -190,44 +189,39 @@ def consistent(
     parameters in ``kept``, which the log does not show, those of friction keep the arm's value if there is no prior.
     """
     cp = _cvxpy()
-    parameters = base.parameters
-    links = links_of(parameters.arm)
-    size = scales(parameters)
-    loose = [k for k in range(parameters.size) if not _inertial(parameters, k)]
+    parameters, prior = base.parameters, belief.prior
+    p, start, size = parameters.size, parameters.values, scales(parameters)
+    links = links_of(parameters)
+    loose = sorted(set(range(p)) - set(_inertial(parameters)))
     if levels is not None:
         size[loose] = np.where(np.isfinite(levels[loose]) & (levels[loose] > 0), levels[loose], 1.0)
-    start = parameters.values
-    x = cp.Variable(parameters.size)
-    phi = cp.multiply(size, x)
+    x = cp.Variable(p)
     notes: list[str] = []
-    constraints: list[Any] = _signs(base, x, settled=exactly is not None)
+    constraints: list[Any] = []
+    if at := signed(base, settled=exactly is not None):
+        constraints.append(x[at] >= 0)
     unseen = [base.independent[k] for k in kept if base.independent[k] in loose and prior is None]
     if unseen:
         constraints.append(x[unseen] == start[unseen] / size[unseen])
-    curvature = np.zeros((parameters.size, parameters.size))
+    curvature = np.zeros((p, p))
     near = cp.sum_squares(x - start / size)
-    H_near = np.diag(2.0 / size**2)
-    prior_values = start if prior is None else ParameterSet(
-        prior.arm, parameters.friction, parameters.two_sided, parameters.offset, parameters.rotor, parameters.extra
-    ).values  # fmt: skip
+    prior_values = start if prior is None else replace(parameters, arm=prior).values
     terms = []
-    blocks: dict[int, tuple[Array, Array]] = {}
-    for i in parameters.bodies:
-        coefficients, constant = _affine(parameters, links, i)
-        L = np.asarray(np.linalg.cholesky(_thick(_reference(parameters, links, start, i))), dtype=np.float64)
+    own, believed = links.own(start), links.own(prior_values)
+    entropic = prior is not None and belief.kind == "entropic"
+    for i, name in enumerate(links.names):
+        L = np.asarray(np.linalg.cholesky(_thick(_reference(parameters, own[i]))), dtype=np.float64)
         inner = np.linalg.inv(L)
         # J in the axes in which the arm's own link is the unit matrix
-        units = np.array([inner @ entries(coefficients[:, k]) @ inner.T for k in range(parameters.size)])
-        J = cp.reshape((units.reshape(parameters.size, 16) * size[:, None]).T @ x, (4, 4), order="C")
-        J = J + inner @ entries(constant) @ inner.T
+        units = inner @ np.tensordot(links.coefficients[i].T, BASIS, 1) @ inner.T
+        J = cp.reshape((units.reshape(p, 16) * size[:, None]).T @ x, (4, 4), order="C")
+        J = J + inner @ entries(links.constants[i]) @ inner.T
         constraints.append((J + J.T) / 2 >> INSIDE * np.eye(4))
-        blocks[i] = (coefficients, constant)
-        if prior is not None and prior.kind == "entropic":
-            J0 = entries(own(parameters, links, prior_values, i))
-            terms += _entropic(J, L, J0, links.names[i], prior.deviation, notes, cp)
+        if entropic:
+            terms += _entropic(J, L, entries(believed[i]), name, belief.deviation, notes, cp)
     if prior is not None:
-        terms += _believed(parameters, x, size, prior, prior_values, loose, curvature, cp)
-    constraints += _bounded(parameters, links, bounds or {}, phi, blocks, cp)
+        terms += _believed(parameters, x, size, belief, prior_values, loose, curvature, cp)
+    constraints += _bounded(links, belief.bounds or {}, cp.multiply(size, x))
     if exactly is not None:
         constraints.append((base.K * size) @ x == exactly)
         objective = near
@@ -236,7 +230,7 @@ def consistent(
         objective = cp.sum_squares((R @ base.K * size) @ x - z) / 2 + (sum(terms) if terms else NEAREST * near)
         objective = objective / max(1.0, length)  # of the solver's liking
         if not terms:
-            curvature += NEAREST * H_near
+            curvature += NEAREST * np.diag(2.0 / size**2)
             notes.append("where the log leaves the parameters open, those nearest to the arm's own were taken")
     problem = cp.Problem(cp.Minimize(objective), constraints)
     try:
@@ -249,59 +243,30 @@ def consistent(
         raise DalembertError(f"no possible bodies fit: the semidefinite program is {problem.status}")
     if problem.status == "optimal_inaccurate":
         notes.append("the semidefinite program was solved to reduced accuracy")
-    found = np.asarray(size * x.value, float)
-    if prior is not None and prior.kind == "entropic":
-        for coefficients, constant in blocks.values():
-            J = entries(coefficients @ found + constant)
-            inverse = np.linalg.pinv(J, rcond=1e-12, hermitian=True)
-            turned = inverse @ BASIS
-            curved = np.einsum("aij,bji->ab", turned, turned) / prior.deviation**2
+    phi = np.asarray(size * x.value, float)
+    if entropic:
+        for coefficients, ten_own in zip(links.coefficients, links.own(phi), strict=True):
+            turned = np.linalg.pinv(entries(ten_own), rcond=1e-12, hermitian=True) @ BASIS
+            curved = np.einsum("aij,bji->ab", turned, turned) / belief.deviation**2
             curvature += coefficients.T @ curved @ coefficients
-    return found, curvature, notes
-
-
-def _inertial(parameters: ParameterSet, k: int) -> bool:
-    kind = parameters.names[k].rpartition("_")[0]
-    return parameters.joints[k] >= 0 and kind not in ("Fv", "Fs", "Fs+", "Fs-", "offset")
-
-
-def _signs(base: BaseParameters, x: Any, settled: bool) -> list[Any]:
-    """Rotors have inertia and friction takes energy out; what is ``settled`` by itself stays as it is."""
-    at = signed(base, settled)
-    return [x[at] >= 0] if at else []
+    return phi, curvature, notes
 
 
 def signed(base: BaseParameters, settled: bool = False) -> list[int]:
-    """The columns that cannot be negative; if ``settled``, only those that share a base parameter with others."""
-    parameters = base.parameters
+    """The columns that cannot be negative: rotors have inertia, and friction takes energy out.
+
+    If ``settled``, only those that share a base parameter with others: what is settled by itself stays as it is.
+    """
+    alone = [base.independent[r] for r, row in enumerate(base.K) if np.count_nonzero(row) == 1] if settled else []
     kinds = ("Im", "Fv", "Fs", "Fs+", "Fs-")
-    alone = [list(base.independent)[r] for r, row in enumerate(base.K) if np.count_nonzero(row) == 1]
-    return [
-        k for k, name in enumerate(parameters.names)
-        if parameters.joints[k] >= 0 and name.rpartition("_")[0] in kinds and not (settled and k in alone)
-    ]  # fmt: skip
+    return [k for k, kind in enumerate(base.parameters.kinds) if kind in kinds and k not in alone]
 
 
-def _affine(parameters: ParameterSet, links: Links, i: int) -> tuple[Array, Array]:
-    """own_i = coefficients (10, p) φ + constant (10,)."""
-    zero = np.zeros(parameters.size)
-    constant = own(parameters, links, zero, i)
-    coefficients = np.zeros((10, parameters.size))
-    at = {name: k for k, name in enumerate(parameters.names)}
-    first = at[f"m_{i + 1}"]
-    coefficients[:, first : first + 10] = np.eye(10)
-    for k, unit in links.rotors.get(i, []):
-        if f"Im_{k + 1}" in at:
-            coefficients[:, at[f"Im_{k + 1}"]] -= unit
-    return coefficients, constant
-
-
-def _reference(parameters: ParameterSet, links: Links, start: Array, i: int) -> Array:
+def _reference(parameters: ParameterSet, own: Array) -> Array:
     """J of the arm's own link, or of a usual body where that has no mass."""
-    J = entries(own(parameters, links, start, i))
-    if J[3, 3] > 0:
-        return J
-    usual = max(float(np.mean([ten(b.inertia)[0] for b in tree_of(parameters.arm).bodies])), 1e-3)
+    if own[0] > 0:
+        return entries(own)
+    usual = max(float(np.mean([float(body.inertia.mass) for body in tree_of(parameters.arm).bodies])), 1e-3)
     return usual * np.diag([0.01, 0.01, 0.01, 1.0])
 
 
@@ -316,24 +281,20 @@ def _thick(J: Array) -> Array:
     return out
 
 
-def _bounded(
-    parameters: ParameterSet, links: Links, bounds: Mapping[str, Any], phi: Any, blocks: Mapping[int, Any], cp: Any
-) -> list[Any]:
+def _bounded(links: Links, bounds: Mapping[str, Any], phi: Any) -> list[Any]:
     """A link inside a box {"box": (low, high)} or an ellipsoid {"centre": c, "radii": r} of its own frame.
 
     Inside a box ∫(x − low)(high − x) dm ≥ 0 for every axis; inside an ellipsoid ∫(1 − |(x − c)/r|²) dm ≥ 0.
     """
-    made = []
+    constraints = []
     for name, shape in bounds.items():
-        known = [links.names[i] for i in blocks]
-        if name not in known:
-            raise DalembertError(f"bounds name the link '{name}'; the moving links are {', '.join(known)}")
+        if name not in links.names:
+            raise DalembertError(f"bounds name the link '{name}'; the moving links are {', '.join(links.names)}")
         i = links.names.index(name)
-        coefficients, constant = blocks[i]
         for Q in shape_forms(name, shape):
-            row = np.array([np.sum(Q * J) for J in BASIS])
-            made.append((row @ coefficients) @ phi + row @ constant >= 0)
-    return made
+            row = np.sum(Q * BASIS, axis=(1, 2))
+            constraints.append((row @ links.coefficients[i]) @ phi + row @ links.constants[i] >= 0)
+    return constraints
 
 
 def shape_forms(name: str, shape: Any) -> list[Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,18 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.identification.base import BaseParameters, random_states
-from dalembert.identification.felt import Felt
 from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
 from dalembert.logs.log import Log, read_log
 
 Array = NDArray[np.float64]
 
+Source = str | os.PathLike[str] | Mapping[str, ArrayLike] | Log
+
 POSES = 10_000  # at which B(q) is looked at
-BLOCK = 4096  # samples predicted at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class PredictedRun:
     """Measured and predicted torques of one run at the kept instants: t (M,), measured and predicted (M, n)."""
 
     name: str
@@ -82,8 +82,8 @@ class Identification:
     correlation: Array
     essential: tuple[str, ...]
     unidentified: tuple[str, ...]
-    run: Run
-    validation: tuple[Run, ...] = ()
+    run: PredictedRun
+    validation: tuple[PredictedRun, ...] = ()
     gains: Array | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -126,38 +126,41 @@ class Identification:
 
     def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """τ (N, n) of states, with everything that was identified: offsets, Stribeck, coupling too."""
-        return _torques(self.base, self.parameters, np.asarray(q, float), np.asarray(qd, float), np.asarray(qdd, float))
+        return self.base.felt.torque(self.parameters, *(np.asarray(x, float) for x in (q, qd, qdd)))
 
-    def predict(self, log: str | os.PathLike[str] | Mapping[str, ArrayLike] | Log, **reading: Any) -> Array:
+    def predict(self, log: Source, **reading: Any) -> Array:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.
 
         Positions and velocities are conditioned as for the fit (the same cut-off), torques are not
         filtered. Rows that hold no numbers get what their neighbours in time say; fewer than ten samples
         between two gaps are too few, and get NaN.
         """
-        found = self._read(log, torque_needed=False, **reading)
-        t = found.t if found.instants is None else found.instants
-        kept = np.arange(len(found)) if found.kept is None else found.kept
+        whole = self._read(log, torque_needed=False, **reading)
+        t = whole.t if whole.instants is None else whole.instants
+        kept = np.arange(len(whole)) if whole.kept is None else whole.kept
         out = np.full((len(t), self.before.n), np.nan)
-        runs = np.split(np.arange(len(found)), np.flatnonzero(np.diff(found.t) < 0) + 1)
+        runs = np.split(np.arange(len(whole)), np.flatnonzero(np.diff(whole.t) < 0) + 1)
         ends = [*(int(kept[run[0]]) for run in runs[1:]), len(t)]
         begin = 0
         for run, end in zip(runs, ends, strict=True):
-            qd = None if found.qd is None else found.qd[run]
-            alone = replace(found, t=found.t[run], q=found.q[run], tau=found.tau[run], qd=qd)
+            qd = None if whole.qd is None else whole.qd[run]
+            alone = replace(whole, t=whole.t[run], q=whole.q[run], tau=whole.tau[run], qd=qd)
             rows = slice(begin, end)
             for piece in smoothed(alone, self.run.conditioned.cutoff, []) if len(run) > 1 else ():
-                tau = self.torque(piece.q, piece.qd, piece.qdd)
-                inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(found))
+                tau = self.torque(*piece.states)
+                inside = (t[rows] >= piece.t[0] - 1e-9) & (t[rows] <= piece.t[-1] + usual_step(whole))
                 for j in range(self.before.n):
                     out[rows][inside, j] = np.interp(t[rows][inside], piece.t, tau[:, j])
             begin = end
         return out if self.gains is None else out / self.gains
 
-    def evaluate(self, log: str | os.PathLike[str] | Mapping[str, ArrayLike] | Log, **reading: Any) -> Run:
+    def evaluate(self, log: Source, **reading: Any) -> PredictedRun:
         """Measured against predicted on another run, conditioned as for the fit."""
-        found = self._read(log, **reading)
-        ready = condition(found, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
+        return self.judged(self._read(log, **reading))
+
+    def judged(self, log: Log) -> PredictedRun:
+        """The same of a log that was read already."""
+        ready = condition(log, **{**self.conditioning, "cutoff": self.run.conditioned.cutoff})
         return make_run(self.base, self.parameters, ready, self.gains)
 
     def _read(self, log: Any, torque_needed: bool = True, **reading: Any) -> Log:
@@ -188,9 +191,7 @@ class Identification:
         note = (
             f"parameters identified from {os.path.basename(self.run.name)} by dalembert ({self.method} least squares)"
         )
-        pieces = self.run.conditioned.pieces
-        speeds = np.concatenate([p.qd[k] for p, k in zip(pieces, self.run.conditioned.kept, strict=True)])
-        phi, folded = with_stribeck_folded(self.base.parameters, self.full, speeds)
+        phi, folded = with_stribeck_folded(self.base.parameters, self.full, self.run.conditioned.qd)
         arm, notes = calibrated_arm(self.base.parameters, phi, note)
         return arm, [*self._full[1], *folded, *notes]
 
@@ -208,14 +209,10 @@ class Identification:
     def smallest_inertia(self) -> float:
         """The smallest eigenvalue of B(q) of the identified parameters over 10,000 random poses."""
         q, _, _ = random_states(self.before, POSES, seed=1)
-        n = self.before.n
         still = np.zeros_like(q)
-        at_rest = _torques(self.base, self.parameters, q, still, still)
-        B = np.empty((POSES, n, n))
-        for j in range(n):
-            one = still.copy()
-            one[:, j] = 1.0
-            B[:, :, j] = _torques(self.base, self.parameters, q, still, one) - at_rest
+        at_rest = self.torque(q, still, still)
+        units = np.eye(self.before.n)
+        B = np.stack([self.torque(q, still, still + unit) - at_rest for unit in units], axis=-1)
         return float(np.linalg.eigvalsh(0.5 * (B + B.transpose(0, 2, 1)))[:, 0].min())
 
     @property
@@ -224,34 +221,14 @@ class Identification:
         return self.smallest_inertia > 0
 
     def __repr__(self) -> str:
-        said = f"{len(self.parameters)} base parameters, relative error {100 * self.relative_error:.3g} %"
+        words = f"{len(self.parameters)} base parameters, relative error {100 * self.relative_error:.3g} %"
         if self.validation:
-            said += f", on validation {100 * self.validation[0].relative_error:.3g} %"
-        return f"<Identification of {self.before.name!r}: {said}>"
+            words += f", on validation {100 * self.validation[0].relative_error:.3g} %"
+        return f"<Identification of {self.before.name!r}: {words}>"
 
 
-def _torques(base: BaseParameters, values: Array, q: Array, qd: Array, qdd: Array) -> Array:
-    felt, of = Felt(base.parameters, base.independent), np.zeros(base.parameters.size)
-    of[list(base.independent)] = values
-    out = np.empty(q.shape)
-    for start in range(0, len(q), BLOCK):
-        part = slice(start, start + BLOCK)
-        out[part] = felt.torque(of, q[part], qd[part], qdd[part])
-    return out
-
-
-def make_run(
-    base: BaseParameters,
-    values: Array,
-    ready: Conditioned,
-    gains: Array | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> Run:
+def make_run(base: BaseParameters, values: Array, ready: Conditioned, gains: Array | None = None) -> PredictedRun:
     """A run's torques, measured and predicted, both through the same low-pass."""
-    predicted = []
-    for k, piece in enumerate(ready.pieces):
-        predicted.append(ready.thinned(k, _torques(base, values, piece.q, piece.qd, piece.qdd)))
-        if progress is not None:
-            progress((k + 1) / len(ready.pieces))
+    predicted = ready.thinned(lambda piece: base.felt.torque(values, *piece.states))
     measured = ready.tau if gains is None else ready.tau * gains
-    return Run(ready.log.source, ready.t, measured, np.concatenate(predicted), ready)
+    return PredictedRun(ready.log.source, ready.t, measured, predicted, ready)

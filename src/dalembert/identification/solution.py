@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
-from dalembert.identification.accumulate import JointTriangles
+from dalembert.identification.accumulate import JointTriangles, column_lengths
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.log_equations import LogEquations, levels, typical_sizes
-from dalembert.identification.result import Run, make_run
+from dalembert.identification.physical import Belief, consistent
+from dalembert.identification.result import Identification, PredictedRun, make_run
 from dalembert.logs.conditioning import Conditioned
 from dalembert.logs.formats.raw import listed
 
@@ -25,90 +23,66 @@ SEEN = 0.05  # a payload that makes less than this share of a joint's torque doe
 LOST = 10.0  # a parameter whose error alone makes torques so many times those measured is not in the log
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """π_b with its covariance, and what came with it.
-
-    estimate    what least squares found, before possible bodies were asked for
-    fixed       base parameters that the log does not show: they keep the arm's own value
-    full        every parameter, where possible bodies were asked for
-    gains       factors of the logged torques, where they were asked for
-    times       how many samples of each joint's residual are worth one
-    """
-
-    values: Array
-    covariance: Array
-    estimate: ways.Estimate
-    fixed: tuple[int, ...]
-    run: Run
-    times: Array
-    full: Array | None = None
-    gains: Array | None = None
-
-
-@dataclass(frozen=True)
-class Belief:
-    """What possible bodies are asked for besides the log: a prior's inertias, shapes that hold a link's mass."""
-
-    prior: Arm | None
-    deviation: float
-    kind: str
-    bounds: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Loaded:
-    """A run with a payload that is known, and the arm that holds it."""
-
-    run: Conditioned
-    heavy: Arm
-
-
 def solution(
     equations: LogEquations, base: BaseParameters, joints: JointTriangles, method: str, damping: float | None,
-    belief: Belief | None, loaded: Loaded | None, notes: list[str], said: list[str],
-) -> Solution:  # fmt: skip
-    """The parameters by ``method``; with a ``belief``, those that possible bodies have."""
-    ready, typical, gains = equations.ready, typical_sizes(base), None
-    fixed = ways.undetermined(joints.together(), typical)
+    belief: Belief | None, loaded: tuple[Arm, Conditioned] | None, notes: list[str], warned: list[str],
+) -> Identification:  # fmt: skip
+    """The parameters by ``method``; with a ``belief``, those that possible bodies have.
+
+    loaded  an arm with a payload that is known, and a run of it
+    notes   sentences about the result are added to these, and warnings to ``warned``
+    """
+    ready, typical, gains, full = equations.ready, typical_sizes(base), None, None
     if method == "total":
         assert loaded is not None
-        made, gains = _total(equations, base, joints, loaded, said)
+        estimate, gains = _total(equations, base, joints, loaded, warned)
     elif method == "damped":
-        made, fixed = ways.damped(joints, base.values, damping, typical), ()
+        estimate = ways.damped(joints, base.values, damping, typical)
     elif method == "sequential":
-        made = ways.sequential(joints, base.values, typical)
-        fixed = made.fixed
+        estimate = ways.sequential(joints, base.values, typical)
     else:
         rounds = {"ordinary": 0, "weighted": 1, "reweighted": ways.ROUNDS}[method]
-        made = ways.least_squares(joints, base.values, fixed, rounds)
+        fixed = ways.undetermined(joints.together(), typical)
+        estimate = ways.least_squares(joints, base.values, fixed, rounds)
         if belief is None:
             size = float(np.sqrt(np.mean(ready.tau**2)))
-            unit = joints.together(1.0 / np.maximum(made.noise, 1e-12 * size))
+            unit = joints.together(1.0 / np.maximum(estimate.noise, 1e-12 * size))
             fixed = ways.undetermined(unit, typical, 1.0 / (LOST * size))
-            made = ways.least_squares(joints, base.values, fixed, rounds)
-    notes += made.notes
+            estimate = ways.least_squares(joints, base.values, fixed, rounds)
+    notes += estimate.notes
+    values, fixed = estimate.values, estimate.fixed
     equations.step("residuals", 0.0)
-    run = make_run(base, made.values, ready, gains)
-    times = correlation_times(run, np.abs(ready.qd) >= equations.zone)
+    run = make_run(base, values, ready, gains)
+    times = correlation_times(run, equations.moving)
     if belief is not None:
         equations.step("semidefinite program", 0.0)
-        values, full, covariance = _physical(base, joints, made, times, belief, levels(base, ready), fixed, notes)
-        return Solution(values, covariance, made, fixed, make_run(base, values, ready), times, full)
-    if method == "total":
-        covariance = made.covariance
+        values, full, covariance = _physical(base, joints, estimate, times, belief, levels(base, ready), notes)
+        run = make_run(base, values, ready)
+    elif method == "total":
+        covariance = estimate.covariance
     elif method in ("damped", "sequential"):
-        covariance = made.covariance * float(np.max(times))
+        covariance = estimate.covariance * float(np.max(times))
     else:
-        covariance = ways.with_correlation(joints, made, times)
-    return Solution(made.values, covariance, made, fixed, run, times, None, gains)
+        _, covariance, _ = ways.spread(joints, values, estimate.weights, fixed, times=times)
+    unknown = () if belief is not None else fixed
+    free = [k for k in range(base.rank) if k not in fixed]
+    weighted = joints.together(1.0 / ways.above_zero(estimate.noise)).R[:, free]
+    result = Identification(
+        before=equations.arm, base=base, method=method, physical=belief is not None, parameters=values,
+        covariance=covariance, found_full=full, condition=_condition(joints.together().R[:, free]),
+        scaled_condition=_condition(weighted / column_lengths(weighted)), noise=estimate.noise, correlation=times,
+        essential=tuple(base.names[k] for k in ways.essential(values, covariance, unknown)),
+        unidentified=tuple(base.names[k] for k in unknown), run=run, gains=gains,
+    )  # fmt: skip
+    warned += [*_unseen(result, fixed), *_weak(result, typical)]
+    return result
 
 
-def correlation_times(run: Run, moving: NDArray[np.bool_]) -> Array:
+def correlation_times(run: PredictedRun, moving: NDArray[np.bool_]) -> Array:
     """Each joint's correlation time in kept samples, over all runs, at least what the low-pass itself brings."""
     ready = run.conditioned
     least = max(1.0, ready.rate / ready.every / (2.0 * ready.cutoff)) if ready.reach else 1.0
-    ends = [one.t.max() for one in ready.log.separate]
+    ends = [log.t.max() for log in ready.log.separate]
     starts = [piece.t[0] for piece in ready.pieces]
     runs = np.searchsorted(ends, starts) if ready.log.parts else np.zeros(len(starts), int)
     cuts = np.cumsum([len(kept) for kept in ready.kept])[:-1]
@@ -126,50 +100,43 @@ def correlation_times(run: Run, moving: NDArray[np.bool_]) -> Array:
 
 
 def _physical(
-    base: BaseParameters, joints: JointTriangles, made: ways.Estimate, times: Array, belief: Belief, sizes: Array,
-    fixed: tuple[int, ...], notes: list[str],
+    base: BaseParameters, joints: JointTriangles, estimate: ways.Estimate, times: Array, belief: Belief, sizes: Array,
+    notes: list[str],
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """(π_b, φ, covariance of π_b) with possible bodies, each sample worth what its correlation leaves of it."""
-    from dalembert.identification.physical import Prior, consistent
-
     prior = belief.prior
     if prior is not None and (prior.n != base.parameters.arm.n):
         raise DalembertError(f"the prior '{prior.name}' has {prior.n} joints, and the arm {base.parameters.arm.n}")
-    whole = joints.together(1.0 / (ways.above_zero(made.noise) * np.sqrt(times)))
-    believed = None if prior is None else Prior(prior, belief.deviation, belief.kind)
-    phi, curvature, told = consistent(
-        base, whole.R, whole.z, prior=believed, bounds=belief.bounds, levels=sizes, kept=fixed
-    )
-    notes += told
+    whole = joints.together(1.0 / (ways.above_zero(estimate.noise) * np.sqrt(times)))
+    phi, curvature, remarks = consistent(base, whole.R, whole.z, belief, levels=sizes, kept=estimate.fixed)
+    notes += remarks
     if prior is not None:
         notes.append(
             f"the inertias of '{prior.name}' are a prior ({belief.kind}, {100 * belief.deviation:g} %), its friction within the size of the "
             "torques measured"
         )
     RK = whole.R @ base.K
-    H = RK.T @ RK + curvature
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-    inverse = scale[:, None] * np.linalg.pinv(H * scale[:, None] * scale, rcond=1e-14, hermitian=True) * scale
-    return base.K @ phi, phi, base.K @ inverse @ base.K.T
+    return base.K @ phi, phi, base.K @ ways.inverse_of(RK.T @ RK + curvature, 1e-14) @ base.K.T
 
 
 def _total(
-    equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: Loaded, said: list[str]
-) -> tuple[ways.Estimate, Array]:
+    equations: LogEquations, base: BaseParameters, joints: JointTriangles, loaded: tuple[Arm, Conditioned],
+    warned: list[str],
+) -> tuple[ways.Estimate, Array]:  # fmt: skip
     """Parameters and drive gains from a run without and one with a known payload."""
     arm, n, b = equations.arm, equations.arm.n, base.rank
-    rows: list[list[Array]] = [[] for _ in range(n)]
+    heavy, loaded_run = loaded
+    triangles = [np.zeros((0, b + 1 + n)) for _ in range(n)]
     shown, whole = np.zeros(n), np.zeros(n)
-    for ready, carries in ((equations.ready, False), (loaded.run, True)):
-        for number, part, kept in ready.blocks():
-            piece = ready.pieces[number]
-            state = piece.q[part], piece.qd[part], piece.qdd[part]
-            Y = ready.filtered(base.regressor(*state), kept)
-            tau = ready.filtered(piece.tau[part], kept)
+    for ready in (equations.ready, loaded_run):
+        for piece, kept in ready.blocks():
+            Y = ready.filtered(base.regressor(*piece.states), kept)
+            tau = ready.filtered(piece.tau, kept)
             known = np.zeros_like(tau)
-            if carries:
-                known = ready.filtered(loaded.heavy.inverse_dynamics(*state) - arm.inverse_dynamics(*state), kept)
-            moving = np.abs(piece.qd[part][kept]) >= equations.zone
+            if ready is loaded_run:
+                extra = heavy.inverse_dynamics(*piece.states) - arm.inverse_dynamics(*piece.states)
+                known = ready.filtered(extra, kept)
+            moving = np.abs(piece.qd[kept]) >= equations.zone
             for j in range(n):
                 use = moving[:, j]
                 V = np.zeros((int(use.sum()), n))
@@ -177,26 +144,58 @@ def _total(
                 block = np.column_stack([Y[use, j], known[use, j], V])
                 shown[j] += float(np.sum(known[use, j] ** 2))
                 whole[j] += float(np.sum(tau[use, j] ** 2))
-                rows[j] = [np.asarray(np.linalg.qr(np.vstack([*rows[j], block]), mode="r"))]
+                triangles[j] = np.asarray(np.linalg.qr(np.vstack([triangles[j], block]), mode="r"))
     # the noise of the torques as they are logged, from the run without payload
-    alone = ways.least_squares(
-        joints, base.values, ways.undetermined(joints.together(), typical_sizes(base)), ways.ROUNDS
-    )
-    run = make_run(base, alone.values, equations.ready)
-    times = correlation_times(run, np.abs(equations.ready.qd) >= equations.zone)
+    fixed = ways.undetermined(joints.together(), typical_sizes(base))
+    alone = ways.least_squares(joints, base.values, fixed, ways.ROUNDS)
+    times = correlation_times(make_run(base, alone.values, equations.ready), equations.moving)
     held = shown < (SEEN**2) * whole
     if held.all():
         raise DalembertError("the known payload hardly changes a torque in the loaded log, so it cannot fix the scale")
-    values, gains, covariance, weights = ways.total([e[0] for e in rows], alone.noise, alone.values, held, times)
+    values, gains, covariance, weights = ways.total(triangles, alone.noise, alone.values, held, times)
     errors = np.zeros(n)
     errors[~held] = np.sqrt(np.diag(covariance)[b:])
     words = ", ".join(f"{g:.4g} ± {e:.2g}" for g, e in zip(gains, errors, strict=True))
     if held.any():
         names = [arm.joint_names[j] for j in np.flatnonzero(held)]
-        said.append(f"the payload hardly loads {listed(names)}, whose drive gains stay as they were given")
+        warned.append(f"the payload hardly loads {listed(names)}, whose drive gains stay as they were given")
     note = f"drive gains found with the payload: {words} times those given"
-    made = ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], (), (note,))
-    return made, gains
+    return ways.Estimate(values, alone.noise * np.abs(gains), weights, covariance[:b, :b], fixed, (note,)), gains
 
 
-__all__ = ["Belief", "Loaded", "Solution", "solution"]
+# -- judgement -----------------------------------------------------------------------------------
+
+
+def _condition(R: Array) -> float:
+    return float(np.linalg.cond(R)) if R.size else float("inf")
+
+
+def _joints_of(base: BaseParameters, chosen: list[int]) -> str:
+    """The joints that some base parameters belong to, in words; extra columns by their own names."""
+    bodies, joints = tree_of(base.parameters.arm).bodies, [base.parameters.joints[c] for c in base.independent]
+    return listed(sorted({bodies[joints[k]].name if joints[k] >= 0 else base.names[k] for k in chosen}))
+
+
+def _unseen(fit: Identification, fixed: tuple[int, ...]) -> list[str]:
+    """Names the base parameters that the log does not show at all."""
+    if not fixed:
+        return []
+    base = fit.base
+    names = [base.formulas[k] if len(base.formulas[k]) < 40 else base.names[k] + " + …" for k in fixed]
+    return [
+        f"{fit.run.name}: the motion does not show {listed(names)}, which keep the arm's own value; move "
+        f"{_joints_of(base, list(fixed))} more"
+    ]
+
+
+def _weak(fit: Identification, typical: Array) -> list[str]:
+    """Names the base parameters that the log hardly shows: their error alone makes torques like those measured."""
+    size = float(np.sqrt(np.mean(fit.run.measured**2)))
+    brought = fit.std * typical
+    weak = [int(k) for k in np.argsort(-brought) if np.isfinite(brought[k]) and brought[k] > size]
+    if fit.physical or not weak:
+        return []
+    return [
+        f"{fit.run.name}: the motion hardly shows {listed([fit.names[k] for k in weak])}: their standard deviations "
+        f"stand for torques as large as those measured; excite {_joints_of(fit.base, weak)} more"
+    ]

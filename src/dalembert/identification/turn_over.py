@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.felt import Felt
 from dalembert.logs.conditioning import Conditioned
 
 Array = NDArray[np.float64]
@@ -33,26 +32,17 @@ def turn_overs(
 
     ``weights`` (M, n) is what a joint's equation counts at each kept instant.
     """
-    n = base.parameters.arm.n
+    n, felt = base.parameters.arm.n, base.felt
     widths, centres = np.zeros(n), np.zeros(n)
-    for j, rows in enumerate(_equations(base, ready)):
-        widths[j], centres[j] = _best(rows, ready, weights[:, j], j)
+    rows = np.concatenate([ready.low_passed(felt.rows(*piece.states), kept) for piece, kept in ready.blocks()], axis=1)
+    for j, part in enumerate(felt.parts):
+        widths[j], centres[j] = _best(rows[part].T, ready, weights[:, j], j)
         step("turn-over of friction", (j + 1) / n)
     return widths, centres
 
 
-def _equations(base: BaseParameters, ready: Conditioned) -> list[Array]:
-    """Every joint's columns without Coulomb friction, (M, b_j), at the kept instants."""
-    felt = Felt(base.parameters, base.independent)
-    made = []
-    for number, part, kept in ready.blocks():
-        piece = ready.pieces[number]
-        made.append(ready.low_passed(felt.rows(piece.q[part], piece.qd[part], piece.qdd[part]), kept))
-    rows = np.concatenate(made, axis=1)
-    return [rows[mine].T for mine in felt.parts]
-
-
 def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float, float]:
+    """(w, c) of joint j, whose columns without Coulomb friction at the kept instants are ``rows`` (M, b_j)."""
     from scipy.optimize import least_squares
 
     rows = weight[:, None] * rows
@@ -65,15 +55,12 @@ def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float
 
     def residual(x: Array) -> Array:
         w, c = fastest * np.exp(x[0]), fastest * x[1]
-        shape = np.concatenate([
-            ready.thinned(k, np.tanh((piece.qd[:, j] - c) / w)) for k, piece in enumerate(ready.pieces)
-        ])  # fmt: skip
-        shape = weight * shape
+        shape = weight * ready.thinned(lambda piece: np.tanh((piece.qd[:, j] - c) / w))
         shape = shape - Q @ (Q.T @ shape)
         along = float(shape @ shape)
         return left - shape * (float(shape @ left) / along if along > 0 else 0.0)
 
     start = min((np.array([np.log(share), 0.0]) for share in WIDTHS), key=lambda x: float(np.sum(residual(x) ** 2)))
     bounds = ([np.log(NARROWEST), -FARTHEST], [np.log(WIDEST), FARTHEST])
-    found = least_squares(residual, start, bounds=bounds, x_scale=(1.0, 0.01), diff_step=1e-4, max_nfev=40)
-    return float(fastest * np.exp(found.x[0])), float(fastest * found.x[1])
+    width, centre = least_squares(residual, start, bounds=bounds, x_scale=(1.0, 0.01), diff_step=1e-4, max_nfev=40).x
+    return float(fastest * np.exp(width)), float(fastest * centre)

@@ -8,7 +8,7 @@ symmetric low-pass and are thinned to the rate at which their noise is independe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -41,6 +41,15 @@ class Stretch:
     qd: Array
     qdd: Array
     tau: Array
+
+    @property
+    def states(self) -> tuple[Array, Array, Array]:
+        """(q, qd, qdd)."""
+        return self.q, self.qd, self.qdd
+
+    def part(self, rows: slice) -> Stretch:
+        """Some of its samples."""
+        return Stretch(self.t[rows], self.q[rows], self.qd[rows], self.qdd[rows], self.tau[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +92,9 @@ class Conditioned:
         """How many instants stay."""
         return sum(len(k) for k in self.kept)
 
-    def thinned(self, piece: int, x: Array) -> Array:
-        """``x`` (N, …), given at all samples of a piece, low-passed and at the kept samples only."""
-        return self.filtered(x, self.kept[piece])
+    def thinned(self, quantity: Callable[[Stretch], Array]) -> Array:
+        """A ``quantity`` (N, …) of all samples of a piece, low-passed, at the kept samples of all pieces: (count, …)."""
+        return np.concatenate([self.filtered(quantity(p), k) for p, k in zip(self.pieces, self.kept, strict=True)])
 
     def filtered(self, x: Array, at: NDArray[np.intp]) -> Array:
         """``x`` (N, …) low-passed, at some samples only: (len(at), …)."""
@@ -112,14 +121,14 @@ class Conditioned:
             columns[k * self.every : k * self.every + length, k] = self.kernel
         return columns
 
-    def blocks(self) -> Iterator[tuple[int, slice, NDArray[np.intp]]]:
-        """(piece, samples to compute, where the kept ones lie among them): a bounded block at a time."""
-        for number, kept in enumerate(self.kept):
+    def blocks(self) -> Iterator[tuple[Stretch, NDArray[np.intp]]]:
+        """(samples to compute, where the kept ones lie among them): a bounded block at a time."""
+        for piece, kept in zip(self.pieces, self.kept, strict=True):
             size = max(1, max(BLOCK, 8 * self.reach) // self.every)
             for start in range(0, len(kept), size):
                 some = kept[start : start + size]
                 first = int(some[0]) - self.reach
-                yield number, slice(first, int(some[-1]) + self.reach + 1), some - first
+                yield piece.part(slice(first, int(some[-1]) + self.reach + 1)), some - first
 
     def at_kept(self, name: str) -> Array:
         """An array of the pieces, such as "qdd", at the kept instants."""
@@ -138,7 +147,7 @@ class Conditioned:
     @cached_property
     def tau(self) -> Array:
         """The measured torques at the kept instants, low-passed."""
-        return np.concatenate([self.thinned(k, piece.tau) for k, piece in enumerate(self.pieces)])
+        return self.thinned(lambda piece: piece.tau)
 
 
 def condition(

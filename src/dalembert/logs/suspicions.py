@@ -155,9 +155,7 @@ def _who(arm: Arm, joint: Any, joints: Sequence[Any]) -> str:
 def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any]) -> list[str]:
     """Measured torques beside those of the arm as it is: their ratio tells units, motor side, sign."""
     x = ready.tau
-    y = np.concatenate([
-        ready.thinned(k, np.asarray(arm.inverse_dynamics(p.q, p.qd, p.qdd), float)) for k, p in enumerate(ready.pieces)
-    ])  # fmt: skip
+    y = ready.thinned(lambda piece: np.asarray(arm.inverse_dynamics(*piece.states), float))
     size_a, size_b = np.sqrt(np.mean(y**2, axis=0)), np.sqrt(np.mean(x**2, axis=0))
     heavy = size_a > 0.05 * size_a.max()
     dead = [arm.joint_names[j] for j in np.flatnonzero(heavy & (size_b == 0))]

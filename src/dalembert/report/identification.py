@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.files import check_writable, whole_file
-from dalembert.identification.result import Identification, Run
+from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum
 from dalembert.report.figures import HALF, JOINTS, RED, SOFT, WHOLE, Panel
 from dalembert.report.html import cards, csv_text, download, grid, number, page, table, text
@@ -87,7 +87,7 @@ def _notes(fit: Identification) -> str:
     return f"<h3>What was done, and what to know</h3><ul>{''.join(lines)}</ul>" if lines else ""
 
 
-def _errors(fit: Identification, runs: list[Run]) -> str:
+def _errors(fit: Identification, runs: list[PredictedRun]) -> str:
     columns = ["run", "all joints", *fit.before.joint_names]
     names = [text(os.path.basename(run.name)) for run in runs]
     shares = [[f"{100 * e:.2f} %" for e in (run.relative_error, *run.joint_errors)] for run in runs]
@@ -99,7 +99,7 @@ def _errors(fit: Identification, runs: list[Run]) -> str:
     )  # fmt: skip
 
 
-def _torque_panels(fit: Identification, run: Run) -> list[Panel]:
+def _torque_panels(fit: Identification, run: PredictedRun) -> list[Panel]:
     step = max(1, -(-len(run.t) // MOST))
     t = run.t[::step]
 
@@ -185,7 +185,7 @@ def _parameters(fit: Identification) -> str:
     )
 
 
-def _downloads(fit: Identification, runs: list[Run]) -> str:
+def _downloads(fit: Identification, runs: list[PredictedRun]) -> str:
     rows = zip(fit.names, fit.parameters, fit.std, strict=True)
     values = "name,value,std\n" + "".join(f"{name},{value:.12g},{std:.6g}\n" for name, value, std in rows)
     items = download("parameters.csv", "the parameters", values)
