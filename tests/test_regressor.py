@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from arms import FILES, REGISTRY, arm, relative, robots, states
+from arms import FILES, REGISTRY, arm, pulled, relative, robots, states, tree_velocities
 from dalembert.equations import newton_euler
 from dalembert.equations.regressor import PARAMETERS, parameters, regressor
 from dalembert.robot import Robot
@@ -28,9 +28,11 @@ def test_torque_is_linear_in_the_parameters(name: str) -> None:
     a = arm(name)
     x = states(a, 12, 1)
     Y = a.regressor(*x)
-    assert Y.shape == (12, a.n, 13 * a.n)
-    assert len(a.parameter_names) == len(a.parameters) == 13 * a.n
-    assert relative(Y @ a.parameters + one_sided(a.mechanism, x[1]), a.inverse_dynamics(*x)) < 1e-10
+    links = a.mechanism.tree.n
+    assert Y.shape == (12, a.n, len(PARAMETERS) * links)
+    assert len(a.parameter_names) == len(a.parameters) == len(PARAMETERS) * links
+    gap = pulled(a, x[0], one_sided(a.mechanism.tree, tree_velocities(a, *x[:2])))
+    assert relative(Y @ a.parameters + gap, a.inverse_dynamics(*x)) < 1e-10
 
 
 @settings(max_examples=60)
@@ -50,7 +52,10 @@ def test_two_sided_friction_and_offset(name: str) -> None:
     chosen = da.ParameterSet(a, two_sided=True, offset=True)
     x = states(a, 12, 1)
     Y = chosen.regressor(*x)
-    assert Y.shape == (12, a.n, (len(PARAMETERS) + 2) * a.n)
+    assert Y.shape == (12, a.n, chosen.size)
+    assert chosen.size == (len(PARAMETERS) + 1) * a.mechanism.tree.n + a.n - 10 * (
+        a.mechanism.tree.n - len(chosen.bodies)
+    )
     assert relative(Y @ chosen.values, a.inverse_dynamics(*x)) < 1e-10
     offsets = [k for k, word in enumerate(chosen.names) if word.startswith("offset")]
     assert (Y[:, :, offsets] == np.eye(a.n)).all()
