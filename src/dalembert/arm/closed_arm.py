@@ -193,7 +193,7 @@ class ClosedArm(Arm):
         >>> da.load("parallelogram").equations().text("g2")
         "g_2 = (m_ℓ2' ℓ_2' + m_ℓ3' a_1'' + m_ℓ1'' ℓ_1'') g c_1''"
         """
-        from dalembert.symbols.closed_chain import closed_equations
+        from dalembert.symbols.mapped import closed_equations
 
         if not self.closed.linear:
             raise DalembertError(

@@ -33,6 +33,7 @@ from dalembert.algebra.linalg import (
     scale,
     transpose,
 )
+from dalembert.coordinates.chain import Angle
 from dalembert.errors import DalembertError
 from dalembert.robot.dh import Row, joint_of, rows_of, tree_rows
 from dalembert.robot.inertia import Inertia, steiner
@@ -95,21 +96,6 @@ class Model:
     qdd: list[Polynomial]
     sgn: list[Polynomial]
     tensors: dict[str, list[Letter]] = field(default_factory=dict)  # link → letters of its tensor
-
-
-class Angle:
-    """A constant angle as a letter: only its cosine and sine are ever used."""
-
-    def __init__(self, c: Polynomial, s: Polynomial) -> None:
-        self._c, self._s = c, s
-
-    def cos(self) -> Polynomial:
-        """cos α"""
-        return self._c
-
-    def sin(self) -> Polynomial:
-        """sin α"""
-        return self._s
 
 
 class Lettering:
@@ -233,8 +219,7 @@ class _Builder:
     def __init__(self, robot: Robot, letters: Lettering) -> None:
         self.robot, self.letters = robot, letters
         self.tensors: dict[str, list[Letter]] = {}
-        table = rows_of(robot) if not robot.loops else tree_rows(robot)
-        self.convention, self.rows = table if table is not None else ("frames", ())
+        self.convention, self.rows = rows_of(robot) or tree_rows(robot) or ("frames", ())
 
     # -- joints ----------------------------------------------------------------------------------
 
@@ -299,7 +284,7 @@ class _Builder:
     def _a(self, index: int) -> Polynomial:
         """The letter a_i that the DH table has made."""
         ring = self.letters.ring
-        place = next(k for k, one in enumerate(ring.letters) if one.name == f"a_{index}")
+        place = next(k for k, known in enumerate(ring.letters) if known.name == f"a_{index}")
         return Polynomial(ring, {1 << (4 * place): 1})
 
     def members(self) -> list[Member]:
@@ -316,8 +301,7 @@ class _Builder:
                 fixed += 1
                 geometry[joint.name] = self._joint(joint, f"F{fixed}", 0)
         # where each link's frame stands in the moved frame of the body it belongs to
-        one = L.exact_placement(Placement())
-        at: dict[str, tuple[int, Placement]] = {robot.root: (-1, one)}
+        at: dict[str, tuple[int, Placement]] = {robot.root: (-1, L.exact_placement(Placement()))}
         out: list[Member] = []
         attached: list[list[str]] = []
         for joint in robot.joints:
@@ -472,8 +456,8 @@ class _Builder:
             if L.parameters == "numbers":
                 lettered[k] = L.ring.number(g[k])
             elif len(along) == 1:
-                made = L.ring.letter(Letter("g", "g", "g", "gravity", 0, abs(g[k]), "acceleration of gravity"))
-                lettered[k] = made if g[k] > 0 else -made
+                size = L.ring.letter(Letter("g", "g", "g", "gravity", 0, abs(g[k]), "acceleration of gravity"))
+                lettered[k] = size if g[k] > 0 else -size
             else:
                 lettered[k] = L(g[k], "g", AXES[k], "gravity", 0, f"gravity along {AXES[k]} of the base")
         base = L.exact_placement(Placement(self.robot.base.rotation))
