@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from dalembert.errors import DalembertError
@@ -30,11 +29,11 @@ class ClosedFormTooLarge(DalembertError):
     """The closed form has so many terms that it cannot be the lighter one."""
 
 
-@dataclass
 class Budget:
     """How many products of terms are left."""
 
-    left: int = WORK
+    def __init__(self) -> None:
+        self.left = WORK
 
     def spend(self, products: int) -> None:
         """Give up when nothing is left."""

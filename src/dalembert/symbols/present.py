@@ -245,7 +245,7 @@ class Equations:
     @cached_property
     def parameters(self) -> dict[sympy.Symbol, float]:
         """The number of every letter that is a parameter."""
-        return {self._letters[k]: float(letter.value) for k, letter in self._used if letter.is_parameter}
+        return {self._letters[k]: float(letter.value or 0.0) for k, letter in self._used if letter.is_parameter}
 
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
