@@ -24,17 +24,15 @@ from dalembert.algebra.linalg import (
     add,
     cross,
     dot,
-    madd,
     matmul,
     matvec,
     scale,
     tmatvec,
-    transpose,
 )
 from dalembert.errors import DalembertError
-from dalembert.symbols.model import SAME, Lump, Member, Model, moved
+from dalembert.symbols.model import SAME, Lump, Member, Model
 from dalembert.symbols.names import Letter, circle_letters, upright
-from dalembert.symbols.ring import WIDTH, Polynomial, Ring, Terms
+from dalembert.symbols.ring import Polynomial, Ring, Terms
 
 AngleKey = tuple[tuple[int, float], ...]  # (joint from 1, ±1) …
 Progress = Callable[[float], None]
@@ -141,14 +139,6 @@ def see(model: Model, circles: Circles) -> list[Seen]:
     return out
 
 
-def _turned(R: Matrix, body: Lump) -> Lump:
-    return Lump(body.mass, matvec(R, body.first), matmul(R, matmul(body.tensor, transpose(R))))
-
-
-def _together(a: Lump, b: Lump) -> Lump:
-    return Lump(a.mass + b.mass, add(a.first, b.first), madd(a.tensor, b.tensor))
-
-
 def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     """B, the Christoffel symbols, g and friction, each in the fewest terms we know how to write."""
     tell = progress or (lambda fraction: None)
@@ -196,12 +186,12 @@ def composites(model: Model, seen: list[Seen], tell: Progress) -> list[Lump]:
         own: Member = model.members[i]
         tell(1.0 - (i + 1) / len(seen))
         for body in own.lumps:
-            out[i] = _together(out[i], _turned(seen[i].spin, _turned(seen[i].M, body)))
+            out[i] = out[i] + body.turned(seen[i].M).turned(seen[i].spin)
         p = own.parent
         if p >= 0:
             turn = seen[i].turn
-            body = out[i] if turn is None else _turned(turn, out[i])
-            out[p] = _together(out[p], moved(body, seen[i].r))
+            body = out[i] if turn is None else out[i].turned(turn)
+            out[p] = out[p] + body.moved(seen[i].r)
             ((first, *tensor),) = without_noise([[out[p].first, *out[p].tensor]], 0.01 * FLOAT_NOISE)
             out[p] = Lump(out[p].mass, tuple(first), tuple(map(tuple, tensor)))  # type: ignore[arg-type]
             terms = sum(len(out[p].tensor[a][b]) for a in range(3) for b in range(a + 1))
@@ -268,13 +258,10 @@ def derivatives(model: Model, circles: Circles) -> list[dict[int, Terms]]:
     """For every joint, the derivatives of the letters that depend on it."""
     out: list[dict[int, Terms]] = [{} for _ in model.members]
     for joint, slide in model.slides.items():
-        (unit,) = slide.terms
-        out[joint][(unit.bit_length() - 1) // WIDTH] = {0: 1}
+        out[joint][slide.number] = {0: 1}
     for key, (c, s) in circles.pairs.items():
-        (cosine,), (sine,) = c.terms, s.terms
         for joint, k in key:
-            out[joint - 1][(cosine.bit_length() - 1) // WIDTH] = {sine: -k}
-            out[joint - 1][(sine.bit_length() - 1) // WIDTH] = {cosine: k}
+            out[joint - 1] |= {c.number: (s * -k).terms, s.number: (c * k).terms}
     return out
 
 

@@ -162,7 +162,7 @@ class _Substitution:
         self.slides: dict[int, Polynomial] = {}
         self.q = [held.variable(k, 0) for k in range(self.n)]
         self.qd, self.qdd = ([ring.letter(held.variable(k, dots)) for k in range(self.n)] for dots in (1, 2))
-        self.images = {k: Polynomial(ring, {1 << (WIDTH * other): 1}) for k, other in same.items()}
+        self.images = {k: ring.known(other) for k, other in same.items()}
         for k, letter in enumerate(tree.ring.letters):
             self._image(k, letter)
         for k in self.images:  # the tree's own letters occur no more

@@ -15,7 +15,6 @@ from typing import Any
 
 from dalembert.algebra.linalg import (
     IDENTITY,
-    ZERO,
     Matrix,
     Scalar,
     Vector,
@@ -56,6 +55,19 @@ class Lump:
     mass: Scalar
     first: Vector
     tensor: Matrix
+
+    def __add__(self, other: Lump) -> Lump:
+        return Lump(self.mass + other.mass, add(self.first, other.first), madd(self.tensor, other.tensor))
+
+    def turned(self, R: Matrix) -> Lump:
+        """In the axes that R leads to."""
+        return Lump(self.mass, matvec(R, self.first), matmul(R, matmul(self.tensor, transpose(R))))
+
+    def moved(self, r: Vector) -> Lump:
+        """About a point that lies at −r from the one it was given about: Steiner, S (7.60)."""
+        m, h = self.mass, self.first
+        cross_term = msub(mscale(2 * dot(r, h), IDENTITY), madd(outer(r, h), outer(h, r)))
+        return Lump(m, add(h, scale(m, r)), madd(self.tensor, madd(cross_term, steiner(m, r))))
 
 
 @dataclass
@@ -284,8 +296,7 @@ class _Builder:
     def _a(self, index: int) -> Polynomial:
         """The letter a_i that the DH table has made."""
         ring = self.letters.ring
-        place = next(k for k, known in enumerate(ring.letters) if known.name == f"a_{index}")
-        return Polynomial(ring, {1 << (4 * place): 1})
+        return ring.known(next(k for k, known in enumerate(ring.letters) if known.name == f"a_{index}"))
 
     def members(self) -> list[Member]:
         """The moving joints with their links."""
@@ -363,7 +374,7 @@ class _Builder:
                 body.tensor_at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}"
             )
         tensor: Any = tuple(tuple(entry[j, l] for l in range(3)) for j in range(3))
-        return shifted(Lump(m, (h[0], h[1], h[2]), tensor), stands)
+        return Lump(m, (h[0], h[1], h[2]), tensor).turned(stands.rotation).moved(stands.translation)
 
     @property
     def _mechanism(self) -> Any:
@@ -477,17 +488,4 @@ def lump(mass: Scalar, com: Vector, tensor: Matrix, stands: Placement) -> Lump:
     return Lump(mass, scale(mass, c), madd(turned, steiner(mass, c)))
 
 
-def shifted(body: Lump, stands: Placement) -> Lump:
-    """The lump, given about the origin of a frame, about the origin in which that frame stands."""
-    R, r = stands.rotation, stands.translation
-    return moved(Lump(body.mass, matvec(R, body.first), matmul(R, matmul(body.tensor, transpose(R)))), r)
-
-
-def moved(body: Lump, r: Vector) -> Lump:
-    """The lump about a point that lies at −r from the one it was given about: Steiner, S (7.60)."""
-    m, h = body.mass, body.first
-    cross_term = msub(mscale(2 * dot(r, h), IDENTITY), madd(outer(r, h), outer(h, r)))
-    return Lump(m, add(h, scale(m, r)), madd(body.tensor, madd(cross_term, steiner(m, r))))
-
-
-__all__ = ["PARAMETERS", "ZERO", "Lump", "Member", "Model", "model", "moved"]
+__all__ = ["PARAMETERS", "Lump", "Member", "Model", "model"]

@@ -15,7 +15,7 @@ from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.symbols.model import model
 from dalembert.symbols.names import TRIGONOMETRIC, Letter
-from dalembert.symbols.ring import WIDTH, Polynomial
+from dalembert.symbols.ring import Polynomial
 from dalembert.symbols.write import (
     Latex,
     Product,
@@ -326,13 +326,17 @@ class Equations:
         """b_12 = b_21"""
         return short if short == swapped else f"{short} = {swapped}"
 
+    def _written_torque(self, name: str, style: Text) -> list[str]:
+        """The parts of tau1 …, each in one line."""
+        parts = self._tau_parts(int(name.removeprefix("tau")) - 1)
+        return [joined(written(self.form.ring, x, style), style) for x in parts if x] or ["0"]
+
     def _text_part(self, letter: str) -> Iterator[str]:
         ring, zero = self.form.ring, []
         for name in self._names(letter):
             short, _, terms = self._named(name)
             if letter == "tau":
-                parts = [joined(written(ring, x, Text()), Text()) for x in self._tau_parts(int(name[3:]) - 1) if x]
-                start, *rest = parts or ["0"]
+                start, *rest = self._written_torque(name, Text())
                 yield wrapped(f"  {short} = {start}", 8)
                 for part in rest:
                     yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
@@ -378,8 +382,7 @@ class Equations:
             for name in self._names(letter):
                 _, short, terms = self._named(name)
                 if letter == "tau":
-                    parts = [joined(written(ring, x, style), style) for x in self._tau_parts(int(name[3:]) - 1) if x]
-                    lines += aligned(short, parts or ["0"])
+                    lines += aligned(short, self._written_torque(name, style))
                 elif terms or self.n <= 3:
                     both = self._both(short, self._named(_swapped(name))[1]) if letter == "B" else short
                     lines += aligned(both, [joined(written(ring, terms, style), style)])
@@ -459,6 +462,5 @@ def _factor(x: Polynomial) -> tuple[tuple[int, int], ...]:
 
 
 def _letter(x: Polynomial) -> Letter:
-    (monomial,) = x.terms
-    letter: Letter = x.ring.letters[(monomial.bit_length() - 1) // WIDTH]
+    letter: Letter = x.ring.letters[x.number]
     return letter
