@@ -180,3 +180,26 @@ def test_affine_map_of_couplings_that_stand_on_each_other() -> None:
     T, b = affine(replace(m, closures=(first, replace(second, known=(2, 3)))))
     assert np.allclose(T, [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0.5, 0], [0, 0.125, -1.5]])
     assert np.allclose(b, [0, 0, 0, -0.1, 0.02 - 0.025])
+
+
+def test_numbers_that_are_not_finite_are_kept() -> None:
+    """1/x that is not a number where x is too small: the guard of singular poses."""
+    graph = Graph()
+    a, v = graph.input("a"), graph.input("v")
+    c = a.cos() * a.cos()
+    graph.output([1.0 / c.less(1e-6).select(float("nan"), c), v.less(0.0).select(2.0 * a.sin(), 3.0) * v * a.sin() + c])
+    new = Expansion(pruned(graph)).written(by_angle=True)
+    for x in ([0.3, 1.0], [0.3, -1.0], [np.pi / 2, -1.0]):
+        assert evaluate(new, x) == pytest.approx(evaluate(graph, x), rel=1e-12, nan_ok=True)
+    assert np.isnan(evaluate(new, [np.pi / 2, 1.0])[0])
+
+
+def test_closed_form_has_the_friction_of_all_joints() -> None:
+    robot = da.load("parallelogram").robot
+    rubbing = da.Friction(0.7, (1.5, 0.9))
+    a = da.Arm(robot.replace(joints=tuple(replace(joint, friction=rubbing) for joint in robot.joints)))
+    x = arguments(a.mechanism, "inverse_dynamics")
+    tree, closed = (kernel(a.mechanism, "inverse_dynamics", form)(*x) for form in ("lean", CLOSED_FORM))
+    assert agree(closed, tree)
+    totals = [count(traced(a.mechanism, "inverse_dynamics", form, ())).total for form in (CHEAPEST, "lean")]
+    assert totals[0] < totals[1] - 15

@@ -148,11 +148,12 @@ class Expansion:
 
     def _value(self, line: int, op: str, args: tuple[Any, ...]) -> TrigonometricSum | None:
         if op == "const":
-            return TrigonometricSum({((), ()): complex(args[0])} if args[0] else {}, self.budget)
+            number = {((), ()): complex(args[0])} if args[0] else {}
+            return TrigonometricSum(number, self.budget) if math.isfinite(args[0]) else None
         operands = [self.sums[a] for a in args if a in self.sums]
         if len(operands) < len(args):
             return None
-        if op == "sign":  # of a velocity: a letter like any input
+        if op in CHOICES:
             return self._letter(line)
         if op not in EXPANDED:
             return None
@@ -169,7 +170,7 @@ class Expansion:
         graph, new = self.graph, Graph()
         values = {line: new.input(graph.nodes[line][1][0]) for line in graph.inputs}
         copied = [line for line, (op, _) in enumerate(graph.nodes)
-                  if self.live[line] and line not in values and (line not in self.sums or op == "sign")]  # fmt: skip
+                  if self.live[line] and line not in values and (line not in self.sums or op in CHOICES)]  # fmt: skip
         read = {*graph.outputs, *(a for line in copied for a in graph.operands(line))} & self.sums.keys()
         angles = {weights for line in read for _, weights in self.sums[line].terms if weights}
         circles = _Circles(new, values, self.angles if len(angles) > len(self.angles) else sorted(angles))
@@ -181,11 +182,12 @@ class Expansion:
 
         for line in copied:
             op, args = graph.nodes[line]
-            values[line] = new.apply(op, *(on_tape(a) for a in args))
+            values[line] = new.constant(*args) if op == "const" else new.apply(op, *(on_tape(a) for a in args))
         new.outputs = [on_tape(line).line for line in graph.outputs]
         return new
 
 
+CHOICES = ("sign", "less", "select")  # their results are letters like any input: friction is a sum of them
 EXPANDED: dict[str, Callable[..., TrigonometricSum | None]] = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
