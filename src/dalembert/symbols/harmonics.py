@@ -148,7 +148,7 @@ class Expansion:
 
     def _value(self, line: int, op: str, args: tuple[Any, ...]) -> TrigonometricSum | None:
         if op == "const":
-            number = {((), ()): complex(args[0])} if args[0] else {}
+            number: dict[Key, complex] = {((), ()): complex(args[0])} if args[0] else {}
             return TrigonometricSum(number, self.budget) if math.isfinite(args[0]) else None
         operands = [self.sums[a] for a in args if a in self.sums]
         if len(operands) < len(args):
