@@ -65,7 +65,10 @@ def main() -> None:
     """One row a shipped closed chain, and a slider-crank."""
     one_core()
     rows, worst = [], 0.0
-    for closed in (*map(da.load, ("parallelogram", "five-bar", "palletizer")), slider_crank()):
+    for closed in (
+        *map(da.load, ("parallelogram", "parallelogram-decoupled", "five-bar", "palletizer")),
+        slider_crank(),
+    ):
         arms = {"closed": closed, "tree": closed.tree, "row": serial(closed.robot)}
         rng = np.random.default_rng(0)
         home = np.array([closed.mechanism.pose[i] for i in closed.mechanism.actuated])

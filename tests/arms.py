@@ -30,7 +30,7 @@ REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain", *COUPLED]
 @cache
 def arm(name: str) -> da.Arm:
     """An arm of the registry; skips where ../shared is absent."""
-    if name in SHIPPED or name in CLOSED:
+    if name in da.arms():
         return da.load(name)
     if name == "random-tree":
         return da.Arm(random_robot(np.random.default_rng(7), 8, tree=True))

@@ -21,7 +21,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 NAMES = {
     *("pendulum", "cartesian-2", "cartesian-2-45", "planar-2r", "planar-3r", "scara", "pr-arm"),
     *("puma560", "stanford", "panda", "ur5e", "ur10", "iiwa14", "kr300"),
-    *("parallelogram", "five-bar", "palletizer"),
+    *("parallelogram", "parallelogram-decoupled", "five-bar", "palletizer"),
 }
 
 

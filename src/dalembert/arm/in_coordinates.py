@@ -195,7 +195,7 @@ class LinearArm(ArmInCoordinates):
 
     def equations(self, parameters: str = "nonzero") -> Equations:
         """B_y = Tᵀ B T, C_y = Tᵀ C T, g_y = Tᵀ g in closed form; ϑ_i and d_i are the new coordinates."""
-        from dalembert.symbols.coordinates import transformed
+        from dalembert.symbols.mapped import transformed
         from dalembert.symbols.present import Equations
 
         form = self.arm.equations(parameters).form

@@ -186,9 +186,9 @@ class Expr:
         return f"<%{self.line} = {op} {args}>"
 
 
-def evaluate(graph: Graph, inputs: Sequence[float]) -> list[float]:
-    """Run the tape in plain Python."""
-    held = [math.nan] * len(graph.nodes)
+def evaluate(graph: Graph, inputs: Sequence[Any], operations: dict[str, Callable[..., Any]] = OPERATIONS) -> list[Any]:
+    """Run the tape in plain Python: on floats, or on what the ``operations`` are for."""
+    held: list[Any] = [math.nan] * len(graph.nodes)
     given = dict(zip(graph.inputs, inputs, strict=True))
     for line, (op, args) in enumerate(graph.nodes):
         if op == "const":
@@ -196,5 +196,5 @@ def evaluate(graph: Graph, inputs: Sequence[float]) -> list[float]:
         elif op == "input":
             held[line] = given[line]
         else:
-            held[line] = OPERATIONS[op](*(held[a] for a in args))
+            held[line] = operations[op](*(held[a] for a in args))
     return [held[k] for k in graph.outputs]

@@ -6,7 +6,7 @@ add one, write its equations in ``equations/`` and a line here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from dalembert.equations import (
 )
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
+from dalembert.quantities.lighter import CLOSED_FORM, HELD, closed_form, flat, has_closed_form
 from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -97,12 +98,20 @@ class Quantity:
         def through(tree: Trace) -> Trace:
             return lambda m, x: pull(m, x, tree)
 
-        return {name: through(self.trace[name]) for name in names}
+        out = {name: through(self.trace[name]) for name in names}
+        return {**out, CLOSED_FORM: closed_form(out[names[0]])} if has_closed_form(mechanism) else out
+
+    def contenders(self, mechanism: AnyMechanism | None) -> tuple[str, ...]:
+        """The formulations of which the one with the fewest operations is taken unless one is named."""
+        known = self.formulations(mechanism)
+        rivals = self.rivals if self.rivals and set(self.rivals) <= set(known) else (next(iter(known)),)
+        small = mechanism is not None and mechanism.n <= HELD
+        return (*rivals, CLOSED_FORM) if small and CLOSED_FORM in known else rivals
 
     def default(self, mechanism: AnyMechanism | None) -> str:
         """The formulation that is used unless another is asked for: the fastest."""
-        known = self.formulations(mechanism)
-        return CHEAPEST if self.rivals and set(self.rivals) <= set(known) else next(iter(known))
+        rivals = self.contenders(mechanism)
+        return CHEAPEST if len(rivals) > 1 else rivals[0]
 
 
 def _base(inputs: Inputs) -> BaseMotion | None:
@@ -552,14 +561,6 @@ def chosen_formulation(name: str, formulation: str | None, mechanism: AnyMechani
     return formulation
 
 
-def _flat(values: Any) -> Iterable[Any]:
-    for value in values if isinstance(values, (list, tuple)) else [values]:
-        if isinstance(value, (list, tuple)):
-            yield from _flat(value)
-        else:
-            yield value
-
-
 def signature_of(name: str, n: int | AnyMechanism, options: tuple[str, ...]) -> Signature:
     """Names and core shapes of the kernel's arrays, for a mechanism or for an open arm of n joints."""
     from dalembert.emit.llvm import Signature
@@ -587,10 +588,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
 def traced(mechanism: AnyMechanism, name: str, formulation: str, options: tuple[str, ...]) -> Graph:
     """The quantity's graph, simplified."""
     if formulation == CHEAPEST:
-        from dalembert.graph.count import count
-
-        graphs = [traced(mechanism, name, rival, options) for rival in quantity(name, mechanism).rivals]
-        return min(graphs, key=lambda graph: count(graph).total)
+        return cheapest(mechanism, name, options)[1]
     from dalembert.emit.llvm import size
     from dalembert.graph.passes import factored, pruned
     from dalembert.graph.sums import condensed
@@ -601,10 +599,24 @@ def traced(mechanism: AnyMechanism, name: str, formulation: str, options: tuple[
         x: [graph.input(f"{x}{k + 1}") for k in range(size(shape))]
         for x, shape in signature_of(name, mechanism, options).inputs
     }
-    graph.output(_flat(quantity(name, mechanism).formulations(mechanism)[formulation](mechanism, inputs)))
+    graph.output(flat(quantity(name, mechanism).formulations(mechanism)[formulation](mechanism, inputs)))
     graph = factored(pruned(graph))
     # the book's closed forms run to tens of thousands of lines: there the search takes longer than it saves
     return condensed(graph) if len(graph.nodes) <= CONDENSED_LENGTH else graph
+
+
+def cheapest(mechanism: AnyMechanism, name: str, options: tuple[str, ...]) -> tuple[str, Graph]:
+    """The formulation with the fewest operations, and its graph. A closed form that is too large does not compete."""
+    from dalembert.graph.count import count
+    from dalembert.symbols.harmonics import ClosedFormTooLarge
+
+    graphs: dict[str, Graph] = {}
+    for rival in quantity(name, mechanism).contenders(mechanism):
+        try:
+            graphs[rival] = traced(mechanism, name, rival, options)
+        except ClosedFormTooLarge:
+            continue
+    return min(graphs.items(), key=lambda item: count(item[1]).total)
 
 
 @dataclass(frozen=True)
@@ -621,12 +633,10 @@ def price(mechanism: AnyMechanism, name: str, formulation: str | None, options: 
 
     chosen = chosen_formulation(name, formulation, mechanism)
     check_options(name, options, mechanism)
-    graph = traced(mechanism, name, chosen, options)
-    if chosen == CHEAPEST:  # name the one that was taken, to count it as written
-        totals = {
-            rival: count(traced(mechanism, name, rival, options)).total for rival in quantity(name, mechanism).rivals
-        }
-        chosen = min(totals, key=lambda rival: totals[rival])
+    if chosen == CHEAPEST:  # name the one that is taken, to count it as written
+        chosen, graph = cheapest(mechanism, name, options)
+    else:
+        graph = traced(mechanism, name, chosen, options)
     return Price(written(mechanism, name, chosen, options), count(graph))
 
 

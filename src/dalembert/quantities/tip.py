@@ -192,14 +192,14 @@ def traced(mechanism: AnyMechanism, space: Space, name: str) -> Graph:
     from dalembert.graph.passes import factored, pruned
     from dalembert.graph.sums import condensed
     from dalembert.graph.tape import Graph
-    from dalembert.quantities.joints import _flat
+    from dalembert.quantities.lighter import flat
 
     graph = Graph()
     inputs = {
         x: [graph.input(f"{x}{k + 1}") for k in range(size(shape))]
         for x, shape in signature_of(name, mechanism, space.m).inputs
     }
-    graph.output(_flat(TASK_QUANTITIES[name].trace(mechanism, space, inputs)))
+    graph.output(flat(TASK_QUANTITIES[name].trace(mechanism, space, inputs)))
     return condensed(factored(pruned(graph)))
 
 

@@ -24,19 +24,17 @@ from dalembert.algebra.linalg import (
     add,
     cross,
     dot,
-    madd,
     matmul,
     matvec,
     scale,
     tmatvec,
-    transpose,
 )
 from dalembert.errors import DalembertError
-from dalembert.symbols.model import SAME, Lump, Member, Model, moved
-from dalembert.symbols.names import Letter, circle_letters
-from dalembert.symbols.ring import WIDTH, Polynomial, Ring, Terms
+from dalembert.symbols.model import SAME, Lump, Member, Model
+from dalembert.symbols.names import Letter, circle_letters, upright
+from dalembert.symbols.ring import Polynomial, Ring, Terms
 
-AngleKey = tuple[tuple[int, int], ...]  # (joint from 1, ±1) …
+AngleKey = tuple[tuple[int, float], ...]  # (joint from 1, ±1) …
 Progress = Callable[[float], None]
 FLOAT_NOISE = 1e-14
 TOO_MANY = 600_000  # terms of one composite body
@@ -47,23 +45,21 @@ class Circles:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.made: dict[AngleKey, tuple[Polynomial, Polynomial]] = {}
+        self.pairs: dict[AngleKey, tuple[Polynomial, Polynomial]] = {}
 
     def __call__(self, angle: dict[int, int]) -> tuple[Polynomial, Polynomial]:
         """(cos, sin) of the sum; the sign is chosen so that most joints count positively."""
-        key = tuple(sorted((joint, k) for joint, k in angle.items() if k))
-        one, none = self.model.ring.number(1), self.model.ring.number(0)
-        if not key:
-            return one, none
-        weight = sum(k for _, k in key) or key[-1][1]
-        if weight < 0:
-            key = tuple((joint, -k) for joint, k in key)
-        if key not in self.made:
-            phase = sum(k * self.model.members[joint - 1].phase for joint, k in key)
-            letters = circle_letters(key, [m.revolute for m in self.model.members], phase)
-            self.made[key] = self.model.ring.circle(*letters)
-        c, s = self.made[key]
-        return c, (s if weight > 0 else -s)
+        ring, members = self.model.ring, self.model.members
+        joints = sorted((joint, k) for joint, k in angle.items() if k)
+        if not joints:
+            return ring.number(1), ring.number(0)
+        key, sign = upright(joints)
+        if key not in self.pairs:
+            phase = sum(k * members[joint - 1].phase for joint, k in key)
+            revolute = {i: member.revolute for i, member in enumerate(members, 1)}
+            self.pairs[key] = ring.circle(*circle_letters(key, revolute, phase))
+        c, s = self.pairs[key]
+        return c, (s if sign > 0 else -s)
 
 
 @dataclass
@@ -112,7 +108,7 @@ def _spin(c: Scalar, s: Scalar) -> Matrix:
 
 
 def _numbers(ring: Ring, v: Vector) -> list[float]:
-    values = [one.value for one in ring.letters]
+    values = [letter.value for letter in ring.letters]
     return [float(x.value(values)) if isinstance(x, Polynomial) else float(x) for x in v]
 
 
@@ -143,14 +139,6 @@ def see(model: Model, circles: Circles) -> list[Seen]:
     return out
 
 
-def _turned(R: Matrix, body: Lump) -> Lump:
-    return Lump(body.mass, matvec(R, body.first), matmul(R, matmul(body.tensor, transpose(R))))
-
-
-def _together(a: Lump, b: Lump) -> Lump:
-    return Lump(a.mass + b.mass, add(a.first, b.first), madd(a.tensor, b.tensor))
-
-
 def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     """B, the Christoffel symbols, g and friction, each in the fewest terms we know how to write."""
     tell = progress or (lambda fraction: None)
@@ -165,11 +153,11 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     for i in range(n):
         _inertia_column(model, seen, composite[i], i, B, g, gravity)
         tell(0.2 + 0.1 * (i + 1) / n)
-    (rows,) = _without_noise([B])
+    (rows,) = without_noise([B])
     B = rows
-    ((g,),) = _without_noise([[g]])
+    ((g,),) = without_noise([[g]])
     christoffel = _christoffel(model, circles, B, lambda fraction: tell(0.3 + 0.4 * fraction))
-    (*christoffel,) = _without_noise(christoffel)
+    (*christoffel,) = without_noise(christoffel)
     short = _Compactor(circles, seen)
     B = [[short(B[i][j]) if j >= i else zero for j in range(n)] for i in range(n)]
     for i in range(n):
@@ -198,13 +186,13 @@ def composites(model: Model, seen: list[Seen], tell: Progress) -> list[Lump]:
         own: Member = model.members[i]
         tell(1.0 - (i + 1) / len(seen))
         for body in own.lumps:
-            out[i] = _together(out[i], _turned(seen[i].spin, _turned(seen[i].M, body)))
+            out[i] = out[i] + body.turned(seen[i].M).turned(seen[i].spin)
         p = own.parent
         if p >= 0:
             turn = seen[i].turn
-            there = out[i] if turn is None else _turned(turn, out[i])
-            out[p] = _together(out[p], moved(there, seen[i].r))
-            ((first, *tensor),) = _without_noise([[out[p].first, *out[p].tensor]], 0.01 * FLOAT_NOISE)
+            body = out[i] if turn is None else out[i].turned(turn)
+            out[p] = out[p] + body.moved(seen[i].r)
+            ((first, *tensor),) = without_noise([[out[p].first, *out[p].tensor]], 0.01 * FLOAT_NOISE)
             out[p] = Lump(out[p].mass, tuple(first), tuple(map(tuple, tensor)))  # type: ignore[arg-type]
             terms = sum(len(out[p].tensor[a][b]) for a in range(3) for b in range(a + 1))
             if terms > TOO_MANY:
@@ -270,13 +258,10 @@ def derivatives(model: Model, circles: Circles) -> list[dict[int, Terms]]:
     """For every joint, the derivatives of the letters that depend on it."""
     out: list[dict[int, Terms]] = [{} for _ in model.members]
     for joint, slide in model.slides.items():
-        (unit,) = slide.terms
-        out[joint][(unit.bit_length() - 1) // WIDTH] = {0: 1}
-    for key, (c, s) in circles.made.items():
-        (cosine,), (sine,) = c.terms, s.terms
+        out[joint][slide.number] = {0: 1}
+    for key, (c, s) in circles.pairs.items():
         for joint, k in key:
-            out[joint - 1][(cosine.bit_length() - 1) // WIDTH] = {sine: -k}
-            out[joint - 1][(sine.bit_length() - 1) // WIDTH] = {cosine: k}
+            out[joint - 1] |= {c.number: (s * -k).terms, s.number: (c * k).terms}
     return out
 
 
@@ -307,7 +292,7 @@ def _half(c: Any) -> Any:
     return c // 2 if isinstance(c, int) and c % 2 == 0 else Fraction(c) / 2
 
 
-def _without_noise(tables: list[Any], level: float = FLOAT_NOISE) -> list[Any]:
+def without_noise(tables: list[Any], level: float = FLOAT_NOISE) -> list[Any]:
     """Without what rounding leaves of things that cancel: so much of the largest coefficient."""
     coefficients = [c for table in tables for row in table for x in row for c in x.terms.values()]
     if not any(isinstance(c, float) for c in coefficients):
@@ -323,9 +308,9 @@ class _Compactor:
         self.circles, self.ring = circles, circles.model.ring
         # the sums of each group, every one once, and their letters' monomials
         sums: dict[int, list[dict[int, int]]] = {}
-        for one in seen:
-            if one.angle and one.angle not in sums.setdefault(one.group, []):
-                sums[one.group].append(one.angle)
+        for at in seen:
+            if at.angle and at.angle not in sums.setdefault(at.group, []):
+                sums[at.group].append(at.angle)
         self.pairs = [(a, b) for group in sums.values() for k, b in enumerate(group) for a in group[:k]]
         self.squares = [self._units(angle) for group in sums.values() for angle in group]
         self.group_mask = {}
@@ -355,7 +340,7 @@ class _Compactor:
         """c_a c_b + s_a s_b → cos(φ_b − φ_a) and c_a s_b − s_a c_b → sin(φ_b − φ_a)."""
         (ca, sa), (cb, sb) = self._units(a), self._units(b)
         mask = self.group_mask[tuple(a.items())]
-        sign_a, sign_b = (next(iter(self.circles(one)[1].terms.values())) for one in (a, b))
+        sign_a, sign_b = (next(iter(self.circles(angle)[1].terms.values())) for angle in (a, b))
         for first, second, sign in ((ca + cb, sa + sb, sign_a * sign_b), (ca + sb, sa + cb, -sign_a * sign_b)):
             rests = [m - first for m in terms if m & mask == first]
             for rest in rests:
@@ -389,8 +374,7 @@ def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
     used = {k for row in B for x in row for m in x.terms for k, _ in model.ring.exponents(m)}
     letters = [model.ring.letters[k] for k in used]
     for sub, candidates in model.tensors.items():
-        felt = [one for one in candidates if any(one is other for other in letters)]
+        felt = [entry for entry in candidates if any(entry is other for other in letters)]
         if len(felt) == 1 and felt[0].name[-2:] in ("xx", "yy", "zz"):
-            one = felt[0]
-            one.name, one.text = f"I_l{sub}", f"I_ℓ{sub}"
-            one.latex = rf"I_{{\ell_{sub}}}" if len(sub) == 1 else rf"I_{{\ell_{{{sub}}}}}"
+            felt[0].name, felt[0].text = f"I_l{sub}", f"I_ℓ{sub}"
+            felt[0].latex = rf"I_{{\ell_{sub}}}" if len(sub) == 1 else rf"I_{{\ell_{{{sub}}}}}"

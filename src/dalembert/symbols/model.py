@@ -15,7 +15,6 @@ from typing import Any
 
 from dalembert.algebra.linalg import (
     IDENTITY,
-    ZERO,
     Matrix,
     Scalar,
     Vector,
@@ -33,6 +32,7 @@ from dalembert.algebra.linalg import (
     scale,
     transpose,
 )
+from dalembert.coordinates.chain import Angle
 from dalembert.errors import DalembertError
 from dalembert.robot.dh import Row, joint_of, rows_of, tree_rows
 from dalembert.robot.inertia import Inertia, steiner
@@ -55,6 +55,19 @@ class Lump:
     mass: Scalar
     first: Vector
     tensor: Matrix
+
+    def __add__(self, other: Lump) -> Lump:
+        return Lump(self.mass + other.mass, add(self.first, other.first), madd(self.tensor, other.tensor))
+
+    def turned(self, R: Matrix) -> Lump:
+        """In the axes that R leads to."""
+        return Lump(self.mass, matvec(R, self.first), matmul(R, matmul(self.tensor, transpose(R))))
+
+    def moved(self, r: Vector) -> Lump:
+        """About a point that lies at −r from the one it was given about: Steiner, S (7.60)."""
+        m, h = self.mass, self.first
+        cross_term = msub(mscale(2 * dot(r, h), IDENTITY), madd(outer(r, h), outer(h, r)))
+        return Lump(m, add(h, scale(m, r)), madd(self.tensor, madd(cross_term, steiner(m, r))))
 
 
 @dataclass
@@ -95,21 +108,6 @@ class Model:
     qdd: list[Polynomial]
     sgn: list[Polynomial]
     tensors: dict[str, list[Letter]] = field(default_factory=dict)  # link → letters of its tensor
-
-
-class Angle:
-    """A constant angle as a letter: only its cosine and sine are ever used."""
-
-    def __init__(self, c: Polynomial, s: Polynomial) -> None:
-        self._c, self._s = c, s
-
-    def cos(self) -> Polynomial:
-        """cos α"""
-        return self._c
-
-    def sin(self) -> Polynomial:
-        """sin α"""
-        return self._s
 
 
 class Lettering:
@@ -233,8 +231,7 @@ class _Builder:
     def __init__(self, robot: Robot, letters: Lettering) -> None:
         self.robot, self.letters = robot, letters
         self.tensors: dict[str, list[Letter]] = {}
-        table = rows_of(robot) or (tree_rows(robot) if robot.tree is not robot else None)
-        self.convention, self.rows = table if table is not None else ("frames", ())
+        self.convention, self.rows = rows_of(robot) or tree_rows(robot) or ("frames", ())
 
     # -- joints ----------------------------------------------------------------------------------
 
@@ -299,8 +296,7 @@ class _Builder:
     def _a(self, index: int) -> Polynomial:
         """The letter a_i that the DH table has made."""
         ring = self.letters.ring
-        place = next(k for k, one in enumerate(ring.letters) if one.name == f"a_{index}")
-        return Polynomial(ring, {1 << (4 * place): 1})
+        return ring.known(next(k for k, known in enumerate(ring.letters) if known.name == f"a_{index}"))
 
     def members(self) -> list[Member]:
         """The moving joints with their links."""
@@ -316,8 +312,7 @@ class _Builder:
                 fixed += 1
                 geometry[joint.name] = self._joint(joint, f"F{fixed}", 0)
         # where each link's frame stands in the moved frame of the body it belongs to
-        one = L.exact_placement(Placement())
-        at: dict[str, tuple[int, Placement]] = {robot.root: (-1, one)}
+        at: dict[str, tuple[int, Placement]] = {robot.root: (-1, L.exact_placement(Placement()))}
         out: list[Member] = []
         attached: list[list[str]] = []
         for joint in robot.joints:
@@ -379,7 +374,7 @@ class _Builder:
                 body.tensor_at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}"
             )
         tensor: Any = tuple(tuple(entry[j, l] for l in range(3)) for j in range(3))
-        return shifted(Lump(m, (h[0], h[1], h[2]), tensor), stands)
+        return Lump(m, (h[0], h[1], h[2]), tensor).turned(stands.rotation).moved(stands.translation)
 
     @property
     def _mechanism(self) -> Any:
@@ -472,8 +467,8 @@ class _Builder:
             if L.parameters == "numbers":
                 lettered[k] = L.ring.number(g[k])
             elif len(along) == 1:
-                made = L.ring.letter(Letter("g", "g", "g", "gravity", 0, abs(g[k]), "acceleration of gravity"))
-                lettered[k] = made if g[k] > 0 else -made
+                size = L.ring.letter(Letter("g", "g", "g", "gravity", 0, abs(g[k]), "acceleration of gravity"))
+                lettered[k] = size if g[k] > 0 else -size
             else:
                 lettered[k] = L(g[k], "g", AXES[k], "gravity", 0, f"gravity along {AXES[k]} of the base")
         base = L.exact_placement(Placement(self.robot.base.rotation))
@@ -493,17 +488,4 @@ def lump(mass: Scalar, com: Vector, tensor: Matrix, stands: Placement) -> Lump:
     return Lump(mass, scale(mass, c), madd(turned, steiner(mass, c)))
 
 
-def shifted(body: Lump, stands: Placement) -> Lump:
-    """The lump, given about the origin of a frame, about the origin in which that frame stands."""
-    R, r = stands.rotation, stands.translation
-    return moved(Lump(body.mass, matvec(R, body.first), matmul(R, matmul(body.tensor, transpose(R)))), r)
-
-
-def moved(body: Lump, r: Vector) -> Lump:
-    """The lump about a point that lies at −r from the one it was given about: Steiner, S (7.60)."""
-    m, h = body.mass, body.first
-    cross_term = msub(mscale(2 * dot(r, h), IDENTITY), madd(outer(r, h), outer(h, r)))
-    return Lump(m, add(h, scale(m, r)), madd(body.tensor, madd(cross_term, steiner(m, r))))
-
-
-__all__ = ["PARAMETERS", "ZERO", "Lump", "Member", "Model", "model", "moved"]
+__all__ = ["PARAMETERS", "Lump", "Member", "Model", "model"]

@@ -22,7 +22,7 @@ A product of inertia I_xy here is the tensor's entry −∫xy dm, as in URDF; S 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 # the order of factors in a product, as S writes them: 2 k_r I_m a ℓ g c_2 ϑ̇
@@ -59,6 +59,11 @@ class Letter:
     # of cosines and sines: (joint, factor) …, and the constant that is added to their sum
     angle: tuple[tuple[int, float], ...] = field(default=())
     phase: float = 0.0
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether it stands for a number of the robot."""
+        return self.value is not None and self.kind != "root"
 
     @property
     def order(self) -> tuple[int, int, str]:
@@ -113,39 +118,44 @@ def sign_of(parts: Sequence[tuple[Letter, float]]) -> Letter:
 def weighted_sum(parts: Sequence[tuple[float, Letter]]) -> tuple[str, str, str]:
     """A sum of letters with factors: in LaTeX, in text, and as part of a name. Positive ones first."""
     latex = text = name = ""
-    for factor, one in sorted(parts, key=lambda part: part[0] < 0):
+    for factor, variable in sorted(parts, key=lambda part: part[0] < 0):
         size = "" if abs(factor) == 1 else f"{abs(factor):g}"
-        latex += ("-" if factor < 0 else "+" if latex else "") + size + one.latex
-        text += ("−" if factor < 0 else "+" if text else "") + size + one.text
-        name += ("m" if factor < 0 else "") + (size and f"{size}x".replace(".", "p")) + str(one.index)
+        latex += ("-" if factor < 0 else "+" if latex else "") + size + variable.latex
+        text += ("−" if factor < 0 else "+" if text else "") + size + variable.text
+        name += ("m" if factor < 0 else "") + (size and f"{size}x".replace(".", "p")) + str(variable.index)
     return latex, text, name
 
 
+def upright(angle: Sequence[tuple[int, float]]) -> tuple[tuple[tuple[int, float], ...], int]:
+    """The sum of angles with the sign that makes most of them count positively, and that sign.
+
+    >>> upright([(1, -1), (2, -1)])
+    (((1, 1), (2, 1)), -1)
+    """
+    sign = 1 if (sum(factor for _, factor in angle) or angle[-1][1]) > 0 else -1
+    return tuple((joint, sign * factor) for joint, factor in angle), sign
+
+
 def circle_letters(
-    angle: Sequence[tuple[int, float]], revolute: Sequence[bool], phase: float = 0.0
+    angle: Sequence[tuple[int, float]], revolute: Mapping[int, bool], phase: float = 0.0
 ) -> tuple[Letter, Letter]:
-    """c_12 and s_12 for the angle ϑ_1 + ϑ_2; cos(ϑ_2−ϑ_1+0.3) where it is not the plain sum of some."""
+    """c_12 and s_12 for the angle ϑ_1 + ϑ_2; cos(ϑ_2−ϑ_1+0.3) where it is not the plain sum of some.
+
+    ``revolute`` says of every joint's number whether it turns.
+    """
     key = tuple(angle)
-    first = min(joint for joint, _ in key)
+    joints = [joint for joint, _ in key]
     if phase == 0 and all(factor == 1 for _, factor in key):
-        joints = [str(joint) for joint, _ in key]
-        sub = ("" if max(joint for joint, _ in key) < 10 else ",").join(joints)
-        made = [
-            Letter(
-                f"{f}_{sub.replace(',', '_')}", f"{f}_{sub}" if len(sub) == 1 else f"{f}_{{{sub}}}", f"{f}_{sub}", kind
-            )
-            for f, kind in (("c", "cosine"), ("s", "sine"))
-        ]
+        sub = ("" if max(joints) < 10 else ",").join(map(str, joints))
+        latex = sub if len(sub) == 1 else f"{{{sub}}}"
+        words = [(f"{f}_{sub.replace(',', '_')}", f"{f}_{latex}", f"{f}_{sub}") for f in "cs"]
     else:
-        latex, text, name = weighted_sum(
-            [(factor, joint_variable(joint, revolute[joint - 1])) for joint, factor in key]
-        )
+        latex, text, name = weighted_sum([(factor, joint_variable(joint, revolute[joint])) for joint, factor in key])
         if phase:
             latex, text = latex + f"{phase:+.6g}", text + f"{phase:+.6g}".replace("-", "−")
-        made = [
-            Letter(f"{f}_{name}", rf"\{word}({latex})", f"{word}({text})", kind)
-            for f, word, kind in (("c", "cos", "cosine"), ("s", "sin", "sine"))
-        ]
-    for one in made:
-        one.index, one.angle, one.phase = first, key, phase
-    return made[0], made[1]
+        words = [(f"{word[0]}_{name}", rf"\{word}({latex})", f"{word}({text})") for word in ("cos", "sin")]
+    cosine, sine = (
+        Letter(*named, kind, min(joints), angle=key, phase=phase)
+        for named, kind in zip(words, ("cosine", "sine"), strict=True)
+    )
+    return cosine, sine

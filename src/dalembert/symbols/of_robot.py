@@ -5,8 +5,8 @@ from __future__ import annotations
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.errors import DalembertError
 from dalembert.robot.model import Robot
-from dalembert.symbols.closed_chain import closed_equations
 from dalembert.symbols.closed_form import Progress
+from dalembert.symbols.mapped import closed_equations
 from dalembert.symbols.present import Equations, equations
 
 

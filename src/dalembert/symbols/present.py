@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.symbols.model import model
 from dalembert.symbols.names import TRIGONOMETRIC, Letter
-from dalembert.symbols.ring import WIDTH, Polynomial
+from dalembert.symbols.ring import Polynomial
 from dalembert.symbols.write import (
     Latex,
     Product,
@@ -142,7 +142,9 @@ class Equations:
 
     @cached_property
     def _friction(self) -> list[Sum]:
-        return [grouped(x, lambda one: one.kind in ("velocity", "sign"), by_angle=True) for x in self.form.friction]
+        return [
+            grouped(x, lambda letter: letter.kind in ("velocity", "sign"), by_angle=True) for x in self.form.friction
+        ]
 
     def _tau_parts(self, i: int) -> Iterator[Sum]:
         """τ_i in the parts of S (7.82): accelerations, products of velocities, gravity, friction."""
@@ -168,75 +170,69 @@ class Equations:
         """The SymPy object of every letter of the ring."""
         import sympy
 
-        ring = self.form.ring
-        made: list[Any] = [
-            sympy.sqrt(one.index) if one.kind == "root" else sympy.Symbol(one.name) for one in ring.letters
-        ]
-        for k, one in enumerate(ring.letters):
-            if one.kind == "sign":
-                made[k] = sympy.sign(sum(sympy.nsimplify(f) * self.qd[j - 1] for j, f in one.angle))
-        return made
+        def symbol(letter: Letter) -> Any:
+            if letter.kind == "sign":
+                return sympy.sign(sum(sympy.nsimplify(f) * self.qd[j - 1] for j, f in letter.angle))
+            return sympy.sqrt(letter.index) if letter.kind == "root" else sympy.Symbol(letter.name)
 
-    def _column(self, entries: list[Any]) -> sympy.ImmutableMatrix:
+        return [symbol(letter) for letter in self.form.ring.letters]
+
+    def _matrix(self, rows: list[list[Sum]]) -> sympy.ImmutableMatrix:
         import sympy
 
-        return sympy.ImmutableMatrix(self.n, 1, entries)
+        entries = {id(x): x for row in rows for x in row}  # B has most of them twice
+        converted = {k: to_sympy(x, self._letters) for k, x in entries.items()}
+        return sympy.ImmutableMatrix([[converted[id(x)] for x in row] for row in rows])
+
+    def _symbols(self, variables: list[Letter]) -> sympy.ImmutableMatrix:
+        import sympy
+
+        return sympy.ImmutableMatrix([sympy.Symbol(variable.name) for variable in variables])
 
     @cached_property
     def q(self) -> sympy.ImmutableMatrix:
         """The joint variables ϑ_i, d_i."""
-        import sympy
-
-        return self._column([sympy.Symbol(one.name) for one in self.form.q])
+        return self._symbols(self.form.q)
 
     @cached_property
     def qd(self) -> sympy.ImmutableMatrix:
         """Their velocities."""
-        import sympy
-
-        return self._column([sympy.Symbol(_letter(x).name) for x in self.form.qd])
+        return self._symbols([_letter(x) for x in self.form.qd])
 
     @cached_property
     def qdd(self) -> sympy.ImmutableMatrix:
         """Their accelerations."""
-        import sympy
-
-        return self._column([sympy.Symbol(_letter(x).name) for x in self.form.qdd])
+        return self._symbols([_letter(x) for x in self.form.qdd])
 
     @cached_property
     def B(self) -> sympy.ImmutableMatrix:
         """The inertia matrix B(q), S (7.32)."""
-        import sympy
-
         n = range(self.n)
-        upper = {(i, j): to_sympy(self._B[i][j], self._letters) for i in n for j in range(i, self.n)}
-        return sympy.ImmutableMatrix(self.n, self.n, lambda i, j: upper[min(i, j), max(i, j)])
+        return self._matrix([[self._B[min(i, j)][max(i, j)] for j in n] for i in n])
 
     @cached_property
     def C(self) -> sympy.ImmutableMatrix:
         """The matrix C(q, q̇) of Christoffel symbols, S (7.44), (7.45)."""
-        import sympy
-
-        return sympy.ImmutableMatrix(self.n, self.n, lambda i, j: to_sympy(self._C[i][j], self._letters))
+        return self._matrix(self._C)
 
     @cached_property
     def g(self) -> sympy.ImmutableMatrix:
         """The gravity torques g(q), S (7.39)."""
-        return self._column([to_sympy(x, self._letters) for x in self._g])
+        return self._matrix([[x] for x in self._g])
 
     @cached_property
     def friction(self) -> sympy.ImmutableMatrix:
         """F_v q̇ + F_s sgn q̇, S (7.42)."""
-        return self._column([to_sympy(x, self._letters) for x in self._friction])
+        return self._matrix([[x] for x in self._friction])
 
     @cached_property
     def tau(self) -> sympy.ImmutableMatrix:
         """The joint torques τ, S (7.42), (7.82)."""
-        return self._column([to_sympy(self._tau(i), self._letters) for i in range(self.n)])
+        return self._matrix([[self._tau(i)] for i in range(self.n)])
 
     @property
-    def _used(self) -> list[int]:
-        """The numbers of the letters that occur in B, g or friction."""
+    def _used(self) -> list[tuple[int, Letter]]:
+        """The letters that occur, with their numbers."""
         f = self.form
         everywhere = [*(x for row in f.B for x in row), *f.g, *f.friction]
         everywhere += [x for matrix in f.christoffel for row in matrix for x in row]
@@ -244,18 +240,12 @@ class Equations:
         for x in everywhere:
             for m in x.terms:
                 mask |= m
-        letters = f.ring.letters
-        return sorted((k for k, _ in f.ring.exponents(mask)), key=lambda k: letters[k].order)
+        return sorted(((k, f.ring.letters[k]) for k, _ in f.ring.exponents(mask)), key=lambda used: used[1].order)
 
     @cached_property
     def parameters(self) -> dict[sympy.Symbol, float]:
         """The number of every letter that is a parameter."""
-        letters = self.form.ring.letters
-        return {
-            self._letters[k]: float(letters[k].value)
-            for k in self._used
-            if letters[k].value is not None and letters[k].kind != "root"
-        }
+        return {self._letters[k]: float(letter.value or 0.0) for k, letter in self._used if letter.is_parameter}
 
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
@@ -263,12 +253,11 @@ class Equations:
         import sympy
 
         out = {}
-        for k in self._used:
-            one = self.form.ring.letters[k]
-            if one.kind in TRIGONOMETRIC:
-                angle = sum(sympy.nsimplify(f) * self.q[j - 1] for j, f in one.angle)
-                angle += sympy.Float(one.phase) if one.phase else 0
-                out[self._letters[k]] = (sympy.cos if one.kind == "cosine" else sympy.sin)(angle)
+        for k, letter in self._used:
+            if letter.kind in TRIGONOMETRIC:
+                angle = sum(sympy.nsimplify(f) * self.q[j - 1] for j, f in letter.angle)
+                angle += sympy.Float(letter.phase) if letter.phase else 0
+                out[self._letters[k]] = (sympy.cos if letter.kind == "cosine" else sympy.sin)(angle)
         return out
 
     def with_angles(self, expression: Any) -> Any:
@@ -293,17 +282,18 @@ class Equations:
         at = [d - 1 for d in digits]
         sub = ("," if max(digits) > 9 else "").join(map(str, digits))
         latex_sub = sub if len(sub) == 1 else f"{{{sub}}}"
-        found: Sum
-        if letter == "b":
-            found = self._B[min(at)][max(at)]
-        elif letter == "c":
-            found = self._C[at[0]][at[1]] if len(at) == 2 else self._christoffel[at[0]][at[1]][at[2]]
-        else:
-            found = {"g": lambda i: self._g[i], "f": lambda i: self._friction[i], "tau": self._tau}[letter](at[0])
         if letter == "c" and len(at) == 2:
             letter = "C"  # c_12 is a cosine
+        terms: dict[str, Callable[..., Sum]] = {
+            "b": lambda i, j: self._B[min(i, j)][max(i, j)],
+            "C": lambda i, j: self._C[i][j],
+            "c": lambda i, j, k: self._christoffel[i][j][k],
+            "g": lambda i: self._g[i],
+            "f": lambda i: self._friction[i],
+            "tau": self._tau,
+        }
         text, latex = {"tau": ("τ", r"\tau"), "f": ("F", "F")}.get(letter, (letter, letter))
-        return f"{text}_{sub}", f"{latex}_{latex_sub}", found
+        return f"{text}_{sub}", f"{latex}_{latex_sub}", terms[letter](*at)
 
     def term(self, name: str) -> sympy.Expr:
         """One entry as SymPy: B11, C12, g1, tau2, F1 (friction), c112 (a Christoffel symbol)."""
@@ -314,8 +304,8 @@ class Equations:
     def text(self, term: str | None = None, *, whole: bool = False, progress: Progress | None = None) -> str:
         """The equations, or one term, as plain text. Very large ones are summed up unless ``whole``."""
         if term is not None:
-            name, _, found = self._named(term)
-            return broken(f"{name} = ", written(self.form.ring, found, Text()))
+            name, _, terms = self._named(term)
+            return broken(f"{name} = ", written(self.form.ring, terms, Text()))
         if self.size > MANY and not whole:
             return self._summary()
         lines: list[str] = []
@@ -336,19 +326,23 @@ class Equations:
         """b_12 = b_21"""
         return short if short == swapped else f"{short} = {swapped}"
 
+    def _written_torque(self, name: str, style: Text) -> list[str]:
+        """The parts of tau1 …, each in one line."""
+        parts = self._tau_parts(int(name.removeprefix("tau")) - 1)
+        return [joined(written(self.form.ring, x, style), style) for x in parts if x] or ["0"]
+
     def _text_part(self, letter: str) -> Iterator[str]:
         ring, zero = self.form.ring, []
         for name in self._names(letter):
-            short, _, found = self._named(name)
+            short, _, terms = self._named(name)
             if letter == "tau":
-                parts = [joined(written(ring, x, Text()), Text()) for x in self._tau_parts(int(name[3:]) - 1) if x]
-                start, *rest = parts or ["0"]
+                start, *rest = self._written_torque(name, Text())
                 yield wrapped(f"  {short} = {start}", 8)
                 for part in rest:
                     yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
-            elif found:
+            elif terms:
                 both = self._both(short, self._named(_swapped(name))[0]) if letter == "B" else short
-                yield broken(f"  {both} = ", written(ring, found, Text()))
+                yield broken(f"  {both} = ", written(ring, terms, Text()))
             else:
                 zero.append(short)
         if zero:
@@ -356,11 +350,7 @@ class Equations:
 
     def legend(self) -> str:
         """What the letters mean, with their numbers."""
-        rows = []
-        for k in self._used:
-            one: Letter = self.form.ring.letters[k]
-            if one.value is not None and one.kind != "root":
-                rows.append((one.text, f"{one.value:.6g}", one.meaning))
+        rows = [(x.text, f"{x.value:.6g}", x.meaning) for _, x in self._used if x.is_parameter]
         if not rows:
             return ""
         wide = [max(len(row[k]) for row in rows) for k in (0, 1)]
@@ -390,13 +380,12 @@ class Equations:
         lines = []
         for k, letter in enumerate(PARTS.values(), 1):
             for name in self._names(letter):
-                _, short, found = self._named(name)
+                _, short, terms = self._named(name)
                 if letter == "tau":
-                    parts = [joined(written(ring, x, style), style) for x in self._tau_parts(int(name[3:]) - 1) if x]
-                    lines += aligned(short, parts or ["0"])
-                elif found or self.n <= 3:
+                    lines += aligned(short, self._written_torque(name, style))
+                elif terms or self.n <= 3:
                     both = self._both(short, self._named(_swapped(name))[1]) if letter == "B" else short
-                    lines += aligned(both, [joined(written(ring, found, style), style)])
+                    lines += aligned(both, [joined(written(ring, terms, style), style)])
             if progress:
                 progress(k / len(PARTS))
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
@@ -444,20 +433,20 @@ class Equations:
 
     def _values(self, q: Array, qd: Array, qdd: Array, parameters: Mapping[Any, float] | None) -> list[Any]:
         given = {str(name): float(value) for name, value in (parameters or {}).items()}
-        unknown = set(given) - {one.name for one in self.form.ring.letters if one.value is not None}
+        unknown = set(given) - {letter.name for letter in self.form.ring.letters if letter.value is not None}
         if unknown:
             raise DalembertError(f"the equations of '{self.name}' have no parameter '{sorted(unknown)[0]}'")
         out: list[Any] = []
-        for one in self.form.ring.letters:
-            if one.value is not None:
-                out.append(given.get(one.name, one.value))
-            elif one.kind in TRIGONOMETRIC:
-                angle = sum(factor * q[..., j - 1] for j, factor in one.angle) + one.phase
-                out.append(np.cos(angle) if one.kind == "cosine" else np.sin(angle))
-            elif one.kind == "sign":
-                out.append(np.sign(sum(factor * qd[..., j - 1] for j, factor in one.angle)))
+        for letter in self.form.ring.letters:
+            if letter.value is not None:
+                out.append(given.get(letter.name, letter.value))
+            elif letter.kind in TRIGONOMETRIC:
+                angle = sum(factor * q[..., j - 1] for j, factor in letter.angle) + letter.phase
+                out.append(np.cos(angle) if letter.kind == "cosine" else np.sin(angle))
+            elif letter.kind == "sign":
+                out.append(np.sign(sum(factor * qd[..., j - 1] for j, factor in letter.angle)))
             else:
-                out.append({"slide": q, "velocity": qd, "acceleration": qdd}[one.kind][..., one.index - 1])
+                out.append({"slide": q, "velocity": qd, "acceleration": qdd}[letter.kind][..., letter.index - 1])
         return out
 
 
@@ -473,6 +462,5 @@ def _factor(x: Polynomial) -> tuple[tuple[int, int], ...]:
 
 
 def _letter(x: Polynomial) -> Letter:
-    (monomial,) = x.terms
-    letter: Letter = x.ring.letters[(monomial.bit_length() - 1) // WIDTH]
+    letter: Letter = x.ring.letters[x.number]
     return letter

@@ -43,6 +43,10 @@ class Ring:
         x = tidy(x)
         return Polynomial(self, {0: x} if x != 0 else {})
 
+    def known(self, k: int) -> Polynomial:
+        """The letter of this number."""
+        return Polynomial(self, {1 << (WIDTH * k): 1})
+
     def letter(self, letter: Any) -> Polynomial:
         """A letter with no rule."""
         return Polynomial(self, {self._unit(letter): 1})
@@ -158,6 +162,12 @@ class Polynomial:
 
     def __bool__(self) -> bool:
         return bool(self.terms)
+
+    @property
+    def number(self) -> int:
+        """Its number in the ring, where it is a letter."""
+        ((k, _),) = (pair for monomial in self.terms for pair in self.ring.exponents(monomial))
+        return k
 
     def derivative(self, of: dict[int, Terms]) -> Polynomial:
         """The derivative, given that of each letter: letter's number → its derivative."""

@@ -36,18 +36,18 @@ Sum = tuple[Product, ...]
 
 def _key(ring: Ring, factors: Factors) -> Any:
     letters = [(ring.letters[k], e) for k, e in factors]
-    turning = sum(e for one, e in letters if one.kind in TRIGONOMETRIC)
-    return turning, [(one.order, -e) for one, e in sorted(letters, key=lambda pair: pair[0].order)]
+    turning = sum(e for letter, e in letters if letter.kind in TRIGONOMETRIC)
+    return turning, [(letter.order, -e) for letter, e in sorted(letters, key=lambda pair: pair[0].order)]
 
 
 def _outer_key(ring: Ring, factors: Factors) -> Any:
     """Groups in the order of S: by link, and of a link I_ℓ, m_ℓ, its motor's k_r I_m, m_m."""
-    letters = sorted((ring.letters[k] for k, _ in factors), key=lambda one: one.order)
-    of_motor = any(one.kind == "gear" or one.name.startswith(("I_m", "m_m")) for one in letters)
+    letters = sorted((ring.letters[k] for k, _ in factors), key=lambda letter: letter.order)
+    of_motor = any(letter.kind == "gear" or letter.name.startswith(("I_m", "m_m")) for letter in letters)
     return (
-        max((one.index for one in letters), default=0),
+        max((letter.index for letter in letters), default=0),
         of_motor,
-        [one.order for one in letters],
+        [letter.order for letter in letters],
         [e for _, e in factors],
     )
 
@@ -77,12 +77,12 @@ def grouped(x: Polynomial, outside: Callable[[Letter], bool], *, by_angle: bool 
 
 def by_inertia(x: Polynomial) -> Sum:
     """Grouped by mass and inertia, as S writes b_ij."""
-    return grouped(x, lambda one: one.kind in INERTIAL)
+    return grouped(x, lambda letter: letter.kind in INERTIAL)
 
 
 def by_angle(x: Polynomial) -> Sum:
     """Grouped by gravity and angle, as S writes g_i."""
-    return grouped(x, lambda one: one.kind == "gravity" or one.kind in TRIGONOMETRIC, by_angle=True)
+    return grouped(x, lambda letter: letter.kind == "gravity" or letter.kind in TRIGONOMETRIC, by_angle=True)
 
 
 def shortest(x: Polynomial) -> Sum:
@@ -96,8 +96,8 @@ def times(x: Sum, factors: Factors, more: Iterable[Sum] = (), coefficient: Coeff
     if not x:
         return ()
     if len(x) == 1:
-        one = x[0]
-        return (Product(tidy(coefficient * one.coefficient), one.factors + factors, one.sums + sums),)
+        (product,) = x
+        return (Product(tidy(coefficient * product.coefficient), product.factors + factors, product.sums + sums),)
     if not factors and not sums and coefficient == 1:
         return x
     sign = -1 if all(p.coefficient < 0 for p in x) else 1
@@ -114,9 +114,9 @@ class Text:
 
     minus, plus = "−", "+"
 
-    def name(self, one: Letter, e: int) -> str:
+    def name(self, letter: Letter, e: int) -> str:
         """A letter to a power."""
-        return one.text + (str(e).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")) if e > 1 else "")
+        return letter.text + (str(e).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")) if e > 1 else "")
 
     def coefficient(self, c: Coefficient, roots: list[str]) -> list[str]:
         """A positive number with its roots."""
@@ -132,15 +132,15 @@ class Latex(Text):
 
     minus = "-"
 
-    def name(self, one: Letter, e: int) -> str:
+    def name(self, letter: Letter, e: int) -> str:
         """A letter to a power; sin²(…) has it in the middle."""
         if e == 1:
-            return one.latex
-        if one.latex.startswith(("\\cos", "\\sin", "\\operatorname")):
-            head, _, rest = one.latex.partition("(") if "(" in one.latex else one.latex.partition("\\alpha")
-            middle = "(" if "(" in one.latex else "\\alpha"
+            return letter.latex
+        if letter.latex.startswith(("\\cos", "\\sin", "\\operatorname")):
+            head, _, rest = letter.latex.partition("(") if "(" in letter.latex else letter.latex.partition("\\alpha")
+            middle = "(" if "(" in letter.latex else "\\alpha"
             return f"{head}^{{{e}}}{middle}{rest}"
-        return f"{one.latex}^{{{e}}}"
+        return f"{letter.latex}^{{{e}}}"
 
     def coefficient(self, c: Coefficient, roots: list[str]) -> list[str]:
         """A positive number with its roots."""
@@ -158,18 +158,11 @@ def written(ring: Ring, x: Sum, style: Text) -> list[str]:
     for p in x:
         letters = [(ring.letters[k], e) for k, e in sorted(p.factors, key=lambda pair: ring.letters[pair[0]].order)]
         # S writes (…) g c_1 and (…) ϑ̈_1 but m_ℓ2 (…) and s_2 (ϑ̇_1 + ϑ̇_2): angles follow a bracket of masses
-        angles_last = all(one.kind in (*TRIGONOMETRIC, *MOTION, "root", "gravity") for one, _ in letters)
-        places: dict[str, list[str]] = {
-            "root": [],
-            "before": [],
-            "bracket": [],
-            "after": [],
-            "speeds": [],
-            "motion": [],
-        }
-        for one, e in letters:
-            place = "motion" if one.kind in MOTION else "after" if angles_last else "before"
-            places["root" if one.kind == "root" else place].append(style.name(one, e))
+        angles_last = all(letter.kind in (*TRIGONOMETRIC, *MOTION, "root", "gravity") for letter, _ in letters)
+        places: dict[str, list[str]] = {x: [] for x in ("root", "before", "bracket", "after", "speeds", "motion")}
+        for letter, e in letters:
+            place = "motion" if letter.kind in MOTION else "after" if angles_last else "before"
+            places["root" if letter.kind == "root" else place].append(style.name(letter, e))
         for inner in p.sums:
             of_speeds = any(ring.letters[k].kind == "velocity" for k, _ in inner[0].factors)
             places["speeds" if of_speeds else "bracket"].append(f"({joined(written(ring, inner, style), style)})")

@@ -1,0 +1,265 @@
+"""A graph written anew as trigonometric polynomials in its inputs: the closed form, as numbers on a tape.
+
+What a graph computes of sines and cosines by sums and products is a sum Σ (c cos w·y + s sin w·y) × (product of inputs),
+in one way only: c_1 c_12 + s_1 s_12 is c_2 as soon as it is multiplied out, what cancels on paper cancels here, and
+the weights w may be any real numbers. Divisions, roots and choices are copied as they stand, with their operands in
+closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dalembert.errors import DalembertError
+from dalembert.graph.passes import live_lines
+from dalembert.graph.tape import Expr, Graph
+
+Letters = tuple[int, ...]  # a product of inputs, by their lines, each as often as its exponent says
+Weights = tuple[tuple[int, float], ...]  # w of cos w·y and sin w·y: (line of an input, weight), the first one positive
+Key = tuple[Letters, Weights]
+
+CANCELLED = 1e-14  # what rounding leaves of terms that cancel, beside these terms
+NEGLIGIBLE = 1e-16  # of a coefficient beside the largest one that the same inputs are multiplied by
+WORK = 60_000  # products of two terms in all before the expansion is given up
+
+
+class ClosedFormTooLarge(DalembertError):
+    """The closed form has so many terms that it cannot be the lighter one."""
+
+
+class Budget:
+    """How many products of terms are left."""
+
+    def __init__(self) -> None:
+        self.left = WORK
+
+    def spend(self, products: int) -> None:
+        """Give up when nothing is left."""
+        self.left -= products
+        if self.left < 0:
+            raise ClosedFormTooLarge(
+                f"the closed form is too large to be of use: multiplying it out takes more than {WORK} products of terms; "
+                "name another formulation"
+            )
+
+
+class TrigonometricSum:
+    """Σ Re(z e^{i w·y}) × letters: z = c − i s stands for c cos w·y + s sin w·y."""
+
+    __slots__ = ("budget", "terms")
+
+    def __init__(self, terms: dict[Key, complex], budget: Budget) -> None:
+        self.terms, self.budget = terms, budget
+
+    def _sum_of(self, contributions: Iterable[tuple[Letters, Weights, complex]]) -> TrigonometricSum:
+        """The contributions added up, without what they leave of each other when they cancel."""
+        total: dict[Key, complex] = {}
+        size: dict[Key, float] = {}
+        for letters, weights, z in contributions:
+            weights, z = _upright(weights, z)
+            key = (letters, weights)
+            total[key] = total.get(key, 0.0) + z
+            size[key] = size.get(key, 0.0) + abs(z)
+        kept = {key: _without(z, CANCELLED * size[key]) for key, z in total.items()}
+        return TrigonometricSum({key: z for key, z in kept.items() if z}, self.budget)
+
+    def _parts(self, sign: float = 1.0) -> Iterable[tuple[Letters, Weights, complex]]:
+        return ((letters, weights, sign * z) for (letters, weights), z in self.terms.items())
+
+    def __add__(self, other: TrigonometricSum) -> TrigonometricSum:
+        return self._sum_of([*self._parts(), *other._parts()])
+
+    def __sub__(self, other: TrigonometricSum) -> TrigonometricSum:
+        return self._sum_of([*self._parts(), *other._parts(-1.0)])
+
+    def __neg__(self) -> TrigonometricSum:
+        return TrigonometricSum({key: -z for key, z in self.terms.items()}, self.budget)
+
+    def __mul__(self, other: TrigonometricSum) -> TrigonometricSum:
+        """cos a cos b = ½ cos(a + b) + ½ cos(a − b), and likewise with sines."""
+        self.budget.spend(len(self.terms) * len(other.terms))
+        products: list[tuple[Letters, Weights, complex]] = []
+        for (letters_a, a), x in self.terms.items():
+            for (letters_b, b), y in other.terms.items():
+                letters = tuple(sorted(letters_a + letters_b))
+                if a and b:
+                    products.append((letters, _combined(a, b, 1.0), 0.5 * x * y))
+                    products.append((letters, _combined(a, b, -1.0), 0.5 * x * y.conjugate()))
+                else:  # one of the two is a plain number
+                    products.append((letters, a or b, x * y))
+        return self._sum_of(products)
+
+    def turned(self, z: complex) -> TrigonometricSum | None:
+        """Re(z e^{i x}) of this sum x, which is linear in the inputs: z = 1 for cos x, −i for sin x; else None."""
+        angle, phase = [], 0.0
+        for (letters, weights), c in self.terms.items():
+            if weights or len(letters) > 1:
+                return None
+            if letters:
+                angle.append((letters[0], c.real))
+            else:
+                phase = c.real
+        turn = complex(math.cos(phase), math.sin(phase))
+        return self._sum_of([((), tuple(sorted(angle)), z * turn)])
+
+
+def _upright(weights: Weights, z: complex) -> tuple[Weights, complex]:
+    """The same Re(z e^{i w·y}) with the first weight positive; z real where there is none."""
+    if weights and weights[0][1] < 0:
+        return tuple((line, -w) for line, w in weights), z.conjugate()
+    return weights, z if weights else complex(z.real)
+
+
+def _without(z: complex, floor: float) -> complex:
+    return complex(z.real if abs(z.real) > floor else 0.0, z.imag if abs(z.imag) > floor else 0.0)
+
+
+def _combined(a: Weights, b: Weights, sign: float) -> Weights:
+    total = dict(a)
+    for line, w in b:
+        had = total.get(line, 0.0)
+        total[line] = had + sign * w
+        if abs(total[line]) <= CANCELLED * (abs(had) + abs(w)):
+            del total[line]
+    return tuple(sorted(total.items()))
+
+
+class Expansion:
+    """The closed forms of what a graph computes, as far as it is made of sums, products, sines and cosines.
+
+    :class:`ClosedFormTooLarge` where they are out of proportion.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.live = graph, live_lines(graph)
+        self.budget = Budget()
+        self.sums = {line: self._letter(line) for line in graph.inputs}
+        self.angles: list[Weights] = []  # those whose sines and cosines the graph takes
+        for line, (op, args) in enumerate(graph.nodes):
+            if self.live[line] and op != "input":
+                value = self._value(line, op, args)
+                if value is not None:
+                    self.sums[line] = value
+
+    def _letter(self, line: int) -> TrigonometricSum:
+        return TrigonometricSum({((line,), ()): 1.0 + 0.0j}, self.budget)
+
+    def _value(self, line: int, op: str, args: tuple[Any, ...]) -> TrigonometricSum | None:
+        if op == "const":
+            number: dict[Key, complex] = {((), ()): complex(args[0])} if args[0] else {}
+            return TrigonometricSum(number, self.budget) if math.isfinite(args[0]) else None
+        operands = [self.sums[a] for a in args if a in self.sums]
+        if len(operands) < len(args):
+            return None
+        if op in CHOICES:
+            return self._letter(line)
+        if op not in EXPANDED:
+            return None
+        value = EXPANDED[op](*operands)
+        if op in ("cos", "sin") and value is not None:
+            self.angles += [weights for _, weights in value.terms if weights and weights not in self.angles]
+        return value
+
+    def written(self, by_angle: bool) -> Graph:
+        """The same values from closed forms, with sines and cosines of no more angles than before.
+
+        Sums are grouped by the inputs that stand outside the brackets, as in (b_11) q̈_1 + (b_12) q̈_2, or by angle.
+        """
+        graph, new = self.graph, Graph()
+        values = {line: new.input(graph.nodes[line][1][0]) for line in graph.inputs}
+        copied = [line for line, (op, _) in enumerate(graph.nodes)
+                  if self.live[line] and line not in values and (line not in self.sums or op in CHOICES)]  # fmt: skip
+        read = {*graph.outputs, *(a for line in copied for a in graph.operands(line))} & self.sums.keys()
+        angles = {weights for line in read for _, weights in self.sums[line].terms if weights}
+        circles = _Circles(new, values, self.angles if len(angles) > len(self.angles) else sorted(angles))
+
+        def on_tape(line: int) -> Expr:
+            if line not in values:
+                values[line] = _written(self.sums[line], circles, by_angle)
+            return values[line]
+
+        for line in copied:
+            op, args = graph.nodes[line]
+            values[line] = new.constant(*args) if op == "const" else new.apply(op, *(on_tape(a) for a in args))
+        new.outputs = [on_tape(line).line for line in graph.outputs]
+        return new
+
+
+CHOICES = ("sign", "less", "select")  # their results are letters like any input: friction is a sum of them
+EXPANDED: dict[str, Callable[..., TrigonometricSum | None]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "neg": lambda x: -x,
+    "cos": lambda x: x.turned(1.0 + 0.0j),
+    "sin": lambda x: x.turned(-1.0j),
+}
+
+
+class _Circles:
+    """Cosines and sines on the tape: of the angles that the graph had, and of others by the addition theorems."""
+
+    def __init__(self, tape: Graph, letters: dict[int, Expr], angles: list[Weights]) -> None:
+        self.tape, self.letters = tape, letters
+        self.known: dict[Weights, tuple[Expr, Expr]] = {}
+        for weights in angles:
+            self.known[weights] = self._taken(weights)
+
+    def _taken(self, weights: Weights) -> tuple[Expr, Expr]:
+        angle = self.tape.constant(0.0)
+        for line, w in weights:
+            angle = angle + self.letters[line] * w
+        return angle.cos(), angle.sin()
+
+    def __call__(self, weights: Weights) -> tuple[Expr, Expr]:
+        """(cos, sin) of w·y."""
+        upright, _ = _upright(weights, 0.0j)
+        if upright not in self.known:
+            self.known[upright] = self._composed(upright) or self._taken(upright)
+        c, s = self.known[upright]
+        return c, (s if upright == weights else -s)
+
+    def _composed(self, weights: Weights) -> tuple[Expr, Expr] | None:
+        """By cos(a + b) and sin(a + b), with a known and b known or a smaller sum; None where there is no such."""
+        ways = [(a, sign, _combined(weights, a, -sign)) for a in self.known for sign in (1.0, -1.0)]
+        a, sign, b = min(ways, key=lambda way: (_upright(way[2], 0.0j)[0] not in self.known, _size(way[2])))
+        if _upright(b, 0.0j)[0] not in self.known and _size(b) >= _size(weights):
+            return None
+        (cos_a, sin_a), (cos_b, sin_b) = self(a), self(b)
+        sin_a = sin_a if sign > 0 else -sin_a
+        return cos_b * cos_a - sin_b * sin_a, sin_b * cos_a + cos_b * sin_a
+
+
+def _written(x: TrigonometricSum, circles: _Circles, by_angle: bool) -> Expr:
+    """The sum on the tape, grouped by letters or by angle."""
+    tape = circles.tape
+    groups: dict[Any, dict[Any, float]] = {}
+    for (letters, weights), z in sorted(x.terms.items(), key=lambda term: (_size(term[0][1]), term[0])):
+        for turn, c in enumerate((z.real, -z.imag)):
+            if c:
+                keys = (letters, (weights, turn))
+                groups.setdefault(keys[by_angle], {})[keys[not by_angle]] = c
+
+    def product(letters: Letters) -> Expr:
+        return math.prod((circles.letters[line] for line in letters), start=tape.constant(1.0))
+
+    def turned(angle: tuple[Weights, int]) -> Expr:
+        weights, turn = angle
+        return circles(weights)[turn] if weights else tape.constant(1.0)
+
+    outer, inner = (turned, product) if by_angle else (product, turned)
+    total = tape.constant(0.0)
+    for outside, bracket in groups.items():
+        largest = max(map(abs, bracket.values()))
+        inside = tape.constant(0.0)
+        for key, c in bracket.items():
+            if abs(c) > NEGLIGIBLE * largest:
+                inside = inside + inner(key) * c
+        total = total + inside * outer(outside)
+    return total
+
+
+def _size(weights: Weights) -> float:
+    return sum(abs(w) for _, w in weights)

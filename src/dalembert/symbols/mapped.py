@@ -1,0 +1,247 @@
+"""Closed forms in other coordinates that are linear in those of the tree: q = T y + b, with T of N rows and n columns.
+
+With q̇ = T ẏ the kinetic energy and the virtual work keep their values: B_y = Tᵀ B T, g_y = Tᵀ g, and Christoffel's
+symbols have T on all three sides. An angle k·q becomes (Tᵀk)·y + k·b: sums that a loop holds constant disappear, and
+a joint that follows with any factor has a cosine and a sine of its own. T is square for a change of coordinates (S
+Problem 7.6); of coupled joints and of S 7.3.3's parallelogram it has a column for every joint that is held.
+
+Joints that are numbered 1', 2', 1'' … by their names keep these numbers; the sides of a parallelogram that are equal
+have one letter, that of an actuated joint.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from dalembert.coordinates.closure import CoupledMechanism, Linear
+from dalembert.robot.model import Robot
+from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form, without_noise
+from dalembert.symbols.model import SAME, model
+from dalembert.symbols.names import Letter, circle_letters, joint_variable, sign_of, upright
+from dalembert.symbols.present import Equations
+from dalembert.symbols.ring import WIDTH, Polynomial, Ring, tidy
+
+Rows = Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Held:
+    """The coordinates y, as they are written.
+
+    numbers  that of every coordinate, from 1
+    turns    whether it is an angle
+    labels   how a number is written where it is not as it stands: 1'' for a joint called joint1''
+    """
+
+    numbers: Sequence[int]
+    turns: Sequence[bool]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def variable(self, k: int, dots: int) -> Letter:
+        """y_k or a time derivative of it."""
+        variable = relabelled(joint_variable(self.numbers[k], self.turns[k], dots), self.labels)
+        variable.index = k + 1
+        return variable
+
+    def circle(self, weights: Sequence[tuple[int, float]], phase: float) -> list[Letter]:
+        """cos and sin of Σ w y_k + phase."""
+        revolute = dict(zip(self.numbers, self.turns, strict=True))
+        pair = circle_letters([(self.numbers[k], w) for k, w in weights], revolute, phase)
+        return [self._of(turned, weights) for turned in pair]
+
+    def sign(self, weights: Sequence[tuple[int, float]]) -> Letter:
+        """sgn(Σ w ẏ_k)"""
+        speeds = [(joint_variable(self.numbers[k], self.turns[k], 1), w) for k, w in weights]
+        return self._of(sign_of(speeds), weights)
+
+    def _of(self, letter: Letter, weights: Sequence[tuple[int, float]]) -> Letter:
+        written = relabelled(letter, self.labels)
+        written.angle, written.index = tuple((k + 1, w) for k, w in weights), weights[0][0] + 1
+        return written
+
+
+def closed_equations(
+    robot: Robot, closed: CoupledMechanism, parameters: str = "nonzero", progress: Progress | None = None
+) -> Equations:
+    """The equations of motion on the coordinates that are held."""
+    tree = closed_form(model(robot, parameters), progress)
+    held = Held(
+        [i + 1 for i in closed.actuated], [closed.tree.bodies[i].revolute for i in closed.actuated], labels_of(robot)
+    )
+    return Equations(robot.name, _Substitution(tree, *affine(closed), held, _equal_sides(tree, closed)).form())
+
+
+def transformed(form: ClosedForm, T: Rows, b: Sequence[float]) -> ClosedForm:
+    """The closed form in the coordinates y of q = T y + b, which are numbered from 1: y_j is an angle if it moves any."""
+    turns = [variable.name.startswith("theta") for variable in form.q]
+    held = range(len(T[0]))
+    angles = [any(row[j] and turning for row, turning in zip(T, turns, strict=True)) for j in held]
+    return _Substitution(form, T, b, Held([j + 1 for j in held], angles), {}).form()
+
+
+def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
+    """T and b of q = T q_a + b."""
+    N, n = closed.tree.n, closed.n
+    T, b = [[0.0] * n for _ in range(N)], [0.0] * N
+    for k, i in enumerate(closed.actuated):
+        T[i][k] = 1.0
+    for closure in closed.closures:
+        assert isinstance(closure, Linear)
+        for i, row, c in zip(closure.passive, closure.A, closure.b, strict=True):
+            T[i] = [sum(a * T[j][k] for a, j in zip(row, closure.known, strict=True)) for k in range(n)]
+            b[i] = c + sum(a * b[j] for a, j in zip(row, closure.known, strict=True))
+    return T, b
+
+
+def labels_of(robot: Robot) -> dict[str, str]:
+    """Number of a joint in the tree → how it is written: 1'' for a joint called joint1''."""
+    names = [joint.name for joint in robot.tree_joints]
+    endings = [re.search(r"(\d+'*)$", name) for name in names]
+    written = [match[1] if match else "" for match in endings]
+    if not all(written) or len(set(written)) < len(written):
+        written = [str(k) for k in range(1, len(names) + 1)]
+    return {str(k): label for k, label in enumerate(written, 1)}
+
+
+def relabelled(letter: Letter, labels: Mapping[str, str]) -> Letter:
+    """A copy of the letter with other numbers for the joints."""
+
+    def plain(text: str) -> str:
+        return re.sub(r"\d+", lambda match: labels.get(match[0], match[0]), text)
+
+    def subscript(part: str) -> str:
+        match = re.fullmatch(r"_\{?(\d+)\}?", part)
+        if match is None:
+            return plain(part)
+        label = labels.get(match[1], match[1])
+        return f"_{label}" if len(label) == 1 else f"_{{{label}}}"
+
+    out = copy(letter)
+    if labels and letter.kind != "root":
+        out.name, out.text = plain(letter.name), plain(letter.text)
+        # first the numbers that are a subscript by themselves, then those within one
+        out.latex = "".join(map(subscript, re.split(r"(_\d+(?!\d)|_\{\d+\})", letter.latex)))
+        out.meaning = re.sub(
+            r"\b(row|joint|rotor|motor|link) (\d+)\b", lambda m: f"{m[1]} {labels.get(m[2], m[2])}", letter.meaning
+        )
+    return out
+
+
+def _equal_sides(tree: ClosedForm, closed: CoupledMechanism) -> dict[int, int]:
+    """The letters of sides of a parallelogram → the letter of the equal side that belongs to an actuated joint."""
+    lengths = {k: (x.index - 1, x.value or 0.0) for k, x in enumerate(tree.ring.letters)
+               if x.kind == "length" and re.fullmatch(r"a_\d+", x.name)}  # fmt: skip
+    out: dict[int, int] = {}
+    for loop, passive in zip(closed.loops, closed.passive, strict=True):
+        given = [k for k, (i, _) in lengths.items() if i in closed.actuated and i in loop.ends.joints]
+        for k, (i, length) in lengths.items():
+            equal = [g for g in given if abs(lengths[g][1] - length) < 1e-12 * abs(length)]
+            if i in passive and equal:
+                out.setdefault(k, equal[0])
+    return out
+
+
+class _Substitution:
+    """Puts q = T y + b into the polynomials of the tree; ``same`` are letters that are replaced by others."""
+
+    def __init__(self, tree: ClosedForm, T: Rows, b: Sequence[float], held: Held, same: Mapping[int, int]) -> None:
+        self.tree, self.b, self.held = tree, b, held
+        self.T = [[tidy(float(x)) for x in row] for row in T]
+        self.n = len(held.numbers)
+        self.ring = ring = Ring()
+        ring._squares, ring._high = dict(tree.ring._squares), tree.ring._high
+        ring.letters = [relabelled(letter, held.labels) for letter in tree.ring.letters]
+        self.circles: dict[Any, tuple[Polynomial, Polynomial]] = {}
+        self.signs: dict[Any, Polynomial] = {}
+        self.slides: dict[int, Polynomial] = {}
+        self.q = [held.variable(k, 0) for k in range(self.n)]
+        self.qd, self.qdd = ([ring.letter(held.variable(k, dots)) for k in range(self.n)] for dots in (1, 2))
+        self.images = {k: ring.known(other) for k, other in same.items()}
+        for k, letter in enumerate(tree.ring.letters):
+            self._image(k, letter)
+        for k in self.images:  # the tree's own letters occur no more
+            ring.letters[k] = Letter(f"gone_{k}", "", "", "length", 0, 0.0)
+
+    def _image(self, k: int, letter: Letter) -> None:
+        """What stands for a letter of the tree that depends on the motion."""
+        zero, row = self.ring.number(0), tuple(self.T[letter.index - 1]) if letter.index else ()
+        if letter.kind == "cosine":  # its sine is the next letter
+            self.images[k], self.images[k + 1] = self._circle(letter)
+        elif letter.kind == "acceleration":
+            self.images[k] = zero  # B, C, g and friction have none
+        elif letter.kind == "velocity":
+            self.images[k] = _combined(row, self.qd, zero)
+        elif letter.kind == "sign":
+            weights = [(j, w) for j, w in enumerate(row) if w]
+            if row not in self.signs:
+                self.signs[row] = self.ring.letter(self.held.sign(weights)) if weights else zero
+            self.images[k] = self.signs[row]
+        elif letter.kind == "slide":
+            for j, w in enumerate(row):
+                if w and j not in self.slides:
+                    self.slides[j] = self.ring.letter(copy(self.q[j]))
+            moving = [self.slides.get(j, zero) for j in range(self.n)]
+            self.images[k] = _combined(row, moving, self.ring.number(self.b[letter.index - 1]))
+
+    def _circle(self, cosine: Letter) -> tuple[Polynomial, Polynomial]:
+        """cos and sin of an angle of the tree, in those of y."""
+        weights = [tidy(float(sum(f * self.T[i - 1][j] for i, f in cosine.angle))) for j in range(self.n)]
+        phase = cosine.phase + sum(f * self.b[i - 1] for i, f in cosine.angle)
+        key = [(j, w) for j, w in enumerate(weights) if w]
+        quarter = round(phase / (math.pi / 2))
+        turned, rest = (quarter % 4, 0.0) if abs(phase - quarter * math.pi / 2) < SAME else (0, phase)
+        if not key:
+            c, s = self.ring.number(math.cos(rest) if rest else 1), self.ring.number(math.sin(rest) if rest else 0)
+        else:
+            angle, sign = upright(key)
+            name = (angle, round(sign * rest, 12))
+            if name not in self.circles:
+                self.circles[name] = self.ring.circle(*self.held.circle(angle, sign * rest))
+            c, s = self.circles[name]
+            s = s if sign > 0 else -s
+        return ((c, s), (-s, c), (-c, -s), (s, -c))[turned]
+
+    def __call__(self, x: Polynomial) -> Polynomial:
+        """A polynomial of the tree's letters in those of y."""
+        out = self.ring.number(0)
+        for monomial, c in x.terms.items():
+            plain, factors = 0, []
+            for k, e in self.ring.exponents(monomial):
+                if k in self.images:
+                    factors += [self.images[k]] * e
+                else:
+                    plain += e << (WIDTH * k)
+            out = out + math.prod(factors, start=Polynomial(self.ring, {plain: c}))
+        return out
+
+    def form(self) -> ClosedForm:
+        """B_y, its Christoffel symbols, g_y and friction."""
+        tree, zero, span = self.tree, self.ring.number(0), range(self.n)
+        columns = [[row[a] for row in self.T] for a in span]
+
+        def pulled(parts: Sequence[Polynomial]) -> list[Polynomial]:
+            return [_combined(column, parts, zero) for column in columns]
+
+        BT = [pulled([self(x) for x in row]) for row in tree.B]
+        B = [pulled([row[b] for row in BT]) for b in span]
+        c_tree = [[[self(x) for x in row] for row in matrix] for matrix in tree.christoffel]
+        c: list[Any] = [[[None] * self.n for _ in span] for _ in span]
+        for b, d in itertools.combinations_with_replacement(span, 2):
+            inner = [
+                _combined(columns[b], [_combined(columns[d], row, zero) for row in matrix], zero) for matrix in c_tree
+            ]
+            for a, x in enumerate(pulled(inner)):
+                c[a][b][d] = c[a][d][b] = x
+        g, friction = (pulled([self(x) for x in values]) for values in (tree.g, tree.friction))
+        ((B,), c, ((g,),)) = map(without_noise, ([B], c, [[g]]))
+        return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction)
+
+
+def _combined(weights: Sequence[float], parts: Sequence[Polynomial], start: Polynomial) -> Polynomial:
+    return sum((part * w for w, part in zip(weights, parts, strict=True) if w), start)
