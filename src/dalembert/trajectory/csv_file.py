@@ -14,20 +14,23 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.files import whole_file
 from dalembert.logs import units as si
 from dalembert.logs.formats.raw import counted, gathered, listed, name_and_unit
 from dalembert.logs.formats.text import Table, open_table
 from dalembert.logs.meaning import joint_order, meant
 from dalembert.robot.tables import nearest, shown
+from dalembert.trajectory.splines import Quintics, reconstructed
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
+MOST_ROWS = 100_000_000  # of a file that is written
 CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
@@ -113,8 +116,6 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     ...     read_trajectory(f"{folder}/motion.csv").duration
     2.0
     """
-    from dalembert.trajectory.splines import Quintics
-
     table = read_motion(path, arm, strict=True, cutoff=cutoff)
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
@@ -123,10 +124,35 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     return Trajectory(float(t[-1]), table.q.shape[1], pieces, sampled_at=t, notes=table.notes)
 
 
+def save(
+    motion: Trajectory,
+    path: str | os.PathLike[str],
+    arm: Arm | None,
+    tip_wrench: ArrayLike | None,
+    rate: float | None,
+    overwrite: bool,
+) -> None:
+    """:meth:`Trajectory.save`."""
+    t, duration = motion.t, motion.duration
+    if rate is not None:
+        if not 0 < rate * duration <= MOST_ROWS:
+            raise DalembertError(
+                f"the rate is {rate:g} samples a second; it must be above zero, and at most "
+                f"{MOST_ROWS / duration:g} for a motion of {duration:g} s, whose file has up to {MOST_ROWS:,} rows"
+            )
+        even = np.arange(np.floor(duration * rate * (1 + 1e-12)) + 1) / rate
+        t = np.append(even[even < duration * (1 - 1e-12)], duration)
+    groups = dict(zip(GROUPS, motion(t), strict=True))
+    if arm is not None:
+        motion.fits(arm)
+        groups["tau"] = arm.inverse_dynamics(*groups.values(), tip_wrench)
+    names = ["t", *(f"{group}{k + 1}" for group in groups for k in range(motion.n))]
+    with whole_file(path, overwrite=overwrite) as file:
+        write_table(file, names, [t, *groups.values()])
+
+
 def _complete(path: Any, t: Array, found: dict[str, Array], cutoff: float | None) -> None:
     """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too."""
-    from dalembert.trajectory.splines import reconstructed
-
     try:
         if "qd" not in found:
             found["qd"], second = reconstructed(t, found["q"], cutoff)
