@@ -18,7 +18,7 @@ from arms import REFERENCE, arm
 from dalembert.trajectory import passes
 from dalembert.trajectory.limits import joint_limits
 from dalembert.trajectory.moves import moves_of
-from dalembert.trajectory.path import Path, even_grid, problem, sample
+from dalembert.trajectory.path import LimitedPath, even_grid, problem, sample
 from dalembert.trajectory.profiles import Derivatives
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -432,7 +432,7 @@ def test_coefficients_are_the_torques() -> None:
     """m u + c x + v √x + k of the rows is inverse dynamics."""
     a = rubbing(arm("puma560"), 3.0, 1.0)
     motion = a_path(a, 4)
-    path = Path(moves_of(motion)[0][0], a, joint_limits(a, {"effort": 10.0, "acceleration": 5.0}))
+    path = LimitedPath(moves_of(motion)[0][0], a, joint_limits(a, {"effort": 10.0, "acceleration": 5.0}))
     on = problem(path, sample(path, even_grid(path, 50)), path.every_row)
     q, qp, qpp = motion(0.5 * (on.s[:-1] + on.s[1:]))
     x, u = 1.7, -0.6

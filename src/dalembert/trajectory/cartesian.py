@@ -14,8 +14,8 @@ from dalembert.trajectory.checks import finite
 from dalembert.trajectory.inverse_kinematics import (
     Branch,
     Followed,
-    Path,
-    Task,
+    TipPath,
+    TipTask,
     as_configuration,
     as_point,
     follow,
@@ -33,7 +33,7 @@ DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class LinePath:
     """x(s) = start + s u."""
 
     start: Array
@@ -46,7 +46,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Arc:
+class ArcPath:
     """x(s) = centre + ρ (cos(s/ρ) u + sin(s/ρ) v), with orthogonal unit vectors u, v."""
 
     centre: Array
@@ -125,7 +125,7 @@ def line(
         length, profile, acceleration_time=acceleration_time, max_velocity=max_velocity, duration=duration,
         acceleration=acceleration,
     )  # fmt: skip
-    return begin.motion(Line(begin.x, way / length, length), along, respect_limits)
+    return begin.motion(LinePath(begin.x, way / length, length), along, respect_limits)
 
 
 def circle(
@@ -183,14 +183,14 @@ def circle(
         length, profile, acceleration_time=acceleration_time, max_velocity=max_velocity, duration=duration,
         acceleration=acceleration,
     )  # fmt: skip
-    return begin.motion(Arc(middle, u, v / np.linalg.norm(v), radius, length), along, respect_limits)
+    return begin.motion(ArcPath(middle, u, v / np.linalg.norm(v), radius, length), along, respect_limits)
 
 
 @dataclass(frozen=True, eq=False)
 class _Start:
     """Where a path begins: the task, the point, the tip's axes and the joints."""
 
-    task: Task
+    task: TipTask
     x: Array
     rotation: Array
     q: Array
@@ -215,17 +215,17 @@ class _Start:
             x = arm.pose(seed)[:3, 3]
         else:
             raise DalembertError("a path needs a start, or the joint positions q0 that it starts from")
-        found, reason = search(placing, x, np.eye(3), seed, branch, respect_limits)
-        if found is None:
+        q, reason = search(placing, x, np.eye(3), seed, branch, respect_limits)
+        if q is None:
             kind = "limit" if "limit" in reason else "unreachable"
             raise PathError(
                 f"the tip of arm '{arm.name}' cannot be at the start {place(x)}, s = 0 m, t = 0 s: {reason}",
-                kind, (float(x[0]), float(x[1]), float(x[2])), 0.0, 0.0,
+                kind, tuple(x.tolist()), 0.0, 0.0,
             )  # fmt: skip
         task = task_of(arm, orientation=True) if orientation == "constant" else placing
-        return cls(task, x, arm.pose(found)[:3, :3], found)
+        return cls(task, x, arm.pose(q)[:3, :3], q)
 
-    def motion(self, path: Path, along: Trajectory, respect_limits: bool) -> Trajectory:
+    def motion(self, path: TipPath, along: Trajectory, respect_limits: bool) -> Trajectory:
         """The motion along the path with the speed of ``along``."""
         for s in np.linspace(0.0, path.length, 9):
             x = path(np.array([s]))[0][0]
@@ -233,7 +233,7 @@ class _Start:
                 raise PathError(
                     f"the path leaves the plane in which the tip of arm '{self.task.arm.name}' moves: "
                     f"{place(x)}, s = {s:.6g} m along it, is {self.task.outside(x):.4g} m outside",
-                    "unreachable", (float(x[0]), float(x[1]), float(x[2])), float(s), _time_at(along, float(s)),
+                    "unreachable", tuple(x.tolist()), float(s), _time_at(along, float(s)),
                 )  # fmt: skip
         followed = follow(self.task, path, self.rotation, self.q, lambda s: _time_at(along, s), respect_limits)
         return Trajectory(along.duration, self.task.arm.n, AlongPath(followed, along), along.knots)

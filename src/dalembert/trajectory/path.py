@@ -28,7 +28,7 @@ LOOKS = 257  # at the path before its grid is made
 BY_DISTANCE = 0.3  # how much the distance travelled has to say in the spacing of the grid
 
 
-class Path:
+class LimitedPath:
     """What the passes need to know of a move: its limits as rows m u + c x + v √x + k; s is the move's r."""
 
     def __init__(self, move: Move, arm: Arm, keep: JointLimits) -> None:
@@ -93,7 +93,7 @@ class Passive:
         v = (Gamma @ qp[..., None])[..., 0]
         return Gamma, np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
 
-    def torques(self, path: Path, q: Array, qp: Array) -> Rubbing:
+    def torques(self, path: LimitedPath, q: Array, qp: Array) -> Rubbing:
         """What they bring to the actuated joints at ṡ = 1."""
         viscous, dry = friction_along(self.arm, q, qp)
         Gamma, v = self._followed(q, qp)
@@ -154,7 +154,7 @@ class Rows:
 # -- the grid ------------------------------------------------------------------------------------
 
 
-def even_grid(path: Path, count: int) -> Array:
+def even_grid(path: LimitedPath, count: int) -> Array:
     """Grid points: every knot, the points where a joint with Coulomb friction turns, and even steps between.
 
     The steps are even in a mean of the parameter and the distance travelled, so that no part of the path is passed in
@@ -174,7 +174,7 @@ def even_grid(path: Path, count: int) -> Array:
     return _with_turns(path, s) if path.turning else s
 
 
-def _finer_at_ends(path: Path, s: Array) -> Array:
+def _finer_at_ends(path: LimitedPath, s: Array) -> Array:
     """The grid with 16 graded intervals for 4 even ones at both ends.
 
     Coulomb friction acts on one side of rest and not at rest, and q'' may begin like a root.
@@ -187,7 +187,7 @@ def _finer_at_ends(path: Path, s: Array) -> Array:
     )
 
 
-def _with_turns(path: Path, s: Array) -> Array:
+def _with_turns(path: LimitedPath, s: Array) -> Array:
     """The grid with the points added at which a joint with Coulomb friction turns round."""
     speed = path.speeds(s)
     scale = np.abs(speed).max(axis=0)
@@ -216,7 +216,7 @@ def _with_turns(path: Path, s: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Samples:
+class PathSamples:
     """The path and the arm at all points of a grid: its N + 1 points, left of its knots, and N middles.
 
     where   (N, 3) the points of each interval: left end, middle, right end
@@ -237,7 +237,7 @@ class Samples:
     passive: Rubbing | None = None
 
 
-def sample(path: Path, s: Array) -> Samples:
+def sample(path: LimitedPath, s: Array) -> PathSamples:
     """One call of the path and three of inverse dynamics for everything."""
     N = len(s) - 1
     at_knot = np.zeros(N + 1, bool)
@@ -265,14 +265,14 @@ def sample(path: Path, s: Array) -> Samples:
         size = np.abs(qp).max(axis=0)
         still = path.rubbing & (size > 0) & (size < 1e-12 * float(size.max()))
     passive = None if path.passive is None else path.passive.torques(path, q, qp)
-    return Samples(s, where, g, m, c, qp, qpp, still, smooth, passive)
+    return PathSamples(s, where, g, m, c, qp, qpp, still, smooth, passive)
 
 
 # -- the limits on it ------------------------------------------------------------------------------
 
 
 @dataclass
-class Problem:
+class PathProblem:
     """Some limits on N intervals, as the passes take them; J rows.
 
     D       (N, 3, 4, J) m, c, v, k over the limit, at the left end, the middle and the right end
@@ -291,7 +291,7 @@ class Problem:
     smooth: NDArray[np.bool_]
 
 
-def problem(path: Path, at: Samples, rows: Rows, cap: float = 1e200, every: int = 1) -> Problem:
+def problem(path: LimitedPath, at: PathSamples, rows: Rows, cap: float = 1e200, every: int = 1) -> PathProblem:
     """These rows on the grid, or on a coarser one that takes ``every`` so many intervals together."""
     from dalembert.trajectory import passes
 
@@ -325,11 +325,11 @@ def problem(path: Path, at: Samples, rows: Rows, cap: float = 1e200, every: int 
         j = int(fixed[0])
         i = int(np.abs(D[:, 0, 3, j]).argmax())
         raise too_heavy(path, int(rows.torque[j]), float(s[i]), float(D[i, 0, 3, j]))
-    return Problem(s, np.diff(s), rows, D, floor, speed, x_most, smooth)
+    return PathProblem(s, np.diff(s), rows, D, floor, speed, x_most, smooth)
 
 
 def _add_passive(
-    path: Path, at: Samples, where: Indices, rests: NDArray[np.bool_], torques: Indices, effort: Array, D: Array, largest: Array
+    path: LimitedPath, at: PathSamples, where: Indices, rests: NDArray[np.bool_], torques: Indices, effort: Array, D: Array, largest: Array
 ) -> None:  # fmt: skip
     """Friction of passive joints into the rows of torque limits, as ``passes.assemble`` has that of actuated ones."""
     assert at.passive is not None
@@ -351,7 +351,7 @@ def _add_passive(
     largest[:, :J] = np.abs(D[..., :J]).max(axis=(0, 1))
 
 
-def too_heavy(path: Path, joint: int, s: float, share: float) -> LimitError:
+def too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
     """Gravity alone is more than a joint can hold."""
     name, limit = path.arm.joint_names[joint], float(path.keep.effort[joint])
     dry = path.rubbing[joint] or (path.passive is not None and path.passive.dry.any())
@@ -369,7 +369,7 @@ class TooRough(DalembertError):
     """A path that turns faster than the grid can follow."""
 
 
-def stuck(path: Path, on: Problem, status: int) -> DalembertError:
+def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
     """The sentence for a path that cannot be followed: the joint and where.
 
     Where rest is possible all along the path, so is a motion that is slow enough: then the grid is to blame.
