@@ -25,7 +25,7 @@ connected set of speeds, that of rest where rest is allowed. A set of speeds bey
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -39,30 +39,40 @@ CLOSE, NARROW, WIDE = 1.01, 1.2, 100.0  # how far a chord below √y reaches fro
 native = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "nnan"})
 
 
+class Grid(NamedTuple):
+    """N intervals of a path and J limits on them.
+
+    D       (N, 3, 4, J) m, c, v, k at the left end, the middle and the right end of each interval
+    floor   (J,) an |m| that is as good as none
+    h       (N,) lengths
+    x_most  (N+1,) x allowed by velocity limits, 0 where the motion must stop
+    room    (N,) kept free of every limit
+    kind    (N,) CONSTANT, LINEAR or LEFT_ONLY
+    least   a level of x that is as good as 0
+    """
+
+    D: Any
+    floor: Any
+    h: Any
+    x_most: Any
+    room: Any
+    kind: Any
+    least: float
+
+
 @native
 def _rows(
-    into: Any,
-    at: int,
-    D: Any,
-    i: int,
-    end: int,
-    floor: Any,
-    room: float,
-    level: float,
-    start: float,
-    rise: float,
-    ahead: float,
+    into: Any, grid: Any, i: int, end: int, level: float, start: float, rise: float, ahead: float
 ) -> None:  # pragma: no cover
     """The limits at one end of an interval as u ≥ A + B x − E √x and u ≤ A' + B' x + E' √x.
 
-    into   (…, 6, J), of which row `at` is filled; (…, 6, 2J) where each side of a limit needs its own column
-    D      (N, 3, 4, J): m, c, v, k, of which interval i and end 0 (left) or 2 (right) is taken
-    floor  (J,) an |m| that is as good as none
-    room   what is kept free of every limit
+    into   (N, 6, J), of which row i is filled; (N, 6, 2J) where each side of a limit needs its own column
+    end    0 (left) or 2 (right) of interval i
     level  x of the profile at which √x is made straight; 0 where the path stops
     start, rise   of a chord below the root, start + rise x, for the side where friction helps; 0, 0 to keep the root
     ahead  2h to express the far end of an interval of constant u by x at its near end, or 0
     """
+    D, floor, room = grid.D, grid.floor, grid.room[i]
     J, root = D.shape[3], sqrt(level)
     two = into.shape[2] == 2 * J
     if not two and root == 0.0:
@@ -74,9 +84,9 @@ def _rows(
             span, middle = (1.0 - room) * abs(inverse), -D[i, end, 3, j] * inverse
             if m == 0.0:
                 span, middle, inverse = HUGE, 0.0, 0.0
-            into[at, 0, j], into[at, 3, j] = middle - span, middle + span
-            into[at, 1, j] = into[at, 4, j] = -D[i, end, 1, j] * inverse
-            into[at, 2, j] = into[at, 5, j] = 0.0
+            into[i, 0, j], into[i, 3, j] = middle - span, middle + span
+            into[i, 1, j] = into[i, 4, j] = -D[i, end, 1, j] * inverse
+            into[i, 2, j] = into[i, 5, j] = 0.0
         return
     for j in range(J):
         m, c, v, k = D[i, end, 0, j], D[i, end, 1, j], D[i, end, 2, j], D[i, end, 3, j]
@@ -86,8 +96,8 @@ def _rows(
             sign = 1.0 - 2.0 * side
             col = 2 * j + side if two else j
             if two or side == 0:
-                into[at, 0, col], into[at, 1, col], into[at, 2, col] = -HUGE, 0.0, 0.0
-                into[at, 3, col], into[at, 4, col], into[at, 5, col] = HUGE, 0.0, 0.0
+                into[i, 0, col], into[i, 1, col], into[i, 2, col] = -HUGE, 0.0, 0.0
+                into[i, 3, col], into[i, 4, col], into[i, 5, col] = HUGE, 0.0, 0.0
             c_s, k_s, e = c, k, 0.0
             if v != 0.0 and root > 0.0:
                 if v * sign > 0.0:  # friction hurts: the tangent
@@ -105,9 +115,9 @@ def _rows(
                 continue
             a, b, r = (sign * (1.0 - room) - k_s) / m_s, -c_s / m_s, -e / m_s
             if m_s * sign > 0.0:
-                into[at, 3, col], into[at, 4, col], into[at, 5, col] = a, b, r
+                into[i, 3, col], into[i, 4, col], into[i, 5, col] = a, b, r
             else:
-                into[at, 0, col], into[at, 1, col], into[at, 2, col] = a, b, -r
+                into[i, 0, col], into[i, 1, col], into[i, 2, col] = a, b, -r
 
 
 @native
@@ -139,13 +149,6 @@ def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float
     if J == 0:
         return alpha, 0.0, beta, 0.0
     return alpha, r[i, 1, lowest] - r[i, 2, lowest] * half, beta, r[i, 4, highest] + r[i, 5, highest] * half
-
-
-@native
-def _interval(near: Any, i: int, x: float, curved: bool) -> tuple[float, float]:  # pragma: no cover
-    """[α, β] at x."""
-    alpha, _, beta, _ = _bounds(near, i, x, curved)
-    return alpha, beta
 
 
 @native
@@ -219,13 +222,19 @@ def _leads_down(
 
 @native
 def _worthwhile(
-    near: Any, far: Any, i: int, curved: bool, step: float, lowest: float, highest: float, high: float
+    near: Any, far: Any, grid: Any, i: int, curved: bool, lowest: float, highest: float, low: float, high: float
 ) -> float:  # pragma: no cover
     """The largest x in the interval that does not cost more than it brings on the next interval, of constant u.
 
     Next to a zero-inertia point a little more x can be had for a violent braking just after; it is not worth it.
     """
-    if lowest >= highest or not _leads_down(near, far, i, curved, step, highest, high):
+    if lowest >= highest or highest <= 0.0:
+        return highest
+    if curved:  # √ is made straight at the speed in question
+        _rows(near, grid, i, 0, max(highest, grid.least), 0.0, 0.0, 0.0)
+        _far_rows(far, grid, i, min(highest, high), low, high, NARROW)
+    step = 2.0 * grid.h[i]
+    if not _leads_down(near, far, i, curved, step, highest, high):
         return highest
     good, bad = lowest, highest
     for _ in range(60):
@@ -238,74 +247,72 @@ def _worthwhile(
 
 
 @native
-def _end(
-    near: Any, second: Any, i: int, both: bool, low: float, high: float, slope: float, x: float
-) -> float:  # pragma: no cover
+def _end(near: Any, second: Any, i: int, low: float, high: float, slope: float, x: float) -> float:  # pragma: no cover
     """A y to which x may lead: of the speeds allowed at x, the middle."""
     alpha, _, beta, _ = _bounds(near, i, x, True)
-    if both:
-        a2, _, b2, _ = _bounds(second, i, x, False)
-        alpha, beta = max(alpha, a2), min(beta, b2)
+    a2, _, b2, _ = _bounds(second, i, x, False)
+    alpha, beta = max(alpha, a2), min(beta, b2)
     u = 0.5 * (max(alpha, (low - x) * slope) + min(beta, (high - x) * slope))
     return min(max(x + u / slope, low), high)
 
 
 @native
 def _far_rows(
-    second: Any, i: int, D: Any, floor: Any, room: float, h: float, y: float, low: float, high: float, least: float,
-    reach: float,
-) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
+    second: Any, grid: Any, i: int, y: float, low: float, high: float, reach: float
+) -> tuple[float, float]:  # pragma: no cover
     """The far end of an interval of constant u with √y made straight at y; the y for which that holds.
 
     Where friction helps, a chord lies below the root between its ends only: over [0, reach y], or with NARROW or CLOSE
     for `reach` over [y / reach², y reach²], close to the root.
     """
     if high <= 0.0:
-        _rows(second, i, D, i, 2, floor, room, 0.0, 0.0, 0.0, 2.0 * h)
+        _rows(second, grid, i, 2, 0.0, 0.0, 0.0, 2.0 * grid.h[i])
         return low, high
-    y = max(y, least)
+    y = max(y, grid.least)
     w = sqrt(y)
     first, last = 0.0, sqrt(reach) * w
     if reach < 2.0:  # NARROW or CLOSE
         first, last = w / reach, w * reach
-    _rows(second, i, D, i, 2, floor, room, y, first * last / (first + last), 1.0 / (first + last), 2.0 * h)
+    _rows(second, grid, i, 2, y, first * last / (first + last), 1.0 / (first + last), 2.0 * grid.h[i])
     return max(low, first * first), min(high, last * last)
 
 
 @native
 def _grow(
-    near: Any, second: Any, i: int, D: Any, end: int, floor: Any, room: float, both: bool, h: float,
-    low: float, high: float, slope: float, most: float, least: float, x: float, y: float,
+    near: Any, second: Any, grid: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
+    x: float, y: float,
 ) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
     """`_range` with viscous friction: a connected interval of speeds, that of rest if rest is allowed.
 
-    x, y   where to make √ straight first, at this end and (`both`) at the other; `least`, a level that is as good as 0
+    x, y   where to make √ straight first, at this end and (`both`) at the other
     """
-    a, b = _grow_from(near, second, i, D, end, floor, room, both, h, low, high, slope, most, least, x, y)
+    least = grid.least
+    a, b = _grow_from(near, second, grid, i, end, both, low, high, slope, most, x, y)
     if b >= a and a <= least:
         return a, b
-    c, d = _grow_from(near, second, i, D, end, floor, room, both, h, low, high, slope, most, least, least, low)
+    c, d = _grow_from(near, second, grid, i, end, both, low, high, slope, most, least, low)
     if d >= c:
         return c, d
     x = min(max(most, least), high)
     for _ in range(28):
         if b >= a:
             break
-        a, b = _grow_from(near, second, i, D, end, floor, room, both, h, low, high, slope, most, least, x, x)
+        a, b = _grow_from(near, second, grid, i, end, both, low, high, slope, most, x, x)
         x = 0.15 * x
     return a, b
 
 
 @native
 def _grow_from(
-    near: Any, second: Any, i: int, D: Any, end: int, floor: Any, room: float, both: bool, h: float,
-    low: float, high: float, slope: float, most: float, least: float, x: float, y: float,
+    near: Any, second: Any, grid: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
+    x: float, y: float,
 ) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
     """The connected interval of speeds around those that are allowed with √ made straight at x and y; (1, −1) for none."""
+    least = grid.least
     l, t = low, high
     if both:
-        l, t = _far_rows(second, i, D, floor, room, h, min(y, high), low, high, least, WIDE)
-    _rows(near, i, D, i, end, floor, room, max(min(x, most), least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
+        l, t = _far_rows(second, grid, i, min(y, high), low, high, WIDE)
+    _rows(near, grid, i, end, max(min(x, most), least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
     if l > t:
         return 1.0, -1.0
     a, b = _range(near, second, i, both, True, l, t, slope, most)
@@ -320,10 +327,10 @@ def _grow_from(
                 break
             l, t = low, high
             if both:
-                y = _end(near, second, i, both, l, t, slope, x)
+                y = _end(near, second, i, l, t, slope, x)
                 reach = WIDE if way == 0 else NARROW if way == 1 else CLOSE if way == 2 else 1.0
-                l, t = _far_rows(second, i, D, floor, room, h, y, low, high, least, reach)
-            _rows(near, i, D, i, end, floor, room, max(x, least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
+                l, t = _far_rows(second, grid, i, y, low, high, reach)
+            _rows(near, grid, i, end, max(x, least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
             if l > t:
                 break
             c, d = _range(near, second, i, both, True, l, t, slope, most)
@@ -337,16 +344,55 @@ def _grow_from(
 
 
 @native
-def _worthwhile_rubbing(
-    near: Any, second: Any, i: int, D: Any, floor: Any, room: float, h: float,
-    lowest: float, highest: float, low: float, high: float, least: float,
-) -> float:  # fmt: skip  # pragma: no cover
-    """`_worthwhile` with √ made straight at the speed in question."""
-    if lowest >= highest or highest <= 0.0:
-        return highest
-    _rows(near, i, D, i, 0, floor, room, max(highest, least), 0.0, 0.0, 0.0)
-    _far_rows(second, i, D, floor, room, h, min(highest, high), low, high, least, NARROW)
-    return _worthwhile(near, second, i, True, 2.0 * h, lowest, highest, high)
+def _climb(
+    far: Any, i: int, curved: bool, h: float, start: float, most: float, low: float, high: float
+) -> tuple[float, bool]:  # pragma: no cover
+    """The largest y in [low, high] at the far end of an interval of linear u; whether it is allowed there.
+
+    start, most   the least and the greatest x + h u_L that the near end allows
+    """
+    y = high
+    for _ in range(200):
+        a, da, b, db = _bounds(far, i, y, curved)
+        g, dg = most - y + h * b, -1.0 + h * db
+        if y - h * a - start < g:
+            g, dg = y - h * a - start, 1.0 - h * da
+        if h * (b - a) < g:
+            g, dg = h * (b - a), h * (db - da)
+        if g >= -ROUND * (abs(most) + y + h * (abs(a) + abs(b))):
+            return y, True
+        if dg >= 0.0:
+            return y, False
+        new = max(y - g / dg, low)
+        if new >= y * (1.0 - 1e-15):
+            return y, y > low
+        y = new
+    return y, False
+
+
+@native
+def _settle(
+    near: Any, far: Any, second: Any, grid: Any, i: int, curved: bool, alpha: float, beta: float, y: float, ends: Any,
+    x: Any, u: Any,
+) -> None:  # fmt: skip  # pragma: no cover
+    """x and u of an interval of linear u that may lead to y: less where that is worthwhile on the next one."""
+    h, low = grid.h[i], ends[i, 0]
+    if i + 1 < grid.h.shape[0] and grid.kind[i + 1] == CONSTANT:
+        best = _worthwhile(near, second, grid, i + 1, curved, low, y, ends[i + 1, 0], ends[i + 1, 1])
+        for _ in range(60):
+            if curved:
+                _rows(far, grid, i, 2, max(best, grid.least), 0.0, 0.0, 0.0)
+            a, _, b, _ = _bounds(far, i, best, curved)
+            if best - h * a >= x[i] + h * alpha and (not curved or (best - h * b <= x[i] + h * beta and a <= b)):
+                y = best
+                break
+            best = 0.5 * (best + y)
+    if curved:
+        _rows(far, grid, i, 2, max(y, grid.least), 0.0, 0.0, 0.0)
+    a, _, b, _ = _bounds(far, i, y, curved)
+    mean = 0.5 * (y - x[i]) / h
+    left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
+    x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
 
 
 @native
@@ -371,52 +417,46 @@ def solve_rubbing(
 ) -> int:  # fmt: skip  # pragma: no cover
     """`solve` with viscous friction: level (N+1,) is where to make √x straight first, `least` a level as good as 0."""
     N = D.shape[0]
+    grid = Grid(D, floor, h, x_most, room, kind, least)
+    first, alone = 0 * N, N > 0  # no literals, for which numba would compile every function a second time
     ends = np.empty((N, 2))
-    K[N, 0], K[N, 1] = _grow(
-        far, second, N - 1, D, 2, floor, room[N - 1], False, 0.0, -HUGE, HUGE, 1.0, x_most[N], least, level[N], 0.0
-    )
+    K[N, 0], K[N, 1] = _grow(far, second, grid, N - 1, 2, not alone, -HUGE, HUGE, 1.0, x_most[N], level[N], 0.0)
     if K[N, 1] < K[N, 0]:
         return N + 1
     for i in range(N - 1, -1, -1):
         low, high = K[i + 1, 0], K[i + 1, 1]
         slope = 0.5 / h[i]
         if kind[i] == LINEAR:
-            a, b = _grow(
-                far, second, i, D, 2, floor, room[i], False, 0.0, -HUGE, HUGE, 1.0, high, least, level[i + 1], 0.0
-            )
+            a, b = _grow(far, second, grid, i, 2, not alone, -HUGE, HUGE, 1.0, high, level[i + 1], 0.0)
             low, high = max(a, low), min(b, high)
             if low > high:
                 return i + 1
         ends[i, 0], ends[i, 1] = low, high
         if kind[i] == LINEAR:
-            _rows(far, i, D, i, 2, floor, room[i], max(high, least), 0.0, 0.0, 0.0)
-            alpha, _ = _interval(far, i, high, True)
-            _rows(far, i, D, i, 2, floor, room[i], max(low, least), 0.0, 0.0, 0.0)
-            _, beta = _interval(far, i, low, True)
+            _rows(far, grid, i, 2, max(high, least), 0.0, 0.0, 0.0)
+            alpha, _, _, _ = _bounds(far, i, high, True)
+            _rows(far, grid, i, 2, max(low, least), 0.0, 0.0, 0.0)
+            _, _, beta, _ = _bounds(far, i, low, True)
             low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
-        a, b = _grow(
-            near, second, i, D, 0, floor, room[i], kind[i] == CONSTANT, h[i], low, high, slope, x_most[i], least,
-            level[i] if level[i] > 0.0 else K[i + 1, 1], level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1],
-        )  # fmt: skip
+        x_level = level[i] if level[i] > 0.0 else K[i + 1, 1]
+        y_level = level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1]
+        a, b = _grow(near, second, grid, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i], x_level, y_level)
         if b < a:
             return i + 1
         K[i, 0], K[i, 1] = a, max(b * (1.0 - 1e-7), a)  # at the very end one y alone would do, and it must be found
     x[0] = K[0, 1]
     if kind[0] == CONSTANT:
-        x[0] = _worthwhile_rubbing(
-            near, second, 0, D, floor, room[0], h[0], K[0, 0], x[0], ends[0, 0], ends[0, 1], least
-        )
+        x[0] = _worthwhile(near, second, grid, first, True, K[0, 0], x[0], ends[0, 0], ends[0, 1])
     i, tries, less = -1, 0, -1
     while i + 1 < N:
         i += 1
         if i > less:
             tries = 0
         low, high = ends[i, 0], ends[i, 1]
-        after = i + 1 < N and kind[i + 1] == CONSTANT
-        _rows(near, i, D, i, 0, floor, room[i], max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
+        _rows(near, grid, i, 0, max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
         alpha, _, beta, _ = _bounds(near, i, x[i], True)
         if kind[i] == LINEAR:
-            y = _fastest_end(far, i, D, floor, room[i], h[i], x[i], alpha, beta, low, high, least, level[i + 1])
+            y = _fastest_end(far, grid, i, x[i], alpha, beta, low, high, level[i + 1])
             if y < 0.0:
                 less = max(less, i)
                 tries += 1
@@ -424,23 +464,7 @@ def solve_rubbing(
                     return -(i + 1)
                 i = max(i - 2, -1)
                 continue
-            least_y = x[i] + h[i] * alpha
-            if after:
-                best = _worthwhile_rubbing(
-                    near, second, i + 1, D, floor, room[i + 1], h[i + 1], low, y, ends[i + 1, 0], ends[i + 1, 1], least
-                )
-                for _ in range(60):
-                    _rows(far, i, D, i, 2, floor, room[i], max(best, least), 0.0, 0.0, 0.0)
-                    a, _, b, _ = _bounds(far, i, best, True)
-                    if best - h[i] * a >= least_y and best - h[i] * b <= x[i] + h[i] * beta and a <= b:
-                        y = best
-                        break
-                    best = 0.5 * (best + y)
-            _rows(far, i, D, i, 2, floor, room[i], max(y, least), 0.0, 0.0, 0.0)
-            a, _, b, _ = _bounds(far, i, y, True)
-            mean = 0.5 * (y - x[i]) / h[i]
-            left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
-            x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
+            _settle(near, far, second, grid, i, True, alpha, beta, y, ends, x, u)
             continue
         y, lowest, guess, reach = -1.0, 0.0, 0.0, NARROW
         gap, nearly = HUGE, 0.0
@@ -460,7 +484,7 @@ def solve_rubbing(
                 guess, reach = high, WIDE
             else:
                 guess = 0.2 * guess
-            l, t = _far_rows(second, i, D, floor, room[i], h[i], min(max(guess, low), high), low, high, least, reach)
+            l, t = _far_rows(second, grid, i, min(max(guess, low), high), low, high, reach)
             a, _, b, _ = _bounds(second, i, x[i], False)
             top, bottom = x[i] + 2.0 * h[i] * min(beta, b), x[i] + 2.0 * h[i] * a
             bottom = max(bottom, l, x[i] + 2.0 * h[i] * alpha)
@@ -485,11 +509,9 @@ def solve_rubbing(
             if gap > 1e-3 * (x[i] + low):
                 return -(i + 1)
             y = lowest = min(max(nearly, low), high)  # misses by little, which `check` sees and more room mends
-        if after:
+        if i + 1 < N and kind[i + 1] == CONSTANT:
             lowest = max(lowest, low)
-            y = _worthwhile_rubbing(
-                near, second, i + 1, D, floor, room[i + 1], h[i + 1], lowest, y, ends[i + 1, 0], ends[i + 1, 1], least
-            )
+            y = _worthwhile(near, second, grid, i + 1, True, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
         x[i + 1] = max(y, 0.0)
         u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
     return 0
@@ -497,15 +519,14 @@ def solve_rubbing(
 
 @native
 def _fastest_end(
-    far: Any, i: int, D: Any, floor: Any, room: float, h: float, x: float, alpha: float, beta: float,
-    low: float, high: float, least: float, level: float,
-) -> float:  # fmt: skip  # pragma: no cover
+    far: Any, grid: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
+) -> float:  # pragma: no cover
     """The largest y in [low, high] that x leads to on an interval of linear u; −1 where none was found."""
-    start, most = x + h * alpha, x + h * beta
-    found, guess = -1.0, high
+    h = grid.h[i]
+    highest, guess = -1.0, high
     for trial in range(24):
-        if found >= 0.0:
-            guess = found
+        if highest >= 0.0:
+            guess = highest
         elif trial == 1:
             guess = level
         elif trial == 2:
@@ -513,150 +534,89 @@ def _fastest_end(
         elif trial > 2:
             guess = low + 0.5 * (guess - low)
         guess = min(max(guess, low), high)
-        _rows(far, i, D, i, 2, floor, room, max(guess, least), 0.0, 0.0, 0.0)
-        y, good = high, False
-        for _ in range(100):
-            a, da, b, db = _bounds(far, i, y, True)
-            size = ROUND * (abs(most) + y + h * (abs(a) + abs(b)))
-            g, dg = most - y + h * b, -1.0 + h * db
-            if y - h * a - start < g:
-                g, dg = y - h * a - start, 1.0 - h * da
-            if h * (b - a) < g:
-                g, dg = h * (b - a), h * (db - da)
-            if g >= -size:
-                good = True
-                break
-            if dg >= 0.0:
-                break
-            new = y - g / dg
-            if new <= low:
-                if y == low:
-                    break
-                new = low
-            if new >= y * (1.0 - 1e-15):
-                good = True
-                break
-            y = new
+        _rows(far, grid, i, 2, max(guess, grid.least), 0.0, 0.0, 0.0)
+        y, good = _climb(far, i, True, h, x + h * alpha, x + h * beta, low, high)
         if good:
-            if found >= 0.0 and y <= found * (1.0 + 1e-10):
-                return max(found, y)
-            found = max(found, y)
-        elif found >= 0.0:
-            return found
-    return found
-
-
-@native
-def most_speed(D: Any, floor: Any, x_most: Any, top: float, into: Any) -> None:  # pragma: no cover
-    """The largest x for which some u is allowed at some grid points: the maximum velocity curve.
-
-    Evenly chosen intervals, as many as `into` has room for; their left ends.
-    """
-    N, J = D.shape[0], D.shape[3]
-    first, alone = 0 * N, N > 0  # no literals, for which numba would compile every function a second time
-    r = np.empty((1, 6, J))
-    for p in range(into.shape[0]):
-        i = p * N // into.shape[0]
-        _rows(r, first, D, i, 0, floor, 0.0, 0.0, 0.0, 0.0, 0.0)
-        _, into[p] = _range(r, r, first, not alone, False, -HUGE, HUGE, 1.0, min(x_most[i], top))
+            if highest >= 0.0 and y <= highest * (1.0 + 1e-10):
+                return max(highest, y)
+            highest = max(highest, y)
+        elif highest >= 0.0:
+            return highest
+    return highest
 
 
 @native
 def solve(
     D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, K: Any, x: Any, u: Any, near: Any, far: Any,
 ) -> int:  # fmt: skip  # pragma: no cover
-    """Backward over the controllable sets K, then forward along the fastest profile.
+    """Backward over the controllable sets K, then forward along the fastest profile; the limits as :class:`Grid` has them.
 
-    D       (N, 3, 4, J): m, c, v, k at the left end, the middle and the right end of each interval
-    h       (N,) lengths; x_most (N+1,): x allowed by velocity limits, 0 where the motion must stop
-    room    (N,) kept free of every limit; kind (N,): CONSTANT, LINEAR or LEFT_ONLY
-    K       (N+1, 2), x (N+1,), u (N, 2): the results
+    K, x, u     (N+1, 2), (N+1,) and (N, 2): the results
     near, far   (N, 6, J) to work in
     Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
             where the forward pass is stuck at i
     """
-    N, J = D.shape[0], D.shape[3]
-    first, alone = 0 * N, N > 0  # no literals: see most_speed
+    N = D.shape[0]
+    grid = Grid(D, floor, h, x_most, room, kind, 0.0)
+    first, alone = 0 * N, N > 0  # no literals: see solve_rubbing
     ends = np.empty((N, 2))
-    last = np.empty((1, 6, J))
-    _rows(last, first, D, N - 1, 2, floor, room[N - 1], 0.0, 0.0, 0.0, 0.0)
-    K[N, 0], K[N, 1] = _range(last, last, first, not alone, False, -HUGE, HUGE, 1.0, x_most[N])
+    _rows(far, grid, N - 1, 2, 0.0, 0.0, 0.0, 0.0)
+    K[N, 0], K[N, 1] = _range(far, far, N - 1, not alone, False, -HUGE, HUGE, 1.0, x_most[N])
     if K[N, 1] < K[N, 0]:
         return N + 1
     for i in range(N - 1, -1, -1):
         low, high = K[i + 1, 0], K[i + 1, 1]
-        _rows(near, i, D, i, 0, floor, room[i], 0.0, 0.0, 0.0, 0.0)
+        slope = 0.5 / h[i]
+        _rows(near, grid, i, 0, 0.0, 0.0, 0.0, 0.0)
         if kind[i] == LINEAR:
-            _rows(far, i, D, i, 2, floor, room[i], 0.0, 0.0, 0.0, 0.0)
+            _rows(far, grid, i, 2, 0.0, 0.0, 0.0, 0.0)
             # what of the next set the right end of this interval can stand
             a, b = _range(far, far, i, not alone, False, -HUGE, HUGE, 1.0, high)
             low, high = max(a, low), min(b, high)
             if low > high:
                 return i + 1
-            ends[i, 0], ends[i, 1] = low, high
-            alpha, _ = _interval(far, i, high, False)
-            _, beta = _interval(far, i, low, False)
+        elif kind[i] == CONSTANT:
+            _rows(far, grid, i, 2, 0.0, 0.0, 0.0, 2.0 * h[i])
+        ends[i, 0], ends[i, 1] = low, high
+        if kind[i] == LINEAR:
+            alpha, _, _, _ = _bounds(far, i, high, False)
+            _, _, beta, _ = _bounds(far, i, low, False)
             low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
-        else:
-            slope = 0.5 / h[i]
-            if kind[i] == CONSTANT:
-                _rows(far, i, D, i, 2, floor, room[i], 0.0, 0.0, 0.0, 2.0 * h[i])
-            ends[i, 0], ends[i, 1] = low, high
         K[i, 0], K[i, 1] = _range(near, far, i, kind[i] == CONSTANT, False, low, high, slope, x_most[i])
         if K[i, 1] < K[i, 0]:
             return i + 1
     x[0] = K[0, 1]
     if kind[0] == CONSTANT:
-        x[0] = _worthwhile(near, far, first, False, 2.0 * h[0], K[0, 0], x[0], ends[0, 1])
+        x[0] = _worthwhile(near, far, grid, first, False, K[0, 0], x[0], ends[0, 0], ends[0, 1])
     for i in range(N):
         low, high = ends[i, 0], ends[i, 1]
         alpha, _, beta, _ = _bounds(near, i, x[i], False)
         if kind[i] == LINEAR:
-            least, most = x[i] + h[i] * alpha, x[i] + h[i] * beta
-            y = high
-            for _ in range(200):
-                a, da, b, db = _bounds(far, i, y, False)
-                g, dg = most - y + h[i] * b, -1.0 + h[i] * db
-                other = y - h[i] * a - least
-                if other < g:
-                    g, dg = other, 1.0 - h[i] * da
-                if g >= -ROUND * (abs(most) + y + h[i] * (abs(a) + abs(b))):
-                    break
-                if dg >= 0.0:
-                    return -(i + 1)
-                new = y - g / dg
-                if new >= y * (1.0 - 1e-15):
-                    break
-                y = max(new, low)
-                if y == low:
-                    break
-            if i + 1 < N and kind[i + 1] == CONSTANT:
-                best = _worthwhile(near, far, i + 1, False, 2.0 * h[i + 1], low, y, ends[i + 1, 1])
-                for _ in range(60):
-                    a, _, b, _ = _bounds(far, i, best, False)
-                    if best - h[i] * a >= least:
-                        y = best
-                        break
-                    best = 0.5 * (best + y)
-            a, _, b, _ = _bounds(far, i, y, False)
-            mean = 0.5 * (y - x[i]) / h[i]
-            left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
-            x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
-        else:
-            if kind[i] == CONSTANT:
-                a, _, b, _ = _bounds(far, i, x[i], False)
-                alpha, beta = max(alpha, a), min(beta, b)
-            y = min(x[i] + 2.0 * h[i] * beta, high)
-            if y < low:
-                if y < low - 1e-9 * (low + x[i]) - 1e-300:
-                    return -(i + 1)
-                y = low
-            if i + 1 < N and kind[i + 1] == CONSTANT:
-                least = min(max(low, x[i] + 2.0 * h[i] * alpha), y)
-                y = _worthwhile(near, far, i + 1, False, 2.0 * h[i + 1], least, y, ends[i + 1, 1])
-            x[i + 1] = max(y, 0.0)
-            u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
+            y, good = _climb(far, i, False, h[i], x[i] + h[i] * alpha, x[i] + h[i] * beta, low, high)
+            if not good and y > low:
+                return -(i + 1)
+            _settle(near, far, far, grid, i, False, alpha, beta, y, ends, x, u)
+            continue
+        if kind[i] == CONSTANT:
+            a, _, b, _ = _bounds(far, i, x[i], False)
+            alpha, beta = max(alpha, a), min(beta, b)
+        y = min(x[i] + 2.0 * h[i] * beta, high)
+        if y < low:
+            if y < low - 1e-9 * (low + x[i]) - 1e-300:
+                return -(i + 1)
+            y = low
+        if i + 1 < N and kind[i + 1] == CONSTANT:
+            lowest = min(max(low, x[i] + 2.0 * h[i] * alpha), y)
+            y = _worthwhile(near, far, grid, i + 1, False, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
+        x[i + 1] = max(y, 0.0)
+        u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
     return 0
+
+
+@native
+def _parabola(t: float) -> tuple[float, float, float]:  # pragma: no cover
+    """What the values at 0, ½ and 1 weigh at t on the parabola through them."""
+    return (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
 
 
 @native
@@ -686,8 +646,7 @@ def check(
         for j in range(J):
             most, rough, before, last = 0.0, 0.0, 0.0, 0.0
             for p in range(5):
-                t = 0.25 * p
-                l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+                l0, l1, l2 = _parabola(0.25 * p)
                 value = (
                     (l0 * D[i, 0, 0, j] + l1 * D[i, 1, 0, j] + l2 * D[i, 2, 0, j]) * a[p]
                     + (l0 * D[i, 0, 1, j] + l1 * D[i, 1, 1, j] + l2 * D[i, 2, 1, j]) * z[p]
@@ -707,8 +666,7 @@ def check(
         for j in range(n):
             most, rough, before, last = 0.0, 0.0, 0.0, 0.0
             for p in range(5):
-                t = 0.25 * p
-                l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+                l0, l1, l2 = _parabola(0.25 * p)
                 value = (l0 * S[i, 0, j] + l1 * S[i, 1, j] + l2 * S[i, 2, j]) * w[p]
                 if p > 1:
                     bow = 2.0 * last - value - before
@@ -731,7 +689,7 @@ def _misses(
 ) -> float:  # pragma: no cover
     """What the parabola on interval i may be wrong by, judged by the middle of the neighbour k beyond its end `last`."""
     t = 1.0 + 0.5 * other / h
-    l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+    l0, l1, l2 = _parabola(t)
     # the cubic term: 0.048 at most within, t (t − ½)(t − 1) out there; five times that, for jumps of a derivative
     share = 5.0 * 0.048 / (t * (t - 0.5) * (t - 1.0))
     most = 0.0
