@@ -707,7 +707,7 @@ def _misses(
 
 @native
 def assemble(
-    where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, F_v: Any, forward: Any, backward: Any, still: Any, rests: Any,
+    where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, viscous: Any, dry: Any, rub: Any, rests: Any,
     effort: Any, acceleration: Any, velocity: Any, torques: Any, accelerations: Any, velocities: Any,
     D: Any, speed: Any, largest: Any, x_most: Any,
 ) -> None:  # fmt: skip  # pragma: no cover
@@ -716,41 +716,36 @@ def assemble(
     speed is |q'| over the velocity limit; x_most (N+1,) comes as a cap, and goes as what velocity allows besides.
 
     where   (N, 3) the points of an interval among the rows of g, m, c, qp, qpp: left, middle, right
-    g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp, which is taken out here
-    still   (n,) joints that only tremble: Coulomb friction may act either way
+    g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp (viscous, dry), which is taken out here
+    rub     (N, 3, n) Coulomb friction that acts on the interval
     rests   (N,) intervals that begin or end at rest, where Coulomb friction is nothing: kept with and without it
     torques, accelerations, velocities  which joints are limited
     """
     N, J, A, V = where.shape[0], len(torques), len(accelerations), len(velocities)
     largest[:] = 0.0
     for i in range(N):
-        centre = where[i, 1]
         for side in range(3):
             p = where[i, side]
             into = D[i, side]
             for r in range(J):
                 j = torques[r]
-                scale, rate = 1.0 / effort[j], qp[p, j]
+                scale = 1.0 / effort[j]
                 into[0, r] = (m[p, j] - g[p, j]) * scale
                 into[1, r] = (c[p, j] - g[p, j]) * scale
-                into[2, r] = 0.0
+                into[2, r] = viscous[p, j] * scale
                 into[3, r] = g[p, j] * scale
-                if F_v[j] > 0.0:
-                    into[2, r] = F_v[j] * rate * scale
+                if into[2, r] != 0.0:
                     into[1, r] -= into[2, r]
-                if forward[j] > 0.0 or backward[j] > 0.0:
-                    here = forward[j] if rate > 0.0 else (-backward[j] if rate < 0.0 else 0.0)
-                    into[1, r] -= here * scale
-                    sign = 0.0 if still[j] else qp[centre, j]  # one sign for each interval: that of its middle
-                    rub = forward[j] if sign > 0.0 else (-backward[j] if sign < 0.0 else 0.0)
-                    if not rests[i]:
-                        into[3, r] += rub * scale
-                        continue
-                    # |τ| ≤ 1 and |τ + rub| ≤ 1 together are |τ + rub/2| ≤ 1 − |rub|/2
-                    into[3, r] += 0.5 * rub * scale
-                    rest = 1.0 / max(1.0 - 0.5 * abs(rub) * scale, 1e-6)
-                    for f in range(4):
-                        into[f, r] *= rest
+                if dry[p, j] != 0.0:
+                    into[1, r] -= dry[p, j] * scale
+                if not rests[i]:
+                    into[3, r] += rub[i, side, j] * scale
+                    continue
+                # |τ| ≤ 1 and |τ + rub| ≤ 1 together are |τ + rub/2| ≤ 1 − |rub|/2
+                into[3, r] += 0.5 * rub[i, side, j] * scale
+                rest = 1.0 / max(1.0 - 0.5 * abs(rub[i, side, j]) * scale, 1e-6)
+                for f in range(4):
+                    into[f, r] *= rest
             for r in range(A):
                 j = accelerations[r]
                 scale = 1.0 / acceleration[j]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, LimitError
+from dalembert.trajectory import passes
 from dalembert.trajectory.limits import JointLimits
 from dalembert.trajectory.moves import Move
 from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
@@ -36,31 +37,31 @@ class LimitedPath:
         self.length, self.knots, self.at = move.length, move.knots, move.at
         self.tiny = 1e-12 * self.length
         self.inverse_dynamics: Any = arm.inverse_dynamics if arm.robot.loops else arm.kernel("inverse_dynamics")
-        self.F_v, self.forward, self.backward = friction_of(arm)
         self.torque = np.flatnonzero(np.isfinite(keep.effort))
         self.acceleration = np.flatnonzero(np.isfinite(keep.acceleration))
         self.velocity = np.flatnonzero(np.isfinite(keep.velocity))
+        bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated
+        passive = [body for i, body in enumerate(bodies) if i not in actuated]
+        self.dry = np.array([max(body.coulomb) for body in arm.mechanism.bodies], float)
+        self.passive_dry = any(any(body.coulomb) for body in passive)
+        # the joints whose friction counts: those of the tree where passive ones have some, which comes through Γ
+        self.pulled = self.passive_dry or any(body.viscous > 0 for body in passive)
+        F_v, self.forward, self.backward = friction_of(bodies if self.pulled else arm.mechanism.bodies)
+        self.viscous = bool(((F_v if self.pulled else F_v[self.torque]) > 0).any())
         self.rubbing = (self.forward > 0) | (self.backward > 0)
-        self.viscous = bool((self.F_v[self.torque] > 0).any())
-        self.passive = _passive_friction(arm)
-        if self.passive is not None:
-            self.viscous = self.viscous or bool(self.passive.viscous.any())
+        self.turning = bool(self.rubbing.any())
 
     def time(self, s: float) -> float:
         """The instant at which the motion as it was is at s."""
         return float(self.move.given_time(np.array([s]))[0])
 
-    def speeds(self, s: Array) -> Array:
-        """q' of the joints that have Coulomb friction, passive ones too."""
-        q, qp, _ = self.at(s)
-        if self.passive is None:
-            return qp[:, self.rubbing]
-        return self.passive.speeds(q, qp)
-
-    @property
-    def turning(self) -> bool:
-        """Whether any joint has Coulomb friction."""
-        return bool(self.rubbing.any()) or (self.passive is not None and bool(self.passive.dry.any()))
+    def speeds(self, q: Array, qp: Array) -> tuple[Array | None, Array]:
+        """Γ (None for the identity) and Γ q', the speeds of the joints whose friction counts; none of them trembles."""
+        if not self.pulled:
+            return None, qp
+        Gamma = self.arm.closure_jacobian(q)  # type: ignore[attr-defined]
+        v = (Gamma @ qp[..., None])[..., 0]
+        return Gamma, np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
 
     @property
     def every_row(self) -> Rows:
@@ -72,64 +73,6 @@ class LimitedPath:
         joints = self.arm.joint_names
         listed = (("effort", rows.torque), ("acceleration", rows.acceleration), ("velocity", self.velocity))
         return tuple((joints[j], kind) for kind, which in listed for j in which)
-
-
-@dataclass(frozen=True)
-class Passive:
-    """Friction of a closed chain's passive joints: their F_v, and which joints of the tree have Coulomb friction."""
-
-    arm: Arm
-    viscous: Array
-    dry: NDArray[np.bool_]
-    rubbing: NDArray[np.bool_]
-
-    def speeds(self, q: Array, qp: Array) -> Array:
-        """q' of all joints that have Coulomb friction."""
-        return self._followed(q, qp)[1][:, self.rubbing]
-
-    def _followed(self, q: Array, qp: Array) -> tuple[Array, Array]:
-        """(Γ, Γ q'); what only trembles stands still."""
-        Gamma = self.arm.closure_jacobian(q)  # type: ignore[attr-defined]
-        v = (Gamma @ qp[..., None])[..., 0]
-        return Gamma, np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
-
-    def torques(self, path: LimitedPath, q: Array, qp: Array) -> Rubbing:
-        """What they bring to the actuated joints at ṡ = 1."""
-        viscous, dry = friction_along(self.arm, q, qp)
-        Gamma, v = self._followed(q, qp)
-        bodies = self.arm.mechanism.tree.bodies
-        forward, backward = np.array([body.coulomb for body in bodies], float).T
-        mine = [i for i in range(len(bodies)) if i not in self.arm.mechanism.actuated]
-        return Rubbing(
-            viscous - path.F_v * qp, dry - coulomb(qp, path.forward, path.backward),
-            Gamma[:, mine], coulomb(v, forward, backward)[:, mine],
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Rubbing:
-    """Friction of passive joints at P points of a path, at ṡ = 1, as the actuated joints feel it.
-
-    viscous, dry   (P, n) Γᵀ F_v Γ q' and Γᵀ F_s sgn(Γ q')
-    Gamma, levels  (P, passive, n) and (P, passive): Γ, and F_s sgn(Γ q') of each joint
-    """
-
-    viscous: Array
-    dry: Array
-    Gamma: Array
-    levels: Array
-
-
-def _passive_friction(arm: Arm) -> Passive | None:
-    if not arm.robot.loops:
-        return None
-    bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated
-    passive = np.array([i not in actuated for i in range(len(bodies))])
-    rubs = np.array([any(body.coulomb) for body in bodies])
-    viscous = np.array([float(body.viscous) for body in bodies])
-    if not (passive & (rubs | (viscous > 0))).any():
-        return None
-    return Passive(arm, viscous[passive], rubs[passive], rubs)
 
 
 @dataclass(frozen=True)
@@ -189,7 +132,11 @@ def _finer_at_ends(path: LimitedPath, s: Array) -> Array:
 
 def _with_turns(path: LimitedPath, s: Array) -> Array:
     """The grid with the points added at which a joint with Coulomb friction turns round."""
-    speed = path.speeds(s)
+
+    def speeds(at: Array) -> Array:
+        return path.speeds(*path.at(at)[:2])[1][:, path.rubbing]
+
+    speed = speeds(s)
     scale = np.abs(speed).max(axis=0)
     where, joint = np.nonzero((speed[:-1] * speed[1:] < 0) & (scale > 0))
     if not len(where):
@@ -198,11 +145,11 @@ def _with_turns(path: LimitedPath, s: Array) -> Array:
     rising = speed[where + 1, joint] > 0
     for _ in range(45):
         middle = 0.5 * (low + high)
-        after = (path.speeds(middle)[np.arange(len(joint)), joint] > 0) == rising
+        after = (speeds(middle)[np.arange(len(joint)), joint] > 0) == rising
         low, high = np.where(after, low, middle), np.where(after, middle, high)
         if np.all(high - low < path.tiny):
             break
-    turns = np.unique(high + (path.tiny if path.passive is None else 100.0 * path.tiny))  # where its sign is clear
+    turns = np.unique(high + (100.0 * path.tiny if path.pulled else path.tiny))  # where its sign is clear
     turns = turns[np.diff(turns, prepend=-np.inf) > 1e-9 * path.length]
     # a turn takes the place of an even grid point that is too near
     fixed = np.concatenate([[0.0], path.knots, [path.length]])
@@ -221,7 +168,8 @@ class PathSamples:
 
     where   (N, 3) the points of each interval: left end, middle, right end
     g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
-    passive friction of passive joints, where a closed chain has some
+    viscous, dry   what friction brings to c, with both signs of the joints' speeds at q̇ = q'
+    Gamma, speeds  Γ (None for the identity) and Γ q', of the joints whose friction counts
     still   (n,) joints that only tremble; smooth (N,) no knot and no turn at the next grid point
     """
 
@@ -232,9 +180,12 @@ class PathSamples:
     c: Array
     qp: Array
     qpp: Array
+    viscous: Array
+    dry: Array
+    Gamma: Array | None
+    speeds: Array
     still: NDArray[np.bool_]
     smooth: NDArray[np.bool_]
-    passive: Rubbing | None = None
 
 
 def sample(path: LimitedPath, s: Array) -> PathSamples:
@@ -257,15 +208,15 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
         g = path.inverse_dynamics(q, rest, rest)
         m = path.inverse_dynamics(q, rest, qp)
         c = path.inverse_dynamics(q, qp, qpp)
-    still, smooth = np.zeros(path.arm.n, bool), ~at_knot[1:]
+    viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.zeros((2, *q.shape))
+    still, smooth, (Gamma, speeds) = np.zeros(path.arm.n, bool), ~at_knot[1:], path.speeds(q, qp)
     if path.turning:
-        at = where[:, 1]
-        ways = np.sign(qp[at][:, path.rubbing] if path.passive is None else path.passive.speeds(q[at], qp[at]))
+        ways = np.sign(speeds[where[:, 1]][:, path.rubbing])
         smooth[:-1] &= (ways[:-1] == ways[1:]).all(axis=1)
         size = np.abs(qp).max(axis=0)
-        still = path.rubbing & (size > 0) & (size < 1e-12 * float(size.max()))
-    passive = None if path.passive is None else path.passive.torques(path, q, qp)
-    return PathSamples(s, where, g, m, c, qp, qpp, still, smooth, passive)
+        still = (path.dry > 0) & (size > 0) & (size < 1e-12 * float(size.max()))
+        speeds = speeds if path.pulled else np.where(still, 0.0, speeds)
+    return PathSamples(s, where, g, m, c, qp, qpp, viscous, dry, Gamma, speeds, still, smooth)
 
 
 # -- the limits on it ------------------------------------------------------------------------------
@@ -291,10 +242,8 @@ class PathProblem:
     smooth: NDArray[np.bool_]
 
 
-def problem(path: LimitedPath, at: PathSamples, rows: Rows, cap: float = 1e200, every: int = 1) -> PathProblem:
+def problem(path: LimitedPath, at: PathSamples, rows: Rows, every: int = 1) -> PathProblem:
     """These rows on the grid, or on a coarser one that takes ``every`` so many intervals together."""
-    from dalembert.trajectory import passes
-
     s, where, smooth = at.s, at.where, at.smooth
     if every > 1:
         points = np.unique(np.append(np.arange(0, len(s), every), len(s) - 1))
@@ -304,21 +253,22 @@ def problem(path: LimitedPath, at: PathSamples, rows: Rows, cap: float = 1e200, 
         s, smooth = s[points], smooth[right - 1]
     N, J, keep = len(s) - 1, len(rows), path.keep
     D, speed, largest = np.empty((N, 3, 4, J)), np.empty((N, 3, len(path.velocity))), np.empty((4, J))
-    x_most = np.full(N + 1, cap)
+    x_most = np.full(N + 1, 1e200)
     rests = np.zeros(N, bool)
     rests[[0, -1]] = True
     if path.turning:
         smooth = smooth.copy()
         smooth[:-1] &= rests[:-1] == rests[1:]
-    # a joint that only trembles may rub either way
-    effort = keep.effort - np.where(at.still, np.maximum(path.forward, path.backward), 0.0)
+    effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
+    rub = np.zeros((N, 3, path.arm.n))  # one sign for each interval: that of its middle
+    if path.turning:
+        levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
+        rub[:] = levels[:, None] if at.Gamma is None else np.einsum("isbn,ib->isn", at.Gamma[where], levels)
     passes.assemble(
-        where, at.g, at.m, at.c, at.qp, at.qpp, path.F_v, path.forward, path.backward, at.still, rests,
+        where, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, rests,
         effort, keep.acceleration, keep.velocity, rows.torque, rows.acceleration, path.velocity,
         D, speed, largest, x_most,
     )  # fmt: skip
-    if at.passive is not None and len(rows.torque):
-        _add_passive(path, at, where, rests, rows.torque, effort, D, largest)
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
     if len(fixed):  # a load that no timing changes
@@ -328,34 +278,10 @@ def problem(path: LimitedPath, at: PathSamples, rows: Rows, cap: float = 1e200, 
     return PathProblem(s, np.diff(s), rows, D, floor, speed, x_most, smooth)
 
 
-def _add_passive(
-    path: LimitedPath, at: PathSamples, where: Indices, rests: NDArray[np.bool_], torques: Indices, effort: Array, D: Array, largest: Array
-) -> None:  # fmt: skip
-    """Friction of passive joints into the rows of torque limits, as ``passes.assemble`` has that of actuated ones."""
-    assert at.passive is not None
-    scale = 1.0 / effort[torques]
-    v, k = at.passive.viscous[:, torques] * scale, at.passive.dry[:, torques] * scale
-    own = coulomb(np.where(at.still, 0.0, at.qp), path.forward, path.backward)[:, torques] * scale
-    middle = where[:, 1]
-    factor = np.where(rests[:, None], 1.0 / np.maximum(1.0 - 0.5 * np.abs(own[middle]), 1e-6), 1.0)  # of assemble
-    J = len(torques)
-    for side in range(3):
-        p = where[:, side]
-        D[:, side, 1, :J] -= factor * (v[p] + k[p])  # the torque at q̇ = q' has both in it
-        D[:, side, 2, :J] += factor * v[p]
-        rub = np.einsum("ikn,ik->in", at.passive.Gamma[p], at.passive.levels[middle])[:, torques] * scale
-        half = np.where(rests[:, None], 0.5, 1.0) * factor * rub  # at rest with it and without, as there
-        D[:, side, 3, :J] += half
-        narrower = 1.0 / np.maximum(1.0 - np.where(rests[:, None], np.abs(half), 0.0), 1e-6)
-        D[:, side, :, :J] *= narrower[:, None, :]
-    largest[:, :J] = np.abs(D[..., :J]).max(axis=(0, 1))
-
-
 def too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
     """Gravity alone is more than a joint can hold."""
     name, limit = path.arm.joint_names[joint], float(path.keep.effort[joint])
-    dry = path.rubbing[joint] or (path.passive is not None and path.passive.dry.any())
-    rubs = "and Coulomb friction alone take" if dry else "alone takes"
+    rubs = "and Coulomb friction alone take" if path.dry[joint] or path.passive_dry else "alone takes"
     time = path.time(s)
     return LimitError(
         f"gravity {rubs} {share * limit:.6g} of joint '{name}' at t = {time:.4g} s of the motion, and its effort limit is "

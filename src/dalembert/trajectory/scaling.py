@@ -15,6 +15,7 @@ the least slow-down that lies in none of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import LimitError
+from dalembert.robot.mechanism import Body
 from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -84,9 +86,9 @@ class _Parts:
     qdd: Array
 
 
-def friction_of(arm: Arm) -> tuple[Array, Array, Array]:
-    """F_v, and F_s at positive and at negative speed: (n,) each, of the joints that q moves."""
-    viscous, forward, backward = np.array([(body.viscous, *body.coulomb) for body in arm.mechanism.bodies], float).T
+def friction_of(bodies: Sequence[Body]) -> tuple[Array, Array, Array]:
+    """F_v, and F_s at positive and at negative speed, of each of the bodies' joints."""
+    viscous, forward, backward = np.array([(body.viscous, *body.coulomb) for body in bodies], float).T
     return viscous, forward, backward
 
 
@@ -95,7 +97,7 @@ def friction_along(arm: Arm, q: Array, qd: Array) -> tuple[Array, Array]:
     if arm.robot.loops:
         parts = arm.torque_terms(q, qd, np.zeros_like(qd))
         return parts.viscous, parts.coulomb
-    F_v, forward, backward = friction_of(arm)
+    F_v, forward, backward = friction_of(arm.mechanism.bodies)
     return F_v * qd, coulomb(qd, forward, backward)
 
 
