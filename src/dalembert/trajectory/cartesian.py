@@ -117,7 +117,15 @@ def line(
     (0.47, array([-1.4706,  2.9413]))
     """
     begin = _Start.of(arm, start, q0, branch, orientation, respect_limits)
-    way = _way(begin, end, displacement)
+    if (end is None) == (displacement is None):
+        raise DalembertError("a line needs exactly one of end and displacement")
+    if end is not None:
+        way = as_point(arm, begin.task, "end", end) - begin.x
+    else:
+        way = finite("displacement", displacement)
+        if way.shape not in ((2,), (3,)):
+            raise ShapeError(f"displacement has shape {way.shape}; it needs 3 numbers x, y, z, or 2")
+        way = np.append(way, np.zeros(3 - len(way)))
     length = float(np.linalg.norm(way))
     if not length > 0:
         raise DalembertError(f"the line has no length: it begins and ends at {place(begin.x)}")
@@ -237,18 +245,6 @@ class _Start:
                 )  # fmt: skip
         followed = follow(self.task, path, self.rotation, self.q, lambda s: _time_at(along, s), respect_limits)
         return Trajectory(along.duration, self.task.arm.n, AlongPath(followed, along), along.knots)
-
-
-def _way(begin: _Start, end: ArrayLike | None, displacement: ArrayLike | None) -> Array:
-    """The vector (3,) from the start of a line to its end."""
-    if end is not None and displacement is None:
-        return as_point(begin.task.arm, begin.task, "end", end) - begin.x
-    if displacement is None or end is not None:
-        raise DalembertError("a line needs exactly one of end and displacement")
-    way = finite("displacement", displacement)
-    if way.shape not in ((2,), (3,)):
-        raise ShapeError(f"displacement has shape {way.shape}; it needs 3 numbers x, y, z, or 2")
-    return np.append(way, np.zeros(3 - len(way)))
 
 
 def _along(length: float, profile: Profile, **values: Any) -> Trajectory:

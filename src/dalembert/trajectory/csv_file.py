@@ -92,13 +92,13 @@ def read_motion(
     except OSError as error:
         raise DalembertError(f"{path}: the file cannot be read ({error.strerror})") from None
     numbers, n = np.concatenate(parts), columns.n
-    t, found = numbers[:, 0], {g: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, g in enumerate(columns.groups)}
+    t, groups = numbers[:, 0], {g: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, g in enumerate(columns.groups)}
     if missing:
-        _complete(path, t, found, cutoff)
+        _complete(path, t, groups, cutoff)
     used = set(columns.wanted)
     ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
     notes = (*table.notes, *columns.notes)
-    return MotionTable(t, found["q"], found["qd"], found["qdd"], ignored, missing, found.get("tau"), notes)
+    return MotionTable(t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes)
 
 
 def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cutoff: float | None = None) -> Trajectory:
@@ -151,16 +151,16 @@ def save(
         write_table(file, names, [t, *groups.values()])
 
 
-def _complete(path: Any, t: Array, found: dict[str, Array], cutoff: float | None) -> None:
+def _complete(path: Any, t: Array, groups: dict[str, Array], cutoff: float | None) -> None:
     """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too."""
     try:
-        if "qd" not in found:
-            found["qd"], second = reconstructed(t, found["q"], cutoff)
-            found.setdefault("qdd", second)
+        if "qd" not in groups:
+            groups["qd"], second = reconstructed(t, groups["q"], cutoff)
+            groups.setdefault("qdd", second)
         else:
-            found["qdd"] = reconstructed(t, found["qd"], cutoff)[0]
+            groups["qdd"] = reconstructed(t, groups["qd"], cutoff)[0]
     except DalembertError as error:
-        missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in found)
+        missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
         raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None
 
 
@@ -214,12 +214,9 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
     Names like t and q1 mean themselves. Others are read as those of a log: time, joint1_pos, elbow.velocity [deg/s].
     A column of a joint that the arm does not have is called None; one that means nothing keeps its name.
     """
-    names: list[str | None] = []
-    units: list[str | None] = []
+    names: list[str | None] = [name_and_unit(column)[0] for column in written]
+    units = [name_and_unit(column)[1] for column in written]
     notes: list[str] = []
-    for name, unit in map(name_and_unit, written):
-        names.append(name)
-        units.append(unit)
     if all(name == "t" or _COLUMN.fullmatch(str(name)) for name in names):
         return names, units, notes
     raw = gathered(str(path), written, arm.joint_names if arm is not None else (), {})
@@ -265,7 +262,8 @@ def _joint_order(
 
 def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) -> tuple[int, list[str]]:
     """How many joints the file is for and which groups of columns it has, or a sentence about the columns at fault."""
-    counts = {group: _joints(names, group) for group in (*GROUPS, "tau")}
+    matches = [match for name in names if (match := _COLUMN.fullmatch(name or ""))]
+    counts = {group: sorted(int(match[2]) for match in matches if match[1] == group) for group in (*GROUPS, "tau")}
     n = arm.n if arm is not None else max(len(counts["q"]), 1)
     owner, what = ("q", "column") if arm is None else (f"arm '{arm.name}'", "joint")
     whose = f"{owner} has {counted(n, what)}"
@@ -293,8 +291,8 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) 
             )
     groups = [group for group in wanted if counts[group] or group == "q"]
     needed = ["t", *(f"{group}{k}" for group in groups for k in range(1, n + 1))]
-    there = set(names)
-    missing = [name for name in needed if name not in there]
+    named = set(names)
+    missing = [name for name in needed if name not in named]
     if missing:
         verb, plural = ("is", "") if len(missing) == 1 else ("are", "s")
         raise DalembertError(
@@ -305,12 +303,6 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) 
     if beyond:
         raise DalembertError(f"{path}: {whose}, so there can be no column {listed(beyond)}")
     return n, groups
-
-
-def _joints(names: list[str | None], group: str) -> list[int]:
-    return sorted(
-        int(found[2]) for name in names if name is not None and (found := _COLUMN.fullmatch(name)) and found[1] == group
-    )
 
 
 def _rows(table: Table, columns: _Columns, strict: bool) -> Iterator[Array]:

@@ -59,7 +59,8 @@ def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayL
         quantities = {"position": q, "velocity": qd, "acceleration": qdd}
         return quantities | ({"torque": arm.inverse_dynamics(q, qd, qdd, tip_wrench)} if torque else {})
 
-    t = instants(motion)
+    before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]  # where a piece has its last value
+    t = np.unique(np.concatenate([motion.t - motion.t[0], before]))
     sampled = values(t)
     report = []
     for j, joint in enumerate(arm.robot.moving_joints):
@@ -78,12 +79,6 @@ def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayL
                 unit = UNITS[quantity][joint.type == "prismatic"]
                 report.append(LimitExcess(joint.name, quantity, value, limit, float(when), unit))
     return report
-
-
-def instants(motion: Trajectory) -> Array:
-    """The sample instants, and those just before each knot, where a piece has its last value."""
-    before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]
-    return np.unique(np.concatenate([motion.t - motion.t[0], before]))
 
 
 def _towards(side: int, value: Any) -> Any:

@@ -64,6 +64,11 @@ class LimitedPath:
         return Gamma, np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
 
     @property
+    def no_row(self) -> Rows:
+        """None of the limits."""
+        return Rows(self.torque[:0], self.acceleration[:0])
+
+    @property
     def every_row(self) -> Rows:
         """All limits on torque and acceleration."""
         return Rows(self.torque, self.acceleration)
@@ -315,10 +320,10 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
         low = np.where(m > 0, (-1 - load) / m, np.where(m < 0, (1 - load) / m, -np.inf))
         high = np.where(m > 0, (1 - load) / m, np.where(m < 0, (-1 - load) / m, np.inf))
     pair = sorted({names[int(np.argmax(low))], names[int(np.argmin(high))]})
-    said = " and ".join(f"the {kind} limit of joint '{joint}'" for joint, kind in pair)
+    limits = " and ".join(f"the {kind} limit of joint '{joint}'" for joint, kind in pair)
     time = path.time(s)
     return LimitError(
-        f"no timing brings the motion past t = {time:.4g} s: {said} leave{'' if len(pair) > 1 else 's'} no speed there "
+        f"no timing brings the motion past t = {time:.4g} s: {limits} leave{'' if len(pair) > 1 else 's'} no speed there "
         "from which it can go on",
         joint=pair[0][0],
         kind=pair[0][1],

@@ -26,7 +26,7 @@ from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import passes
 from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
 from dalembert.trajectory.moves import Move, Stop, moves_of
-from dalembert.trajectory.path import LimitedPath, PathProblem, Rows, TooRough, even_grid, problem, sample, stuck
+from dalembert.trajectory.path import LimitedPath, PathProblem, TooRough, even_grid, problem, sample, stuck
 from dalembert.trajectory.smoothing import smoothed
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -264,82 +264,82 @@ def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple
     look = problem(path, at, path.every_row, every=EVERY if len(s) > 16 * EVERY else 1)
     top = _top_speed(path, look)
     most = min(top, cap * cap)
-    first = _Passes(path, look, most, top)
-    seen = first.repeat(1, refinements)
+    seen, _ = _repeated(path, look, most, top, 1, refinements)
     coarser = np.inf if seen is None else seen.duration
-    rows, others = path.every_row, Rows(path.torque[:0], path.acceleration[:0])
+    rows, others = path.every_row, path.no_row
     if seen is not None:
         rows, others = rows.split(seen.near.max(axis=0, initial=0.0) > MATTERS)
     while True:
-        on = _Passes(path, problem(path, at, rows), most, top)
-        if seen is not None:
-            on.begin_with(seen, rows)
-        profile = on.repeat(ROUNDS, refinements)
+        profile, status = _repeated(path, problem(path, at, rows), most, top, ROUNDS, refinements, seen)
         if profile is None:
-            raise stuck(path, problem(path, at, path.every_row), on.status)
+            raise stuck(path, problem(path, at, path.every_row), status)
         if not len(others) or passes.largest_share(problem(path, at, others).D, profile.x, profile.u) < 0.99:
             imprecise = refinements < 2 and coarser > (1.0 + CONVERGED) * profile.duration and len(look.h) < len(s) - 1
             return profile, profile.coarse | imprecise
-        rows, others, seen = path.every_row, others.split(np.zeros(len(others), bool))[0], None
+        rows, others, seen = path.every_row, path.no_row, None
 
 
-class _Passes:
-    """The passes on one problem, repeated with more room where a limit was exceeded."""
+def _repeated(
+    path: LimitedPath,
+    on: PathProblem,
+    most: float,
+    top: float,
+    rounds: int,
+    refinements: int,
+    seen: _Profile | None = None,
+) -> tuple[_Profile | None, int]:
+    """The passes, repeated with more room where a limit was exceeded, and the status of the last of them.
 
-    def __init__(self, path: LimitedPath, on: PathProblem, most: float, top: float) -> None:
-        N, J = len(on.h), len(on.rows)
-        self.path, self.on, self.top, self.status = path, on, top, 0
-        self.fastest = np.minimum(on.x_most, most)
-        self.level = np.zeros(N + 1)  # where √x is made straight first; 0 where nothing is known
-        self.near, self.shares_from = np.full((N, J), np.inf), 0.0
-        self.work = [np.empty((N, 6, J)), np.empty((N, 6, J)), *([np.empty((N, 6, 2 * J))] if path.viscous else [])]
-
-    def begin_with(self, seen: _Profile, rows: Rows) -> None:
-        """Shares of the limits, and speeds, from a look at a coarser grid."""
-        every = self.path.every_row
-        kept = np.concatenate([np.isin(every.torque, rows.torque), np.isin(every.acceleration, rows.acceleration)])
-        interval = np.clip(np.searchsorted(seen.on.s, self.on.s[:-1], side="right") - 1, 0, len(seen.on.h) - 1)
-        self.near, self.shares_from = np.ascontiguousarray(seen.near[interval][:, kept]), 0.8
-        if self.path.viscous:
-            self.level = np.interp(self.on.s, seen.on.s, seen.x)
-
-    def repeat(self, rounds: int, refinements: int) -> _Profile | None:
-        """The best profile that keeps all limits; the last one where none does; None where there is none."""
-        on, near, level = self.on, self.near, self.level
-        D, h, N = on.D, on.h, len(on.h)
-        room, slower, kind = np.zeros(N), np.zeros(N), np.zeros(N, np.uint8)
-        always = np.zeros(N, bool)  # where u stays constant whatever the shares say
-        x_most = self.fastest.copy()
-        viscous = (level, 1e-18 * self.top) if self.path.viscous else ()
-        solve = passes.solve_rubbing if self.path.viscous else passes.solve
-        passes.kinds(D, h, near, self.fastest, level, kind, self.shares_from)
-        best = None
-        for round_ in range(1, rounds + 1):
-            K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
-            self.status = int(solve(D, on.floor, h, x_most, room, kind, *viscous, K, x, u, *self.work))
-            if self.status != 0:
-                return best
-            if passes.safe_between(h, x, u, kind):
-                always |= kind == passes.CONSTANT
-                if round_ < rounds:
-                    continue
-            profile = _checked(self.path, on, x, u, round_, refinements)
-            if isinstance(profile, int):
-                self.status = profile
-                return best
-            near, worst = profile.near, profile.worst
-            if best is None or best.worst > ALLOWED or (worst <= ALLOWED and profile.duration < best.duration):
-                best = profile
-            if worst <= ALLOWED:
-                break
-            level[:] = x
-            reach = 2 if round_ < 5 else min(4 ** (round_ - 3), 10**6)  # an excess that wanders about is fenced in
-            extra = 0.25 if round_ == 1 else 5.0
-            always |= (profile.over > 1e-3 + profile.blur) & (kind == passes.LINEAR)
-            passes.tighten(profile.over, profile.fast, ALLOWED, self.fastest, reach, extra, room, slower, x_most)
-            passes.kinds(D, h, near, self.fastest, level, kind, 0.8)
-            kind[always] = passes.CONSTANT
-        return best
+    The best profile that keeps all limits; the last one where none does; None where there is none.
+    seen  a look at a coarser grid: shares of the limits, and speeds, to begin with
+    """
+    D, h, N, J = on.D, on.h, len(on.h), len(on.rows)
+    level = np.zeros(N + 1)  # where √x is made straight first; 0 where nothing is known
+    near, shares_from = np.full((N, J), np.inf), 0.0
+    if seen is not None:
+        every = path.every_row
+        kept = np.concatenate(
+            [np.isin(every.torque, on.rows.torque), np.isin(every.acceleration, on.rows.acceleration)]
+        )
+        interval = np.clip(np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1, 0, len(seen.on.h) - 1)
+        near, shares_from = np.ascontiguousarray(seen.near[interval][:, kept]), 0.8
+    if seen is not None and path.viscous:
+        level = np.interp(on.s, seen.on.s, seen.x)
+    work = [np.empty((N, 6, J)), np.empty((N, 6, J))]
+    solve, viscous = passes.solve, []
+    if path.viscous:
+        solve, viscous, work = passes.solve_rubbing, [level, 1e-18 * top], [*work, np.empty((N, 6, 2 * J))]
+    fastest = np.minimum(on.x_most, most)
+    x_most, room, slower, kind = fastest.copy(), np.zeros(N), np.zeros(N), np.zeros(N, np.uint8)
+    always = np.zeros(N, bool)  # where u stays constant whatever the shares say
+    passes.kinds(D, h, near, fastest, level, kind, shares_from)
+    best, status = None, 0
+    for round_ in range(1, rounds + 1):
+        K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
+        status = int(solve(D, on.floor, h, x_most, room, kind, *viscous, K, x, u, *work))
+        if status != 0:
+            break
+        if passes.safe_between(h, x, u, kind):
+            always |= kind == passes.CONSTANT
+            if round_ < rounds:
+                continue
+        profile = _checked(path, on, x, u, round_, refinements)
+        if isinstance(profile, int):
+            status = profile
+            break
+        worst = profile.worst
+        if best is None or best.worst > ALLOWED or (worst <= ALLOWED and profile.duration < best.duration):
+            best = profile
+        if worst <= ALLOWED:
+            break
+        level[:] = x
+        reach = 2 if round_ < 5 else min(4 ** (round_ - 3), 10**6)  # an excess that wanders about is fenced in
+        extra = 0.25 if round_ == 1 else 5.0
+        always |= (profile.over > 1e-3 + profile.blur) & (kind == passes.LINEAR)
+        passes.tighten(profile.over, profile.fast, ALLOWED, fastest, reach, extra, room, slower, x_most)
+        passes.kinds(D, h, profile.near, fastest, level, kind, 0.8)
+        kind[always] = passes.CONSTANT
+    return best, status
 
 
 def _top_speed(path: LimitedPath, on: PathProblem) -> float:
