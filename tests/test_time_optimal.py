@@ -357,24 +357,22 @@ def test_published_profile_of_toppra() -> None:
     x_most = 1 / np.square(np.abs(qp) / case["vmax"]).max(axis=1)
     floor = np.full(2, 1e-12)
     K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
-    work = np.zeros((N, 6, 2)), np.zeros((N, 6, 2))
+    near, far = np.zeros((N, 6, 2)), np.zeros((N, 6, 2))
+    results = np.zeros(N + 1), 0.0, K, x, u, near, far, far
     kind = np.full(N, passes.LEFT_ONLY, np.uint8)
     h, none = np.diff(s), np.zeros(N)
-    for i in range(
-        N
-    ):  # the greatest speeds: those of an interval that is so short, and whose end so free, as not to matter
+    # the greatest speeds are those at the start of an interval so short, and whose end is so free, as not to matter
+    for i in range(N):
         alone = np.concatenate([D[i : i + 1, :2], np.zeros((1, 1, 4, 2))], axis=1)
-        short, cap, at = np.array([1e-9]), np.array([x_most[i], 1e9]), slice(i, i + 1)
-        assert (
-            passes.solve(alone, floor, short, cap, none[at], kind[at], K[:2], x[:2], u[:1], *(w[:1] for w in work)) == 0
-        )
+        short, cap = np.array([1e-9]), np.array([x_most[i], 1e9])
+        assert passes.solve(alone, floor, short, cap, none, kind, *results) == 0
         assert abs(K[0, 1] - case["feasible_max"][i]) < case["tol"]
     ends = x_most.copy()
     ends[-1] = 0.0
-    assert passes.solve(D, floor, h, ends, none, kind, K, x, u, *work) == 0
+    assert passes.solve(D, floor, h, ends, none, kind, *results) == 0
     assert np.abs(K[:, 1] - case["controllable_max"]).max() < 2 * case["tol"]
     ends[0] = 0.0
-    assert passes.solve(D, floor, h, ends, none, kind, K, x, u, *work) == 0
+    assert passes.solve(D, floor, h, ends, none, kind, *results) == 0
     assert np.abs(x - case["parametrization_x=sd^2"]).max() < 2 * case["tol"]
     # and the profile that keeps the limits between the points as well, where toppra's does not
     motion = of_curve(curve, (1.0, 2.0))

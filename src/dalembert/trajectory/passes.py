@@ -61,9 +61,7 @@ class Grid(NamedTuple):
 
 
 @native
-def _rows(
-    into: Any, grid: Any, i: int, end: int, level: float, start: float, rise: float, ahead: float
-) -> None:  # pragma: no cover
+def _rows(into: Any, grid: Any, i: int, end: int, level: float, start: float, rise: float, ahead: float) -> None:
     """The limits at one end of an interval as u ≥ A + B x − E √x and u ≤ A' + B' x + E' √x.
 
     into   (N, 6, J), of which row i is filled; (N, 6, 2J) where each side of a limit needs its own column
@@ -121,7 +119,7 @@ def _rows(
 
 
 @native
-def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float, float]:  # pragma: no cover
+def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float, float]:
     """α, α', β, β' at x."""
     J = r.shape[2]
     alpha, beta, lowest, highest = -HUGE, HUGE, 0, 0
@@ -154,7 +152,7 @@ def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float
 @native
 def _gap(
     near: Any, far: Any, i: int, both: bool, x: float, curved: bool, low: float, high: float, slope: float
-) -> tuple[float, float, float]:  # pragma: no cover
+) -> tuple[float, float, float]:
     """(β − α, its slope, the size of both) at x, the target low ≤ x + u/slope ≤ high among the bounds."""
     alpha, da, beta, db = _bounds(near, i, x, curved)
     if both:
@@ -175,7 +173,7 @@ def _gap(
 @native
 def _range(
     near: Any, far: Any, i: int, both: bool, curved: bool, low: float, high: float, slope: float, most: float
-) -> tuple[float, float]:  # pragma: no cover
+) -> tuple[float, float]:
     """The interval of x in [0, most] for which some u is allowed; (1, −1) where there is none."""
     x = most
     for _ in range(200):
@@ -209,9 +207,7 @@ def _range(
 
 
 @native
-def _leads_down(
-    near: Any, far: Any, i: int, curved: bool, step: float, x: float, high: float
-) -> bool:  # pragma: no cover
+def _leads_down(near: Any, far: Any, i: int, curved: bool, step: float, x: float, high: float) -> bool:
     """Whether a little less x would let the next x, min(x + 2h β(x), high), be higher by more than that."""
     _, _, b1, d1 = _bounds(near, i, x, curved)
     _, _, b2, d2 = _bounds(far, i, x, False)
@@ -223,7 +219,7 @@ def _leads_down(
 @native
 def _worthwhile(
     near: Any, far: Any, grid: Any, i: int, curved: bool, lowest: float, highest: float, low: float, high: float
-) -> float:  # pragma: no cover
+) -> float:
     """The largest x in the interval that does not cost more than it brings on the next interval, of constant u.
 
     Next to a zero-inertia point a little more x can be had for a violent braking just after; it is not worth it.
@@ -247,7 +243,7 @@ def _worthwhile(
 
 
 @native
-def _end(near: Any, second: Any, i: int, low: float, high: float, slope: float, x: float) -> float:  # pragma: no cover
+def _end(near: Any, second: Any, i: int, low: float, high: float, slope: float, x: float) -> float:
     """A y to which x may lead: of the speeds allowed at x, the middle."""
     alpha, _, beta, _ = _bounds(near, i, x, True)
     a2, _, b2, _ = _bounds(second, i, x, False)
@@ -257,9 +253,7 @@ def _end(near: Any, second: Any, i: int, low: float, high: float, slope: float, 
 
 
 @native
-def _far_rows(
-    second: Any, grid: Any, i: int, y: float, low: float, high: float, reach: float
-) -> tuple[float, float]:  # pragma: no cover
+def _far_rows(second: Any, grid: Any, i: int, y: float, low: float, high: float, reach: float) -> tuple[float, float]:
     """The far end of an interval of constant u with √y made straight at y; the y for which that holds.
 
     Where friction helps, a chord lies below the root between its ends only: over [0, reach y], or with NARROW or CLOSE
@@ -281,7 +275,7 @@ def _far_rows(
 def _grow(
     near: Any, second: Any, grid: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
     x: float, y: float,
-) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
+) -> tuple[float, float]:  # fmt: skip
     """`_range` with viscous friction: a connected interval of speeds, that of rest if rest is allowed.
 
     x, y   where to make √ straight first, at this end and (`both`) at the other
@@ -306,7 +300,7 @@ def _grow(
 def _grow_from(
     near: Any, second: Any, grid: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
     x: float, y: float,
-) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
+) -> tuple[float, float]:  # fmt: skip
     """The connected interval of speeds around those that are allowed with √ made straight at x and y; (1, −1) for none."""
     least = grid.least
     l, t = low, high
@@ -346,7 +340,7 @@ def _grow_from(
 @native
 def _climb(
     far: Any, i: int, curved: bool, h: float, start: float, most: float, low: float, high: float
-) -> tuple[float, bool]:  # pragma: no cover
+) -> tuple[float, bool]:
     """The largest y in [low, high] at the far end of an interval of linear u; whether it is allowed there.
 
     start, most   the least and the greatest x + h u_L that the near end allows
@@ -374,7 +368,7 @@ def _climb(
 def _settle(
     near: Any, far: Any, second: Any, grid: Any, i: int, curved: bool, alpha: float, beta: float, y: float, ends: Any,
     x: Any, u: Any,
-) -> None:  # fmt: skip  # pragma: no cover
+) -> None:  # fmt: skip
     """x and u of an interval of linear u that may lead to y: less where that is worthwhile on the next one."""
     h, low = grid.h[i], ends[i, 0]
     if i + 1 < grid.h.shape[0] and grid.kind[i + 1] == CONSTANT:
@@ -396,7 +390,7 @@ def _settle(
 
 
 @native
-def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:  # pragma: no cover
+def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:
     """A little less x at the end of its set, where one y alone would do and was not found; whether that was possible."""
     less = x[i] * (1.0 - 1e-7 * 4.0**tries)
     if tries > 12 or less < K[i, 0]:
@@ -411,116 +405,9 @@ def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:  # pragma
 
 
 @native
-def solve_rubbing(
-    D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, least: float,
-    K: Any, x: Any, u: Any, near: Any, far: Any, second: Any,
-) -> int:  # fmt: skip  # pragma: no cover
-    """`solve` with viscous friction: level (N+1,) is where to make √x straight first, `least` a level as good as 0."""
-    N = D.shape[0]
-    grid = Grid(D, floor, h, x_most, room, kind, least)
-    first, alone = 0 * N, N > 0  # no literals, for which numba would compile every function a second time
-    ends = np.empty((N, 2))
-    K[N, 0], K[N, 1] = _grow(far, second, grid, N - 1, 2, not alone, -HUGE, HUGE, 1.0, x_most[N], level[N], 0.0)
-    if K[N, 1] < K[N, 0]:
-        return N + 1
-    for i in range(N - 1, -1, -1):
-        low, high = K[i + 1, 0], K[i + 1, 1]
-        slope = 0.5 / h[i]
-        if kind[i] == LINEAR:
-            a, b = _grow(far, second, grid, i, 2, not alone, -HUGE, HUGE, 1.0, high, level[i + 1], 0.0)
-            low, high = max(a, low), min(b, high)
-            if low > high:
-                return i + 1
-        ends[i, 0], ends[i, 1] = low, high
-        if kind[i] == LINEAR:
-            _rows(far, grid, i, 2, max(high, least), 0.0, 0.0, 0.0)
-            alpha, _, _, _ = _bounds(far, i, high, True)
-            _rows(far, grid, i, 2, max(low, least), 0.0, 0.0, 0.0)
-            _, _, beta, _ = _bounds(far, i, low, True)
-            low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
-        x_level = level[i] if level[i] > 0.0 else K[i + 1, 1]
-        y_level = level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1]
-        a, b = _grow(near, second, grid, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i], x_level, y_level)
-        if b < a:
-            return i + 1
-        K[i, 0], K[i, 1] = a, max(b * (1.0 - 1e-7), a)  # at the very end one y alone would do, and it must be found
-    x[0] = K[0, 1]
-    if kind[0] == CONSTANT:
-        x[0] = _worthwhile(near, second, grid, first, True, K[0, 0], x[0], ends[0, 0], ends[0, 1])
-    i, tries, less = -1, 0, -1
-    while i + 1 < N:
-        i += 1
-        if i > less:
-            tries = 0
-        low, high = ends[i, 0], ends[i, 1]
-        _rows(near, grid, i, 0, max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
-        alpha, _, beta, _ = _bounds(near, i, x[i], True)
-        if kind[i] == LINEAR:
-            y = _fastest_end(far, grid, i, x[i], alpha, beta, low, high, level[i + 1])
-            if y < 0.0:
-                less = max(less, i)
-                tries += 1
-                if not _step_back(i, tries, x, K, ends):
-                    return -(i + 1)
-                i = max(i - 2, -1)
-                continue
-            _settle(near, far, second, grid, i, True, alpha, beta, y, ends, x, u)
-            continue
-        y, lowest, guess, reach = -1.0, 0.0, 0.0, NARROW
-        gap, nearly = HUGE, 0.0
-        for trial in range(64):  # constant u: the level at the far end is found together with it
-            if y >= 0.0:
-                guess = y
-            elif trial < 3:  # what this end allows: the most of it, its middle, the least
-                share = 1.0 - 0.5 * trial
-                guess = x[i] + 2.0 * h[i] * (share * min(beta, (high - x[i]) / (2.0 * h[i])) + (1.0 - share) * alpha)
-            elif trial == 3:
-                guess = level[i + 1]
-            elif trial == 4:
-                guess = x[i]
-            elif trial < 20 and gap < 0.1 * (x[i] + high):  # it was nearly found: closer there
-                guess, reach = nearly, CLOSE
-            elif reach != WIDE:
-                guess, reach = high, WIDE
-            else:
-                guess = 0.2 * guess
-            l, t = _far_rows(second, grid, i, min(max(guess, low), high), low, high, reach)
-            a, _, b, _ = _bounds(second, i, x[i], False)
-            top, bottom = x[i] + 2.0 * h[i] * min(beta, b), x[i] + 2.0 * h[i] * a
-            bottom = max(bottom, l, x[i] + 2.0 * h[i] * alpha)
-            if l <= t and bottom - min(top, t) < gap:
-                gap, nearly = bottom - min(top, t), 0.5 * (bottom + min(top, t))
-            if l <= t and min(top, t) >= bottom - 1e-9 * (x[i] + l):
-                new = min(max(top, l), t)
-                if new > y * (1.0 + 1e-10):
-                    reach = WIDE if y >= 0.0 and new > 1.3 * y else min(reach, NARROW)
-                    y, lowest = new, min(bottom, new)
-                    continue
-            if y >= 0.0:
-                if reach == CLOSE:
-                    break
-                reach = NARROW if reach == WIDE else CLOSE
-        if y < 0.0:
-            less = max(less, i)
-            tries += 1
-            if _step_back(i, tries, x, K, ends):
-                i = max(i - 2, -1)
-                continue
-            if gap > 1e-3 * (x[i] + low):
-                return -(i + 1)
-            y = lowest = min(max(nearly, low), high)  # misses by little, which `check` sees and more room mends
-        if i + 1 < N and kind[i + 1] == CONSTANT:
-            lowest = max(lowest, low)
-            y = _worthwhile(near, second, grid, i + 1, True, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
-        x[i + 1] = max(y, 0.0)
-        u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
-    return 0
-
-
-@native
 def _fastest_end(
     far: Any, grid: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
-) -> float:  # pragma: no cover
+) -> float:
     """The largest y in [low, high] that x leads to on an interval of linear u; −1 where none was found."""
     h = grid.h[i]
     highest, guess = -1.0, high
@@ -546,83 +433,186 @@ def _fastest_end(
 
 
 @native
-def solve(
-    D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, K: Any, x: Any, u: Any, near: Any, far: Any,
-) -> int:  # fmt: skip  # pragma: no cover
-    """Backward over the controllable sets K, then forward along the fastest profile; the limits as :class:`Grid` has them.
+def _constant_end(
+    second: Any, grid: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
+) -> tuple[float, float, float]:
+    """The largest y in [low, high] that x leads to on an interval of constant u, and the smallest seen with it.
 
-    K, x, u     (N+1, 2), (N+1,) and (N, 2): the results
-    near, far   (N, 6, J) to work in
-    Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
-            where the forward pass is stuck at i
+    The level of √ at the far end is found together with y. Where there is none: −1, the y that is nearly one, and by
+    how much it is missed.
     """
-    N = D.shape[0]
-    grid = Grid(D, floor, h, x_most, room, kind, 0.0)
-    first, alone = 0 * N, N > 0  # no literals: see solve_rubbing
-    ends = np.empty((N, 2))
-    _rows(far, grid, N - 1, 2, 0.0, 0.0, 0.0, 0.0)
-    K[N, 0], K[N, 1] = _range(far, far, N - 1, not alone, False, -HUGE, HUGE, 1.0, x_most[N])
-    if K[N, 1] < K[N, 0]:
-        return N + 1
-    for i in range(N - 1, -1, -1):
-        low, high = K[i + 1, 0], K[i + 1, 1]
-        slope = 0.5 / h[i]
-        _rows(near, grid, i, 0, 0.0, 0.0, 0.0, 0.0)
-        if kind[i] == LINEAR:
-            _rows(far, grid, i, 2, 0.0, 0.0, 0.0, 0.0)
-            # what of the next set the right end of this interval can stand
-            a, b = _range(far, far, i, not alone, False, -HUGE, HUGE, 1.0, high)
-            low, high = max(a, low), min(b, high)
-            if low > high:
-                return i + 1
-        elif kind[i] == CONSTANT:
-            _rows(far, grid, i, 2, 0.0, 0.0, 0.0, 2.0 * h[i])
-        ends[i, 0], ends[i, 1] = low, high
-        if kind[i] == LINEAR:
-            alpha, _, _, _ = _bounds(far, i, high, False)
-            _, _, beta, _ = _bounds(far, i, low, False)
-            low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
-        K[i, 0], K[i, 1] = _range(near, far, i, kind[i] == CONSTANT, False, low, high, slope, x_most[i])
-        if K[i, 1] < K[i, 0]:
-            return i + 1
-    x[0] = K[0, 1]
-    if kind[0] == CONSTANT:
-        x[0] = _worthwhile(near, far, grid, first, False, K[0, 0], x[0], ends[0, 0], ends[0, 1])
-    for i in range(N):
-        low, high = ends[i, 0], ends[i, 1]
-        alpha, _, beta, _ = _bounds(near, i, x[i], False)
-        if kind[i] == LINEAR:
-            y, good = _climb(far, i, False, h[i], x[i] + h[i] * alpha, x[i] + h[i] * beta, low, high)
-            if not good and y > low:
-                return -(i + 1)
-            _settle(near, far, far, grid, i, False, alpha, beta, y, ends, x, u)
-            continue
-        if kind[i] == CONSTANT:
-            a, _, b, _ = _bounds(far, i, x[i], False)
-            alpha, beta = max(alpha, a), min(beta, b)
-        y = min(x[i] + 2.0 * h[i] * beta, high)
-        if y < low:
-            if y < low - 1e-9 * (low + x[i]) - 1e-300:
-                return -(i + 1)
-            y = low
-        if i + 1 < N and kind[i + 1] == CONSTANT:
-            lowest = min(max(low, x[i] + 2.0 * h[i] * alpha), y)
-            y = _worthwhile(near, far, grid, i + 1, False, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
-        x[i + 1] = max(y, 0.0)
-        u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
-    return 0
+    h = grid.h[i]
+    y, lowest, guess, reach = -1.0, 0.0, 0.0, NARROW
+    gap, nearly = HUGE, 0.0
+    for trial in range(64):
+        if y >= 0.0:
+            guess = y
+        elif trial < 3:  # what this end allows: the most of it, its middle, the least
+            share = 1.0 - 0.5 * trial
+            guess = x + 2.0 * h * (share * min(beta, (high - x) / (2.0 * h)) + (1.0 - share) * alpha)
+        elif trial == 3:
+            guess = level
+        elif trial == 4:
+            guess = x
+        elif trial < 20 and gap < 0.1 * (x + high):  # it was nearly found: closer there
+            guess, reach = nearly, CLOSE
+        elif reach != WIDE:
+            guess, reach = high, WIDE
+        else:
+            guess = 0.2 * guess
+        l, t = _far_rows(second, grid, i, min(max(guess, low), high), low, high, reach)
+        a, _, b, _ = _bounds(second, i, x, False)
+        top, bottom = x + 2.0 * h * min(beta, b), x + 2.0 * h * a
+        bottom = max(bottom, l, x + 2.0 * h * alpha)
+        if l <= t and bottom - min(top, t) < gap:
+            gap, nearly = bottom - min(top, t), 0.5 * (bottom + min(top, t))
+        if l <= t and min(top, t) >= bottom - 1e-9 * (x + l):
+            new = min(max(top, l), t)
+            if new > y * (1.0 + 1e-10):
+                reach = WIDE if y >= 0.0 and new > 1.3 * y else min(reach, NARROW)
+                y, lowest = new, min(bottom, new)
+                continue
+        if y >= 0.0:
+            if reach == CLOSE:
+                break
+            reach = NARROW if reach == WIDE else CLOSE
+    return (y, lowest, 0.0) if y >= 0.0 else (y, nearly, gap)
 
 
 @native
-def _parabola(t: float) -> tuple[float, float, float]:  # pragma: no cover
+def _allowed(
+    near: Any, far: Any, grid: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float
+) -> tuple[float, float]:
+    """`_range` of the limits at one end of an interval, or (`both`) at both ends of one of constant u."""
+    _rows(near, grid, i, end, 0.0, 0.0, 0.0, 0.0)
+    if both:
+        _rows(far, grid, i, 2, 0.0, 0.0, 0.0, 2.0 * grid.h[i])
+    return _range(near, far, i, both, False, low, high, slope, most)
+
+
+def _solver(curved: bool) -> Any:
+    """The passes with viscous friction (`curved`) and without: one text, compiled for each by itself."""
+
+    @native
+    def solve(
+        D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, least: float,
+        K: Any, x: Any, u: Any, near: Any, far: Any, second: Any,
+    ) -> int:  # fmt: skip
+        """Backward over the controllable sets K, then forward along the fastest profile.
+
+        D … kind, least   the limits as :class:`Grid` has them
+        level       (N+1,) where to make √x straight first; it and `least` are for viscous friction only
+        K, x, u     (N+1, 2), (N+1,) and (N, 2): the results
+        near, far   (N, 6, J) to work in; second: (N, 6, 2J) with viscous friction, `far` without
+        Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
+                where the forward pass is stuck at i
+        """
+        N = D.shape[0]
+        grid = Grid(D, floor, h, x_most, room, kind, least)
+        first, alone = 0 * N, N > 0  # no literals, for which numba would compile every function a second time
+        ends = np.empty((N, 2))
+        if curved:
+            K[N, 0], K[N, 1] = _grow(far, second, grid, N - 1, 2, not alone, -HUGE, HUGE, 1.0, x_most[N], level[N], 0.0)
+        else:
+            K[N, 0], K[N, 1] = _allowed(far, far, grid, N - 1, 2, not alone, -HUGE, HUGE, 1.0, x_most[N])
+        if K[N, 1] < K[N, 0]:
+            return N + 1
+        for i in range(N - 1, -1, -1):
+            low, high = K[i + 1, 0], K[i + 1, 1]
+            slope = 0.5 / h[i]
+            if kind[i] == LINEAR:  # what of the next set the right end of this interval can stand
+                if curved:
+                    a, b = _grow(far, second, grid, i, 2, not alone, -HUGE, HUGE, 1.0, high, level[i + 1], 0.0)
+                else:
+                    a, b = _allowed(far, far, grid, i, 2, not alone, -HUGE, HUGE, 1.0, high)
+                low, high = max(a, low), min(b, high)
+                if low > high:
+                    return i + 1
+            ends[i, 0], ends[i, 1] = low, high
+            if kind[i] == LINEAR:
+                if curved:
+                    _rows(far, grid, i, 2, max(high, least), 0.0, 0.0, 0.0)
+                alpha, _, _, _ = _bounds(far, i, high, curved)
+                if curved:
+                    _rows(far, grid, i, 2, max(low, least), 0.0, 0.0, 0.0)
+                _, _, beta, _ = _bounds(far, i, low, curved)
+                low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
+            if curved:
+                x_level = level[i] if level[i] > 0.0 else K[i + 1, 1]
+                y_level = level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1]
+                a, b = _grow(
+                    near, second, grid, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i], x_level, y_level
+                )
+            else:
+                a, b = _allowed(near, far, grid, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i])
+            if b < a:
+                return i + 1
+            # with friction one y alone would do at the very end, and it must be found
+            K[i, 0], K[i, 1] = a, max(b * (1.0 - 1e-7), a) if curved else b
+        x[0] = K[0, 1]
+        if kind[0] == CONSTANT:
+            x[0] = _worthwhile(near, second, grid, first, curved, K[0, 0], x[0], ends[0, 0], ends[0, 1])
+        i, tries, less = -1, 0, -1
+        while i + 1 < N:
+            i += 1
+            if i > less:
+                tries = 0
+            low, high = ends[i, 0], ends[i, 1]
+            if curved:
+                _rows(near, grid, i, 0, max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
+            alpha, _, beta, _ = _bounds(near, i, x[i], curved)
+            y, lowest, gap = -1.0, low, HUGE
+            if kind[i] == LINEAR:
+                if curved:
+                    y = _fastest_end(far, grid, i, x[i], alpha, beta, low, high, level[i + 1])
+                else:
+                    y, good = _climb(far, i, curved, h[i], x[i] + h[i] * alpha, x[i] + h[i] * beta, low, high)
+                    if not good and y > low:
+                        return -(i + 1)
+            elif curved:
+                y, lowest, gap = _constant_end(second, grid, i, x[i], alpha, beta, low, high, level[i + 1])
+            else:
+                if kind[i] == CONSTANT:
+                    a, _, b, _ = _bounds(far, i, x[i], curved)
+                    alpha, beta = max(alpha, a), min(beta, b)
+                y = min(x[i] + 2.0 * h[i] * beta, high)
+                if y < low - 1e-9 * (low + x[i]) - 1e-300:
+                    return -(i + 1)
+                y = max(y, low)
+                lowest = min(x[i] + 2.0 * h[i] * alpha, y)
+            if y < 0.0:
+                less = max(less, i)
+                tries += 1
+                if _step_back(i, tries, x, K, ends):
+                    i = max(i - 2, -1)
+                    continue
+                if kind[i] == LINEAR or gap > 1e-3 * (x[i] + low):
+                    return -(i + 1)
+                y = lowest = min(max(lowest, low), high)  # misses by little, which `check` sees and more room mends
+            if kind[i] == LINEAR:
+                _settle(near, far, second, grid, i, curved, alpha, beta, y, ends, x, u)
+                continue
+            if i + 1 < N and kind[i + 1] == CONSTANT:
+                lowest = max(lowest, low)
+                y = _worthwhile(near, second, grid, i + 1, curved, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
+            x[i + 1] = max(y, 0.0)
+            u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
+        return 0
+
+    return solve
+
+
+solve, solve_rubbing = _solver(False), _solver(True)
+
+
+@native
+def _parabola(t: float) -> tuple[float, float, float]:
     """What the values at 0, ½ and 1 weigh at t on the parabola through them."""
     return (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
 
 
 @native
-def check(
-    D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any
-) -> None:  # pragma: no cover
+def check(D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any) -> None:
     """How far each interval goes beyond its limits, inside as well as at its ends, relative to the limit.
 
     D      between its three points each coefficient is the parabola through them
@@ -684,9 +674,7 @@ def check(
 
 
 @native
-def _misses(
-    D: Any, near: Any, x: Any, u: Any, h: float, other: float, i: int, k: int, first: int, last: int
-) -> float:  # pragma: no cover
+def _misses(D: Any, near: Any, x: Any, u: Any, h: float, other: float, i: int, k: int, first: int, last: int) -> float:
     """What the parabola on interval i may be wrong by, judged by the middle of the neighbour k beyond its end `last`."""
     t = 1.0 + 0.5 * other / h
     l0, l1, l2 = _parabola(t)
@@ -710,7 +698,7 @@ def assemble(
     where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, viscous: Any, dry: Any, rub: Any, rests: Any,
     effort: Any, acceleration: Any, velocity: Any, torques: Any, accelerations: Any, velocities: Any,
     D: Any, speed: Any, largest: Any, x_most: Any,
-) -> None:  # fmt: skip  # pragma: no cover
+) -> None:  # fmt: skip
     """The coefficients of every limit on every interval, divided by the limit; the largest |m|, |c|, |k| of each.
 
     speed is |q'| over the velocity limit; x_most (N+1,) comes as a cap, and goes as what velocity allows besides.
@@ -767,7 +755,7 @@ def assemble(
 
 
 @native
-def largest_share(D: Any, x: Any, u: Any) -> float:  # pragma: no cover
+def largest_share(D: Any, x: Any, u: Any) -> float:
     """The largest share of any limit that is taken at the ends of the intervals."""
     worst = 0.0
     for i in range(D.shape[0]):
@@ -782,7 +770,7 @@ def largest_share(D: Any, x: Any, u: Any) -> float:  # pragma: no cover
 
 
 @native
-def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: float) -> None:  # pragma: no cover
+def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: float) -> None:
     """CONSTANT where a limit that matters (more than `share` of it used) has little inertia beside its other terms.
 
     level  (N+1,) the last x, for the slope of viscous friction; 0 where nothing is known
@@ -812,7 +800,7 @@ def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: 
 @native
 def tighten(
     over: Any, fast: Any, allowed: float, fastest: Any, reach: int, extra: float, room: Any, slower: Any, x_most: Any
-) -> None:  # pragma: no cover
+) -> None:
     """More room on the intervals that exceed a limit and on `reach` neighbours, where it may be exceeded next."""
     N = over.shape[0]
     for i in range(N):
@@ -830,7 +818,7 @@ def tighten(
 
 
 @native
-def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[float, float]:  # pragma: no cover
+def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[float, float]:
     """s and ṡ after t (s) where s̈ = acceleration + bend s, from s = 0 and ṡ = start."""
     z = bend * t * t
     C, S, term_c, term_s = 0.5, 1.0, 0.5, 1.0  # (cosh √z − 1)/z and sinh √z/√z, as series
@@ -847,7 +835,7 @@ def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[flo
 
 
 @native
-def times(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
+def times(h: Any, x: Any, u: Any, into: Any) -> int:
     """When each grid point is passed; i + 1 where interval i cannot be crossed."""
     into[0] = 0.0
     for i in range(h.shape[0]):
@@ -870,7 +858,7 @@ def times(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
 
 
 @native
-def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:  # pragma: no cover
+def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:
     """(s, ṡ, s̈) at the instants t, by intervals; each interval keeps to its own side of its knots."""
     N = u.shape[0]
     i = 0
@@ -887,7 +875,7 @@ def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:  # pragma: no 
 
 
 @native
-def safe_between(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
+def safe_between(h: Any, x: Any, u: Any, into: Any) -> int:
     """Marks CONSTANT where a linear u would turn x(s) around too sharply; how many were marked."""
     count = 0
     for i in range(h.shape[0]):

@@ -305,10 +305,9 @@ def _repeated(
         near, shares_from = np.ascontiguousarray(seen.near[interval][:, kept]), 0.8
     if seen is not None and path.viscous:
         level = np.interp(on.s, seen.on.s, seen.x)
-    work = [np.empty((N, 6, J)), np.empty((N, 6, J))]
-    solve, viscous = passes.solve, []
-    if path.viscous:
-        solve, viscous, work = passes.solve_rubbing, [level, 1e-18 * top], [*work, np.empty((N, 6, 2 * J))]
+    solve = passes.solve_rubbing if path.viscous else passes.solve
+    near_rows, far_rows = np.empty((N, 6, J)), np.empty((N, 6, J))
+    work = near_rows, far_rows, np.empty((N, 6, 2 * J)) if path.viscous else far_rows
     fastest = np.minimum(on.x_most, most)
     x_most, room, slower, kind = fastest.copy(), np.zeros(N), np.zeros(N), np.zeros(N, np.uint8)
     always = np.zeros(N, bool)  # where u stays constant whatever the shares say
@@ -316,7 +315,7 @@ def _repeated(
     best, status = None, 0
     for round_ in range(1, rounds + 1):
         K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
-        status = int(solve(D, on.floor, h, x_most, room, kind, *viscous, K, x, u, *work))
+        status = int(solve(D, on.floor, h, x_most, room, kind, level, 1e-18 * top, K, x, u, *work))
         if status != 0:
             break
         if passes.safe_between(h, x, u, kind):
