@@ -39,29 +39,25 @@ CLOSE, NARROW, WIDE = 1.01, 1.2, 100.0  # how far a chord below √y reaches fro
 native = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "nnan"})
 
 
-class Grid(NamedTuple):
-    """N intervals of a path and J limits on them.
+class Interval(NamedTuple):
+    """The limits on an interval of the path.
 
     D       (N, 3, 4, J) m, c, v, k at the left end, the middle and the right end of each interval
     floor   (J,) an |m| that is as good as none
-    h       (N,) lengths
-    x_most  (N+1,) x allowed by velocity limits, 0 where the motion must stop
-    room    (N,) kept free of every limit
-    kind    (N,) CONSTANT, LINEAR or LEFT_ONLY
+    room    what is kept free of every limit on this one
+    h       its length
     least   a level of x that is as good as 0
     """
 
     D: Any
     floor: Any
-    h: Any
-    x_most: Any
-    room: Any
-    kind: Any
+    room: float
+    h: float
     least: float
 
 
 @native
-def _rows(into: Any, grid: Any, i: int, end: int, level: float, start: float, rise: float, ahead: float) -> None:
+def _rows(into: Any, at: Any, i: int, end: int, level: float, start: float, rise: float, ahead: float) -> None:
     """The limits at one end of an interval as u ≥ A + B x − E √x and u ≤ A' + B' x + E' √x.
 
     into   (N, 6, J), of which row i is filled; (N, 6, 2J) where each side of a limit needs its own column
@@ -70,7 +66,7 @@ def _rows(into: Any, grid: Any, i: int, end: int, level: float, start: float, ri
     start, rise   of a chord below the root, start + rise x, for the side where friction helps; 0, 0 to keep the root
     ahead  2h to express the far end of an interval of constant u by x at its near end, or 0
     """
-    D, floor, room = grid.D, grid.floor, grid.room[i]
+    D, floor, room = at.D, at.floor, at.room
     J, root = D.shape[3], sqrt(level)
     two = into.shape[2] == 2 * J
     if not two and root == 0.0:
@@ -218,7 +214,7 @@ def _leads_down(near: Any, far: Any, i: int, curved: bool, step: float, x: float
 
 @native
 def _worthwhile(
-    near: Any, far: Any, grid: Any, i: int, curved: bool, lowest: float, highest: float, low: float, high: float
+    near: Any, far: Any, at: Any, i: int, curved: bool, lowest: float, highest: float, low: float, high: float
 ) -> float:
     """The largest x in the interval that does not cost more than it brings on the next interval, of constant u.
 
@@ -227,9 +223,9 @@ def _worthwhile(
     if lowest >= highest or highest <= 0.0:
         return highest
     if curved:  # √ is made straight at the speed in question
-        _rows(near, grid, i, 0, max(highest, grid.least), 0.0, 0.0, 0.0)
-        _far_rows(far, grid, i, min(highest, high), low, high, NARROW)
-    step = 2.0 * grid.h[i]
+        _rows(near, at, i, 0, max(highest, at.least), 0.0, 0.0, 0.0)
+        _far_rows(far, at, i, min(highest, high), low, high, NARROW)
+    step = 2.0 * at.h
     if not _leads_down(near, far, i, curved, step, highest, high):
         return highest
     good, bad = lowest, highest
@@ -253,60 +249,60 @@ def _end(near: Any, second: Any, i: int, low: float, high: float, slope: float, 
 
 
 @native
-def _far_rows(second: Any, grid: Any, i: int, y: float, low: float, high: float, reach: float) -> tuple[float, float]:
+def _far_rows(second: Any, at: Any, i: int, y: float, low: float, high: float, reach: float) -> tuple[float, float]:
     """The far end of an interval of constant u with √y made straight at y; the y for which that holds.
 
     Where friction helps, a chord lies below the root between its ends only: over [0, reach y], or with NARROW or CLOSE
     for `reach` over [y / reach², y reach²], close to the root.
     """
     if high <= 0.0:
-        _rows(second, grid, i, 2, 0.0, 0.0, 0.0, 2.0 * grid.h[i])
+        _rows(second, at, i, 2, 0.0, 0.0, 0.0, 2.0 * at.h)
         return low, high
-    y = max(y, grid.least)
+    y = max(y, at.least)
     w = sqrt(y)
     first, last = 0.0, sqrt(reach) * w
     if reach < 2.0:  # NARROW or CLOSE
         first, last = w / reach, w * reach
-    _rows(second, grid, i, 2, y, first * last / (first + last), 1.0 / (first + last), 2.0 * grid.h[i])
+    _rows(second, at, i, 2, y, first * last / (first + last), 1.0 / (first + last), 2.0 * at.h)
     return max(low, first * first), min(high, last * last)
 
 
 @native
 def _grow(
-    near: Any, second: Any, grid: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
+    near: Any, second: Any, at: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
     x: float, y: float,
 ) -> tuple[float, float]:  # fmt: skip
     """`_range` with viscous friction: a connected interval of speeds, that of rest if rest is allowed.
 
     x, y   where to make √ straight first, at this end and (`both`) at the other
     """
-    least = grid.least
-    a, b = _grow_from(near, second, grid, i, end, both, low, high, slope, most, x, y)
+    least = at.least
+    a, b = _grow_from(near, second, at, i, end, both, low, high, slope, most, x, y)
     if b >= a and a <= least:
         return a, b
-    c, d = _grow_from(near, second, grid, i, end, both, low, high, slope, most, least, low)
+    c, d = _grow_from(near, second, at, i, end, both, low, high, slope, most, least, low)
     if d >= c:
         return c, d
     x = min(max(most, least), high)
     for _ in range(28):
         if b >= a:
             break
-        a, b = _grow_from(near, second, grid, i, end, both, low, high, slope, most, x, x)
+        a, b = _grow_from(near, second, at, i, end, both, low, high, slope, most, x, x)
         x = 0.15 * x
     return a, b
 
 
 @native
 def _grow_from(
-    near: Any, second: Any, grid: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
+    near: Any, second: Any, at: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
     x: float, y: float,
 ) -> tuple[float, float]:  # fmt: skip
     """The connected interval of speeds around those that are allowed with √ made straight at x and y; (1, −1) for none."""
-    least = grid.least
+    least = at.least
     l, t = low, high
     if both:
-        l, t = _far_rows(second, grid, i, min(y, high), low, high, WIDE)
-    _rows(near, grid, i, end, max(min(x, most), least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
+        l, t = _far_rows(second, at, i, min(y, high), low, high, WIDE)
+    _rows(near, at, i, end, max(min(x, most), least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
     if l > t:
         return 1.0, -1.0
     a, b = _range(near, second, i, both, True, l, t, slope, most)
@@ -323,8 +319,8 @@ def _grow_from(
             if both:
                 y = _end(near, second, i, l, t, slope, x)
                 reach = WIDE if way == 0 else NARROW if way == 1 else CLOSE if way == 2 else 1.0
-                l, t = _far_rows(second, grid, i, y, low, high, reach)
-            _rows(near, grid, i, end, max(x, least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
+                l, t = _far_rows(second, at, i, y, low, high, reach)
+            _rows(near, at, i, end, max(x, least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
             if l > t:
                 break
             c, d = _range(near, second, i, both, True, l, t, slope, most)
@@ -351,7 +347,7 @@ def _climb(
         g, dg = most - y + h * b, -1.0 + h * db
         if y - h * a - start < g:
             g, dg = y - h * a - start, 1.0 - h * da
-        if h * (b - a) < g:
+        if curved and h * (b - a) < g:
             g, dg = h * (b - a), h * (db - da)
         if g >= -ROUND * (abs(most) + y + h * (abs(a) + abs(b))):
             return y, True
@@ -366,25 +362,23 @@ def _climb(
 
 @native
 def _settle(
-    near: Any, far: Any, second: Any, grid: Any, i: int, curved: bool, alpha: float, beta: float, y: float, ends: Any,
-    x: Any, u: Any,
-) -> None:  # fmt: skip
-    """x and u of an interval of linear u that may lead to y: less where that is worthwhile on the next one."""
-    h, low = grid.h[i], ends[i, 0]
-    if i + 1 < grid.h.shape[0] and grid.kind[i + 1] == CONSTANT:
-        best = _worthwhile(near, second, grid, i + 1, curved, low, y, ends[i + 1, 0], ends[i + 1, 1])
-        for _ in range(60):
-            if curved:
-                _rows(far, grid, i, 2, max(best, grid.least), 0.0, 0.0, 0.0)
-            a, _, b, _ = _bounds(far, i, best, curved)
-            if best - h * a >= x[i] + h * alpha and (not curved or (best - h * b <= x[i] + h * beta and a <= b)):
-                y = best
-                break
-            best = 0.5 * (best + y)
+    far: Any, at: Any, i: int, curved: bool, alpha: float, beta: float, best: float, y: float, x: Any, u: Any
+) -> None:
+    """x and u of an interval of linear u that may lead to y, and should to `best` or something between them."""
+    for _ in range(60 if best < y else 0):
+        if curved:
+            _rows(far, at, i, 2, max(best, at.least), 0.0, 0.0, 0.0)
+        a, _, b, _ = _bounds(far, i, best, curved)
+        if best - at.h * a >= x[i] + at.h * alpha and (
+            not curved or (best - at.h * b <= x[i] + at.h * beta and a <= b)
+        ):
+            y = best
+            break
+        best = 0.5 * (best + y)
     if curved:
-        _rows(far, grid, i, 2, max(y, grid.least), 0.0, 0.0, 0.0)
+        _rows(far, at, i, 2, max(y, at.least), 0.0, 0.0, 0.0)
     a, _, b, _ = _bounds(far, i, y, curved)
-    mean = 0.5 * (y - x[i]) / h
+    mean = 0.5 * (y - x[i]) / at.h
     left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
     x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
 
@@ -406,10 +400,10 @@ def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:
 
 @native
 def _fastest_end(
-    far: Any, grid: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
+    far: Any, at: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
 ) -> float:
     """The largest y in [low, high] that x leads to on an interval of linear u; −1 where none was found."""
-    h = grid.h[i]
+    h = at.h
     highest, guess = -1.0, high
     for trial in range(24):
         if highest >= 0.0:
@@ -421,7 +415,7 @@ def _fastest_end(
         elif trial > 2:
             guess = low + 0.5 * (guess - low)
         guess = min(max(guess, low), high)
-        _rows(far, grid, i, 2, max(guess, grid.least), 0.0, 0.0, 0.0)
+        _rows(far, at, i, 2, max(guess, at.least), 0.0, 0.0, 0.0)
         y, good = _climb(far, i, True, h, x + h * alpha, x + h * beta, low, high)
         if good:
             if highest >= 0.0 and y <= highest * (1.0 + 1e-10):
@@ -434,14 +428,14 @@ def _fastest_end(
 
 @native
 def _constant_end(
-    second: Any, grid: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
+    second: Any, at: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
 ) -> tuple[float, float, float]:
     """The largest y in [low, high] that x leads to on an interval of constant u, and the smallest seen with it.
 
     The level of √ at the far end is found together with y. Where there is none: −1, the y that is nearly one, and by
     how much it is missed.
     """
-    h = grid.h[i]
+    h = at.h
     y, lowest, guess, reach = -1.0, 0.0, 0.0, NARROW
     gap, nearly = HUGE, 0.0
     for trial in range(64):
@@ -460,7 +454,7 @@ def _constant_end(
             guess, reach = high, WIDE
         else:
             guess = 0.2 * guess
-        l, t = _far_rows(second, grid, i, min(max(guess, low), high), low, high, reach)
+        l, t = _far_rows(second, at, i, min(max(guess, low), high), low, high, reach)
         a, _, b, _ = _bounds(second, i, x, False)
         top, bottom = x + 2.0 * h * min(beta, b), x + 2.0 * h * a
         bottom = max(bottom, l, x + 2.0 * h * alpha)
@@ -479,17 +473,6 @@ def _constant_end(
     return (y, lowest, 0.0) if y >= 0.0 else (y, nearly, gap)
 
 
-@native
-def _allowed(
-    near: Any, far: Any, grid: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float
-) -> tuple[float, float]:
-    """`_range` of the limits at one end of an interval, or (`both`) at both ends of one of constant u."""
-    _rows(near, grid, i, end, 0.0, 0.0, 0.0, 0.0)
-    if both:
-        _rows(far, grid, i, 2, 0.0, 0.0, 0.0, 2.0 * grid.h[i])
-    return _range(near, far, i, both, False, low, high, slope, most)
-
-
 def _solver(curved: bool) -> Any:
     """The passes with viscous friction (`curved`) and without: one text, compiled for each by itself."""
 
@@ -500,7 +483,9 @@ def _solver(curved: bool) -> Any:
     ) -> int:  # fmt: skip
         """Backward over the controllable sets K, then forward along the fastest profile.
 
-        D … kind, least   the limits as :class:`Grid` has them
+        D, floor, least   as :class:`Interval` has them
+        h           (N,) lengths; x_most (N+1,): x allowed by velocity limits, 0 where the motion must stop
+        room        (N,) kept free of every limit; kind (N,): CONSTANT, LINEAR or LEFT_ONLY
         level       (N+1,) where to make √x straight first; it and `least` are for viscous friction only
         K, x, u     (N+1, 2), (N+1,) and (N, 2): the results
         near, far   (N, 6, J) to work in; second: (N, 6, 2J) with viscous friction, `far` without
@@ -508,69 +493,74 @@ def _solver(curved: bool) -> Any:
                 where the forward pass is stuck at i
         """
         N = D.shape[0]
-        grid = Grid(D, floor, h, x_most, room, kind, least)
         first, alone = 0 * N, N > 0  # no literals, for which numba would compile every function a second time
         ends = np.empty((N, 2))
+        at = Interval(D, floor, room[N - 1], h[N - 1], least)
         if curved:
-            K[N, 0], K[N, 1] = _grow(far, second, grid, N - 1, 2, not alone, -HUGE, HUGE, 1.0, x_most[N], level[N], 0.0)
+            K[N, 0], K[N, 1] = _grow(far, second, at, N - 1, 2, not alone, -HUGE, HUGE, 1.0, x_most[N], level[N], 0.0)
         else:
-            K[N, 0], K[N, 1] = _allowed(far, far, grid, N - 1, 2, not alone, -HUGE, HUGE, 1.0, x_most[N])
+            _rows(far, at, N - 1, 2, 0.0, 0.0, 0.0, 0.0)
+            K[N, 0], K[N, 1] = _range(far, far, N - 1, not alone, curved, -HUGE, HUGE, 1.0, x_most[N])
         if K[N, 1] < K[N, 0]:
             return N + 1
         for i in range(N - 1, -1, -1):
+            at = Interval(D, floor, room[i], h[i], least)
             low, high = K[i + 1, 0], K[i + 1, 1]
             slope = 0.5 / h[i]
             if kind[i] == LINEAR:  # what of the next set the right end of this interval can stand
                 if curved:
-                    a, b = _grow(far, second, grid, i, 2, not alone, -HUGE, HUGE, 1.0, high, level[i + 1], 0.0)
+                    a, b = _grow(far, second, at, i, 2, not alone, -HUGE, HUGE, 1.0, high, level[i + 1], 0.0)
                 else:
-                    a, b = _allowed(far, far, grid, i, 2, not alone, -HUGE, HUGE, 1.0, high)
+                    _rows(far, at, i, 2, 0.0, 0.0, 0.0, 0.0)
+                    a, b = _range(far, far, i, not alone, curved, -HUGE, HUGE, 1.0, high)
                 low, high = max(a, low), min(b, high)
                 if low > high:
                     return i + 1
             ends[i, 0], ends[i, 1] = low, high
             if kind[i] == LINEAR:
                 if curved:
-                    _rows(far, grid, i, 2, max(high, least), 0.0, 0.0, 0.0)
+                    _rows(far, at, i, 2, max(high, least), 0.0, 0.0, 0.0)
                 alpha, _, _, _ = _bounds(far, i, high, curved)
                 if curved:
-                    _rows(far, grid, i, 2, max(low, least), 0.0, 0.0, 0.0)
+                    _rows(far, at, i, 2, max(low, least), 0.0, 0.0, 0.0)
                 _, _, beta, _ = _bounds(far, i, low, curved)
                 low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
             if curved:
                 x_level = level[i] if level[i] > 0.0 else K[i + 1, 1]
                 y_level = level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1]
-                a, b = _grow(
-                    near, second, grid, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i], x_level, y_level
-                )
+                a, b = _grow(near, second, at, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i], x_level, y_level)
             else:
-                a, b = _allowed(near, far, grid, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i])
+                _rows(near, at, i, 0, 0.0, 0.0, 0.0, 0.0)
+                if kind[i] == CONSTANT:
+                    _rows(far, at, i, 2, 0.0, 0.0, 0.0, 2.0 * h[i])
+                a, b = _range(near, far, i, kind[i] == CONSTANT, curved, low, high, slope, x_most[i])
             if b < a:
                 return i + 1
             # with friction one y alone would do at the very end, and it must be found
             K[i, 0], K[i, 1] = a, max(b * (1.0 - 1e-7), a) if curved else b
         x[0] = K[0, 1]
         if kind[0] == CONSTANT:
-            x[0] = _worthwhile(near, second, grid, first, curved, K[0, 0], x[0], ends[0, 0], ends[0, 1])
+            x[0] = _worthwhile(near, second, at, first, curved, K[0, 0], x[0], ends[0, 0], ends[0, 1])
         i, tries, less = -1, 0, -1
         while i + 1 < N:
             i += 1
             if i > less:
                 tries = 0
+            at = Interval(D, floor, room[i], h[i], least)
             low, high = ends[i, 0], ends[i, 1]
             if curved:
-                _rows(near, grid, i, 0, max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
+                _rows(near, at, i, 0, max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
             alpha, _, beta, _ = _bounds(near, i, x[i], curved)
             y, lowest, gap = -1.0, low, HUGE
             if kind[i] == LINEAR:
                 if curved:
-                    y = _fastest_end(far, grid, i, x[i], alpha, beta, low, high, level[i + 1])
+                    y = _fastest_end(far, at, i, x[i], alpha, beta, low, high, level[i + 1])
                 else:
                     y, good = _climb(far, i, curved, h[i], x[i] + h[i] * alpha, x[i] + h[i] * beta, low, high)
                     if not good and y > low:
                         return -(i + 1)
             elif curved:
-                y, lowest, gap = _constant_end(second, grid, i, x[i], alpha, beta, low, high, level[i + 1])
+                y, lowest, gap = _constant_end(second, at, i, x[i], alpha, beta, low, high, level[i + 1])
             else:
                 if kind[i] == CONSTANT:
                     a, _, b, _ = _bounds(far, i, x[i], curved)
@@ -589,13 +579,14 @@ def _solver(curved: bool) -> Any:
                 if kind[i] == LINEAR or gap > 1e-3 * (x[i] + low):
                     return -(i + 1)
                 y = lowest = min(max(lowest, low), high)  # misses by little, which `check` sees and more room mends
-            if kind[i] == LINEAR:
-                _settle(near, far, second, grid, i, curved, alpha, beta, y, ends, x, u)
-                continue
+            best = y
             if i + 1 < N and kind[i + 1] == CONSTANT:
-                lowest = max(lowest, low)
-                y = _worthwhile(near, second, grid, i + 1, curved, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
-            x[i + 1] = max(y, 0.0)
+                following, lowest = Interval(D, floor, room[i + 1], h[i + 1], least), max(lowest, low)
+                best = _worthwhile(near, second, following, i + 1, curved, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
+            if kind[i] == LINEAR:
+                _settle(far, at, i, curved, alpha, beta, best, y, x, u)
+                continue
+            x[i + 1] = max(best, 0.0)
             u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
         return 0
 
