@@ -19,7 +19,7 @@ from dalembert.trajectory import passes
 from dalembert.trajectory.limits import joint_limits
 from dalembert.trajectory.moves import moves_of
 from dalembert.trajectory.path import LimitedPath, even_grid, problem, sample
-from dalembert.trajectory.profiles import Derivatives
+from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
 
 EXCESS = 1e-6
@@ -48,7 +48,7 @@ def rubbing(a: da.Arm, viscous: float, coulomb: float) -> da.Arm:
 
 
 def of_curve(curve: Any, knots: Any = ()) -> Trajectory:
-    return Trajectory(float(curve.x[-1]), curve.c.shape[2], Derivatives.of(curve), tuple(knots))
+    return Trajectory(float(curve.x[-1]), curve.c.shape[2], SmoothCurve.of(curve), tuple(knots))
 
 
 def excess(a: da.Arm, motion: Trajectory, limits: object = None, factor: int = 20) -> float:

@@ -117,15 +117,16 @@ def line(
     (0.47, array([-1.4706,  2.9413]))
     """
     begin = _Start.of(arm, start, q0, branch, orientation, respect_limits)
-    if (end is None) == (displacement is None):
-        raise DalembertError("a line needs exactly one of end and displacement")
-    if end is not None:
+    way: Array
+    if end is not None and displacement is None:
         way = as_point(arm, begin.task, "end", end) - begin.x
-    else:
+    elif displacement is not None and end is None:
         way = finite("displacement", displacement)
         if way.shape not in ((2,), (3,)):
             raise ShapeError(f"displacement has shape {way.shape}; it needs 3 numbers x, y, z, or 2")
         way = np.append(way, np.zeros(3 - len(way)))
+    else:
+        raise DalembertError("a line needs exactly one of end and displacement")
     length = float(np.linalg.norm(way))
     if not length > 0:
         raise DalembertError(f"the line has no length: it begins and ends at {place(begin.x)}")

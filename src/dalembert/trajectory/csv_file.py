@@ -142,10 +142,11 @@ def save(
             )
         even = np.arange(np.floor(duration * rate * (1 + 1e-12)) + 1) / rate
         t = np.append(even[even < duration * (1 - 1e-12)], duration)
-    groups = dict(zip(GROUPS, motion(t), strict=True))
+    q, qd, qdd = motion(t)
+    groups = {"q": q, "qd": qd, "qdd": qdd}
     if arm is not None:
         motion.fits(arm)
-        groups["tau"] = arm.inverse_dynamics(*groups.values(), tip_wrench)
+        groups["tau"] = arm.inverse_dynamics(q, qd, qdd, tip_wrench)
     names = ["t", *(f"{group}{k + 1}" for group in groups for k in range(motion.n))]
     with whole_file(path, overwrite=overwrite) as file:
         write_table(file, names, [t, *groups.values()])

@@ -212,17 +212,17 @@ def polynomial(
                     f"{at} is given, but a polynomial of degree {degree} has no room for it; take degree {2 * order + 1}"
                 )
     curve = BPoly.from_derivatives([0.0, T], np.stack(values, axis=1))  # (2 ends, orders, n)
-    return Trajectory(float(T), len(q0), Derivatives.of(curve))
+    return Trajectory(float(T), len(q0), SmoothCurve.of(curve))
 
 
 @dataclass(frozen=True, eq=False)
-class Derivatives:
+class SmoothCurve:
     """A SciPy polynomial or spline with its first two derivatives."""
 
     curves: tuple[Any, Any, Any]
 
     @classmethod
-    def of(cls, curve: Any) -> Derivatives:
+    def of(cls, curve: Any) -> SmoothCurve:
         """The curve and its derivatives."""
         return cls((curve, curve.derivative(1), curve.derivative(2)))
 

@@ -113,18 +113,18 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
     top = np.inf if allow_faster else 1.0
     t = _instants(motion)
     parts = _parts(motion, arm, t)
-    speed, *decides = _fastest(arm, keep, parts, top)
+    speed, limit, row, joint = _fastest(arm, keep, parts, top)
     # look again, between the instants, wherever a limit is nearly reached at that speed
     t = _between(t, _shares(keep, parts, speed if np.isfinite(speed) else 1.0))
     if len(t):
         more = _parts(motion, arm, t)
         parts = _Parts(*(np.concatenate([getattr(parts, f), getattr(more, f)]) for f in _Parts.__dataclass_fields__))
-        speed, *decides = _fastest(arm, keep, parts, top)
+        speed, limit, row, joint = _fastest(arm, keep, parts, top)
     if not np.isfinite(speed):
         raise LimitError(
             "the motion never moves a limited joint: it can be as fast as you like, so no c is the largest"
         )
-    report = _report(motion, arm, keep, parts, 1.0 / speed, *decides)
+    report = _report(motion, arm, keep, parts, 1.0 / speed, limit, row, joint)
     c = report.c
     if c == 1.0:
         return replace(motion, scaling=report)

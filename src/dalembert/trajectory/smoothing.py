@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.trajectory.moves import Move, moves_of
-from dalembert.trajectory.profiles import Derivatives
+from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -68,7 +68,7 @@ def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:
     return np.array([*chosen, len(q) - 1] if chosen[-1] != len(q) - 1 else chosen)
 
 
-def _fit(s: Array, q: Array, tolerance: float) -> list[Derivatives]:
+def _fit(s: Array, q: Array, tolerance: float) -> list[SmoothCurve]:
     """Smoothing splines, one for each joint, from the first point to the last."""
     from scipy.interpolate import BSpline, splrep
 
@@ -83,7 +83,7 @@ def _fit(s: Array, q: Array, tolerance: float) -> list[Derivatives]:
         # a straight line in s has the coefficients of its values at the means of neighbouring knots
         share = (np.array([t[k + 1 : k + DEGREE + 1].mean() for k in range(size)]) - s[0]) / (s[-1] - s[0])
         c = c + (column[0] - c[0]) * (1.0 - share) + (column[-1] - c[-1]) * share
-        curves.append(Derivatives.of(BSpline(t, c, DEGREE)))
+        curves.append(SmoothCurve.of(BSpline(t, c, DEGREE)))
     return curves
 
 
@@ -92,7 +92,7 @@ class _Splines:
     """One stretch after the other, from each mark to the next, with a curve for each joint."""
 
     marks: Array
-    stretches: list[list[Derivatives]]
+    stretches: list[list[SmoothCurve]]
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
         which = np.clip(np.searchsorted(self.marks, s, side="right") - 1, 0, len(self.stretches) - 1)

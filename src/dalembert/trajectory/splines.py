@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.tables import nearest
 from dalembert.trajectory.checks import finite, joints
-from dalembert.trajectory.profiles import Derivatives
+from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -85,7 +85,7 @@ def spline(
         raise DalembertError(
             f"{len(t)} waypoints with these boundary values do not determine a spline of degree {degree}"
         ) from None
-    return Trajectory(float(t[-1]), n, Derivatives.of(curve))
+    return Trajectory(float(t[-1]), n, SmoothCurve.of(curve))
 
 
 def _conditions(
