@@ -326,7 +326,7 @@ class Followed:
         x, x1, x2 = self.path(s)
         q = self.between(s)[0]
         for _ in range(2):
-            q = q + (np.linalg.pinv(self.task.jacobian(q)) @ self.task.error(q, x, self.rotation)[..., None])[..., 0]
+            q = q + _times(np.linalg.pinv(self.task.jacobian(q)), self.task.error(q, x, self.rotation))
         q1, q2 = derivatives(self.task, q, x1, x2)
         return q, q1, q2
 

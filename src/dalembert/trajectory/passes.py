@@ -119,6 +119,8 @@ def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float
     """α, α', β, β' at x."""
     J = r.shape[2]
     alpha, beta, lowest, highest = -HUGE, HUGE, 0, 0
+    if J == 0:
+        return alpha, 0.0, beta, 0.0
     if not curved:
         for j in range(J):
             value = r[i, 0, j] + r[i, 1, j] * x
@@ -128,8 +130,6 @@ def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float
             value = r[i, 3, j] + r[i, 4, j] * x
             highest = j if value < beta else highest
             beta = value if value < beta else beta
-        if J == 0:
-            return alpha, 0.0, beta, 0.0
         return alpha, r[i, 1, lowest], beta, r[i, 4, highest]
     w = sqrt(x) if x > 1e-300 else 1e-150
     half = 0.5 / w
@@ -140,8 +140,6 @@ def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float
         value = r[i, 3, j] + r[i, 4, j] * x + r[i, 5, j] * w
         highest = j if value < beta else highest
         beta = value if value < beta else beta
-    if J == 0:
-        return alpha, 0.0, beta, 0.0
     return alpha, r[i, 1, lowest] - r[i, 2, lowest] * half, beta, r[i, 4, highest] + r[i, 5, highest] * half
 
 
@@ -387,14 +385,12 @@ def _settle(
 def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:
     """A little less x at the end of its set, where one y alone would do and was not found; whether that was possible."""
     less = x[i] * (1.0 - 1e-7 * 4.0**tries)
-    if tries > 12 or less < K[i, 0]:
+    if tries > 12 or less < K[i, 0] or (i > 0 and less < ends[i - 1, 0]):
         return False
     if i == 0:
         x[0] = less
-        return True
-    if less < ends[i - 1, 0]:
-        return False
-    ends[i - 1, 1] = less
+    else:
+        ends[i - 1, 1] = less
     return True
 
 

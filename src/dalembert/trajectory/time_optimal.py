@@ -148,15 +148,15 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
     samples a jump of the acceleration leaves ripples, which no grid can follow at a high speed.
     """
     path = LimitedPath(move, arm, keep)
-    exact, rough = None, None
+    exact: _Profile | TooRough
     try:
         exact = _solve(path, even_grid(path, intervals), np.inf)
     except TooRough as error:
-        rough = error
-    if exact is not None and len(move.knots) < SAMPLED:
+        exact = error
+    if isinstance(exact, _Profile) and len(move.knots) < SAMPLED:
         return [path], [exact], 0.0
     size = float(np.ptp(move.at(np.linspace(0.0, move.length, 101))[0], axis=0).max())
-    for tolerance in SMOOTHING if exact is None else SMOOTHING[:1]:
+    for tolerance in SMOOTHING if isinstance(exact, TooRough) else SMOOTHING[:1]:
         parts, away = smoothed(move, tolerance * size)
         paths = [LimitedPath(part, arm, keep) for part in parts]
         whole = sum(path.length for path in paths)
@@ -167,11 +167,11 @@ def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[li
             ]
         except TooRough:
             continue
-        if exact is None or sum(profile.duration for profile in profiles) < (1.0 - WORTH) * exact.duration:
+        taken = sum(profile.duration for profile in profiles)
+        if isinstance(exact, TooRough) or taken < (1.0 - WORTH) * exact.duration:
             return paths, profiles, away
-    if exact is None:
-        assert rough is not None
-        raise rough
+    if isinstance(exact, TooRough):
+        raise exact
     return [path], [exact], 0.0
 
 
@@ -245,10 +245,10 @@ def _solve(path: LimitedPath, s: Array, cap: float) -> _Profile:
         except (LimitError, TooRough):
             if not path.viscous or refinements > 1:
                 raise
-            s = np.sort(np.concatenate([s, 0.5 * (s[:-1] + s[1:])]))  # strong friction may ask for shorter steps
-            continue
-        if not coarse.any() or refinements == REFINEMENTS or (refinements > 1 and profile.worst > HOPELESS):
-            break
+            coarse = np.ones(len(s) - 1, bool)  # strong friction may ask for shorter steps
+        else:
+            if not coarse.any() or refinements == REFINEMENTS or (refinements > 1 and profile.worst > HOPELESS):
+                break
         s = np.sort(np.concatenate([s, (0.5 * (s[:-1] + s[1:]))[coarse]]))
     if profile.worst > 1e-6:
         raise TooRough(
