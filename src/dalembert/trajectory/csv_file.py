@@ -29,12 +29,13 @@ from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
+Joints = tuple[str, ...]
 
 MOST_ROWS = 100_000_000  # of a file that is written
 CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
-_COLUMN = re.compile(r"(q|qd|qdd|tau)([1-9][0-9]{0,3})")
+_COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
 @dataclass(frozen=True)
@@ -204,9 +205,8 @@ def _columns(table: Table, arm: Arm | None, torques: bool) -> _Columns:
         factors.append(si.of_columns(str(path), group, own, sliding))
         if np.any(factors[-1] != 1.0):
             notes.append(si.converted(str(path), group, own))
-    return _Columns(
-        n, groups, [column for columns in places.values() for column in columns], np.concatenate(factors), notes
-    )
+    wanted = [column for columns in places.values() for column in columns]
+    return _Columns(n, groups, wanted, np.concatenate(factors), notes)
 
 
 def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[str | None], list[str | None], list[str]]:
@@ -218,15 +218,15 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
     names: list[str | None] = [name_and_unit(column)[0] for column in written]
     units = [name_and_unit(column)[1] for column in written]
     notes: list[str] = []
-    if all(name == "t" or _COLUMN.fullmatch(str(name)) for name in names):
+    if all(_COLUMN.fullmatch(name or "") for name in names):
         return names, units, notes
     raw = gathered(str(path), written, arm.joint_names if arm is not None else (), {})
-    joints: tuple[str, ...] = ()
+    joints: Joints = ()
     for group in ("t", *GROUPS, "tau"):
         candidates = meant(raw, group)
         if len(candidates) != 1:  # of several, only those count that are called t, q1, …
             meaning = [column for name, _ in candidates for column in raw.groups[name]]
-            if meaning and not any(names[column] == "t" or _COLUMN.fullmatch(str(names[column])) for column in meaning):
+            if meaning and not any(_COLUMN.fullmatch(names[column] or "") for column in meaning):
                 may = listed([written[column] for column in meaning])
                 raise DalembertError(f"{path}: {may} may all be {group}; leave in the file those that are")
             continue
@@ -247,9 +247,7 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
     return names, units, notes
 
 
-def _joint_order(
-    path: Any, theirs: tuple[str, ...], arm: Arm | None, first: tuple[str, ...]
-) -> tuple[list[int], list[str]]:
+def _joint_order(path: Any, theirs: Joints, arm: Arm | None, first: Joints) -> tuple[list[int], list[str]]:
     """Which columns are whose, in the arm's order; without an arm, in the order in which ``first`` names the joints."""
     if arm is not None:
         remedy = "; name the columns after the arm's joints, or q1, q2, …"
@@ -269,7 +267,7 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) 
     owner, what = ("q", "column") if arm is None else (f"arm '{arm.name}'", "joint")
     whose = f"{owner} has {counted(n, what)}"
     columns = f"t, q1 … q{n}, qd1 … qd{n}, qdd1 … qdd{n}" if n > 1 else "t, q1, qd1, qdd1"
-    unknown = [name for name in names if name is not None and name != "t" and not _COLUMN.fullmatch(name)]
+    unknown = [name for name in names if name is not None and not _COLUMN.fullmatch(name)]
     if unknown:
         if len(unknown) == 1 and not unknown[0]:
             raise DalembertError(f"{path}: column {names.index('') + 1} has no name; known columns are {columns}")

@@ -56,7 +56,10 @@ class LimitedPath:
         return float(self.move.given_time(np.array([s]))[0])
 
     def speeds(self, q: Array, qp: Array) -> tuple[Array | None, Array]:
-        """Γ (None for the identity) and Γ q', the speeds of the joints whose friction counts; none of them trembles."""
+        """Γ (None for the identity) and Γ q', the speeds of the joints whose friction counts.
+
+        What trembles with the rounding of Γ stands still.
+        """
         if not self.pulled:
             return None, qp
         Gamma = self.arm.closure_jacobian(q)  # type: ignore[attr-defined]
@@ -109,8 +112,8 @@ def even_grid(path: LimitedPath, count: int) -> Array:
     a few of them, however its parameter came about.
     """
     r = np.unique(np.append(np.linspace(0.0, path.length, LOOKS), path.knots))
-    speed = np.sqrt(np.square(path.at(r)[1]).sum(axis=1))
-    way = np.concatenate([[0.0], np.cumsum(0.5 * (speed[:-1] + speed[1:]) * np.diff(r))])
+    speed = np.linalg.norm(path.at(r)[1], axis=1)
+    way = np.append(0.0, np.cumsum(0.5 * (speed[:-1] + speed[1:]) * np.diff(r)))
     share = (1.0 - BY_DISTANCE) * r / path.length + BY_DISTANCE * way / way[-1]
     marks = np.interp(np.concatenate([[0.0], path.knots, [path.length]]), r, share)
     pieces = np.maximum(2, np.ceil(count * np.diff(marks) - 1e-9)).astype(int)
@@ -173,7 +176,7 @@ class PathSamples:
 
     where   (N, 3) the points of each interval: left end, middle, right end
     g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
-    viscous, dry   what friction brings to c, with both signs of the joints' speeds at q̇ = q'
+    viscous, dry   the friction in c, passive joints' included
     Gamma, speeds  Γ (None for the identity) and Γ q', of the joints whose friction counts
     still   (n,) joints that only tremble; smooth (N,) no knot and no turn at the next grid point
     """
@@ -261,12 +264,11 @@ def problem(path: LimitedPath, at: PathSamples, rows: Rows, every: int = 1) -> P
     x_most = np.full(N + 1, 1e200)
     rests = np.zeros(N, bool)
     rests[[0, -1]] = True
-    if path.turning:
-        smooth = smooth.copy()
-        smooth[:-1] &= rests[:-1] == rests[1:]
     effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
     rub = np.zeros((N, 3, path.arm.n))  # one sign for each interval: that of its middle
     if path.turning:
+        smooth = smooth.copy()
+        smooth[:-1] &= rests[:-1] == rests[1:]
         levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
         rub[:] = levels[:, None] if at.Gamma is None else np.einsum("isbn,ib->isn", at.Gamma[where], levels)
     passes.assemble(
