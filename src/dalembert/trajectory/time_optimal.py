@@ -303,7 +303,6 @@ def _repeated(
         )
         interval = np.clip(np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1, 0, len(seen.on.h) - 1)
         near, shares_from = np.ascontiguousarray(seen.near[interval][:, kept]), 0.8
-    if seen is not None and path.viscous:
         level = np.interp(on.s, seen.on.s, seen.x)
     solve = passes.solve_rubbing if path.viscous else passes.solve
     near_rows, far_rows = np.empty((N, 6, J)), np.empty((N, 6, J))
