@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 
 import dalembert
-from dalembert.arm.handed_on import HANDED_ON
+from dalembert.arm.arm import HANDS_ON
 from imports import MODULES, ROOT, circles, imports, name_of, reached, room_of
 
 # a room may import from rooms before it in this list, and from errors.py, which has no imports
@@ -32,21 +32,10 @@ ORDER = [
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
 
-# the Arm's methods hand on to these when they are called, so type checkers must see what these return
-HANDS_ON = {"arm.arm": {room_of(place) for place in HANDED_ON.values()}}
+# the Arm's methods hand on to these rooms when they are called, so type checkers must see what these return
+RETURNED = {"arm.arm": {room_of(place) for place in HANDS_ON.values()}}
 # modules that import each other all the same, when they are called
 CIRCLES = [
-    {
-        *(
-            "trajectory.csv_file",
-            "trajectory.limits_check",
-            "trajectory.moves",
-            "trajectory.path",
-            "trajectory.profiles",
-        ),
-        *("trajectory.scaling", "trajectory.smoothing", "trajectory.splines", "trajectory.time_optimal"),
-        "trajectory.trajectory",
-    },
     {"simulation.closing", "simulation.controllers", "simulation.task"},
 ]
 
@@ -61,7 +50,7 @@ def test_imports_point_one_way() -> None:
             wrong.append(f"{module} imports the package, and with it every room")
         returned = imports(module, typing=True) - imports(module)
         for other in imports(module, typing=True) - {""}:
-            if other in returned and room_of(other) in HANDS_ON.get(module, ()):
+            if other in returned and room_of(other) in RETURNED.get(module, ()):
                 continue
             if room in LEVEL and LEVEL[room_of(other)] > LEVEL[room]:
                 wrong.append(f"{module} imports {other}")
@@ -80,15 +69,20 @@ def test_no_modules_and_no_rooms_go_in_circles() -> None:
     assert [circle for circle in circles(rooms) if circle not in CIRCLES] == []
 
 
-def test_the_arm_hands_on_through_one_table() -> None:
-    source = MODULES["arm.arm"].read_text()
-    assert re.findall(r'handed_on\("(\w+)"\)', source) and set(re.findall(r'handed_on\("(\w+)"\)', source)) == set(
-        HANDED_ON
-    )
-    for method, place in HANDED_ON.items():
-        module, _, function = place.partition(":")
-        assert callable(getattr(dalembert.Arm, method)) and module in MODULES
-        assert callable(getattr(import_module(f"dalembert.{module}"), function))
+def test_every_method_that_hands_on_names_a_function_of_a_later_module() -> None:
+    """``HANDS_ON = {method: "room.module:function"}`` stands for imports when methods are called."""
+    tables = [module for module, path in MODULES.items() if re.search(r"^HANDS_ON\b", path.read_text(), re.MULTILINE)]
+    assert tables == ["arm.arm", "trajectory.trajectory"]
+    graph = {module: imports(module) - {""} for module in MODULES if module}
+    for module in tables:
+        loaded = import_module(f"dalembert.{module}")
+        methods = {name for x in vars(loaded).values() if isinstance(x, type) for name in dir(x)}
+        called = re.findall(r'handed_on\(HANDS_ON, "(\w+)"\)', MODULES[module].read_text())
+        assert sorted(called) == sorted(loaded.HANDS_ON)
+        for method, target in loaded.HANDS_ON.items():
+            later, _, function = target.partition(":")
+            assert method in methods and callable(getattr(import_module(f"dalembert.{later}"), function)), target
+            assert module in reached([later], graph), f"{target} needs no table: it does not import {module}"
 
 
 def test_circles_are_found() -> None:

@@ -328,11 +328,11 @@ def polyline(points: np.ndarray) -> Trajectory:
     """From point to point at an even speed, without slowing down."""
     from scipy.interpolate import PPoly
 
-    from dalembert.trajectory.profiles import Derivatives
+    from dalembert.trajectory.profiles import SmoothCurve
 
     curve = PPoly(np.stack([np.diff(points, axis=0), points[:-1]]), np.arange(float(len(points))))
     return Trajectory(
-        float(len(points) - 1), points.shape[1], Derivatives.of(curve), tuple(np.arange(1.0, len(points) - 1))
+        float(len(points) - 1), points.shape[1], SmoothCurve.of(curve), tuple(np.arange(1.0, len(points) - 1))
     )
 
 

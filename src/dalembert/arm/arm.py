@@ -1,7 +1,7 @@
 """The Arm: what a user holds. Words outside; the letters are in ``equations/``.
 
 What is compiled for the robot stands in ``dynamics.py`` and ``kinematics.py``. The methods here make other arms, or
-hand on to the rooms that use an arm, through the table in ``handed_on.py``: these are imported when a method is called,
+hand on to the rooms that use an arm, through the table ``HANDS_ON``: these are imported when a method is called,
 so that importing an arm is cheap and imports point one way.
 """
 
@@ -30,6 +30,18 @@ if TYPE_CHECKING:
     from dalembert.identification.formulas import SymbolicBaseParameters
     from dalembert.symbols.present import Equations
     from dalembert.tip.operational import OperationalSpace
+
+
+# what the methods of an arm hand on to, in rooms that use it: imported when it is first called
+HANDS_ON = {
+    "operational_space": "tip.operational:OperationalSpace",
+    "dynamic_manipulability": "analysis.ellipsoid:dynamic_manipulability",
+    "acceleration_polytope": "analysis.ellipsoid:acceleration_polytope",
+    "velocity_manipulability": "analysis.ellipsoid:velocity_manipulability",
+    "force_manipulability": "analysis.ellipsoid:force_manipulability",
+    "static_manipulability": "analysis.ellipsoid:static_manipulability",
+    "base_parameters": "identification.formulas:base_parameters_of",
+}
 
 
 class Arm(Dynamics, Kinematics, Coordinates):
@@ -105,7 +117,9 @@ class Arm(Dynamics, Kinematics, Coordinates):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the robot to a ``.toml`` or ``.urdf`` file, whole or not at all."""
-        handed_on("save")(self.robot, path)
+        from dalembert.robot.load import save_robot
+
+        save_robot(self.robot, path)
 
     # -- the tip -------------------------------------------------------------------------------------
 
@@ -128,7 +142,7 @@ class Arm(Dynamics, Kinematics, Coordinates):
         >>> da.load("puma560").operational_space(orientation="zyz").rows
         ('x', 'y', 'z', 'phi', 'theta', 'psi')
         """
-        return handed_on("operational_space")(self, frame, orientation, task, damping)
+        return handed_on(HANDS_ON, "operational_space")(self, frame, orientation, task, damping)
 
     def dynamic_manipulability(
         self,
@@ -153,7 +167,7 @@ class Arm(Dynamics, Kinematics, Coordinates):
         >>> e.center.round(2), e.radii.round(3)
         (array([  0.49, -10.48]), array([0.205, 0.056]))
         """
-        return handed_on("dynamic_manipulability")(
+        return handed_on(HANDS_ON, "dynamic_manipulability")(
             self, q, torque_limits, task, redundancy=redundancy, gravity=gravity, frame=frame
         )
 
@@ -167,25 +181,25 @@ class Arm(Dynamics, Kinematics, Coordinates):
         frame: str = "tip",
     ) -> Polytope:
         """Exactly the tip accelerations that torques |τ_i| ≤ limit_i make from rest: what motors can do."""
-        return handed_on("acceleration_polytope")(self, q, torque_limits, task, gravity=gravity, frame=frame)
+        return handed_on(HANDS_ON, "acceleration_polytope")(self, q, torque_limits, task, gravity=gravity, frame=frame)
 
     def velocity_manipulability(
         self, q: ArrayLike, velocity_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
         """The ellipsoid of tip velocities that q̇ᵀq̇ ≤ 1 makes; ``velocity_limits`` scale the joints."""
-        return handed_on("velocity_manipulability")(self, q, velocity_limits, task)
+        return handed_on(HANDS_ON, "velocity_manipulability")(self, q, velocity_limits, task)
 
     def force_manipulability(
         self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
         """The ellipsoid of tip forces that τᵀτ ≤ 1 holds, τ = Jᵀ h, without the arm's weight."""
-        return handed_on("force_manipulability")(self, q, torque_limits, task)
+        return handed_on(HANDS_ON, "force_manipulability")(self, q, torque_limits, task)
 
     def static_manipulability(
         self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
         """The ellipsoid of tip forces that τᵀτ ≤ 1 holds besides the arm's weight: |g + Jᵀ h| ≤ 1."""
-        return handed_on("static_manipulability")(self, q, torque_limits, task)
+        return handed_on(HANDS_ON, "static_manipulability")(self, q, torque_limits, task)
 
     # -- closed forms --------------------------------------------------------------------------------
 
@@ -202,7 +216,9 @@ class Arm(Dynamics, Kinematics, Coordinates):
         >>> da.load("parallelogram").equations().text("g2")
         "g_2 = (m_ℓ2' ℓ_2' + m_ℓ3' a_1'' + m_ℓ1'' ℓ_1'') g c_1''"
         """
-        return handed_on("equations")(self.robot, self.mechanism, parameters, progress)
+        from dalembert.symbols.of_robot import equations_of
+
+        return equations_of(self.robot, self.mechanism, parameters, progress)
 
     def in_coordinates(self, T: Any, offset: ArrayLike | None = None) -> ArmInCoordinates:
         """The same arm in other generalized coordinates y, with q = T y + offset: S Problem 7.6.
@@ -214,7 +230,9 @@ class Arm(Dynamics, Kinematics, Coordinates):
         >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]
         -I_m2*k_r2**2 + I_m2*k_r2 + a_1*c_2m1*l_2*m_l2
         """
-        return handed_on("in_coordinates")(self, T, offset)
+        from dalembert.arm.in_coordinates import in_coordinates
+
+        return in_coordinates(self, T, offset)
 
     def base_parameters(
         self, lengths: str | None = None, tolerance: float | None = None, **columns: Any
@@ -232,4 +250,4 @@ class Arm(Dynamics, Kinematics, Coordinates):
         >>> found.formulas
         ('Î_1zz − a_1² m_1', 'm_1ℓ_C1x + a_1 m_1', 'm_1ℓ_C1y')
         """
-        return handed_on("base_parameters")(self, lengths, tolerance, **columns)
+        return handed_on(HANDS_ON, "base_parameters")(self, lengths, tolerance, **columns)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.trajectory.fourier import fourier
-from dalembert.trajectory.profiles import Derivatives
+from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -91,7 +91,7 @@ class SplineShapes:
         from scipy.interpolate import BSpline
 
         spline = BSpline(self.knots, (coefficients + offset[:, None]).T, DEGREE)
-        return Trajectory(self.duration, len(offset), Derivatives.of(spline))
+        return Trajectory(self.duration, len(offset), SmoothCurve.of(spline))
 
 
 Shapes = FourierShapes | SplineShapes

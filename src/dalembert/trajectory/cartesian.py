@@ -14,8 +14,8 @@ from dalembert.trajectory.checks import finite
 from dalembert.trajectory.inverse_kinematics import (
     Branch,
     Followed,
-    Path,
-    Task,
+    TipPath,
+    TipTask,
     as_configuration,
     as_point,
     follow,
@@ -33,7 +33,7 @@ DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class LinePath:
     """x(s) = start + s u."""
 
     start: Array
@@ -46,7 +46,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Arc:
+class ArcPath:
     """x(s) = centre + ρ (cos(s/ρ) u + sin(s/ρ) v), with orthogonal unit vectors u, v."""
 
     centre: Array
@@ -117,7 +117,16 @@ def line(
     (0.47, array([-1.4706,  2.9413]))
     """
     begin = _Start.of(arm, start, q0, branch, orientation, respect_limits)
-    way = _way(begin, end, displacement)
+    way: Array
+    if end is not None and displacement is None:
+        way = as_point(arm, begin.task, "end", end) - begin.x
+    elif displacement is not None and end is None:
+        way = finite("displacement", displacement)
+        if way.shape not in ((2,), (3,)):
+            raise ShapeError(f"displacement has shape {way.shape}; it needs 3 numbers x, y, z, or 2")
+        way = np.append(way, np.zeros(3 - len(way)))
+    else:
+        raise DalembertError("a line needs exactly one of end and displacement")
     length = float(np.linalg.norm(way))
     if not length > 0:
         raise DalembertError(f"the line has no length: it begins and ends at {place(begin.x)}")
@@ -125,7 +134,7 @@ def line(
         length, profile, acceleration_time=acceleration_time, max_velocity=max_velocity, duration=duration,
         acceleration=acceleration,
     )  # fmt: skip
-    return begin.motion(Line(begin.x, way / length, length), along, respect_limits)
+    return begin.motion(LinePath(begin.x, way / length, length), along, respect_limits)
 
 
 def circle(
@@ -183,14 +192,14 @@ def circle(
         length, profile, acceleration_time=acceleration_time, max_velocity=max_velocity, duration=duration,
         acceleration=acceleration,
     )  # fmt: skip
-    return begin.motion(Arc(middle, u, v / np.linalg.norm(v), radius, length), along, respect_limits)
+    return begin.motion(ArcPath(middle, u, v / np.linalg.norm(v), radius, length), along, respect_limits)
 
 
 @dataclass(frozen=True, eq=False)
 class _Start:
     """Where a path begins: the task, the point, the tip's axes and the joints."""
 
-    task: Task
+    task: TipTask
     x: Array
     rotation: Array
     q: Array
@@ -215,17 +224,17 @@ class _Start:
             x = arm.pose(seed)[:3, 3]
         else:
             raise DalembertError("a path needs a start, or the joint positions q0 that it starts from")
-        found, reason = search(placing, x, np.eye(3), seed, branch, respect_limits)
-        if found is None:
+        q, reason = search(placing, x, np.eye(3), seed, branch, respect_limits)
+        if q is None:
             kind = "limit" if "limit" in reason else "unreachable"
             raise PathError(
                 f"the tip of arm '{arm.name}' cannot be at the start {place(x)}, s = 0 m, t = 0 s: {reason}",
-                kind, (float(x[0]), float(x[1]), float(x[2])), 0.0, 0.0,
+                kind, tuple(x.tolist()), 0.0, 0.0,
             )  # fmt: skip
         task = task_of(arm, orientation=True) if orientation == "constant" else placing
-        return cls(task, x, arm.pose(found)[:3, :3], found)
+        return cls(task, x, arm.pose(q)[:3, :3], q)
 
-    def motion(self, path: Path, along: Trajectory, respect_limits: bool) -> Trajectory:
+    def motion(self, path: TipPath, along: Trajectory, respect_limits: bool) -> Trajectory:
         """The motion along the path with the speed of ``along``."""
         for s in np.linspace(0.0, path.length, 9):
             x = path(np.array([s]))[0][0]
@@ -233,22 +242,10 @@ class _Start:
                 raise PathError(
                     f"the path leaves the plane in which the tip of arm '{self.task.arm.name}' moves: "
                     f"{place(x)}, s = {s:.6g} m along it, is {self.task.outside(x):.4g} m outside",
-                    "unreachable", (float(x[0]), float(x[1]), float(x[2])), float(s), _time_at(along, float(s)),
+                    "unreachable", tuple(x.tolist()), float(s), _time_at(along, float(s)),
                 )  # fmt: skip
         followed = follow(self.task, path, self.rotation, self.q, lambda s: _time_at(along, s), respect_limits)
         return Trajectory(along.duration, self.task.arm.n, AlongPath(followed, along), along.knots)
-
-
-def _way(begin: _Start, end: ArrayLike | None, displacement: ArrayLike | None) -> Array:
-    """The vector (3,) from the start of a line to its end."""
-    if end is not None and displacement is None:
-        return as_point(begin.task.arm, begin.task, "end", end) - begin.x
-    if displacement is None or end is not None:
-        raise DalembertError("a line needs exactly one of end and displacement")
-    way = finite("displacement", displacement)
-    if way.shape not in ((2,), (3,)):
-        raise ShapeError(f"displacement has shape {way.shape}; it needs 3 numbers x, y, z, or 2")
-    return np.append(way, np.zeros(3 - len(way)))
 
 
 def _along(length: float, profile: Profile, **values: Any) -> Trajectory:

@@ -21,14 +21,13 @@ def finite(name: str, value: ArrayLike) -> Array:
     return array
 
 
-def joints(name: str, value: ArrayLike, n: int | None = None) -> Array:
+def joints(name: str, value: ArrayLike, n: int) -> Array:
     """One number for each of ``n`` joints: (n,); a single number serves all of them."""
     array = finite(name, value)
     if array.ndim == 0:
-        return np.full(1 if n is None else n, float(array))
-    if array.ndim != 1 or (n is not None and len(array) != n) or not len(array):
-        wanted = "(n,), one number for each joint" if n is None else f"({n},), one number for each joint"
-        raise ShapeError(f"{name} has shape {array.shape}; it must have shape {wanted}")
+        return np.full(n, float(array))
+    if array.shape != (n,) or not n:
+        raise ShapeError(f"{name} has shape {array.shape}; it must have shape ({n},), one number for each joint")
     return array
 
 

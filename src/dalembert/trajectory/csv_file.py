@@ -14,24 +14,28 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.files import whole_file
 from dalembert.logs import units as si
 from dalembert.logs.formats.raw import counted, gathered, listed, name_and_unit
 from dalembert.logs.formats.text import TextTable, open_table
 from dalembert.logs.meaning import joint_order, meant
 from dalembert.robot.tables import nearest, shown
+from dalembert.trajectory.splines import Quintics, reconstructed
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
+Joints = tuple[str, ...]
 
+MOST_ROWS = 100_000_000  # of a file that is written
 CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
-_COLUMN = re.compile(r"(q|qd|qdd|tau)([1-9][0-9]{0,3})")
+_COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
 @dataclass(frozen=True)
@@ -89,13 +93,13 @@ def read_motion(
     except OSError as error:
         raise DalembertError(f"{path}: the file cannot be read ({error.strerror})") from None
     numbers, n = np.concatenate(parts), columns.n
-    t, found = numbers[:, 0], {g: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, g in enumerate(columns.groups)}
+    t, groups = numbers[:, 0], {g: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, g in enumerate(columns.groups)}
     if missing:
-        _complete(path, t, found, cutoff)
+        _complete(path, t, groups, cutoff)
     used = set(columns.wanted)
     ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
     notes = (*table.notes, *columns.notes)
-    return MotionTable(t, found["q"], found["qd"], found["qdd"], ignored, missing, found.get("tau"), notes)
+    return MotionTable(t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes)
 
 
 def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cutoff: float | None = None) -> Trajectory:
@@ -113,8 +117,6 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     ...     read_trajectory(f"{folder}/motion.csv").duration
     2.0
     """
-    from dalembert.trajectory.splines import Quintics
-
     table = read_motion(path, arm, strict=True, cutoff=cutoff)
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
@@ -123,18 +125,44 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     return Trajectory(float(t[-1]), table.q.shape[1], pieces, sampled_at=t, notes=table.notes)
 
 
-def _complete(path: Any, t: Array, found: dict[str, Array], cutoff: float | None) -> None:
-    """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too."""
-    from dalembert.trajectory.splines import reconstructed
+def save(
+    motion: Trajectory,
+    path: str | os.PathLike[str],
+    arm: Arm | None,
+    tip_wrench: ArrayLike | None,
+    rate: float | None,
+    overwrite: bool,
+) -> None:
+    """:meth:`Trajectory.save`."""
+    t, duration = motion.t, motion.duration
+    if rate is not None:
+        if not 0 < rate * duration <= MOST_ROWS:
+            raise DalembertError(
+                f"the rate is {rate:g} samples a second; it must be above zero, and at most "
+                f"{MOST_ROWS / duration:g} for a motion of {duration:g} s, whose file has up to {MOST_ROWS:,} rows"
+            )
+        even = np.arange(np.floor(duration * rate * (1 + 1e-12)) + 1) / rate
+        t = np.append(even[even < duration * (1 - 1e-12)], duration)
+    q, qd, qdd = motion(t)
+    groups = {"q": q, "qd": qd, "qdd": qdd}
+    if arm is not None:
+        motion.fits(arm)
+        groups["tau"] = arm.inverse_dynamics(q, qd, qdd, tip_wrench)
+    names = ["t", *(f"{group}{k + 1}" for group in groups for k in range(motion.n))]
+    with whole_file(path, overwrite=overwrite) as file:
+        write_table(file, names, [t, *groups.values()])
 
+
+def _complete(path: Any, t: Array, groups: dict[str, Array], cutoff: float | None) -> None:
+    """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too."""
     try:
-        if "qd" not in found:
-            found["qd"], second = reconstructed(t, found["q"], cutoff)
-            found.setdefault("qdd", second)
+        if "qd" not in groups:
+            groups["qd"], second = reconstructed(t, groups["q"], cutoff)
+            groups.setdefault("qdd", second)
         else:
-            found["qdd"] = reconstructed(t, found["qd"], cutoff)[0]
+            groups["qdd"] = reconstructed(t, groups["qd"], cutoff)[0]
     except DalembertError as error:
-        missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in found)
+        missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
         raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None
 
 
@@ -177,9 +205,8 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool) -> _Columns:
         factors.append(si.of_columns(str(path), group, own, sliding))
         if np.any(factors[-1] != 1.0):
             notes.append(si.converted(str(path), group, own))
-    return _Columns(
-        n, groups, [column for columns in places.values() for column in columns], np.concatenate(factors), notes
-    )
+    wanted = [column for columns in places.values() for column in columns]
+    return _Columns(n, groups, wanted, np.concatenate(factors), notes)
 
 
 def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[str | None], list[str | None], list[str]]:
@@ -188,21 +215,18 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
     Names like t and q1 mean themselves. Others are read as those of a log: time, joint1_pos, elbow.velocity [deg/s].
     A column of a joint that the arm does not have is called None; one that means nothing keeps its name.
     """
-    names: list[str | None] = []
-    units: list[str | None] = []
+    names: list[str | None] = [name_and_unit(column)[0] for column in written]
+    units = [name_and_unit(column)[1] for column in written]
     notes: list[str] = []
-    for name, unit in map(name_and_unit, written):
-        names.append(name)
-        units.append(unit)
-    if all(name == "t" or _COLUMN.fullmatch(str(name)) for name in names):
+    if all(_COLUMN.fullmatch(name or "") for name in names):
         return names, units, notes
     raw = gathered(str(path), written, arm.joint_names if arm is not None else (), {})
-    joints: tuple[str, ...] = ()
+    joints: Joints = ()
     for group in ("t", *GROUPS, "tau"):
         candidates = meant(raw, group)
         if len(candidates) != 1:  # of several, only those count that are called t, q1, …
             meaning = [column for name, _ in candidates for column in raw.groups[name]]
-            if meaning and not any(names[column] == "t" or _COLUMN.fullmatch(str(names[column])) for column in meaning):
+            if meaning and not any(_COLUMN.fullmatch(names[column] or "") for column in meaning):
                 may = listed([written[column] for column in meaning])
                 raise DalembertError(f"{path}: {may} may all be {group}; leave in the file those that are")
             continue
@@ -223,9 +247,7 @@ def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[st
     return names, units, notes
 
 
-def _joint_order(
-    path: Any, theirs: tuple[str, ...], arm: Arm | None, first: tuple[str, ...]
-) -> tuple[list[int], list[str]]:
+def _joint_order(path: Any, theirs: Joints, arm: Arm | None, first: Joints) -> tuple[list[int], list[str]]:
     """Which columns are whose, in the arm's order; without an arm, in the order in which ``first`` names the joints."""
     if arm is not None:
         remedy = "; name the columns after the arm's joints, or q1, q2, …"
@@ -239,12 +261,13 @@ def _joint_order(
 
 def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) -> tuple[int, list[str]]:
     """How many joints the file is for and which groups of columns it has, or a sentence about the columns at fault."""
-    counts = {group: _joints(names, group) for group in (*GROUPS, "tau")}
+    matches = [match for name in names if (match := _COLUMN.fullmatch(name or ""))]
+    counts = {group: sorted(int(match[2]) for match in matches if match[1] == group) for group in (*GROUPS, "tau")}
     n = arm.n if arm is not None else max(len(counts["q"]), 1)
     owner, what = ("q", "column") if arm is None else (f"arm '{arm.name}'", "joint")
     whose = f"{owner} has {counted(n, what)}"
     columns = f"t, q1 … q{n}, qd1 … qd{n}, qdd1 … qdd{n}" if n > 1 else "t, q1, qd1, qdd1"
-    unknown = [name for name in names if name is not None and name != "t" and not _COLUMN.fullmatch(name)]
+    unknown = [name for name in names if name is not None and not _COLUMN.fullmatch(name)]
     if unknown:
         if len(unknown) == 1 and not unknown[0]:
             raise DalembertError(f"{path}: column {names.index('') + 1} has no name; known columns are {columns}")
@@ -267,8 +290,8 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) 
             )
     groups = [group for group in wanted if counts[group] or group == "q"]
     needed = ["t", *(f"{group}{k}" for group in groups for k in range(1, n + 1))]
-    there = set(names)
-    missing = [name for name in needed if name not in there]
+    named = set(names)
+    missing = [name for name in needed if name not in named]
     if missing:
         verb, plural = ("is", "") if len(missing) == 1 else ("are", "s")
         raise DalembertError(
@@ -279,12 +302,6 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) 
     if beyond:
         raise DalembertError(f"{path}: {whose}, so there can be no column {listed(beyond)}")
     return n, groups
-
-
-def _joints(names: list[str | None], group: str) -> list[int]:
-    return sorted(
-        int(found[2]) for name in names if name is not None and (found := _COLUMN.fullmatch(name)) and found[1] == group
-    )
 
 
 def _rows(table: TextTable, columns: _Columns, strict: bool) -> Iterator[Array]:

@@ -22,6 +22,7 @@ from dalembert.trajectory.splines import Quintics
 
 Array = NDArray[np.floating[Any]]
 Branch = Literal["lower-elbow", "upper-elbow"]
+Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
 
 SEEDS = 96  # configurations from which a point is searched
 STEPS = 120  # damped steps at most
@@ -31,7 +32,7 @@ TURN = 0.05  # rad or m: the longest step of a joint along a path
 IN_LIMITS = 1e-9
 
 
-class Path(Protocol):
+class TipPath(Protocol):
     """A curve of the tip, by its arc length."""
 
     @property
@@ -48,7 +49,7 @@ class Path(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class TipTask:
     """Which directions of the tip are prescribed: rows (p, 3) of position, (o, 3) of orientation, base axes."""
 
     arm: Arm
@@ -91,13 +92,13 @@ class Task:
         return np.concatenate([self.position @ J[..., :3, :], self.orientation @ J[..., 3:, :]], axis=-2)
 
 
-def task_of(arm: Arm, orientation: bool) -> Task:
+def task_of(arm: Arm, orientation: bool) -> TipTask:
     """The task of placing the tip, or with ``orientation`` of placing and turning it."""
     q = _seeds(arm, 32)
     J = arm.jacobian(q)
     position = _span(J[:, :3])
     turning = _span(J[:, 3:]) if orientation else np.zeros((0, 3))
-    task = Task(arm, position, turning, arm.pose(q[0])[:3, 3])
+    task = TipTask(arm, position, turning, arm.pose(q[0])[:3, 3])
     if not task.size:
         raise DalembertError(f"no joint of arm '{arm.name}' moves its tip")
     if task.size > arm.n:
@@ -112,8 +113,9 @@ def _span(J: Array) -> Array:
     """Orthonormal rows (r, 3) of the directions that the columns of all J (N, 3, n) span; base axes if they do."""
     M = np.einsum("kij,klj->il", J, J)
     values, vectors = np.linalg.eigh(M)
-    r = int((values > max(1e-16 * values[-1], 1e-24)).sum())  # squares: 1e-8 of the largest, 1e-12 m
-    along = np.flatnonzero(np.diag(M) > max(1e-16 * values[-1], 1e-24))
+    none = max(1e-16 * values[-1], 1e-24)  # squares: 1e-8 of the largest, 1e-12 m
+    r = int((values > none).sum())
+    along = np.flatnonzero(np.diag(M) > none)
     return np.eye(3)[along] if len(along) == r else vectors[:, 3 - r :].T
 
 
@@ -165,28 +167,27 @@ def configuration_at(
     x = as_point(arm, task, "point", point)
     R = np.eye(3) if rotation is None else _rotation(rotation)
     seed = None if q0 is None else as_configuration(arm, q0)
-    found, reason = search(task, x, R, seed, branch, respect_limits)
-    if found is None:
+    q, reason = search(task, x, R, seed, branch, respect_limits)
+    if q is None:
         raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {place(x)}: {reason}")
-    return found
+    return q
 
 
 def search(
-    task: Task, x: Array, R: Array, q0: Array | None, branch: Branch | None, respect_limits: bool
+    task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch | None, respect_limits: bool
 ) -> tuple[Array | None, str]:
     """A configuration with the tip at x, R, or None and the reason why there is none."""
     arm = task.arm
     elbow = None if branch is None else _elbow(arm, branch)
     if task.outside(x) > 1e-9 * max(1.0, float(np.abs(x).max())):
-        return None, f"it is {task.outside(x):.4g} m away from the {_flat(task)} in which the tip moves"
+        region = {1: "line", 2: "plane"}.get(len(task.position), "region")
+        return None, f"it is {task.outside(x):.4g} m away from the {region} in which the tip moves"
     seeds = _seeds(arm, SEEDS) if q0 is None else q0[None]
     q, left = solve(task, x, R, seeds)
     at = left < CONVERGED
-    if not at.any() and q0 is not None:  # a starting value far away may lead nowhere; others tell whether all do
-        others = solve(task, x, R, _seeds(arm, SEEDS))[1]
-        if (others < CONVERGED).any():
+    if not at.any():  # a starting value far away may lead nowhere; others tell whether all do
+        if q0 is not None and (solve(task, x, R, _seeds(arm, SEEDS))[1] < CONVERGED).any():
             return None, "the search from q0 does not lead there; give a q0 nearer to it"
-    if not at.any():
         nearest = np.linalg.norm((x - arm.pose(q)[:, :3, 3]), axis=-1).min()
         far = f"the nearest it comes is {nearest:.4g} m away" if nearest > 1e-6 else "not with that orientation"
         return None, f"out of reach, {far}"
@@ -199,19 +200,18 @@ def search(
         q = _least_turns(arm, q)
     q = q[np.argsort(np.linalg.norm(q if q0 is None else q - q0, axis=-1).round(9), kind="stable")]
     if respect_limits:
-        worst = [_beyond(arm, one) for one in q]
-        fine = [k for k, problem in enumerate(worst) if problem is None]
-        if not fine:
-            joint, value, side, limit, unit = worst[0]  # type: ignore[misc]
+        excesses = [_beyond(arm, configuration) for configuration in q]
+        if excesses[0] is not None and None not in excesses:
+            joint, value, side, limit, unit = excesses[0]
             return (
                 None,
                 f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}",
             )
-        q = q[fine]
+        return q[excesses.index(None)], ""
     return q[0], ""
 
 
-def solve(task: Task, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
+def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
     """Damped Gauss–Newton from each of the configurations q (k, n): where they end, and the errors left (k,)."""
     q = q.copy()
     damping = np.full(len(q), 1e-2)
@@ -224,56 +224,59 @@ def solve(task: Task, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
         J = task.jacobian(q)
         Jt = np.swapaxes(J, -1, -2)
         # Jᵀ(JJᵀ + λ)⁻¹ e: the shortest of the damped steps
-        step = (Jt @ np.linalg.solve(J @ Jt + (damping * left)[:, None, None] * eye + 1e-15 * eye, error[..., None]))[
-            ..., 0
-        ]
+        damped = J @ Jt + (damping * left)[:, None, None] * eye + 1e-15 * eye
+        step = (Jt @ np.linalg.solve(damped, error[..., None]))[..., 0]
         step *= np.minimum(1.0, 1.0 / np.maximum(np.linalg.norm(step, axis=-1), 1e-300))[:, None]
-        there = q + step
-        there = np.where(task.arm.closes(there)[:, None], there, q)  # not to where loops cannot be closed
-        error_there = task.error(there, x, R)
-        left_there = np.linalg.norm(error_there, axis=-1)
-        better = left_there < left
-        q[better] = there[better]
-        error[better], left[better] = error_there[better], left_there[better]
+        trial = q + step
+        trial = np.where(task.arm.closes(trial)[:, None], trial, q)  # not to where loops cannot be closed
+        trial_error = task.error(trial, x, R)
+        trial_left = np.linalg.norm(trial_error, axis=-1)
+        better = trial_left < left
+        q[better], error[better], left[better] = trial[better], trial_error[better], trial_left[better]
         damping = np.clip(np.where(better, 0.2 * damping, 5.0 * damping), 1e-12, 1e6)
     return q, left
 
 
 def _seeds(arm: Arm, count: int) -> Array:
     """Configurations spread over the joints' ranges; the same every time."""
-    low, high = np.empty(arm.n), np.empty(arm.n)
-    for j, joint in enumerate(arm.robot.moving_joints):
-        half = 1.0 if joint.type == "prismatic" else np.pi
-        lower, upper = joint.limits.lower, joint.limits.upper
-        low[j] = -half if lower is None or not np.isfinite(lower) else lower
-        high[j] = half if upper is None or not np.isfinite(upper) else upper
-        if joint.type != "prismatic" and low[j] <= -np.pi and high[j] >= np.pi:
-            low[j], high[j] = -np.pi, np.pi
-        if high[j] < low[j]:  # one of the two is the file's, the other was guessed
-            low[j], high[j] = (low[j], low[j] + 2 * half) if upper is None else (high[j] - 2 * half, high[j])
+    lower, upper, slides = _position_limits(arm)
+    half = np.where(slides, 1.0, np.pi)
+    low, high = np.where(np.isfinite(lower), lower, -half), np.where(np.isfinite(upper), upper, half)
+    whole = ~slides & (low <= -np.pi) & (high >= np.pi)
+    low[whole], high[whole] = -np.pi, np.pi
+    crossed, guessed = high < low, ~np.isfinite(upper)  # one of the two is the file's, the other was guessed
+    high[crossed & guessed] = (low + 2 * half)[crossed & guessed]
+    low[crossed & ~guessed] = (high - 2 * half)[crossed & ~guessed]
     return arm.closing(np.random.default_rng(0), low, high, count)
+
+
+def _position_limits(arm: Arm) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """The lower and the upper limit of each joint, infinite where it has none, and whether it is prismatic: (n,) each."""
+    joints = arm.robot.moving_joints
+    lower = [-np.inf if joint.limits.lower is None else joint.limits.lower for joint in joints]
+    upper = [np.inf if joint.limits.upper is None else joint.limits.upper for joint in joints]
+    return np.array(lower), np.array(upper), np.array([joint.type == "prismatic" for joint in joints])
 
 
 def _least_turns(arm: Arm, q: Array) -> Array:
     """The same configurations with every angle in (−π, π], or a turn away where only that is within the limits."""
-    q = q.copy()
-    for j, joint in enumerate(arm.robot.moving_joints):
-        if joint.type == "prismatic":
-            continue
-        q[:, j] -= 2 * np.pi * np.ceil((q[:, j] - np.pi - 1e-9) / (2 * np.pi))
-        lower = -np.inf if joint.limits.lower is None else joint.limits.lower - IN_LIMITS
-        upper = np.inf if joint.limits.upper is None else joint.limits.upper + IN_LIMITS
-        for turned in (q[:, j] + 2 * np.pi, q[:, j] - 2 * np.pi):
-            outside, fits = (q[:, j] < lower) | (q[:, j] > upper), (turned >= lower) & (turned <= upper)
-            q[:, j] = np.where(outside & fits, turned, q[:, j])
-    return q
+    lower, upper, slides = _position_limits(arm)
+
+    def fits(angles: Array) -> NDArray[np.bool_]:
+        return (angles >= lower - IN_LIMITS) & (angles <= upper + IN_LIMITS)
+
+    least = q - 2 * np.pi * np.ceil((q - np.pi - 1e-9) / (2 * np.pi))
+    nearest = least
+    for turned in (least + 2 * np.pi, least - 2 * np.pi):
+        nearest = np.where(~fits(nearest) & fits(turned), turned, nearest)
+    return np.where(slides, q, nearest)
 
 
-def _beyond(arm: Arm, q: Array) -> tuple[str, float, str, float, str] | None:
-    """(joint, value, side, limit, unit) of the first joint that is beyond a position limit."""
+def _beyond(arm: Arm, q: Array) -> Excess | None:
+    """The first joint that is beyond a position limit."""
     for value, joint in zip(q, arm.robot.moving_joints, strict=True):
         unit = "m" if joint.type == "prismatic" else "rad"
-        for side, limit, sign in (("lower", joint.limits.lower, -1), ("upper", joint.limits.upper, 1)):
+        for side, limit, sign in ("lower", joint.limits.lower, -1), ("upper", joint.limits.upper, 1):
             if limit is not None and sign * (value - limit) > IN_LIMITS:
                 return joint.name, float(value), side, limit, unit
     return None
@@ -311,8 +314,8 @@ def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
 class Followed:
     """The joints along a path, by its arc length s: q, dq/ds, d²q/ds², each (N, n)."""
 
-    task: Task
-    path: Path
+    task: TipTask
+    path: TipPath
     rotation: Array
     between: Quintics  # near enough for one or two Newton steps
 
@@ -320,12 +323,12 @@ class Followed:
         x, x1, x2 = self.path(s)
         q = self.between(s)[0]
         for _ in range(2):
-            q = q + (np.linalg.pinv(self.task.jacobian(q)) @ self.task.error(q, x, self.rotation)[..., None])[..., 0]
+            q = q + _times(np.linalg.pinv(self.task.jacobian(q)), self.task.error(q, x, self.rotation))
         q1, q2 = derivatives(self.task, q, x1, x2)
         return q, q1, q2
 
 
-def derivatives(task: Task, q: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
+def derivatives(task: TipTask, q: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
     """q′ = J⁺x′ and q″ = J⁺(x″ − J′q′) + (1 − J⁺J) J′ᵀ J⁺ᵀ q′ for a tip with the derivatives x′, x″ (N, 3).
 
     J⁺ is J⁻¹ for as many joints as directions; the last term, the derivative of J⁺ itself, is then zero.
@@ -346,7 +349,7 @@ def _times(A: Array, x: Array) -> Array:
 
 
 def follow(
-    task: Task, path: Path, rotation: Array, q0: Array, time_at: Callable[[float], float], respect_limits: bool
+    task: TipTask, path: TipPath, rotation: Array, q0: Array, time_at: Callable[[float], float], respect_limits: bool
 ) -> Followed:
     """The joints along the whole path from the configuration q0 at its beginning.
 
@@ -361,25 +364,23 @@ def follow(
         ratio = march.conditioning(q)
         if ratio < SINGULAR:
             march.stop(s, q)
-        if respect_limits and _beyond(task.arm, q) is not None:
-            march.stop_at_limit(instants[-2] if s > 0 else 0.0, configurations[-2] if s > 0 else q, s)
+        if respect_limits and (excess := _beyond(task.arm, q)) is not None:
+            march.stop_at_limit(instants[-2:][0], configurations[-2:][0], s, excess)
         if s >= path.length:
             break
         speed = float(np.linalg.norm(march.flow(s, q)))
         step = min(step, min(TURN, 0.5 * ratio) / max(speed, 1e-300), path.length - s)
         while True:
-            there = path.length if path.length - (s + step) < 1e-9 * path.length else s + step
-            guess = march.predicted(s, q, there - s)
-            reached = march.corrected(there, guess)
-            moved = np.linalg.norm(reached - guess) if reached is not None else np.inf
-            if reached is not None and moved <= (
-                1e-10 + 1e-13 / ratio if redundant else 1e-3 * max(speed * step, 1e-6)
-            ):
+            ahead = path.length if path.length - (s + step) < 1e-9 * path.length else s + step
+            guess = march.predicted(s, q, ahead - s)
+            reached = march.corrected(ahead, guess)
+            near = 1e-10 + 1e-13 / ratio if redundant else 1e-3 * max(speed * step, 1e-6)
+            if reached is not None and np.linalg.norm(reached - guess) <= near:
                 break
             step /= 2
             if step < 1e-10 * path.length:
                 march.stop(s, q)
-        s, q, step = there, reached, 1.5 * step
+        s, q, step = ahead, reached, 1.5 * step
         instants.append(s)
         configurations.append(q)
     nodes, qs = np.array(instants), np.array(configurations)
@@ -391,8 +392,8 @@ def follow(
 class _March:
     """The steps of :func:`follow`."""
 
-    task: Task
-    path: Path
+    task: TipTask
+    path: TipPath
     rotation: Array
     time_at: Callable[[float], float]
 
@@ -435,16 +436,10 @@ class _March:
                 self.fail("unreachable", s, f"the path leaves the reach of arm '{arm.name}'")
         self.fail("singular", s, f"arm '{arm.name}' is singular on the path and cannot move its tip in every direction")
 
-    def stop_at_limit(self, before: float, q: Array, after: float) -> NoReturn:
+    def stop_at_limit(self, before: float, q: Array, after: float, excess: Excess) -> NoReturn:
         """A joint goes beyond its limit between two points of the path, with q at the first."""
-        low, high, there = before, after, self.corrected(after, self.predicted(before, q, after - before))
-        joint, value, side, limit, unit = _beyond(self.task.arm, q if there is None else there) or (
-            "",
-            0.0,
-            "",
-            0.0,
-            "",
-        )
+        joint, value, side, limit, unit = excess
+        low, high = before, after
         for _ in range(40):
             middle = 0.5 * (low + high)
             at = self.corrected(middle, self.predicted(before, q, middle - before))
@@ -459,7 +454,7 @@ class _March:
         """The error, with the point, its distance along the path and its instant."""
         x, time = self.path(np.array([s]))[0][0], self.time_at(s)
         where = f"at {place(x)}, s = {s:.6g} m along the path, t = {time:.6g} s"
-        raise PathError(f"{sentence} {where}", kind, (float(x[0]), float(x[1]), float(x[2])), s, time)
+        raise PathError(f"{sentence} {where}", kind, tuple(x.tolist()), s, time)
 
 
 # -- arguments -----------------------------------------------------------------------------------
@@ -470,15 +465,14 @@ def place(x: Array) -> str:
     return "({}, {}, {}) m".format(*(f"{v + 0.0:.6g}" if abs(v) > 1e-9 else "0" for v in x))
 
 
-def as_point(arm: Arm, task: Task, name: str, value: ArrayLike) -> Array:
+def as_point(arm: Arm, task: TipTask, name: str, value: ArrayLike) -> Array:
     """A point (3,); two numbers are enough where the tip keeps its z."""
     x = finite(name, value)
     if x.shape == (2,) and np.allclose(task.position[:, 2], 0, atol=1e-12):
         return np.array([x[0], x[1], task.origin[2]])
     if x.shape != (3,):
-        also = (
-            " (or 2, for an arm in the plane of x and y)" if x.shape != (2,) else f"; arm '{arm.name}' moves in z too"
-        )
+        planar = " (or 2, for an arm in the plane of x and y)"
+        also = f"; arm '{arm.name}' moves in z too" if x.shape == (2,) else planar
         raise ShapeError(f"{name} has shape {x.shape}; it needs 3 numbers x, y, z{also}")
     return x
 
@@ -495,7 +489,3 @@ def _rotation(value: ArrayLike) -> Array:
     if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-8) or np.linalg.det(R) < 0:
         raise ShapeError("rotation is not a rotation matrix (3, 3)")
     return R
-
-
-def _flat(task: Task) -> str:
-    return {1: "line", 2: "plane"}.get(len(task.position), "region")

@@ -37,20 +37,30 @@ def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
             a dict names is limited. Otherwise every joint needs an effort limit, and a velocity or
             acceleration limit if any other joint has one.
     """
-    if isinstance(limits, Mapping):
-        return _from_dict(arm, limits)
+    magnitudes = _from_dict(arm, limits) if isinstance(limits, Mapping) else _from_joints(arm, limits)
+    for kind, values in magnitudes.items():
+        for j in np.flatnonzero(~(values > 0)):
+            name = arm.joint_names[j]
+            raise LimitError(
+                f"joint '{name}' of arm '{arm.name}' has the {kind} limit {values[j]:g}; it must be more than 0",
+                joint=name,
+                kind=kind,
+            )
+    return JointLimits(**magnitudes)
+
+
+def _from_joints(arm: Arm, limits: Sequence[Limits] | None) -> dict[str, Array]:
     given = [joint.limits for joint in arm.robot.moving_joints] if limits is None else list(limits)
-    if len(given) != arm.n or not all(isinstance(one, Limits) for one in given):
+    if len(given) != arm.n or not all(isinstance(joint, Limits) for joint in given):
         raise DalembertError(
             f"limits must be {arm.n} Limits, one for each joint of arm '{arm.name}', or a dict with "
             f'"effort", "velocity" or "acceleration"; there are {len(given)}'
         )
-    found = {}
+    magnitudes = {}
     for kind in KINDS:
-        values = [getattr(one, kind) for one in given]
+        values = [getattr(joint, kind) for joint in given]
         if kind != "effort" and all(value is None for value in values):
-            found[kind] = np.full(arm.n, np.inf)
-            continue
+            values = [np.inf] * arm.n
         if None in values:
             name = arm.joint_names[values.index(None)]
             raise LimitError(
@@ -59,39 +69,25 @@ def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
                 joint=name,
                 kind=kind,
             )
-        found[kind] = np.array(values, float)
-    return _positive(arm, JointLimits(**found))
+        magnitudes[kind] = np.array(values, float)
+    return magnitudes
 
 
-def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> JointLimits:
-    found = {kind: np.full(arm.n, np.inf) for kind in KINDS}
+def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> dict[str, Array]:
+    magnitudes = {kind: np.full(arm.n, np.inf) for kind in KINDS}
     for kind, value in limits.items():
         if kind not in KINDS:
             raise DalembertError(f"unknown limit '{kind}'; known are {', '.join(KINDS)}{nearest(str(kind), KINDS)}")
-        one_for_all = not isinstance(value, Sequence) and np.ndim(value) == 0
-        values = [value] * arm.n if one_for_all else list(value)
+        values = list(value) if isinstance(value, Sequence) or np.ndim(value) else [value] * arm.n
         if len(values) != arm.n:
             raise DalembertError(
                 f"limits['{kind}'] has {len(values)} values, but arm '{arm.name}' has {arm.n} joints: "
                 f"give one number, or {arm.n}"
             )
-        for name, one in zip(arm.joint_names, values, strict=True):
-            if one is None or np.isnan(number(f"limits['{kind}'] of joint '{name}'", one)):
+        for name, limit in zip(arm.joint_names, values, strict=True):
+            if limit is None or np.isnan(number(f"limits['{kind}'] of joint '{name}'", limit)):
                 raise LimitError(f"limits['{kind}'] has no number for joint '{name}'", joint=name, kind=kind)
-        found[kind] = np.array(values, float)
+        magnitudes[kind] = np.array(values, float)
     if not limits:
         raise DalembertError('limits is an empty dict; name what is limited: "effort", "velocity" or "acceleration"')
-    return _positive(arm, JointLimits(**found))
-
-
-def _positive(arm: Arm, limits: JointLimits) -> JointLimits:
-    for kind in KINDS:
-        values = getattr(limits, kind)
-        for j in np.flatnonzero(~(values > 0)):
-            name = arm.joint_names[j]
-            raise LimitError(
-                f"joint '{name}' of arm '{arm.name}' has the {kind} limit {values[j]:g}; it must be more than 0",
-                joint=name,
-                kind=kind,
-            )
-    return limits
+    return magnitudes

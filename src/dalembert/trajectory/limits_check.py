@@ -2,76 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.robot.model import Joint
-from dalembert.trajectory.trajectory import LimitExcess, Trajectory
+from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
 
 ROUNDING = 1e-9  # of the limit: a motion that just reaches it is within it
-QUANTITIES = ("position", "velocity", "acceleration", "torque")
 UNITS = {
-    "revolute": ("rad", "rad/s", "rad/s²", "N m"),
-    "prismatic": ("m", "m/s", "m/s²", "N"),
-}
+    "position": ("rad", "m"),
+    "velocity": ("rad/s", "m/s"),
+    "acceleration": ("rad/s²", "m/s²"),
+    "torque": ("N m", "N"),
+}  # of revolute and of prismatic joints
+# the limits that a joint may have: the quantity, the side (0: the size counts) and the name of the limit
+LIMITS = (
+    ("position", -1, "lower"),
+    ("position", 1, "upper"),
+    ("velocity", 0, "velocity"),
+    ("acceleration", 0, "acceleration"),
+    ("torque", 0, "effort"),
+)
+
+
+@dataclass(frozen=True)
+class LimitExcess:
+    """One limit that a motion exceeds: its sentence is ``str(excess)``."""
+
+    joint: str
+    quantity: str  # position, velocity, acceleration or torque
+    value: float  # the worst, with its sign
+    limit: float
+    time: float  # s
+    unit: str
+
+    def __str__(self) -> str:
+        side = "below" if self.value < self.limit and self.quantity == "position" else "above"
+        value = self.value if self.quantity == "position" else abs(self.value)
+        return (
+            f"joint '{self.joint}': {self.quantity} {value:.6g} {self.unit} at t = {self.time:.6g} s "
+            f"is {side} its limit of {self.limit:.6g} {self.unit}"
+        )
 
 
 def limits_report(motion: Trajectory, arm: Arm, torque: bool, tip_wrench: ArrayLike | None) -> list[LimitExcess]:
     """:meth:`Trajectory.limits_report`."""
     motion.fits(arm)
 
-    def values(t: Array) -> tuple[Array, ...]:
+    def values(t: Array) -> dict[str, Array]:
         q, qd, qdd = motion(t)
-        return (q, qd, qdd, arm.inverse_dynamics(q, qd, qdd, tip_wrench)) if torque else (q, qd, qdd)
+        quantities = {"position": q, "velocity": qd, "acceleration": qdd}
+        return quantities | ({"torque": arm.inverse_dynamics(q, qd, qdd, tip_wrench)} if torque else {})
 
-    t = instants(motion)
-    at_samples = values(t)
+    before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]  # where a piece has its last value
+    t = np.unique(np.concatenate([motion.t - motion.t[0], before]))
+    sampled = values(t)
     report = []
     for j, joint in enumerate(arm.robot.moving_joints):
-        units = UNITS["prismatic" if joint.type == "prismatic" else "revolute"]
-        for kind, sign, limit in _bounds(joint, len(at_samples)):
-
-            def excess(at: Array, kind: int = kind, sign: int = sign, j: int = j) -> Array:
-                value = values(at)[kind][:, j]
-                return np.abs(value) if sign == 0 else sign * value
-
-            sampled = at_samples[kind][:, j]
-            worst = int(np.argmax(np.abs(sampled) if sign == 0 else sign * sampled))
-            when = _refined(excess, t, worst)
-            value = float(values(np.array([when]))[kind][0, j])
-            beyond = abs(value) - limit if sign == 0 else sign * (value - limit)
-            if beyond > ROUNDING * max(1.0, abs(limit)):
-                report.append(LimitExcess(joint.name, QUANTITIES[kind], value, limit, when, units[kind]))
+        for quantity, side, name in LIMITS:
+            limit = getattr(joint.limits, name)
+            if limit is None or not np.isfinite(limit) or quantity not in sampled:
+                continue
+            worst = int(np.argmax(_towards(side, sampled[quantity][:, j])))
+            low, when, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]
+            for _ in range(3):  # the gaps beside the worst sample, sampled finer and finer
+                fine = np.unique(np.concatenate([np.linspace(low, high, 21), [when]]))
+                k = int(np.argmax(_towards(side, values(fine)[quantity][:, j])))
+                low, when, high = fine[max(k - 1, 0)], fine[k], fine[min(k + 1, len(fine) - 1)]
+            value = float(values(np.array([when]))[quantity][0, j])
+            if _towards(side, value) - (side or 1) * limit > ROUNDING * max(1.0, abs(limit)):
+                unit = UNITS[quantity][joint.type == "prismatic"]
+                report.append(LimitExcess(joint.name, quantity, value, limit, float(when), unit))
     return report
 
 
-def instants(motion: Trajectory) -> Array:
-    """The sample instants, and those just before each knot, where a piece has its last value."""
-    before = [k * (1 - 1e-12) for k in motion.knots if 0 < k <= motion.duration]
-    return np.unique(np.concatenate([motion.t - motion.t[0], before]))
-
-
-def _bounds(joint: Joint, kinds: int) -> Iterator[tuple[int, int, float]]:
-    """(quantity, sign, limit) of each limit the joint has; sign 0 means that the size counts."""
-    limits = joint.limits
-    signed = (0, -1, limits.lower), (0, 1, limits.upper)
-    sized = (1, 0, limits.velocity), (2, 0, limits.acceleration), (3, 0, limits.effort)
-    for kind, sign, limit in (*signed, *sized):
-        if limit is not None and np.isfinite(limit) and kind < kinds:
-            yield kind, sign, limit
-
-
-def _refined(excess: Callable[[Array], Array], t: Array, worst: int) -> float:
-    """The instant of the largest excess near sample ``worst``: the gap beside it, sampled finer and finer."""
-    low, best, high = t[max(worst - 1, 0)], t[worst], t[min(worst + 1, len(t) - 1)]
-    for _ in range(3):
-        fine = np.unique(np.concatenate([np.linspace(low, high, 21), [best]]))
-        k = int(np.argmax(excess(fine)))
-        low, best, high = fine[max(k - 1, 0)], fine[k], fine[min(k + 1, len(fine) - 1)]
-    return float(best)
+def _towards(side: int, value: Any) -> Any:
+    """What a limit on this side compares: the value, its negative, or its size."""
+    return side * value if side else np.abs(value)

@@ -14,7 +14,8 @@ itself, and the pieces on both sides are stretched until q' is continuous.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -39,7 +40,7 @@ BESIDE = 1e-12  # of a piece: how near to its ends derivatives are taken
 
 
 @dataclass(frozen=True)
-class Piece:
+class MovePiece:
     """A part of a move: t = start + duration x(r / length), from 0 to ``length`` in r."""
 
     start: float
@@ -100,7 +101,7 @@ class Move:
     """A stretch of a motion from rest to rest, from ``start`` to ``end`` (s), as a path q(r) with 0 ≤ r ≤ length."""
 
     motion: Trajectory
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MovePiece, ...]
     knots: Array
     clock: tuple[Array, Array] | None = None  # the motion's time, and that of the motion it was smoothed from
 
@@ -124,24 +125,28 @@ class Move:
         """Whether q'' begins or ends like a root of the parameter."""
         return self.pieces[0].alpha < 1.0 or self.pieces[-1].beta < 1.0
 
+    @cached_property
+    def marks(self) -> Array:
+        """Where the pieces begin, and where the last one ends."""
+        return np.cumsum([0.0, *(piece.length for piece in self.pieces)])
+
     @property
     def length(self) -> float:
-        return float(sum(piece.length for piece in self.pieces))
+        return float(self.marks[-1])
 
     def times(self, r: Array) -> tuple[Array, Array, Array]:
         """t, dt/dr and d²t/dr²."""
-        begins = np.concatenate([[0.0], np.cumsum([piece.length for piece in self.pieces])])
-        which = np.clip(np.searchsorted(begins, r, side="right") - 1, 0, len(self.pieces) - 1)
-        found = np.empty((3, *np.shape(r)))
+        which = np.clip(np.searchsorted(self.marks, r, side="right") - 1, 0, len(self.pieces) - 1)
+        times = np.empty((3, *np.shape(r)))
         beside = 1e-12 * self.motion.duration
         for k, piece in enumerate(self.pieces):
             mine = which == k
-            found[:, mine] = piece.times(np.clip(r[mine] - begins[k], 0.0, piece.length))
+            times[:, mine] = piece.times(np.clip(r[mine] - self.marks[k], 0.0, piece.length))
             # at its ends a piece has its own derivatives, not those of its neighbour
             low = piece.start + beside if piece.start > 0.0 else 0.0
             high = piece.end - beside if piece.end < self.motion.duration else piece.end
-            found[0, mine] = np.clip(found[0, mine], low, high)
-        return found[0], found[1], found[2]
+            times[0, mine] = np.clip(times[0, mine], low, high)
+        return times[0], times[1], times[2]
 
     def at(self, r: Array) -> tuple[Array, Array, Array]:
         """q, q' and q'' at r (N,): (N, n) each."""
@@ -169,25 +174,19 @@ def moves_of(motion: Trajectory) -> tuple[list[Move], list[Stop]]:
     """
     look = _Look(motion)
     dwells = look.dwells()
-    bounds, last = [], 0.0
-    for begin, end in dwells:
-        bounds.append((last, begin))
-        last = end
-    bounds.append((last, motion.duration))
     stops = [Stop(begin, "dwell", end - begin) for begin, end in dwells]
     moves = []
-    for begin, end in bounds:
+    bounds = [0.0, *(instant for dwell in dwells for instant in dwell), motion.duration]
+    for begin, end in zip(bounds[::2], bounds[1::2], strict=True):
         if end - begin <= look.tiny:
             continue
-        cuts = look.cuts(begin, end)
-        marks = [begin, *(cut.time for cut in cuts), end]
-        stays = [True, *(cut.stop for cut in cuts), True]
-        stops += [Stop(cut.time, cut.reason) for cut in cuts if cut.stop]
-        first = 0
-        for k in range(1, len(marks)):
-            if stays[k]:
-                moves.append(look.move(marks[first : k + 1]))
-                first = k
+        marks = [begin]
+        for cut in (*look.cuts(begin, end), _Cut(end, True)):
+            marks.append(cut.time)
+            if cut.stop:
+                moves.append(look.move(marks))
+                marks = [cut.time]
+                stops += [Stop(cut.time, cut.reason)] if cut.reason else []
     return moves, sorted(stops, key=lambda stop: stop.time)
 
 
@@ -210,7 +209,7 @@ class _Look:
         marks = np.concatenate([[0.0], self.knots, [motion.duration]])
         self.t = np.unique(np.concatenate([even, marks, 0.5 * (marks[:-1] + marks[1:])]))
         q, qd, _ = self._at(self.t)
-        self.speed = np.sqrt(np.square(qd).sum(axis=1))
+        self.speed = np.linalg.norm(qd, axis=1)
         self.fastest = float(self.speed.max())
         self.range = float(np.ptp(q, axis=0).max())
         if not self.fastest > 0:
@@ -221,7 +220,7 @@ class _Look:
         return np.asarray(q, float), np.asarray(qd, float), np.asarray(qdd, float)
 
     def _speed(self, t: Array) -> Array:
-        return np.asarray(np.sqrt(np.square(self._at(t)[1]).sum(axis=1)))
+        return np.linalg.norm(self._at(t)[1], axis=1)
 
     # -- dwells ----------------------------------------------------------------------------------
 
@@ -229,7 +228,7 @@ class _Look:
         """The stretches in which all joints stand still."""
         still = self.speed <= STILL * self.fastest
         edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]])))
-        found = []
+        stretches = []
         for first, end in zip(edges[::2], edges[1::2], strict=True):
             last = end - 1
             if last - first < 2 or self.t[last] - self.t[first] < DWELL * self.motion.duration:
@@ -240,8 +239,8 @@ class _Look:
             first, last = first + np.flatnonzero(inner)[[0, -1]]
             begin = self._edge(self.t[first - 1], self.t[first], level) if first > 0 else 0.0
             stop = self._edge(self.t[last + 1], self.t[last], level) if last + 1 < len(still) else self.motion.duration
-            found.append((begin, stop))
-        return found
+            stretches.append((begin, stop))
+        return stretches
 
     def _edge(self, moving: float, still: float, level: float) -> float:
         """Where the speed falls to the level of stillness, between an instant that moves and one that does not."""
@@ -251,8 +250,12 @@ class _Look:
                 still = middle
             else:
                 moving = middle
-        near = self.knots[np.abs(self.knots - still) < 1e-9 * self.motion.duration]
-        return float(near[0]) if len(near) else still
+        return self._on_knot(still)
+
+    def _on_knot(self, t: float) -> float:
+        """The knot that t is meant to be, to the last digit, or t."""
+        near = self.knots[np.abs(self.knots - t) < 1e-9 * self.motion.duration]
+        return float(near[0]) if len(near) else t
 
     # -- corners and rests ---------------------------------------------------------------------------
 
@@ -261,7 +264,7 @@ class _Look:
         inside = (self.knots > begin + self.tiny) & (self.knots < end - self.tiny)
         knots = self.knots[inside]
         v0, v1 = self._at(knots - self.tiny)[1], self._at(knots + self.tiny)[1]
-        s0, s1 = (np.sqrt(np.square(v).sum(axis=1)) for v in (v0, v1))
+        s0, s1 = np.linalg.norm(v0, axis=1), np.linalg.norm(v1, axis=1)
         moving = (s0 > REST * self.fastest) & (s1 > REST * self.fastest)
         angle = np.zeros(len(knots))
         angle[moving] = _angles(v0[moving], v1[moving])
@@ -274,7 +277,7 @@ class _Look:
         for k, t in enumerate(rests):
             reach = 1e-4 * min(t - (rests[k - 1] if k else begin), (rests[k + 1] if k + 1 < len(rests) else end) - t)
             v = self._at(t + reach * np.array([-2.0, -1.0, 1.0, 2.0]))[1]
-            size = np.sqrt(np.square(v).sum(axis=1, keepdims=True))
+            size = np.linalg.norm(v, axis=1, keepdims=True)
             if not np.all(size > 0):
                 continue
             e = v / size
@@ -290,18 +293,15 @@ class _Look:
         if not len(inner):
             return np.empty(0)
         low, high = t[inner - 1].copy(), t[inner + 1].copy()
-        found = t[inner].copy()
+        rests = t[inner].copy()
         search = w[inner] > 0
         for _ in range(50 if search.any() else 0):
             middle = 0.5 * (low + high)
             _, qd, qdd = self._at(middle)
             faster = (qd * qdd).sum(axis=1) > 0
             low, high = np.where(faster, low, middle), np.where(faster, middle, high)
-        found[search] = 0.5 * (low + high)[search]
-        for k in np.flatnonzero(search):  # a knot is known to the last digit
-            near = self.knots[np.abs(self.knots - found[k]) < 1e-9 * self.motion.duration]
-            found[k] = near[0] if len(near) else found[k]
-        return np.unique(found[self._speed(found) < REST * self.fastest])
+        rests[search] = [self._on_knot(middle) for middle in 0.5 * (low + high)[search]]
+        return np.unique(rests[self._speed(rests) < REST * self.fastest])
 
     def _without_noise(self, begin: float, end: float, cuts: list[_Cut]) -> list[_Cut]:
         """Without the stops between which the path is too short to be more than noise."""
@@ -320,39 +320,33 @@ class _Look:
         """Whether the path goes away from where it is at t, before it and after it: a whole circle does."""
         q = self._at(np.array([t]))[0]
         sides = (self.t > begin) & (self.t < t), (self.t > t) & (self.t < end)
-        return all(
-            bool(len(self.t[side])) and np.abs(self._at(self.t[side])[0] - q).max() > WIGGLE * self.range
-            for side in sides
-        )
+        return all(side.any() and np.abs(self._at(self.t[side])[0] - q).max() > WIGGLE * self.range for side in sides)
 
     # -- the parameter ---------------------------------------------------------------------------
 
     def move(self, marks: list[float]) -> Move:
         """The move between the first and the last mark, which passes the others without a stop."""
         last = len(marks) - 2
-        pieces: list[Piece] = []
+        pieces: list[MovePiece] = []
         scale = 1.0
         for k, (a, b) in enumerate(pairwise(marks)):
-            before, after = self._order(a, b), self._order(b, a)
-            alpha = (2.0 if k == 0 else 1.0) / before
-            beta = (2.0 if k == last else 1.0) / after
-            piece = Piece(a, b, alpha, beta, b - a)
+            alpha = (2.0 if k == 0 else 1.0) / self._order(a, b)
+            beta = (2.0 if k == last else 1.0) / self._order(b, a)
+            piece = MovePiece(a, b, alpha, beta, b - a)
             if k > 0:  # q' is continuous
-                scale *= self._rate(pieces[-1], 1.0) / self._rate(piece, 0.0)
-            pieces.append(Piece(a, b, alpha, beta, (b - a) / scale) if k else piece)
-        begins = np.concatenate([[0.0], np.cumsum([piece.length for piece in pieces])])
-        knots = [begins[1:-1]]
-        for piece, begin in zip(pieces, begins, strict=False):
+                scale *= self._rate(pieces[-1], 1.0 - 1e-7) / self._rate(piece, 1e-7)
+            pieces.append(replace(piece, length=(b - a) / scale))
+        move = Move(self.motion, tuple(pieces), np.empty(0))
+        knots = [move.marks[1:-1]]
+        for piece, begin in zip(pieces, move.marks, strict=False):
             inside = (self.knots > piece.start + self.tiny) & (self.knots < piece.end - self.tiny)
             knots.append(begin + piece.parameter(self.knots[inside]))
-        found = np.sort(np.concatenate(knots))
-        found = found[np.diff(found, prepend=-np.inf) > 1e-9 * begins[-1]]
-        return Move(self.motion, tuple(pieces), found)
+        r = np.sort(np.concatenate(knots))
+        return replace(move, knots=r[np.diff(r, prepend=-np.inf) > 1e-9 * move.length])
 
-    def _rate(self, piece: Piece, end: float) -> float:
-        """|q'| at one end of a piece whose length is its duration."""
-        y = np.array([1e-7 if end == 0.0 else 1.0 - 1e-7])
-        t, first, _ = piece.times(y * piece.length)
+    def _rate(self, piece: MovePiece, y: float) -> float:
+        """|q'| at this share of a piece whose length is its duration."""
+        t, first, _ = piece.times(np.array([y * piece.length]))
         return float(self._speed(t)[0] * first[0] * piece.length / piece.duration)
 
     def _order(self, at: float, towards: float) -> int:
@@ -370,6 +364,6 @@ class _Look:
 
 def _angles(a: Array, b: Array) -> Array:
     """The angles between the rows of a and b, rad: accurate for small ones."""
-    a = a / np.sqrt(np.square(a).sum(axis=1, keepdims=True))
-    b = b / np.sqrt(np.square(b).sum(axis=1, keepdims=True))
-    return np.asarray(2.0 * np.arctan2(np.sqrt(np.square(a - b).sum(axis=1)), np.sqrt(np.square(a + b).sum(axis=1))))
+    a = a / np.linalg.norm(a, axis=1, keepdims=True)
+    b = b / np.linalg.norm(b, axis=1, keepdims=True)
+    return np.asarray(2.0 * np.arctan2(np.linalg.norm(a - b, axis=1), np.linalg.norm(a + b, axis=1)))

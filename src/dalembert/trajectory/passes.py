@@ -25,7 +25,7 @@ connected set of speeds, that of rest where rest is allowed. A set of speeds bey
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -39,30 +39,34 @@ CLOSE, NARROW, WIDE = 1.01, 1.2, 100.0  # how far a chord below √y reaches fro
 native = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "nnan"})
 
 
+class Interval(NamedTuple):
+    """The limits on an interval of the path.
+
+    D       (N, 3, 4, J) m, c, v, k at the left end, the middle and the right end of each interval
+    floor   (J,) an |m| that is as good as none
+    room    what is kept free of every limit on this one
+    h       its length
+    least   a level of x that is as good as 0
+    """
+
+    D: Any
+    floor: Any
+    room: float
+    h: float
+    least: float
+
+
 @native
-def _rows(
-    into: Any,
-    at: int,
-    D: Any,
-    i: int,
-    end: int,
-    floor: Any,
-    room: float,
-    level: float,
-    start: float,
-    rise: float,
-    ahead: float,
-) -> None:  # pragma: no cover
+def _rows(into: Any, at: Any, i: int, end: int, level: float, start: float, rise: float, ahead: float) -> None:
     """The limits at one end of an interval as u ≥ A + B x − E √x and u ≤ A' + B' x + E' √x.
 
-    into   (…, 6, J), of which row `at` is filled; (…, 6, 2J) where each side of a limit needs its own column
-    D      (N, 3, 4, J): m, c, v, k, of which interval i and end 0 (left) or 2 (right) is taken
-    floor  (J,) an |m| that is as good as none
-    room   what is kept free of every limit
+    into   (N, 6, J), of which row i is filled; (N, 6, 2J) where each side of a limit needs its own column
+    end    0 (left) or 2 (right) of interval i
     level  x of the profile at which √x is made straight; 0 where the path stops
     start, rise   of a chord below the root, start + rise x, for the side where friction helps; 0, 0 to keep the root
     ahead  2h to express the far end of an interval of constant u by x at its near end, or 0
     """
+    D, floor, room = at.D, at.floor, at.room
     J, root = D.shape[3], sqrt(level)
     two = into.shape[2] == 2 * J
     if not two and root == 0.0:
@@ -74,9 +78,9 @@ def _rows(
             span, middle = (1.0 - room) * abs(inverse), -D[i, end, 3, j] * inverse
             if m == 0.0:
                 span, middle, inverse = HUGE, 0.0, 0.0
-            into[at, 0, j], into[at, 3, j] = middle - span, middle + span
-            into[at, 1, j] = into[at, 4, j] = -D[i, end, 1, j] * inverse
-            into[at, 2, j] = into[at, 5, j] = 0.0
+            into[i, 0, j], into[i, 3, j] = middle - span, middle + span
+            into[i, 1, j] = into[i, 4, j] = -D[i, end, 1, j] * inverse
+            into[i, 2, j] = into[i, 5, j] = 0.0
         return
     for j in range(J):
         m, c, v, k = D[i, end, 0, j], D[i, end, 1, j], D[i, end, 2, j], D[i, end, 3, j]
@@ -86,8 +90,8 @@ def _rows(
             sign = 1.0 - 2.0 * side
             col = 2 * j + side if two else j
             if two or side == 0:
-                into[at, 0, col], into[at, 1, col], into[at, 2, col] = -HUGE, 0.0, 0.0
-                into[at, 3, col], into[at, 4, col], into[at, 5, col] = HUGE, 0.0, 0.0
+                into[i, 0, col], into[i, 1, col], into[i, 2, col] = -HUGE, 0.0, 0.0
+                into[i, 3, col], into[i, 4, col], into[i, 5, col] = HUGE, 0.0, 0.0
             c_s, k_s, e = c, k, 0.0
             if v != 0.0 and root > 0.0:
                 if v * sign > 0.0:  # friction hurts: the tangent
@@ -105,16 +109,18 @@ def _rows(
                 continue
             a, b, r = (sign * (1.0 - room) - k_s) / m_s, -c_s / m_s, -e / m_s
             if m_s * sign > 0.0:
-                into[at, 3, col], into[at, 4, col], into[at, 5, col] = a, b, r
+                into[i, 3, col], into[i, 4, col], into[i, 5, col] = a, b, r
             else:
-                into[at, 0, col], into[at, 1, col], into[at, 2, col] = a, b, -r
+                into[i, 0, col], into[i, 1, col], into[i, 2, col] = a, b, -r
 
 
 @native
-def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float, float]:  # pragma: no cover
+def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float, float]:
     """α, α', β, β' at x."""
     J = r.shape[2]
     alpha, beta, lowest, highest = -HUGE, HUGE, 0, 0
+    if J == 0:
+        return alpha, 0.0, beta, 0.0
     if not curved:
         for j in range(J):
             value = r[i, 0, j] + r[i, 1, j] * x
@@ -124,8 +130,6 @@ def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float
             value = r[i, 3, j] + r[i, 4, j] * x
             highest = j if value < beta else highest
             beta = value if value < beta else beta
-        if J == 0:
-            return alpha, 0.0, beta, 0.0
         return alpha, r[i, 1, lowest], beta, r[i, 4, highest]
     w = sqrt(x) if x > 1e-300 else 1e-150
     half = 0.5 / w
@@ -136,22 +140,13 @@ def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float
         value = r[i, 3, j] + r[i, 4, j] * x + r[i, 5, j] * w
         highest = j if value < beta else highest
         beta = value if value < beta else beta
-    if J == 0:
-        return alpha, 0.0, beta, 0.0
     return alpha, r[i, 1, lowest] - r[i, 2, lowest] * half, beta, r[i, 4, highest] + r[i, 5, highest] * half
-
-
-@native
-def _interval(near: Any, i: int, x: float, curved: bool) -> tuple[float, float]:  # pragma: no cover
-    """[α, β] at x."""
-    alpha, _, beta, _ = _bounds(near, i, x, curved)
-    return alpha, beta
 
 
 @native
 def _gap(
     near: Any, far: Any, i: int, both: bool, x: float, curved: bool, low: float, high: float, slope: float
-) -> tuple[float, float, float]:  # pragma: no cover
+) -> tuple[float, float, float]:
     """(β − α, its slope, the size of both) at x, the target low ≤ x + u/slope ≤ high among the bounds."""
     alpha, da, beta, db = _bounds(near, i, x, curved)
     if both:
@@ -172,7 +167,7 @@ def _gap(
 @native
 def _range(
     near: Any, far: Any, i: int, both: bool, curved: bool, low: float, high: float, slope: float, most: float
-) -> tuple[float, float]:  # pragma: no cover
+) -> tuple[float, float]:
     """The interval of x in [0, most] for which some u is allowed; (1, −1) where there is none."""
     x = most
     for _ in range(200):
@@ -206,9 +201,7 @@ def _range(
 
 
 @native
-def _leads_down(
-    near: Any, far: Any, i: int, curved: bool, step: float, x: float, high: float
-) -> bool:  # pragma: no cover
+def _leads_down(near: Any, far: Any, i: int, curved: bool, step: float, x: float, high: float) -> bool:
     """Whether a little less x would let the next x, min(x + 2h β(x), high), be higher by more than that."""
     _, _, b1, d1 = _bounds(near, i, x, curved)
     _, _, b2, d2 = _bounds(far, i, x, False)
@@ -219,13 +212,19 @@ def _leads_down(
 
 @native
 def _worthwhile(
-    near: Any, far: Any, i: int, curved: bool, step: float, lowest: float, highest: float, high: float
-) -> float:  # pragma: no cover
+    near: Any, far: Any, at: Any, i: int, curved: bool, lowest: float, highest: float, low: float, high: float
+) -> float:
     """The largest x in the interval that does not cost more than it brings on the next interval, of constant u.
 
     Next to a zero-inertia point a little more x can be had for a violent braking just after; it is not worth it.
     """
-    if lowest >= highest or not _leads_down(near, far, i, curved, step, highest, high):
+    if lowest >= highest or highest <= 0.0:
+        return highest
+    if curved:  # √ is made straight at the speed in question
+        _rows(near, at, i, 0, max(highest, at.least), 0.0, 0.0, 0.0)
+        _far_rows(far, at, i, min(highest, high), low, high, NARROW)
+    step = 2.0 * at.h
+    if not _leads_down(near, far, i, curved, step, highest, high):
         return highest
     good, bad = lowest, highest
     for _ in range(60):
@@ -238,74 +237,70 @@ def _worthwhile(
 
 
 @native
-def _end(
-    near: Any, second: Any, i: int, both: bool, low: float, high: float, slope: float, x: float
-) -> float:  # pragma: no cover
+def _end(near: Any, second: Any, i: int, low: float, high: float, slope: float, x: float) -> float:
     """A y to which x may lead: of the speeds allowed at x, the middle."""
     alpha, _, beta, _ = _bounds(near, i, x, True)
-    if both:
-        a2, _, b2, _ = _bounds(second, i, x, False)
-        alpha, beta = max(alpha, a2), min(beta, b2)
+    a2, _, b2, _ = _bounds(second, i, x, False)
+    alpha, beta = max(alpha, a2), min(beta, b2)
     u = 0.5 * (max(alpha, (low - x) * slope) + min(beta, (high - x) * slope))
     return min(max(x + u / slope, low), high)
 
 
 @native
-def _far_rows(
-    second: Any, i: int, D: Any, floor: Any, room: float, h: float, y: float, low: float, high: float, least: float,
-    reach: float,
-) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
+def _far_rows(second: Any, at: Any, i: int, y: float, low: float, high: float, reach: float) -> tuple[float, float]:
     """The far end of an interval of constant u with √y made straight at y; the y for which that holds.
 
     Where friction helps, a chord lies below the root between its ends only: over [0, reach y], or with NARROW or CLOSE
     for `reach` over [y / reach², y reach²], close to the root.
     """
     if high <= 0.0:
-        _rows(second, i, D, i, 2, floor, room, 0.0, 0.0, 0.0, 2.0 * h)
+        _rows(second, at, i, 2, 0.0, 0.0, 0.0, 2.0 * at.h)
         return low, high
-    y = max(y, least)
+    y = max(y, at.least)
     w = sqrt(y)
     first, last = 0.0, sqrt(reach) * w
     if reach < 2.0:  # NARROW or CLOSE
         first, last = w / reach, w * reach
-    _rows(second, i, D, i, 2, floor, room, y, first * last / (first + last), 1.0 / (first + last), 2.0 * h)
+    _rows(second, at, i, 2, y, first * last / (first + last), 1.0 / (first + last), 2.0 * at.h)
     return max(low, first * first), min(high, last * last)
 
 
 @native
 def _grow(
-    near: Any, second: Any, i: int, D: Any, end: int, floor: Any, room: float, both: bool, h: float,
-    low: float, high: float, slope: float, most: float, least: float, x: float, y: float,
-) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
+    near: Any, second: Any, at: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
+    x: float, y: float,
+) -> tuple[float, float]:  # fmt: skip
     """`_range` with viscous friction: a connected interval of speeds, that of rest if rest is allowed.
 
-    x, y   where to make √ straight first, at this end and (`both`) at the other; `least`, a level that is as good as 0
+    x, y   where to make √ straight first, at this end and (`both`) at the other
     """
-    a, b = _grow_from(near, second, i, D, end, floor, room, both, h, low, high, slope, most, least, x, y)
+    least = at.least
+    a, b = _grow_from(near, second, at, i, end, both, low, high, slope, most, x, y)
     if b >= a and a <= least:
         return a, b
-    c, d = _grow_from(near, second, i, D, end, floor, room, both, h, low, high, slope, most, least, least, low)
+    c, d = _grow_from(near, second, at, i, end, both, low, high, slope, most, least, low)
     if d >= c:
         return c, d
     x = min(max(most, least), high)
     for _ in range(28):
         if b >= a:
             break
-        a, b = _grow_from(near, second, i, D, end, floor, room, both, h, low, high, slope, most, least, x, x)
+        a, b = _grow_from(near, second, at, i, end, both, low, high, slope, most, x, x)
         x = 0.15 * x
     return a, b
 
 
 @native
 def _grow_from(
-    near: Any, second: Any, i: int, D: Any, end: int, floor: Any, room: float, both: bool, h: float,
-    low: float, high: float, slope: float, most: float, least: float, x: float, y: float,
-) -> tuple[float, float]:  # fmt: skip  # pragma: no cover
+    near: Any, second: Any, at: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
+    x: float, y: float,
+) -> tuple[float, float]:  # fmt: skip
     """The connected interval of speeds around those that are allowed with √ made straight at x and y; (1, −1) for none."""
+    least = at.least
     l, t = low, high
     if both:
-        l, t = _far_rows(second, i, D, floor, room, h, min(y, high), low, high, least, WIDE)
-    _rows(near, i, D, i, end, floor, room, max(min(x, most), least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
+        l, t = _far_rows(second, at, i, min(y, high), low, high, WIDE)
+    _rows(near, at, i, end, max(min(x, most), least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
     if l > t:
         return 1.0, -1.0
     a, b = _range(near, second, i, both, True, l, t, slope, most)
@@ -320,10 +315,10 @@ def _grow_from(
                 break
             l, t = low, high
             if both:
-                y = _end(near, second, i, both, l, t, slope, x)
+                y = _end(near, second, i, l, t, slope, x)
                 reach = WIDE if way == 0 else NARROW if way == 1 else CLOSE if way == 2 else 1.0
-                l, t = _far_rows(second, i, D, floor, room, h, y, low, high, least, reach)
-            _rows(near, i, D, i, end, floor, room, max(x, least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
+                l, t = _far_rows(second, at, i, y, low, high, reach)
+            _rows(near, at, i, end, max(x, least) if most > 0.0 else 0.0, 0.0, 0.0, 0.0)
             if l > t:
                 break
             c, d = _range(near, second, i, both, True, l, t, slope, most)
@@ -337,175 +332,78 @@ def _grow_from(
 
 
 @native
-def _worthwhile_rubbing(
-    near: Any, second: Any, i: int, D: Any, floor: Any, room: float, h: float,
-    lowest: float, highest: float, low: float, high: float, least: float,
-) -> float:  # fmt: skip  # pragma: no cover
-    """`_worthwhile` with √ made straight at the speed in question."""
-    if lowest >= highest or highest <= 0.0:
-        return highest
-    _rows(near, i, D, i, 0, floor, room, max(highest, least), 0.0, 0.0, 0.0)
-    _far_rows(second, i, D, floor, room, h, min(highest, high), low, high, least, NARROW)
-    return _worthwhile(near, second, i, True, 2.0 * h, lowest, highest, high)
+def _climb(
+    far: Any, i: int, curved: bool, h: float, start: float, most: float, low: float, high: float
+) -> tuple[float, bool]:
+    """The largest y in [low, high] at the far end of an interval of linear u; whether it is allowed there.
+
+    start, most   the least and the greatest x + h u_L that the near end allows
+    """
+    y = high
+    for _ in range(200):
+        a, da, b, db = _bounds(far, i, y, curved)
+        g, dg = most - y + h * b, -1.0 + h * db
+        if y - h * a - start < g:
+            g, dg = y - h * a - start, 1.0 - h * da
+        if curved and h * (b - a) < g:
+            g, dg = h * (b - a), h * (db - da)
+        if g >= -ROUND * (abs(most) + y + h * (abs(a) + abs(b))):
+            return y, True
+        if dg >= 0.0:
+            return y, False
+        new = max(y - g / dg, low)
+        if new >= y * (1.0 - 1e-15):
+            return y, y > low
+        y = new
+    return y, False
 
 
 @native
-def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:  # pragma: no cover
+def _settle(
+    far: Any, at: Any, i: int, curved: bool, alpha: float, beta: float, best: float, y: float, x: Any, u: Any
+) -> None:
+    """x and u of an interval of linear u that may lead to y, and should to `best` or something between them."""
+    for _ in range(60 if best < y else 0):
+        if curved:
+            _rows(far, at, i, 2, max(best, at.least), 0.0, 0.0, 0.0)
+        a, _, b, _ = _bounds(far, i, best, curved)
+        if best - at.h * a >= x[i] + at.h * alpha and (
+            not curved or (best - at.h * b <= x[i] + at.h * beta and a <= b)
+        ):
+            y = best
+            break
+        best = 0.5 * (best + y)
+    if curved:
+        _rows(far, at, i, 2, max(y, at.least), 0.0, 0.0, 0.0)
+    a, _, b, _ = _bounds(far, i, y, curved)
+    mean = 0.5 * (y - x[i]) / at.h
+    left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
+    x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
+
+
+@native
+def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:
     """A little less x at the end of its set, where one y alone would do and was not found; whether that was possible."""
     less = x[i] * (1.0 - 1e-7 * 4.0**tries)
-    if tries > 12 or less < K[i, 0]:
+    if tries > 12 or less < K[i, 0] or (i > 0 and less < ends[i - 1, 0]):
         return False
     if i == 0:
         x[0] = less
-        return True
-    if less < ends[i - 1, 0]:
-        return False
-    ends[i - 1, 1] = less
+    else:
+        ends[i - 1, 1] = less
     return True
 
 
 @native
-def solve_rubbing(
-    D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, least: float,
-    K: Any, x: Any, u: Any, near: Any, far: Any, second: Any,
-) -> int:  # fmt: skip  # pragma: no cover
-    """`solve` with viscous friction: level (N+1,) is where to make √x straight first, `least` a level as good as 0."""
-    N = D.shape[0]
-    ends = np.empty((N, 2))
-    K[N, 0], K[N, 1] = _grow(
-        far, second, N - 1, D, 2, floor, room[N - 1], False, 0.0, -HUGE, HUGE, 1.0, x_most[N], least, level[N], 0.0
-    )
-    if K[N, 1] < K[N, 0]:
-        return N + 1
-    for i in range(N - 1, -1, -1):
-        low, high = K[i + 1, 0], K[i + 1, 1]
-        slope = 0.5 / h[i]
-        if kind[i] == LINEAR:
-            a, b = _grow(
-                far, second, i, D, 2, floor, room[i], False, 0.0, -HUGE, HUGE, 1.0, high, least, level[i + 1], 0.0
-            )
-            low, high = max(a, low), min(b, high)
-            if low > high:
-                return i + 1
-        ends[i, 0], ends[i, 1] = low, high
-        if kind[i] == LINEAR:
-            _rows(far, i, D, i, 2, floor, room[i], max(high, least), 0.0, 0.0, 0.0)
-            alpha, _ = _interval(far, i, high, True)
-            _rows(far, i, D, i, 2, floor, room[i], max(low, least), 0.0, 0.0, 0.0)
-            _, beta = _interval(far, i, low, True)
-            low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
-        a, b = _grow(
-            near, second, i, D, 0, floor, room[i], kind[i] == CONSTANT, h[i], low, high, slope, x_most[i], least,
-            level[i] if level[i] > 0.0 else K[i + 1, 1], level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1],
-        )  # fmt: skip
-        if b < a:
-            return i + 1
-        K[i, 0], K[i, 1] = a, max(b * (1.0 - 1e-7), a)  # at the very end one y alone would do, and it must be found
-    x[0] = K[0, 1]
-    if kind[0] == CONSTANT:
-        x[0] = _worthwhile_rubbing(
-            near, second, 0, D, floor, room[0], h[0], K[0, 0], x[0], ends[0, 0], ends[0, 1], least
-        )
-    i, tries, less = -1, 0, -1
-    while i + 1 < N:
-        i += 1
-        if i > less:
-            tries = 0
-        low, high = ends[i, 0], ends[i, 1]
-        after = i + 1 < N and kind[i + 1] == CONSTANT
-        _rows(near, i, D, i, 0, floor, room[i], max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
-        alpha, _, beta, _ = _bounds(near, i, x[i], True)
-        if kind[i] == LINEAR:
-            y = _fastest_end(far, i, D, floor, room[i], h[i], x[i], alpha, beta, low, high, least, level[i + 1])
-            if y < 0.0:
-                less = max(less, i)
-                tries += 1
-                if not _step_back(i, tries, x, K, ends):
-                    return -(i + 1)
-                i = max(i - 2, -1)
-                continue
-            least_y = x[i] + h[i] * alpha
-            if after:
-                best = _worthwhile_rubbing(
-                    near, second, i + 1, D, floor, room[i + 1], h[i + 1], low, y, ends[i + 1, 0], ends[i + 1, 1], least
-                )
-                for _ in range(60):
-                    _rows(far, i, D, i, 2, floor, room[i], max(best, least), 0.0, 0.0, 0.0)
-                    a, _, b, _ = _bounds(far, i, best, True)
-                    if best - h[i] * a >= least_y and best - h[i] * b <= x[i] + h[i] * beta and a <= b:
-                        y = best
-                        break
-                    best = 0.5 * (best + y)
-            _rows(far, i, D, i, 2, floor, room[i], max(y, least), 0.0, 0.0, 0.0)
-            a, _, b, _ = _bounds(far, i, y, True)
-            mean = 0.5 * (y - x[i]) / h[i]
-            left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
-            x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
-            continue
-        y, lowest, guess, reach = -1.0, 0.0, 0.0, NARROW
-        gap, nearly = HUGE, 0.0
-        for trial in range(64):  # constant u: the level at the far end is found together with it
-            if y >= 0.0:
-                guess = y
-            elif trial < 3:  # what this end allows: the most of it, its middle, the least
-                share = 1.0 - 0.5 * trial
-                guess = x[i] + 2.0 * h[i] * (share * min(beta, (high - x[i]) / (2.0 * h[i])) + (1.0 - share) * alpha)
-            elif trial == 3:
-                guess = level[i + 1]
-            elif trial == 4:
-                guess = x[i]
-            elif trial < 20 and gap < 0.1 * (x[i] + high):  # it was nearly found: closer there
-                guess, reach = nearly, CLOSE
-            elif reach != WIDE:
-                guess, reach = high, WIDE
-            else:
-                guess = 0.2 * guess
-            l, t = _far_rows(second, i, D, floor, room[i], h[i], min(max(guess, low), high), low, high, least, reach)
-            a, _, b, _ = _bounds(second, i, x[i], False)
-            top, bottom = x[i] + 2.0 * h[i] * min(beta, b), x[i] + 2.0 * h[i] * a
-            bottom = max(bottom, l, x[i] + 2.0 * h[i] * alpha)
-            if l <= t and bottom - min(top, t) < gap:
-                gap, nearly = bottom - min(top, t), 0.5 * (bottom + min(top, t))
-            if l <= t and min(top, t) >= bottom - 1e-9 * (x[i] + l):
-                new = min(max(top, l), t)
-                if new > y * (1.0 + 1e-10):
-                    reach = WIDE if y >= 0.0 and new > 1.3 * y else min(reach, NARROW)
-                    y, lowest = new, min(bottom, new)
-                    continue
-            if y >= 0.0:
-                if reach == CLOSE:
-                    break
-                reach = NARROW if reach == WIDE else CLOSE
-        if y < 0.0:
-            less = max(less, i)
-            tries += 1
-            if _step_back(i, tries, x, K, ends):
-                i = max(i - 2, -1)
-                continue
-            if gap > 1e-3 * (x[i] + low):
-                return -(i + 1)
-            y = lowest = min(max(nearly, low), high)  # misses by little, which `check` sees and more room mends
-        if after:
-            lowest = max(lowest, low)
-            y = _worthwhile_rubbing(
-                near, second, i + 1, D, floor, room[i + 1], h[i + 1], lowest, y, ends[i + 1, 0], ends[i + 1, 1], least
-            )
-        x[i + 1] = max(y, 0.0)
-        u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
-    return 0
-
-
-@native
 def _fastest_end(
-    far: Any, i: int, D: Any, floor: Any, room: float, h: float, x: float, alpha: float, beta: float,
-    low: float, high: float, least: float, level: float,
-) -> float:  # fmt: skip  # pragma: no cover
+    far: Any, at: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
+) -> float:
     """The largest y in [low, high] that x leads to on an interval of linear u; −1 where none was found."""
-    start, most = x + h * alpha, x + h * beta
-    found, guess = -1.0, high
+    h = at.h
+    highest, guess = -1.0, high
     for trial in range(24):
-        if found >= 0.0:
-            guess = found
+        if highest >= 0.0:
+            guess = highest
         elif trial == 1:
             guess = level
         elif trial == 2:
@@ -513,156 +411,195 @@ def _fastest_end(
         elif trial > 2:
             guess = low + 0.5 * (guess - low)
         guess = min(max(guess, low), high)
-        _rows(far, i, D, i, 2, floor, room, max(guess, least), 0.0, 0.0, 0.0)
-        y, good = high, False
-        for _ in range(100):
-            a, da, b, db = _bounds(far, i, y, True)
-            size = ROUND * (abs(most) + y + h * (abs(a) + abs(b)))
-            g, dg = most - y + h * b, -1.0 + h * db
-            if y - h * a - start < g:
-                g, dg = y - h * a - start, 1.0 - h * da
-            if h * (b - a) < g:
-                g, dg = h * (b - a), h * (db - da)
-            if g >= -size:
-                good = True
-                break
-            if dg >= 0.0:
-                break
-            new = y - g / dg
-            if new <= low:
-                if y == low:
-                    break
-                new = low
-            if new >= y * (1.0 - 1e-15):
-                good = True
-                break
-            y = new
+        _rows(far, at, i, 2, max(guess, at.least), 0.0, 0.0, 0.0)
+        y, good = _climb(far, i, True, h, x + h * alpha, x + h * beta, low, high)
         if good:
-            if found >= 0.0 and y <= found * (1.0 + 1e-10):
-                return max(found, y)
-            found = max(found, y)
-        elif found >= 0.0:
-            return found
-    return found
+            if highest >= 0.0 and y <= highest * (1.0 + 1e-10):
+                return max(highest, y)
+            highest = max(highest, y)
+        elif highest >= 0.0:
+            return highest
+    return highest
 
 
 @native
-def most_speed(D: Any, floor: Any, x_most: Any, top: float, into: Any) -> None:  # pragma: no cover
-    """The largest x for which some u is allowed at some grid points: the maximum velocity curve.
+def _constant_end(
+    second: Any, at: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
+) -> tuple[float, float, float]:
+    """The largest y in [low, high] that x leads to on an interval of constant u, and the smallest seen with it.
 
-    Evenly chosen intervals, as many as `into` has room for; their left ends.
+    The level of √ at the far end is found together with y. Where there is none: −1, the y that is nearly one, and by
+    how much it is missed.
     """
-    N, J = D.shape[0], D.shape[3]
-    first, alone = 0 * N, N > 0  # no literals, for which numba would compile every function a second time
-    r = np.empty((1, 6, J))
-    for p in range(into.shape[0]):
-        i = p * N // into.shape[0]
-        _rows(r, first, D, i, 0, floor, 0.0, 0.0, 0.0, 0.0, 0.0)
-        _, into[p] = _range(r, r, first, not alone, False, -HUGE, HUGE, 1.0, min(x_most[i], top))
-
-
-@native
-def solve(
-    D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, K: Any, x: Any, u: Any, near: Any, far: Any,
-) -> int:  # fmt: skip  # pragma: no cover
-    """Backward over the controllable sets K, then forward along the fastest profile.
-
-    D       (N, 3, 4, J): m, c, v, k at the left end, the middle and the right end of each interval
-    h       (N,) lengths; x_most (N+1,): x allowed by velocity limits, 0 where the motion must stop
-    room    (N,) kept free of every limit; kind (N,): CONSTANT, LINEAR or LEFT_ONLY
-    K       (N+1, 2), x (N+1,), u (N, 2): the results
-    near, far   (N, 6, J) to work in
-    Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
-            where the forward pass is stuck at i
-    """
-    N, J = D.shape[0], D.shape[3]
-    first, alone = 0 * N, N > 0  # no literals: see most_speed
-    ends = np.empty((N, 2))
-    last = np.empty((1, 6, J))
-    _rows(last, first, D, N - 1, 2, floor, room[N - 1], 0.0, 0.0, 0.0, 0.0)
-    K[N, 0], K[N, 1] = _range(last, last, first, not alone, False, -HUGE, HUGE, 1.0, x_most[N])
-    if K[N, 1] < K[N, 0]:
-        return N + 1
-    for i in range(N - 1, -1, -1):
-        low, high = K[i + 1, 0], K[i + 1, 1]
-        _rows(near, i, D, i, 0, floor, room[i], 0.0, 0.0, 0.0, 0.0)
-        if kind[i] == LINEAR:
-            _rows(far, i, D, i, 2, floor, room[i], 0.0, 0.0, 0.0, 0.0)
-            # what of the next set the right end of this interval can stand
-            a, b = _range(far, far, i, not alone, False, -HUGE, HUGE, 1.0, high)
-            low, high = max(a, low), min(b, high)
-            if low > high:
-                return i + 1
-            ends[i, 0], ends[i, 1] = low, high
-            alpha, _ = _interval(far, i, high, False)
-            _, beta = _interval(far, i, low, False)
-            low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
+    h = at.h
+    y, lowest, guess, reach = -1.0, 0.0, 0.0, NARROW
+    gap, nearly = HUGE, 0.0
+    for trial in range(64):
+        if y >= 0.0:
+            guess = y
+        elif trial < 3:  # what this end allows: the most of it, its middle, the least
+            share = 1.0 - 0.5 * trial
+            guess = x + 2.0 * h * (share * min(beta, (high - x) / (2.0 * h)) + (1.0 - share) * alpha)
+        elif trial == 3:
+            guess = level
+        elif trial == 4:
+            guess = x
+        elif trial < 20 and gap < 0.1 * (x + high):  # it was nearly found: closer there
+            guess, reach = nearly, CLOSE
+        elif reach != WIDE:
+            guess, reach = high, WIDE
         else:
+            guess = 0.2 * guess
+        l, t = _far_rows(second, at, i, min(max(guess, low), high), low, high, reach)
+        a, _, b, _ = _bounds(second, i, x, False)
+        top, bottom = x + 2.0 * h * min(beta, b), x + 2.0 * h * a
+        bottom = max(bottom, l, x + 2.0 * h * alpha)
+        if l <= t and bottom - min(top, t) < gap:
+            gap, nearly = bottom - min(top, t), 0.5 * (bottom + min(top, t))
+        if l <= t and min(top, t) >= bottom - 1e-9 * (x + l):
+            new = min(max(top, l), t)
+            if new > y * (1.0 + 1e-10):
+                reach = WIDE if y >= 0.0 and new > 1.3 * y else min(reach, NARROW)
+                y, lowest = new, min(bottom, new)
+                continue
+        if y >= 0.0:
+            if reach == CLOSE:
+                break
+            reach = NARROW if reach == WIDE else CLOSE
+    return (y, lowest, 0.0) if y >= 0.0 else (y, nearly, gap)
+
+
+def _solver(curved: bool) -> Any:
+    """The passes with viscous friction (`curved`) and without: one text, compiled for each by itself."""
+
+    @native
+    def solve(
+        D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, least: float,
+        K: Any, x: Any, u: Any, near: Any, far: Any, second: Any,
+    ) -> int:  # fmt: skip
+        """Backward over the controllable sets K, then forward along the fastest profile.
+
+        D, floor, least   as :class:`Interval` has them
+        h           (N,) lengths; x_most (N+1,): x allowed by velocity limits, 0 where the motion must stop
+        room        (N,) kept free of every limit; kind (N,): CONSTANT, LINEAR or LEFT_ONLY
+        level       (N+1,) where to make √x straight first; it and `least` are for viscous friction only
+        K, x, u     (N+1, 2), (N+1,) and (N, 2): the results
+        near, far   (N, 6, J) to work in; second: (N, 6, 2J) with viscous friction, `far` without
+        Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
+                where the forward pass is stuck at i
+        """
+        N = D.shape[0]
+        first, alone = 0 * N, N > 0  # no literals, for which numba would compile every function a second time
+        ends = np.empty((N, 2))
+        at = Interval(D, floor, room[N - 1], h[N - 1], least)
+        if curved:
+            K[N, 0], K[N, 1] = _grow(far, second, at, N - 1, 2, not alone, -HUGE, HUGE, 1.0, x_most[N], level[N], 0.0)
+        else:
+            _rows(far, at, N - 1, 2, 0.0, 0.0, 0.0, 0.0)
+            K[N, 0], K[N, 1] = _range(far, far, N - 1, not alone, curved, -HUGE, HUGE, 1.0, x_most[N])
+        if K[N, 1] < K[N, 0]:
+            return N + 1
+        for i in range(N - 1, -1, -1):
+            at = Interval(D, floor, room[i], h[i], least)
+            low, high = K[i + 1, 0], K[i + 1, 1]
             slope = 0.5 / h[i]
-            if kind[i] == CONSTANT:
-                _rows(far, i, D, i, 2, floor, room[i], 0.0, 0.0, 0.0, 2.0 * h[i])
+            if kind[i] == LINEAR:  # what of the next set the right end of this interval can stand
+                if curved:
+                    a, b = _grow(far, second, at, i, 2, not alone, -HUGE, HUGE, 1.0, high, level[i + 1], 0.0)
+                else:
+                    _rows(far, at, i, 2, 0.0, 0.0, 0.0, 0.0)
+                    a, b = _range(far, far, i, not alone, curved, -HUGE, HUGE, 1.0, high)
+                low, high = max(a, low), min(b, high)
+                if low > high:
+                    return i + 1
             ends[i, 0], ends[i, 1] = low, high
-        K[i, 0], K[i, 1] = _range(near, far, i, kind[i] == CONSTANT, False, low, high, slope, x_most[i])
-        if K[i, 1] < K[i, 0]:
-            return i + 1
-    x[0] = K[0, 1]
-    if kind[0] == CONSTANT:
-        x[0] = _worthwhile(near, far, first, False, 2.0 * h[0], K[0, 0], x[0], ends[0, 1])
-    for i in range(N):
-        low, high = ends[i, 0], ends[i, 1]
-        alpha, _, beta, _ = _bounds(near, i, x[i], False)
-        if kind[i] == LINEAR:
-            least, most = x[i] + h[i] * alpha, x[i] + h[i] * beta
-            y = high
-            for _ in range(200):
-                a, da, b, db = _bounds(far, i, y, False)
-                g, dg = most - y + h[i] * b, -1.0 + h[i] * db
-                other = y - h[i] * a - least
-                if other < g:
-                    g, dg = other, 1.0 - h[i] * da
-                if g >= -ROUND * (abs(most) + y + h[i] * (abs(a) + abs(b))):
-                    break
-                if dg >= 0.0:
-                    return -(i + 1)
-                new = y - g / dg
-                if new >= y * (1.0 - 1e-15):
-                    break
-                y = max(new, low)
-                if y == low:
-                    break
-            if i + 1 < N and kind[i + 1] == CONSTANT:
-                best = _worthwhile(near, far, i + 1, False, 2.0 * h[i + 1], low, y, ends[i + 1, 1])
-                for _ in range(60):
-                    a, _, b, _ = _bounds(far, i, best, False)
-                    if best - h[i] * a >= least:
-                        y = best
-                        break
-                    best = 0.5 * (best + y)
-            a, _, b, _ = _bounds(far, i, y, False)
-            mean = 0.5 * (y - x[i]) / h[i]
-            left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
-            x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
-        else:
-            if kind[i] == CONSTANT:
-                a, _, b, _ = _bounds(far, i, x[i], False)
-                alpha, beta = max(alpha, a), min(beta, b)
-            y = min(x[i] + 2.0 * h[i] * beta, high)
-            if y < low:
+            if kind[i] == LINEAR:
+                if curved:
+                    _rows(far, at, i, 2, max(high, least), 0.0, 0.0, 0.0)
+                alpha, _, _, _ = _bounds(far, i, high, curved)
+                if curved:
+                    _rows(far, at, i, 2, max(low, least), 0.0, 0.0, 0.0)
+                _, _, beta, _ = _bounds(far, i, low, curved)
+                low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
+            if curved:
+                x_level = level[i] if level[i] > 0.0 else K[i + 1, 1]
+                y_level = level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1]
+                a, b = _grow(near, second, at, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i], x_level, y_level)
+            else:
+                _rows(near, at, i, 0, 0.0, 0.0, 0.0, 0.0)
+                if kind[i] == CONSTANT:
+                    _rows(far, at, i, 2, 0.0, 0.0, 0.0, 2.0 * h[i])
+                a, b = _range(near, far, i, kind[i] == CONSTANT, curved, low, high, slope, x_most[i])
+            if b < a:
+                return i + 1
+            # with friction one y alone would do at the very end, and it must be found
+            K[i, 0], K[i, 1] = a, max(b * (1.0 - 1e-7), a) if curved else b
+        x[0] = K[0, 1]
+        if kind[0] == CONSTANT:
+            x[0] = _worthwhile(near, second, at, first, curved, K[0, 0], x[0], ends[0, 0], ends[0, 1])
+        i, tries, less = -1, 0, -1
+        while i + 1 < N:
+            i += 1
+            if i > less:
+                tries = 0
+            at = Interval(D, floor, room[i], h[i], least)
+            low, high = ends[i, 0], ends[i, 1]
+            if curved:
+                _rows(near, at, i, 0, max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
+            alpha, _, beta, _ = _bounds(near, i, x[i], curved)
+            y, lowest, gap = -1.0, low, HUGE
+            if kind[i] == LINEAR:
+                if curved:
+                    y = _fastest_end(far, at, i, x[i], alpha, beta, low, high, level[i + 1])
+                else:
+                    y, good = _climb(far, i, curved, h[i], x[i] + h[i] * alpha, x[i] + h[i] * beta, low, high)
+                    if not good and y > low:
+                        return -(i + 1)
+            elif curved:
+                y, lowest, gap = _constant_end(second, at, i, x[i], alpha, beta, low, high, level[i + 1])
+            else:
+                if kind[i] == CONSTANT:
+                    a, _, b, _ = _bounds(far, i, x[i], curved)
+                    alpha, beta = max(alpha, a), min(beta, b)
+                y = min(x[i] + 2.0 * h[i] * beta, high)
                 if y < low - 1e-9 * (low + x[i]) - 1e-300:
                     return -(i + 1)
-                y = low
+                y = max(y, low)
+                lowest = min(x[i] + 2.0 * h[i] * alpha, y)
+            if y < 0.0:
+                less = max(less, i)
+                tries += 1
+                if _step_back(i, tries, x, K, ends):
+                    i = max(i - 2, -1)
+                    continue
+                if kind[i] == LINEAR or gap > 1e-3 * (x[i] + low):
+                    return -(i + 1)
+                y = lowest = min(max(lowest, low), high)  # misses by little, which `check` sees and more room mends
+            best = y
             if i + 1 < N and kind[i + 1] == CONSTANT:
-                least = min(max(low, x[i] + 2.0 * h[i] * alpha), y)
-                y = _worthwhile(near, far, i + 1, False, 2.0 * h[i + 1], least, y, ends[i + 1, 1])
-            x[i + 1] = max(y, 0.0)
+                following, lowest = Interval(D, floor, room[i + 1], h[i + 1], least), max(lowest, low)
+                best = _worthwhile(near, second, following, i + 1, curved, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
+            if kind[i] == LINEAR:
+                _settle(far, at, i, curved, alpha, beta, best, y, x, u)
+                continue
+            x[i + 1] = max(best, 0.0)
             u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
-    return 0
+        return 0
+
+    return solve
+
+
+solve, solve_rubbing = _solver(False), _solver(True)
 
 
 @native
-def check(
-    D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any
-) -> None:  # pragma: no cover
+def _parabola(t: float) -> tuple[float, float, float]:
+    """What the values at 0, ½ and 1 weigh at t on the parabola through them."""
+    return (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+
+
+@native
+def check(D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any) -> None:
     """How far each interval goes beyond its limits, inside as well as at its ends, relative to the limit.
 
     D      between its three points each coefficient is the parabola through them
@@ -686,8 +623,7 @@ def check(
         for j in range(J):
             most, rough, before, last = 0.0, 0.0, 0.0, 0.0
             for p in range(5):
-                t = 0.25 * p
-                l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+                l0, l1, l2 = _parabola(0.25 * p)
                 value = (
                     (l0 * D[i, 0, 0, j] + l1 * D[i, 1, 0, j] + l2 * D[i, 2, 0, j]) * a[p]
                     + (l0 * D[i, 0, 1, j] + l1 * D[i, 1, 1, j] + l2 * D[i, 2, 1, j]) * z[p]
@@ -707,8 +643,7 @@ def check(
         for j in range(n):
             most, rough, before, last = 0.0, 0.0, 0.0, 0.0
             for p in range(5):
-                t = 0.25 * p
-                l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+                l0, l1, l2 = _parabola(0.25 * p)
                 value = (l0 * S[i, 0, j] + l1 * S[i, 1, j] + l2 * S[i, 2, j]) * w[p]
                 if p > 1:
                     bow = 2.0 * last - value - before
@@ -726,12 +661,10 @@ def check(
 
 
 @native
-def _misses(
-    D: Any, near: Any, x: Any, u: Any, h: float, other: float, i: int, k: int, first: int, last: int
-) -> float:  # pragma: no cover
+def _misses(D: Any, near: Any, x: Any, u: Any, h: float, other: float, i: int, k: int, first: int, last: int) -> float:
     """What the parabola on interval i may be wrong by, judged by the middle of the neighbour k beyond its end `last`."""
     t = 1.0 + 0.5 * other / h
-    l0, l1, l2 = (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
+    l0, l1, l2 = _parabola(t)
     # the cubic term: 0.048 at most within, t (t − ½)(t − 1) out there; five times that, for jumps of a derivative
     share = 5.0 * 0.048 / (t * (t - 0.5) * (t - 1.0))
     most = 0.0
@@ -749,50 +682,45 @@ def _misses(
 
 @native
 def assemble(
-    where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, F_v: Any, forward: Any, backward: Any, still: Any, rests: Any,
+    where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, viscous: Any, dry: Any, rub: Any, rests: Any,
     effort: Any, acceleration: Any, velocity: Any, torques: Any, accelerations: Any, velocities: Any,
     D: Any, speed: Any, largest: Any, x_most: Any,
-) -> None:  # fmt: skip  # pragma: no cover
+) -> None:  # fmt: skip
     """The coefficients of every limit on every interval, divided by the limit; the largest |m|, |c|, |k| of each.
 
     speed is |q'| over the velocity limit; x_most (N+1,) comes as a cap, and goes as what velocity allows besides.
 
     where   (N, 3) the points of an interval among the rows of g, m, c, qp, qpp: left, middle, right
-    g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp, which is taken out here
-    still   (n,) joints that only tremble: Coulomb friction may act either way
+    g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp (viscous, dry), which is taken out here
+    rub     (N, 3, n) Coulomb friction that acts on the interval
     rests   (N,) intervals that begin or end at rest, where Coulomb friction is nothing: kept with and without it
     torques, accelerations, velocities  which joints are limited
     """
     N, J, A, V = where.shape[0], len(torques), len(accelerations), len(velocities)
     largest[:] = 0.0
     for i in range(N):
-        centre = where[i, 1]
         for side in range(3):
             p = where[i, side]
             into = D[i, side]
             for r in range(J):
                 j = torques[r]
-                scale, rate = 1.0 / effort[j], qp[p, j]
+                scale = 1.0 / effort[j]
                 into[0, r] = (m[p, j] - g[p, j]) * scale
                 into[1, r] = (c[p, j] - g[p, j]) * scale
-                into[2, r] = 0.0
+                into[2, r] = viscous[p, j] * scale
                 into[3, r] = g[p, j] * scale
-                if F_v[j] > 0.0:
-                    into[2, r] = F_v[j] * rate * scale
+                if into[2, r] != 0.0:
                     into[1, r] -= into[2, r]
-                if forward[j] > 0.0 or backward[j] > 0.0:
-                    here = forward[j] if rate > 0.0 else (-backward[j] if rate < 0.0 else 0.0)
-                    into[1, r] -= here * scale
-                    sign = 0.0 if still[j] else qp[centre, j]  # one sign for each interval: that of its middle
-                    rub = forward[j] if sign > 0.0 else (-backward[j] if sign < 0.0 else 0.0)
-                    if not rests[i]:
-                        into[3, r] += rub * scale
-                        continue
-                    # |τ| ≤ 1 and |τ + rub| ≤ 1 together are |τ + rub/2| ≤ 1 − |rub|/2
-                    into[3, r] += 0.5 * rub * scale
-                    rest = 1.0 / max(1.0 - 0.5 * abs(rub) * scale, 1e-6)
-                    for f in range(4):
-                        into[f, r] *= rest
+                if dry[p, j] != 0.0:
+                    into[1, r] -= dry[p, j] * scale
+                if not rests[i]:
+                    into[3, r] += rub[i, side, j] * scale
+                    continue
+                # |τ| ≤ 1 and |τ + rub| ≤ 1 together are |τ + rub/2| ≤ 1 − |rub|/2
+                into[3, r] += 0.5 * rub[i, side, j] * scale
+                rest = 1.0 / max(1.0 - 0.5 * abs(rub[i, side, j]) * scale, 1e-6)
+                for f in range(4):
+                    into[f, r] *= rest
             for r in range(A):
                 j = accelerations[r]
                 scale = 1.0 / acceleration[j]
@@ -814,7 +742,7 @@ def assemble(
 
 
 @native
-def largest_share(D: Any, x: Any, u: Any) -> float:  # pragma: no cover
+def largest_share(D: Any, x: Any, u: Any) -> float:
     """The largest share of any limit that is taken at the ends of the intervals."""
     worst = 0.0
     for i in range(D.shape[0]):
@@ -829,7 +757,7 @@ def largest_share(D: Any, x: Any, u: Any) -> float:  # pragma: no cover
 
 
 @native
-def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: float) -> None:  # pragma: no cover
+def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: float) -> None:
     """CONSTANT where a limit that matters (more than `share` of it used) has little inertia beside its other terms.
 
     level  (N+1,) the last x, for the slope of viscous friction; 0 where nothing is known
@@ -859,7 +787,7 @@ def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: 
 @native
 def tighten(
     over: Any, fast: Any, allowed: float, fastest: Any, reach: int, extra: float, room: Any, slower: Any, x_most: Any
-) -> None:  # pragma: no cover
+) -> None:
     """More room on the intervals that exceed a limit and on `reach` neighbours, where it may be exceeded next."""
     N = over.shape[0]
     for i in range(N):
@@ -877,7 +805,7 @@ def tighten(
 
 
 @native
-def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[float, float]:  # pragma: no cover
+def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[float, float]:
     """s and ṡ after t (s) where s̈ = acceleration + bend s, from s = 0 and ṡ = start."""
     z = bend * t * t
     C, S, term_c, term_s = 0.5, 1.0, 0.5, 1.0  # (cosh √z − 1)/z and sinh √z/√z, as series
@@ -894,7 +822,7 @@ def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[flo
 
 
 @native
-def times(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
+def times(h: Any, x: Any, u: Any, into: Any) -> int:
     """When each grid point is passed; i + 1 where interval i cannot be crossed."""
     into[0] = 0.0
     for i in range(h.shape[0]):
@@ -917,7 +845,7 @@ def times(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
 
 
 @native
-def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:  # pragma: no cover
+def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:
     """(s, ṡ, s̈) at the instants t, by intervals; each interval keeps to its own side of its knots."""
     N = u.shape[0]
     i = 0
@@ -934,7 +862,7 @@ def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:  # pragma: no 
 
 
 @native
-def safe_between(h: Any, x: Any, u: Any, into: Any) -> int:  # pragma: no cover
+def safe_between(h: Any, x: Any, u: Any, into: Any) -> int:
     """Marks CONSTANT where a linear u would turn x(s) around too sharply; how many were marked."""
     count = 0
     for i in range(h.shape[0]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,12 +46,17 @@ class Trapezoids:
         qdd = np.where(speeding, a, np.where(slowing, -a, 0.0))
         return np.where(standing, self.q1, q), np.where(standing, 0.0, qd), np.where(standing, 0.0, qdd)
 
-    def trajectory(self) -> Trajectory:
-        """The motion, which ends with its slowest joint."""
-        if not self.durations.max() > 0:
-            raise DalembertError("q0 and q1 are the same, so there is nothing to move")
-        T, ta = self.durations, self.acceleration_times
-        return Trajectory(T.max(), len(T), self, tuple(np.unique([*ta, *(T - ta), *T])))
+
+def _trapezoids(q0: Array, q1: Array, T: Array, ta: ArrayLike, synchronised: bool) -> Trajectory:
+    """The motion, which ends with its slowest joint; an acceleration time of more than half the duration is that."""
+    moves = q1 != q0
+    T = np.where(moves, T, 0.0)
+    if synchronised:
+        T = np.where(moves, T.max(), 0.0)
+    if not moves.any():
+        raise DalembertError("q0 and q1 are the same, so there is nothing to move")
+    ta = np.minimum(np.where(moves, ta, 0.0), T / 2)
+    return Trajectory(T.max(), len(T), Trapezoids(q0, q1, T, ta), tuple(np.unique([*ta, *(T - ta), *T])))
 
 
 def triangular(
@@ -80,24 +84,15 @@ def triangular(
     array([6.283, 6.283])
     """
     q0, q1 = both_ends(q0, q1)
-    d, n = np.abs(q1 - q0), len(q0)
-    given = _given(n, duration=duration, max_velocity=max_velocity, acceleration=acceleration)
-    match given:
-        case {"duration": T, **rest} if not rest:
-            pass
-        case {"max_velocity": v, **rest} if not rest:
-            T = 2 * d / v
-        case {"acceleration": a, **rest} if not rest:
-            T = 2 * np.sqrt(d / a)
-        case _:
-            raise DalembertError(
-                "a triangular motion needs exactly one of duration, max_velocity and acceleration, "
-                f"not {_listed(given)}"
-            )
-    T = np.where(d > 0, T, 0.0)
-    if synchronised:
-        T = np.where(d > 0, T.max(), 0.0)
-    return Trapezoids(q0, q1, T, T / 2).trajectory()
+    given = _given(len(q0), duration=duration, max_velocity=max_velocity, acceleration=acceleration)
+    if len(given) != 1:
+        raise DalembertError(
+            f"a triangular motion needs exactly one of duration, max_velocity and acceleration, not {' and '.join(given) or 'none of them'}"
+        )
+    d = np.abs(q1 - q0)
+    ((name, value),) = given.items()
+    T = {"duration": value, "max_velocity": 2 * d / value, "acceleration": 2 * np.sqrt(d / value)}[name]
+    return _trapezoids(q0, q1, T, np.inf, synchronised)
 
 
 def trapezoidal(
@@ -138,8 +133,11 @@ def trapezoidal(
     match given:
         case {"acceleration_time": ta, "max_velocity": v, **rest} if not rest or set(rest) == {"duration"}:
             T = np.maximum(d / v + ta, 2 * ta)
-            if rest:
-                _agree(rest["duration"], T, d, "acceleration_time and max_velocity")
+            wanted, way = rest.get("duration", T), T
+            _possible(np.isclose(wanted, way, rtol=ROUNDING, atol=0), d, lambda j: (
+                f"a duration of {wanted[j]:g} s contradicts the {way[j]:g} s that acceleration_time and max_velocity make; "
+                "leave one of the three out"
+            ))  # fmt: skip
         case {"acceleration_time": ta, "duration": T, **rest} if not rest:
             _possible(2 * ta <= T * (1 + ROUNDING), d, lambda j: (
                 f"an acceleration time of {ta[j]:g} s at both ends does not fit into a duration of {T[j]:g} s"
@@ -164,12 +162,9 @@ def trapezoidal(
         case _:
             raise DalembertError(
                 "a trapezoidal motion needs two of acceleration_time, max_velocity and duration, or acceleration "
-                f"with max_velocity or duration; it has {_listed(given)}"
+                f"with max_velocity or duration; it has {' and '.join(given) or 'none of them'}"
             )
-    T = np.where(d > 0, T, 0.0)
-    if synchronised:
-        T = np.where(d > 0, T.max(), 0.0)
-    return Trapezoids(q0, q1, T, np.minimum(np.where(d > 0, ta, 0.0), T / 2)).trajectory()
+    return _trapezoids(q0, q1, T, ta, synchronised)
 
 
 def polynomial(
@@ -200,32 +195,34 @@ def polynomial(
     if degree not in (3, 5, 7):
         raise DalembertError(f"a polynomial motion has degree 3, 5 or 7, not {degree}")
     (T,) = positive("duration", duration, 1)
-    given = [("velocity", start_velocity, end_velocity), ("acceleration", start_acceleration, end_acceleration),
-             ("jerk", start_jerk, end_jerk)]  # fmt: skip
-    ends: list[tuple[Array, Array]] = [(q0, q1)]
-    for order, (name, start, end) in enumerate(given, 1):
-        if 2 * order + 1 > degree:
-            for side, value in (("start", start), ("end", end)):
-                if value is not None:
-                    raise DalembertError(
-                        f"{side}_{name} is given, but a polynomial of degree {degree} has no room for it; "
-                        f"take degree {2 * order + 1}"
-                    )
+    given = {
+        "velocity": (start_velocity, end_velocity),
+        "acceleration": (start_acceleration, end_acceleration),
+        "jerk": (start_jerk, end_jerk),
+    }
+    values = [[q0, q1]]
+    for order, (name, ends) in enumerate(given.items(), 1):
+        named = {f"{side}_{name}": value for side, value in zip(("start", "end"), ends, strict=True)}
+        if 2 * order < degree:
+            values.append([joints(at, 0.0 if value is None else value, len(q0)) for at, value in named.items()])
             continue
-        ends.append(tuple(joints(f"{side}_{name}", 0.0 if value is None else value, len(q0))
-                          for side, value in (("start", start), ("end", end))))  # type: ignore[arg-type] # fmt: skip
-    values = np.stack([np.stack(pair) for pair in ends], axis=1)  # (2 ends, orders, n)
-    return Trajectory(float(T), len(q0), Derivatives.of(BPoly.from_derivatives([0.0, T], values)))
+        for at, value in named.items():
+            if value is not None:
+                raise DalembertError(
+                    f"{at} is given, but a polynomial of degree {degree} has no room for it; take degree {2 * order + 1}"
+                )
+    curve = BPoly.from_derivatives([0.0, T], np.stack(values, axis=1))  # (2 ends, orders, n)
+    return Trajectory(float(T), len(q0), SmoothCurve.of(curve))
 
 
 @dataclass(frozen=True, eq=False)
-class Derivatives:
+class SmoothCurve:
     """A SciPy polynomial or spline with its first two derivatives."""
 
     curves: tuple[Any, Any, Any]
 
     @classmethod
-    def of(cls, curve: Any) -> Derivatives:
+    def of(cls, curve: Any) -> SmoothCurve:
         """The curve and its derivatives."""
         return cls((curve, curve.derivative(1), curve.derivative(2)))
 
@@ -245,18 +242,8 @@ def _given(n: int, **values: ArrayLike | None) -> dict[str, Array]:
     return {name: positive(name, value, n) for name, value in values.items() if value is not None}
 
 
-def _listed(names: Sequence[str] | dict[str, Array]) -> str:
-    return " and ".join(names) or "none of them"
-
-
 def _possible(holds: NDArray[np.bool_], d: Array, sentence: Any) -> None:
     """``sentence(j)`` as an error for the first joint that moves and for which it does not hold."""
     bad = np.flatnonzero(~holds & (d > 0))
     if len(bad):
         raise DalembertError(f"joint {bad[0] + 1}: {sentence(bad[0])}" if len(d) > 1 else sentence(bad[0]))
-
-
-def _agree(duration: Array, T: Array, d: Array, by: str) -> None:
-    _possible(np.isclose(duration, T, rtol=ROUNDING, atol=0), d, lambda j: (
-        f"a duration of {duration[j]:g} s contradicts the {T[j]:g} s that {by} make; leave one of the three out"
-    ))  # fmt: skip

@@ -15,6 +15,7 @@ the least slow-down that lies in none of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import LimitError
+from dalembert.robot.mechanism import Body
 from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -84,19 +86,15 @@ class _Parts:
     qdd: Array
 
 
-def friction_of(arm: Arm) -> tuple[Array, Array, Array]:
-    """F_v, and F_s at positive and at negative speed: (n,) each, of the joints that q moves."""
-    bodies = arm.mechanism.bodies
-    return (
-        np.array([float(b.viscous) for b in bodies]),
-        np.array([float(b.coulomb[0]) for b in bodies]),
-        np.array([float(b.coulomb[1]) for b in bodies]),
-    )
+def friction_of(bodies: Sequence[Body]) -> tuple[Array, Array, Array]:
+    """F_v, and F_s at positive and at negative speed, of each of the bodies' joints."""
+    viscous, forward, backward = np.array([(body.viscous, *body.coulomb) for body in bodies], float).T
+    return viscous, forward, backward
 
 
 def friction_along(arm: Arm, q: Array, qd: Array) -> tuple[Array, Array]:
     """(F_v q̇, F_s sgn(q̇)) along a motion: (N, n) each; with what joints that follow take, Γᵀ of it."""
-    F_v, forward, backward = friction_of(arm.tree)
+    F_v, forward, backward = friction_of(arm.mechanism.tree.bodies)
     Gamma = arm.closure_jacobian(q)
     speeds = np.einsum("...ij,...j->...i", Gamma, qd)
     dry = coulomb(speeds, forward, backward)
@@ -112,43 +110,46 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
     """See :meth:`Trajectory.scaled`."""
     keep = joint_limits(arm, limits)
     motion.fits(arm)
-    coarse = _instants(motion)
-    parts = _parts(motion, arm, coarse)
-    _rest_is_possible(arm, keep, parts)
     top = np.inf if allow_faster else 1.0
-    speed = _fastest(keep, parts, top)[0]
+    t = _instants(motion)
+    parts = _parts(motion, arm, t)
+    speed, limit, row, joint = _fastest(arm, keep, parts, top)
     # look again, between the instants, wherever a limit is nearly reached at that speed
-    finer = _between(coarse, _shares(keep, parts, speed if np.isfinite(speed) else 1.0))
-    if len(finer):
-        more = _parts(motion, arm, finer)
+    t = _between(t, _shares(keep, parts, speed if np.isfinite(speed) else 1.0))
+    if len(t):
+        more = _parts(motion, arm, t)
         parts = _Parts(*(np.concatenate([getattr(parts, f), getattr(more, f)]) for f in _Parts.__dataclass_fields__))
-        _rest_is_possible(arm, keep, parts)
-        speed = _fastest(keep, parts, top)[0]
+        speed, limit, row, joint = _fastest(arm, keep, parts, top)
     if not np.isfinite(speed):
         raise LimitError(
             "the motion never moves a limited joint: it can be as fast as you like, so no c is the largest"
         )
-    _, kind, row, joint = _fastest(keep, parts, top)
-    return _result(motion, arm, keep, parts, 1.0 / speed, kind, row, joint)
+    report = _report(motion, arm, keep, parts, 1.0 / speed, limit, row, joint)
+    c = report.c
+    if c == 1.0:
+        return replace(motion, scaling=report)
+    knots = tuple(c * k for k in motion.knots)
+    at = None if motion.sampled_at is None else c * motion.sampled_at
+    return Trajectory(report.duration, motion.n, Stretched(motion, c), knots, at, report)
 
 
-def _result(
-    motion: Trajectory, arm: Arm, keep: JointLimits, parts: _Parts, c: float, kind: str, row: int, joint: int
-) -> Trajectory:
+def _report(
+    motion: Trajectory, arm: Arm, keep: JointLimits, parts: _Parts, c: float, limit: str, row: int, joint: int
+) -> ScalingReport:
     before = _shares(keep, parts, 1.0)
-    worst_row, worst = np.unravel_index(int(before.max(axis=2).argmax()), before.shape[:2])
-    if kind == "":
-        row, joint = int(worst_row), int(worst)
+    worst_row, worst = (int(k) for k in np.unravel_index(int(before.max(axis=2).argmax()), before.shape[:2]))
+    if not limit:
+        row, joint = worst_row, worst
     a, b, k = (float(x[row, joint]) for x in (parts.scaling, parts.viscous, parts.constant))
-    report = ScalingReport(
+    return ScalingReport(
         c=c,
         duration=c * motion.duration,
         duration_before=motion.duration,
         joint=arm.joint_names[joint],
         time=float(parts.t[row]),
-        limit=kind,
+        limit=limit,
         exceeded=float(before.max()),
-        exceeded_joint=arm.joint_names[int(worst)],
+        exceeded_joint=arm.joint_names[worst],
         exceeded_time=float(parts.t[worst_row]),
         torque_before=a + b + k,
         torque=a / c**2 + b / c + k,
@@ -156,12 +157,6 @@ def _result(
         viscous_torque=b,
         constant_torque=k,
     )
-    if c == 1.0:
-        return replace(motion, scaling=report)
-
-    knots = tuple(c * k for k in motion.knots)
-    at = None if motion.sampled_at is None else c * motion.sampled_at
-    return Trajectory(c * motion.duration, motion.n, Stretched(motion, c), knots, at, report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,14 +195,12 @@ def _parts(motion: Trajectory, arm: Arm, t: Array) -> _Parts:
 def _shares(keep: JointLimits, parts: _Parts, speed: float) -> Array:
     """How much of each limit is taken at this speed: (N, n, 3)."""
     torque = parts.scaling * speed**2 + parts.viscous * speed + parts.constant
-    return np.stack(
-        [
-            np.abs(torque) / keep.effort,
-            np.abs(parts.qd) * speed / keep.velocity,
-            np.abs(parts.qdd) * speed**2 / keep.acceleration,
-        ],
-        axis=2,
+    taken = (
+        np.abs(torque) / keep.effort,
+        np.abs(parts.qd) * speed / keep.velocity,
+        np.abs(parts.qdd) * speed**2 / keep.acceleration,
     )
+    return np.stack(taken, axis=2)
 
 
 def _between(t: Array, shares: Array) -> Array:
@@ -234,21 +227,20 @@ def _rest_is_possible(arm: Arm, keep: JointLimits, parts: _Parts) -> None:
         )
 
 
-def _fastest(keep: JointLimits, parts: _Parts, top: float) -> tuple[float, str, int, int]:
+def _fastest(arm: Arm, keep: JointLimits, parts: _Parts, top: float) -> tuple[float, str, int, int]:
     """The largest speed ≤ top that no limit forbids, and the limit, instant and joint that forbid more."""
+    _rest_is_possible(arm, keep, parts)
     ends = _forbidden(keep, parts)
-    speed, found = top, ("", 0, 0)
+    speed, decides = top, ("", 0, 0)
     while True:
         lowest = speed
         for kind, (low, high) in ends.items():
-            inside = (low < speed) & ((high > speed) | (high == np.inf))
-            if inside.any():
-                flat = int(np.where(inside, low, np.inf).argmin())
-                row, joint = np.unravel_index(flat, low.shape)
-                if low[row, joint] < lowest:
-                    lowest, found = float(low[row, joint]), (kind.split()[0], int(row), int(joint))
+            inside = np.where((low < speed) & ((high > speed) | (high == np.inf)), low, np.inf)
+            row, joint = (int(k) for k in np.unravel_index(int(inside.argmin()), low.shape))
+            if inside[row, joint] < lowest:
+                lowest, decides = float(low[row, joint]), (kind.split()[0], row, joint)
         if lowest == speed:
-            return speed, *found
+            return speed, *decides
         speed = lowest
 
 
@@ -269,7 +261,6 @@ def _forbidden(keep: JointLimits, parts: _Parts) -> dict[str, tuple[Array, Array
             ends[name] = (np.where(never, np.inf, first), np.where(never, -np.inf, second))
         velocity = keep.velocity / np.abs(parts.qd)
         acceleration = np.sqrt(keep.acceleration / np.abs(parts.qdd))
-        forever = np.full_like(velocity, np.inf)
-        ends["velocity"] = (np.nan_to_num(velocity, nan=np.inf, posinf=np.inf), forever)
-        ends["acceleration"] = (np.nan_to_num(acceleration, nan=np.inf, posinf=np.inf), forever)
+        for name, least in (("velocity", velocity), ("acceleration", acceleration)):
+            ends[name] = (np.nan_to_num(least, nan=np.inf, posinf=np.inf), np.full_like(least, np.inf))
     return ends

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.trajectory.moves import Move, moves_of
-from dalembert.trajectory.profiles import Derivatives
+from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -33,14 +33,14 @@ def smoothed(move: Move, tolerance: float) -> tuple[list[Move], float]:
     q, t = move.at(r)[0], move.given_time(r)
     chosen = _thinned(q, tolerance)
     way = np.diff(q[chosen], axis=0)
-    chords = np.sqrt(np.square(way).sum(axis=1))
-    s = np.concatenate([[0.0], np.cumsum(chords)])
+    chords = np.linalg.norm(way, axis=1)
+    s = np.cumsum([0.0, *chords])
     unit = way / chords[:, None]
     corners = 1 + np.flatnonzero((unit[1:] * unit[:-1]).sum(axis=1) < np.cos(SHARP))
-    ends = np.concatenate([[0], corners, [len(s) - 1]])
+    ends = np.array([0, *corners, len(s) - 1])
     curves = [_fit(s[a : b + 1], q[chosen[a : b + 1]], tolerance) for a, b in pairwise(ends)]
-    spline = _Splines(s[ends], tuple(curves))
-    knots = np.unique(np.concatenate([s[ends[1:-1]], *(curve.knots for curve in curves)]))
+    spline = _Splines(s[ends], curves)
+    knots = np.unique(np.concatenate([s[ends[1:-1]], *(curve.breaks for joints in curves for curve in joints)]))
     motion = Trajectory(float(s[-1]), q.shape[1], spline, tuple(knots[(knots > 0) & (knots < s[-1])]))
     nearest, away = _nearest(spline, q, np.interp(t, t[chosen], s), float(s[-1]))
     clock = np.maximum.accumulate(nearest), t
@@ -52,12 +52,12 @@ def _nearest(spline: _Splines, q: Array, s: Array, length: float) -> tuple[Array
     for _ in range(4):
         at, along, _ = spline(s)
         s = np.clip(s + ((q - at) * along).sum(axis=1) / np.square(along).sum(axis=1), 0.0, length)
-    return s, float(np.sqrt(np.square(q - spline(s)[0]).sum(axis=1)).max())
+    return s, float(np.linalg.norm(q - spline(s)[0], axis=1).max())
 
 
 def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:
     """Points of the path, both ends among them, that are far enough apart."""
-    steps = np.sqrt(np.square(np.diff(q, axis=0)).sum(axis=1)).sum()
+    steps = np.linalg.norm(np.diff(q, axis=0), axis=1).sum()
     apart = max(APART * tolerance, steps / POINTS)
     chosen = [0]
     for k in range(1, len(q)):
@@ -68,7 +68,7 @@ def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:
     return np.array([*chosen, len(q) - 1] if chosen[-1] != len(q) - 1 else chosen)
 
 
-def _fit(s: Array, q: Array, tolerance: float) -> _Joints:
+def _fit(s: Array, q: Array, tolerance: float) -> list[SmoothCurve]:
     """Smoothing splines, one for each joint, from the first point to the last."""
     from scipy.interpolate import BSpline, splrep
 
@@ -83,36 +83,21 @@ def _fit(s: Array, q: Array, tolerance: float) -> _Joints:
         # a straight line in s has the coefficients of its values at the means of neighbouring knots
         share = (np.array([t[k + 1 : k + DEGREE + 1].mean() for k in range(size)]) - s[0]) / (s[-1] - s[0])
         c = c + (column[0] - c[0]) * (1.0 - share) + (column[-1] - c[-1]) * share
-        curves.append(Derivatives.of(BSpline(t, c, DEGREE)))
-    return _Joints(tuple(curves))
-
-
-@dataclass(frozen=True, eq=False)
-class _Joints:
-    """A curve for each joint."""
-
-    curves: tuple[Derivatives, ...]
-
-    @property
-    def knots(self) -> Array:
-        return np.concatenate([curve.curves[0].t for curve in self.curves])
-
-    def __call__(self, s: Array) -> Array:
-        """q, q' and q'' at s (N,): (3, N, n)."""
-        return np.stack([np.stack(curve(s)) for curve in self.curves], axis=2)
+        curves.append(SmoothCurve.of(BSpline(t, c, DEGREE)))
+    return curves
 
 
 @dataclass(frozen=True, eq=False)
 class _Splines:
-    """One curve after the other, from each mark to the next."""
+    """One stretch after the other, from each mark to the next, with a curve for each joint."""
 
     marks: Array
-    parts: tuple[_Joints, ...]
+    stretches: list[list[SmoothCurve]]
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
-        which = np.clip(np.searchsorted(self.marks, s, side="right") - 1, 0, len(self.parts) - 1)
-        found = np.empty((3, len(s), len(self.parts[0].curves)))
-        for k, part in enumerate(self.parts):
+        which = np.clip(np.searchsorted(self.marks, s, side="right") - 1, 0, len(self.stretches) - 1)
+        q = np.empty((3, len(s), len(self.stretches[0])))
+        for k, curves in enumerate(self.stretches):
             mine = which == k
-            found[:, mine] = part(s[mine])
-        return found[0], found[1], found[2]
+            q[:, mine] = np.stack([np.stack(curve(s[mine])) for curve in curves], axis=2)
+        return q[0], q[1], q[2]

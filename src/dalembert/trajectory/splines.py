@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.tables import nearest
 from dalembert.trajectory.checks import finite, joints
-from dalembert.trajectory.profiles import Derivatives
+from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -85,7 +85,7 @@ def spline(
         raise DalembertError(
             f"{len(t)} waypoints with these boundary values do not determine a spline of degree {degree}"
         ) from None
-    return Trajectory(float(t[-1]), n, Derivatives.of(curve))
+    return Trajectory(float(t[-1]), n, SmoothCurve.of(curve))
 
 
 def _conditions(
@@ -100,17 +100,17 @@ def _conditions(
             )
     sides = []
     for side in ("start", "end"):
-        found = [
+        values = [
             (order, joints(f"{side}_{name}", boundary[f"{side}_{name}"], n))
             for name, order in CONDITIONS.items()
             if f"{side}_{name}" in boundary
         ]
-        if len(found) != degree // 2:
+        if len(values) != degree // 2:
             raise DalembertError(
                 f"a spline of degree {degree} takes {degree // 2} boundary value{'s' if degree > 3 else ''} at its {side}, "
-                f"not {len(found)}"
+                f"not {len(values)}"
             )
-        sides.append(found)
+        sides.append(values)
     return sides[0], sides[1]
 
 
@@ -162,13 +162,13 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     if cutoff is not None:
         values = _low_pass(t, values, cutoff)
     # times and values from zero: large offsets would cost digits
-    made: tuple[Array, ...] = ()
+    derivatives: list[Array] = []
     with np.errstate(all="ignore"), contextlib.suppress(ValueError):  # among them LinAlgError
         curve = make_interp_spline(t - t[0], values - values[0], k=5)
-        made = tuple(curve.derivative(order)(t - t[0]) for order in (1, 2))
-    if not made or not all(np.isfinite(derivative).all() for derivative in made):
+        derivatives = [curve.derivative(order)(t - t[0]) for order in (1, 2)]
+    if not derivatives or not np.isfinite(derivatives).all():
         raise DalembertError("no smooth curve goes through the values; are instants too close, or values too large?")
-    return made[0], made[1]
+    return derivatives[0], derivatives[1]
 
 
 def _low_pass(t: Array, values: Array, cutoff: float) -> Array:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,11 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import number
 from dalembert.errors import DalembertError, LimitError
+from dalembert.trajectory import passes
 from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
 from dalembert.trajectory.moves import Move, Stop, moves_of
-from dalembert.trajectory.path import Path, Problem, Rows, Samples, TooRough, even_grid, problem, sample, stuck
+from dalembert.trajectory.path import LimitedPath, PathProblem, TooRough, even_grid, problem, sample, stuck
+from dalembert.trajectory.smoothing import smoothed
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -36,17 +39,8 @@ CONVERGED = 0.03  # by which the first look may be slower: the error of the grid
 ROUNDS = 16  # of the passes on one grid
 REFINEMENTS = 6  # of the grid, where it is too coarse
 EVERY = 8  # intervals taken together for a first look
-CLOSE_BY = np.array(
-    [0.003, 0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.97, 0.997]
-)  # of an interval: where its ends are looked at
-SMOOTHING = (
-    1e-7,
-    1e-6,
-    3e-6,
-    1e-5,
-    3e-5,
-    1e-4,
-)  # tolerances for a path that is too rough, as shares of the joints' range
+CLOSE_BY = np.array([0.003, 0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.97, 0.997])  # of an interval: looked at near the ends
+SMOOTHING = (1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)  # of the joints' range: tolerances for a path that is too rough
 SAMPLED = 50  # knots of a path that is known from samples
 WORTH = 5e-4  # of the duration: what smoothing such a path must bring
 FEWEST = 100  # intervals of a short move among longer ones
@@ -100,29 +94,28 @@ class TimeOptimalReport:
     @cached_property
     def active(self) -> tuple[Active, ...]:
         """The stretches, in order of time."""
-        found: list[Active] = []
+        stretches: list[Active] = []
         for t, shares, names in self._moves:
-            before = found[-1].end if found else 0.0
+            before = stretches[-1].end if stretches else 0.0
             if t[0] > before:
-                found.append(Active(before, float(t[0]), "", "dwell"))
+                stretches.append(Active(before, float(t[0]), "", "dwell"))
             row = shares.argmax(axis=1)
-            edges = np.flatnonzero(np.diff(row)) + 1
-            starts, ends = np.concatenate([[0], edges]), np.concatenate([edges, [len(row)]])
-            found += [Active(float(t[a]), float(t[b]), *names[row[a]]) for a, b in zip(starts, ends, strict=True)]
-        if found[-1].end < self.duration:
-            found.append(Active(found[-1].end, self.duration, "", "dwell"))
-        return tuple(found)
+            edges = [0, *(np.flatnonzero(np.diff(row)) + 1), len(row)]
+            stretches += [Active(float(t[a]), float(t[b]), *names[row[a]]) for a, b in pairwise(edges)]
+        if stretches[-1].end < self.duration:
+            stretches.append(Active(stretches[-1].end, self.duration, "", "dwell"))
+        return tuple(stretches)
 
     def __str__(self) -> str:
-        said = f"from {self.duration_before:.6g} s to {self.duration:.6g} s on {len(self.s)} grid points"
+        sentence = f"from {self.duration_before:.6g} s to {self.duration:.6g} s on {len(self.s)} grid points"
         corners = [stop for stop in self.stops if not stop.dwell]
         if corners:
             first = f"{corners[0].reason} at t = {corners[0].time:.4g} s of the motion"
             more = f" and {len(corners) - 1} more" if len(corners) > 1 else ""
-            said += f"; the path forces {'stops' if more else 'a stop'}: {first}{more}"
+            sentence += f"; the path forces {'stops' if more else 'a stop'}: {first}{more}"
         if self.smoothing > 1e-9:
-            said += f"; the path was too rough and has been smoothed by at most {self.smoothing:.1e} rad or m"
-        return said
+            sentence += f"; the path was too rough and has been smoothed by at most {self.smoothing:.1e} rad or m"
+        return sentence
 
 
 def time_optimal(
@@ -136,7 +129,7 @@ def time_optimal(
     wanted = None if duration is None else number("duration", duration)
     moves, stops = moves_of(motion)
     whole = sum(move.length for move in moves)
-    paths: list[Path] = []
+    paths: list[LimitedPath] = []
     best: list[_Profile] = []
     smoothing = 0.0
     for move in moves:
@@ -148,51 +141,55 @@ def time_optimal(
     return _trajectory(motion, paths, best, stops, smoothing)
 
 
-def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[list[Path], list[_Profile], float]:
+def _follow(move: Move, arm: Arm, keep: JointLimits, intervals: int) -> tuple[list[LimitedPath], list[_Profile], float]:
     """The fastest profile along a move; along one that is smoothed as little as it takes, where it is too rough.
 
     A path known from samples is smoothed by a ten-millionth of its range also where that makes it faster: between
     samples a jump of the acceleration leaves ripples, which no grid can follow at a high speed.
     """
-    from dalembert.trajectory.smoothing import smoothed
-
-    path = Path(move, arm, keep)
-    exact, rough = None, None
+    path = LimitedPath(move, arm, keep)
+    exact: _Profile | TooRough
     try:
         exact = _solve(path, even_grid(path, intervals), np.inf)
-    except TooRough as problem:
-        rough = problem
-    if exact is not None and len(move.knots) < SAMPLED:
+    except TooRough as error:
+        exact = error
+    if isinstance(exact, _Profile) and len(move.knots) < SAMPLED:
         return [path], [exact], 0.0
     size = float(np.ptp(move.at(np.linspace(0.0, move.length, 101))[0], axis=0).max())
-    for tolerance in SMOOTHING if exact is None else SMOOTHING[:1]:
+    for tolerance in SMOOTHING if isinstance(exact, TooRough) else SMOOTHING[:1]:
         parts, away = smoothed(move, tolerance * size)
-        paths = [Path(part, arm, keep) for part in parts]
+        paths = [LimitedPath(part, arm, keep) for part in parts]
         whole = sum(path.length for path in paths)
-        grids = [even_grid(path, max(FEWEST, round(intervals * path.length / whole))) for path in paths]
         try:
-            profiles = [_solve(path, s, np.inf) for path, s in zip(paths, grids, strict=True)]
+            profiles = [
+                _solve(path, even_grid(path, max(FEWEST, round(intervals * path.length / whole))), np.inf)
+                for path in paths
+            ]
         except TooRough:
             continue
-        if exact is None or sum(profile.duration for profile in profiles) < (1.0 - WORTH) * exact.duration:
+        taken = sum(profile.duration for profile in profiles)
+        if isinstance(exact, TooRough) or taken < (1.0 - WORTH) * exact.duration:
             return paths, profiles, away
-    if exact is None:
-        assert rough is not None
-        raise rough
+    if isinstance(exact, TooRough):
+        raise exact
     return [path], [exact], 0.0
 
 
 # -- the passes, until all is well ------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Profile:
-    on: Problem
+    """ṡ² and s̈ along a path, when each grid point is passed, and how far each limit is used."""
+
+    on: PathProblem
     x: Array
     u: Array
     t: Array
     near: Array  # (N, J) the largest share of each row's limit
-    worst: float
+    over: Array  # (N,) the excess of torque and acceleration, as a share of the limit
+    fast: Array  # (N,) that of velocity
+    blur: Array  # (N,) how well ``over`` is known
     rounds: int
     refinements: int
 
@@ -200,19 +197,58 @@ class _Profile:
     def duration(self) -> float:
         return float(self.t[-1])
 
+    @property
+    def worst(self) -> float:
+        """The largest excess over any limit."""
+        return max(float(self.over.max(initial=-1.0)), float(self.fast.max(initial=-1.0)))
 
-def _solve(path: Path, s: Array, cap: float) -> _Profile:
+    @property
+    def coarse(self) -> NDArray[np.bool_]:
+        """The intervals on which the grid is too coarse."""
+        return (self.blur > TOO_ROUGH) | (self.over > ALLOWED) | (self.fast > ALLOWED)
+
+
+def _checked(path: LimitedPath, on: PathProblem, x: Array, u: Array, rounds: int, refinements: int) -> _Profile | int:
+    """The profile with its limits checked everywhere; i + 1 where interval i cannot be crossed."""
+    N = len(on.h)
+    t, near, over, fast, blur = np.empty(N + 1), np.empty((N, len(on.rows))), np.empty(N), np.empty(N), np.empty(N)
+    if unpassed := passes.times(on.h, x, u, t):
+        return int(unpassed)
+    passes.check(on.D, on.speed, on.h, on.smooth, x, u, over, fast, near, blur)
+    if path.move.rough:
+        _look_closer_at_the_ends(path, on, x, u, over)
+    return _Profile(on, x, u, t, near, over, fast, blur, rounds, refinements)
+
+
+def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, x: Array, u: Array, over: Array) -> None:
+    """What the limits see there, where q'' begins like a root and no parabola follows it, into ``over``."""
+    N = len(on.h)
+    i = np.unique(np.clip([0, 1, 2, N - 3, N - 2, N - 1], 0, N - 1))
+    d = on.h[i, None] * CLOSE_BY
+    bend = ((u[i, 1] - u[i, 0]) / on.h[i])[:, None]
+    sd2 = np.maximum(x[i, None] + (2.0 * u[i, :1] + bend * d) * d, 0.0).ravel()[:, None]
+    sdd = (u[i, :1] + bend * d).ravel()[:, None]
+    q, qp, qpp = path.at((on.s[i, None] + d).ravel())
+    qdd = qp * sdd + qpp * sd2
+    shares = (np.abs(qdd) / path.keep.acceleration).max(axis=1)
+    if len(path.torque):
+        torque = path.inverse_dynamics(q, qp * np.sqrt(sd2), qdd)
+        shares = np.maximum(shares, (np.abs(torque) / path.keep.effort).max(axis=1))
+    over[i] = np.maximum(over[i], shares.reshape(len(i), -1).max(axis=1) - 1.0)
+
+
+def _solve(path: LimitedPath, s: Array, cap: float) -> _Profile:
     """The fastest profile with ṡ ≤ cap, its limits kept everywhere."""
     for refinements in range(REFINEMENTS + 1):
         try:
-            profile, coarse = _on_grid(path, sample(path, s), cap, refinements)
+            profile, coarse = _on_grid(path, s, cap, refinements)
         except (LimitError, TooRough):
             if not path.viscous or refinements > 1:
                 raise
-            s = np.sort(np.concatenate([s, 0.5 * (s[:-1] + s[1:])]))  # strong friction may ask for shorter steps
-            continue
-        if not coarse.any() or refinements == REFINEMENTS or (refinements > 1 and profile.worst > HOPELESS):
-            break
+            coarse = np.ones(len(s) - 1, bool)  # strong friction may ask for shorter steps
+        else:
+            if not coarse.any() or refinements == REFINEMENTS or (refinements > 1 and profile.worst > HOPELESS):
+                break
         s = np.sort(np.concatenate([s, (0.5 * (s[:-1] + s[1:]))[coarse]]))
     if profile.worst > 1e-6:
         raise TooRough(
@@ -222,136 +258,89 @@ def _solve(path: Path, s: Array, cap: float) -> _Profile:
     return profile
 
 
-def _on_grid(path: Path, at: Samples, cap: float, refinements: int) -> tuple[_Profile, NDArray[np.bool_]]:
+def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple[_Profile, NDArray[np.bool_]]:
     """The profile on this grid, and the intervals that should be halved before it can be trusted."""
-    from dalembert.trajectory import passes
-
-    look = problem(path, at, path.every_row, every=EVERY if len(at.s) > 16 * EVERY else 1)
+    at = sample(path, s)
+    look = problem(path, at, path.every_row, every=EVERY if len(s) > 16 * EVERY else 1)
     top = _top_speed(path, look)
     most = min(top, cap * cap)
-    first = _Passes(path, look, most, top)
-    seen = first.repeat(1, refinements)
+    seen, _ = _repeated(path, look, most, top, 1, refinements)
     coarser = np.inf if seen is None else seen.duration
-    rows, others = path.every_row, Rows(path.torque[:0], path.acceleration[:0])
+    rows, others = path.every_row, path.no_row
     if seen is not None:
         rows, others = rows.split(seen.near.max(axis=0, initial=0.0) > MATTERS)
     while True:
-        on = _Passes(path, problem(path, at, rows), most, top)
-        if seen is not None:
-            on.begin_with(seen, rows)
-        found = on.repeat(ROUNDS, refinements)
-        if found is None:
-            raise stuck(path, problem(path, at, path.every_row), on.status)
-        if not len(others) or passes.largest_share(problem(path, at, others).D, found.x, found.u) < 0.99:
-            imprecise = refinements < 2 and coarser > (1.0 + CONVERGED) * found.duration and len(look.h) < len(at.s) - 1
-            return found, on.coarse | imprecise
-        rows, others, seen = path.every_row, others.split(np.zeros(len(others), bool))[0], None
+        profile, status = _repeated(path, problem(path, at, rows), most, top, ROUNDS, refinements, seen)
+        if profile is None:
+            raise stuck(path, problem(path, at, path.every_row), status)
+        if not len(others) or passes.largest_share(problem(path, at, others).D, profile.x, profile.u) < 0.99:
+            imprecise = refinements < 2 and coarser > (1.0 + CONVERGED) * profile.duration and len(look.h) < len(s) - 1
+            return profile, profile.coarse | imprecise
+        rows, others, seen = path.every_row, path.no_row, None
 
 
-class _Passes:
-    """The passes on one problem, repeated with more room where a limit was exceeded."""
+def _repeated(
+    path: LimitedPath,
+    on: PathProblem,
+    most: float,
+    top: float,
+    rounds: int,
+    refinements: int,
+    seen: _Profile | None = None,
+) -> tuple[_Profile | None, int]:
+    """The passes, repeated with more room where a limit was exceeded, and the status of the last of them.
 
-    def __init__(self, path: Path, on: Problem, most: float, top: float) -> None:
-        N, J = len(on.h), len(on.rows)
-        self.path, self.on, self.top, self.status = path, on, top, 0
-        self.fastest = np.minimum(on.x_most, most)
-        self.curved = path.viscous
-        self.level = np.zeros(N + 1)  # where √x is made straight first; 0 where nothing is known
-        self.kind = np.zeros(N, np.uint8)
-        self.near, self.shares_from = np.full((N, J), np.inf), 0.0
-        self.over, self.fast, self.blur = np.zeros(N), np.zeros(N), np.zeros(N)
-        self.K, self.x, self.u, self.t = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2)), np.empty(N + 1)
-        self.work: tuple[Array, ...] = (np.empty((N, 6, J)), np.empty((N, 6, J)))
-        if self.curved:
-            self.work = (*self.work, np.empty((N, 6, 2 * J)))
-
-    @property
-    def coarse(self) -> NDArray[np.bool_]:
-        """The intervals on which the grid is too coarse."""
-        exceeded = (self.over > ALLOWED) | (self.fast > ALLOWED)
-        return (self.blur > TOO_ROUGH) | exceeded
-
-    def begin_with(self, seen: _Profile, rows: Rows) -> None:
-        """Shares of the limits, and speeds, from a look at a coarser grid."""
-        every = self.path.every_row
-        kept = np.concatenate([np.isin(every.torque, rows.torque), np.isin(every.acceleration, rows.acceleration)])
-        interval = np.clip(np.searchsorted(seen.on.s, self.on.s[:-1], side="right") - 1, 0, len(seen.on.h) - 1)
-        self.near, self.shares_from = np.ascontiguousarray(seen.near[interval][:, kept]), 0.8
-        if self.curved:
-            self.level = np.interp(self.on.s, seen.on.s, seen.x)
-
-    def repeat(self, rounds: int, refinements: int) -> _Profile | None:
-        """The best profile that keeps all limits; the last one where none does; None where there is none."""
-        from dalembert.trajectory import passes
-
-        on, near = self.on, self.near
-        D, h, N = on.D, on.h, len(on.h)
-        room, slower = np.zeros(N), np.zeros(N)
-        always = np.zeros(N, bool)  # where u stays constant whatever the shares say
-        x_most = self.fastest.copy()
-        passes.kinds(D, h, near, self.fastest, self.level, self.kind, self.shares_from)
-        found = None
-        for round_ in range(1, rounds + 1):
-            self.status = self._pass(x_most, room)
-            if self.status != 0:
-                return found
-            if passes.safe_between(h, self.x, self.u, self.kind):
-                always |= self.kind == passes.CONSTANT
-                if round_ < rounds:
-                    continue
-            if unpassed := passes.times(h, self.x, self.u, self.t):
-                self.status = unpassed
-                return found
-            passes.check(D, on.speed, h, on.smooth, self.x, self.u, self.over, self.fast, near, self.blur)
-            if self.path.move.rough:
-                self._look_closer_at_the_ends()
-            worst = max(float(self.over.max(initial=-1.0)), float(self.fast.max(initial=-1.0)))
-            duration = float(self.t[-1])
-            if found is None or found.worst > ALLOWED or (worst <= ALLOWED and duration < found.duration):
-                x, u, t = self.x.copy(), self.u.copy(), self.t.copy()
-                found = _Profile(on, x, u, t, near.copy(), worst, round_, refinements)
-            if worst <= ALLOWED:
-                break
-            self.level[:] = self.x
-            reach = (
-                2 if round_ < 5 else min(4 ** (round_ - 3), 10**6)
-            )  # should the excess wander about, it is fenced in at last
-            always |= (self.over > 1e-3 + self.blur) & (self.kind == passes.LINEAR)
-            passes.tighten(
-                self.over, self.fast, ALLOWED, self.fastest, reach, 0.25 if round_ == 1 else 5.0, room, slower, x_most
-            )
-            passes.kinds(D, h, near, self.fastest, self.level, self.kind, 0.8)
-            self.kind[always] = passes.CONSTANT
-        return found
-
-    def _look_closer_at_the_ends(self) -> None:
-        """What the limits see there, where q'' begins like a root and no parabola follows it."""
-        path, on = self.path, self.on
-        N = len(on.h)
-        i = np.unique(np.clip([0, 1, 2, N - 3, N - 2, N - 1], 0, N - 1))
-        d = on.h[i, None] * CLOSE_BY
-        bend = ((self.u[i, 1] - self.u[i, 0]) / on.h[i])[:, None]
-        x = np.maximum(self.x[i, None] + (2.0 * self.u[i, :1] + bend * d) * d, 0.0).ravel()[:, None]
-        u = (self.u[i, :1] + bend * d).ravel()[:, None]
-        q, qp, qpp = path.at((on.s[i, None] + d).ravel())
-        qd, qdd = qp * np.sqrt(x), qp * u + qpp * x
-        shares = [np.abs(qdd) / path.keep.acceleration]
-        if len(path.torque):
-            shares.append(np.abs(path.inverse_dynamics(q, qd, qdd)) / path.keep.effort)
-        worst = np.max([share.max(axis=1) for share in shares], axis=0).reshape(len(i), -1).max(axis=1) - 1.0
-        self.over[i] = np.maximum(self.over[i], worst)
-
-    def _pass(self, x_most: Array, room: Array) -> int:
-        from dalembert.trajectory import passes
-
-        on = self.on
-        limits, results = (on.D, on.floor, on.h, x_most, room, self.kind), (self.K, self.x, self.u, *self.work)
-        if self.curved:
-            return int(passes.solve_rubbing(*limits, self.level, 1e-18 * self.top, *results))
-        return int(passes.solve(*limits, *results))
+    The best profile that keeps all limits; the last one where none does; None where there is none.
+    seen  a look at a coarser grid: shares of the limits, and speeds, to begin with
+    """
+    D, h, N, J = on.D, on.h, len(on.h), len(on.rows)
+    level = np.zeros(N + 1)  # where √x is made straight first; 0 where nothing is known
+    near, shares_from = np.full((N, J), np.inf), 0.0
+    if seen is not None:
+        every = path.every_row
+        kept = np.concatenate(
+            [np.isin(every.torque, on.rows.torque), np.isin(every.acceleration, on.rows.acceleration)]
+        )
+        interval = np.clip(np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1, 0, len(seen.on.h) - 1)
+        near, shares_from = np.ascontiguousarray(seen.near[interval][:, kept]), 0.8
+        level = np.interp(on.s, seen.on.s, seen.x)
+    solve = passes.solve_rubbing if path.viscous else passes.solve
+    near_rows, far_rows = np.empty((N, 6, J)), np.empty((N, 6, J))
+    work = near_rows, far_rows, np.empty((N, 6, 2 * J)) if path.viscous else far_rows
+    fastest = np.minimum(on.x_most, most)
+    x_most, room, slower, kind = fastest.copy(), np.zeros(N), np.zeros(N), np.zeros(N, np.uint8)
+    always = np.zeros(N, bool)  # where u stays constant whatever the shares say
+    passes.kinds(D, h, near, fastest, level, kind, shares_from)
+    best, status = None, 0
+    for round_ in range(1, rounds + 1):
+        K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
+        status = int(solve(D, on.floor, h, x_most, room, kind, level, 1e-18 * top, K, x, u, *work))
+        if status != 0:
+            break
+        if passes.safe_between(h, x, u, kind):
+            always |= kind == passes.CONSTANT
+            if round_ < rounds:
+                continue
+        profile = _checked(path, on, x, u, round_, refinements)
+        if isinstance(profile, int):
+            status = profile
+            break
+        worst = profile.worst
+        if best is None or best.worst > ALLOWED or (worst <= ALLOWED and profile.duration < best.duration):
+            best = profile
+        if worst <= ALLOWED:
+            break
+        level[:] = x
+        reach = 2 if round_ < 5 else min(4 ** (round_ - 3), 10**6)  # an excess that wanders about is fenced in
+        extra = 0.25 if round_ == 1 else 5.0
+        always |= (profile.over > 1e-3 + profile.blur) & (kind == passes.LINEAR)
+        passes.tighten(profile.over, profile.fast, ALLOWED, fastest, reach, extra, room, slower, x_most)
+        passes.kinds(D, h, profile.near, fastest, level, kind, 0.8)
+        kind[always] = passes.CONSTANT
+    return best, status
 
 
-def _top_speed(path: Path, on: Problem) -> float:
+def _top_speed(path: LimitedPath, on: PathProblem) -> float:
     """A finite x above anything that matters, where nothing limits the speed.
 
     Far above the x at which s̈ = ṡ² / length and ṡ² would take a whole limit at a typical point.
@@ -361,7 +350,7 @@ def _top_speed(path: Path, on: Problem) -> float:
     return float(1e8 / max(np.median(need), 1e-3 * need.max()))
 
 
-def _as_slow_as(paths: list[Path], best: list[_Profile], duration: float, dwells: float) -> list[_Profile]:
+def _as_slow_as(paths: list[LimitedPath], best: list[_Profile], duration: float, dwells: float) -> list[_Profile]:
     """Profiles that take `duration` together: the fastest ones whose ṡ stays below the cap that makes it so."""
     least = sum(profile.duration for profile in best) + dwells
     if not np.isfinite(duration):
@@ -391,10 +380,10 @@ def _as_slow_as(paths: list[Path], best: list[_Profile], duration: float, dwells
         # the time is nearly in inverse proportion to the cap: a step towards it, kept inside the bracket
         step = cap * taken / moving
         cap = step if low < step < high else 0.5 * (low + high)
-    return _between(fast, slow, moving)
+    return _between(paths, fast, slow, moving)
 
 
-def _between(fast: list[_Profile], slow: list[_Profile], moving: float) -> list[_Profile]:
+def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile], moving: float) -> list[_Profile]:
     """Profiles between faster and slower ones on the same grid that take ``moving`` together.
 
     A cap on ṡ that is hardly felt costs more than it should, by the error of the grid: just above the least duration
@@ -406,7 +395,7 @@ def _between(fast: list[_Profile], slow: list[_Profile], moving: float) -> list[
     low, high, mixed = 0.0, 1.0, slow
     for _ in range(60):
         share = 0.5 * (low + high)
-        mixed = [_mixed(a, b, share) for a, b in zip(fast, slow, strict=True)]
+        mixed = [_mixed(*profiles, share) for profiles in zip(paths, fast, slow, strict=True)]
         taken = sum(profile.duration for profile in mixed)
         if abs(taken - moving) <= 1e-9 * moving:
             break
@@ -414,18 +403,12 @@ def _between(fast: list[_Profile], slow: list[_Profile], moving: float) -> list[
     return mixed if max(profile.worst for profile in mixed) <= 1e-6 else slow
 
 
-def _mixed(fast: _Profile, slow: _Profile, share: float) -> _Profile:
+def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _Profile:
     """ṡ² and s̈ with this share of the slower profile, checked as any profile is."""
-    from dalembert.trajectory import passes
-
-    on, N = slow.on, len(slow.on.h)
     x, u = (1.0 - share) * fast.x + share * slow.x, (1.0 - share) * fast.u + share * slow.u
-    t, near = np.empty(N + 1), np.empty_like(slow.near)
-    over, quick, blur = np.empty(N), np.empty(N), np.empty(N)
-    passes.times(on.h, x, u, t)
-    passes.check(on.D, on.speed, on.h, on.smooth, x, u, over, quick, near, blur)
-    worst = max(float(over.max(initial=-1.0)), float(quick.max(initial=-1.0)))
-    return _Profile(on, x, u, t, near, worst, slow.rounds, slow.refinements)
+    profile = _checked(path, slow.on, x, u, slow.rounds, slow.refinements)
+    assert isinstance(profile, _Profile)  # both can be passed, and what lies between them
+    return profile
 
 
 # -- the new motion ----------------------------------------------------------------------------------
@@ -435,21 +418,19 @@ def _mixed(fast: _Profile, slow: _Profile, share: float) -> _Profile:
 class _Timed:
     """The moves one after the other, each from its own instant on; between them the arm stands still."""
 
-    paths: list[Path]
+    paths: list[LimitedPath]
     profiles: list[_Profile]
     begins: Array  # when each move begins, in the new time
 
     def __call__(self, time: Array) -> tuple[Array, Array, Array]:
         which = np.clip(np.searchsorted(self.begins, time, side="right") - 1, 0, len(self.paths) - 1)
-        found = np.empty((3, len(time), self.paths[0].arm.n))
+        states = np.empty((3, len(time), self.paths[0].arm.n))
         for k in np.unique(which):
             mine = which == k
-            found[:, mine] = self._move(int(k), time[mine] - self.begins[k])
-        return found[0], found[1], found[2]
+            states[:, mine] = self._move(int(k), time[mine] - self.begins[k])
+        return states[0], states[1], states[2]
 
     def _move(self, k: int, time: Array) -> tuple[Array, Array, Array]:
-        from dalembert.trajectory import passes
-
         path, profile = self.paths[k], self.profiles[k]
         end = profile.t[-1]
         law = np.empty((3, len(time)))
@@ -467,7 +448,7 @@ class _Timed:
 
 
 def _trajectory(
-    motion: Trajectory, paths: list[Path], profiles: list[_Profile], stops: list[Stop], smoothing: float
+    motion: Trajectory, paths: list[LimitedPath], profiles: list[_Profile], stops: list[Stop], smoothing: float
 ) -> Trajectory:
     begins, now, was = [], 0.0, 0.0
     for path, profile in zip(paths, profiles, strict=True):
@@ -501,7 +482,7 @@ def _trajectory(
     return Trajectory(duration, motion.n, timed, tuple(report.t.tolist()), None, report)
 
 
-def _shares(path: Path, profile: _Profile) -> tuple[Array, tuple[tuple[str, str], ...]]:
+def _shares(path: LimitedPath, profile: _Profile) -> tuple[Array, tuple[tuple[str, str], ...]]:
     """The largest share of every limit on each interval, and what the limits are."""
     ends = np.sqrt(np.stack([profile.x[:-1], profile.x[1:]], axis=1))[:, :, None]
     shares = np.concatenate([profile.near, (profile.on.speed[:, ::2] * ends).max(axis=1)], axis=1)

@@ -12,19 +12,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError
 
 if TYPE_CHECKING:
     from dalembert.trajectory.limits import LimitsLike
+    from dalembert.trajectory.limits_check import LimitExcess
     from dalembert.trajectory.scaling import ScalingReport
     from dalembert.trajectory.time_optimal import TimeOptimalReport
 
 Array = NDArray[np.floating[Any]]
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
+# what the methods of a motion hand on to, by the modules that are built on it: imported when it is first called
+HANDS_ON = {
+    "limits_report": "trajectory.limits_check:limits_report",
+    "save": "trajectory.csv_file:save",
+    "scaled": "trajectory.scaling:scaled",
+    "time_optimal": "trajectory.time_optimal:time_optimal",
+}
 SAMPLES = 501  # how many instants .t has unless the motion came with its own
-MOST_ROWS = 100_000_000  # of a file
 SAME_INSTANT = 1e-12  # of the duration: knots nearer to each other are one
 
 
@@ -138,9 +146,7 @@ class Trajectory:
         >>> print(fast.limits_report(da.load("planar-2r"))[0])
         joint 'joint1': velocity 20 rad/s at t = 0.15 s is above its limit of 15 rad/s
         """
-        from dalembert.trajectory.limits_check import limits_report
-
-        return limits_report(self, arm, torque, tip_wrench)
+        return handed_on(HANDS_ON, "limits_report")(self, arm, torque, tip_wrench)
 
     def check_limits(self, arm: Arm, *, torque: bool = False, tip_wrench: ArrayLike | None = None) -> None:
         """An error that names the first joint, value, limit and instant of :meth:`limits_report`."""
@@ -164,9 +170,7 @@ class Trajectory:
         >>> print(fast.scaled(da.load("planar-2r")).scaling)
         slowed down by c = 2.48167, from 0.3 to 0.744502 s: the effort limit of joint 'joint1' at t = 0.15 s decides
         """
-        from dalembert.trajectory.scaling import scaled
-
-        return scaled(self, arm, limits, allow_faster)
+        return handed_on(HANDS_ON, "scaled")(self, arm, limits, allow_faster)
 
     def time_optimal(
         self, arm: Arm, limits: LimitsLike = None, *, grid: int = 1000, duration: float | None = None
@@ -184,9 +188,7 @@ class Trajectory:
         >>> slow.time_optimal(da.load("planar-2r")).duration < 0.61
         True
         """
-        from dalembert.trajectory.time_optimal import time_optimal
-
-        return time_optimal(self, arm, limits, grid, duration)
+        return handed_on(HANDS_ON, "time_optimal")(self, arm, limits, grid, duration)
 
     # -- files -----------------------------------------------------------------------------------
 
@@ -204,44 +206,4 @@ class Trajectory:
         rate  samples a second; the sample instants ``.t`` unless given. The end is always written.
         The file is written whole or not at all, every number to the last bit.
         """
-        from dalembert.files import whole_file
-        from dalembert.trajectory.csv_file import write_table
-
-        t = self.t
-        if rate is not None:
-            if not 0 < rate * self.duration <= MOST_ROWS:
-                raise DalembertError(
-                    f"the rate is {rate:g} samples a second; it must be above zero, and at most "
-                    f"{MOST_ROWS / self.duration:g} for a motion of {self.duration:g} s, whose file has up to {MOST_ROWS:,} rows"
-                )
-            even = np.arange(np.floor(self.duration * rate * (1 + 1e-12)) + 1) / rate
-            t = np.append(even[even < self.duration * (1 - 1e-12)], self.duration)
-        q, qd, qdd = self(t)
-        groups, columns = ["q", "qd", "qdd"], [t, q, qd, qdd]
-        if arm is not None:
-            self.fits(arm)
-            groups.append("tau")
-            columns.append(arm.inverse_dynamics(q, qd, qdd, tip_wrench))
-        names = ["t", *(f"{group}{k + 1}" for group in groups for k in range(self.n))]
-        with whole_file(path, overwrite=overwrite) as file:
-            write_table(file, names, columns)
-
-
-@dataclass(frozen=True)
-class LimitExcess:
-    """One limit that a motion exceeds: its sentence is ``str(excess)``."""
-
-    joint: str
-    quantity: str  # position, velocity, acceleration or torque
-    value: float  # the worst, with its sign
-    limit: float
-    time: float  # s
-    unit: str
-
-    def __str__(self) -> str:
-        side = "below" if self.value < self.limit and self.quantity == "position" else "above"
-        value = self.value if self.quantity == "position" else abs(self.value)
-        return (
-            f"joint '{self.joint}': {self.quantity} {value:.6g} {self.unit} at t = {self.time:.6g} s "
-            f"is {side} its limit of {self.limit:.6g} {self.unit}"
-        )
+        handed_on(HANDS_ON, "save")(self, path, arm, tip_wrench, rate, overwrite)
