@@ -96,17 +96,17 @@ def read_row(value: object, where: str) -> Row:
             raise RobotError(f"{where}: 'offset' and '{own}' are both given; of a {kind} joint they are the same thing")
         numbers[own] = table.number("offset", angle=not slides)
     pitch = table.number("pitch", None)
-    parts: dict[str, Any] = dict(
-        type=kind,
-        name=table.name("name", None),
-        link=table.name("link", None),
-        inertia=read_inertia(table),
-        physical=table.flag("physical", True),
-        note=table.text("note", ""),
-        friction=read_friction(table),
-        limits=read_limits(table, turns=not slides),
-        rotor=read_rotor(table),
-    )
+    parts: dict[str, Any] = {
+        "type": kind,
+        "name": table.name("name", None),
+        "link": table.name("link", None),
+        "inertia": read_inertia(table),
+        "physical": table.flag("physical", True),
+        "note": table.text("note", ""),
+        "friction": read_friction(table),
+        "limits": read_limits(table, turns=not slides),
+        "rotor": read_rotor(table),
+    }
     with told_at(where):
         return Row(**numbers, **parts, pitch=pitch)
 
