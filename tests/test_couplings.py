@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import mujoco
@@ -697,7 +697,7 @@ def test_joints_of_loops() -> None:
 
 def test_long_chains_of_couplings_are_ordered_at_once() -> None:
     names = [f"j{k}" for k in range(1, 602)]
-    couplings = [Coupling(b, a, 1.0) for a, b in pairwise(names)]
+    couplings = [Coupling(b, a, 1.0) for a, b in itertools.pairwise(names)]
     robot = chain(*["revolute"] * 601, couplings=couplings[::-1])
     assert [joint.name for joint in robot.moving_joints] == ["j1"]
 
