@@ -7,7 +7,6 @@ the link that carries it: the *augmented link* of S 7.2.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from dalembert.algebra.linalg import IDENTITY, Scalar, Vector, madd, mscale, msub, outer
 from dalembert.robot.inertia import Inertia
@@ -77,11 +76,6 @@ class Mechanism:
     linear = True
     by_newton = False
     loops = closures = passive = ()
-
-    wound: ClassVar[frozenset[int]] = frozenset()
-
-    def follow(self, q: Any) -> None:
-        """Nothing follows: all joints are held."""
 
     @property
     def tree(self) -> Mechanism:
