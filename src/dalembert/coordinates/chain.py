@@ -180,7 +180,7 @@ class Explicit:
     passive: tuple[int, ...]
     known: tuple[int, ...]
     slopes: Sequence[Values]
-    bends: Callable[[Chain], Sequence[Values]] | None = None
+    bends: Callable[[Values], Sequence[Values]] | None = None
     slopes_dot: Sequence[Values] | None = None
 
     def follow(self, v: list[Scalar]) -> None:
@@ -204,7 +204,8 @@ class Explicit:
     def differentiate(self, chain: Chain) -> None:
         """Ṡ at the chain's velocities."""
         if self.bends is not None:
-            self.slopes_dot = self.bends(chain)
+            assert chain.qd is not None
+            self.slopes_dot = self.bends(chain.qd)
 
 
 class Chain:
@@ -280,7 +281,7 @@ class Chain:
         if isinstance(closure, Polynomial):
             x, curve = self.q[closure.known[0]], closure
             return Explicit(
-                curve.passive, curve.known, [[curve.slope(x)]], lambda at: [[curve.bend(x) * at.qd[curve.known[0]]]]
+                curve.passive, curve.known, [[curve.slope(x)]], lambda v: [[curve.bend(x) * v[curve.known[0]]]]
             )
         assert isinstance(closure, Linear)
         return Explicit(closure.passive, closure.known, closure.A)

@@ -32,7 +32,7 @@ SINGULAR = 1e-12  # of a square matrix between motors and joints, its rows and c
 ROUNDING = 1e-12  # of limits that meet in one point
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, repr=False)
 class Coupling:
     """Joints that follow others: q_joints = matrix · q_of + offset.
 
@@ -51,15 +51,24 @@ class Coupling:
     """
 
     joints: tuple[str, ...]
-    of: tuple[str, ...] = ()
-    matrix: tuple[Row, ...] = ()
-    offset: Row = ()
-    higher: Row = ()
-    motors: tuple[str, ...] = ()
-    limits: tuple[Limits, ...] = ()
+    of: tuple[str, ...]
+    matrix: tuple[Row, ...]
+    offset: Row
+    higher: Row
+    motors: tuple[str, ...]
+    limits: tuple[Limits, ...]
 
-    def __post_init__(self) -> None:
-        joints, of, motors = (_names(getattr(self, key), key) for key in ("joints", "of", "motors"))
+    def __init__(
+        self,
+        joints: str | Sequence[str],
+        of: str | Sequence[str] = (),
+        matrix: Any = (),
+        offset: float | Sequence[float] = (),
+        higher: Sequence[float] = (),
+        motors: str | Sequence[str] = (),
+        limits: Sequence[Limits] = (),
+    ) -> None:
+        joints, of, motors = (_names(*named) for named in ((joints, "joints"), (of, "of"), (motors, "motors")))
         for names in (joints, of, motors):
             at_most(COUPLED_JOINTS, len(names), "joints in one coupling", "a coupling")
         if not joints:
@@ -79,10 +88,10 @@ class Coupling:
             ("joints", joints),
             ("of", of),
             ("motors", motors),
-            ("matrix", _matrix(self.matrix, len(joints), columns, where)),
-            ("offset", _row(self.offset, len(joints), "offset", where) or (0.0,) * len(joints)),
-            ("higher", _row(self.higher, None, "higher", where)),
-            ("limits", tuple(self.limits)),
+            ("matrix", _matrix(matrix, len(joints), columns, where)),
+            ("offset", _row(offset, len(joints), "offset", where) or (0.0,) * len(joints)),
+            ("higher", _row(higher, None, "higher", where)),
+            ("limits", tuple(limits)),
         ):
             object.__setattr__(self, key, value)
         if self.higher and not (len(joints) == columns == 1):
@@ -252,7 +261,12 @@ def with_motors(
             body = f"{motor}:rotor"
             every_link.append(replace(link, name=body, inertia=Inertia(), physical=True, massless=True))
             limits = coupling.limits[k] if coupling.limits else type(joint.limits)()
-            own = {"offset": 0.0, "link_frame": Placement(), "friction": type(joint.friction)(), "limits": limits}
+            own: dict[str, Any] = {
+                "offset": 0.0,
+                "link_frame": Placement(),
+                "friction": type(joint.friction)(),
+                "limits": limits,
+            }
             every_joint[place : place + 1] = [
                 replace(joint, name=motor, child=body, **own),
                 replace(joint, rotor=None),
@@ -433,7 +447,12 @@ def helical(joint: Joint, pitch: float) -> tuple[Joint, str, Joint, Coupling]:
     """
     pitch = _number(pitch, "pitch", f"helical joint '{joint.name}'")
     between, slide = f"{joint.name}:turned", f"{joint.name}:slide"
-    own = {"offset": 0.0, "friction": type(joint.friction)(), "limits": type(joint.limits)(), "rotor": None}
+    own: dict[str, Any] = {
+        "offset": 0.0,
+        "friction": type(joint.friction)(),
+        "limits": type(joint.limits)(),
+        "rotor": None,
+    }
     return (
         replace(joint, child=between, link_frame=Placement()),
         between,

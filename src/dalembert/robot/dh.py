@@ -156,7 +156,7 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
     placement, link_frame = (_standard if convention == "standard" else _modified)(row)
     return Joint(
         name=name,
-        type="revolute" if row.type == HELICAL else row.type,
+        type="revolute" if row.type == "helical" else row.type,
         parent=parent,
         child=child,
         placement=placement,

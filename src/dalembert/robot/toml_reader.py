@@ -191,8 +191,8 @@ def _frames(table: Table) -> Robot:
         joints.append(_joint(joint))
         if joint.get("type") == HELICAL:
             with told_at(joint.where):
-                joints[-1:], link, coupling = screw(joints[-1], joint.number("pitch"))
-            links.append(link)
+                joints[-1:], between, coupling = screw(joints[-1], joint.number("pitch"))
+            links.append(between)
             couplings.append(coupling)
         elif "pitch" in joint:
             raise RobotError(

@@ -200,9 +200,8 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
         return
     SubElement(element, "axis", xyz=_numbers(f"the axis of {what}", *joint.axis))
     if mimic is not None:
-        leader, *numbers = mimic
-        written = [_numbers(f"the coupling of {what}", number) for number in numbers]
-        SubElement(element, "mimic", joint=leader, multiplier=written[0], offset=written[1])
+        multiplier, offset = (_numbers(f"the coupling of {what}", number) for number in mimic[1:])
+        SubElement(element, "mimic", joint=mimic[0], multiplier=multiplier, offset=offset)
     ours: dict[str, str] = {"type": joint.type} if kind != joint.type else {}
     ours |= _write_limits(element, joint, kind)
     if limits.acceleration is not None and not _unknown(limits.acceleration):
