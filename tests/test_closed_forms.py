@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -299,7 +300,7 @@ def test_linear_coordinates_equal_the_numbers(name: str) -> None:
     a, rng = arm(name), np.random.default_rng(3)
     T = rng.integers(-2, 3, (a.n, a.n)) + 5.0 * np.eye(a.n)
     y = a.in_coordinates(T, rng.choice([0.0, np.pi / 2, np.pi, -np.pi / 2, 0.3], a.n))
-    check_coordinates(y)
+    check_coordinates(a, y)
     x, v, acc = states(a, 3)
     got = y.equations().evaluate(x, v, acc)
     assert relative(got.B, y.inertia_matrix(x)) < 1e-12
@@ -307,10 +308,12 @@ def test_linear_coordinates_equal_the_numbers(name: str) -> None:
     assert relative(got.tau, y.inverse_dynamics(x, v, acc)) < 1e-12
 
 
-def check_coordinates(y) -> None:
+def check_coordinates(a: da.Arm, y: da.Arm) -> None:
     """τ is what B, C, g and friction make of it; C is one with Ḃ − 2C skew; power is the same."""
-    x, v, acc = states(y.arm, 3, seed=8, scale=1.0)
-    friction = np.einsum("...ij,...i->...j", y.jacobian(x), y.arm.friction_torque(y.joint_velocities(x, v)))
+    x, v, acc = states(a, 3, seed=8, scale=1.0)
+    q, qd, qdd = (z[..., : a.n] for z in y.tree_motion(x, v, acc))
+    friction = np.einsum("...ij,...i->...j", y.closure_jacobian(x)[..., : a.n, :], a.friction_torque(qd))
+    assert relative(y.friction_torque(v, x), friction) < 1e-12
     B, C = y.inertia_matrix(x), y.coriolis_matrix(x, v)
     tau = np.einsum("...ij,...j->...i", B, acc) + np.einsum("...ij,...j->...i", C, v) + y.gravity_torque(x) + friction
     assert relative(tau, y.inverse_dynamics(x, v, acc)) < 1e-12
@@ -320,8 +323,7 @@ def check_coordinates(y) -> None:
     skew = rate - 2 * C
     assert np.abs(skew + np.swapaxes(skew, -1, -2)).max() < 1e-6 * max(1.0, np.abs(C).max())
     power = (y.inverse_dynamics(x, v, acc) * v).sum(-1)
-    q, qd = y.joint_positions(x), y.joint_velocities(x, v)
-    assert relative(power, (y.arm.inverse_dynamics(q, qd, y.joint_accelerations(x, v, acc)) * qd).sum(-1)) < 1e-12
+    assert relative(power, (a.inverse_dynamics(q, qd, qdd) * qd).sum(-1)) < 1e-12
 
 
 def test_absolute_angles_of_a_chain_that_turns_both_ways() -> None:
@@ -329,19 +331,38 @@ def test_absolute_angles_of_a_chain_that_turns_both_ways() -> None:
     a = da.from_dh([{"a": 0.5, "alpha": "pi", **link}, {"a": 0.4, **link}], gravity=(0, -9.81, 0))
     e = a.in_coordinates("absolute").equations()
     assert {str(x) for x in e.g.free_symbols if str(x)[0] == "c"} == {"c_1", "c_2"}
-    check_coordinates(a.in_coordinates("absolute"))
+    check_coordinates(a, a.in_coordinates("absolute"))
 
 
 def test_coordinates_by_a_function() -> None:
     a = da.load("planar-2r")
     y = a.in_coordinates(lambda y: [y[0] + sympy.sin(y[1]) / 3, y[1] + y[1] ** 3 / 5])
-    check_coordinates(y)
+    check_coordinates(a, y)
     x, v, acc = states(a, 1, scale=1.0)
     e = y.equations()
     values = {**e.parameters, **dict(zip([*e.q, *e.qd, *e.qdd], [*x[0], *v[0], *acc[0]], strict=True))}
     assert relative(np.array(e.tau.subs(values), dtype=float)[:, 0], y.inverse_dynamics(x, v, acc)[0]) < 1e-12
     assert relative(np.array(e.C.subs(values), dtype=float), y.coriolis_matrix(x, v)[0]) < 1e-12
     assert balanced(e.latex())
+
+
+def test_other_coordinates_are_an_arm_like_any_other(tmp_path: Path) -> None:
+    """It is simulated and identified, saved and loaded; coordinates of coordinates are coordinates."""
+    a = da.load("planar-2r")
+    y = a.in_coordinates("absolute")
+    q0 = np.array([0.3, -0.4])
+    run, other = da.simulate(a, q0, None, None, 0.2), da.simulate(y, np.cumsum(q0), None, None, 0.2)
+    assert np.allclose(np.cumsum(run.q, axis=-1), other.q, atol=1e-9)
+    y.save(tmp_path / "absolute.toml")
+    assert da.load(tmp_path / "absolute.toml") == y
+    back = y.in_coordinates([[1.0, 0.0], [1.0, 1.0]])
+    x, v, acc = states(a, 3)
+    assert relative(back.inverse_dynamics(x, v, acc), a.inverse_dynamics(x, v, acc)) < 1e-12
+    mapped = a.in_coordinates(lambda y: [sympy.tan(y[0]), y[1] / 2])
+    with pytest.raises(da.DalembertError, match="which a file cannot hold"):
+        mapped.save(tmp_path / "mapped.toml")
+    with pytest.raises(da.DalembertError, match="cannot be compiled"):
+        a.in_coordinates(lambda y: [sympy.gamma(y[0]), y[1]]).inertia_matrix([0.1, 0.2])
 
 
 def test_coordinates_mistakes_are_said() -> None:

@@ -266,7 +266,7 @@ def test_a_part_without_inertia_is_named_when_it_matters() -> None:
     for ask in (a.forward_dynamics, a.forward_derivatives):
         with pytest.raises(da.SingularInertiaError, match="arm 'hollow' has no B⁻¹: nothing resists joint wrist"):
             ask([0.1, 0.2], [1, 1], [1, 1])
-    with pytest.raises(da.SingularInertiaError, match="nothing resists joint wrist"):
+    with pytest.raises(da.SingularInertiaError, match="nothing resists joint y_2"):
         a.in_coordinates(np.eye(2)).forward_dynamics([0.1, 0.2], [1, 1], [1, 1])
     if MODELS.exists():  # a point mass on the axis resists as little
         with pytest.raises(da.SingularInertiaError, match="nothing resists joint joint_6"):

@@ -25,7 +25,6 @@ from dalembert.robot.inertia import Inertia
 
 if TYPE_CHECKING:
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
-    from dalembert.arm.in_coordinates import ArmInCoordinates
     from dalembert.identification.base import BaseParameters
     from dalembert.identification.formulas import SymbolicBaseParameters
     from dalembert.symbols.present import Equations
@@ -218,13 +217,14 @@ class Arm(Dynamics, Kinematics, Coordinates):
         """
         from dalembert.symbols.of_robot import equations_of
 
-        return equations_of(self.robot, self.mechanism, parameters, progress)
+        return equations_of(self.robot, self.mechanism, parameters, progress)  # type: ignore[return-value]
 
-    def in_coordinates(self, T: Any, offset: ArrayLike | None = None) -> ArmInCoordinates:
+    def in_coordinates(self, T: Any, offset: ArrayLike | None = None) -> Arm:
         """The same arm in other generalized coordinates y, with q = T y + offset: S Problem 7.6.
 
         T is an n×n matrix; "absolute" for the angles of the links with the base, where joints are
-        parallel; or a function y → q that runs on SymPy symbols.
+        parallel; or a function y → q that runs on SymPy symbols. The arm that is returned can do all that an
+        arm can; its joints are y_1, y_2, …, and ``tree_positions(y)`` begins with q.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]
@@ -232,7 +232,7 @@ class Arm(Dynamics, Kinematics, Coordinates):
         """
         from dalembert.arm.in_coordinates import in_coordinates
 
-        return in_coordinates(self, T, offset)
+        return Arm(in_coordinates(self, T, offset))
 
     def base_parameters(
         self, lengths: str | None = None, tolerance: float | None = None, **columns: Any

@@ -41,7 +41,7 @@ def equations(
     with Bar(f"equations of {loaded.name}") as bar:
         closed_form: Equations
         if absolute:
-            closed_form = loaded.in_coordinates("absolute").equations(parameters)  # type: ignore[assignment]
+            closed_form = loaded.in_coordinates("absolute").equations(parameters)
         else:
             closed_form = loaded.equations(parameters, lambda fraction: bar(0.5 * fraction))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from dalembert.algebra.linalg import Scalar, cos, exact_cos, exact_sin, less, select, sin, sqrt
 from dalembert.coordinates.closure import Closure, CoupledMechanism, Linear, Polynomial, Triangle, triangle_places
+from dalembert.coordinates.formula import Formula
 from dalembert.coordinates.loops import Plane, Rates, rates
 from dalembert.robot.mechanism import Mechanism
 
@@ -260,8 +261,9 @@ class Chain:
             for i, x in zip(closure.passive, triangle_places(self.tree, loop, closure, self.q), strict=True):
                 self.q[i] = Angle(x[0], x[1], -bodies[i].offset) if bodies[i].revolute else x - bodies[i].offset
             return
-        if isinstance(closure, Polynomial):
-            (self.q[closure.passive[0]],) = closure.values([self.q[j] for j in closure.known])
+        if isinstance(closure, Polynomial | Formula):
+            for i, x in zip(closure.passive, closure.values([self.q[j] for j in closure.known]), strict=True):
+                self.q[i] = x
             return
         for i, row, b in zip(closure.passive, closure.A, closure.b, strict=True):
             terms = [(a, self.q[j]) for a, j in zip(row, closure.known, strict=True) if a]
@@ -278,10 +280,10 @@ class Chain:
 
     def _explicit(self, closure: Closure) -> Explicit:
         """How joints follow whose closure gives them as functions."""
-        if isinstance(closure, Polynomial):
-            x, curve = self.q[closure.known[0]], closure
+        if isinstance(closure, Polynomial | Formula):
+            x, curve = [self.q[j] for j in closure.known], closure
             return Explicit(
-                curve.passive, curve.known, [[curve.slope(x)]], lambda v: [[curve.bend(x) * v[curve.known[0]]]]
+                curve.passive, curve.known, curve.slopes(x), lambda v: curve.bends(x, [v[j] for j in curve.known])
             )
         assert isinstance(closure, Linear)
         return Explicit(closure.passive, closure.known, closure.A)

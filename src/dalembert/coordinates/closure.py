@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dalembert.algebra.linalg import Scalar, less, select, sqrt
+from dalembert.coordinates.formula import Formula
 from dalembert.coordinates.loops import (
     AnyLoop,
     Plane,
@@ -82,13 +83,13 @@ class Polynomial:
         """The joint that follows, from the one that it follows."""
         return [horner(self.coefficients, x[0])]
 
-    def slope(self, x: Scalar) -> Scalar:
-        """∂q_p/∂x"""
-        return horner(derived(self.coefficients), x)
+    def slopes(self, x: Sequence[Scalar]) -> list[list[Scalar]]:
+        """S = ∂q_p/∂x"""
+        return [[horner(derived(self.coefficients), x[0])]]
 
-    def bend(self, x: Scalar) -> Scalar:
-        """∂²q_p/∂x²"""
-        return horner(derived(derived(self.coefficients)), x)
+    def bends(self, x: Sequence[Scalar], xd: Sequence[Scalar]) -> list[list[Scalar]]:
+        """Ṡ"""
+        return [[horner(derived(derived(self.coefficients)), x[0]) * xd[0]]]
 
 
 def horner(coefficients: Sequence[float], x: Any) -> Any:
@@ -146,7 +147,8 @@ class Triangle:
         return 2 if self.slides else 1
 
 
-Closure = Linear | Polynomial | Triangle
+Coupled = Linear | Polynomial | Formula
+Closure = Coupled | Triangle
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ class CoupledMechanism:
     def follow(self, q: Any) -> None:
         """Put the joints that follow by couplings where they belong, in an array (…, N) of all joints of the tree."""
         for closure in self.closures:
-            if isinstance(closure, Linear | Polynomial) and not closure.loops:
+            if isinstance(closure, Linear | Polynomial | Formula) and not closure.loops:
                 values = closure.values([q[..., j] for j in closure.known])
                 for i, x in zip(closure.passive, values, strict=True):
                     q[..., i] = x
@@ -259,13 +261,15 @@ def coupled_mechanism(robot: Robot) -> CoupledMechanism:
     return CoupledMechanism(tree, actuated, (), (), tuple(pose), following)
 
 
-def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Linear | Polynomial, ...]:
+def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Coupled, ...]:
     """The couplings on the bodies of the tree, each after those that it stands on."""
     number = {body.name: i for i, body in enumerate(tree.bodies)}
-    out: list[Linear | Polynomial] = []
+    out: list[Coupled] = []
     for coupling in in_order(robot.couplings):
         passive, known = (tuple(number[name] for name in names) for names in (coupling.joints, coupling.of))
-        if coupling.higher:
+        if coupling.formulas:
+            out.append(Formula(passive, known, coupling.of, coupling.formulas))
+        elif coupling.higher:
             coefficients = (*coupling.offset, *coupling.matrix[0], *coupling.higher)
             out.append(Polynomial((passive[0],), (known[0],), coefficients))
         else:
@@ -273,19 +277,17 @@ def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Linear | Polynomial, ..
     return tuple(out)
 
 
-def _put(couplings: Sequence[Linear | Polynomial], q: list[float]) -> None:
+def _put(couplings: Sequence[Coupled], q: list[float]) -> None:
     """Set the joints that follow, in a list of all joints of the tree."""
     for closure in couplings:
         for i, x in zip(closure.passive, closure.values([q[j] for j in closure.known]), strict=True):
             q[i] = x
 
 
-def _around_loops(
-    couplings: Sequence[Linear | Polynomial], passive: Container[int]
-) -> tuple[list[Linear | Polynomial], list[Linear | Polynomial]]:
+def _around_loops(couplings: Sequence[Coupled], passive: Container[int]) -> tuple[list[Coupled], list[Coupled]]:
     """The couplings that stand on actuated joints alone, and those that stand on passive ones."""
-    before: list[Linear | Polynomial] = []
-    after: list[Linear | Polynomial] = []
+    before: list[Coupled] = []
+    after: list[Coupled] = []
     late: set[int] = set()
     for closure in couplings:
         if any(j in passive or j in late for j in closure.known):
@@ -296,9 +298,7 @@ def _around_loops(
     return before, after
 
 
-def _known_by_cosine(
-    robot: Robot, tree: Mechanism, couplings: Sequence[Linear | Polynomial], passive: Container[int]
-) -> None:
+def _known_by_cosine(robot: Robot, tree: Mechanism, couplings: Sequence[Coupled], passive: Container[int]) -> None:
     """Refuse what would need the angle itself of a joint of which a loop gives cosine and sine."""
     unwound = {i for i in range(tree.n) if i in passive and tree.bodies[i].revolute}
     for closure in couplings:

@@ -57,6 +57,7 @@ class Coupling:
     higher: Row
     motors: tuple[str, ...]
     limits: tuple[Limits, ...]
+    formulas: tuple[Any, ...]
 
     def __init__(
         self,
@@ -67,6 +68,7 @@ class Coupling:
         higher: Sequence[float] = (),
         motors: str | Sequence[str] = (),
         limits: Sequence[Limits] = (),
+        formulas: Sequence[Any] = (),
     ) -> None:
         joints, of, motors = (_names(*named) for named in ((joints, "joints"), (of, "of"), (motors, "motors")))
         for names in (joints, of, motors):
@@ -88,10 +90,14 @@ class Coupling:
             ("joints", joints),
             ("of", of),
             ("motors", motors),
-            ("matrix", _matrix(matrix, len(joints), columns, where)),
+            (
+                "matrix",
+                _matrix(matrix, len(joints), columns, where) if not formulas else ((0.0,) * columns,) * len(joints),
+            ),
             ("offset", _row(offset, len(joints), "offset", where) or (0.0,) * len(joints)),
             ("higher", _row(higher, None, "higher", where)),
             ("limits", tuple(limits)),
+            ("formulas", tuple(formulas)),
         ):
             object.__setattr__(self, key, value)
         if self.higher and not (len(joints) == columns == 1):
@@ -130,8 +136,8 @@ class Coupling:
 
     @property
     def linear(self) -> bool:
-        """Whether it has no powers."""
-        return not self.higher
+        """Whether it has no powers and no formulas."""
+        return not self.higher and not self.formulas
 
     @property
     def text(self) -> str:
@@ -140,7 +146,9 @@ class Coupling:
         >>> Coupling("g2", "g1", -1.5, 0.02, higher=(0.5,)).text
         'g2 = 0.02 − 1.5 g1 + 0.5 g1²'
         """
-        lines = []
+        lines = [f"{name} = {formula}" for name, formula in zip(self.joints, self.formulas, strict=False)]
+        if lines:
+            return "; ".join(lines)
         for name, row, shift in zip(self.joints, self.matrix, self.offset, strict=True):
             terms = [(shift, "")] if shift else []
             terms += [(factor, joint) for factor, joint in zip(row, self.of or self.motors, strict=True) if factor]
@@ -386,7 +394,7 @@ def led(robot: Robot) -> dict[str, tuple[str, float, float]]:
     for coupling in in_order(robot.couplings):
         for name, row, shift in zip(coupling.joints, coupling.matrix, coupling.offset, strict=True):
             parts = [(factor, leader) for factor, leader in zip(row, coupling.of, strict=True) if factor]
-            if coupling.higher or len(parts) != 1 or parts[0][1] in curved | passive:
+            if not coupling.linear or len(parts) != 1 or parts[0][1] in curved | passive:
                 curved.add(name)
                 continue
             factor, leader = parts[0]

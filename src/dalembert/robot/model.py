@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -30,6 +31,7 @@ from dalembert.robot.tables import some
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
+COORDINATE = ":coordinate"  # ends the name of a link that stands for a coordinate
 STANDARD_GRAVITY: Vector = (0.0, 0.0, -9.81)
 
 
@@ -325,6 +327,30 @@ class Robot:
         raise RobotError(
             f"robot '{self.name}' has no link '{name}'; its links are {some([x.name for x in self.links])}"
         )
+
+    def with_coordinates(self, names: Sequence[str], angles: Sequence[bool], coupling: Coupling) -> Robot:
+        """A new robot whose coordinates are others: joints that move nothing, which those that were held follow."""
+        links = tuple(Link(name + COORDINATE, massless=True) for name in names)
+        joints = tuple(
+            Joint(name, "continuous" if angle else "prismatic", self.root, link.name)
+            for name, angle, link in zip(names, angles, links, strict=True)
+        )
+        return self.replace(
+            links=(*self.links, *links), joints=(*self.joints, *joints), couplings=(*self.couplings, coupling)
+        )
+
+    def without_coordinates(self) -> Robot:
+        """The robot that :meth:`with_coordinates` was asked of."""
+        *couplings, last = self.couplings
+        joints = tuple(joint for joint in self.joints if joint.name not in last.of)
+        moved = {joint.child for joint in joints} | {self.root}
+        links = tuple(link for link in self.links if link.name in moved)
+        return self.replace(links=links, joints=joints, couplings=tuple(couplings))
+
+    @property
+    def in_coordinates(self) -> bool:
+        """Whether its coordinates are those of :meth:`with_coordinates`."""
+        return all(joint.child.endswith(COORDINATE) for joint in self.moving_joints)
 
     def with_loop(self, loop: Any) -> Robot:
         """A new robot with one more closed chain: a :class:`Loop`, or its fields by name."""

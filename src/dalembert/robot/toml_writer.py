@@ -81,6 +81,11 @@ def _body(robot: Robot, found: tuple[str, tuple[Row, ...]] | None) -> Lines:
     for loop in robot.loops:
         yield from _section("[[loop]]", _loop(loop))
     for coupling in robot.couplings:
+        if coupling.formulas:
+            raise RobotError(
+                f"robot '{robot.name}' has coordinates by formulas ({coupling.text}), which a file cannot hold; save the arm "
+                "that they were made for"
+            )
         yield from _section("[[coupling]]", _coupling(coupling))
 
 

@@ -52,7 +52,7 @@ def _mimics(robot: Robot) -> dict[str, tuple[str, float, float]]:
     for coupling in robot.couplings:
         for name, row, offset in zip(coupling.joints, coupling.matrix, coupling.offset, strict=True):
             parts = [(leader, factor) for leader, factor in zip(coupling.of, row, strict=True) if factor]
-            if coupling.higher or len(parts) > 1:
+            if not coupling.linear or len(parts) > 1:
                 raise RobotError(
                     f"robot '{robot.name}' has the coupling {coupling.text}, which URDF cannot hold: its <mimic> follows one joint "
                     "linearly; save it as .toml, or write the tree: arm.tree.save(…)"

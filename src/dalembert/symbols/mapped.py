@@ -77,14 +77,6 @@ def closed_equations(
     return Equations(robot.name, _Substitution(tree, *affine(closed), held, _equal_sides(tree, closed)).form())
 
 
-def transformed(form: ClosedForm, T: Rows, b: Sequence[float]) -> ClosedForm:
-    """The closed form in the coordinates y of q = T y + b, which are numbered from 1: y_j is an angle if it moves any."""
-    turns = [variable.name.startswith("theta") for variable in form.q]
-    held = range(len(T[0]))
-    angles = [any(row[j] and turning for row, turning in zip(T, turns, strict=True)) for j in held]
-    return _Substitution(form, T, b, Held([j + 1 for j in held], angles), {}).form()
-
-
 def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
     """T and b of q = T q_a + b."""
     N, n = closed.tree.n, closed.n
@@ -102,6 +94,9 @@ def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
 def labels_of(robot: Robot) -> dict[str, str]:
     """Number of a joint in the tree → how it is written: 1'' for a joint called joint1''."""
     names = [joint.name for joint in robot.tree_joints]
+    if robot.in_coordinates:  # these are numbered from 1, as the joints are that follow
+        first = len(names) - len(robot.moving_joints)
+        return {str(first + k): str(k) for k in range(1, len(robot.moving_joints) + 1)}
     endings = [re.search(r"(\d+'*)$", name) for name in names]
     written = [match[1] if match else "" for match in endings]
     if not all(written) or len(set(written)) < len(written):

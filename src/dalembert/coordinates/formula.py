@@ -1,0 +1,90 @@
+"""Joints that follow others by formulas: a user's q = f(y), written in SymPy and traced like all equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dalembert.algebra.linalg import Scalar, cos, less, select, sin, sqrt
+from dalembert.errors import DalembertError
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "sin": sin,
+    "cos": cos,
+    "tan": lambda x: sin(x) / cos(x),
+    "Abs": lambda x: select(less(x, 0.0), -x, x),
+}
+
+
+@dataclass(frozen=True)
+class Formula:
+    """q_p = f(q_k): a SymPy expression for every joint that follows, in symbols called ``names``."""
+
+    passive: tuple[int, ...]
+    known: tuple[int, ...]
+    names: tuple[str, ...]
+    formulas: tuple[Any, ...]
+
+    kind = "formula"
+    loops: tuple[int, ...] = ()
+
+    def values(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """f(q_k)"""
+        at = dict(zip(self.names, x, strict=True))
+        return [written(formula, at) for formula in self.formulas]
+
+    def slopes(self, x: Sequence[Scalar]) -> list[list[Scalar]]:
+        """S = ∂f/∂q_k"""
+        at = dict(zip(self.names, x, strict=True))
+        return [[written(formula.diff(name), at) for name in self.names] for formula in self.formulas]
+
+    def bends(self, x: Sequence[Scalar], xd: Sequence[Scalar]) -> list[list[Scalar]]:
+        """Ṡ at the velocities q̇_k"""
+        at = dict(zip(self.names, x, strict=True))
+
+        def rate(slope: Any) -> Scalar:
+            parts = (written(slope.diff(name), at) * v for name, v in zip(self.names, xd, strict=True))
+            return sum(parts, start=0.0)
+
+        return [[rate(formula.diff(name)) for name in self.names] for formula in self.formulas]
+
+
+def written(formula: Any, at: Mapping[str, Scalar]) -> Scalar:
+    """A SymPy expression on scalars of any kind: floats, traced expressions, arrays.
+
+    >>> import sympy
+    >>> y = sympy.Symbol("y")
+    >>> written(y**2 + sympy.cos(y) / 2, {"y": 0.0})
+    0.5
+    """
+    if formula.is_number:
+        return float(formula)
+    if formula.is_Symbol:
+        return at[formula.name]
+    if formula.is_Add:
+        return _joined(lambda a, b: a + b, [written(x, at) for x in formula.args])
+    if formula.is_Mul:
+        above, below = formula.as_numer_denom()
+        if below != 1:
+            return written(above, at) / written(below, at)
+        return _joined(lambda a, b: a * b, [written(x, at) for x in formula.args])
+    if formula.is_Pow and formula.exp.is_Rational and formula.exp.q in (1, 2):
+        base = written(formula.base, at)
+        base = base if formula.exp.q == 1 else sqrt(base)
+        power = _joined(lambda a, b: a * b, [base] * abs(formula.exp.p))
+        return power if formula.exp.p > 0 else 1.0 / power
+    name = type(formula).__name__
+    if name in FUNCTIONS:
+        return FUNCTIONS[name](written(formula.args[0], at))
+    raise DalembertError(
+        f"coordinates by '{formula}' cannot be compiled; formulas are made of +, −, ×, /, whole and half powers, sqrt, "
+        f"{', '.join(FUNCTIONS)}"
+    )
+
+
+def _joined(operation: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+    total = parts[0]
+    for part in parts[1:]:
+        total = operation(total, part)
+    return total
