@@ -24,6 +24,7 @@ from dalembert.algebra.linalg import (
     trace,
     transpose,
 )
+from dalembert.algebra.vectors import Mat, MatLike, Vec, VecLike
 from dalembert.robot.placement import Placement, matrix, number, vector
 
 
@@ -45,8 +46,8 @@ class Inertia:
     """
 
     mass: Scalar = 0.0
-    com: Vector = ZERO
-    tensor: Matrix = NULL
+    com: VecLike = ZERO
+    tensor: MatLike = NULL
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mass", number(self.mass))
@@ -54,26 +55,26 @@ class Inertia:
         object.__setattr__(self, "tensor", matrix(self.tensor, "an inertia tensor"))
 
     @property
-    def first_moments(self) -> Vector:
+    def first_moments(self) -> Vec:
         """m r_C (kg m), S (7.72)."""
         return scale(self.mass, self.com)
 
     @property
-    def tensor_at_origin(self) -> Matrix:
+    def tensor_at_origin(self) -> Mat:
         """Î, the tensor about the origin of the frame (kg m²), S (7.71)."""
         return madd(self.tensor, steiner(self.mass, self.com))
 
     @property
-    def second_moments(self) -> Matrix:
+    def second_moments(self) -> Mat:
         """Σ = ∫ r rᵀ dm about the origin of the frame (kg m²): Σ = ½ tr(Î) 1 − Î."""
         at_origin = self.tensor_at_origin
         return msub(mscale(0.5 * trace(at_origin), IDENTITY), at_origin)
 
     @property
-    def pseudo(self) -> tuple[tuple[Scalar, ...], ...]:
+    def pseudo(self) -> Mat:
         """J, the 4×4 pseudo-inertia of M: [[Σ, m r_C], [(m r_C)ᵀ, m]]."""
         S, h = self.second_moments, self.first_moments
-        return (*((*S[k], h[k]) for k in range(3)), (*h, self.mass))
+        return Mat.of((*((*S[k], h[k]) for k in range(3)), (*h, self.mass)))
 
     @staticmethod
     def from_origin(mass: Scalar, first_moments: Vector, tensor: Matrix) -> Inertia:

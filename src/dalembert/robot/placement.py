@@ -19,6 +19,7 @@ from dalembert.algebra.linalg import (
     tmatvec,
     transpose,
 )
+from dalembert.algebra.vectors import Mat, MatLike, Vec, VecLike
 from dalembert.errors import RobotError
 
 
@@ -32,17 +33,17 @@ def number(x: Scalar) -> Scalar:
         raise RobotError("an integer is beyond ±1.8e308, the largest number that a float has") from None
 
 
-def vector(x: object, what: str) -> Vector:
+def vector(x: object, what: str) -> Vec:
     """Three scalars, or an error that names ``what``."""
-    values = tuple(number(v) for v in x)  # type: ignore[attr-defined]
+    values = Vec(number(v) for v in x)  # type: ignore[attr-defined]
     if len(values) != 3:
         raise RobotError(f"{what} needs 3 numbers, not {len(values)}")
     return values
 
 
-def matrix(x: object, what: str) -> Matrix:
+def matrix(x: object, what: str) -> Mat:
     """Three rows of three scalars, or an error that names ``what``."""
-    rows = tuple(vector(row, what) for row in x)  # type: ignore[attr-defined]
+    rows = Mat(vector(row, what) for row in x)  # type: ignore[attr-defined]
     if len(rows) != 3:
         raise RobotError(f"{what} needs 3 rows of 3 numbers, not {len(rows)}")
     return rows
@@ -56,8 +57,8 @@ class Placement:
     (1.0, 2.0, 3.0)
     """
 
-    rotation: Matrix = IDENTITY
-    translation: Vector = ZERO
+    rotation: MatLike = IDENTITY
+    translation: VecLike = ZERO
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rotation", matrix(self.rotation, "a rotation"))

@@ -130,6 +130,8 @@ class Polynomial:
 
     def __mul__(self, other: Any) -> Polynomial:
         if not isinstance(other, Polynomial):
+            if isinstance(other, tuple):  # a vector scales itself, entry by entry
+                return NotImplemented
             x = tidy(other)
             if x == 1:
                 return self
