@@ -8,6 +8,7 @@ which they are written, so that one text gives one tape.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import add, mul, sub
 from typing import Any, Self
@@ -138,6 +139,11 @@ ZERO = Vec((0.0, 0.0, 0.0))
 X, Y, Z = Vec((1.0, 0.0, 0.0)), Vec((0.0, 1.0, 0.0)), Vec((0.0, 0.0, 1.0))
 IDENTITY = Mat((X, Y, Z))
 NULL = Mat((ZERO, ZERO, ZERO))
+
+
+def vec_sum(vectors: Sequence[Vec]) -> Vec:
+    """a + b + …, added as they come; 0 of none."""
+    return reduce(add, vectors) if vectors else ZERO
 
 
 def skew(a: tuple[Scalar, Scalar, Scalar]) -> Mat:

@@ -33,13 +33,13 @@ class BaseMotion:
 
 @dataclass
 class Recursion:
-    """What the recursion computes for every link, for reading and for checking step by step."""
+    """What the recursion computes for every link i, and for the base under −1, to be checked step by step."""
 
-    omega: list[Vec]
-    omega_dot: list[Vec]
-    p_ddot: list[Vec]
-    p_ddot_C: list[Vec]
-    omega_dot_m: list[Vec]
+    omega: dict[int, Vec]
+    omega_dot: dict[int, Vec]
+    p_ddot: dict[int, Vec]
+    p_ddot_C: dict[int, Vec]
+    omega_dot_m: dict[int, Vec]
     f: list[Vec]
     mu: list[Vec]
     tau: list[Scalar]
@@ -66,44 +66,35 @@ def newton_euler(
     base = base or BaseMotion()
     R_0 = mechanism.base.rotation
     # initial conditions: ω_0, ω̇_0 and p̈_0 − g_0, so that gravity acts through the acceleration
-    omega_0, omega_dot_0 = R_0.T @ base.omega, R_0.T @ base.omega_dot
-    p_ddot_0 = R_0.T @ (base.acceleration - mechanism.gravity)
-
-    out = Recursion([], [], [], [], [], [ZERO] * n, [ZERO] * n, [0.0] * n)
+    omega, omega_dot = {-1: R_0.T @ base.omega}, {-1: R_0.T @ base.omega_dot}
+    p_ddot = {-1: R_0.T @ (base.acceleration - mechanism.gravity)}
+    p_ddot_C: dict[int, Vec] = {}
+    omega_dot_m: dict[int, Vec] = {}
     motions = [joint_motion(body, q_i) for body, q_i in zip(bodies, q, strict=True)]
 
     for i, body in enumerate(bodies):
-        j = body.parent
-        w_p, wd_p, pdd_p = (
-            (out.omega[j], out.omega_dot[j], out.p_ddot[j]) if j >= 0 else (omega_0, omega_dot_0, p_ddot_0)
-        )
         # the joint's frame i−1, fixed on the parent link: its axes and, by (7.102), its acceleration
-        P, t = body.placement.rotation, body.placement.translation
-        w, wd = P.T @ w_p, P.T @ wd_p
-        pdd = P.T @ (pdd_p + wd_p.cross(t) + w_p.cross(w_p.cross(t)))
+        j, P, t = body.parent, body.placement.rotation, body.placement.translation
+        w, wd = P.T @ omega[j], P.T @ omega_dot[j]
+        pdd = P.T @ (p_ddot[j] + omega_dot[j].cross(t) + omega[j].cross(omega[j].cross(t)))
         z, R, r, r_C = body.axis, motions[i].R, motions[i].r, body.inertia.com
+        k, z_m = body.gear, body.rotor_axis
 
         if body.revolute:
-            omega = R.T @ (w + qd[i] * z)  # (7.107)
-            omega_dot = R.T @ (wd + qdd[i] * z + qd[i] * w.cross(z))  # (7.108)
-            p_ddot = R.T @ pdd + omega_dot.cross(r) + omega.cross(omega.cross(r))  # (7.109)
+            omega[i] = R.T @ (w + qd[i] * z)  # (7.107)
+            omega_dot[i] = R.T @ (wd + qdd[i] * z + qd[i] * w.cross(z))  # (7.108)
+            p_ddot[i] = R.T @ pdd + omega_dot[i].cross(r) + omega[i].cross(omega[i].cross(r))  # (7.109)
         else:
-            omega = R.T @ w  # (7.107)
-            omega_dot = R.T @ wd  # (7.108)
-            p_ddot = (
+            omega[i] = R.T @ w  # (7.107)
+            omega_dot[i] = R.T @ wd  # (7.108)
+            p_ddot[i] = (
                 R.T @ (pdd + qdd[i] * z)
-                + (2.0 * qd[i] * omega).cross(R.T @ z)
-                + omega_dot.cross(r)
-                + omega.cross(omega.cross(r))
+                + (2.0 * qd[i] * omega[i]).cross(R.T @ z)
+                + omega_dot[i].cross(r)
+                + omega[i].cross(omega[i].cross(r))
             )  # (7.109)
-        p_ddot_C = p_ddot + omega_dot.cross(r_C) + omega.cross(omega.cross(r_C))  # (7.110)
-        k, z_m = body.gear, body.rotor_axis
-        omega_dot_m = wd_p + (k * qdd[i]) * z_m + (k * qd[i]) * w_p.cross(z_m)  # (7.111)
-        out.omega.append(omega)
-        out.omega_dot.append(omega_dot)
-        out.p_ddot.append(p_ddot)
-        out.p_ddot_C.append(p_ddot_C)
-        out.omega_dot_m.append(omega_dot_m)
+        p_ddot_C[i] = p_ddot[i] + omega_dot[i].cross(r_C) + omega[i].cross(omega[i].cross(r_C))  # (7.110)
+        omega_dot_m[i] = omega_dot[j] + k * qdd[i] * z_m + k * qd[i] * omega[j].cross(z_m)  # (7.111)
 
     # Σ over the links that Link i carries of R f_{i+1} and, about the origin of frame i, R μ_{i+1}
     f_next, mu_next = [ZERO] * n, [ZERO] * n
@@ -117,30 +108,34 @@ def newton_euler(
     for k, (f_load, mu_load) in (loads or {}).items():
         f_next[k], mu_next[k] = f_next[k] + f_load, mu_next[k] + mu_load
 
+    f, mu, tau = [ZERO] * n, [ZERO] * n, [0.0] * n
     for i in reversed(range(n)):
-        body, R, r, omega, omega_dot = bodies[i], motions[i].R, motions[i].r, out.omega[i], out.omega_dot[i]
+        body, R, r = bodies[i], motions[i].R, motions[i].r
         m, r_C, I = body.inertia.mass, body.inertia.com, body.inertia.tensor
         k, I_m, z_m = body.gear, body.rotor_inertia, body.rotor_axis
-        f = f_next[i] + m * out.p_ddot_C[i]  # (7.112)
-        # (7.113); its rotor terms arrive through mu_next
-        mu = -f.cross(r + r_C) + mu_next[i] + f_next[i].cross(r_C) + I @ omega_dot + omega.cross(I @ omega)
-        tau = (mu if body.revolute else f).dot(R.T @ body.axis)  # (7.114)
+        f[i] = f_next[i] + m * p_ddot_C[i]  # (7.112)
+        mu[i] = (
+            -f[i].cross(r + r_C)
+            + mu_next[i]
+            + f_next[i].cross(r_C)
+            + I @ omega_dot[i]
+            + omega[i].cross(I @ omega[i])
+        )  # (7.113); its rotor terms arrive through mu_next
+        tau[i] = (mu[i] if body.revolute else f[i]).dot(R.T @ body.axis)  # (7.114)
         if body.has_rotor:
-            tau = tau + (k * k * I_m * qdd[i] if body.reflected else k * I_m * out.omega_dot_m[i].dot(z_m))
+            tau[i] = tau[i] + (k * k * I_m * qdd[i] if body.reflected else k * I_m * omega_dot_m[i].dot(z_m))
         if with_friction:
-            tau = tau + friction(body, qd[i])
-        out.f[i], out.mu[i], out.tau[i] = f, mu, tau
+            tau[i] = tau[i] + friction(body, qd[i])
 
-        j = body.parent
+        j, P, t = body.parent, body.placement.rotation, body.placement.translation
         if j >= 0:
-            P, t = body.placement.rotation, body.placement.translation
-            f_j, mu_j = P @ (R @ f), P @ (R @ mu)
+            f_j, mu_j = P @ (R @ f[i]), P @ (R @ mu[i])
             f_next[j] = f_next[j] + f_j
             mu_next[j] = mu_next[j] + mu_j + t.cross(f_j)
             if body.has_rotor and not body.reflected:
                 # the rotor's angular momentum, a load on the link that carries it: (7.113), last terms
-                mu_next[j] = mu_next[j] + ((k * qdd[i] * I_m) * z_m + (k * qd[i] * I_m) * out.omega[j].cross(z_m))
-    return out
+                mu_next[j] = mu_next[j] + (k * qdd[i] * I_m * z_m + k * qd[i] * I_m * omega[j].cross(z_m))
+    return Recursion(omega, omega_dot, p_ddot, p_ddot_C, omega_dot_m, f, mu, tau)
 
 
 def inverse_dynamics(
