@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 import dalembert as da
 from arms import FILES, REGISTRY, arm, relative, robots, states
 from dalembert.equations import newton_euler
-from dalembert.equations.regressor import parameter_names, parameters, regressor
+from dalembert.equations.regressor import WIDTH, parameters, regressor
 from dalembert.robot import Robot
-from dalembert.robot.mechanism import mechanism
+from dalembert.robot.mechanism import Mechanism, mechanism
 from test_dynamics import pin_oracle
 
 
-def one_sided(a: da.Arm, qd: np.ndarray) -> np.ndarray:
+def one_sided(m: Mechanism, qd: np.ndarray) -> np.ndarray:
     """What two-sided Coulomb friction has beyond its mean, which S's one F_s cannot say."""
-    gap = np.array([0.5 * (b.coulomb[0] - b.coulomb[1]) for b in a.mechanism.bodies])
+    gap = np.array([0.5 * (b.coulomb[0] - b.coulomb[1]) for b in m.bodies])
     return gap * np.sign(qd) ** 2
 
 
@@ -30,18 +30,28 @@ def test_torque_is_linear_in_the_parameters(name: str) -> None:
     Y = a.regressor(*x)
     assert Y.shape == (12, a.n, 13 * a.n)
     assert len(a.parameter_names) == len(a.parameters) == 13 * a.n
-    assert relative(Y @ a.parameters + one_sided(a, x[1]), a.inverse_dynamics(*x)) < 1e-10
+    assert relative(Y @ a.parameters + one_sided(a.mechanism, x[1]), a.inverse_dynamics(*x)) < 1e-10
 
 
 @settings(max_examples=60)
 @given(robots(8), st.integers(0, 10**6))
-def test_two_sided_friction_and_offset_as_floats(robot: Robot, seed: int) -> None:
+def test_torque_is_linear_in_the_parameters_as_floats(robot: Robot, seed: int) -> None:
     m = mechanism(robot)
     q, qd, qdd = np.random.default_rng(seed).uniform(-2, 2, (3, m.n)).tolist()
-    Y = np.array(regressor(m, q, qd, qdd, two_sided=True, offset=True), float)
-    pi = np.array(parameters(m, two_sided=True, offset=True), float)
-    assert Y.shape == (m.n, m.n * len(parameter_names(True, True)))
-    assert relative(Y @ pi, newton_euler.inverse_dynamics(m, q, qd, qdd)) < 1e-10
+    Y = np.array(regressor(m, q, qd, qdd), float)
+    assert Y.shape == (m.n, m.n * WIDTH)
+    tau = Y @ np.array(parameters(m), float) + one_sided(m, np.array(qd))
+    assert relative(tau, newton_euler.inverse_dynamics(m, q, qd, qdd)) < 1e-10
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_two_sided_friction_needs_no_correction(name: str) -> None:
+    """Both Coulomb levels as parameters of their own, and a torque offset that is 0."""
+    a = arm(name)
+    x = states(a, 12, 1)
+    both = da.ParameterSet(a, two_sided=True, offset=True)
+    assert both.size == a.n * (WIDTH + 2)
+    assert relative(both.regressor(*x) @ both.values, a.inverse_dynamics(*x)) < 1e-10
 
 
 @pytest.mark.parametrize("name", ["puma560", "panda", "stanford"])

@@ -7,26 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalembert.algebra.scalars import (
-    QUARTER_TOLERANCE,
-    Scalar,
-    cos,
-    exact_cos,
-    exact_sin,
-    less,
-    select,
-    sgn,
-    sin,
-    sqrt,
-)
-from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, Vec, rotation_about, skew
-
-__all__ = [
-    *("IDENTITY", "NULL", "QUARTER_TOLERANCE", "ZERO", "Matrix", "Scalar", "Vector"),
-    *("add", "cos", "cross", "dot", "exact_cos", "exact_sin", "less", "madd", "matmul", "matvec", "mscale", "msub"),
-    *("neg", "norm", "outer", "rotation_about", "scale", "select", "sgn", "sin", "skew", "sqrt", "sub", "tmatvec"),
-    *("trace", "transpose"),
-]
+from dalembert.algebra.scalars import Scalar, cos, exact_cos, exact_sin, less, select, sgn, sin, sqrt  # noqa: F401
+from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, Vec, rotation_about, skew  # noqa: F401
 
 Vector = tuple[Scalar, Scalar, Scalar]
 Matrix = tuple[Vector, Vector, Vector]

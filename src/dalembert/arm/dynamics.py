@@ -160,9 +160,9 @@ class Dynamics(Compiled):
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number."""
-        from dalembert.equations.regressor import parameter_names
+        from dalembert.equations.regressor import PARAMETERS
 
-        return tuple(f"{name}_{k + 1}" for k in range(self.n) for name in parameter_names())
+        return tuple(f"{name}_{k + 1}" for k in range(self.n) for name in PARAMETERS)
 
     def lagrange_euler(self, q: ArrayLike) -> LagrangeEuler:
         """The dynamic coefficients of M section 2: ``.D`` (…, n, n), ``.h`` (…, n, n, n), ``.c`` (…, n).

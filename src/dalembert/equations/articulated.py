@@ -52,9 +52,7 @@ class Articulated:
         return Articulated(I, H, M, self.mu + u * over_D * u_mu, self.f + u * over_D * u_f)
 
     def __add__(self, other: Articulated) -> Articulated:
-        return Articulated(
-            self.I + other.I, self.H + other.H, self.M + other.M, self.mu + other.mu, self.f + other.f
-        )
+        return Articulated(self.I + other.I, self.H + other.H, self.M + other.M, self.mu + other.mu, self.f + other.f)
 
 
 def _at_rest(link: LeanLink) -> Articulated:

@@ -335,9 +335,7 @@ def _with_force(link: LeanLink, column: ForceMoment, force: ForceMoment) -> Forc
     return ForceMoment(column.f, column.mu + z_f)
 
 
-def _carry(
-    s: LinkSteps, i: int, forces: list[ForceMoment], qd: Sequence[Scalar], qdd: Sequence[Scalar]
-) -> None:
+def _carry(s: LinkSteps, i: int, forces: list[ForceMoment], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> None:
     """Add link i's f and μ, which are complete, to its parent's."""
     link, j = s.links[i], s.links[i].parent
     if j >= 0:

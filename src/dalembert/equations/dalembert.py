@@ -83,9 +83,7 @@ def coefficients(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]
     sliding = [ZERO if bodies[k].revolute else 2.0 * omega[k].cross(moves[k]) for k in n]
     h_tran: list[Scalar] = [0.0] * mechanism.n
     a_s = [
-        vec_sum([along_p_star[k] for k in path[s]])
-        + bent(s, r_bar[s] - p[s])
-        + vec_sum([sliding[k] for k in path[s]])
+        vec_sum([along_p_star[k] for k in path[s]]) + bent(s, r_bar[s] - p[s]) + vec_sum([sliding[k] for k in path[s]])
         for s in n
     ]
     for i in n:

@@ -7,11 +7,14 @@ ordinary length), and with articulated bodies (:mod:`articulated`, linear in the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from dalembert.algebra.linalg import Scalar
+from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.vectors import ZERO
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import inertia_matrix, torque_derivatives
 from dalembert.equations.factorisation import factorised
+from dalembert.equations.newton_euler import newton_euler
 from dalembert.robot.mechanism import Mechanism
 
 
@@ -48,11 +51,7 @@ def forward_derivatives(
 
 def column_by_column(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:
     """B(q) as S 7.6 constructs it: column i is the torque for g_0 = 0, q̇ = 0, q̈ = e_i."""
-    from dataclasses import replace
-
-    from dalembert.equations.newton_euler import newton_euler
-
-    n, weightless = mechanism.n, replace(mechanism, gravity=(0.0, 0.0, 0.0))
+    n, weightless = mechanism.n, replace(mechanism, gravity=ZERO)
     rest = [0.0] * n
     columns = [newton_euler(weightless, q, rest, [1.0 if k == i else 0.0 for k in range(n)]).tau for i in range(n)]
     return [[columns[j][i] for j in range(n)] for i in range(n)]

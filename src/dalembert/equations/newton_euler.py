@@ -115,11 +115,7 @@ def newton_euler(
         k, I_m, z_m = body.gear, body.rotor_inertia, body.rotor_axis
         f[i] = f_next[i] + m * p_ddot_C[i]  # (7.112)
         mu[i] = (
-            -f[i].cross(r + r_C)
-            + mu_next[i]
-            + f_next[i].cross(r_C)
-            + I @ omega_dot[i]
-            + omega[i].cross(I @ omega[i])
+            -f[i].cross(r + r_C) + mu_next[i] + f_next[i].cross(r_C) + I @ omega_dot[i] + omega[i].cross(I @ omega[i])
         )  # (7.113); its rotor terms arrive through mu_next
         tau[i] = (mu[i] if body.revolute else f[i]).dot(R.T @ body.axis)  # (7.114)
         if body.has_rotor:

@@ -34,7 +34,10 @@ def inverse_dynamics(
 
     # initial conditions: v̇_0 is the base's acceleration less g_0, so that gravity acts through it
     omega, omega_dot, v_dot = {-1: base.omega}, {-1: base.omega_dot}, {-1: base.acceleration - mechanism.gravity}
-    R, p = {-1: mechanism.base.rotation, **dict(enumerate(F.R))}, {-1: mechanism.base.translation, **dict(enumerate(F.p))}
+    R, p = (
+        {-1: mechanism.base.rotation, **dict(enumerate(F.R))},
+        {-1: mechanism.base.translation, **dict(enumerate(F.p))},
+    )
     a_bar: dict[int, Vec] = {}
     omega_dot_m: dict[int, Vec] = {}
     z_m: dict[int, Vec] = {}

@@ -19,14 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.arm.tree import actuated_of, tree_of
 from dalembert.arrays import double
-from dalembert.equations.regressor import INERTIAL
+from dalembert.equations.regressor import INERTIAL, PARAMETERS, WIDTH
 from dalembert.errors import DalembertError, ShapeError
 
 Array = NDArray[np.float64]
 
 FRICTION = ("viscous", "coulomb")
-WIDTH = 13  # columns a joint in Arm.regressor: ten inertial ones, Im, Fv, Fs
-ROTOR, VISCOUS, COULOMB = 10, 11, 12
+ROTOR, VISCOUS, COULOMB = map(PARAMETERS.index, ("Im", "Fv", "Fs"))  # columns of a joint in Arm.regressor
 
 
 @dataclass(frozen=True)

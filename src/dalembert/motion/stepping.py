@@ -29,12 +29,12 @@ from dalembert.algebra.linalg import (
 from dalembert.coordinates.chain import Chain
 from dalembert.coordinates.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
 from dalembert.equations.kinematics import frames
+from dalembert.equations.regressor import WIDTH
 from dalembert.motion.rubbing import clearances, viscous_torque
 from dalembert.robot.mechanism import Body, Mechanism
 from dalembert.robot.placement import Placement
 
 Values = Sequence[Scalar]
-PARAMETERS = 13  # a joint's: m, m c (3), I (6) about the frame's origin, I_m, F_v, F_s; S (7.77)
 
 
 # -- conditions ----------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def with_parameters(mechanism: Mechanism, parameters: Values) -> Mechanism:
     """The mechanism with the parameters of S (7.77) of every augmented link, 13 a joint; of a closed chain, of its tree."""
     tree, bodies = mechanism.tree, []
     for i, body in enumerate(tree.bodies):
-        m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[PARAMETERS * i : PARAMETERS * (i + 1)]
+        m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[WIDTH * i : WIDTH * (i + 1)]
         half = 0.5 * (xx + yy + zz)  # Σ = ½ tr(I) 1 − I
         Sigma = ((half - xx, -xy, -xz), (-xy, half - yy, -yz), (-xz, -yz, half - zz))
         inertia = Moments(m, (hx, hy, hz), Sigma)

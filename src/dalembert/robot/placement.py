@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from dalembert.algebra.linalg import (
     IDENTITY,
     ZERO,
-    Matrix,
     Scalar,
     Vector,
     add,
