@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dalembert.algebra.scalars import Scalar, cos, exact_cos, exact_sin, less, select, sgn, sin, sqrt  # noqa: F401
-from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, Vec, rotation_about, skew  # noqa: F401
+from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike, rotation_about, skew, vec_sum  # noqa: F401
 
-Vector = tuple[Scalar, Scalar, Scalar]
-Matrix = tuple[Vector, Vector, Vector]
+Vector = VecLike
+Matrix = MatLike
 
 
 def add(a: Sequence[Scalar], *others: Sequence[Scalar]) -> Vec:
     """a + b + …"""
-    a = Vec(a)
-    for b in others:
-        a = a + Vec(b)
-    return a
+    return vec_sum([Vec(a), *map(Vec, others)])
 
 
 def sub(a: Sequence[Scalar], b: Sequence[Scalar]) -> Vec:
@@ -94,5 +91,4 @@ def trace(A: Matrix) -> Scalar:
 
 def norm(a: Sequence[float]) -> float:
     """|a| of numbers"""
-    value: float = Vec(a).norm
-    return value
+    return float(Vec(a).norm)

@@ -16,28 +16,28 @@ from typing import Any, Self
 from dalembert.algebra.scalars import Scalar, cos, sin, sqrt
 
 
-class Linear:
+class Linear(tuple[Any, ...]):
     """What can be added and scaled, entry by entry."""
 
     __slots__ = ()
     __array_priority__ = -1.0  # NumPy's own scalars leave s * v to us; its arrays take vectors as rows of numbers
 
-    def __add__(self: Any, other: Any) -> Self:
+    def __add__(self, other: Any) -> Self:
         return type(self)(map(add, self, other)) if isinstance(other, tuple) else NotImplemented
 
-    def __sub__(self: Any, other: Any) -> Self:
+    def __sub__(self, other: Any) -> Self:
         return type(self)(map(sub, self, other)) if isinstance(other, tuple) else NotImplemented
 
-    def __mul__(self: Any, s: Scalar) -> Self:
+    def __mul__(self, s: Scalar) -> Self:
         return type(self)([s * x for x in self])
 
     __rmul__ = __mul__
 
-    def __neg__(self: Any) -> Self:
+    def __neg__(self) -> Self:
         return type(self)([-x for x in self])
 
 
-class Vec(Linear, tuple[Scalar, Scalar, Scalar]):  # type: ignore[misc]
+class Vec(Linear):
     """A vector.
 
     >>> 2.0 * Vec((1.0, 0.0, 0.0)) + Vec((1.0, 0.0, 0.0)).cross(Vec((0.0, 1.0, 0.0)))
@@ -50,7 +50,7 @@ class Vec(Linear, tuple[Scalar, Scalar, Scalar]):  # type: ignore[misc]
         """aᵀb"""
         return reduce(add, map(mul, self, b))
 
-    def cross(self, b: tuple[Scalar, Scalar, Scalar]) -> Vec:
+    def cross(self, b: tuple[Scalar, ...]) -> Vec:
         """a × b"""
         ax, ay, az = self
         bx, by, bz = b
@@ -66,7 +66,7 @@ class Vec(Linear, tuple[Scalar, Scalar, Scalar]):  # type: ignore[misc]
         return sqrt(self.dot(self))
 
 
-class Mat(Linear, tuple[Vec, Vec, Vec]):  # type: ignore[misc]
+class Mat(Linear):
     """A matrix, row by row.
 
     >>> Mat.of(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))).T @ Vec((1.0, 2.0, 3.0))
@@ -146,12 +146,12 @@ def vec_sum(vectors: Sequence[Vec]) -> Vec:
     return reduce(add, vectors) if vectors else ZERO
 
 
-def skew(a: tuple[Scalar, Scalar, Scalar]) -> Mat:
+def skew(a: tuple[Scalar, ...]) -> Mat:
     """S(a), the matrix with S(a) b = a × b"""
     return Mat.of(((0.0, -a[2], a[1]), (a[2], 0.0, -a[0]), (-a[1], a[0], 0.0)))
 
 
-def rotation_about(axis: tuple[Scalar, Scalar, Scalar], angle: Scalar) -> Mat:
+def rotation_about(axis: tuple[Scalar, ...], angle: Scalar) -> Mat:
     """Rodrigues' formula: the rotation by ``angle`` about the unit vector ``axis``."""
     s, c = sin(angle), cos(angle)
     x, y, z = axis

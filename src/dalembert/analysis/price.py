@@ -120,7 +120,7 @@ def chain(n: int) -> Arm:
 
 def _body(figures: random.Random) -> Inertia:
     """Six point masses: a body that can be."""
-    points: list[Vector] = [tuple(figures.uniform(-0.3, 0.3) for _ in range(3)) for _ in range(6)]  # type: ignore[misc]
+    points: list[Vector] = [tuple(figures.uniform(-0.3, 0.3) for _ in range(3)) for _ in range(6)]
     masses = [figures.uniform(0.1, 1.0) for _ in points]
     mass = sum(masses)
     com = scale(1.0 / mass, add(*(scale(m, r) for m, r in zip(masses, points, strict=True))))

@@ -53,7 +53,7 @@ def newton_euler(
     h_e: Sequence[Scalar] | None = None,
     base: BaseMotion | None = None,
     with_friction: bool = True,
-    loads: Mapping[int, tuple[Vec, Vec]] | None = None,
+    loads: Mapping[int, tuple[VecLike, VecLike]] | None = None,
 ) -> Recursion:
     """The recursive algorithm of S 7.5.2.
 

@@ -120,8 +120,8 @@ def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], referenc
     for k, component, wanted in law.force:
         assert h_e is not None
         xdd[k] = law.kf * (wanted - h_e[component]) - law.kv * xd[k]
-    tau, M = operational_space.torque(mechanism, space, q, qd, xdd, h_e, _internal(law, q, qd))
-    pivots, measure = M.trust
+    wanted_torque, M = operational_space.torque(mechanism, space, q, qd, xdd, h_e, _internal(law, q, qd))
+    tau, (pivots, measure) = list(wanted_torque), M.trust
     lost: Scalar = less(measure, law.least[1]) if space.represented else 0.0
     for pivot, least in zip(pivots, law.least[0], strict=True):
         lost = select(less(pivot, least), 1.0, lost)

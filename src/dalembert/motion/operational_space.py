@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dalembert.algebra.scalars import Scalar, sqrt
-from dalembert.algebra.vectors import IDENTITY, NULL, Mat, Vec, Z, skew
+from dalembert.algebra.vectors import IDENTITY, NULL, Mat, MatLike, Vec, VecLike, Z, skew
 from dalembert.coordinates.pulled import (
     AnyMechanism,
     coriolis_matrix,
@@ -78,7 +78,7 @@ class Turn:
     parts: tuple[Scalar, ...] = ()  # what Ė is made of
 
 
-def turn(space: Space, R: Mat, soft: Soft = EXACT) -> Turn:
+def turn(space: Space, R: MatLike, soft: Soft = EXACT) -> Turn:
     """E of φ̇ = E ω."""
     if space.orientation == "zyz":
         return _zyz(R, soft[1])
@@ -435,7 +435,7 @@ def _over_size(A: Iterable[Sequence[Scalar]], size: Sequence[Scalar]) -> Mat:
 
 def manipulability(
     mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
-) -> tuple[Vec, Scalar]:
+) -> tuple[VecLike, Scalar]:
     """(tip position, √det(J W² Jᵀ)): the product of the velocity ellipsoid's radii; ``size`` is diag W."""
     J = analytical(mechanism, space, q).J
     return tip_frame(mechanism, q)[1], _volume(_times_size(J, size))
@@ -443,7 +443,7 @@ def manipulability(
 
 def dynamic_manipulability(
     mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
-) -> tuple[Vec, Scalar]:
+) -> tuple[VecLike, Scalar]:
     """(tip position, product of the radii of the ellipsoid (7.148)); ``size`` is diag W, τᵀ W⁻² τ = 1.
 
     The core is K = J⁺ᵀ B W⁻² B J⁺ with J⁺ = Jᵀ (J Jᵀ)⁻¹, so 1/√det K = det(J Jᵀ) / √det(J B W⁻² B Jᵀ).
@@ -457,7 +457,7 @@ def dynamic_manipulability(
 
 def consistent_manipulability(
     mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
-) -> tuple[Vec, Scalar]:
+) -> tuple[VecLike, Scalar]:
     """As :func:`dynamic_manipulability`, with the dynamically consistent J̄ (7.138) for J⁺.
 
     K = B_A J W⁻² Jᵀ B_A with B_A = (J B⁻¹ Jᵀ)⁻¹, so 1/√det K = det(J B⁻¹ Jᵀ) / √det(J W⁻² Jᵀ).
@@ -469,7 +469,7 @@ def consistent_manipulability(
 
 def exact_manipulability(
     mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
-) -> tuple[Vec, Scalar]:
+) -> tuple[VecLike, Scalar]:
     """(tip position, √det(J B⁻¹ W² B⁻¹ Jᵀ)): as above, but of all accelerations that τᵀ W⁻² τ ≤ 1 reaches."""
     J = analytical(mechanism, space, q).J
     B = factorised(mechanism, inertia_matrix(mechanism, q))

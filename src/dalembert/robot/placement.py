@@ -5,20 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dalembert.algebra.linalg import (
-    IDENTITY,
-    ZERO,
-    Scalar,
-    Vector,
-    add,
-    matmul,
-    matvec,
-    neg,
-    rotation_about,
-    tmatvec,
-    transpose,
-)
-from dalembert.algebra.vectors import Mat, MatLike, Vec, VecLike
+from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, MatLike, Vec, VecLike, X, Y, Z, rotation_about
 from dalembert.errors import RobotError
 
 
@@ -64,14 +52,12 @@ class Placement:
         object.__setattr__(self, "translation", vector(self.translation, "a translation"))
 
     @staticmethod
-    def rpy(roll: float, pitch: float, yaw: float, xyz: Vector = ZERO) -> Placement:
+    def rpy(roll: float, pitch: float, yaw: float, xyz: VecLike = ZERO) -> Placement:
         """R = Rz(yaw) Ry(pitch) Rx(roll), as URDF has it (radians, metres)."""
-        x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-        R = matmul(rotation_about(z, yaw), matmul(rotation_about(y, pitch), rotation_about(x, roll)))
-        return Placement(R, xyz)
+        return Placement(rotation_about(Z, yaw) @ (rotation_about(Y, pitch) @ rotation_about(X, roll)), xyz)
 
     @staticmethod
-    def quaternion(w: float, x: float, y: float, z: float, xyz: Vector = ZERO) -> Placement:
+    def quaternion(w: float, x: float, y: float, z: float, xyz: VecLike = ZERO) -> Placement:
         """From a unit quaternion, scalar first (it is normalised here)."""
         n = math.sqrt(w * w + x * x + y * y + z * z)
         w, x, y, z = w / n, x / n, y / n, z / n
@@ -84,20 +70,20 @@ class Placement:
 
     def __matmul__(self, other: Placement) -> Placement:
         """The frame ``other``, given in this frame, seen from where this frame is given."""
-        return Placement(matmul(self.rotation, other.rotation), self.point(other.translation))
+        return Placement(self.rotation @ other.rotation, self.point(other.translation))
 
     @property
     def inverse(self) -> Placement:
         """The displacement back."""
-        return Placement(transpose(self.rotation), neg(tmatvec(self.rotation, self.translation)))
+        return Placement(self.rotation.T, -(self.rotation.T @ self.translation))
 
-    def point(self, p: Vector) -> Vector:
+    def point(self, p: VecLike) -> Vec:
         """A point given in this frame, seen from outside."""
-        return add(self.translation, matvec(self.rotation, p))
+        return self.translation + self.rotation @ p
 
-    def direction(self, v: Vector) -> Vector:
+    def direction(self, v: VecLike) -> Vec:
         """A direction given in this frame, seen from outside."""
-        return matvec(self.rotation, v)
+        return self.rotation @ v
 
     def to_rpy(self) -> tuple[float, float, float]:
         """Roll, pitch, yaw (radians) with R = Rz(yaw) Ry(pitch) Rx(roll)."""

@@ -205,7 +205,7 @@ def composites(model: Model, seen: list[Seen], tell: Progress) -> list[Lump]:
             there = out[i] if turn is None else _turned(turn, out[i])
             out[p] = _together(out[p], moved(there, seen[i].r))
             ((first, *tensor),) = _without_noise([[out[p].first, *out[p].tensor]], 0.01 * FLOAT_NOISE)
-            out[p] = Lump(out[p].mass, tuple(first), tuple(map(tuple, tensor)))  # type: ignore[arg-type]
+            out[p] = Lump(out[p].mass, tuple(first), tuple(map(tuple, tensor)))
             terms = sum(len(out[p].tensor[a][b]) for a in range(3) for b in range(a + 1))
             if terms > TOO_MANY:
                 raise DalembertError(

@@ -147,7 +147,7 @@ class Lettering:
                 index,
                 f"{meaning}, {axes}" + ("" if j == k else f" (the tensor's entry, S's −I_{axes})"),
             )
-        return tuple(tuple(entry[j, k] for k in range(3)) for j in range(3))  # type: ignore[return-value]
+        return tuple(tuple(entry[j, k] for k in range(3)) for j in range(3))
 
     def root(self, square: int) -> Polynomial:
         """√2 or √3, exactly."""
