@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import add
 from typing import Any
 
 Scalar = Any  # float, graph.Expr or a symbol: whatever has + - * /
+Values = Sequence[Scalar]  # q, q̇, q̈, τ, h_e
+Grid = list[list[Scalar]]  # B, C, J
 
 
 def total(terms: Iterable[Scalar]) -> Scalar:

@@ -16,7 +16,7 @@ from typing import Any, Self
 from dalembert.algebra.scalars import Scalar, cos, sin, sqrt
 
 
-class Linear(tuple[Any, ...]):
+class Additive(tuple[Any, ...]):
     """What can be added and scaled, entry by entry."""
 
     __slots__ = ()
@@ -37,7 +37,7 @@ class Linear(tuple[Any, ...]):
         return type(self)([-x for x in self])
 
 
-class Vec(Linear):
+class Vec(Additive):
     """A vector.
 
     >>> 2.0 * Vec((1.0, 0.0, 0.0)) + Vec((1.0, 0.0, 0.0)).cross(Vec((0.0, 1.0, 0.0)))
@@ -66,7 +66,7 @@ class Vec(Linear):
         return sqrt(self.dot(self))
 
 
-class Mat(Linear):
+class Mat(Additive):
     """A matrix, row by row.
 
     >>> Mat.of(((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))).T @ Vec((1.0, 2.0, 3.0))

@@ -11,10 +11,9 @@ of :mod:`dalembert.equations.regrouping`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Scalar, Values
 from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, skew, vec_sum
 from dalembert.equations.composite import ForceMoment, LinkSteps, link_steps
 from dalembert.equations.friction import friction
@@ -62,11 +61,7 @@ def _at_rest(link: LeanLink) -> Articulated:
 
 
 def forward_dynamics(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
 ) -> list[Scalar]:
     """q̈ of S (7.115)."""
     s = link_steps(mechanism, q, qd)
@@ -114,7 +109,7 @@ def _joint_column(link: LeanLink, body: Articulated) -> ForceMoment:
     return ForceMoment(body.H[2], body.I.T[2]) if link.revolute else ForceMoment(body.M.T[2], body.H.T[2])
 
 
-def _velocity_bias(s: LinkSteps, i: int, qd: Sequence[Scalar]) -> tuple[Vec, Vec]:
+def _velocity_bias(s: LinkSteps, i: int, qd: Values) -> tuple[Vec, Vec]:
     """The accelerations (ω̇, a) of link i's frame that velocities alone cause, relative to the parent."""
     link, w = s.links[i], s.omega[i]
     step = s.omega[link.parent].cross(s.step_velocity[i])  # ω × (ω × t), in the parent's axes

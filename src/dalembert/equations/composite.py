@@ -26,10 +26,10 @@ to trN 1 − N of that link.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dalembert.algebra.scalars import Scalar, cos, sin
+from dalembert.algebra.scalars import Grid, Scalar, Values, cos, sin
 from dalembert.algebra.vectors import NULL, ZERO, Mat, RotZ, Vec, Z, skew, vec_sum
 from dalembert.equations.lean_newton_euler import acceleration_matrix, moment_of
 from dalembert.equations.regrouping import LeanLink, lean_links
@@ -115,7 +115,7 @@ class LinkSteps:
             i = j
 
 
-def link_steps(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar] | None = None) -> LinkSteps:
+def link_steps(mechanism: Mechanism, q: Values, qd: Values | None = None) -> LinkSteps:
     """Sines, cosines and, where velocities are given, what moves."""
     links = lean_links(mechanism)
     s = LinkSteps(links)
@@ -137,7 +137,7 @@ def link_steps(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar] |
     return s
 
 
-def composites(s: LinkSteps, qd: Sequence[Scalar] | None = None) -> Iterator[tuple[int, LeanLink, Composite]]:
+def composites(s: LinkSteps, qd: Values | None = None) -> Iterator[tuple[int, LeanLink, Composite]]:
     """The composite body of every link, one after the other from the tips to the base.
 
     They are used as they come, so that compiled code keeps few of them at a time.
@@ -206,10 +206,10 @@ def _row(link: LeanLink, body: Composite) -> Covector:
     )
 
 
-def inertia_matrix(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def inertia_matrix(mechanism: Mechanism, q: Values) -> Grid:
     """B(q), S (7.32), from composite bodies: b_ij = ∫ u_i · u_j dm."""
     s, n = link_steps(mechanism, q), mechanism.n
-    B: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    B: Grid = [[0.0] * n for _ in range(n)]
     for i, link, body in composites(s):
         row = _row(link, body)
         push = ForceMoment(row.F, row.M)  # the same numbers, read as the force that unit acceleration takes
@@ -222,10 +222,10 @@ def inertia_matrix(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scala
     return B
 
 
-def coriolis_matrix(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[list[Scalar]]:
+def coriolis_matrix(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
     """C(q, q̇) with the Christoffel symbols of S (7.44), (7.45): c_ij = ∫ u_i · u̇_j dm."""
     s, n = link_steps(mechanism, q, qd), mechanism.n
-    C: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    C: Grid = [[0.0] * n for _ in range(n)]
     for i, link, body in composites(s, qd):
         row, column = _row(link, body), _coriolis_column(link, body, s.omega[i])
         C[i][i] = column.felt_by(link)
@@ -260,27 +260,25 @@ def _coriolis_column(link: LeanLink, body: Composite, w: Vec) -> ForceMoment:
     return ForceMoment(body.m * zd, body.h.cross(zd))
 
 
-def inertia_derivative(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[list[Scalar]]:
+def inertia_derivative(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
     """Ḃ = C + Cᵀ, since Ḃ − 2C is skew-symmetric, S (7.47)."""
     C = coriolis_matrix(mechanism, q, qd)
     return [[C[i][j] + C[j][i] for j in range(mechanism.n)] for i in range(mechanism.n)]
 
 
-def christoffel(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
+def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
     """c_ijk of S (7.45): C is linear in q̇, so c_ij at q̇ = e_k is c_ijk; and c_ijk = c_ikj, (7.46)."""
     n = mechanism.n
     at = [coriolis_matrix(mechanism, q, [1.0 if j == k else 0.0 for j in range(n)]) for k in range(n)]
     return [[[at[max(j, k)][i][min(j, k)] for k in range(n)] for j in range(n)] for i in range(n)]
 
 
-def torque_derivatives(
-    mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]
-) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+def torque_derivatives(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> tuple[Grid, Grid]:
     """(∂τ/∂q, ∂τ/∂q̇) of S (7.42), without end-effector forces."""
     s, n = link_steps(mechanism, q, qd), mechanism.n
     U, a, forces = _motion_and_forces(mechanism, s, qd, qdd)
-    dq: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-    C: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    dq: Grid = [[0.0] * n for _ in range(n)]
+    C: Grid = [[0.0] * n for _ in range(n)]
     for i, link, body in composites(s, qd):
         w = s.omega[i]
         row = _row(link, body)
@@ -335,7 +333,7 @@ def _with_force(link: LeanLink, column: ForceMoment, force: ForceMoment) -> Forc
     return ForceMoment(column.f, column.mu + z_f)
 
 
-def _carry(s: LinkSteps, i: int, forces: list[ForceMoment], qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> None:
+def _carry(s: LinkSteps, i: int, forces: list[ForceMoment], qd: Values, qdd: Values) -> None:
     """Add link i's f and μ, which are complete, to its parent's."""
     link, j = s.links[i], s.links[i].parent
     if j >= 0:
@@ -347,7 +345,7 @@ def _carry(s: LinkSteps, i: int, forces: list[ForceMoment], qd: Sequence[Scalar]
 
 
 def _motion_and_forces(
-    mechanism: Mechanism, s: LinkSteps, qd: Sequence[Scalar], qdd: Sequence[Scalar]
+    mechanism: Mechanism, s: LinkSteps, qd: Values, qdd: Values
 ) -> tuple[dict[int, Mat], dict[int, Vec], list[ForceMoment]]:
     """U and a of every link, and f, μ of the link alone: the lean recursion's way out."""
     wd, U, a = {-1: ZERO}, {-1: NULL}, {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}

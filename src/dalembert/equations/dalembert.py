@@ -14,10 +14,9 @@ are augmented: the rotors that they carry count with them, standing still.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Grid, Scalar, Values
 from dalembert.algebra.vectors import ZERO, Vec, vec_sum
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames, jacobian
@@ -28,14 +27,14 @@ from dalembert.robot.mechanism import Mechanism
 class DalembertCoefficients:
     """τ_i = Σ_j (D_ij^rot + D_ij^tran) q̈_j + h_i^tran + h_i^rot + c_i, M (4.1)."""
 
-    D_rot: list[list[Scalar]]
-    D_tran: list[list[Scalar]]
+    D_rot: Grid
+    D_tran: Grid
     h_tran: list[Scalar]
     h_rot: list[Scalar]
     c: list[Scalar]
 
 
-def coefficients(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]) -> DalembertCoefficients:
+def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoefficients:
     """M (4.2)–(4.5), term by term."""
     bodies = mechanism.bodies
     n = range(len(bodies))
@@ -56,8 +55,8 @@ def coefficients(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]
     I_z_s = [{i: I[s] @ z_s[s][i] for i in turning[s]} for s in n]
 
     # D_ij^rot and D_ij^tran, (4.2)
-    D_rot: list[list[Scalar]] = [[0.0] * mechanism.n for _ in n]
-    D_tran: list[list[Scalar]] = [[0.0] * mechanism.n for _ in n]
+    D_rot: Grid = [[0.0] * mechanism.n for _ in n]
+    D_tran: Grid = [[0.0] * mechanism.n for _ in n]
     for j in n:
         for i in path[j]:
             for s in moved[j]:
@@ -128,11 +127,7 @@ def coefficients(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]
 
 
 def inverse_dynamics(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
 ) -> list[Scalar]:
     """τ of M (4.1), with friction and Jᵀ h_e as in S (7.42)."""
     at = coefficients(mechanism, q, qd)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dalembert.algebra.scalars import Scalar, cos, sin
+from dalembert.algebra.scalars import Scalar, Values, cos, sin
 from dalembert.algebra.vectors import ZERO, RotZ, Vec
 from dalembert.equations.kinematics import frames
 from dalembert.equations.regrouping import lean_links
 from dalembert.robot.mechanism import Mechanism
 
 
-def kinetic_energy(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]) -> Scalar:
+def kinetic_energy(mechanism: Mechanism, q: Values, qd: Values) -> Scalar:
     """T = ½ q̇ᵀ B(q) q̇, summed over links and rotors as in S (7.70), on lean frames.
 
     Regrouping leaves B as it is, and so T.
@@ -38,7 +36,7 @@ def kinetic_energy(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scala
     return T
 
 
-def potential_energy(mechanism: Mechanism, q: Sequence[Scalar]) -> Scalar:
+def potential_energy(mechanism: Mechanism, q: Values) -> Scalar:
     """U = −Σ m_i g_0ᵀ p_Ci over the augmented links, S (7.36), (7.74); zero for masses at the base origin."""
     F = frames(mechanism, q)
     U: Scalar = 0.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Grid, Scalar, Values
 from dalembert.equations.composite import inertia_matrix
 from dalembert.equations.kinematics import frames
 from dalembert.robot.mechanism import Mechanism
@@ -22,10 +22,10 @@ class TreeFactor:
     """L (unit lower triangular, only along ancestors) and the reciprocals of D."""
 
     ancestors: list[list[int]]
-    L: list[list[Scalar]]
+    L: Grid
     over_D: list[Scalar]
 
-    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+    def solve(self, b: Values) -> list[Scalar]:
         """B⁻¹ b"""
         x = list(b)
         n = len(x)
@@ -39,12 +39,12 @@ class TreeFactor:
         return x
 
 
-def factorised(mechanism: Mechanism, B: Sequence[Sequence[Scalar]]) -> TreeFactor:
+def factorised(mechanism: Mechanism, B: Sequence[Values]) -> TreeFactor:
     """The factors of B, whose entries are taken from the lower triangle."""
     n = mechanism.n
     ancestors = [list(reversed(mechanism.path(mechanism.bodies[i].parent))) for i in range(n)]
     H = [list(row) for row in B]
-    L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    L: Grid = [[0.0] * n for _ in range(n)]
     over_D: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
         over_D[k] = 1.0 / H[k][k]

@@ -6,10 +6,9 @@ through its origin. For a standard DH chain it is the parent's link frame itself
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Grid, Scalar, Values
 from dalembert.algebra.vectors import ZERO, Mat, Vec, rotation_about
 from dalembert.robot.mechanism import Body, Mechanism
 
@@ -43,7 +42,7 @@ class Frames:
     p_tip: Vec
 
 
-def frames(mechanism: Mechanism, q: Sequence[Scalar]) -> Frames:
+def frames(mechanism: Mechanism, q: Values) -> Frames:
     """Direct kinematics: every frame in the base frame."""
     R: list[Mat] = []
     p: list[Vec] = []
@@ -68,13 +67,13 @@ def homogeneous(R: Mat, p: Vec, last: Scalar = 1.0) -> Mat:
     return Mat.of((*((*row, x) for row, x in zip(R, p, strict=True)), (*ZERO, last)))
 
 
-def pose(mechanism: Mechanism, q: Sequence[Scalar]) -> Mat:
+def pose(mechanism: Mechanism, q: Values) -> Mat:
     """The 4×4 homogeneous matrix of the tip in the base frame."""
     F = frames(mechanism, q)
     return homogeneous(F.R_tip, F.p_tip)
 
 
-def link_poses(mechanism: Mechanism, q: Sequence[Scalar]) -> list[Mat]:
+def link_poses(mechanism: Mechanism, q: Values) -> list[Mat]:
     """The 4×4 homogeneous matrices of all link frames in the base frame."""
     F = frames(mechanism, q)
     return [homogeneous(R, p) for R, p in zip(F.R, F.p, strict=True)]
@@ -88,19 +87,19 @@ def columns_of(mechanism: Mechanism, F: Frames, p: Vec, link: int) -> dict[int, 
     }
 
 
-def jacobian(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def jacobian(mechanism: Mechanism, q: Values) -> Grid:
     """The geometric Jacobian of the tip, 6×n, linear rows first, in base axes: S (7.18), (7.19)."""
     F = frames(mechanism, q)
     return _by_rows(mechanism, columns_of(mechanism, F, F.p_tip, mechanism.tip_body))
 
 
-def _by_rows(mechanism: Mechanism, columns: dict[int, tuple[Vec, Vec]]) -> list[list[Scalar]]:
+def _by_rows(mechanism: Mechanism, columns: dict[int, tuple[Vec, Vec]]) -> Grid:
     """The 6×n matrix of the columns; those of joints that are not among them are zero."""
-    every = [(*linear, *angular) for linear, angular in (columns.get(i, (ZERO, ZERO)) for i in range(mechanism.n))]
-    return [[column[row] for column in every] for row in range(6)]
+    by_joint = [(*linear, *angular) for linear, angular in (columns.get(i, (ZERO, ZERO)) for i in range(mechanism.n))]
+    return [[column[row] for column in by_joint] for row in range(6)]
 
 
-def jacobian_derivative(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[list[Scalar]]:
+def jacobian_derivative(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
     """J̇ of the tip, 6×n: each column of the Jacobian differentiated, with ż = ω_{i−1} × z."""
     F = frames(mechanism, q)
     omega: list[Vec] = []

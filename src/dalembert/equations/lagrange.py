@@ -7,10 +7,9 @@ others are zero. Links are counted without their rotors, and rotors on their own
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar, total
+from dalembert.algebra.scalars import Grid, Scalar, Values, total
 from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, skew
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import Frames, columns_of, frames, jacobian
@@ -63,11 +62,11 @@ def moving_bodies(mechanism: Mechanism, F: Frames) -> list[MovingBody]:
     return out
 
 
-def _square(n: int) -> list[list[Scalar]]:
+def _square(n: int) -> Grid:
     return [[0.0] * n for _ in range(n)]
 
 
-def _B(mechanism: Mechanism, bodies: list[MovingBody]) -> list[list[Scalar]]:
+def _B(mechanism: Mechanism, bodies: list[MovingBody]) -> Grid:
     B = _square(mechanism.n)
     for body in bodies:
         m, J_P, J_O = body.m, body.J_P, body.J_O
@@ -89,7 +88,7 @@ def _g(mechanism: Mechanism, bodies: list[MovingBody]) -> list[Scalar]:
     return g
 
 
-def _dB(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[list[list[Scalar]]]:
+def _dB(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[Grid]:
     n, z = range(mechanism.n), F.z
     turns = [body.revolute for body in mechanism.bodies]
     holds = [mechanism.path(body.parent) for body in mechanism.bodies]  # the joints that move the axis of joint j
@@ -132,48 +131,44 @@ def _dB(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[list[
     return [[[dB[k][min(i, j)][max(i, j)] for j in n] for i in n] for k in n]
 
 
-def _christoffel(dB: list[list[list[Scalar]]]) -> list[list[list[Scalar]]]:
+def _christoffel(dB: list[Grid]) -> list[Grid]:
     n = range(len(dB))
     return [[[0.5 * (dB[k][i][j] + dB[j][i][k] - dB[i][j][k]) for k in n] for j in n] for i in n]  # (7.45)
 
 
-def _C(c: list[list[list[Scalar]]], qd: Sequence[Scalar]) -> list[list[Scalar]]:
+def _C(c: list[Grid], qd: Values) -> Grid:
     n = range(len(c))
     return [[total(c[i][j][k] * qd[k] for k in n) for j in n] for i in n]  # (7.44)
 
 
-def inertia_matrix(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def inertia_matrix(mechanism: Mechanism, q: Values) -> Grid:
     """B(q), S (7.32)."""
     return _B(mechanism, moving_bodies(mechanism, frames(mechanism, q)))
 
 
-def gravity(mechanism: Mechanism, q: Sequence[Scalar]) -> list[Scalar]:
+def gravity(mechanism: Mechanism, q: Values) -> list[Scalar]:
     """g(q), S (7.39)."""
     return _g(mechanism, moving_bodies(mechanism, frames(mechanism, q)))
 
 
-def inertia_derivatives(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
+def inertia_derivatives(mechanism: Mechanism, q: Values) -> list[Grid]:
     """∂b_ij/∂q_k as [k][i][j]: each term of (7.32) by the product rule."""
     F = frames(mechanism, q)
     return _dB(mechanism, F, moving_bodies(mechanism, F))
 
 
-def christoffel(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
+def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
     """The Christoffel symbols of the first type c_ijk as [i][j][k], S (7.45)."""
     return _christoffel(inertia_derivatives(mechanism, q))
 
 
-def coriolis_matrix(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[list[Scalar]]:
+def coriolis_matrix(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
     """C(q, q̇) with c_ij = Σ_k c_ijk q̇_k, S (7.44): the choice that makes Ḃ − 2C skew-symmetric."""
     return _C(christoffel(mechanism, q), qd)
 
 
 def inverse_dynamics(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
 ) -> list[Scalar]:
     """τ = B q̈ + C q̇ + F_v q̇ + F_s sgn(q̇) + g + Jᵀ h_e, S (7.42)."""
     n = range(mechanism.n)

@@ -13,10 +13,9 @@ and turns by k_ri q_i about its own axis.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar, total
+from dalembert.algebra.scalars import Grid, Scalar, Values, total
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, Vec, rotation_about, skew
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import homogeneous, jacobian, joint_motion
@@ -29,8 +28,8 @@ from dalembert.robot.placement import Placement
 class LagrangeEulerCoefficients:
     """M's dynamic coefficients: τ_i = Σ_k D_ik q̈_k + Σ_k Σ_m h_ikm q̇_k q̇_m + c_i, M (2.5)."""
 
-    D: list[list[Scalar]]
-    h: list[list[list[Scalar]]]
+    D: Grid
+    h: list[Grid]
     c: list[Scalar]
 
 
@@ -58,7 +57,7 @@ def _frame(placement: Placement) -> Mat:
     return homogeneous(placement.rotation, placement.translation)
 
 
-def jointed_bodies(mechanism: Mechanism, q: Sequence[Scalar]) -> list[JointedBody]:
+def jointed_bodies(mechanism: Mechanism, q: Values) -> list[JointedBody]:
     """All links, then all rotors."""
     out = []
     for i, body in enumerate(mechanism.bodies):
@@ -119,13 +118,13 @@ def _trace(A: Mat, B: Mat) -> Scalar:
     return total(x * y for a, b in zip(A, B, strict=True) for x, y in zip(a, b, strict=True))
 
 
-def coefficients(mechanism: Mechanism, q: Sequence[Scalar]) -> LagrangeEulerCoefficients:
+def coefficients(mechanism: Mechanism, q: Values) -> LagrangeEulerCoefficients:
     """D_ik (2.11), h_ikm (2.14) and c_i (2.15)."""
     n = mechanism.n
     bodies = jointed_bodies(mechanism, q)
     g = Vec((*mechanism.gravity, 0.0))
-    D: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-    h: list[list[list[Scalar]]] = [[[0.0] * n for _ in range(n)] for _ in range(n)]
+    D: Grid = [[0.0] * n for _ in range(n)]
+    h: list[Grid] = [[[0.0] * n for _ in range(n)] for _ in range(n)]
     c: list[Scalar] = [0.0] * n
     # j runs over the links and rotors; those that joints i, k (and m) all move contribute
     for body, at in zip(bodies, pose_derivatives(mechanism, bodies), strict=True):
@@ -149,11 +148,7 @@ def coefficients(mechanism: Mechanism, q: Sequence[Scalar]) -> LagrangeEulerCoef
 
 
 def inverse_dynamics(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
 ) -> list[Scalar]:
     """τ of M (2.5), with friction and Jᵀ h_e as in S (7.42)."""
     n = range(mechanism.n)

@@ -12,9 +12,7 @@ and inertias are those of :mod:`dalembert.equations.regrouping`; the results equ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dalembert.algebra.scalars import Scalar, cos, sin
+from dalembert.algebra.scalars import Scalar, Values, cos, sin
 from dalembert.algebra.vectors import Mat, RotZ, Vec
 from dalembert.equations.friction import friction
 from dalembert.equations.newton_euler import BaseMotion
@@ -57,12 +55,7 @@ def moment_of(U: Mat, w: Vec, S: Mat) -> Vec:
 
 
 def inverse_dynamics(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
-    base: BaseMotion | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
 ) -> list[Scalar]:
     """τ of S (7.42), equal to :func:`dalembert.equations.newton_euler.inverse_dynamics`."""
     links, bodies, tip_body = lean_links(mechanism), mechanism.bodies, mechanism.tip_body
@@ -124,7 +117,7 @@ def inverse_dynamics(
 
 
 def load_tip(
-    mechanism: Mechanism, links: list[LeanLink], turn: list[RotZ], h_e: Sequence[Scalar], f: list[Vec], mu: list[Vec]
+    mechanism: Mechanism, links: list[LeanLink], turn: list[RotZ], h_e: Values, f: list[Vec], mu: list[Vec]
 ) -> None:
     """The end effector's wrench, given in base axes at the tip, on the link that holds the tip."""
     k, R = mechanism.tip_body, mechanism.base.rotation

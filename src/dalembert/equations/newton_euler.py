@@ -8,10 +8,10 @@ follows from (7.102), as that of any point of the link.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Scalar, Values
 from dalembert.algebra.vectors import ZERO, Vec, VecLike
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import joint_motion
@@ -47,10 +47,10 @@ class Recursion:
 
 def newton_euler(
     mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
     base: BaseMotion | None = None,
     with_friction: bool = True,
     loads: Mapping[int, tuple[VecLike, VecLike]] | None = None,
@@ -135,12 +135,7 @@ def newton_euler(
 
 
 def inverse_dynamics(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
-    base: BaseMotion | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
 ) -> list[Scalar]:
     """τ of S (7.42), by the recursion."""
     return newton_euler(mechanism, q, qd, qdd, h_e, base).tau

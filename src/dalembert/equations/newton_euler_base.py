@@ -8,9 +8,7 @@ them standing still, and S (7.103), (7.105), (7.106) give what their spin adds, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Scalar, Values
 from dalembert.algebra.vectors import ZERO, Vec
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames
@@ -19,12 +17,7 @@ from dalembert.robot.mechanism import Mechanism
 
 
 def inverse_dynamics(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
-    base: BaseMotion | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
 ) -> list[Scalar]:
     """τ by the recursion of M Table 1; ``h_e`` is f_{n+1}, n_{n+1} at the tip."""
     bodies, n = mechanism.bodies, mechanism.n

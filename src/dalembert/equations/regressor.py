@@ -16,9 +16,7 @@ S(ω)S(ω). Joint j moves its origin by v_j and turns it by z_j, so that by virt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dalembert.algebra.scalars import Scalar, sgn
+from dalembert.algebra.scalars import Grid, Scalar, Values, sgn
 from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, vec_sum
 from dalembert.equations.kinematics import joint_motion
 from dalembert.equations.lean_newton_euler import acceleration_matrix
@@ -39,11 +37,9 @@ def parameters(mechanism: Mechanism) -> list[Scalar]:
     return values
 
 
-def regressor(
-    mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]
-) -> list[list[Scalar]]:
+def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
     """Y(q, q̇, q̈), n rows; block-triangular for a chain as in S (7.80)."""
-    Y: list[list[Scalar]] = [[0.0] * (mechanism.n * WIDTH) for _ in range(mechanism.n)]
+    Y: Grid = [[0.0] * (mechanism.n * WIDTH) for _ in range(mechanism.n)]
     w, wd, U, a = {-1: ZERO}, {-1: ZERO}, {-1: NULL}, {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}
     moves: dict[int, dict[int, tuple[Vec, Vec]]] = {-1: {}}  # link i → joint j → (z_j, v_j) in the axes of link i
     for i, body in enumerate(mechanism.bodies):

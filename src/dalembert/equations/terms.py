@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dalembert.algebra.scalars import Scalar, total
+from dalembert.algebra.scalars import Scalar, Values, total
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import christoffel, inertia_matrix
 from dalembert.equations.friction import coulomb, viscous
@@ -15,11 +14,7 @@ from dalembert.robot.mechanism import Mechanism
 
 
 def torque_terms(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
 ) -> tuple[Any, ...]:
     """(inertia, rotor, centrifugal, coriolis, gravity, viscous, coulomb, contact); they sum to τ.
 

@@ -26,7 +26,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar, sqrt
+from dalembert.algebra.scalars import Grid, Scalar, Values, sqrt
 from dalembert.algebra.vectors import IDENTITY, NULL, Mat, MatLike, Vec, VecLike, Z, skew
 from dalembert.coordinates.pulled import (
     AnyMechanism,
@@ -40,7 +40,7 @@ from dalembert.coordinates.pulled import (
     weightless,
 )
 
-Soft = Sequence[Scalar]
+Soft = Values
 
 ORIENTATIONS = ("zyz", "rpy", "quaternion", "geometric")
 ANGLE = 6  # the row nᵀω
@@ -149,7 +149,7 @@ def turn_derivative(space: Space, at: Turn, omega: Vec) -> Mat:
     ))  # fmt: skip
 
 
-def transformation(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar]) -> tuple[Mat, Scalar]:
+def transformation(mechanism: AnyMechanism, space: Space, q: Values) -> tuple[Mat, Scalar]:
     """T_A, 6×6, of S (7.128): v_e = T_A ẋ_e."""
     R, _ = tip_frame(mechanism, q)
     at = turn(space, R)
@@ -192,7 +192,7 @@ class TipKinematics:
     J_O: Mat
 
 
-def analytical(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT) -> TipKinematics:
+def analytical(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> TipKinematics:
     """The analytical Jacobian: ẋ_e = J_A q̇."""
     J = Mat.of(jacobian(mechanism, q))
     R, _ = tip_frame(mechanism, q)
@@ -201,9 +201,7 @@ def analytical(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft:
     return TipKinematics(_selected(space, J_P, J_O, _times(at.E, J_O)), at, J_O)
 
 
-def analytical_derivative(
-    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], k: TipKinematics
-) -> Mat:
+def analytical_derivative(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, k: TipKinematics) -> Mat:
     """J̇_A: S (3.98) is ẍ_e = J_A q̈ + J̇_A q̇."""
     Jd = Mat.of(jacobian_derivative(mechanism, q, qd))
     Jd_P, Jd_O = Mat(Jd[:3]), Mat(Jd[3:])
@@ -218,11 +216,11 @@ def analytical_derivative(
 class Symmetric:
     """A symmetric positive definite matrix as L D Lᵀ: pivots D, in the order of the rows."""
 
-    L: list[list[Scalar]]
+    L: Grid
     D: list[Scalar]
     over_D: list[Scalar]
 
-    def solve(self, b: Sequence[Scalar]) -> Vec:
+    def solve(self, b: Values) -> Vec:
         """A⁻¹ b"""
         m = len(self.D)
         y: list[Scalar] = list(b)
@@ -249,10 +247,10 @@ class Symmetric:
         return product
 
 
-def ldl(A: Sequence[Sequence[Scalar]]) -> Symmetric:
+def ldl(A: Sequence[Values]) -> Symmetric:
     """L D Lᵀ = A, whose entries are taken from the lower triangle."""
     m = len(A)
-    L: list[list[Scalar]] = [[0.0] * m for _ in range(m)]
+    L: Grid = [[0.0] * m for _ in range(m)]
     D: list[Scalar] = []
     over_D: list[Scalar] = []
     for i in range(m):
@@ -270,7 +268,7 @@ def ldl(A: Sequence[Sequence[Scalar]]) -> Symmetric:
     return Symmetric(L, D, over_D)
 
 
-def _gram(A: Mat, B: Mat, extra: Scalar = 0.0) -> list[list[Scalar]]:
+def _gram(A: Mat, B: Mat, extra: Scalar = 0.0) -> Grid:
     """The lower triangle of A Bᵀ + extra 1, where that is symmetric."""
     return [[a.dot(b) + (extra if i == j else 0.0) for j, b in enumerate(B[: i + 1])] for i, a in enumerate(A)]
 
@@ -305,7 +303,7 @@ class TaskModel:
         return Mat(self.A.solve(column) for column in self.J_over_B.T)
 
 
-def model(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT) -> TaskModel:
+def model(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> TaskModel:
     """The pieces of the operational space model at q."""
     k = analytical(mechanism, space, q, soft)
     B = factorised(mechanism, inertia_matrix(mechanism, q))
@@ -313,15 +311,13 @@ def model(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft: Soft
     return TaskModel(k, J_over_B, ldl(_gram(k.J, J_over_B, soft[0])))
 
 
-def _at_rest(mechanism: AnyMechanism, q: Sequence[Scalar]) -> Vec:
+def _at_rest(mechanism: AnyMechanism, q: Values) -> Vec:
     """g(q)"""
     rest = [0.0] * mechanism.n
     return Vec(inverse_dynamics(mechanism, q, rest, rest))
 
 
-def coriolis(
-    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], soft: Soft = EXACT
-) -> tuple[Mat, TaskModel]:
+def coriolis(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, soft: Soft = EXACT) -> tuple[Mat, TaskModel]:
     """C_A = J̄_Aᵀ C J̄_A − B_A J̇_A J̄_A, with the Christoffel C: Ḃ_A − 2C_A is skew-symmetric.
 
     C_A ẋ_e is S (7.131) wherever q̇ = J̄_A ẋ_e: always for a nonredundant arm, and for a redundant
@@ -335,7 +331,7 @@ def coriolis(
 
 
 def coriolis_force(
-    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], soft: Soft = EXACT
+    mechanism: AnyMechanism, space: Space, q: Values, qd: Values, soft: Soft = EXACT
 ) -> tuple[Vec, TaskModel]:
     """C_A ẋ_e of S (7.131) with the arm's own q̇: B_A (J_A B⁻¹ C q̇ − J̇_A q̇)."""
     M = model(mechanism, space, q, soft)
@@ -344,29 +340,27 @@ def coriolis_force(
     return M.A.solve(M.J_over_B @ C_qd - Jd_qd), M
 
 
-def gravity(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT) -> tuple[Vec, TaskModel]:
+def gravity(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> tuple[Vec, TaskModel]:
     """g_A = B_A J_A B⁻¹ g, S (7.132)"""
     M = model(mechanism, space, q, soft)
     return M.A.solve(M.J_over_B @ _at_rest(mechanism, q)), M
 
 
-def null_projector(
-    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], soft: Soft = EXACT
-) -> tuple[Mat, TaskModel]:
+def null_projector(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> tuple[Mat, TaskModel]:
     """1 − J_Aᵀ J̄_Aᵀ, n×n, S (7.141): what it makes of a torque does not move the tip."""
     M, n = model(mechanism, space, q, soft), mechanism.n
-    one = Mat.of([1.0 if i == j else 0.0 for j in range(n)] for i in range(n))
-    return one - M.J.T @ M.inverse_jacobian().T, M
+    identity = Mat.of([1.0 if i == j else 0.0 for j in range(n)] for i in range(n))
+    return identity - M.J.T @ M.inverse_jacobian().T, M
 
 
 def torque(
     mechanism: AnyMechanism,
     space: Space,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    xdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
-    tau_0: Sequence[Scalar] | None = None,
+    q: Values,
+    qd: Values,
+    xdd: Values,
+    h_e: Values | None = None,
+    tau_0: Values | None = None,
     soft: Soft = EXACT,
 ) -> tuple[Vec, TaskModel]:
     """τ = J_Aᵀ γ_A + (1 − J_Aᵀ J̄_Aᵀ) τ_0, S (7.141), with γ_A of (7.139):
@@ -385,10 +379,10 @@ def torque(
 def resolved_acceleration(
     mechanism: AnyMechanism,
     space: Space,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    xdd: Sequence[Scalar],
-    qdd_0: Sequence[Scalar] | None = None,
+    q: Values,
+    qd: Values,
+    xdd: Values,
+    qdd_0: Values | None = None,
     soft: Soft = EXACT,
 ) -> tuple[Vec, list[Scalar], Scalar]:
     """q̈ = J_A⁺ (ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0: redundancy resolved at the kinematic level.
@@ -407,7 +401,7 @@ def resolved_acceleration(
 # -- ellipsoids, S 7.9 ---------------------------------------------------------------------------
 
 
-def reach(mechanism: AnyMechanism, space: Space, q: Sequence[Scalar]) -> tuple[Mat, Mat, Vec]:
+def reach(mechanism: AnyMechanism, space: Space, q: Values) -> tuple[Mat, Mat, Vec]:
     """(J, J B⁻¹, −J B⁻¹ g): what ellipsoids of acceleration are drawn from, S (7.148)."""
     M = model(mechanism, space, q)
     return M.J, M.J_over_B, -(M.J_over_B @ _at_rest(mechanism, q))
@@ -423,27 +417,23 @@ def _volume(A: Mat) -> Scalar:
     return sqrt(_magnitude(ldl(_gram(A, A)).determinant()))
 
 
-def _times_size(A: Iterable[Sequence[Scalar]], size: Sequence[Scalar]) -> Mat:
+def _times_size(A: Iterable[Values], size: Values) -> Mat:
     """A W with W = diag(size)"""
     return Mat.of([x * s for x, s in zip(row, size, strict=True)] for row in A)
 
 
-def _over_size(A: Iterable[Sequence[Scalar]], size: Sequence[Scalar]) -> Mat:
+def _over_size(A: Iterable[Values], size: Values) -> Mat:
     """A W⁻¹ with W = diag(size)"""
     return Mat.of([x / s for x, s in zip(row, size, strict=True)] for row in A)
 
 
-def manipulability(
-    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
-) -> tuple[VecLike, Scalar]:
+def manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
     """(tip position, √det(J W² Jᵀ)): the product of the velocity ellipsoid's radii; ``size`` is diag W."""
     J = analytical(mechanism, space, q).J
     return tip_frame(mechanism, q)[1], _volume(_times_size(J, size))
 
 
-def dynamic_manipulability(
-    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
-) -> tuple[VecLike, Scalar]:
+def dynamic_manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
     """(tip position, product of the radii of the ellipsoid (7.148)); ``size`` is diag W, τᵀ W⁻² τ = 1.
 
     The core is K = J⁺ᵀ B W⁻² B J⁺ with J⁺ = Jᵀ (J Jᵀ)⁻¹, so 1/√det K = det(J Jᵀ) / √det(J B W⁻² B Jᵀ).
@@ -455,9 +445,7 @@ def dynamic_manipulability(
     return tip_frame(mechanism, q)[1], _magnitude(spread) / _volume(J_B_over_W)
 
 
-def consistent_manipulability(
-    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
-) -> tuple[VecLike, Scalar]:
+def consistent_manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
     """As :func:`dynamic_manipulability`, with the dynamically consistent J̄ (7.138) for J⁺.
 
     K = B_A J W⁻² Jᵀ B_A with B_A = (J B⁻¹ Jᵀ)⁻¹, so 1/√det K = det(J B⁻¹ Jᵀ) / √det(J W⁻² Jᵀ).
@@ -467,9 +455,7 @@ def consistent_manipulability(
     return tip_frame(mechanism, q)[1], _magnitude(mobility) / _volume(J_over_W)
 
 
-def exact_manipulability(
-    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], size: Sequence[Scalar]
-) -> tuple[VecLike, Scalar]:
+def exact_manipulability(mechanism: AnyMechanism, space: Space, q: Values, size: Values) -> tuple[VecLike, Scalar]:
     """(tip position, √det(J B⁻¹ W² B⁻¹ Jᵀ)): as above, but of all accelerations that τᵀ W⁻² τ ≤ 1 reaches."""
     J = analytical(mechanism, space, q).J
     B = factorised(mechanism, inertia_matrix(mechanism, q))
