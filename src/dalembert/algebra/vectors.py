@@ -13,7 +13,7 @@ from functools import reduce
 from operator import add, mul, sub
 from typing import Any, Self
 
-from dalembert.algebra.scalars import Scalar, cos, sin, sqrt
+from dalembert.algebra.scalars import Scalar, Values, cos, sin, sqrt
 
 
 class Additive(tuple[Any, ...]):
@@ -46,17 +46,17 @@ class Vec(Additive):
 
     __slots__ = ()
 
-    def dot(self, b: tuple[Scalar, ...]) -> Scalar:
+    def dot(self, b: Values) -> Scalar:
         """aᵀb"""
         return reduce(add, map(mul, self, b))
 
-    def cross(self, b: tuple[Scalar, ...]) -> Vec:
+    def cross(self, b: Values) -> Vec:
         """a × b"""
         ax, ay, az = self
         bx, by, bz = b
         return Vec((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
 
-    def outer(self, b: tuple[Scalar, ...]) -> Mat:
+    def outer(self, b: Values) -> Mat:
         """a bᵀ"""
         return Mat([Vec([x * y for y in b]) for x in self])
 
@@ -146,12 +146,12 @@ def vec_sum(vectors: Sequence[Vec]) -> Vec:
     return reduce(add, vectors) if vectors else ZERO
 
 
-def skew(a: tuple[Scalar, ...]) -> Mat:
+def skew(a: Values) -> Mat:
     """S(a), the matrix with S(a) b = a × b"""
     return Mat.of(((0.0, -a[2], a[1]), (a[2], 0.0, -a[0]), (-a[1], a[0], 0.0)))
 
 
-def rotation_about(axis: tuple[Scalar, ...], angle: Scalar) -> Mat:
+def rotation_about(axis: Values, angle: Scalar) -> Mat:
     """Rodrigues' formula: the rotation by ``angle`` about the unit vector ``axis``."""
     s, c = sin(angle), cos(angle)
     x, y, z = axis

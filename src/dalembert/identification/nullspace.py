@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dalembert.algebra.linalg import Matrix, Vector, add, cross, dot, neg, tmatvec, transpose
+from dalembert.algebra.vectors import Mat, Vec
 from dalembert.errors import DalembertError
 from dalembert.robot.model import Joint, Robot
 from dalembert.robot.placement import Placement
@@ -185,7 +185,7 @@ def _twist(field: Field, v: Sequence[Number]) -> list[Row]:
     return [[o, -z, y, a], [z, o, -x, b], [-y, x, o, c], [o, o, o, o]]
 
 
-def _homogeneous(field: Field, R: Matrix, t: Vector) -> list[Row]:
+def _homogeneous(field: Field, R: Mat, t: Vec) -> list[Row]:
     o, i = field.zero, field.one
     return [[*R[0], t[0]], [*R[1], t[1]], [*R[2], t[2]], [o, o, o, i]]
 
@@ -205,12 +205,12 @@ class Seat:
 
     parent: int
     screw: Row
-    R: Matrix
-    t: Vector
-    own_R: Matrix
-    own_t: Vector
+    R: Mat
+    t: Vec
+    own_R: Mat
+    own_t: Vec
     gear: Number
-    rotor_axis: Vector | None  # in the parent's frame; None where only k_r² I_m counts
+    rotor_axis: Vec | None  # in the parent's frame; None where only k_r² I_m counts
 
 
 @dataclass
@@ -230,7 +230,7 @@ class _Reach:
 
 
 def hidden_changes(
-    seats: Sequence[Seat], gravity: Vector, field: Field, rotor: bool = True, offset: bool = False
+    seats: Sequence[Seat], gravity: Vec, field: Field, rotor: bool = True, offset: bool = False
 ) -> list[Hidden]:
     """A basis of all changes of the parameters that change no torque."""
     out: list[Hidden] = []
@@ -266,9 +266,9 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
     # the parent's velocities at the joint, with what its rotor feels of them behind
     at_joint = []
     for v in parent.velocities:
-        w, u = tuple(v[:3]), tuple(v[3:])
-        spin = seat.gear * dot(seat.rotor_axis, w) if seat.rotor_axis is not None else field.zero
-        at_joint.append([*tmatvec(seat.R, w), *tmatvec(seat.R, add(u, cross(w, seat.t))), field.zero + spin])
+        w, u = Vec(v[:3]), Vec(v[3:])
+        spin = seat.gear * seat.rotor_axis.dot(w) if seat.rotor_axis is not None else field.zero
+        at_joint.append([*(seat.R.T @ w), *(seat.R.T @ (u + w.cross(seat.t))), field.zero + spin])
     coupled = Span(field, 7).close(at_joint, turned)
     velocities = Span(field, 6).close([v[:6] for v in at_joint], turned)
     products = Span(field, 10).close([_pulled(f, T, field) for f in parent.products], moved)
@@ -335,14 +335,14 @@ def _in_standard(i: int, seats: Sequence[Seat], vector: Row, field: Field) -> Hi
     return Hidden(amounts)
 
 
-def _inverse(R: Matrix, t: Vector) -> tuple[Matrix, Vector]:
-    return transpose(R), neg(tmatvec(R, t))
+def _inverse(R: Mat, t: Vec) -> tuple[Mat, Vec]:
+    return R.T, -(R.T @ t)
 
 
 # -- a robot in the field's numbers ------------------------------------------------------------------------
 
 
-def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vector, Field]:
+def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vec, Field]:
     """The joints of a robot, gravity, and the field: with letters for lengths, or with numbers."""
     # every rotor is looked for, also one whose inertia is given as zero
     joints = tuple(
@@ -381,12 +381,12 @@ def _straightened(joint: Joint) -> Joint:
     return replace(joint, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
 
 
-def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:
+def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vec]:
     def number(x: Any) -> Number:
         return field.convert(x) if isinstance(x, Polynomial) else field.convert(lettered.ring.number(x))
 
-    def vector(v: Any) -> Vector:
-        return tuple(number(x) for x in v)
+    def vector(v: Any) -> Vec:
+        return Vec(map(number, v))
 
     o, i = field.zero, field.one
     out = []
@@ -396,14 +396,14 @@ def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:
         m, h = units[f"m_{k + 1}"], [units[f"ml_{k + 1}{axis}"] for axis in "xyz"]
         # first moments are R (m ℓ) + m r: read R and r off
         first = [field.zero + x if not isinstance(x, Polynomial) else x for x in lump.first]
-        own_R: Any = tuple(tuple(number(_coefficient(x, u)) for u in h) for x in first)
+        own_R = Mat.of([number(_coefficient(x, u)) for u in h] for x in first)
         own_t = vector(_coefficient(x, m) for x in first)
         gear, axis = i, None
         if member.rotor is not None:
             gear, _, z, reflected = member.rotor
             gear = number(gear)
             axis = None if reflected or member.parent < 0 else vector(z)
-        R: Any = tuple(vector(row) for row in member.R)
+        R = Mat(map(vector, member.R))
         screw = [o, o, i, o, o, o] if member.revolute else [o, o, o, o, o, i]
         out.append(Seat(member.parent, screw, R, vector(member.t), own_R, own_t, gear, axis))
     return out, vector(lettered.gravity)

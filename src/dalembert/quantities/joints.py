@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from dalembert.algebra.linalg import cos, sin
+from dalembert.algebra.scalars import cos, sin
 from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import Angle, AnyMechanism, Chain
 from dalembert.coordinates.loops import rates, rows_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from dalembert.algebra.linalg import select
+from dalembert.algebra.scalars import select
 from dalembert.coordinates.pulled import jacobian
 from dalembert.equations import articulated
 from dalembert.equations.regressor import WIDTH
