@@ -90,7 +90,7 @@ def tidy(x: Coefficient) -> Coefficient:
 
 
 class Polynomial:
-    """A sum of monomials; a scalar for :mod:`dalembert.algebra.linalg`."""
+    """A sum of monomials; a scalar for :mod:`dalembert.algebra.vectors`."""
 
     __slots__ = ("ring", "terms")
     __hash__ = None  # type: ignore[assignment]
