@@ -13,6 +13,11 @@ Values = Sequence[Scalar]  # q, q̇, q̈, τ, h_e
 Grid = list[list[Scalar]]  # B, C, J
 
 
+def zeros(n: int) -> Grid:
+    """An n×n matrix to be filled."""
+    return [[0.0] * n for _ in range(n)]
+
+
 def total(terms: Iterable[Scalar]) -> Scalar:
     """0 + x + y + …, added as they come."""
     return reduce(add, terms, 0.0)

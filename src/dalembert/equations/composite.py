@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dalembert.algebra.scalars import Grid, Scalar, Values, cos, sin
+from dalembert.algebra.scalars import Grid, Scalar, Values, cos, sin, zeros
 from dalembert.algebra.vectors import NULL, ZERO, Mat, RotZ, Vec, Z, skew, vec_sum
 from dalembert.equations.lean_newton_euler import acceleration_matrix, moment_of
 from dalembert.equations.regrouping import LeanLink, lean_links
@@ -209,7 +209,7 @@ def _row(link: LeanLink, body: Composite) -> Covector:
 def inertia_matrix(mechanism: Mechanism, q: Values) -> Grid:
     """B(q), S (7.32), from composite bodies: b_ij = ∫ u_i · u_j dm."""
     s, n = link_steps(mechanism, q), mechanism.n
-    B: Grid = [[0.0] * n for _ in range(n)]
+    B = zeros(n)
     for i, link, body in composites(s):
         row = _row(link, body)
         push = ForceMoment(row.F, row.M)  # the same numbers, read as the force that unit acceleration takes
@@ -225,7 +225,7 @@ def inertia_matrix(mechanism: Mechanism, q: Values) -> Grid:
 def coriolis_matrix(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
     """C(q, q̇) with the Christoffel symbols of S (7.44), (7.45): c_ij = ∫ u_i · u̇_j dm."""
     s, n = link_steps(mechanism, q, qd), mechanism.n
-    C: Grid = [[0.0] * n for _ in range(n)]
+    C = zeros(n)
     for i, link, body in composites(s, qd):
         row, column = _row(link, body), _coriolis_column(link, body, s.omega[i])
         C[i][i] = column.felt_by(link)
@@ -277,8 +277,8 @@ def torque_derivatives(mechanism: Mechanism, q: Values, qd: Values, qdd: Values)
     """(∂τ/∂q, ∂τ/∂q̇) of S (7.42), without end-effector forces."""
     s, n = link_steps(mechanism, q, qd), mechanism.n
     U, a, forces = _motion_and_forces(mechanism, s, qd, qdd)
-    dq: Grid = [[0.0] * n for _ in range(n)]
-    C: Grid = [[0.0] * n for _ in range(n)]
+    dq = zeros(n)
+    C = zeros(n)
     for i, link, body in composites(s, qd):
         w = s.omega[i]
         row = _row(link, body)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Grid, Scalar, Values
+from dalembert.algebra.scalars import Grid, Scalar, Values, zeros
 from dalembert.algebra.vectors import ZERO, Vec, vec_sum
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames, jacobian
@@ -55,8 +55,8 @@ def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoeffi
     I_z_s = [{i: I[s] @ z_s[s][i] for i in turning[s]} for s in n]
 
     # D_ij^rot and D_ij^tran, (4.2)
-    D_rot: Grid = [[0.0] * mechanism.n for _ in n]
-    D_tran: Grid = [[0.0] * mechanism.n for _ in n]
+    D_rot = zeros(mechanism.n)
+    D_tran = zeros(mechanism.n)
     for j in n:
         for i in path[j]:
             for s in moved[j]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Grid, Scalar, Values
+from dalembert.algebra.scalars import Grid, Scalar, Values, zeros
 from dalembert.equations.composite import inertia_matrix
 from dalembert.equations.kinematics import frames
 from dalembert.robot.mechanism import Mechanism
@@ -44,7 +44,7 @@ def factorised(mechanism: Mechanism, B: Sequence[Values]) -> TreeFactor:
     n = mechanism.n
     ancestors = [list(reversed(mechanism.path(mechanism.bodies[i].parent))) for i in range(n)]
     H = [list(row) for row in B]
-    L: Grid = [[0.0] * n for _ in range(n)]
+    L = zeros(n)
     over_D: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
         over_D[k] = 1.0 / H[k][k]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Grid, Scalar, Values, total
+from dalembert.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, skew
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import Frames, columns_of, frames, jacobian
@@ -62,12 +62,8 @@ def moving_bodies(mechanism: Mechanism, F: Frames) -> list[MovingBody]:
     return out
 
 
-def _square(n: int) -> Grid:
-    return [[0.0] * n for _ in range(n)]
-
-
 def _B(mechanism: Mechanism, bodies: list[MovingBody]) -> Grid:
-    B = _square(mechanism.n)
+    B = zeros(mechanism.n)
     for body in bodies:
         m, J_P, J_O = body.m, body.J_P, body.J_O
         I_J_O = {j: body.I @ J_O[j] for j in body.joints}
@@ -92,7 +88,7 @@ def _dB(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[Grid]
     n, z = range(mechanism.n), F.z
     turns = [body.revolute for body in mechanism.bodies]
     holds = [mechanism.path(body.parent) for body in mechanism.bodies]  # the joints that move the axis of joint j
-    dB = [_square(mechanism.n) for _ in n]
+    dB = [zeros(mechanism.n) for _ in n]
 
     def dz(j: int, k: int) -> Vec:
         """∂z_{j−1}/∂q_k = z_{k−1} × z_{j−1} when joint k turns the link that holds axis j."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Grid, Scalar, Values, total
+from dalembert.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, Vec, rotation_about, skew
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import homogeneous, jacobian, joint_motion
@@ -123,8 +123,8 @@ def coefficients(mechanism: Mechanism, q: Values) -> LagrangeEulerCoefficients:
     n = mechanism.n
     bodies = jointed_bodies(mechanism, q)
     g = Vec((*mechanism.gravity, 0.0))
-    D: Grid = [[0.0] * n for _ in range(n)]
-    h: list[Grid] = [[[0.0] * n for _ in range(n)] for _ in range(n)]
+    D = zeros(n)
+    h = [zeros(n) for _ in range(n)]
     c: list[Scalar] = [0.0] * n
     # j runs over the links and rotors; those that joints i, k (and m) all move contribute
     for body, at in zip(bodies, pose_derivatives(mechanism, bodies), strict=True):

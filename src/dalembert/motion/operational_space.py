@@ -26,7 +26,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Grid, Scalar, Values, sqrt
+from dalembert.algebra.scalars import Grid, Scalar, Values, sqrt, zeros
 from dalembert.algebra.vectors import IDENTITY, NULL, Mat, MatLike, Vec, VecLike, Z, skew
 from dalembert.coordinates.pulled import (
     AnyMechanism,
@@ -250,7 +250,7 @@ class Symmetric:
 def ldl(A: Sequence[Values]) -> Symmetric:
     """L D Lᵀ = A, whose entries are taken from the lower triangle."""
     m = len(A)
-    L: Grid = [[0.0] * m for _ in range(m)]
+    L = zeros(m)
     D: list[Scalar] = []
     over_D: list[Scalar] = []
     for i in range(m):
