@@ -253,7 +253,9 @@ class Counted:
 
     done = 0
 
-    def _one(self, _: object) -> Counted:
+    def _one(self, other: object) -> Counted:
+        if isinstance(other, tuple):  # a vector scales itself, entry by entry
+            return NotImplemented
         Counted.done += 1
         return self
 

@@ -21,7 +21,7 @@ from dalembert.robot import Inertia, Joint, Link, Robot
 from dalembert.robot.mechanism import mechanism
 from dalembert.symbols import harmonics
 from dalembert.symbols.harmonics import ClosedFormTooLarge, Expansion
-from dalembert.symbols.mapped import affine, transformed
+from dalembert.symbols.mapped import affine
 
 ARMS = {name: da.load(name) for name in da.arms()}
 LINEAR = [name for name, a in ARMS.items() if has_closed_form(a.mechanism)]
@@ -162,9 +162,10 @@ def test_what_cancels_on_paper_cancels() -> None:
 
 def test_closed_forms_in_letters_take_any_linear_map() -> None:
     """q = T y + b with fewer coordinates than joints, one of which follows with a factor that is not whole."""
-    form = da.load("planar-3r").equations().form
     T, b = [[1.0, 0.0], [0.5, 0.0], [-1.0, 2.0]], [0.0, 0.3, -0.2]
-    e = da.symbols.present.Equations("coupled", transformed(form, T, b))
+    names, robot = ("y_1", "y_2"), da.load("planar-3r").robot
+    coupling = da.Coupling([joint.name for joint in robot.moving_joints], names, T, b)
+    e = da.Arm(robot.with_coordinates(names, (True, True), coupling)).equations()
     y, yd, ydd = np.random.default_rng(1).uniform(-2, 2, (3, 10, 2))
     values = e.evaluate(y, yd, ydd)
     a = da.load("planar-3r")

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dalembert.algebra.linalg import NULL, Vector, add, madd, scale, sub
+from dalembert.algebra.vectors import NULL, Vec, vec_sum
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
@@ -120,13 +120,13 @@ def chain(n: int) -> Arm:
 
 def _body(figures: random.Random) -> Inertia:
     """Six point masses: a body that can be."""
-    points: list[Vector] = [tuple(figures.uniform(-0.3, 0.3) for _ in range(3)) for _ in range(6)]  # type: ignore[misc]
+    points = [Vec(figures.uniform(-0.3, 0.3) for _ in range(3)) for _ in range(6)]
     masses = [figures.uniform(0.1, 1.0) for _ in points]
     mass = sum(masses)
-    com = scale(1.0 / mass, add(*(scale(m, r) for m, r in zip(masses, points, strict=True))))
+    com = 1.0 / mass * vec_sum([m * r for m, r in zip(masses, points, strict=True)])
     tensor = NULL
     for m, r in zip(masses, points, strict=True):
-        tensor = madd(tensor, steiner(m, sub(r, com)))
+        tensor = tensor + steiner(m, r - com)
     return Inertia(mass, com, tensor)
 
 

@@ -185,7 +185,7 @@ class CoupledMechanism:
         return tuple(self.tree.bodies[i] for i in self.actuated)
 
     @property
-    def gravity(self) -> tuple[Scalar, Scalar, Scalar]:
+    def gravity(self) -> Any:
         """g_0 in the base frame."""
         return self.tree.gravity
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.linalg import Scalar, add, dot, matvec, norm, sub, trace
+from dalembert.algebra.scalars import Grid, Scalar, Values, zeros
 from dalembert.equations.composite import inertia_matrix
 from dalembert.equations.kinematics import frames
 from dalembert.robot.mechanism import Mechanism
@@ -18,14 +18,14 @@ ROUNDING = 1e-14  # a pivot below this share of the most it could be is zero but
 
 
 @dataclass(frozen=True)
-class Factor:
+class TreeFactor:
     """L (unit lower triangular, only along ancestors) and the reciprocals of D."""
 
     ancestors: list[list[int]]
-    L: list[list[Scalar]]
+    L: Grid
     over_D: list[Scalar]
 
-    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+    def solve(self, b: Values) -> list[Scalar]:
         """B⁻¹ b"""
         x = list(b)
         n = len(x)
@@ -39,12 +39,12 @@ class Factor:
         return x
 
 
-def factorised(mechanism: Mechanism, B: Sequence[Sequence[Scalar]]) -> Factor:
+def factorised(mechanism: Mechanism, B: Sequence[Values]) -> TreeFactor:
     """The factors of B, whose entries are taken from the lower triangle."""
     n = mechanism.n
     ancestors = [list(reversed(mechanism.path(mechanism.bodies[i].parent))) for i in range(n)]
     H = [list(row) for row in B]
-    L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    L = zeros(n)
     over_D: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
         over_D[k] = 1.0 / H[k][k]
@@ -52,7 +52,7 @@ def factorised(mechanism: Mechanism, B: Sequence[Sequence[Scalar]]) -> Factor:
             L[k][i] = H[k][i] * over_D[k]
             for j in [i, *ancestors[i]]:
                 H[i][j] = H[i][j] - L[k][i] * H[k][j]
-    return Factor(ancestors, L, over_D)
+    return TreeFactor(ancestors, L, over_D)
 
 
 def inert_joints(mechanism: Mechanism) -> list[int]:
@@ -71,7 +71,7 @@ def inert_joints(mechanism: Mechanism) -> list[int]:
 def asymmetric_pose(mechanism: Mechanism, number: int) -> list[float]:
     """A pose without symmetry: rad for revolute joints, shares of the arm's own size for prismatic ones."""
     vectors = (v for b in mechanism.bodies for v in (b.placement.translation, b.link_frame.translation, b.inertia.com))
-    size = max((norm(v) for v in vectors), default=0.0) or 1.0
+    size = max((v.norm for v in vectors), default=0.0) or 1.0
     return [
         (0.7 * (k + 1) ** 0.5 + 1.1 * number) * (1.0 if body.revolute else size)
         for k, body in enumerate(mechanism.bodies)
@@ -86,26 +86,25 @@ def inertia_bounds(mechanism: Mechanism, q: Sequence[float]) -> list[float]:
     nothing else, in the joint's own unit: no joint is measured by another.
     """
     F = frames(mechanism, q)
-    centres = [add(F.p[i], matvec(F.R[i], body.inertia.com)) for i, body in enumerate(mechanism.bodies)]
     bounds = [body.gear * body.gear * body.rotor_inertia for body in mechanism.bodies]
     for i, body in enumerate(mechanism.bodies):
+        m, p_C = body.inertia.mass, F.p[i] + F.R[i] @ body.inertia.com
         for k in mechanism.path(i):
-            r = sub(centres[i], F.p_joint[k])
-            moved = body.inertia.mass * dot(r, r) + 0.5 * trace(body.inertia.tensor)
-            bounds[k] += moved if mechanism.bodies[k].revolute else body.inertia.mass
+            r = p_C - F.p_joint[k]
+            bounds[k] += m * r.dot(r) + 0.5 * body.inertia.tensor.trace if mechanism.bodies[k].revolute else m
     return bounds
 
 
 def unresisted(B: Sequence[Sequence[float]], bounds: Sequence[float]) -> set[int]:
     """The joints whose pivot D is nothing but rounding beside their own bound, going on past those."""
     H = [list(row) for row in B]
-    found = set()
+    loose = set()
     for k in reversed(range(len(H))):
         if not H[k][k] > ROUNDING * bounds[k]:
-            found.add(k)
+            loose.add(k)
             continue
         coupled = [i for i in range(k) if H[k][i]]
         for i in coupled:
             for j in coupled:
                 H[i][j] -= H[k][i] * H[k][j] / H[k][k]
-    return found
+    return loose

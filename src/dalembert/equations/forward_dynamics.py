@@ -6,21 +6,19 @@ ordinary length), and with articulated bodies (:mod:`articulated`, linear in the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
-from dalembert.algebra.linalg import Scalar
+from dalembert.algebra.scalars import Grid, Scalar, Values
+from dalembert.algebra.vectors import ZERO
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import inertia_matrix, torque_derivatives
 from dalembert.equations.factorisation import factorised
+from dalembert.equations.newton_euler import newton_euler
 from dalembert.robot.mechanism import Mechanism
 
 
 def forward_dynamics(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
 ) -> list[Scalar]:
     """q̈ by (7.115), τ′ being the inverse dynamics with q̈ = 0 as S 7.6 proposes."""
     rest = lean_newton_euler.inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
@@ -28,9 +26,7 @@ def forward_dynamics(
     return factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
 
 
-def forward_derivatives(
-    mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], tau: Sequence[Scalar]
-) -> tuple[list[list[Scalar]], list[list[Scalar]], list[list[Scalar]]]:
+def forward_derivatives(mechanism: Mechanism, q: Values, qd: Values, tau: Values) -> tuple[Grid, Grid, Grid]:
     """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ): B q̈ + τ′ = τ differentiated, at the q̈ that solves it."""
     n = mechanism.n
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
@@ -38,7 +34,7 @@ def forward_derivatives(
     qdd = factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
     dq, dqd = torque_derivatives(mechanism, q, qd, qdd)
 
-    def minus_inverse_times(A: list[list[Scalar]]) -> list[list[Scalar]]:
+    def minus_inverse_times(A: Grid) -> Grid:
         columns = [factor.solve([-A[i][j] for i in range(n)]) for j in range(n)]
         return [[columns[j][i] for j in range(n)] for i in range(n)]
 
@@ -46,13 +42,9 @@ def forward_derivatives(
     return minus_inverse_times(dq), minus_inverse_times(dqd), inverse
 
 
-def column_by_column(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def column_by_column(mechanism: Mechanism, q: Values) -> Grid:
     """B(q) as S 7.6 constructs it: column i is the torque for g_0 = 0, q̇ = 0, q̈ = e_i."""
-    from dataclasses import replace
-
-    from dalembert.equations.newton_euler import newton_euler
-
-    n, weightless = mechanism.n, replace(mechanism, gravity=(0.0, 0.0, 0.0))
+    n, weightless = mechanism.n, replace(mechanism, gravity=ZERO)
     rest = [0.0] * n
     columns = [newton_euler(weightless, q, rest, [1.0 if k == i else 0.0 for k in range(n)]).tau for i in range(n)]
     return [[columns[j][i] for j in range(n)] for i in range(n)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalembert.algebra.linalg import Scalar, sgn
+from dalembert.algebra.scalars import Scalar, sgn
 from dalembert.robot.mechanism import Body, Mechanism
 
 

@@ -7,32 +7,17 @@ others are zero. Links are counted without their rotors, and rotors on their own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.linalg import (
-    ZERO,
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    cross,
-    dot,
-    madd,
-    matmul,
-    matvec,
-    scale,
-    skew,
-    sub,
-    transpose,
-)
+from dalembert.algebra.scalars import Grid, Scalar, Values, total, zeros
+from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, skew
 from dalembert.equations.friction import friction
-from dalembert.equations.kinematics import Frames, frames, jacobian
+from dalembert.equations.kinematics import Frames, columns_of, frames, jacobian
 from dalembert.robot.mechanism import Mechanism, rotor_body
 
 
 @dataclass(frozen=True)
-class Part:
+class MovingBody:
     """One link (ℓ_i) or one rotor (m_i): a term of the kinetic energy, S (7.20), (7.30).
 
     m, p, I   mass, centre of mass p_ℓi and tensor R_i I^i_ℓi R_iᵀ about it, in base axes
@@ -42,190 +27,156 @@ class Part:
     """
 
     m: Scalar
-    p: Vector
-    I: Matrix
+    p: Vec
+    I: Mat
     carried: tuple[int, ...]
     joints: tuple[int, ...]
-    J_P: dict[int, Vector]
-    J_O: dict[int, Vector]
+    J_P: dict[int, Vec]
+    J_O: dict[int, Vec]
 
 
-def column_P(mechanism: Mechanism, F: Frames, j: int, p: Vector) -> Vector:
-    """ȷ_Pj of the point p: S (7.18), (7.26)."""
-    return cross(F.z[j], sub(p, F.p_joint[j])) if mechanism.bodies[j].revolute else F.z[j]
-
-
-def column_O(mechanism: Mechanism, F: Frames, j: int) -> Vector:
-    """ȷ_Oj: S (7.19)."""
-    return F.z[j] if mechanism.bodies[j].revolute else ZERO
-
-
-def parts(mechanism: Mechanism, F: Frames) -> list[Part]:
+def moving_bodies(mechanism: Mechanism, F: Frames) -> list[MovingBody]:
     """Every link and every rotor, with its Jacobians."""
-    found = []
+    out = []
     for i, body in enumerate(mechanism.bodies):
-        # link i: (7.12), (7.16)–(7.19)
-        R, link = F.R[i], body.link
-        p = add(F.p[i], matvec(R, link.com))
-        I = matmul(matmul(R, link.tensor), transpose(R))
-        on = mechanism.path(i)
-        J_P = {j: column_P(mechanism, F, j, p) for j in on}
-        J_O = {j: column_O(mechanism, F, j) for j in on}
-        found.append(Part(link.mass, p, I, on, on, J_P, J_O))
+        R, link, carried = F.R[i], body.link, mechanism.path(i)
+        p = F.p[i] + R @ link.com
+        I = R @ link.tensor @ R.T  # (7.12)
+        columns = columns_of(mechanism, F, p, i)  # (7.16)–(7.19)
+        J_P, J_O = {j: columns[j][0] for j in carried}, {j: columns[j][1] for j in carried}
+        out.append(MovingBody(link.mass, p, I, carried, carried, J_P, J_O))
     for i, body in enumerate(mechanism.bodies):
-        # rotor i on link i−1: (7.25)–(7.29); a reflected one is a point mass there
-        c = body.parent
         still = (0.0, 0.0) if body.reflected else (body.rotor_inertia, body.rotor_transverse)
         rotor = rotor_body(body.rotor_mass, body.rotor_position, body.rotor_axis, *still)
         if rotor.is_zero:
             continue
+        c, carried = body.parent, mechanism.path(body.parent)
         R, p_c = (F.R[c], F.p[c]) if c >= 0 else (mechanism.base.rotation, mechanism.base.translation)
-        p = add(p_c, matvec(R, rotor.com))
-        I = matmul(matmul(R, rotor.tensor), transpose(R))  # z_mi is its axis of symmetry: the spin leaves it as it is
-        z_m = matvec(R, body.rotor_axis)
-        on = mechanism.path(c)
-        J_P = {j: column_P(mechanism, F, j, p) for j in on} | {i: ZERO}
-        J_O = {j: column_O(mechanism, F, j) for j in on} | {i: scale(body.gear, z_m)}
-        found.append(Part(rotor.mass, p, I, on, (*on, i), J_P, J_O))
-    return found
+        p = p_c + R @ rotor.com
+        I = R @ rotor.tensor @ R.T  # z_mi is its axis of symmetry: the spin leaves it as it is
+        z_m = R @ body.rotor_axis
+        columns = columns_of(mechanism, F, p, c)  # (7.25), (7.26), (7.28), (7.29)
+        J_P = {j: columns[j][0] for j in carried} | {i: ZERO}
+        J_O = {j: columns[j][1] for j in carried} | {i: body.gear * z_m}
+        out.append(MovingBody(rotor.mass, p, I, carried, (*carried, i), J_P, J_O))
+    return out
 
 
-def _square(n: int) -> list[list[Scalar]]:
-    return [[0.0] * n for _ in range(n)]
-
-
-def _B(mechanism: Mechanism, every: list[Part]) -> list[list[Scalar]]:
-    B = _square(mechanism.n)
-    for part in every:
-        m, I, J_P, J_O = part.m, part.I, part.J_P, part.J_O
-        I_J_O = {j: matvec(I, J_O[j]) for j in part.joints}
-        for i in part.joints:
-            for j in part.joints:
-                B[i][j] = B[i][j] + m * dot(J_P[i], J_P[j]) + dot(J_O[i], I_J_O[j])  # (7.32)
-    for i, body in enumerate(mechanism.bodies):
-        if body.reflected and body.has_rotor:  # S 7.3.2, the reduced model
-            B[i][i] = B[i][i] + body.gear * body.gear * body.rotor_inertia
+def _B(mechanism: Mechanism, bodies: list[MovingBody]) -> Grid:
+    B = zeros(mechanism.n)
+    for body in bodies:
+        m, J_P, J_O = body.m, body.J_P, body.J_O
+        I_J_O = {j: body.I @ J_O[j] for j in body.joints}
+        for i in body.joints:
+            for j in body.joints:
+                B[i][j] = B[i][j] + m * J_P[i].dot(J_P[j]) + J_O[i].dot(I_J_O[j])  # (7.32)
+    for i, joint in enumerate(mechanism.bodies):
+        if joint.reflected and joint.has_rotor:  # S 7.3.2, the reduced model
+            B[i][i] = B[i][i] + joint.gear * joint.gear * joint.rotor_inertia
     return B
 
 
-def _g(mechanism: Mechanism, every: list[Part]) -> list[Scalar]:
+def _g(mechanism: Mechanism, bodies: list[MovingBody]) -> list[Scalar]:
     g: list[Scalar] = [0.0] * mechanism.n
-    for part in every:
-        for i in part.joints:
-            g[i] = g[i] - part.m * dot(mechanism.gravity, part.J_P[i])  # (7.39)
+    for body in bodies:
+        for i in body.joints:
+            g[i] = g[i] - body.m * mechanism.gravity.dot(body.J_P[i])  # (7.39)
     return g
 
 
-def _dB(mechanism: Mechanism, F: Frames, every: list[Part]) -> list[list[list[Scalar]]]:
-    bodies = mechanism.bodies
-    dB = [_square(mechanism.n) for _ in bodies]
+def _dB(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[Grid]:
+    n, z = range(mechanism.n), F.z
+    turns = [body.revolute for body in mechanism.bodies]
+    holds = [mechanism.path(body.parent) for body in mechanism.bodies]  # the joints that move the axis of joint j
+    dB = [zeros(mechanism.n) for _ in n]
 
-    def dz(j: int, k: int) -> Vector:
+    def dz(j: int, k: int) -> Vec:
         """∂z_{j−1}/∂q_k = z_{k−1} × z_{j−1} when joint k turns the link that holds axis j."""
-        turns = bodies[k].revolute and k in mechanism.path(bodies[j].parent)
-        return cross(F.z[k], F.z[j]) if turns else ZERO
+        return z[k].cross(z[j]) if turns[k] and k in holds[j] else ZERO
 
-    def dp_joint(j: int, k: int) -> Vector:
+    def dp_joint(j: int, k: int) -> Vec:
         """∂p_{j−1}/∂q_k: the column of that point when joint k carries it."""
-        return column_P(mechanism, F, k, F.p_joint[j]) if k in mechanism.path(bodies[j].parent) else ZERO
+        if k not in holds[j]:
+            return ZERO
+        return z[k].cross(F.p_joint[j] - F.p_joint[k]) if turns[k] else z[k]
 
-    for part in every:
-        m, p, I, J_P, J_O = part.m, part.p, part.I, part.J_P, part.J_O
-        I_J_O = {j: matvec(I, J_O[j]) for j in part.joints}
-        for k in part.carried:  # nothing depends on a rotor's own angle
-            S = skew(F.z[k])
-            # ∂R/∂q_k = S(z) R, so ∂(R I Rᵀ)/∂q_k = S I + I Sᵀ
-            dI = madd(matmul(S, I), matmul(I, transpose(S))) if bodies[k].revolute else None
-            dJ_P: dict[int, Vector] = {}
-            dJ_O: dict[int, Vector] = {}
-            dI_J_O: dict[int, Vector] = {}
-            for j in part.joints:
-                if j not in part.carried:  # a rotor's own joint: ȷ_P = 0, ȷ_O = k_r z_m, turning with the carrier
-                    dJ_P[j] = ZERO
-                    dJ_O[j] = cross(F.z[k], J_O[j]) if bodies[k].revolute else ZERO
-                elif bodies[j].revolute:
-                    dJ_P[j] = add(
-                        cross(dz(j, k), sub(p, F.p_joint[j])),
-                        cross(F.z[j], sub(J_P[k], dp_joint(j, k))),
-                    )
+    for body in bodies:
+        m, p, I, J_P, J_O = body.m, body.p, body.I, body.J_P, body.J_O
+        I_J_O = {j: I @ J_O[j] for j in body.joints}
+        for k in body.carried:  # nothing depends on a rotor's own angle
+            S = skew(z[k])
+            dI = S @ I + I @ S.T if turns[k] else NULL  # ∂R/∂q_k = S(z) R, so ∂(R I Rᵀ)/∂q_k = S I + I Sᵀ
+            dJ_P: dict[int, Vec] = {}
+            dJ_O: dict[int, Vec] = {}
+            dI_J_O: dict[int, Vec] = {}
+            for j in body.joints:
+                if j not in body.carried:  # a rotor's own joint: ȷ_P = 0, ȷ_O = k_r z_m, turning with the carrier
+                    dJ_P[j], dJ_O[j] = ZERO, z[k].cross(J_O[j]) if turns[k] else ZERO
+                elif turns[j]:
+                    dJ_P[j] = dz(j, k).cross(p - F.p_joint[j]) + z[j].cross(J_P[k] - dp_joint(j, k))
                     dJ_O[j] = dz(j, k)
                 else:
                     dJ_P[j], dJ_O[j] = dz(j, k), ZERO
-                dI_J_O[j] = matvec(dI, J_O[j]) if dI is not None else ZERO
-            for i in part.joints:
-                for j in part.joints:
+                dI_J_O[j] = dI @ J_O[j] if turns[k] else ZERO
+            for i in body.joints:
+                for j in body.joints:
                     if j >= i:
-                        tran = m * (dot(dJ_P[i], J_P[j]) + dot(J_P[i], dJ_P[j]))
-                        rot = dot(dJ_O[i], I_J_O[j]) + dot(J_O[i], dI_J_O[j]) + dot(I_J_O[i], dJ_O[j])
+                        tran = m * (dJ_P[i].dot(J_P[j]) + J_P[i].dot(dJ_P[j]))
+                        rot = dJ_O[i].dot(I_J_O[j]) + J_O[i].dot(dI_J_O[j]) + I_J_O[i].dot(dJ_O[j])
                         dB[k][i][j] = dB[k][i][j] + tran + rot
-    for k in range(mechanism.n):
-        for i in range(mechanism.n):
-            for j in range(i):
-                dB[k][i][j] = dB[k][j][i]
-    return dB
+    return [[[dB[k][min(i, j)][max(i, j)] for j in n] for i in n] for k in n]
 
 
-def _christoffel(dB: list[list[list[Scalar]]]) -> list[list[list[Scalar]]]:
+def _christoffel(dB: list[Grid]) -> list[Grid]:
     n = range(len(dB))
     return [[[0.5 * (dB[k][i][j] + dB[j][i][k] - dB[i][j][k]) for k in n] for j in n] for i in n]  # (7.45)
 
 
-def _C(c: list[list[list[Scalar]]], qd: Sequence[Scalar]) -> list[list[Scalar]]:
+def _C(c: list[Grid], qd: Values) -> Grid:
     n = range(len(c))
-    return [[_sum(c[i][j][k] * qd[k] for k in n) for j in n] for i in n]  # (7.44)
+    return [[total(c[i][j][k] * qd[k] for k in n) for j in n] for i in n]  # (7.44)
 
 
-def _sum(terms: Iterable[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for term in terms:
-        total = total + term
-    return total
-
-
-def inertia_matrix(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def inertia_matrix(mechanism: Mechanism, q: Values) -> Grid:
     """B(q), S (7.32)."""
-    return _B(mechanism, parts(mechanism, frames(mechanism, q)))
+    return _B(mechanism, moving_bodies(mechanism, frames(mechanism, q)))
 
 
-def gravity(mechanism: Mechanism, q: Sequence[Scalar]) -> list[Scalar]:
+def gravity(mechanism: Mechanism, q: Values) -> list[Scalar]:
     """g(q), S (7.39)."""
-    return _g(mechanism, parts(mechanism, frames(mechanism, q)))
+    return _g(mechanism, moving_bodies(mechanism, frames(mechanism, q)))
 
 
-def inertia_derivatives(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
+def inertia_derivatives(mechanism: Mechanism, q: Values) -> list[Grid]:
     """∂b_ij/∂q_k as [k][i][j]: each term of (7.32) by the product rule."""
     F = frames(mechanism, q)
-    return _dB(mechanism, F, parts(mechanism, F))
+    return _dB(mechanism, F, moving_bodies(mechanism, F))
 
 
-def christoffel(mechanism: Mechanism, q: Sequence[Scalar]) -> list[list[list[Scalar]]]:
+def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
     """The Christoffel symbols of the first type c_ijk as [i][j][k], S (7.45)."""
     return _christoffel(inertia_derivatives(mechanism, q))
 
 
-def coriolis_matrix(mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[list[Scalar]]:
+def coriolis_matrix(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
     """C(q, q̇) with c_ij = Σ_k c_ijk q̇_k, S (7.44): the choice that makes Ḃ − 2C skew-symmetric."""
     return _C(christoffel(mechanism, q), qd)
 
 
 def inverse_dynamics(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
 ) -> list[Scalar]:
     """τ = B q̈ + C q̇ + F_v q̇ + F_s sgn(q̇) + g + Jᵀ h_e, S (7.42)."""
     n = range(mechanism.n)
     F = frames(mechanism, q)
-    every = parts(mechanism, F)
-    B, g = _B(mechanism, every), _g(mechanism, every)
-    C = _C(_christoffel(_dB(mechanism, F, every)), qd)
+    bodies = moving_bodies(mechanism, F)
+    B, g = _B(mechanism, bodies), _g(mechanism, bodies)
+    C = _C(_christoffel(_dB(mechanism, F, bodies)), qd)
     tau = []
     for i, body in enumerate(mechanism.bodies):
-        inertial = _sum(B[i][j] * qdd[j] for j in n)
-        tau.append(inertial + _sum(C[i][j] * qd[j] for j in n) + friction(body, qd[i]) + g[i])
-    if h_e is not None:
-        J = jacobian(mechanism, q)
-        tau = [tau[i] + _sum(J[k][i] * h_e[k] for k in range(6)) for i in n]
-    return tau
+        B_qdd, C_qd = total(B[i][j] * qdd[j] for j in n), total(C[i][j] * qd[j] for j in n)
+        tau.append(B_qdd + C_qd + friction(body, qd[i]) + g[i])  # (7.42)
+    if h_e is None:
+        return tau
+    J = jacobian(mechanism, q)
+    return [tau[i] + total(J[k][i] * h_e[k] for k in range(6)) for i in n]

@@ -16,29 +16,15 @@ S(ω)S(ω). Joint j moves its origin by v_j and turns it by z_j, so that by virt
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dalembert.algebra.linalg import (
-    NULL,
-    ZERO,
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    cross,
-    dot,
-    matvec,
-    scale,
-    sgn,
-    sub,
-    tmatvec,
-)
+from dalembert.algebra.scalars import Grid, Scalar, Values, sgn
+from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, vec_sum
 from dalembert.equations.kinematics import joint_motion
 from dalembert.equations.lean_newton_euler import acceleration_matrix
 from dalembert.robot.mechanism import Mechanism
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 PARAMETERS = (*INERTIAL, "Im", "Fv", "Fs")  # of one joint, in the order of Y's columns
+WIDTH = len(PARAMETERS)
 
 
 def parameters(mechanism: Mechanism) -> list[Scalar]:
@@ -51,71 +37,56 @@ def parameters(mechanism: Mechanism) -> list[Scalar]:
     return values
 
 
-def regressor(
-    mechanism: Mechanism, q: Sequence[Scalar], qd: Sequence[Scalar], qdd: Sequence[Scalar]
-) -> list[list[Scalar]]:
+def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
     """Y(q, q̇, q̈), n rows; block-triangular for a chain as in S (7.80)."""
-    n, width = mechanism.n, len(PARAMETERS)
-    Y: list[list[Scalar]] = [[0.0] * (n * width) for _ in range(n)]
-    w: list[Vector] = []
-    wd: list[Vector] = []
-    U: list[Matrix] = []
-    a: list[Vector] = []
-    moves: list[dict[int, tuple[Vector, Vector]]] = []  # joint j → (z_j, v_j) in the axes of link i
-    a_0 = tmatvec(mechanism.base.rotation, sub(ZERO, mechanism.gravity))
+    Y: Grid = [[0.0] * (mechanism.n * WIDTH) for _ in range(mechanism.n)]
+    w, wd, U, a = {-1: ZERO}, {-1: ZERO}, {-1: NULL}, {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}
+    moves: dict[int, dict[int, tuple[Vec, Vec]]] = {-1: {}}  # link i → joint j → (z_j, v_j) in the axes of link i
     for i, body in enumerate(mechanism.bodies):
-        p, column = body.parent, i * width
-        w_p, wd_p, U_p, a_p, moves_p = (w[p], wd[p], U[p], a[p], moves[p]) if p >= 0 else (ZERO, ZERO, NULL, a_0, {})
-        P, t = body.placement.rotation, body.placement.translation
-        motion = joint_motion(body, q[i])
-
-        def into(v: Vector, P: Matrix = P, R: Matrix = motion.R) -> Vector:
-            return tmatvec(R, tmatvec(P, v))
+        p, P, t, motion = body.parent, body.placement.rotation, body.placement.translation, joint_motion(body, q[i])
+        R, r = motion.R, motion.r
 
         # the motion of link i, S (7.107)–(7.109), with ω̇ × r + ω × (ω × r) written U r
-        z_i = tmatvec(motion.R, body.axis)
-        w_i, wd_i = into(w_p), into(wd_p)
+        z_i = R.T @ body.axis
+        w[i], wd[i] = R.T @ (P.T @ w[p]), R.T @ (P.T @ wd[p])
         if body.revolute:
-            w_i = add(w_i, scale(qd[i], z_i))
-            wd_i = add(wd_i, scale(qdd[i], z_i), scale(qd[i], cross(w_i, z_i)))
-        U_i = acceleration_matrix(w_i, wd_i)
-        a_i = add(into(add(a_p, matvec(U_p, t))), matvec(U_i, motion.r))
+            w[i] = w[i] + qd[i] * z_i
+            wd[i] = vec_sum([wd[i], qdd[i] * z_i, qd[i] * w[i].cross(z_i)])
+        U[i] = acceleration_matrix(w[i], wd[i])
+        a[i] = R.T @ (P.T @ (a[p] + U[p] @ t)) + U[i] @ r
         if not body.revolute:
-            a_i = add(a_i, scale(qdd[i], z_i), scale(2.0 * qd[i], cross(w_i, z_i)))
+            a[i] = vec_sum([a[i], qdd[i] * z_i, 2.0 * qd[i] * w[i].cross(z_i)])
 
         # how every joint up to i moves link i
-        here = {}
-        for j, (z, v) in moves_p.items():
-            turned = into(z)
-            here[j] = (turned, add(into(add(v, cross(z, t))), cross(turned, motion.r)))
-        here[i] = (z_i, cross(z_i, motion.r)) if body.revolute else (ZERO, z_i)
+        moves[i] = {}
+        for j, (z, v) in moves[p].items():
+            z_j = R.T @ (P.T @ z)
+            moves[i][j] = (z_j, R.T @ (P.T @ (v + z.cross(t))) + z_j.cross(r))
+        moves[i][i] = (z_i, z_i.cross(r)) if body.revolute else (ZERO, z_i)
 
-        for j, (z, v) in here.items():
-            Y[j][column : column + 10] = _link_columns(z, v, w_i, wd_i, U_i, a_i)
+        first = i * WIDTH
+        for j, (z, v) in moves[i].items():
+            Y[j][first : first + len(INERTIAL)] = _link_columns(z, v, w[i], wd[i], U[i], a[i])
 
         # the rotor of joint i on the parent link, S (7.111), (7.113), (7.114)
         k, z_m = body.gear, body.rotor_axis
-        Y[i][column + 10] = k * k * qdd[i]
+        I_m, F_v, F_s = range(first + len(INERTIAL), first + WIDTH)
+        Y[i][I_m] = k * k * qdd[i]
         if not body.reflected:
-            Y[i][column + 10] = Y[i][column + 10] + k * dot(wd_p, z_m)
-            spin = add(scale(k * qdd[i], z_m), scale(k * qd[i], cross(w_p, z_m)))
-            for j, (z, _) in moves_p.items():
-                Y[j][column + 10] = dot(z, spin)
-        Y[i][column + 11], Y[i][column + 12] = qd[i], sgn(qd[i])
-        w.append(w_i)
-        wd.append(wd_i)
-        U.append(U_i)
-        a.append(a_i)
-        moves.append(here)
+            Y[i][I_m] = Y[i][I_m] + k * wd[p].dot(z_m)
+            spin = k * qdd[i] * z_m + k * qd[i] * w[p].cross(z_m)
+            for j, (z, _) in moves[p].items():
+                Y[j][I_m] = z.dot(spin)
+        Y[i][F_v], Y[i][F_s] = qd[i], sgn(qd[i])
     return Y
 
 
-def _link_columns(z: Vector, v: Vector, w: Vector, wd: Vector, U: Matrix, a: Vector) -> list[Scalar]:
+def _link_columns(z: Vec, v: Vec, w: Vec, wd: Vec, U: Mat, a: Vec) -> list[Scalar]:
     """What the ten parameters of a link bring to a joint that moves it by (z, v)."""
-    h = add(tmatvec(U, v), cross(a, z))
-    y = cross(z, w)  # zᵀ (ω × Iω) = (z × ω)ᵀ I ω
+    h = U.T @ v + a.cross(z)
+    y = z.cross(w)  # zᵀ (ω × Iω) = (z × ω)ᵀ I ω
     return [
-        dot(v, a),
+        v.dot(a),
         *h,
         wd[0] * z[0] + y[0] * w[0],
         wd[0] * z[1] + wd[1] * z[0] + y[0] * w[1] + y[1] * w[0],

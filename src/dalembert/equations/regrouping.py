@@ -19,30 +19,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dalembert.algebra.linalg import (
-    ZERO,
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    cross,
-    dot,
-    madd,
-    matmul,
-    matvec,
-    mscale,
-    norm,
-    outer,
-    rotation_about,
-    scale,
-    sub,
-    tmatvec,
-    transpose,
-)
+from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, X, Y, Z, rotation_about
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.placement import Placement
-
-Z: Vector = (0.0, 0.0, 1.0)
 
 
 @dataclass
@@ -56,18 +36,33 @@ class LeanLink:
 
     parent: int
     revolute: bool
-    R: Matrix
-    t: Vector
+    R: Mat
+    t: Vec
     offset: Scalar
     d: Scalar
     m: Scalar
-    h: Vector
-    Sigma: Matrix
+    h: Vec
+    Sigma: Mat
     gear: Scalar
     rotor_inertia: Scalar
-    rotor_axis: Vector  # in the parent's lean frame
+    rotor_axis: Vec  # in the parent's lean frame
     reflected: bool
     frame: Placement  # the lean frame as it stands in the body's own link frame
+
+    @property
+    def spins(self) -> bool:
+        """Whether the angular momentum of the joint's rotor counts, and not its k_r² I_m alone."""
+        return not self.reflected and not (isinstance(self.rotor_inertia, float) and self.rotor_inertia == 0.0)
+
+    @property
+    def spin(self) -> Vec:
+        """s = k_r I_m z_m, the rotor's angular momentum at unit joint speed, in the parent's frame."""
+        return self.gear * self.rotor_inertia * self.rotor_axis
+
+    @property
+    def own_rotor(self) -> Scalar:
+        """k_r² I_m, what the rotor adds on the diagonal."""
+        return self.gear * self.gear * self.rotor_inertia
 
 
 def _snapped(x: float, size: float) -> float:
@@ -76,12 +71,12 @@ def _snapped(x: float, size: float) -> float:
     return float(nearest) if abs(x - nearest) <= 4e-15 * size else x
 
 
-def _clean(R: Matrix) -> Matrix:
-    return tuple(tuple(_snapped(x, 1.0) for x in row) for row in R)  # type: ignore[return-value]
+def _clean(R: Mat) -> Mat:
+    return Mat.of([_snapped(x, 1.0) for x in row] for row in R)
 
 
-def _clean_vector(v: Vector, size: float) -> Vector:
-    return tuple(0.0 if isinstance(x, (int, float)) and abs(x) <= 1e-15 * size else x for x in v)  # type: ignore[return-value]
+def _clean_vector(v: Vec, size: float) -> Vec:
+    return Vec(0.0 if isinstance(x, (int, float)) and abs(x) <= 1e-15 * size else x for x in v)
 
 
 def _size(values: Iterable[Scalar]) -> float:
@@ -89,40 +84,39 @@ def _size(values: Iterable[Scalar]) -> float:
     return max((abs(x) for x in values if isinstance(x, (int, float))), default=0.0)
 
 
-def _axes(z: Vector, x: Vector) -> Matrix:
+def _axes(z: Vec, x: Vec) -> Mat:
     """The rotation whose columns are x, z × x, z."""
-    return transpose((x, cross(z, x), z))
+    return Mat((x, z.cross(x), z)).T
 
 
-def _across(z: Vector, wish: Vector) -> Vector:
+def _across(z: Vec, wish: Vec = X) -> Vec:
     """A unit vector across z, as near to ``wish`` as can be."""
-    for v in (wish, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)):
-        v = sub(v, scale(dot(v, z), z))
-        if norm(v) > 1e-6:
-            return scale(1.0 / norm(v), v)
+    for v in (wish, X, Y):
+        v = v - v.dot(z) * z
+        if v.norm > 1e-6:
+            return 1.0 / v.norm * v
     raise AssertionError("two axes cannot both be parallel to z")
 
 
-def _lean_frame(z: Vector, point: Vector, revolute: bool, child: tuple[Vector, Vector, Vector] | None) -> Placement:
+def _lean_frame(z: Vec, point: Vec, revolute: bool, child: tuple[Vec, Vec, Vec] | None) -> Placement:
     """A frame on the axis (``point``, ``z``), its x along the normal to the child's axis.
 
     ``child`` is (direction, x-axis, origin) of the child's lean frame, all in this link's frame.
     """
     if child is None:
-        return Placement(_axes(z, _across(z, (1.0, 0.0, 0.0))), point)
+        return Placement(_axes(z, _across(z)), point)
     u, x_child, o = child
     if not revolute:
         point = o  # a prismatic axis may go through any point
-    normal = cross(z, u)
-    if norm(normal) < 1e-9:  # parallel: level with the child's origin
-        foot = add(point, scale(dot(sub(o, point), z), z))
-        away = sub(o, foot)
-        far = norm(away) > 1e-12
-        return Placement(_axes(z, _across(z, away if far else x_child)), foot)
-    x = scale(1.0 / norm(normal), normal)
+    normal = z.cross(u)
+    if normal.norm < 1e-9:  # parallel: level with the child's origin
+        foot = point + (o - point).dot(z) * z
+        away = o - foot
+        return Placement(_axes(z, _across(z, away if away.norm > 1e-12 else x_child)), foot)
+    x = 1.0 / normal.norm * normal
     # the foot of the common normal on this axis
-    s = dot(cross(sub(o, point), u), normal) / dot(normal, normal)
-    return Placement(_axes(z, x), add(point, scale(s, z)))
+    s = (o - point).cross(u).dot(normal) / normal.dot(normal)
+    return Placement(_axes(z, x), point + s * z)
 
 
 def lean_links(mechanism: Mechanism) -> list[LeanLink]:
@@ -151,8 +145,7 @@ def _choose_frames(mechanism: Mechanism) -> list[Placement]:
         if children:
             c = max(children, key=lambda k: depth[k])
             at_zero = bodies[c].placement @ bodies[c].link_frame @ frames[c]
-            R = transpose(at_zero.rotation)
-            child = (bodies[c].placement.direction(bodies[c].axis), R[0], at_zero.translation)
+            child = (bodies[c].placement.direction(bodies[c].axis), at_zero.rotation.T[0], at_zero.translation)
         frame = _lean_frame(z, point, body.revolute, child)
         frames[i] = Placement(_clean(frame.rotation), _clean_vector(frame.translation, 1.0))
     return frames
@@ -163,7 +156,7 @@ def _express(mechanism: Mechanism, frames: list[Placement], i: int) -> LeanLink:
     frame = frames[i]
     parent = frames[body.parent] if body.parent >= 0 else Placement()
     # a frame at the joint, before it moves, whose z is the axis
-    upright = Placement(_axes(body.axis, _across(body.axis, (1.0, 0.0, 0.0))))
+    upright = Placement(_axes(body.axis, _across(body.axis)))
     before = parent.inverse @ body.placement @ upright
     after = upright.inverse @ body.link_frame @ frame
     R, t, d, theta, offset = before.rotation, before.translation, 0.0, 0.0, body.offset
@@ -172,36 +165,36 @@ def _express(mechanism: Mechanism, frames: list[Placement], i: int) -> LeanLink:
         theta = math.atan2(after.rotation[1][0], after.rotation[0][0])
         d = after.translation[2]
     else:
-        R = matmul(R, after.rotation)
-        t = add(t, matvec(before.rotation, after.translation))
+        R = R @ after.rotation
+        t = t + before.rotation @ after.translation
     # what Trans_z the step still holds is better made after the joint; and so is a turn about z that
     # makes the step Rot_x(α)
     R = _clean(R)
     if body.parent >= 0 and body.revolute:
         psi = _turn_about_z(R)
-        R = _clean(matmul(R, rotation_about(Z, -psi)))
+        R = _clean(R @ rotation_about(Z, -psi))
         theta += psi
-        z = (R[0][2], R[1][2], R[2][2])
-        along = dot(t, z) if abs(z[0]) < 1e-12 else 0.0
-        t = sub(t, scale(along, z))
+        z = R.T[2]
+        along = t.dot(z) if abs(z[0]) < 1e-12 else 0.0
+        t = t - along * z
         d += along
     quarter = round(theta / (math.pi / 2)) * (math.pi / 2)
     if abs(theta - quarter) < 1e-13:
-        R = _clean(matmul(R, rotation_about(Z, quarter)))
+        R = _clean(R @ rotation_about(Z, quarter))
         theta = 0.0
     inertia = body.inertia.seen_from(frame.inverse)
     size = _size(x for row in inertia.second_moments for x in row)
     first = _clean_vector(inertia.first_moments, max(1e-300, _size(inertia.first_moments)))
-    Sigma = tuple(_clean_vector(row, size * 10) for row in inertia.second_moments)
+    Sigma = Mat(_clean_vector(row, size * 10) for row in inertia.second_moments)
     return LeanLink(
         body.parent, body.revolute, R, _clean_vector(t, 1.0), offset + theta if theta else offset,
-        0.0 if abs(d) < 1e-15 else d, inertia.mass, first, Sigma,  # type: ignore[arg-type]
-        body.gear, body.rotor_inertia, _clean_vector(tmatvec(parent.rotation, body.rotor_axis), 1.0),
+        0.0 if abs(d) < 1e-15 else d, inertia.mass, first, Sigma,
+        body.gear, body.rotor_inertia, _clean_vector(parent.rotation.T @ body.rotor_axis, 1.0),
         body.reflected, frame,
     )  # fmt: skip
 
 
-def _turn_about_z(R: Matrix) -> float:
+def _turn_about_z(R: Mat) -> float:
     """ψ such that R Rot_z(−ψ) has its x-axis along (1, 0, 0), where that can be; otherwise 0."""
     # R = Rot_x(α) Rot_z(ψ) has first row (cos ψ, −sin ψ, 0)
     return math.atan2(-R[0][1], R[0][0]) if abs(R[0][2]) < 1e-12 else 0.0
@@ -211,29 +204,24 @@ def _regroup(links: list[LeanLink], i: int) -> None:
     """Count with the parent what joint i cannot feel of link i."""
     link = links[i]
     if link.revolute:
-        m, hz, szz = link.m, link.h[2], link.Sigma[2][2]
+        m, d, (hx, hy, hz), (S_x, S_y, (zx, zy, zz)) = link.m, link.d, link.h, link.Sigma
         # seen from the joint, d below: the same mass distribution along the axis
-        moved = (m, (0.0, 0.0, hz + m * link.d), szz + 2.0 * link.d * hz + link.d * link.d * m)
-        link.m, link.h = 0.0, (link.h[0], link.h[1], 0.0)
-        S = link.Sigma
-        link.Sigma = (S[0], S[1], (S[2][0], S[2][1], 0.0))
-        Sigma: Matrix = (ZERO, ZERO, (0.0, 0.0, moved[2]))
-        _join(links, link, moved[0], moved[1], Sigma)
+        h, szz = Vec((0.0, 0.0, hz + m * d)), zz + 2.0 * d * hz + d * d * m
+        link.m, link.h, link.Sigma = 0.0, Vec((hx, hy, 0.0)), Mat((S_x, S_y, Vec((zx, zy, 0.0))))
+        _join(links, link, m, h, Mat((ZERO, ZERO, Vec((0.0, 0.0, szz)))))
     else:
         _join(links, link, 0.0, ZERO, link.Sigma)
-        link.Sigma = (ZERO, ZERO, ZERO)
+        link.Sigma = NULL
 
 
-def _join(links: list[LeanLink], link: LeanLink, m: Scalar, h: Vector, Sigma: Matrix) -> None:
+def _join(links: list[LeanLink], link: LeanLink, m: Scalar, h: Vec, Sigma: Mat) -> None:
     """Add a mass distribution, given in the joint's frame, to the parent link."""
     if link.parent < 0:
         return
     parent, R, t = links[link.parent], link.R, link.t
-    h_R = matvec(R, h)
+    h_R = R @ h
     parent.m = parent.m + m
-    parent.h = add(parent.h, h_R, scale(m, t))
-    turned = matmul(R, matmul(Sigma, transpose(R)))
-    parent.Sigma = madd(
-        parent.Sigma,
-        madd(turned, madd(madd(outer(t, h_R), outer(h_R, t)), mscale(m, outer(t, t)))),
-    )
+    first = m * t
+    parent.h = parent.h + h_R + first
+    turned = R @ (Sigma @ R.T)
+    parent.Sigma = parent.Sigma + (turned + (t.outer(h_R) + h_R.outer(t) + m * t.outer(t)))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dalembert.algebra.linalg import Scalar
+from dalembert.algebra.scalars import Scalar, Values, total
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import christoffel, inertia_matrix
 from dalembert.equations.friction import coulomb, viscous
@@ -15,11 +14,7 @@ from dalembert.robot.mechanism import Mechanism
 
 
 def torque_terms(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None = None,
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
 ) -> tuple[Any, ...]:
     """(inertia, rotor, centrifugal, coriolis, gravity, viscous, coulomb, contact); they sum to τ.
 
@@ -37,7 +32,7 @@ def torque_terms(
     contact: list[Scalar] = rest
     if h_e is not None:
         J = jacobian(mechanism, q)
-        contact = [_sum(J[k][i] * h_e[k] for k in range(6)) for i in span]
+        contact = [total(J[k][i] * h_e[k] for k in range(6)) for i in span]
     return (
         [[B_links[i][j] * qdd[j] for j in span] for i in span],
         [[(B[i][j] - B_links[i][j]) * qdd[j] for j in span] for i in span],
@@ -48,10 +43,3 @@ def torque_terms(
         [coulomb(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)],
         contact,
     )
-
-
-def _sum(values: Any) -> Scalar:
-    total: Scalar = 0.0
-    for value in values:
-        total = total + value
-    return total

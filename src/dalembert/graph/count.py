@@ -79,6 +79,8 @@ class Counted:
         return self._did("additions")
 
     def __mul__(self, other: object) -> Counted:
+        if isinstance(other, tuple):  # a vector scales itself, entry by entry
+            return NotImplemented
         return self._did("multiplications")
 
     def __truediv__(self, other: object) -> Counted:

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.algebra.linalg import Matrix, Vector, add, cross, dot, neg, sub, tmatvec, transpose
+from dalembert.algebra.vectors import Mat, Vec
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.robot.model import Joint, Robot
@@ -181,7 +181,7 @@ def _twist(field: Field, v: Sequence[Number]) -> list[Row]:
     return [[o, -z, y, a], [z, o, -x, b], [-y, x, o, c], [o, o, o, o]]
 
 
-def _homogeneous(field: Field, R: Matrix, t: Vector) -> list[Row]:
+def _homogeneous(field: Field, R: Mat, t: Vec) -> list[Row]:
     o, i = field.zero, field.one
     return [[*R[0], t[0]], [*R[1], t[1]], [*R[2], t[2]], [o, o, o, i]]
 
@@ -209,12 +209,12 @@ class Seat:
 
     parent: int
     screw: Row
-    R: Matrix
-    t: Vector
+    R: Mat
+    t: Vec
     T: list[Row]
     own: list[Row]
     gear: Number
-    rotor_axis: Vector | None
+    rotor_axis: Vec | None
 
 
 @dataclass
@@ -226,7 +226,7 @@ class _Reach:
     gravity: list[Row]
 
 
-def hidden_changes(seats: Sequence[Seat], gravity: Vector, field: Field, rotor: bool, offset: bool) -> list[Hidden]:
+def hidden_changes(seats: Sequence[Seat], gravity: Vec, field: Field, rotor: bool, offset: bool) -> list[Hidden]:
     """A basis of all changes of the parameters that change no torque."""
     out: list[Hidden] = []
     reaches: list[_Reach] = []
@@ -244,8 +244,8 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
     T, phi = seat.T, _twist(field, seat.screw)
 
     def turned(v: Row) -> Row:  # d/dq of a velocity seen from the moving frame: V φ − φ V
-        w, u, z, s = tuple(v[:3]), tuple(v[3:6]), tuple(seat.screw[:3]), tuple(seat.screw[3:])
-        return [*cross(w, z), *sub(cross(w, s), cross(z, u))] + [field.zero] * (len(v) - 6)
+        w, u, z, s = Vec(v[:3]), Vec(v[3:6]), Vec(seat.screw[:3]), Vec(seat.screw[3:])
+        return [*w.cross(z), *(w.cross(s) - z.cross(u))] + [field.zero] * (len(v) - 6)
 
     def moved(f: Row) -> Row:  # d/dq f(e^φq J e^φqᵀ) = f(φ J + J φᵀ) = 2 tr(F φ J)
         return [x + x for x in _functional(_product(_form(field, f), phi))]
@@ -256,9 +256,9 @@ def _joint(seat: Seat, parent: _Reach, field: Field, rotor: bool, offset: bool) 
     # the parent's velocities at the joint, with what its rotor feels of them behind
     at_joint = []
     for v in parent.velocities:
-        w, u = tuple(v[:3]), tuple(v[3:])
-        spin = seat.gear * dot(seat.rotor_axis, w) if seat.rotor_axis is not None else field.zero
-        at_joint.append([*tmatvec(seat.R, w), *tmatvec(seat.R, add(u, cross(w, seat.t))), field.zero + spin])
+        w, u = Vec(v[:3]), Vec(v[3:])
+        spin = seat.gear * seat.rotor_axis.dot(w) if seat.rotor_axis is not None else field.zero
+        at_joint.append([*(seat.R.T @ w), *(seat.R.T @ (u + w.cross(seat.t))), field.zero + spin])
     coupled = Span(field, 7).close(at_joint, turned)
     velocities = Span(field, 6).close([v[:6] for v in at_joint], turned)
     pulled = [_functional(_product(_flipped(T), _product(_form(field, f), T))) for f in parent.products]  # f(T J Tᵀ)
@@ -318,7 +318,7 @@ def _moved(J: list[Row], T: list[Row]) -> list[Row]:
 # -- a robot in the field's numbers ------------------------------------------------------------------------
 
 
-def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vector, Field]:
+def seats_of(robot: Robot, lengths: str) -> tuple[list[Seat], Vec, Field]:
     """The joints of a robot, gravity, and the field: with letters for lengths, or with numbers."""
     lettered = model(robot.replace(joints=tuple(map(_meant, robot.joints))), "all")
     try:
@@ -349,12 +349,12 @@ def _meant(joint: Joint) -> Joint:
     return replace(joint, rotor=rotor, placement=straight(joint.placement), link_frame=straight(joint.link_frame))
 
 
-def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:
+def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vec]:
     def number(x: Any) -> Number:
         return field.convert(x) if isinstance(x, Polynomial) else field.convert(lettered.ring.number(x))
 
-    def vector(v: Any) -> Vector:
-        return tuple(number(x) for x in v)
+    def vector(v: Any) -> Vec:
+        return Vec(map(number, v))
 
     o, i = field.zero, field.one
     units = {letter.name: place for place, letter in enumerate(lettered.ring.letters)}
@@ -364,16 +364,16 @@ def _seats(lettered: Model, field: Field) -> tuple[list[Seat], Vector]:
         m, h = units[f"m_{k + 1}"], [units[f"ml_{k + 1}{axis}"] for axis in "xyz"]
         # first moments are R (m ℓ) + m r: read R and r off
         first = [field.zero + x if not isinstance(x, Polynomial) else x for x in lump.first]
-        own_R: Any = tuple(tuple(number(_coefficient(x, u)) for u in h) for x in first)
+        own_R = Mat.of([number(_coefficient(x, u)) for u in h] for x in first)
         own_t = vector(_coefficient(x, m) for x in first)
         gear, axis = i, None
         if member.rotor is not None:
             gear, _, z, reflected = member.rotor
             gear = number(gear)
             axis = None if reflected or member.parent < 0 else vector(z)
-        R: Any = tuple(vector(row) for row in member.R)
+        R = Mat(map(vector, member.R))
         t = vector(member.t)
-        T, own = _homogeneous(field, R, t), _homogeneous(field, transpose(own_R), neg(tmatvec(own_R, own_t)))
+        T, own = _homogeneous(field, R, t), _homogeneous(field, own_R.T, -(own_R.T @ own_t))
         screw = [o, o, i, o, o, o] if member.revolute else [o, o, o, o, o, i]
         out.append(Seat(member.parent, screw, R, t, T, own, gear, axis))
     return out, vector(lettered.gravity)

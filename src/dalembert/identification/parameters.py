@@ -19,14 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.arm.tree import actuated_of, tree_of
 from dalembert.arrays import double
-from dalembert.equations.regressor import INERTIAL, PARAMETERS
+from dalembert.equations.regressor import INERTIAL, PARAMETERS, WIDTH
 from dalembert.errors import DalembertError
 
 Array = NDArray[np.float64]
 Torque = Callable[[Array, Array, Array], Array]  # (q, qd, qdd), (N, n) each → (N, n)
 
 FRICTION = ("viscous", "coulomb")
-WIDTH = len(PARAMETERS)  # columns for each joint in Arm.regressor
 
 
 def has_rotors(arm: Arm) -> bool:

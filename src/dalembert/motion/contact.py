@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from dalembert.algebra.linalg import Scalar, less, select, sgn, sqrt
+from dalembert.algebra.scalars import Scalar, less, select, sgn, sqrt
 from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import coulomb
 from dalembert.motion.rubbing import Brakes, brakes, directions, drifts

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.linalg import Scalar, Vector, dot, less, select, sub
+from dalembert.algebra.scalars import Scalar, less, select
+from dalembert.algebra.vectors import Mat, Vec, VecLike
 from dalembert.coordinates.pulled import (
     AnyMechanism,
     inertia_matrix,
@@ -72,8 +73,8 @@ def computed_torque(
 class Surface:
     """A flat, springy surface without friction: a point of it, its unit normal, N/m and N s/m."""
 
-    point: Vector
-    normal: Vector
+    point: VecLike
+    normal: VecLike
     stiffness: float
     damping: float
 
@@ -112,15 +113,15 @@ def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], referenc
     x_d, xd_d, xdd_d = reference[:m], reference[m : 2 * m], reference[2 * m :]
     R, p = tip_frame(mechanism, q)
     x = [*p, *operational_space.turn(space, R).parts[1:4]]
-    xd = [_sum(row, qd) for row in operational_space.analytical(mechanism, space, q).J]
+    xd = operational_space.analytical(mechanism, space, q).J @ Vec(qd)
     xdd = [xdd_d[k] + law.kd[k] * (xd_d[k] - xd[k]) + law.kp[k] * (x_d[k] - x[row]) for k, row in enumerate(space.rows)]
-    J = jacobian(mechanism, q)
-    h_e = None if law.surface is None else _push(law.surface, p, tuple(_sum(row, qd) for row in J[:3]))
+    J = Mat.of(jacobian(mechanism, q))
+    h_e = None if law.surface is None else _push(law.surface, p, Mat(J[:3]) @ Vec(qd))
     for k, component, wanted in law.force:
         assert h_e is not None
         xdd[k] = law.kf * (wanted - h_e[component]) - law.kv * xd[k]
-    tau, M = operational_space.torque(mechanism, space, q, qd, xdd, h_e, _internal(law, q, qd))
-    pivots, measure = M.trust
+    wanted_torque, M = operational_space.torque(mechanism, space, q, qd, xdd, h_e, _internal(law, q, qd))
+    tau, (pivots, measure) = list(wanted_torque), M.trust
     lost: Scalar = less(measure, law.least[1]) if space.represented else 0.0
     for pivot, least in zip(pivots, law.least[0], strict=True):
         lost = select(less(pivot, least), 1.0, lost)
@@ -128,23 +129,17 @@ def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], referenc
     for i in range(mechanism.n):
         tau[i] = tau[i] + spoilt
         if h_e is not None:
-            tau[i] = tau[i] - _sum([row[i] for row in J], h_e)
+            tau[i] = tau[i] - J.T[i].dot(h_e)
     return tau
 
 
-def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    total = a[0] * b[0]
-    for x, y in zip(a[1:], b[1:], strict=True):
-        total = total + x * y
-    return total
-
-
-def _push(surface: Surface, p: Vector, v: Vector) -> list[Scalar]:
+def _push(surface: Surface, p: VecLike, v: Vec) -> Vec:
     """What the tip exerts on the surface: −(k depth − d v) n while it presses, never a pull."""
-    depth = dot(sub(surface.point, p), surface.normal)
-    push = surface.stiffness * depth - surface.damping * dot(v, surface.normal)
+    normal = Vec(surface.normal)
+    depth = (Vec(surface.point) - p).dot(normal)
+    push = surface.stiffness * depth - surface.damping * v.dot(normal)
     push = select(less(0.0, depth), select(less(0.0, push), push, 0.0), 0.0)
-    return [*(-(push * x) for x in surface.normal), 0.0, 0.0, 0.0]
+    return Vec((*(-(push * x) for x in normal), 0.0, 0.0, 0.0))
 
 
 def _internal(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar] | None:
@@ -154,7 +149,7 @@ def _internal(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Sc
         return None
     rest = [0.0] * n
     g, B, q_a = inverse_dynamics(mechanism, q, rest, rest), inertia_matrix(mechanism, q), actuated(mechanism, q)
-    tau = [g[i] - law.calm * _sum(B[i], qd) for i in range(n)]
+    tau = [g[i] - law.calm * Vec(B[i]).dot(qd) for i in range(n)]
     if law.posture is not None:
         tau = [t + law.stiffness * (r - x) for t, r, x in zip(tau, law.posture, q_a, strict=True)]
     return tau

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.linalg import Scalar, less, select
+from dalembert.algebra.scalars import Scalar, less, select
 from dalembert.coordinates.chain import AnyMechanism, Chain, Cut, Grid, Many, Values, dot_of
 from dalembert.coordinates.closure import Triangle, square_of
 from dalembert.equations.friction import coulomb, viscous

@@ -6,36 +6,19 @@ are :func:`select`: the text runs on floats and can be traced for many states at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from dalembert.algebra.linalg import (
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    dot,
-    less,
-    madd,
-    matmul,
-    matvec,
-    mscale,
-    outer,
-    scale,
-    select,
-    transpose,
-)
+from dalembert.algebra.scalars import Scalar, Values, less, select
+from dalembert.algebra.vectors import Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.coordinates.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
 from dalembert.equations.kinematics import frames
+from dalembert.equations.regressor import WIDTH
 from dalembert.motion.rubbing import clearances, viscous_torque
 from dalembert.robot.mechanism import Body
 from dalembert.robot.placement import Placement
-
-Values = Sequence[Scalar]
-PARAMETERS = 13  # a joint's: m, m c (3), I (6) about the frame's origin, I_m, F_v, F_s; S (7.77)
-
 
 # -- conditions ----------------------------------------------------------------------------------
 
@@ -71,26 +54,26 @@ class Moments:
     """A body by its moments about the frame's origin, S (7.77): linear, so that even the mass may be 0."""
 
     mass: Scalar
-    first_moments: Vector
-    second_moments: Matrix
+    first_moments: Vec
+    second_moments: Mat
 
     def seen_from(self, placement: Placement) -> Moments:
         """The same body when its frame stands at ``placement``, in the outer frame's axes."""
         R, t, m = placement.rotation, placement.translation, self.mass
-        h = matvec(R, self.first_moments)
-        turned = matmul(R, matmul(self.second_moments, transpose(R)))
-        moved = madd(madd(outer(t, h), outer(h, t)), mscale(m, outer(t, t)))
-        return Moments(m, add(h, scale(m, t)), madd(turned, moved))
+        h = R @ self.first_moments
+        turned = R @ (self.second_moments @ R.T)
+        moved = t.outer(h) + h.outer(t) + m * t.outer(t)
+        return Moments(m, h + m * t, turned + moved)
 
 
 def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism:
     """The mechanism with the parameters of S (7.77) of every augmented link, 13 a joint; of a closed chain, of its tree."""
     tree, bodies = mechanism.tree, []
     for i, body in enumerate(tree.bodies):
-        m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[PARAMETERS * i : PARAMETERS * (i + 1)]
+        m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[WIDTH * i : WIDTH * (i + 1)]
         half = 0.5 * (xx + yy + zz)  # Σ = ½ tr(I) 1 − I
-        Sigma = ((half - xx, -xy, -xz), (-xy, half - yy, -yz), (-xz, -yz, half - zz))
-        inertia = Moments(m, (hx, hy, hz), Sigma)
+        Sigma = Mat.of(((half - xx, -xy, -xz), (-xy, half - yy, -yz), (-xz, -yz, half - zz)))
+        inertia = Moments(m, Vec((hx, hy, hz)), Sigma)
         bodies.append(replace(body, inertia=inertia, rotor_inertia=I_m, viscous=F_v, coulomb=(F_s, F_s)))  # type: ignore[arg-type]
     return mechanism.with_tree(replace(tree, bodies=tuple(bodies)))
 
@@ -244,8 +227,8 @@ def energies(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar], lis
         T = T + 0.5 * v * x
     placed = frames(mechanism.tree, Chain(mechanism, q).q)
     for i, body in enumerate(mechanism.tree.bodies):
-        h = add(scale(body.inertia.mass, placed.p[i]), matvec(placed.R[i], body.inertia.first_moments))
-        U = U - dot(mechanism.gravity, h)
+        h = body.inertia.mass * placed.p[i] + placed.R[i] @ body.inertia.first_moments
+        U = U - mechanism.gravity.dot(h)
     return [T], [U]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalembert.algebra.linalg import dot
+from dalembert.algebra.vectors import Vec
 from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.equations import kinematics, regressor
@@ -54,8 +54,8 @@ def points(mechanism: AnyMechanism, q: list[Any]) -> list[Any]:
 def _heights(m: AnyMechanism, x: Inputs, _: Columns) -> list[Any]:
     """How high each point is over the origin of the base, against gravity (m)."""
     size = float(sum(float(g) ** 2 for g in m.gravity)) ** 0.5
-    up = tuple(-float(g) / size for g in m.gravity)
-    return [dot(up, point) for point in points(m, x["q"])]
+    up = Vec(-float(g) / size for g in m.gravity)
+    return [up.dot(point) for point in points(m, x["q"])]
 
 
 def _regressor(m: AnyMechanism, x: Inputs, columns: Columns) -> list[Any]:

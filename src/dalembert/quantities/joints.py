@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from dalembert.algebra.linalg import cos, sin
+from dalembert.algebra.scalars import cos, sin
 from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import Angle, AnyMechanism, Chain
 from dalembert.coordinates.loops import rates, rows_of
@@ -48,7 +48,7 @@ Trace = Callable[[Any, Inputs], Any]
 Pulled = Callable[[Any, Inputs, Trace], Any]
 
 # core shapes of every input by name; "n" is the number of joint variables, "N" that of moving links
-# (more than n in closed chains), "13N" thirteen times that, "Q" n unless a closure is found by Newton
+# (more than n in closed chains), "P" that of their parameters, "Q" n unless a closure is found by Newton
 INPUTS: dict[str, Shape] = {
     "q": ("Q",),
     "qd": ("n",),
@@ -397,7 +397,7 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "regressor": Quantity(
         ("q", "qd", "qdd"),
-        (("Y", ("n", "13N")),),
+        (("Y", ("n", "P")),),
         {"virtual-work": _of(regressor.regressor, "q", "qd", "qdd")},
         (),
         "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
@@ -566,12 +566,12 @@ def signature_of(name: str, n: int | AnyMechanism, options: tuple[str, ...]) -> 
     from dalembert.emit.llvm import Signature
 
     if isinstance(n, int):
-        many, entry = {"n": n, "N": n, "Q": n}, quantity(name)
+        many, entry = {"n": n, "N": n, "P": regressor.WIDTH * n, "Q": n}, quantity(name)
     else:
         many, entry = sizes_of(n), quantity(name, n)
 
     def sized(shape: Shape) -> tuple[int, ...]:
-        return tuple(k if isinstance(k, int) else many[k[-1]] * int(k[:-1] or 1) for k in shape)
+        return tuple(k if isinstance(k, int) else many[k] for k in shape)
 
     return Signature(
         tuple((x, sized(INPUTS[x])) for x in (*entry.inputs, *options)),
@@ -582,7 +582,8 @@ def signature_of(name: str, n: int | AnyMechanism, options: tuple[str, ...]) -> 
 def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
     """What the letters in the shapes of a mechanism's arrays stand for; "m" equations, "L" loops."""
     N, m = mechanism.tree.n, sum(rows_of(loop) for loop in mechanism.loops)
-    return {"n": mechanism.n, "N": N, "Q": N if mechanism.by_newton else mechanism.n, "m": m, "L": len(mechanism.loops)}
+    Q, P = N if mechanism.by_newton else mechanism.n, regressor.WIDTH * N
+    return {"n": mechanism.n, "N": N, "P": P, "Q": Q, "m": m, "L": len(mechanism.loops)}
 
 
 def traced(mechanism: AnyMechanism, name: str, formulation: str, options: tuple[str, ...]) -> Graph:

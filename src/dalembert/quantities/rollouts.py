@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from dalembert.algebra.linalg import select
+from dalembert.algebra.scalars import select
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.pulled import jacobian
 from dalembert.equations import articulated
+from dalembert.equations.regressor import WIDTH
 from dalembert.graph.program import Call, Program
 from dalembert.motion import contact, control, stepping
 from dalembert.motion.rubbing import all_bodies, clearance_count, passive_joints
-from dalembert.motion.stepping import PARAMETERS, Setting
+from dalembert.motion.stepping import Setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,7 +121,7 @@ class _Inputs:
         if plan.restitution:
             self._add("restitution", 1, self.constant)
         if plan.parameters:
-            self._add("parameters", PARAMETERS * len(all_bodies(setting.mechanism)), self.constant)
+            self._add("parameters", WIDTH * len(all_bodies(setting.mechanism)), self.constant)
         self.by_newton = setting.mechanism.by_newton
         self.guarded = clearance_count(setting.mechanism)
         self.joints = setting.mechanism.tree.n if self.by_newton else n
@@ -457,7 +458,7 @@ def single(mechanism: AnyMechanism, plan: Plan, what: str) -> tuple[tuple[str, .
         def energies(q: Any, qd: Any, parameters: Any) -> Any:
             return stepping.energies(Setting(stepping.with_parameters(mechanism, parameters), setting.stops), q, qd)
 
-        count = PARAMETERS * len(all_bodies(mechanism))
+        count = WIDTH * len(all_bodies(mechanism))
         return ("q", "qd", "parameters"), {"q": joints, "qd": n, "parameters": count}, energies
     if what == "torque":
         law = LAWS[plan.law]

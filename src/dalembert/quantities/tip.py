@@ -50,7 +50,7 @@ class TaskQuantity:
     summary: str
 
 
-def _trusted(result: tuple[Any, s.Model]) -> list[Any]:
+def _trusted(result: tuple[Any, s.TaskModel]) -> list[Any]:
     value, model = result
     pivots, measure = model.trust
     return [value, pivots, measure]
@@ -88,8 +88,7 @@ def _inertia(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
 
 def _inverse_jacobian(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     model = s.model(m, space, x["q"], x["soft"])
-    columns = model.inverse_jacobian_transposed()
-    return _trusted(([list(row) for row in zip(*columns, strict=True)], model))
+    return _trusted((model.inverse_jacobian(), model))
 
 
 def _torque(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:

@@ -6,30 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.algebra.linalg import (
-    IDENTITY,
-    NULL,
-    ZERO,
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    dot,
-    madd,
-    matmul,
-    mscale,
-    msub,
-    outer,
-    scale,
-    trace,
-    transpose,
-)
+from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike
 from dalembert.robot.placement import Placement, matrix, number, vector
 
 
-def steiner(mass: Scalar, r: Vector) -> Matrix:
+def steiner(mass: Scalar, r: VecLike) -> Mat:
     """m Sᵀ(r) S(r), the Steiner term of S (7.60), (7.71): m (rᵀr 1 − r rᵀ)."""
-    return mscale(mass, msub(mscale(dot(r, r), IDENTITY), outer(r, r)))
+    r = Vec(r)
+    return mass * (r.dot(r) * IDENTITY - r.outer(r))
 
 
 @dataclass(frozen=True)
@@ -45,8 +30,8 @@ class Inertia:
     """
 
     mass: Scalar = 0.0
-    com: Vector = ZERO
-    tensor: Matrix = NULL
+    com: VecLike = ZERO
+    tensor: MatLike = NULL
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mass", number(self.mass))
@@ -54,61 +39,57 @@ class Inertia:
         object.__setattr__(self, "tensor", matrix(self.tensor, "an inertia tensor"))
 
     @property
-    def first_moments(self) -> Vector:
+    def first_moments(self) -> Vec:
         """m r_C (kg m), S (7.72)."""
-        return scale(self.mass, self.com)
+        return self.mass * self.com
 
     @property
-    def tensor_at_origin(self) -> Matrix:
+    def tensor_at_origin(self) -> Mat:
         """Î, the tensor about the origin of the frame (kg m²), S (7.71)."""
-        return madd(self.tensor, steiner(self.mass, self.com))
+        return self.tensor + steiner(self.mass, self.com)
 
     @property
-    def second_moments(self) -> Matrix:
+    def second_moments(self) -> Mat:
         """Σ = ∫ r rᵀ dm about the origin of the frame (kg m²): Σ = ½ tr(Î) 1 − Î."""
         at_origin = self.tensor_at_origin
-        return msub(mscale(0.5 * trace(at_origin), IDENTITY), at_origin)
+        return 0.5 * at_origin.trace * IDENTITY - at_origin
 
     @property
-    def pseudo(self) -> tuple[tuple[Scalar, ...], ...]:
+    def pseudo(self) -> Mat:
         """J, the 4×4 pseudo-inertia of M: [[Σ, m r_C], [(m r_C)ᵀ, m]]."""
         S, h = self.second_moments, self.first_moments
-        return (*((*S[k], h[k]) for k in range(3)), (*h, self.mass))
+        return Mat.of((*((*S[k], h[k]) for k in range(3)), (*h, self.mass)))
 
     @staticmethod
-    def from_origin(mass: Scalar, first_moments: Vector, tensor: Matrix) -> Inertia:
+    def from_origin(mass: Scalar, first_moments: VecLike, tensor: MatLike) -> Inertia:
         """From the parameters of S (7.77): m, m r_C and the tensor about the frame's origin."""
-        com = scale(1.0 / mass, first_moments) if mass != 0 else ZERO
-        return Inertia(mass, com, msub(tensor, steiner(mass, com)))
+        com = 1.0 / mass * Vec(first_moments) if mass != 0 else ZERO
+        return Inertia(mass, com, Mat.of(tensor) - steiner(mass, com))
 
     @staticmethod
     def from_pseudo(J: tuple[tuple[Scalar, ...], ...]) -> Inertia:
         """From M's 4×4 pseudo-inertia matrix."""
-        S: Matrix = tuple(tuple(row[:3]) for row in J[:3])  # type: ignore[assignment]
-        tensor = msub(mscale(trace(S), IDENTITY), S)
-        return Inertia.from_origin(J[3][3], tuple(J[3][:3]), tensor)
+        S = Mat.of(row[:3] for row in J[:3])
+        return Inertia.from_origin(J[3][3], J[3][:3], S.trace * IDENTITY - S)
 
     def seen_from(self, placement: Placement) -> Inertia:
         """The same body when its frame stands at ``placement``, in the outer frame's axes."""
         R = placement.rotation
-        return Inertia(self.mass, placement.point(self.com), matmul(R, matmul(self.tensor, transpose(R))))
+        return Inertia(self.mass, placement.point(self.com), R @ (self.tensor @ R.T))
 
     def __add__(self, other: Inertia) -> Inertia:
         """The two bodies as one, S (7.60)–(7.65)."""
         mass = self.mass + other.mass
         if isinstance(mass, float) and mass == 0.0:
-            return Inertia(0.0, ZERO, madd(self.tensor, other.tensor))
+            return Inertia(0.0, ZERO, self.tensor + other.tensor)
         if isinstance(other.mass, float) and other.mass == 0.0:
             com = self.com
         elif isinstance(self.mass, float) and self.mass == 0.0:
             com = other.com
         else:
-            com = scale(1.0 / mass, add(self.first_moments, other.first_moments))
-        parts = [
-            madd(body.tensor, steiner(body.mass, tuple(a - b for a, b in zip(body.com, com, strict=True))))
-            for body in (self, other)
-        ]
-        return Inertia(mass, com, madd(*parts))
+            com = 1.0 / mass * (self.first_moments + other.first_moments)
+        own, others = (body.tensor + steiner(body.mass, body.com - com) for body in (self, other))
+        return Inertia(mass, com, own + others)
 
     @property
     def is_zero(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dalembert.algebra.linalg import IDENTITY, Scalar, Vector, madd, mscale, msub, outer
+from dalembert.algebra.vectors import Vec, VecLike
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
@@ -35,15 +36,15 @@ class Body:
     parent: int
     revolute: bool
     placement: Placement
-    axis: Vector
+    axis: VecLike
     offset: Scalar
     link_frame: Placement
     inertia: Inertia
     link: Inertia
     gear: Scalar
     rotor_inertia: Scalar
-    rotor_axis: Vector
-    rotor_position: Vector
+    rotor_axis: VecLike
+    rotor_position: VecLike
     rotor_mass: Scalar
     rotor_transverse: Scalar
     reflected: bool
@@ -61,10 +62,13 @@ class Mechanism:
     """A robot ready for the equations; body i is moved by joint variable q_i."""
 
     bodies: tuple[Body, ...]
-    gravity: Vector
+    gravity: VecLike
     base: Placement
     tip_body: int
     tip: Placement
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gravity", Vec(self.gravity))
 
     @property
     def n(self) -> int:

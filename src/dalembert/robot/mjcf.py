@@ -168,7 +168,7 @@ def _clean(R: Matrix) -> Matrix:
         near = float(round(x))
         return near if abs(x - near) <= ROUNDING else x
 
-    return tuple(tuple(exact(x) for x in row) for row in R)  # type: ignore[return-value]
+    return tuple(tuple(exact(x) for x in row) for row in R)
 
 
 def _placement(position: Any, quaternion: Any) -> Placement:
@@ -184,7 +184,7 @@ def _inertia(model: Any, body: int) -> Inertia:
     tensor = matmul(frame.rotation, matmul(((a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c)), transpose(frame.rotation)))
     noise = ROUNDING * max(a, b, c)
     exact = tuple(tuple(0.0 if abs(x) <= noise else x for x in row) for row in tensor)
-    return Inertia(float(model.body_mass[body]), frame.translation, exact)  # type: ignore[arg-type]
+    return Inertia(float(model.body_mass[body]), frame.translation, exact)
 
 
 class _Reader:

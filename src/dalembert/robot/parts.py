@@ -61,7 +61,8 @@ def read_placement(table: Table) -> Placement:
     """xyz (m) and either rpy (rad, R = Rz(yaw) Ry(pitch) Rx(roll)) or rotation (three rows)."""
     xyz = table.vector("xyz", ZERO)
     if "rotation" not in table:
-        return Placement.rpy(*table.vector("rpy", ZERO, angle=True), xyz=xyz)
+        roll, pitch, yaw = table.vector("rpy", ZERO, angle=True)
+        return Placement.rpy(roll, pitch, yaw, xyz=xyz)
     if "rpy" in table:
         raise RobotError(f"{table.where}: both 'rpy' and 'rotation' are given; give one of them")
     R = table.rows("rotation", table.get("rotation"), "3 rows of 3 numbers")

@@ -5,20 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dalembert.algebra.linalg import (
-    IDENTITY,
-    ZERO,
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    matmul,
-    matvec,
-    neg,
-    rotation_about,
-    tmatvec,
-    transpose,
-)
+from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, MatLike, Vec, VecLike, X, Y, Z, rotation_about
 from dalembert.errors import RobotError
 
 
@@ -32,17 +20,17 @@ def number(x: Scalar) -> Scalar:
         raise RobotError("an integer is beyond ±1.8e308, the largest number that a float has") from None
 
 
-def vector(x: object, what: str) -> Vector:
+def vector(x: object, what: str) -> Vec:
     """Three scalars, or an error that names ``what``."""
-    values = tuple(number(v) for v in x)  # type: ignore[attr-defined]
+    values = Vec(number(v) for v in x)  # type: ignore[attr-defined]
     if len(values) != 3:
         raise RobotError(f"{what} needs 3 numbers, not {len(values)}")
     return values
 
 
-def matrix(x: object, what: str) -> Matrix:
+def matrix(x: object, what: str) -> Mat:
     """Three rows of three scalars, or an error that names ``what``."""
-    rows = tuple(vector(row, what) for row in x)  # type: ignore[attr-defined]
+    rows = Mat(vector(row, what) for row in x)  # type: ignore[attr-defined]
     if len(rows) != 3:
         raise RobotError(f"{what} needs 3 rows of 3 numbers, not {len(rows)}")
     return rows
@@ -56,22 +44,20 @@ class Placement:
     (1.0, 2.0, 3.0)
     """
 
-    rotation: Matrix = IDENTITY
-    translation: Vector = ZERO
+    rotation: MatLike = IDENTITY
+    translation: VecLike = ZERO
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rotation", matrix(self.rotation, "a rotation"))
         object.__setattr__(self, "translation", vector(self.translation, "a translation"))
 
     @staticmethod
-    def rpy(roll: float, pitch: float, yaw: float, xyz: Vector = ZERO) -> Placement:
+    def rpy(roll: float, pitch: float, yaw: float, xyz: VecLike = ZERO) -> Placement:
         """R = Rz(yaw) Ry(pitch) Rx(roll), as URDF has it (radians, metres)."""
-        x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-        R = matmul(rotation_about(z, yaw), matmul(rotation_about(y, pitch), rotation_about(x, roll)))
-        return Placement(R, xyz)
+        return Placement(rotation_about(Z, yaw) @ (rotation_about(Y, pitch) @ rotation_about(X, roll)), xyz)
 
     @staticmethod
-    def quaternion(w: float, x: float, y: float, z: float, xyz: Vector = ZERO) -> Placement:
+    def quaternion(w: float, x: float, y: float, z: float, xyz: VecLike = ZERO) -> Placement:
         """From a unit quaternion, scalar first (it is normalised here)."""
         n = math.sqrt(w * w + x * x + y * y + z * z)
         w, x, y, z = w / n, x / n, y / n, z / n
@@ -84,20 +70,20 @@ class Placement:
 
     def __matmul__(self, other: Placement) -> Placement:
         """The frame ``other``, given in this frame, seen from where this frame is given."""
-        return Placement(matmul(self.rotation, other.rotation), self.point(other.translation))
+        return Placement(self.rotation @ other.rotation, self.point(other.translation))
 
     @property
     def inverse(self) -> Placement:
         """The displacement back."""
-        return Placement(transpose(self.rotation), neg(tmatvec(self.rotation, self.translation)))
+        return Placement(self.rotation.T, -(self.rotation.T @ self.translation))
 
-    def point(self, p: Vector) -> Vector:
+    def point(self, p: VecLike) -> Vec:
         """A point given in this frame, seen from outside."""
-        return add(self.translation, matvec(self.rotation, p))
+        return self.translation + self.rotation @ p
 
-    def direction(self, v: Vector) -> Vector:
+    def direction(self, v: VecLike) -> Vec:
         """A direction given in this frame, seen from outside."""
-        return matvec(self.rotation, v)
+        return self.rotation @ v
 
     def to_rpy(self) -> tuple[float, float, float]:
         """Roll, pitch, yaw (radians) with R = Rz(yaw) Ry(pitch) Rx(roll)."""

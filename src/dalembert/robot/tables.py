@@ -196,7 +196,7 @@ class Table:
     def rows(self, key: str, value: object, must: str) -> Matrix:
         """``value`` as three rows of three numbers."""
         rows = [self.list(key, row, (3,), must) for row in self.list(key, value, (3,), must)]
-        return tuple(tuple(self.scalar(key, v) for v in row) for row in rows)  # type: ignore[return-value]
+        return tuple(tuple(self.scalar(key, v) for v in row) for row in rows)
 
     def table(self, key: str, allowed: Sequence[str]) -> Table | None:
         """The table under ``key``, or None when the key is not there."""

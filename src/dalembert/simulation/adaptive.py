@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.equations.regressor import WIDTH
 from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import repeat
 from dalembert.motion.contact import CREEP, OVERLOAD, REACHED
-from dalembert.motion.stepping import PARAMETERS
 from dalembert.quantities.rollouts import piece_kernels, rollout, setting_of
 from dalembert.simulation.closing import NEAR, Place, at_instant, singular
 from dalembert.simulation.fixed import tuple_of
@@ -342,7 +342,7 @@ class _Flight:
         setting = self.dynamics.setting
         if self.dynamics.plan.parameters:
             rows = (*getattr(setting.mechanism, "actuated", range(self.n)), *setting.rubs)
-            level = float(self.constants["parameters"][PARAMETERS * rows[i] + PARAMETERS - 1])
+            level = float(self.constants["parameters"][WIDTH * rows[i] + WIDTH - 1])
             return level, level
         return setting.contacts[i].coulomb
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import double, shown
+from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.motion.rubbing import all_bodies
-from dalembert.motion.stepping import PARAMETERS
 from dalembert.quantities.rollouts import Plan, piece_kernel
 from dalembert.simulation.closing import by_newton, check_method
 from dalembert.simulation.controllers import Controller
@@ -282,7 +282,7 @@ def make_task(
         bodies = len(all_bodies(arm.mechanism))
         counted = joints if bodies == n else f"arm '{arm.name}' has {bodies} joints in its tree"
         constants["parameters"] = _numbers(
-            "parameters", parameters, PARAMETERS * bodies, f"{counted} of {PARAMETERS} parameters each"
+            "parameters", parameters, WIDTH * bodies, f"{counted} of {WIDTH} parameters each"
         )
         leading.append(constants["parameters"].shape[:-1])
     torques, controller, function, law, tip = None, None, None, "none", None

@@ -15,20 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.algebra.linalg import (
-    IDENTITY,
-    ZERO,
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    cross,
-    dot,
-    matmul,
-    matvec,
-    scale,
-    tmatvec,
-)
+from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, Z
 from dalembert.errors import DalembertError
 from dalembert.symbols.model import SAME, Lump, Member, Model
 from dalembert.symbols.names import Letter, circle_letters, upright
@@ -75,13 +63,13 @@ class Seen:
     """
 
     group: int
-    M: Matrix
+    M: Mat
     angle: dict[int, int]
-    spin: Matrix
-    turn: Matrix | None
+    spin: Mat
+    turn: Mat | None
     sigma: int
-    slide: Vector
-    r: Vector
+    slide: Vec
+    r: Vec
 
 
 @dataclass
@@ -103,11 +91,7 @@ class ClosedForm:
         return len(self.g)
 
 
-def _spin(c: Scalar, s: Scalar) -> Matrix:
-    return ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
-
-
-def _numbers(ring: Ring, v: Vector) -> list[float]:
+def _numbers(ring: Ring, v: Vec) -> list[float]:
     values = [letter.value for letter in ring.letters]
     return [float(x.value(values)) if isinstance(x, Polynomial) else float(x) for x in v]
 
@@ -119,13 +103,13 @@ def see(model: Model, circles: Circles) -> list[Seen]:
         p = member.parent
         at_base = Seen(0, IDENTITY, {}, IDENTITY, None, 1, ZERO, ZERO)
         parent = out[p] if p >= 0 else at_base
-        M = matmul(parent.M, member.R)
-        z = matvec(M, (0.0, 0.0, 1.0))
-        shift = matvec(parent.M, member.t)
+        M = parent.M @ member.R
+        z = M @ Z
+        shift = parent.M @ member.t
         group, angle, turn, sigma, slide = parent.group, parent.angle, None, 1, ZERO
         if not member.revolute:
-            shift = add(shift, scale(model.slides[i] + member.offset, z))
-            slide = matvec(parent.spin, z)
+            shift = shift + (model.slides[i] + member.offset) * z
+            slide = parent.spin @ z
         else:
             x, y, up = _numbers(ring, z)
             if abs(x) < SAME and abs(y) < SAME:
@@ -133,9 +117,9 @@ def see(model: Model, circles: Circles) -> list[Seen]:
                 angle = {**angle, i + 1: sigma}
             else:
                 group, angle = 1 + max([0, *(seen.group for seen in out)]), {i + 1: 1}
-                turn, M = matmul(parent.spin, M), IDENTITY
-        spin = _spin(*circles(angle))
-        out.append(Seen(group, M, angle, spin, turn, sigma, slide, matvec(parent.spin, shift)))
+                turn, M = parent.spin @ M, IDENTITY
+        spin = RotZ(*circles(angle)).matrix
+        out.append(Seen(group, M, angle, spin, turn, sigma, slide, parent.spin @ shift))
     return out
 
 
@@ -180,8 +164,8 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
 def composites(model: Model, seen: list[Seen], tell: Progress) -> list[Lump]:
     """For every joint, all that it moves as one body, about its origin, in its group's base axes."""
     zero = model.ring.number(0)
-    none = (zero, zero, zero)
-    out = [Lump(zero, none, (none, none, none)) for _ in seen]
+    none = Vec((zero, zero, zero))
+    out = [Lump(zero, none, Mat((none, none, none))) for _ in seen]
     for i in reversed(range(len(seen))):
         own: Member = model.members[i]
         tell(1.0 - (i + 1) / len(seen))
@@ -193,7 +177,7 @@ def composites(model: Model, seen: list[Seen], tell: Progress) -> list[Lump]:
             body = out[i] if turn is None else out[i].turned(turn)
             out[p] = out[p] + body.moved(seen[i].r)
             ((first, *tensor),) = without_noise([[out[p].first, *out[p].tensor]], 0.01 * FLOAT_NOISE)
-            out[p] = Lump(out[p].mass, tuple(first), tuple(map(tuple, tensor)))  # type: ignore[arg-type]
+            out[p] = Lump(out[p].mass, Vec(first), Mat.of(tensor))
             terms = sum(len(out[p].tensor[a][b]) for a in range(3) for b in range(a + 1))
             if terms > TOO_MANY:
                 raise DalembertError(
@@ -203,12 +187,12 @@ def composites(model: Model, seen: list[Seen], tell: Progress) -> list[Lump]:
     return out
 
 
-def _gravity_in_groups(model: Model, seen: list[Seen]) -> list[Vector]:
-    out: list[Vector] = []
+def _gravity_in_groups(model: Model, seen: list[Seen]) -> list[Vec]:
+    out: list[Vec] = []
     for i, member in enumerate(model.members):
         above = out[member.parent] if member.parent >= 0 else model.gravity
         turn = seen[i].turn
-        out.append(above if turn is None else tmatvec(turn, above))
+        out.append(above if turn is None else turn.T @ above)
     return out
 
 
@@ -219,20 +203,18 @@ def _inertia_column(
     i: int,
     B: list[list[Polynomial]],
     g: list[Polynomial],
-    gravity: list[Vector],
+    gravity: list[Vec],
 ) -> None:
     """b_ji for all joints j on the way from joint i to the base, and g_i."""
     member, at = model.members[i], seen[i]
     m, h, I = body.mass, body.first, body.tensor
     # the momentum of the composite body at unit speed of joint i: f, and n about the joint's origin
-    f: Vector
-    n: Vector
     if member.revolute:
-        f = (-h[1] * at.sigma, h[0] * at.sigma, m * 0)
-        n = (I[0][2] * at.sigma, I[1][2] * at.sigma, I[2][2] * at.sigma)
+        f = Vec((-h[1] * at.sigma, h[0] * at.sigma, m * 0))
+        n = I.T[2] * at.sigma
     else:
-        f, n = scale(m, at.slide), cross(h, at.slide)
-    g[i] = -dot(gravity[i], f) + model.ring.number(0)
+        f, n = m * at.slide, h.cross(at.slide)
+    g[i] = -gravity[i].dot(f) + model.ring.number(0)
     B[i][i] = _along(member, at, f, n) + model.ring.number(0)
     if member.rotor is not None:
         k_r, I_m, _, _ = member.rotor
@@ -240,18 +222,18 @@ def _inertia_column(
     j, down = member.parent, at
     while j >= 0:
         if down.turn is not None:
-            f, n = matvec(down.turn, f), matvec(down.turn, n)
-        n = add(n, cross(down.r, f))
+            f, n = down.turn @ f, down.turn @ n
+        n = n + down.r.cross(f)
         if j == member.parent and member.rotor is not None and not member.rotor[3]:
             # the rotor turns with link i−1 too: S (7.28), (7.29)
             k_r, I_m, z_m, _ = member.rotor
-            n = add(n, scale(k_r * I_m, matvec(seen[j].spin, matvec(seen[j].M, z_m))))
+            n = n + k_r * I_m * (seen[j].spin @ (seen[j].M @ z_m))
         B[i][j] = B[j][i] = _along(model.members[j], seen[j], f, n) + model.ring.number(0)
         j, down = model.members[j].parent, seen[j]
 
 
-def _along(member: Member, at: Seen, f: Vector, n: Vector) -> Scalar:
-    return n[2] * at.sigma if member.revolute else dot(f, at.slide)
+def _along(member: Member, at: Seen, f: Vec, n: Vec) -> Scalar:
+    return n[2] * at.sigma if member.revolute else f.dot(at.slide)
 
 
 def derivatives(model: Model, circles: Circles) -> list[dict[int, Terms]]:

@@ -13,25 +13,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dalembert.algebra.linalg import (
-    IDENTITY,
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    cross,
-    dot,
-    madd,
-    matmul,
-    matvec,
-    mscale,
-    msub,
-    norm,
-    outer,
-    rotation_about,
-    scale,
-    transpose,
-)
+from dalembert.algebra.scalars import QUARTER_TOLERANCE, Scalar
+from dalembert.algebra.vectors import IDENTITY, Mat, Vec, Z, rotation_about
 from dalembert.coordinates.chain import Angle
 from dalembert.errors import DalembertError
 from dalembert.robot.dh import Row, joint_of, rows_of, tree_rows
@@ -45,7 +28,7 @@ from dalembert.symbols.ring import Polynomial, Ring
 PARAMETERS = ("nonzero", "all", "numbers")
 AXES = "xyz"
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-SAME = 1e-11  # as robot.linalg.QUARTER_TOLERANCE
+SAME = QUARTER_TOLERANCE
 
 
 @dataclass
@@ -53,21 +36,21 @@ class Lump:
     """A rigid body on a link, about the origin of the joint's moved frame: m, m r_C, Î."""
 
     mass: Scalar
-    first: Vector
-    tensor: Matrix
+    first: Vec
+    tensor: Mat
 
     def __add__(self, other: Lump) -> Lump:
-        return Lump(self.mass + other.mass, add(self.first, other.first), madd(self.tensor, other.tensor))
+        return Lump(self.mass + other.mass, self.first + other.first, self.tensor + other.tensor)
 
-    def turned(self, R: Matrix) -> Lump:
+    def turned(self, R: Mat) -> Lump:
         """In the axes that R leads to."""
-        return Lump(self.mass, matvec(R, self.first), matmul(R, matmul(self.tensor, transpose(R))))
+        return Lump(self.mass, R @ self.first, R @ (self.tensor @ R.T))
 
-    def moved(self, r: Vector) -> Lump:
+    def moved(self, r: Vec) -> Lump:
         """About a point that lies at −r from the one it was given about: Steiner, S (7.60)."""
         m, h = self.mass, self.first
-        cross_term = msub(mscale(2 * dot(r, h), IDENTITY), madd(outer(r, h), outer(h, r)))
-        return Lump(m, add(h, scale(m, r)), madd(self.tensor, madd(cross_term, steiner(m, r))))
+        cross_term = 2 * r.dot(h) * IDENTITY - (r.outer(h) + h.outer(r))
+        return Lump(m, h + m * r, self.tensor + (cross_term + steiner(m, r)))
 
 
 @dataclass
@@ -82,12 +65,12 @@ class Member:
 
     parent: int
     revolute: bool
-    R: Matrix
-    t: Vector
+    R: Mat
+    t: Vec
     offset: Scalar
     phase: float
     lumps: list[Lump]
-    rotor: tuple[Scalar, Scalar, Vector, bool] | None
+    rotor: tuple[Scalar, Scalar, Vec, bool] | None
     friction: tuple[Scalar, Scalar, Scalar]
 
 
@@ -101,7 +84,7 @@ class Model:
 
     ring: Ring
     members: list[Member]
-    gravity: Vector
+    gravity: Vec
     q: list[Letter]
     slides: dict[int, Polynomial]
     qd: list[Polynomial]
@@ -127,12 +110,11 @@ class Lettering:
 
     def vector(
         self, v: Sequence[float], base: str, subscript: str, index: int, meaning: str, kind: str = "length"
-    ) -> Vector:
+    ) -> Vec:
         """The letters of a vector's coordinates."""
-        x, y, z = (self(v[k], base, f"{subscript},{AXES[k]}", kind, index, f"{meaning}, {AXES[k]}") for k in range(3))
-        return x, y, z
+        return Vec(self(v[k], base, f"{subscript},{AXES[k]}", kind, index, f"{meaning}, {AXES[k]}") for k in range(3))
 
-    def tensor(self, I: Matrix, base: str, subscript: str, index: int, meaning: str) -> Matrix:
+    def tensor(self, I: Mat, base: str, subscript: str, index: int, meaning: str) -> Mat:
         """The letters of a symmetric tensor's entries."""
         entry = {}
         for j, k in PAIRS:
@@ -145,7 +127,7 @@ class Lettering:
                 index,
                 f"{meaning}, {axes}" + ("" if j == k else f" (the tensor's entry, S's −I_{axes})"),
             )
-        return tuple(tuple(entry[j, k] for k in range(3)) for j in range(3))  # type: ignore[return-value]
+        return Mat.of([entry[j, k] for k in range(3)] for j in range(3))
 
     def root(self, square: int) -> Polynomial:
         """√2 or √3, exactly."""
@@ -205,7 +187,7 @@ def motion_letters(ring: Ring, revolute: Sequence[bool]) -> tuple[list[Polynomia
     return [ring.letter(v) for v in qd], [ring.letter(a) for a in qdd], [ring.letter(sign_of([(v, 1)])) for v in qd]
 
 
-def _to_z(axis: Vector) -> Matrix:
+def _to_z(axis: Vec) -> Mat:
     """A rotation that takes z to ``axis``: the identity, a cyclic change of axes, or the shortest turn."""
     for columns in (
         ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
@@ -215,15 +197,15 @@ def _to_z(axis: Vector) -> Matrix:
         ((0, 1, 0), (0, 0, -1), (-1, 0, 0)),
         ((0, 0, 1), (-1, 0, 0), (0, -1, 0)),
     ):
-        if norm([a - b for a, b in zip(columns[2], axis, strict=True)]) < SAME:
-            return transpose(columns)
-    across = cross((0.0, 0.0, 1.0), axis)
-    return rotation_about(scale(1.0 / norm(across), across), math.acos(max(-1.0, min(1.0, axis[2]))))
+        if (Vec(columns[2]) - axis).norm < SAME:
+            return Mat.of(columns).T
+    across = Z.cross(axis)
+    return rotation_about(1.0 / across.norm * across, math.acos(max(-1.0, min(1.0, axis[2]))))
 
 
-def _quarter(angle: float) -> Matrix | None:
+def _quarter(angle: float) -> Mat | None:
     """Rz of a quarter turn, or None where the angle is something else."""
-    turned = rotation_about((0.0, 0.0, 1.0), angle)
+    turned = rotation_about(Z, angle)
     return turned if all(float(x).is_integer() for row in turned for x in row) else None
 
 
@@ -274,7 +256,7 @@ class _Builder:
 
     # -- bodies ----------------------------------------------------------------------------------
 
-    def _link(self, body: Inertia, sub: str, index: int, name: str) -> tuple[Scalar, Vector, Matrix]:
+    def _link(self, body: Inertia, sub: str, index: int, name: str) -> tuple[Scalar, Vec, Mat]:
         """Mass, centre of mass and tensor of a link, in letters."""
         L = self.letters
         mass = L(body.mass, "m", f"l{sub}", "mass", index, f"mass of {name}")
@@ -291,7 +273,7 @@ class _Builder:
         before = len(L.ring.letters)
         tensor = L.tensor(body.tensor, "I", f"l{sub}", index, f"inertia of {name}")
         self.tensors[sub] = L.ring.letters[before:]
-        return mass, (x, y, z), tensor
+        return mass, Vec((x, y, z)), tensor
 
     def _a(self, index: int) -> Polynomial:
         """The letter a_i that the DH table has made."""
@@ -373,8 +355,8 @@ class _Builder:
             entry[j, l] = entry[l, j] = make(
                 body.tensor_at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}"
             )
-        tensor: Any = tuple(tuple(entry[j, l] for l in range(3)) for j in range(3))
-        return Lump(m, (h[0], h[1], h[2]), tensor).turned(stands.rotation).moved(stands.translation)
+        tensor = Mat.of([entry[j, l] for l in range(3)] for j in range(3))
+        return Lump(m, Vec(h), tensor).turned(stands.rotation).moved(stands.translation)
 
     @property
     def _mechanism(self) -> Any:
@@ -405,16 +387,16 @@ class _Builder:
         body: int,
         stands: Placement,
         joint_frame: Placement,
-        axis: Vector,
+        axis: Vec,
         out: list[Member],
-    ) -> tuple[Scalar, Scalar, Vector, bool] | None:
+    ) -> tuple[Scalar, Scalar, Vec, bool] | None:
         """The rotor of joint i: put on its link, and what the joint feels of it."""
         if rotor is None:
             return None
         L = self.letters
         gear = L(rotor.gear, "k", f"r{i}", "gear", i, f"gear ratio of joint {i}")
         inertia = L(rotor.inertia, "I", f"m{i}", "tensor", i, f"inertia of rotor {i} about its axis")
-        z: Any = tuple(map(L.exact, axis if rotor.axis is None else rotor.axis))
+        z = Vec(map(L.exact, axis if rotor.axis is None else rotor.axis))
         z_m = joint_frame.direction(z) if rotor.axis is None else stands.direction(z)
         if body >= 0 and L.parameters != "all":
             mass = L(rotor.mass, "m", f"m{i}", "mass", i, f"mass of rotor {i}")
@@ -423,8 +405,8 @@ class _Builder:
                 place = stands.point(L.vector(rotor.position, "p", f"m{i}", i, f"position of rotor {i}"))
             across = 0.0 if rotor.reflected else rotor.transverse
             t = L(across, "I", f"m{i},t", "tensor", i, f"inertia of rotor {i} across its axis")
-            along = outer(z_m, z_m)
-            tensor = madd(mscale(0.0 if rotor.reflected else inertia, along), mscale(t, msub(IDENTITY, along)))
+            along = z_m.outer(z_m)
+            tensor = along * (0.0 if rotor.reflected else inertia) + (IDENTITY - along) * t
             out[body].lumps.append(lump(mass, place, tensor, L.exact_placement(Placement())))
         return (gear, inertia, z_m, rotor.reflected) if rotor.inertia != 0 else None
 
@@ -458,7 +440,7 @@ class _Builder:
 
     # -- gravity ---------------------------------------------------------------------------------
 
-    def gravity(self) -> Vector:
+    def gravity(self) -> Vec:
         """g_0 in the root's axes: g along one base axis, else its components."""
         L, g = self.letters, self.robot.gravity
         along = [k for k in range(3) if g[k] != 0.0]
@@ -472,7 +454,7 @@ class _Builder:
             else:
                 lettered[k] = L(g[k], "g", AXES[k], "gravity", 0, f"gravity along {AXES[k]} of the base")
         base = L.exact_placement(Placement(self.robot.base.rotation))
-        return matvec(transpose(base.rotation), tuple(L.exact(x) for x in lettered))
+        return base.rotation.T @ Vec(map(L.exact, lettered))
 
 
 def _special(angle: float) -> bool:
@@ -480,12 +462,10 @@ def _special(angle: float) -> bool:
     return abs(twelfths - round(twelfths)) < SAME
 
 
-def lump(mass: Scalar, com: Vector, tensor: Matrix, stands: Placement) -> Lump:
+def lump(mass: Scalar, com: Vec, tensor: Mat, stands: Placement) -> Lump:
     """A body given by its centre of mass, in a frame that stands in the moved frame."""
-    c = stands.point(com)
-    R = stands.rotation
-    turned = matmul(R, matmul(tensor, transpose(R)))
-    return Lump(mass, scale(mass, c), madd(turned, steiner(mass, c)))
+    c, R = stands.point(com), stands.rotation
+    return Lump(mass, mass * c, R @ (tensor @ R.T) + steiner(mass, c))
 
 
 __all__ = ["PARAMETERS", "Lump", "Member", "Model", "model"]

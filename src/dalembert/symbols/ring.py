@@ -94,7 +94,7 @@ def tidy(x: Coefficient) -> Coefficient:
 
 
 class Polynomial:
-    """A sum of monomials; a scalar for :mod:`dalembert.algebra.linalg`."""
+    """A sum of monomials; a scalar for :mod:`dalembert.algebra.vectors`."""
 
     __slots__ = ("ring", "terms")
     __hash__ = None  # type: ignore[assignment]
@@ -134,6 +134,8 @@ class Polynomial:
 
     def __mul__(self, other: Any) -> Polynomial:
         if not isinstance(other, Polynomial):
+            if isinstance(other, tuple):  # a vector scales itself, entry by entry
+                return NotImplemented
             x = tidy(other)
             if x == 1:
                 return self
