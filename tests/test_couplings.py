@@ -146,7 +146,7 @@ def test_random_couplings_on_plain_numbers(seed: int, n: int) -> None:
             couplings.append(Coupling(names[k], leaders, rng.normal(size=(1, len(leaders))), rng.normal(), higher))
     free = tuple(replace(joint, limits=Limits()) for joint in robot.joints)
     robot = robot.replace(joints=free, couplings=couplings[::-1])
-    assert parse_toml(write_toml(robot)) == robot
+    assert parse_toml(write_toml(robot)).replace(notes=()) == robot
     m = mechanism_of(robot)
     q, qd, qdd = rng.uniform(-1, 1, (3, m.n))
     chain, e = Chain(m, q.tolist(), qd.tolist()), 1e-4
