@@ -20,6 +20,8 @@ from typer.testing import CliRunner
 import dalembert as da
 from arms import COUPLED, arm, friction, random_inertia, random_robot, relative, states
 from dalembert.cli.main import app
+from dalembert.coordinates.chain import Chain
+from dalembert.coordinates.closure import mechanism_of
 from dalembert.errors import RobotError
 from dalembert.robot import Coupling, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 from dalembert.robot.mjcf import read_mjcf
@@ -126,6 +128,36 @@ def test_a_linear_coupling_adds_only_its_own_operations() -> None:
         still.operations("inverse_dynamics").compiled.total
         < da.Arm(robot).operations("inverse_dynamics").compiled.total
     )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9))
+def test_random_couplings_on_plain_numbers(seed: int, n: int) -> None:
+    """Files give them back; Γ and Γ̇ are the derivatives of γ; Γᵀ is the transpose of Γ."""
+    rng = np.random.default_rng(seed)
+    robot = random_robot(rng, n)
+    names = [joint.name for joint in robot.tree_joints]
+    rng.shuffle(names)
+    couplings = []
+    for k in range(1, len(names)):
+        leaders = [str(name) for name in rng.choice(names[:k], int(rng.integers(0, min(k, 3) + 1)), replace=False)]
+        higher = rng.normal(size=2) if len(leaders) == 1 and rng.random() < 0.5 else ()
+        if rng.random() < 0.6:
+            couplings.append(Coupling(names[k], leaders, rng.normal(size=(1, len(leaders))), rng.normal(), higher))
+    free = tuple(replace(joint, limits=Limits()) for joint in robot.joints)
+    robot = robot.replace(joints=free, couplings=couplings[::-1])
+    assert parse_toml(write_toml(robot)).replace(notes=()) == robot
+    m = mechanism_of(robot)
+    q, qd, qdd = rng.uniform(-1, 1, (3, m.n))
+    chain, e = Chain(m, q.tolist(), qd.tolist()), 1e-4
+    at = [np.array(Chain(m, (q + s * qd + 0.5 * s * s * qdd).tolist()).q) for s in (-2 * e, -e, 0.0, e, 2 * e)]
+    size = 1 + max(np.abs(x).max() for x in at)
+    assert np.abs(np.array(chain.push(qd)) - (at[0] - 8 * at[1] + 8 * at[3] - at[4]) / (12 * e)).max() < 1e-8 * size
+    second = (-at[0] + 16 * at[1] - 30 * at[2] + 16 * at[3] - at[4]) / (12 * e * e)
+    assert np.abs(np.array(chain.accelerations(qdd)) - second).max() < 1e-5 * size
+    if not m.identity:
+        tau = rng.normal(size=m.tree.n)
+        assert np.dot(chain.pull(tau.tolist()), qd) == pytest.approx(np.dot(tau, chain.push(qd)), abs=1e-10 * size)
 
 
 # -- Pinocchio ------------------------------------------------------------------------------------------
@@ -786,4 +818,5 @@ def test_a_report_of_a_coupled_arm(tmp_path: Path) -> None:
     a = arm("wrist")
     motion = da.polynomial(np.zeros(a.n), np.full(a.n, 0.4), 1.0)
     da.write_report(tmp_path / "report.html", [da.study(a, motion)])
-    assert "motor2" in (tmp_path / "report.html").read_text()
+    text = (tmp_path / "report.html").read_text()
+    assert "motor2" in text and "joint3 = −0.8 motor2 + 1.2 motor3" in text

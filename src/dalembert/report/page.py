@@ -186,6 +186,9 @@ def _the_arm(arm: Arm) -> str:
         names = ", ".join(name for loop in arm.loops for name in loop.passive)
         closing = ", ".join(arm.loop_names)
         payload += f" Its chains are closed at {text(closing)}; the passive joints {text(names)} follow from those of the table."
+    if arm.robot.couplings:
+        rules = "; ".join(coupling.text for coupling in arm.robot.couplings)
+        payload += f" Some of its joints follow others: {text(rules)}."
     return (
         f'<h2 id="arm">The arm</h2>\n<p>Gravity is ({gravity}) m/s² in base axes.{payload}</p>'
         f"{table_of_columns(columns)}{notes}"
