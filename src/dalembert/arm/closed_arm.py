@@ -17,10 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE, double
 from dalembert.coordinates.closure import CoupledMechanism, Linear, Triangle, line_reach, reach
-from dalembert.coordinates.loops import size_of
+from dalembert.coordinates.loops import rows_of, size_of
 from dalembert.equations.factorisation import inertia_bounds, unresisted
 from dalembert.errors import ClosureError, DalembertError, ShapeError
-from dalembert.quantities import joints as quantities
 
 if TYPE_CHECKING:
     from dalembert.symbols.present import Equations
@@ -290,7 +289,7 @@ class ClosedArm(Arm):
         _, Phi = self.kernel("loop_equations")(tree_q)
         at = 0
         for loop, passive in zip(m.loops, m.passive, strict=True):
-            rows = quantities.rows_of(loop)
+            rows = rows_of(loop)
             part = Phi[at : at + rows][:, list(passive)]
             at += rows
             s = np.linalg.svd(part, compute_uv=False)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
-from dalembert.quantities import gradients
+from dalembert.quantities.gradients import GRADIENTS
+from dalembert.quantities.machine import kernel
 
 Array = NDArray[np.floating[Any]]
 
@@ -59,8 +60,8 @@ class Limited:
             _without_coulomb(joint) if joint.moves else joint for joint in arm.robot.joints
         ]  # fmt: skip
         self.smooth = arm.replace(joints=tuple(friction_free)).mechanism
-        self.torque = gradients.kernel(self.smooth, "torque", gradient=False)
-        self.torque_slope = gradients.kernel(self.smooth, "torque")
+        self.torque = kernel(self.smooth, GRADIENTS["torque"])
+        self.torque_slope = kernel(self.smooth, GRADIENTS["torque_gradient"])
         self.points: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.tall = 1.0
         if clearance is not None:
@@ -112,8 +113,8 @@ class Limited:
         if not any(float(g) for g in self.arm.mechanism.gravity):
             self.notes.append(f"arm '{self.arm.name}' has no gravity, so no floor is known and none is kept clear of")
             return
-        self.height = gradients.kernel(self.arm.mechanism, "heights", gradient=False)
-        self.height_slope = gradients.kernel(self.arm.mechanism, "heights")
+        self.height = kernel(self.arm.mechanism, GRADIENTS["heights"])
+        self.height_slope = kernel(self.arm.mechanism, GRADIENTS["heights_gradient"])
         rng = np.random.default_rng(0)
         at = self.middle + self.half * rng.uniform(-1, 1, (1000, self.arm.n))
         heights = self.height(self.arm._placed(at))

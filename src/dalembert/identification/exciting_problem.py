@@ -27,7 +27,8 @@ from dalembert.identification.base import BaseParameters
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_shapes import Shapes
 from dalembert.identification.parameters import COULOMB, WIDTH
-from dalembert.quantities import gradients
+from dalembert.quantities.gradients import GRADIENTS
+from dalembert.quantities.machine import kernel
 
 Array = NDArray[np.floating[Any]]
 
@@ -57,8 +58,8 @@ class Problem:
         inner = [c < wide and c % WIDTH < COULOMB for c in columns]
         self.traced = tuple(c for c, own in zip(columns, inner, strict=True) if own)
         self.at = np.flatnonzero(inner)
-        self.columns = gradients.kernel(arm.mechanism, "regressor", self.traced, gradient=False)
-        self.columns_slope = gradients.kernel(arm.mechanism, "regressor", self.traced)
+        self.columns = kernel(arm.mechanism, GRADIENTS["regressor"].of(self.traced))
+        self.columns_slope = kernel(arm.mechanism, GRADIENTS["regressor_gradient"].of(self.traced))
         self.coulomb = [(k, c // WIDTH) for k, c in enumerate(columns) if c < wide and c % WIDTH == COULOMB]
         moved = base.parameters.actuated
         self.constant = [(k, moved.index((c - wide) // 3)) for k, c in enumerate(columns) if c >= wide]
