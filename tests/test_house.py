@@ -45,7 +45,6 @@ CIRCLES = [
         *("trajectory.scaling", "trajectory.smoothing", "trajectory.splines", "trajectory.time_optimal"),
         "trajectory.trajectory",
     },
-    {"simulation.closing", "simulation.controllers", "simulation.task"},
 ]
 
 

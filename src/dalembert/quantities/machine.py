@@ -1,7 +1,7 @@
 """The machine that traces, counts and compiles, one for the entries of all tables: :func:`trace`, :func:`price`,
 :func:`kernel`.
 
-A table (:mod:`joints`, :mod:`tip`, :mod:`gradients`, :mod:`motions`) says of each quantity which arrays go in and come
+A table (:mod:`joints`, :mod:`tip`, :mod:`gradients`, :mod:`rollouts`) says of each quantity which arrays go in and come
 out, and its equations. To add a quantity, write its equations and a row in a table.
 """
 
