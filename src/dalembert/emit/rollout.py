@@ -9,6 +9,7 @@ state when a record is due.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, count
 
 from dalembert.emit.llvm import Signature, Text, function_parts, module
 from dalembert.graph.program import Program
@@ -96,15 +97,11 @@ class _Loop(Text):
     def __init__(self, program: Program, parts: Mapping[str, int], slots: int, width: int) -> None:
         super().__init__(width)
         self.program, self.parts, self.slots = program, parts, slots
-        self.given = (*program.state, *program.constant, *program.stepwise)
-        self.arrays = (*self.given, *program.state)  # in NumPy's order: inputs, then outputs
+        self.given, self.cores = program.inputs, program.cores()
         self.fixed = len(program.state) + len(program.constant)  # arrays that are read once
-        at = 0
-        self.place: dict[str, int] = {}
-        for name, size in program.sizes.items():
-            self.place[name] = at
-            at += size
-        self.total = at
+        ends = list(accumulate(program.sizes.values()))
+        self.place = dict(zip(program.sizes, [0, *ends], strict=False))  # where each slot begins
+        self.total = ends[-1]
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")
@@ -153,15 +150,15 @@ class _Loop(Text):
         """Room on the stack, and what NumPy says of the arrays."""
         self.say(f"%memory = alloca {self.vector}, i64 {self.total}, align {8 * self.width}")
         self.say(f"%workspace = alloca {self.vector}, i64 {self.slots}, align {8 * self.width}")
-        self.rows = [self.let(f"alloca ptr, i64 {self.width}") for _ in self.arrays]
+        self.rows = [self.let(f"alloca ptr, i64 {self.width}") for _ in self.cores]
         self.tables = [self._table((*call.inputs, *call.outputs)) for call in self.program.calls]
         # dims: the batch, then each core size once, in the order in which the signature names them
-        sizes = list(dict.fromkeys(self._core_sizes()))
+        sizes = list(dict.fromkeys(axis for core in self.cores for axis in core))
         self.count = self.entry_of("%dims", 0)
         self.steps = self.entry_of("%dims", 1 + sizes.index("s"))
         records = self.entry_of("%dims", 1 + sizes.index("m"))
-        self.base = [self.entry_of("%args", a, "ptr") for a in range(len(self.arrays))]
-        self.outer = [self.entry_of("%steps", a) for a in range(len(self.arrays))]
+        self.base = [self.entry_of("%args", a, "ptr") for a in range(len(self.cores))]
+        self.outer = [self.entry_of("%steps", a) for a in range(len(self.cores))]
         self.core = self._core_strides()
         nothing = self.let(f"icmp sle i64 {self.count}, 0")
         unasked = self.let(f"icmp sle i64 {records}, 0")
@@ -257,21 +254,7 @@ class _Loop(Text):
             self.say(f"store ptr {self.slot(name)}, ptr {self.let(f'getelementptr ptr, ptr {table}, i64 {k}')}")
         return table
 
-    def _core_sizes(self) -> list[object]:
-        program = self.program
-        sizes: list[object] = [program.sizes[x] for x in (*program.state, *program.constant)]
-        for x in program.stepwise:
-            sizes += ["s", program.sizes[x]]
-        for x in program.state:
-            sizes += ["m", program.sizes[x]]
-        return sizes
-
     def _core_strides(self) -> list[list[str]]:
         """The strides of the core axes, which NumPy lists after those of the loop."""
-        at = len(self.arrays)
-        core = []
-        for a in range(len(self.arrays)):
-            axes = 1 if a < self.fixed else 2
-            core.append([self.entry_of("%steps", at + k) for k in range(axes)])
-            at += axes
-        return core
+        entries = count(len(self.cores))
+        return [[self.entry_of("%steps", next(entries)) for _ in core] for core in self.cores]

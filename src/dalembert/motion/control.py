@@ -7,32 +7,18 @@ space makes every row of the tip's pose do so, or keep a force.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dalembert.algebra.linalg import Scalar, Vector, dot, less, select, sub
-from dalembert.coordinates.pulled import (
-    AnyMechanism,
-    inertia_matrix,
-    inverse_dynamics,
-    jacobian,
-    smooth,
-    tip_frame,
-)
+from dalembert.coordinates.chain import AnyMechanism, Values, dot_of
+from dalembert.coordinates.pulled import inertia_matrix, inverse_dynamics, jacobian, smooth, tip_frame
 from dalembert.motion import operational_space
 from dalembert.motion.operational_space import Space
 from dalembert.motion.rubbing import actuated, dry_torque
 from dalembert.robot.mechanism import Mechanism
 
 
-def pd_gravity(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    reference: Sequence[Scalar],
-    kp: Sequence[Scalar],
-    kd: Sequence[Scalar],
-) -> list[Scalar]:
+def pd_gravity(mechanism: Mechanism, q: Values, qd: Values, reference: Values, kp: Values, kd: Values) -> list[Scalar]:
     """τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, q̈_d].
 
     Of a closed chain by Newton q is that of the whole tree, and the law concerns the actuated joints.
@@ -46,12 +32,7 @@ def pd_gravity(
 
 
 def computed_torque(
-    mechanism: Mechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    reference: Sequence[Scalar],
-    kp: Sequence[Scalar],
-    kd: Sequence[Scalar],
+    mechanism: Mechanism, q: Values, qd: Values, reference: Values, kp: Values, kd: Values
 ) -> list[Scalar]:
     """τ = B(q) y + C q̇ + F_v q̇ + g + F_s sgn(q̇_d), y = q̈_d + K_d (q̇_d − q̇) + K_p (q_d − q).
 
@@ -103,7 +84,7 @@ class TipLaw:
     least: tuple[tuple[float, ...], float]
 
 
-def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
+def tip_control(law: TipLaw, q: Values, qd: Values, reference: Values) -> list[Scalar]:
     """τ of S (7.141) for ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P (x_d − x), less Jᵀ h_e of the surface; NaN where singular.
 
     In rows that keep a force, ẍ = K_F (h_d − h) − K_V ẋ. Rows are x, y, z and those of a quaternion: they
@@ -113,10 +94,10 @@ def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], referenc
     x_d, xd_d, xdd_d = reference[:m], reference[m : 2 * m], reference[2 * m :]
     R, p = tip_frame(mechanism, q)
     x = [*p, *operational_space.turn(space, R).parts[1:4]]
-    xd = [_sum(row, qd) for row in operational_space.analytical(mechanism, space, q).J]
+    xd = [dot_of(row, qd) for row in operational_space.analytical(mechanism, space, q).J]
     xdd = [xdd_d[k] + law.kd[k] * (xd_d[k] - xd[k]) + law.kp[k] * (x_d[k] - x[row]) for k, row in enumerate(space.rows)]
     J = jacobian(mechanism, q)
-    h_e = None if law.surface is None else _push(law.surface, p, tuple(_sum(row, qd) for row in J[:3]))
+    h_e = None if law.surface is None else _push(law.surface, p, tuple(dot_of(row, qd) for row in J[:3]))
     for k, component, wanted in law.force:
         assert h_e is not None
         xdd[k] = law.kf * (wanted - h_e[component]) - law.kv * xd[k]
@@ -129,15 +110,8 @@ def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], referenc
     for i in range(mechanism.n):
         tau[i] = tau[i] + spoilt
         if h_e is not None:
-            tau[i] = tau[i] - _sum([row[i] for row in J], h_e)
+            tau[i] = tau[i] - dot_of([row[i] for row in J], h_e)
     return tau
-
-
-def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    total = a[0] * b[0]
-    for x, y in zip(a[1:], b[1:], strict=True):
-        total = total + x * y
-    return total
 
 
 def _push(surface: Surface, p: Vector, v: Vector) -> list[Scalar]:
@@ -148,14 +122,14 @@ def _push(surface: Surface, p: Vector, v: Vector) -> list[Scalar]:
     return [*(-(push * x) for x in surface.normal), 0.0, 0.0, 0.0]
 
 
-def _internal(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar] | None:
+def _internal(law: TipLaw, q: Values, qd: Values) -> list[Scalar] | None:
     """τ_0 = g + K_p (q_r − q) − k_N B q̇"""
     mechanism, n = law.mechanism, law.mechanism.n
     if law.space.m >= n:
         return None
     rest = [0.0] * n
     g, B, q_a = inverse_dynamics(mechanism, q, rest, rest), inertia_matrix(mechanism, q), actuated(mechanism, q)
-    tau = [g[i] - law.calm * _sum(B[i], qd) for i in range(n)]
+    tau = [g[i] - law.calm * dot_of(B[i], qd) for i in range(n)]
     if law.posture is not None:
         tau = [t + law.stiffness * (r - x) for t, r, x in zip(tau, law.posture, q_a, strict=True)]
     return tau

@@ -24,7 +24,7 @@ from dalembert.motion import contact, control, stepping
 from dalembert.motion.methods import METHODS, Tableau
 from dalembert.motion.rubbing import all_bodies, clearance_count, passive_joints
 from dalembert.motion.stepping import PARAMETERS, Setting
-from dalembert.quantities.machine import Quantity, table, taped
+from dalembert.quantities.machine import Equations, Quantity, table, taped
 from dalembert.robot.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -45,15 +45,16 @@ def _energies(m: Mechanism, q: Values, qd: Values, parameters: Values) -> Any:
     return stepping.energies(stepping.with_parameters(m, parameters), q, qd)
 
 
+def _row(arrays: str, summary: str, equations: Equations) -> Quantity:
+    return Quantity(arrays, summary, {"stepping": equations}, condensed=0)
+
+
 ROLLOUTS = table("rollouts", {
-    name: Quantity(arrays, summary, {"stepping": equations}, condensed=0)
-    for name, arrays, summary, equations in (
-        ("tip_torque", "q, tip_wrench -> tau(n)", "Jᵀ h_e", _tip_torque),
-        ("momentum", "q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
-        ("velocity", "q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
-        ("energy", "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies),
-        *((name, "q, qd, reference, kp, kd -> tau(n)", f"the law '{name}'", law) for name, law in LAWS.items()),
-    )
+    "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", _tip_torque),
+    "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
+    "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
+    "energy": _row("q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies),
+    **{name: _row("q, qd, reference, kp, kd -> tau(n)", f"the law '{name}'", law) for name, law in LAWS.items()},
 })  # fmt: skip
 
 
@@ -499,10 +500,9 @@ def rollout_kernel(mechanism: Mechanism, plan: Plan) -> np.ufunc:
             graphs = {name: (taped(arrays.inputs, whole.pieces[name]), arrays) for name, arrays in signatures.items()}
             return rollout_ir(program, graphs, target().width)
 
-        inputs = len(program.state) + len(program.constant) + len(program.stepwise)
         doc = f"Many steps from {', '.join(program.state)}: all in one loop."
         return gufunc(
-            code_of(key, ir), program.signature(), inputs, len(program.state), "rollout", doc,
+            code_of(key, ir), program.signature(), len(program.inputs), len(program.state), "rollout", doc,
             (rollout_kernel, (mechanism, plan)), kinds="d",
         )  # fmt: skip
 

@@ -49,7 +49,8 @@ class _Records:
 
     def __init__(self, task: Task, state: list[Array]) -> None:
         self.task = task
-        self.kept = tuple(np.empty((*task.batch, len(task.records), task.arm.n)) for _ in range(2))
+        shape = (*task.batch, len(task.records), task.arm.n)
+        self.kept: tuple[Array, Array] = (np.empty(shape), np.empty(shape))
         self.done = 0
         self.add(np.zeros(1, np.intp), [x[..., None, :] for x in state])
 
