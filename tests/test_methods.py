@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import Literal, get_args
 
 import numpy as np
 import pytest
 import scipy.integrate
 
 import dalembert as da
+from dalembert.cli.simulate import Scheme
 from dalembert.errors import DalembertError
 from dalembert.motion.methods import METHODS, Method, Tableau
 from dalembert.simulation.fixed import compiled, stepped
@@ -82,6 +84,11 @@ def test_every_tableau_sticks_slips_and_hits_stops(method: str) -> None:
     judge = task("rk4", 2e-4)
     expected = compiled(judge, [judge.q0, judge.qd0], None)[0][::10]
     assert np.abs(loop[0] - expected).max() < (2e-2 if METHODS[method].order == 1 else 2e-3)
+
+
+def test_users_are_offered_every_method_that_is_shipped() -> None:
+    shipped = [name for name in METHODS if name not in OTHERS]
+    assert list(get_args(eval(da.simulate.__annotations__["method"], {"Literal": Literal}))) == shipped == [*Scheme]
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].refuses])

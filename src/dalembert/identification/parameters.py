@@ -21,11 +21,12 @@ from dalembert.arm.tree import actuated_of, tree_of
 from dalembert.arrays import double
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.motion.stepping import PARAMETERS
 
 Array = NDArray[np.float64]
 
 FRICTION = ("viscous", "coulomb")
-WIDTH = 13  # columns a joint in Arm.regressor: ten inertial ones, Im, Fv, Fs
+WIDTH = PARAMETERS  # columns a joint in Arm.regressor: ten inertial ones, Im, Fv, Fs
 ROTOR, VISCOUS, COULOMB = 10, 11, 12
 
 

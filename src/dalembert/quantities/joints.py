@@ -236,7 +236,7 @@ JOINTS = table("joints", {
         {"composite": terms.torque_terms}, ("tip_wrench",), held={"composite": pulled.torque_terms},
     ),
     "regressor": Quantity(
-        MOTION + "Y(n,13N)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
+        MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
         {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor),
     ),
     "lagrange_euler": Quantity(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.loops import rows_of
 from dalembert.errors import DalembertError
+from dalembert.motion.stepping import PARAMETERS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +46,7 @@ def _shapes(text: str) -> dict[str, Shape]:
 
 # the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
 INPUTS = _shapes(
-    "q(Q) qd(n) qdd(n) tau(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(13N)"  # of the joints
+    "q(Q) qd(n) qdd(n) tau(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
     "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta
 )
@@ -56,6 +57,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
 
     n  joint variables                               N  joints of the tree, more than n in closed chains
     Q  numbers in q: N where Newton's method closes the loops, else n
+    K  dynamic parameters of the N joints
     P  points of the arm: both ends of each of the N joints, and the tip
     L  loops                                         e  equations that close them
     """
@@ -65,6 +67,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
         "n": n,
         "N": N,
         "Q": N if mechanism.by_newton else n,
+        "K": PARAMETERS * N,
         "P": 2 * N + 1,
         "L": len(mechanism.loops),
         "e": equations,
@@ -76,7 +79,7 @@ class Quantity:
     """One thing to compute.
 
     arrays    what goes in and what comes out, as in "q, qd -> C(n,n)": names in ``INPUTS``, others with their core
-              shape: letters of :func:`sizes_of` and of ``sizes``, numbers, and multiples such as 13N
+              shape: letters of :func:`sizes_of` and of ``sizes``, numbers, and multiples such as 3n
     summary   what comes out, in words
     equations formulation → a function of the tree (or, without ``pulled`` and ``held``, of any mechanism), of what
               :meth:`of` binds, and of the arrays in their order; of an option that is not asked for, None
@@ -185,7 +188,7 @@ def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...]
 
 
 def _size(text: str, letters: Mapping[str, int]) -> int:
-    """ "6" → 6, "n" → n, "13N" → 13 N"""
+    """ "6" → 6, "n" → n, "3n" → 3 n"""
     return int(text) if text.isdigit() else int(text[:-1] or 1) * letters[text[-1]]
 
 

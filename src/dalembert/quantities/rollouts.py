@@ -10,7 +10,7 @@ themselves are in the table ``ROLLOUTS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -132,6 +132,16 @@ def rollout(mechanism: Mechanism, plan: Plan) -> Rollout:
     return _smooth(setting, plan, tableau)
 
 
+def _each(letters: Iterable[str], stages: Iterable[int]) -> str:
+    """The slots of these stages: "q2 v2 q3 v3" of "qv"."""
+    return " ".join(f"{letter}{k}" for k in stages for letter in letters)
+
+
+def _state(stage: int) -> tuple[str, str]:
+    """The slots of a stage's positions and velocities."""
+    return (f"q{stage}", f"v{stage}") if stage > 1 else ("q", "qd")
+
+
 class _Draft:
     """A program being written: its calls so far, and what is given besides the state.
 
@@ -170,47 +180,56 @@ class _Draft:
             self._add("restitution", 1, self.constant)
         if plan.parameters:
             self._add("parameters", PARAMETERS * len(all_bodies(setting.mechanism)), self.constant)
-        self.parameters = ("parameters",) if plan.parameters else ()
+        self.parameters = "parameters" if plan.parameters else ""
 
     def _add(self, name: str, size: int, kind: list[str]) -> None:
         self.sizes[name] = size
         kind.append(name)
 
-    def call(self, *arguments: Any) -> None:
-        """One more call."""
-        self.calls.append(Call(*arguments))
+    def call(
+        self,
+        function: str,
+        inputs: str,
+        outputs: str,
+        when: str | None = None,
+        again: str | None = None,
+        carry: str = "",
+    ) -> None:
+        """One more call; slots are words, and "new>old" is carried over when it is repeated."""
+        carried = tuple((new, old) for new, _, old in (pair.partition(">") for pair in carry.split()))
+        self.calls.append(Call(function, tuple(inputs.split()), tuple(outputs.split()), when, again, carried))
 
     def place(self, q: str) -> str:
         """The slot that equations take a position from: q, or all joints of the tree, which are found before."""
         if not self.setting.mechanism.by_newton:
             return q
         self.sizes["tree_" + q] = self.setting.mechanism.tree.n
-        self.call("place", (q,), ("tree_" + q,))
+        self.call("place", q, "tree_" + q)
         return "tree_" + q
 
-    def guard(self, x: str, qd: str, h: str) -> tuple[str, ...]:
+    def guard(self, x: str, qd: str, h: str) -> str:
         """The slot that is not a number where a closed chain comes near a singular pose, and the call for it."""
         clearances = clearance_count(self.setting.mechanism)
         if not clearances:
-            return ()
+            return ""
         self.sizes |= {"unsafe": 1, "away": clearances}
         self.pieces["near_singular"] = lambda *values: stepping.near_singular(self.setting, *values)
-        self.call("near_singular", (x, qd, h), ("unsafe", "away"))
-        return ("unsafe",)
+        self.call("near_singular", f"{x} {qd} {h}", "unsafe away")
+        return "unsafe"
 
-    def torque(self, part: float, inputs: tuple[str, ...], when: str | None = None) -> None:
+    def torque(self, part: float, inputs: str, when: str | None = None) -> None:
         """The call of a Python function for the torque after this part of the step."""
         if self.plan.law == "host":
             k = self.instants.index(part)
-            self.call(f"torque_{k}", inputs, (f"tau_{k}",), when)
+            self.call(f"torque_{k}", inputs, f"tau_{k}", when)
 
-    def load(self, part: float) -> tuple[str, ...]:
+    def load(self, part: float) -> str:
         """The slots that torque and contact after this part of the step are made from."""
         k = self.instants.index(part)
         reference = f"{self.followed}_{k}"
-        law = {"none": (), "given": ("tau",), "host": (f"tau_{k}",), "tip": (reference,)}
-        wrench = ("tip_wrench",) if self.plan.tip_wrench else ()
-        return (*law.get(self.plan.law, (reference, "kp", "kd")), *wrench, *self.parameters)
+        law = {"none": "", "given": "tau", "host": f"tau_{k}", "tip": reference}
+        wrench = "tip_wrench" if self.plan.tip_wrench else ""
+        return f"{law.get(self.plan.law, f'{reference} kp kd')} {wrench} {self.parameters}"
 
     def loaded(self, function: Callable[..., Any]) -> Piece:
         """A function of (setting, q, q̇, τ, h_e) as one of q, q̇ and the slots of :meth:`load`."""
@@ -247,20 +266,21 @@ class _Draft:
         rows = list(dict.fromkeys(tuple(filter(None, row)) for row in tableau.a[1:]))
         name = f"advance{rows.index(tuple(used.values()))}"
         self.pieces[name] = stepping.advance(tuple(used.values()))
-        slopes = (*(f"v{j}" if j > 1 else "qd" for j in used), *(f"a{j}" for j in used))
-        self.call(name, ("q", "qd", *slopes, h), (f"q{k}", f"v{k}"))
+        self.call(name, f"q qd {' '.join(_state(j)[1] for j in used)} {_each('a', used)} {h}", f"q{k} v{k}")
 
-    def combine(self, tableau: Tableau, h: str, unsafe: tuple[str, ...]) -> None:
+    def combine(self, tableau: Tableau, h: str, unsafe: str) -> None:
         """The state at the end of the step, as that of one more stage."""
-        last = len(tableau.b)
-        slopes = (*(f"v{j}" for j in range(2, last + 1)), *(f"a{j}" for j in range(1, last + 1)))
+        end = len(tableau.b) + 1
         self.pieces["combine"] = stepping.combine(tableau.b)
-        self.call("combine", ("q", "qd", *slopes, h, *unsafe), (f"q{last + 1}", f"v{last + 1}"))
+        self.call(
+            "combine", f"q qd {_each('v', range(2, end))} {_each('a', range(1, end))} {h} {unsafe}", f"q{end} v{end}"
+        )
 
     def finished(
-        self, sizes: dict[str, int], state: dict[str, str], inner: dict[str, str], again: str | None = None
+        self, slots: dict[str, int], state: dict[str, str], inner: dict[str, str], again: str | None = None
     ) -> Rollout:
-        """The program; state and inner slots with those that are carried over into them when a pass is over."""
+        """The program, with the sizes of slots that are words; state and inner slots with what is carried over into them."""
+        sizes = {slot: size for words, size in slots.items() for slot in words.split()}
         program = Program(
             {**sizes, **self.sizes}, tuple(self.calls), tuple((new, old) for old, new in (*state.items(), *inner.items())),
             tuple(state), tuple(inner), tuple(self.stepwise), tuple(self.constant), again,
@@ -277,24 +297,22 @@ def _articulated(setting: Setting, *values: Any) -> Any:
 
 def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
     n, draft = setting.n, _Draft(setting, plan, tableau.instants)
-    unsafe: tuple[str, ...] = ()
+    unsafe, end = "", len(tableau.b) + 1
     for k, part in enumerate(tableau.c, 1):
-        q, v = (f"q{k}", f"v{k}") if k > 1 else ("q", "qd")
+        q, v = _state(k)
         if k > 1:
             draft.stage(tableau, k, "h")
         x = draft.place(q)
         if k == 1:
-            unsafe = draft.guard(x, "qd", "h")
-        draft.torque(part, (q, v, "t", "h"))
-        draft.call("accelerate", (x, v, *draft.load(part)), (f"a{k}",))
+            unsafe = draft.guard(x, v, "h")
+        draft.torque(part, f"{q} {v} t h")
+        draft.call("accelerate", f"{x} {v} {draft.load(part)}", f"a{k}")
     draft.combine(tableau, "h", unsafe)
-    stages = range(1, len(tableau.b) + 1)
-    sizes = dict.fromkeys(("q", "qd", *(f"{x}{k + 1}" for k in stages for x in "qv"), *(f"a{k}" for k in stages)), n)
     # of many joints, what is linear in their number
     long = n > 8 and setting.mechanism.identity and not plan.parameters
     draft.pieces["accelerate"] = draft.loaded(_articulated if long else lambda *values: (stepping.accelerate(*values),))
-    end = len(tableau.b) + 1
-    return draft.finished(sizes, {"q": f"q{end}", "qd": f"v{end}"}, {})
+    slots = {f"q qd {_each('qv', range(2, end + 1))} {_each('a', range(1, end))}": n}
+    return draft.finished(slots, {"q": f"q{end}", "qd": f"v{end}"}, {})
 
 
 # -- Runge–Kutta with dry friction and stops -------------------------------------------------------
@@ -302,11 +320,13 @@ def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
 
 def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
     n, draft = setting.n, _Draft(setting, plan, tableau.instants, sampled=True)
-    rubs, known = bool(setting.rubs), draft.parameters
-    bounces = ("restitution",) if plan.restitution else ()
+    known, bounces = draft.parameters, "restitution" if plan.restitution else ""
     last = len(tableau.b)
-    end, pushed = (f"q{last + 1}", f"v{last + 1}", f"a{last}"), f"push{last}"
-    rubbed = (f"speed{last + 1}", f"rise{last}") if rubs else ()
+    end, pushed = f"q{last + 1} v{last + 1} a{last}", f"push{last}"
+
+    def rubs(slots: str) -> str:
+        """Slots that are there only where passive joints rub."""
+        return slots if setting.rubs else ""
 
     def of(function: Callable[..., Any]) -> Piece:
         """A function of the setting, whose last slot may be the parameters."""
@@ -323,15 +343,13 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
             return contact.strike(s, values[-1][0], *values[:-1])
         return contact.strike(s, 0.0, *values)
 
-    def equations(k: int, when: str | None = None) -> tuple[str, ...]:
-        """The calls that say B, r (and Γ_p, Γ̇_p q̇) of a stage, and their slots."""
-        q, qd = (f"q{k}", f"v{k}") if k > 1 else ("q", "qd")
-        slots = tuple(f"{x}{k}" for x in (("B", "r", "G", "drift") if rubs else ("B", "r")))
+    def equations(k: int, when: str | None = None) -> None:
+        """The calls that say B, r (and Γ_p, Γ̇_p q̇) of a stage."""
+        q, qd = _state(k)
         part = tableau.c[k - 1]
-        draft.torque(part, (q, qd, "t", "step", "done"), when)
+        draft.torque(part, f"{q} {qd} t step done", when)
         x = draft.place(q) if when is None else position
-        draft.call("load", (x, qd, *draft.load(part)), slots, when)
-        return slots
+        draft.call("load", f"{x} {qd} {draft.load(part)}", f"B{k} r{k}" + rubs(f" G{k} drift{k}"), when)
 
     draft.pieces |= {
         "clock": lambda *values: contact.clock(setting, *values),
@@ -346,78 +364,59 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         "aim": of(contact.aim),
         "finish": of(contact.finish),
     }
-    draft.call("clock", ("trial", "done", "h"), ("step", "left", "turn", "turns"))
+    draft.call("clock", "trial done h", "step left turn turns")
     if draft.wanted:
         for k, part in enumerate(tableau.instants):
             draft.pieces[f"sample_{k}"] = stepping.reference_at(part)
-            draft.call(f"sample_{k}", (*draft.references, "done", "step", "h"), (f"wanted_{k}",))
+            draft.call(f"sample_{k}", f"{' '.join(draft.references)} done step h", f"wanted_{k}")
     position = "tree_q" if setting.mechanism.by_newton else "q"
-    B, r, *G = equations(1)
-    directions, drift = tuple(G[:1]), tuple(G[1:])
-    struck = ("struck", *(("slipped",) if rubs else ()))
-    draft.call("touch", ("q", "qd", "slip", "still", "done", "h", *directions, *known), ("knock", "shaken"))
+    equations(1)
+    draft.call("touch", f"q qd slip still done h {rubs('G1')} {known}", "knock shaken")
     draft.call(
-        "strike",
-        (
-            "q", "qd", B, "knock", "slip", "still", "tries", "left", "turn", *directions, *(("h",) if rubs else ()),
-            *bounces, *known,
-        ),
-        ("struck", "left1", "turn1", "more", *struck[1:]), "knock", "more", (("left1", "left"), ("turn1", "turn")),
+        "strike", f"q qd B1 knock slip still tries left turn {rubs('G1 h')} {bounces} {known}",
+        "struck left1 turn1 more " + rubs("slipped"), "knock", "more", "left1>left turn1>turn",
     )  # fmt: skip
-    draft.call("take", struck, ("qd", "slip")[: len(struck)], "knock")
+    draft.call("take", "struck " + rubs("slipped"), "qd " + rubs("slip"), "knock")
     equations(1, "shaken")
     unsafe = draft.guard(position, "qd", "step")
     draft.call(
-        "pivot", ("q", "qd", B, r, "slip", "tries", "turns", *directions, *drift, *known),
-        ("held", "way", "dry", "a1", "push1", "slip1", "turns1", "others", *(("speed1", "rise1") if rubs else ())),
-        None, "others", (("slip1", "slip"), ("turns1", "turns")),
+        "pivot", f"q qd B1 r1 slip tries turns {rubs('G1 drift1')} {known}",
+        "held way dry a1 push1 slip1 turns1 others " + rubs("speed1 rise1"), None, "others", "slip1>slip turns1>turns",
     )  # fmt: skip
     for k in range(2, last + 1):
         draft.stage(tableau, k, "step")
-        B, r, *G = equations(k)
-        given = (B, r, "held", "dry", *G, *known)
+        equations(k)
+        given = f"B{k} r{k} held dry {rubs(f'G{k} drift{k}')} {known}"
         if k < last:
-            draft.call("solve", given, (f"a{k}",))
+            draft.call("solve", given, f"a{k}")
         else:
-            draft.call("bear", given, (f"a{k}", pushed, *rubbed[1:]))
+            draft.call("bear", given, f"a{k} {pushed} " + rubs(f"rise{k}"))
     draft.combine(tableau, "step", unsafe)
-    if rubs:
+    rubbed = rubs(f"speed{last + 1} rise{last}")
+    if setting.rubs:
         draft.pieces["contacts"] = lambda *values: contact.contact_speeds(setting, *values)
-        draft.call("contacts", (draft.place(end[0]), end[1]), rubbed[:1])
-    seen = (
-        "q", "qd", "held", "way", "a1", "push1", *end, pushed, "step", "tries",
-        *(("speed1", "rise1", *rubbed) if rubs else ()), *known,
-    )  # fmt: skip
+        draft.call("contacts", f"{draft.place(f'q{last + 1}')} v{last + 1}", f"speed{last + 1}")
+    seen = f"q qd held way a1 push1 {end} {pushed} step tries {rubs('speed1 rise1')} {rubbed} {known}"
     inner = {slot: f"{slot}_next" for slot in ("slip", "still", "trial", "done", "tries")}
-    draft.call("watch", seen, ("look",))
-    draft.call("aim", seen, ("cut", "up_to"), "look")
+    draft.call("watch", seen, "look")
+    draft.call("aim", seen, "cut up_to", "look")
     draft.call(
-        "finish",
-        (
-            "q", "qd", "way", *end, "slip", "step", "look", "cut", "up_to", "trial", "done", "tries", "h", *rubbed,
-            *known,
-        ),
-        ("q_next", "v_next", *inner.values(), "again"),
+        "finish", f"q qd way {end} slip step look cut up_to trial done tries h {rubbed} {known}",
+        f"q_next v_next {' '.join(inner.values())} again",
     )  # fmt: skip
-    stages = range(1, last + 1)
-    sizes = dict.fromkeys((
-        "q", "qd", *(f"{x}{k + 1}" for k in stages for x in "qv"), "q_next", "v_next",
-        *(f"{x}{k}" for k in stages for x in "ar"), "struck", "left", "left1",
-    ), n)  # fmt: skip
-    sizes |= dict.fromkeys((
-        "step", "turn", "turn1", "turns", "turns1", "knock", "shaken", "more", "others", "look", "cut",
-        "up_to", "trial", "done", "tries", "trial_next", "done_next", "tries_next", "again",
-    ), 1)  # fmt: skip
-    sizes |= {f"B{k}": n * n for k in stages}
-    sizes |= dict.fromkeys((
-        "held", "way", "dry", "push1", pushed, "slip", "slip1", "slip_next", "still", "still_next",
-        *(("slipped", "speed1", "rise1", *rubbed) if rubs else ()),
-    ), len(setting.contacts))  # fmt: skip
-    if rubs:
-        sizes |= {f"G{k}": n * len(setting.rubs) for k in stages} | {f"drift{k}": len(setting.rubs) for k in stages}
-    if draft.wanted:
-        sizes |= {f"wanted_{k}": draft.wanted for k in range(len(tableau.instants))}
-    return draft.finished(sizes, {"q": "q_next", "qd": "v_next"}, inner, "again")
+    stages, contacts, brakes = range(1, last + 1), len(setting.contacts), len(setting.rubs)
+    held = f"held way dry push1 {pushed} slip slip1 slip_next still still_next"
+    slots = {
+        f"q qd {_each('qv', range(2, last + 2))} q_next v_next {_each('ar', stages)} struck left left1": n,
+        "step turn turn1 turns turns1 knock shaken more others look cut up_to trial done tries": 1,
+        "trial_next done_next tries_next again": 1,
+        _each("B", stages): n * n,
+        f"{held} {rubs('slipped speed1 rise1')} {rubbed}": contacts,
+        rubs(_each("G", stages)): n * brakes,
+        rubs(_each(["drift"], stages)): brakes,
+        _each(["wanted_"], range(len(tableau.instants) if draft.wanted else 0)): draft.wanted,
+    }
+    return draft.finished(slots, {"q": "q_next", "qd": "v_next"}, inner, "again")
 
 
 # -- variational -----------------------------------------------------------------------------------
@@ -456,17 +455,16 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
         "finish": _finish,
         "keep": _keep,
     }
-    draft.call("midpoint", ("q", "v", "h"), ("q_m",))
+    draft.call("midpoint", "q v h", "q_m")
     unsafe = draft.guard("q", "v", "h")
-    draft.torque(middle, ("q_m", "v", "t", "h"))
-    draft.call("solve", ("q_m", "p", "v", "rounds", "h", *draft.load(middle)), ("v1", "p1", "rounds1", "again"))
-    draft.call("settle", ("again", "settled"), ("wait", "settled1", "working"))
-    draft.call("finish", ("q", "v1", "p", "p1", "wait", "h", *unsafe), ("q1", "p2"))
-    draft.call("keep", ("settled", "v", "v1"), ("v2",))
-    sizes = dict.fromkeys(("q", "p", "v", "q_m", "q1", "v1", "v2", "p1", "p2"), setting.n)
-    sizes |= dict.fromkeys(("rounds", "rounds1", "again", "settled", "settled1", "wait", "working"), 1)
+    draft.torque(middle, "q_m v t h")
+    draft.call("solve", f"q_m p v rounds h {draft.load(middle)}", "v1 p1 rounds1 again")
+    draft.call("settle", "again settled", "wait settled1 working")
+    draft.call("finish", f"q v1 p p1 wait h {unsafe}", "q1 p2")
+    draft.call("keep", "settled v v1", "v2")
+    slots = {"q p v q_m q1 v1 v2 p1 p2": setting.n, "rounds rounds1 again settled settled1 wait working": 1}
     inner = {"rounds": "rounds1", "settled": "settled1"}
-    return draft.finished(sizes, {"q": "q1", "p": "p2", "v": "v2"}, inner, "working")
+    return draft.finished(slots, {"q": "q1", "p": "p2", "v": "v2"}, inner, "working")
 
 
 # -- compiled --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +49,7 @@ class Dynamics:
         self.rubs = bool(self.setting.rubs)
         self.contacts = len(self.setting.contacts)
         self.known = whole.program.constant
+        self.load_takes = tuple(name for name in self.known if name != "restitution")
 
     def constants(self, index: tuple[int, ...] | None = None) -> dict[str, Array]:
         """Restitution and parameters of one state of the batch; of all, with an axis for time, unless one is named."""
@@ -72,9 +74,9 @@ class Dynamics:
     def _after_load(
         self, name: str, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array]
     ) -> Any:
-        known = [value for key, value in constants.items() if key != "restitution"]
+        known = [constants[key] for key in self.load_takes]
         B, r, *G = self.pieces["load"](x, qd, tau, *known)
-        return self.pieces[name](B, r, *modes, *G, *known[len(known) - self.plan.parameters :])
+        return self.pieces[name](B, r, *modes, *G, *known)
 
     def speeds(self, x: Array, qd: Array) -> Array:
         """q̇ of the contacts: the joints, and passive joints that rub."""
@@ -91,8 +93,7 @@ class Dynamics:
 
     def load(self, memory: dict[str, Any], x: Array, tau: Array) -> None:
         """B and r in their slots, of the velocity in its own."""
-        known = [memory[name] for name in self.known if name != "restitution"]
-        loads = self.pieces["load"](x, memory["qd"], tau, *known)
+        loads = self.pieces["load"](x, memory["qd"], tau, *(memory[name] for name in self.load_takes))
         memory |= zip(("B1", "r1", "G1", "drift1"), loads, strict=False)
 
     def modes(
@@ -108,17 +109,18 @@ class Dynamics:
 
 def adaptive(task: Task, solver: str, rtol: float, atol: float, progress: Progress | None) -> tuple[Array, Array]:
     """(q, qd) at the records, each state of the batch by itself; ``solver`` is one of SciPy's."""
-    n = task.arm.n
-    q, qd = (np.empty((*task.batch, len(task.records), n)) for _ in range(2))
+    from scipy import integrate
+
+    q, qd = (np.empty((*task.batch, len(task.records), task.arm.n)) for _ in range(2))
     count = max(1, int(np.prod(task.batch, dtype=int)))
-    dynamics = Dynamics(task)
+    dynamics, steps = Dynamics(task), partial(getattr(integrate, solver), rtol=rtol, atol=atol)
     for number, index in enumerate(np.ndindex(*task.batch)):
 
         def told(fraction: float, number: int = number) -> None:
             if progress is not None:
                 progress((number + fraction) / count)
 
-        q[index], qd[index] = _Flight(task, dynamics, index, solver, rtol, atol, told).records()
+        q[index], qd[index] = _Flight(task, dynamics, index, steps, told).records()
     return q, qd
 
 
@@ -126,11 +128,9 @@ class _Flight:
     """One state from beginning to end."""
 
     def __init__(
-        self, task: Task, dynamics: Dynamics, index: tuple[int, ...], solver: str, rtol: float, atol: float,
-        progress: Progress,
-    ) -> None:  # fmt: skip
-        self.task, self.dynamics, self.index = task, dynamics, index
-        self.solver, self.rtol, self.atol, self.progress = solver, rtol, atol, progress
+        self, task: Task, dynamics: Dynamics, index: tuple[int, ...], solver: Callable[..., Any], progress: Progress
+    ) -> None:
+        self.task, self.dynamics, self.index, self.solver, self.progress = task, dynamics, index, solver, progress
         self.n = task.arm.n
         self.constants = dynamics.constants(index)
         self.step = 0  # of the grid, whose torque and reference count
@@ -190,8 +190,6 @@ class _Flight:
 
     def _until_event(self, t: float, end: float, x: Array) -> tuple[float, Array, Array]:
         """(t, x, still) at the next event, or at the end; the records on the way are kept."""
-        from scipy import integrate
-
         n, dynamics, constants = self.n, self.dynamics, self.constants
         modes = (self.held, self.dry) if dynamics.eventful else None
 
@@ -207,9 +205,7 @@ class _Flight:
         with np.errstate(all="ignore"):
             try:
                 first = min(end - t, self.task.step) if modes is None else None
-                solver = getattr(integrate, self.solver)(
-                    slope, t, x, end, rtol=self.rtol, atol=self.atol, max_step=longest, first_step=first
-                )
+                solver = self.solver(slope, t, x, end, max_step=longest, first_step=first)
                 event = None
                 while event is None and solver.status == "running":
                     message = solver.step()
