@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from math import prod
@@ -86,7 +86,7 @@ class Quantity:
     options   further inputs that a caller may ask for, each making a kernel of its own
     pulled    a rule by which the quantity follows from that of the tree where coordinates are not the tree's: a
               function of the mechanism, the arrays by name, and the tree's equations
-    held      instead, equations of their own on the coordinates that are held, by formulation
+    held      besides or instead, equations of their own on the coordinates that are held, by formulation
     rivals    formulations of which the one with the fewest operations is taken unless one is named
     loops     whether only closed chains have it
     sizes     what further letters stand for, a function of what :meth:`of` binds
@@ -98,7 +98,7 @@ class Quantity:
     equations: Mapping[str, Equations]
     options: tuple[str, ...] = ()
     pulled: Callable[[Any, Arrays, Equations], Any] | None = None
-    held: Mapping[str, Equations] | None = None
+    held: Mapping[str, Equations] = field(default_factory=dict)
     rivals: tuple[str, ...] = ()
     loops: bool = False
     sizes: Callable[..., Mapping[str, int]] = dict
@@ -126,8 +126,13 @@ class Quantity:
 
     def formulations(self, mechanism: AnyMechanism | None = None) -> tuple[str, ...]:
         """The names of its formulations on this mechanism; on an open arm unless given."""
-        identity = mechanism is None or mechanism.identity
-        return tuple(self.equations if identity or self.held is None else self.held)
+        if mechanism is None or self._as_written(mechanism):
+            return tuple(self.equations)
+        return (*(self.equations if self.pulled else ()), *self.held)
+
+    def _as_written(self, mechanism: AnyMechanism) -> bool:
+        """Whether its equations hold on this mechanism as they are."""
+        return mechanism.identity or (self.pulled is None and not self.held)
 
     def chosen(self, formulation: str | None, mechanism: AnyMechanism) -> str:
         """The formulation to use, the fastest unless one is named; or an error that lists those that exist."""
@@ -147,12 +152,11 @@ class Quantity:
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
         """What the equations give, on floats or on expressions."""
         arrays = {**dict.fromkeys((*self.inputs, *self.options)), **arrays}
-        if mechanism.identity or (self.pulled is None and self.held is None):
-            return self.equations[formulation](mechanism, *self.bound, *arrays.values())
-        if self.held is not None:
-            return self.held[formulation](mechanism, *self.bound, *arrays.values())
-        assert self.pulled is not None
-        return self.pulled(mechanism, arrays, self.equations[formulation])
+        as_written = self._as_written(mechanism)
+        if self.pulled is not None and not as_written and formulation not in self.held:
+            return self.pulled(mechanism, arrays, self.equations[formulation])
+        equations = self.equations if as_written else self.held
+        return equations[formulation](mechanism, *self.bound, *arrays.values())
 
 
 # -- tables --------------------------------------------------------------------------------------
