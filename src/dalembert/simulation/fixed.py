@@ -48,18 +48,16 @@ class _Records:
     """The first two parts of the state at the records: (*batch, records, n) each."""
 
     def __init__(self, task: Task, state: list[Array]) -> None:
-        self.task = task
         shape = (*task.batch, len(task.records), task.arm.n)
         self.kept: tuple[Array, Array] = (np.empty(shape), np.empty(shape))
         self.done = 0
-        self.add(np.zeros(1, np.intp), [x[..., None, :] for x in state])
+        self.add([x[..., None, :] for x in state])
 
-    def add(self, ends: NDArray[np.intp], states: list[Array]) -> None:
-        """States after the steps that end at these instants, (*batch, instants, n) each, of which some are records."""
-        recorded = np.isin(ends, self.task.records)
-        rows = slice(self.done, self.done + int(np.count_nonzero(recorded)))
+    def add(self, states: list[Array]) -> None:
+        """The next records: (*batch, instants, n) for each part of the state."""
+        rows = slice(self.done, self.done + states[0].shape[-2])
         for array, values in zip(self.kept, states, strict=False):
-            array[..., rows, :] = values[..., recorded, :]
+            array[..., rows, :] = values
         self.done = rows.stop
 
 
@@ -112,7 +110,8 @@ def compiled(task: Task, state: list[Array], progress: Progress | None) -> tuple
                 loop.complain(state, start, stop)
             if watched:
                 check_limits(task, out[0], task.t[ends])
-            records.add(ends, out)
+            recorded = np.isin(ends, task.records)
+            records.add([x[..., recorded, :] for x in out])
             state = [x[..., -1, :].copy() for x in out]
             start = stop
             if progress is not None:
@@ -179,7 +178,7 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
                 )
             except ClosureError as problem:
                 raise at_instant(problem, float(task.t[k])) from None
-            after, end = [memory[x] for x in program.state], np.array([k + 1])
+            after = [memory[x] for x in program.state]
             try:
                 _check(task, k, memory.get("tree_q", before[0]), before[0], before[-1], after)
             except SimulationError:
@@ -187,8 +186,9 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
                     _look_back(task, task.t[task.records], records.kept[0][..., : records.done, :])
                 raise
             if task.limits is not None and not task.plan.stops:
-                check_limits(task, after[0][..., None, :], task.t[end])
-            records.add(end, [x[..., None, :] for x in after])
+                check_limits(task, after[0][..., None, :], task.t[k + 1 : k + 2])
+            if k + 1 == task.records[records.done]:
+                records.add([x[..., None, :] for x in after])
             if progress is not None and k % 64 == 0:
                 progress((k + 1) / task.steps)
     return records.kept

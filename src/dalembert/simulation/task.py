@@ -141,7 +141,7 @@ class Task:
         if self.controller is not None:
             reference = self._reference(np.atleast_1d(t))
             kp, kd = (self._part(self.constants[name], index) for name in ("kp", "kd"))
-            if np.ndim(t):
+            if isinstance(t, np.ndarray):
                 return self._law(x, qd, reference, kp[..., None, :], kd[..., None, :])
             return self._law(x, qd, self._part(reference[..., 0, :], index), kp, kd)
         if self.function is not None:
@@ -173,7 +173,7 @@ class Task:
 
 def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: int) -> Array:
     """What the user's function gives at an instant or at many: (…, size), checked."""
-    if np.ndim(t):
+    if isinstance(t, np.ndarray):
         each = (_called(name, function, at, q[..., k, :], qd[..., k, :], size) for k, at in enumerate(t.tolist()))
         return np.stack(list(each), axis=-2)
     shape = (*q.shape[:-1], size)
