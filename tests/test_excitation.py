@@ -18,7 +18,8 @@ from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_problem import ExcitationProblem, criterion_gradient
 from dalembert.identification.exciting_shapes import FourierShapes, SplineShapes
 from dalembert.identification.parameters import ParameterSet
-from dalembert.quantities import gradients
+from dalembert.quantities.gradients import GRADIENTS
+from dalembert.quantities.machine import kernel
 
 GAZ = {"duration": 21.0, "condition": 121.88}  # Gaz et al. 2019: 43 + 21 parameters, unscaled, a log of 21 s
 
@@ -33,12 +34,12 @@ def panda() -> excitation.Excitation:
 def test_weighted_gradients_equal_finite_differences(which: str, name: str) -> None:
     a = arm(which)
     m = a.mechanism
-    columns = tuple(k for k in range(13 * a.n) if k % 13 < 12) if name == "regressor" else ()
+    bound = [tuple(k for k in range(13 * a.n) if k % 13 < 12)] if name == "regressor" else []
     rng = np.random.default_rng(3)
-    x = [rng.uniform(-1, 1, (6, a.n)) for _ in gradients.WEIGHTED[name].inputs]
-    value = gradients.kernel(m, name, columns, gradient=False)
+    x = [rng.uniform(-1, 1, (6, a.n)) for _ in GRADIENTS[name].inputs]
+    value = kernel(m, GRADIENTS[name].of(*bound))
     w = rng.normal(size=value(*x).shape)
-    found = gradients.kernel(m, name, columns)(*x, w)
+    found = kernel(m, GRADIENTS[name + "_gradient"].of(*bound))(*x, w)
     found = found if isinstance(found, tuple) else (found,)
     h = 1e-6
     for k in range(len(x)):
@@ -53,10 +54,10 @@ def test_weighted_gradients_equal_finite_differences(which: str, name: str) -> N
 def test_heights_and_torques_are_those_of_the_arm() -> None:
     a = da.load("panda")
     q = np.random.default_rng(0).uniform(-1, 1, (5, 7))
-    heights = gradients.kernel(a.mechanism, "heights", gradient=False)(q)
+    heights = kernel(a.mechanism, GRADIENTS["heights"])(q)
     assert np.allclose(heights[:, 7:14], a.link_poses(q)[:, :, 2, 3])
     assert np.allclose(heights[:, 14], a.pose(q)[:, 2, 3])
-    assert np.allclose(gradients.kernel(a.mechanism, "torque", gradient=False)(q, q, q), a.inverse_dynamics(q, q, q))
+    assert np.allclose(kernel(a.mechanism, GRADIENTS["torque"])(q, q, q), a.inverse_dynamics(q, q, q))
 
 
 @pytest.mark.parametrize("criterion", excitation.CRITERIA)
@@ -181,7 +182,7 @@ def test_rest_at_both_ends_and_above_the_floor(panda: excitation.Excitation) -> 
         _, qd, qdd = motion(at)
         assert np.abs(qd).max() < 1e-12 and np.abs(qdd).max() < 1e-12
     assert np.allclose(motion(0.0)[0], motion(motion.duration)[0])
-    heights = gradients.kernel(panda.arm.mechanism, "heights", gradient=False)(motion(np.linspace(0, 10.5, 3001))[0])
+    heights = kernel(panda.arm.mechanism, GRADIENTS["heights"])(motion(np.linspace(0, 10.5, 3001))[0])
     assert heights.min() >= 0.1 - 1e-6
 
 

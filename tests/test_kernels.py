@@ -28,7 +28,8 @@ from dalembert.kernel import compile as compile_
 from dalembert.kernel import make as make_
 from dalembert.kernel.compile import MachineCode, object_code, target
 from dalembert.kernel.gufunc import gufunc
-from dalembert.quantities.joints import signature_of, traced
+from dalembert.quantities.joints import JOINTS
+from dalembert.quantities.machine import signature, trace
 from test_graph import random_graph
 
 
@@ -433,12 +434,12 @@ def test_long_tapes_are_cut_and_still_right(monkeypatch: pytest.MonkeyPatch) -> 
     import dalembert.emit.llvm as emit
 
     a = arm("panda")
-    signature = signature_of("inverse_dynamics", 7, ())
-    graph = traced(a.mechanism, "inverse_dynamics", "lean", ())
+    entry = JOINTS["inverse_dynamics"]
+    arrays, graph = signature(a.mechanism, entry), trace(a.mechanism, entry, "lean")
     monkeypatch.setattr(emit, "PART_LENGTH", 60)
-    text = emit.llvm_ir(graph, signature, target().width)
+    text = emit.llvm_ir(graph, arrays, target().width)
     assert text.count("define internal void @part") > 5
-    kernel = gufunc(MachineCode(object_code(text)), signature.gufunc(), 3, 1, "cut", "", (compiled, ()))
+    kernel = gufunc(MachineCode(object_code(text)), arrays.gufunc(), 3, 1, "cut", "", (compiled, ()))
     x = states(a, 37)
     assert relative(kernel(*x), a.inverse_dynamics(*x)) < 1e-14
 
@@ -446,10 +447,11 @@ def test_long_tapes_are_cut_and_still_right(monkeypatch: pytest.MonkeyPatch) -> 
 def test_output_is_reproducible() -> None:
     """The same robot gives the same text and the same object code, byte for byte, in another process too."""
     code = (
-        "import dalembert as da, hashlib; from dalembert.quantities.joints import *; from dalembert.emit.llvm import llvm_ir;"
+        "import dalembert as da, hashlib; from dalembert.quantities.joints import JOINTS;"
+        "from dalembert.quantities.machine import signature, trace; from dalembert.emit.llvm import llvm_ir;"
         "from dalembert.kernel.compile import object_code;"
-        "m = da.load('stanford').mechanism; t = llvm_ir(traced(m, 'inverse_dynamics', 'lean', ()),"
-        "signature_of('inverse_dynamics', m.n, ()), 4);"
+        "m = da.load('stanford').mechanism; entry = JOINTS['inverse_dynamics'];"
+        "t = llvm_ir(trace(m, entry, 'lean'), signature(m, entry), 4);"
         "print(hashlib.sha256(t.encode()).hexdigest(), hashlib.sha256(object_code(t)).hexdigest())"
     )
     seen = set()

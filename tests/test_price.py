@@ -29,7 +29,8 @@ from dalembert.analysis.price import (
 from dalembert.cli import compare as command
 from dalembert.equations.regrouping import lean_links
 from dalembert.graph.count import Operations
-from dalembert.quantities.joints import written
+from dalembert.quantities.joints import JOINTS
+from dalembert.quantities.machine import written
 from dalembert.robot import Friction, Inertia, Link
 from dalembert.robot.dh import Row, from_dh
 from test_cli import mistake, run
@@ -158,7 +159,9 @@ def test_every_parameter_of_the_general_chain_is_there() -> None:
 @pytest.mark.parametrize("field", ["multiplications", "additions"])
 def test_written_counts_are_polynomials_of_the_degrees_of_table_3(formulation: str, field: str) -> None:
     degree = DEGREE[formulation]
-    counts = [getattr(written(chain(n).mechanism, "inverse_dynamics", formulation), field) for n in range(2, 13)]
+    counts = [
+        getattr(written(chain(n).mechanism, JOINTS["inverse_dynamics"], formulation), field) for n in range(2, 13)
+    ]
     assert np.all(np.diff(counts, degree) > 0)
     assert np.all(np.diff(counts, degree + 1) == 0)
     fit = polynomial(list(enumerate(counts, 2)))

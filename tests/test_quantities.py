@@ -15,7 +15,8 @@ from arms import FILES, MODELS, REGISTRY, arm, friction, pulled, random_robot, r
 from dalembert.analysis import properties
 from dalembert.equations import articulated, composite, energy, forward_dynamics, lagrange, newton_euler, terms
 from dalembert.equations.factorisation import inert_joints, unresisted
-from dalembert.quantities.joints import CHEAPEST, known, traced
+from dalembert.quantities.joints import JOINTS, known
+from dalembert.quantities.machine import CHEAPEST, trace
 from dalembert.robot import Inertia, Joint, Link, Placement, Robot, Rotor
 from dalembert.robot.mechanism import mechanism
 from test_dynamics import pin_oracle
@@ -226,9 +227,11 @@ def test_the_cheaper_way_is_taken() -> None:
     """Few joints: inertia matrix and factorisation. A long chain: articulated bodies."""
     from dalembert.graph.count import count
 
+    entry = JOINTS["forward_dynamics"]
     for a, expected in ((da.load("stanford"), "composite"), (arm("random-chain"), None)):
-        totals = {w: count(traced(a.mechanism, "forward_dynamics", w, ())).total for w in ("composite", "articulated")}
-        taken = count(traced(a.mechanism, "forward_dynamics", CHEAPEST, ())).total
+        totals = {w: count(trace(a.mechanism, entry, w)).total for w in ("composite", "articulated")}
+        taken = count(trace(a.mechanism, entry, CHEAPEST)).total
+        assert taken == count(trace(a.mechanism, entry)).total
         assert taken == min(totals.values())
         if expected:
             assert taken == totals[expected]
@@ -241,7 +244,7 @@ def test_the_cheaper_way_is_taken() -> None:
         "inertia": np.diag([0.1, 0.11, 0.12]),
     }
     chain = da.from_dh([dict(row) for _ in range(16)]).mechanism
-    totals = {w: count(traced(chain, "forward_dynamics", w, ())).total for w in ("composite", "articulated")}
+    totals = {w: count(trace(chain, entry, w)).total for w in ("composite", "articulated")}
     assert totals["articulated"] < totals["composite"]
 
 

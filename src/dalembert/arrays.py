@@ -5,6 +5,7 @@ float32 stays float32. Every other real type (float16, longdouble, integers, boo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,16 @@ def shown(value: Any) -> str:
         return f"{value!r:.80}"
     except ValueError:  # Python writes out no integer of more than 4300 digits
         return f"a {type(value).__name__} with an integer too long to write out"
+
+
+def which_state(index: Iterable[Any]) -> str:
+    """Which state of a batch, in words for the end of a clause; nothing where there is no batch.
+
+    >>> which_state((2, 0))
+    ' (state 2, 0 of the batch)'
+    """
+    numbers = ", ".join(str(int(k)) for k in index)
+    return f" (state {numbers} of the batch)" if numbers else ""
 
 
 def _computes_itself(value: Any) -> bool:

@@ -19,7 +19,8 @@ from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE, double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.operational_space import Space
-from dalembert.quantities import tip as task_quantities
+from dalembert.quantities import machine
+from dalembert.quantities.tip import TIP
 from dalembert.tip.operational import SINGULAR
 from dalembert.tip.task_rows import Task, row_names, space_of, with_frame
 
@@ -177,7 +178,7 @@ def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reac
     """What the ellipsoids need, in float64 whatever q is: ranks are told apart by less than float32 resolves."""
     arm._needs_inertia()
     space = task_space(arm, task, frame)
-    kernel = task_quantities.kernel(with_frame(arm, frame), space, "reach")
+    kernel = machine.kernel(with_frame(arm, frame), TIP["reach"].of(space))
     with np.errstate(all="ignore"):
         J, over_B_J, center = kernel(np.asarray(arm.placed(q), DOUBLE))
     return Reach(arm, space, J, over_B_J, center)

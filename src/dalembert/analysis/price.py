@@ -20,7 +20,8 @@ from dalembert.algebra.vectors import NULL, Vec, vec_sum
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
-from dalembert.quantities import joints as quantities
+from dalembert.quantities import machine
+from dalembert.quantities.joints import JOINTS
 from dalembert.robot.dh import Row, from_dh
 from dalembert.robot.inertia import Inertia, steiner
 
@@ -147,11 +148,12 @@ def nanoseconds(arm: Arm, formulation: str, seconds: float = 0.15) -> float:
 
 def cost(arm: Arm, formulation: str, *, measure: bool = True, compiled: bool = True) -> Cost:
     """One formulation's cost for one arm."""
-    written = quantities.written(arm.mechanism, "inverse_dynamics", formulation)
+    entry = JOINTS["inverse_dynamics"]
+    written = machine.written(arm.mechanism, entry, formulation)
     table = table_3(formulation, arm.n)
     if not compiled:
         return Cost(formulation, arm.n, table, written)
-    operations = count(quantities.traced(arm.mechanism, "inverse_dynamics", formulation, ()))
+    operations = count(machine.trace(arm.mechanism, entry, formulation))
     measured = nanoseconds(arm, formulation) if measure else None
     return Cost(formulation, arm.n, table, written, operations, measured)
 

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.ellipsoid import sizes, task_space
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.quantities import tip as task_quantities
+from dalembert.quantities import machine
+from dalembert.quantities.tip import TIP
 from dalembert.tip.task_rows import Task, joint_ranges, random_poses, row_names
 
 Array = NDArray[np.floating[Any]]
@@ -98,7 +99,7 @@ def evaluator(
         if redundancy not in KERNELS:
             raise DalembertError(f"redundancy is '{redundancy}'; it is one of {', '.join(KERNELS)}")
         name = KERNELS["exact" if space.m == arm.n else redundancy]
-    kernel = task_quantities.kernel(arm.mechanism, space, name)
+    kernel = machine.kernel(arm.mechanism, TIP[name].of(space))
     if quantity == "force-manipulability":
         size, power = 1.0 / size, -power
 

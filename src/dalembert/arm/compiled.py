@@ -15,7 +15,7 @@ from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.errors import ShapeError
-from dalembert.quantities import joints as quantities
+from dalembert.quantities import joints, machine
 from dalembert.robot.model import Robot
 
 Array = NDArray[np.floating[Any]]
@@ -102,19 +102,18 @@ class Compiled:
         """
         key = (quantity, formulation, options)
         if key not in self._kernels:
-            self._kernels[key] = quantities.kernel(self.mechanism, quantity, formulation, tuple(options))
+            entry = joints.quantity(quantity, self.mechanism)
+            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, tuple(options))
         return self._kernels[key]
 
-    def operations(
-        self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()
-    ) -> quantities.Price:
+    def operations(self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> machine.Price:
         """What a quantity costs: ``.written`` (as the formulas stand) and ``.compiled`` operations.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").operations("inertia_matrix").compiled.total
         4
         """
-        return quantities.price(self.mechanism, quantity, formulation, tuple(options))
+        return machine.price(self.mechanism, joints.quantity(quantity, self.mechanism), formulation, tuple(options))
 
     @cached_property
     def placing(self) -> Placing:
@@ -179,7 +178,8 @@ class Compiled:
     def checked(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
         value = real(name, value)
-        (size,) = (self.n if k in ("n", "Q") else k for k in quantities.INPUTS[name])
+        (letter,) = machine.INPUTS[name]
+        size = self.n if letter in ("n", "Q") else int(letter)
         if value.ndim == 0 or value.shape[-1] != size:
             why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
             raise ShapeError(

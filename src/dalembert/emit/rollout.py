@@ -9,6 +9,7 @@ state when a record is due.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from dalembert.emit.llvm import Signature, function_parts, module
 from dalembert.emit.loops import InnerLoop
@@ -95,15 +96,11 @@ class _RolloutLoop(InnerLoop):
     def __init__(self, program: Program, parts: Mapping[str, int], slots: int, width: int) -> None:
         super().__init__(width)
         self.program, self.parts, self.slots = program, parts, slots
-        self.given = (*program.state, *program.constant, *program.stepwise)
-        self.arrays = (*self.given, *program.state)  # in NumPy's order: inputs, then outputs
+        self.given, self.cores = program.inputs, program.cores()
         self.fixed = len(program.state) + len(program.constant)  # arrays that are read once
-        at = 0
-        self.place: dict[str, int] = {}
-        for name, size in program.sizes.items():
-            self.place[name] = at
-            at += size
-        self.total = at
+        ends = list(accumulate(program.sizes.values()))
+        self.place = dict(zip(program.sizes, [0, *ends], strict=False))  # where each slot begins
+        self.total = ends[-1]
 
     def slot(self, name: str, element: int = 0) -> str:
         return self.let(f"getelementptr {self.vector}, ptr %memory, i64 {self.place[name] + element}")
@@ -142,16 +139,16 @@ class _RolloutLoop(InnerLoop):
         """Room on the stack, and what NumPy says of the arrays."""
         self.say(f"%memory = alloca {self.vector}, i64 {self.total}, align {8 * self.width}")
         self.say(f"%workspace = alloca {self.vector}, i64 {self.slots}, align {8 * self.width}")
-        self.rows = [self.let(f"alloca ptr, i64 {self.width}") for _ in self.arrays]
+        self.rows = [self.let(f"alloca ptr, i64 {self.width}") for _ in self.cores]
         self.tables = [self._table((*call.inputs, *call.outputs)) for call in self.program.calls]
         # dims: the batch, then each core size once, in the order in which the signature names them
-        sizes = list(dict.fromkeys(self._core_sizes()))
+        sizes = list(dict.fromkeys(axis for core in self.cores for axis in core))
         self.count = self.entry("%dims", 0)
         self.steps = self.entry("%dims", 1 + sizes.index("s"))
         records = self.entry("%dims", 1 + sizes.index("m"))
-        self.base = [self.entry("%args", a, "ptr") for a in range(len(self.arrays))]
-        self.outer = [self.entry("%steps", a) for a in range(len(self.arrays))]
-        self.core = self.core_strides([1] * self.fixed + [2] * (len(self.arrays) - self.fixed))
+        self.base = [self.entry("%args", a, "ptr") for a in range(len(self.cores))]
+        self.outer = [self.entry("%steps", a) for a in range(len(self.cores))]
+        self.core = self.core_strides([len(core) for core in self.cores])
         nothing = self.let(f"icmp sle i64 {self.count}, 0")
         unasked = self.let(f"icmp sle i64 {records}, 0")
         idle = self.let(f"or i1 {nothing}, {unasked}")
@@ -245,12 +242,3 @@ class _RolloutLoop(InnerLoop):
         for k, name in enumerate(slots):
             self.put(table, k, self.slot(name), "ptr")
         return table
-
-    def _core_sizes(self) -> list[object]:
-        program = self.program
-        sizes: list[object] = [program.sizes[x] for x in (*program.state, *program.constant)]
-        for x in program.stepwise:
-            sizes += ["s", program.sizes[x]]
-        for x in program.state:
-            sizes += ["m", program.sizes[x]]
-        return sizes

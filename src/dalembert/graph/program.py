@@ -61,11 +61,21 @@ class Program:
             if both:
                 raise ValueError(f"{call.function} would overwrite what it reads: {', '.join(sorted(both))}")
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The slots that are given, in order: state and constants, which are read once, then what each step has anew."""
+        return (*self.state, *self.constant, *self.stepwise)
+
+    def cores(self) -> list[tuple[str, ...]]:
+        """The core axes of all arrays: (k) of state and constants, (s,k) of s steps, (m,k) of the state at m instants."""
+        leading = [*[()] * (len(self.state) + len(self.constant)), *[("s",)] * len(self.stepwise)]
+        given = [(*axes, str(self.sizes[x])) for axes, x in zip(leading, self.inputs, strict=True)]
+        return [*given, *(("m", str(self.sizes[x])) for x in self.state)]
+
     def signature(self) -> str:
-        """NumPy's notation: state, constants (k), stepwise (s,k) → the state at m instants (m,k)."""
-        rows = [f"({self.sizes[x]})" for x in (*self.state, *self.constant)]
-        rows += [f"(s,{self.sizes[x]})" for x in self.stepwise]
-        return ",".join(rows) + "->" + ",".join(f"(m,{self.sizes[x]})" for x in self.state)
+        """The same in NumPy's notation."""
+        cores = [f"({','.join(core)})" for core in self.cores()]
+        return ",".join(cores[: len(self.inputs)]) + "->" + ",".join(cores[len(self.inputs) :])
 
 
 Function = Callable[..., Sequence[Any]]

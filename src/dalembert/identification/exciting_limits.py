@@ -14,7 +14,8 @@ from dalembert.arm import Arm
 from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification.base import joint_ranges
-from dalembert.quantities import gradients
+from dalembert.quantities.gradients import GRADIENTS
+from dalembert.quantities.machine import kernel
 from dalembert.robot.model import Joint
 
 Array = NDArray[np.floating[Any]]
@@ -50,8 +51,8 @@ class Limited:
         if weak:
             raise DalembertError(f"the effort limit of joint '{weak[0]}' does not overcome its own Coulomb friction")
         smooth = arm.replace(joints=tuple(map(_without_coulomb, arm.robot.joints))).mechanism
-        self.torque = gradients.kernel(smooth, "torque", gradient=False)
-        self.torque_slope = gradients.kernel(smooth, "torque")
+        self.torque = kernel(smooth, GRADIENTS["torque"])
+        self.torque_slope = kernel(smooth, GRADIENTS["torque_gradient"])
         self.points: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.tall = 1.0
         if clearance is not None:
@@ -108,8 +109,8 @@ class Limited:
         if not any(float(g) for g in self.arm.mechanism.gravity):
             self.notes.append(f"arm '{self.arm.name}' has no gravity, so no floor is known and none is kept clear of")
             return
-        self.height = gradients.kernel(self.arm.mechanism, "heights", gradient=False)
-        self.height_slope = gradients.kernel(self.arm.mechanism, "heights")
+        self.height = kernel(self.arm.mechanism, GRADIENTS["heights"])
+        self.height_slope = kernel(self.arm.mechanism, GRADIENTS["heights_gradient"])
         heights = self.height(self.arm.placed(self._postures(0, 1000)))
         self.tall = max(float(np.ptp(heights)), 1e-9)
         self.points = np.ptp(heights, axis=0) > 1e-9 * self.tall

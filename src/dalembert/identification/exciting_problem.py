@@ -27,7 +27,8 @@ from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_shapes import Shapes
-from dalembert.quantities import gradients
+from dalembert.quantities.gradients import GRADIENTS
+from dalembert.quantities.machine import kernel
 
 Array = NDArray[np.floating[Any]]
 
@@ -55,8 +56,8 @@ class ExcitationProblem:
         columns = [base.parameters.members[c] for c in base.independent]
         self.at = np.flatnonzero([column.kind not in ("Fs", "offset") for column in columns])
         traced = tuple(columns[k].source for k in self.at)
-        self.columns = gradients.kernel(arm.mechanism, "regressor", traced, gradient=False)
-        self.columns_slope = gradients.kernel(arm.mechanism, "regressor", traced)
+        self.columns = kernel(arm.mechanism, GRADIENTS["regressor"].of(traced))
+        self.columns_slope = kernel(arm.mechanism, GRADIENTS["regressor_gradient"].of(traced))
         self.coulomb = [(k, column.joint) for k, column in enumerate(columns) if column.kind == "Fs"]
         moved = base.parameters.actuated
         self.constant = [(k, moved.index(column.joint)) for k, column in enumerate(columns) if column.kind == "offset"]

@@ -4,5 +4,6 @@ operational_space.py  S 7.8: the dynamic model of the tip
 control.py            the control laws that are compiled
 rubbing.py            dry friction at rest, also of passive joints
 contact.py            friction, stops and impacts together
-stepping.py           steps of the integrators
+methods.py            the methods of integration, and what each can do
+stepping.py           the steps they are made of
 """

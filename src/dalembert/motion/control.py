@@ -7,10 +7,9 @@ space makes every row of the tip's pose do so, or keep a force.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar, less, select
+from dalembert.algebra.scalars import Scalar, Values, less, select
 from dalembert.algebra.vectors import Mat, Vec, VecLike
 from dalembert.coordinates.pulled import (
     AnyMechanism,
@@ -26,12 +25,7 @@ from dalembert.motion.rubbing import actuated, dry_torque
 
 
 def pd_gravity(
-    mechanism: AnyMechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    reference: Sequence[Scalar],
-    kp: Sequence[Scalar],
-    kd: Sequence[Scalar],
+    mechanism: AnyMechanism, q: Values, qd: Values, reference: Values, kp: Values, kd: Values
 ) -> list[Scalar]:
     """τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, q̈_d].
 
@@ -46,12 +40,7 @@ def pd_gravity(
 
 
 def computed_torque(
-    mechanism: AnyMechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    reference: Sequence[Scalar],
-    kp: Sequence[Scalar],
-    kd: Sequence[Scalar],
+    mechanism: AnyMechanism, q: Values, qd: Values, reference: Values, kp: Values, kd: Values
 ) -> list[Scalar]:
     """τ = B(q) y + C q̇ + F_v q̇ + g + F_s sgn(q̇_d), y = q̈_d + K_d (q̇_d − q̇) + K_p (q_d − q).
 
@@ -103,7 +92,7 @@ class TipLaw:
     least: tuple[tuple[float, ...], float]
 
 
-def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
+def tip_control(law: TipLaw, q: Values, qd: Values, reference: Values) -> list[Scalar]:
     """τ of S (7.141) for ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P (x_d − x), less Jᵀ h_e of the surface; NaN where singular.
 
     In rows that keep a force, ẍ = K_F (h_d − h) − K_V ẋ. Rows are x, y, z and those of a quaternion: they
@@ -142,7 +131,7 @@ def _push(surface: Surface, p: VecLike, v: Vec) -> Vec:
     return Vec((*(-(push * x) for x in normal), 0.0, 0.0, 0.0))
 
 
-def _internal(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar] | None:
+def _internal(law: TipLaw, q: Values, qd: Values) -> list[Scalar] | None:
     """τ_0 = g + K_p (q_r − q) − k_N B q̇"""
     mechanism, n = law.mechanism, law.mechanism.n
     if law.space.m >= n:

@@ -6,8 +6,9 @@ are :func:`select`: the text runs on floats and can be traced for many states at
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import inf
 
 from dalembert.algebra.scalars import Scalar, Values, less, select
@@ -148,26 +149,52 @@ def accelerate(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values
     return factorised(setting.mechanism, B).solve(r)
 
 
-def advance(part: float) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
-    """A stage's state: (q, q̇) after ``part`` of the step with the velocity v and the acceleration a."""
+def advance(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
+    """A stage's state: (q, q̇) after as much of the step with each velocity, and with each acceleration."""
 
-    def state(q: Values, qd: Values, v: Values, a: Values, h: Values) -> tuple[list[Scalar], list[Scalar]]:
-        c = part * h[0]
-        return [x + c * y for x, y in zip(q, v, strict=True)], [x + c * y for x, y in zip(qd, a, strict=True)]
+    def state(q: Values, qd: Values, *values: Values) -> tuple[list[Scalar], list[Scalar]]:
+        *slopes, h = values
+        parts = [weight * h[0] for weight in weights]
+        return _moved(q, parts, slopes[: len(parts)]), _moved(qd, parts, slopes[len(parts) :])
 
     return state
 
 
-def combine(
-    q: Values, v1: Values, v2: Values, v3: Values, v4: Values, a1: Values, a2: Values, a3: Values, a4: Values, h: Values
-) -> tuple[list[Scalar], list[Scalar]]:
-    """x + h/6 (k_1 + 2 k_2 + 2 k_3 + k_4)"""
-    sixth = (1.0 / 6.0) * h[0]
+def _moved(x: Values, parts: Values, slopes: Sequence[Values]) -> list[Scalar]:
+    for c, slope in zip(parts, slopes, strict=True):
+        x = [y + c * k for y, k in zip(x, slope, strict=True)]
+    return list(x)
 
-    def total(x: Values, k1: Values, k2: Values, k3: Values, k4: Values) -> list[Scalar]:
-        return [x[i] + sixth * (k1[i] + 2.0 * (k2[i] + k3[i]) + k4[i]) for i in range(len(x))]
 
-    return total(q, v1, v2, v3, v4), total(v1, a1, a2, a3, a4)
+def combine(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
+    """The state at the end, x + h Σ b_i k_i, from (q, q̇), the velocities of the later stages, all accelerations and h.
+
+    A last value, 0 or NaN, spoils it where the pose is near a singular one.
+    """
+    count = len(weights)
+    unit = next(weight for weight in weights if weight)
+    runs = [(weight / unit, list(run)) for weight, run in groupby(range(count), lambda k: weights[k])]
+
+    def total(x: Values, slopes: Sequence[Values], part: Scalar, i: int) -> Scalar:
+        """x_i + h b (k_1 + 2 (k_2 + k_3) + k_4), b being the first weight"""
+        summed: Scalar = 0.0
+        for ratio, run in runs:
+            if ratio:
+                alike: Scalar = slopes[run[0]][i]
+                for k in run[1:]:
+                    alike = alike + slopes[k][i]
+                summed = summed + ratio * alike
+        return x[i] + part * summed
+
+    def state(q: Values, qd: Values, *values: Values) -> tuple[list[Scalar], list[Scalar]]:
+        v, a, (h, *unsafe) = (qd, *values[: count - 1]), values[count - 1 : 2 * count - 1], values[2 * count - 1 :]
+        part = unit * h[0]
+        end = [[total(x, slopes, part, i) for i in range(len(x))] for x, slopes in ((q, v), (qd, a))]
+        for spoilt in unsafe:
+            end = [[x + spoilt[0] for x in values] for values in end]
+        return end[0], end[1]
+
+    return state
 
 
 def reference_at(part: float) -> Callable[..., tuple[list[Scalar]]]:
@@ -193,43 +220,33 @@ def near_singular(setting: Setting, q: Values, qd: Values, h: Values) -> tuple[l
     return [select(meets, float("nan"), 0.0)], away
 
 
-def combine_safely(*values: Values) -> tuple[list[Scalar], list[Scalar]]:
-    """:func:`combine`, spoilt where the pose is near a singular one: the last value is 0 or NaN."""
-    q, qd = combine(*values[:-1])
-    return [x + values[-1][0] for x in q], [x + values[-1][0] for x in qd]
-
-
 # -- variational ---------------------------------------------------------------------------------
 
 MOST_ROUNDS = 60.0
 SETTLED = 1e-12  # change of v in the last round, beside the largest speed; what remains is h times less
 
 
-def momentum(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar]]:
+def momentum(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
     """p = B(q) q̇"""
-    B, _ = inertia_and_load(setting, q, [0.0] * setting.n, None)
-    return ([sum((B[i][j] * qd[j] for j in range(1, setting.n)), B[i][0] * qd[0]) for i in range(setting.n)],)
+    return [Vec(row).dot(qd) for row in inertia_matrix(mechanism, q)]
 
 
-def velocity(setting: Setting, q: Values, p: Values) -> tuple[list[Scalar]]:
+def velocity(mechanism: AnyMechanism, q: Values, p: Values) -> list[Scalar]:
     """q̇ = B⁻¹(q) p"""
-    B, _ = inertia_and_load(setting, q, [0.0] * setting.n, None)
-    return (factorised(setting.mechanism, B).solve(p),)
+    return factorised(mechanism, inertia_matrix(mechanism, q)).solve(p)
 
 
-def energies(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar], list[Scalar]]:
+def energies(mechanism: AnyMechanism, q: Values, qd: Values) -> tuple[Scalar, Scalar]:
     """T = ½ q̇ᵀ p and U = −Σ g_0ᵀ (m p + R h), S (7.31), (7.36), from the moments of the links."""
-    (p,) = momentum(setting, q, qd)
-    mechanism = setting.mechanism
     T: Scalar = 0.0
     U: Scalar = 0.0
-    for v, x in zip(qd, p, strict=True):
+    for v, x in zip(qd, momentum(mechanism, q, qd), strict=True):
         T = T + 0.5 * v * x
     placed = frames(mechanism.tree, Chain(mechanism, q).q)
     for i, body in enumerate(mechanism.tree.bodies):
         h = body.inertia.mass * placed.p[i] + placed.R[i] @ body.inertia.first_moments
         U = U - mechanism.gravity.dot(h)
-    return [T], [U]
+    return T, U
 
 
 def midpoint(q: Values, v: Values, h: Values) -> tuple[list[Scalar]]:

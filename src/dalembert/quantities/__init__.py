@@ -1,1 +1,8 @@
-"""What can be asked of an arm: tables of quantities, and the machine that traces and compiles them."""
+"""What can be asked of an arm: tables of quantities, and the one machine that traces, counts and compiles them.
+
+machine.py    trace, price and kernel, for an entry of any table
+joints.py     dynamics, kinematics and closure, of the joints
+tip.py        operational space, for the rows of the tip's pose that are looked at
+gradients.py  gradients of weighted sums, for optimisers
+rollouts.py   programs of a simulation's steps, and the functions of the state that go with them
+"""

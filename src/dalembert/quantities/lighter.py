@@ -11,10 +11,10 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dalembert.algebra.linalg import cos, less, select, sgn, sin, sqrt
+from dalembert.algebra.scalars import cos, less, select, sgn, sin, sqrt
 from dalembert.coordinates.chain import AnyMechanism
 
-Trace = Callable[[Any, dict[str, list[Any]]], Any]
+Arrays = dict[str, Any]
 
 CLOSED_FORM = "closed-form"
 HELD = 4  # coordinates, beyond which closed forms are not tried unless asked for
@@ -29,24 +29,19 @@ def has_closed_form(mechanism: AnyMechanism) -> bool:
     return mechanism.linear and not mechanism.identity
 
 
-def closed_form(tree: Trace) -> Trace:
-    """The same quantity from trigonometric polynomials, grouped by inputs or by angle: by what makes fewer operations."""
+def closed_form(arrays: Arrays, values: Callable[[Arrays], Any]) -> list[Any]:
+    """A quantity's values from trigonometric polynomials, grouped by inputs or by angle: by what makes fewer operations."""
+    from dalembert.graph.passes import factored, pruned
+    from dalembert.graph.sums import cost
+    from dalembert.graph.tape import Graph, evaluate
+    from dalembert.symbols.harmonics import Expansion
 
-    def run(mechanism: AnyMechanism, x: dict[str, list[Any]]) -> list[Any]:
-        from dalembert.graph.passes import factored, pruned
-        from dalembert.graph.sums import cost
-        from dalembert.graph.tape import Graph, evaluate
-        from dalembert.symbols.harmonics import Expansion
-
-        graph = Graph()
-        inputs = {name: [graph.input(f"{name}{k + 1}") for k in range(len(values))] for name, values in x.items()}
-        graph.output(flat(tree(mechanism, inputs)))
-        expansion = Expansion(pruned(graph))
-        forms = (expansion.written(by_angle) for by_angle in (False, True))
-        lightest = min(forms, key=lambda form: cost(factored(pruned(form))))
-        return evaluate(lightest, [value for values in x.values() for value in values], SCALARS)
-
-    return run
+    graph = Graph()
+    graph.output(flat(values({x: [graph.input(f"{x}{k + 1}") for k in range(len(row))] for x, row in arrays.items()})))
+    expansion = Expansion(pruned(graph))
+    forms = (expansion.written(by_angle) for by_angle in (False, True))
+    lightest = min(forms, key=lambda form: cost(factored(pruned(form))))
+    return evaluate(lightest, [x for row in arrays.values() for x in row], SCALARS)
 
 
 def flat(values: Any) -> Iterable[Any]:

@@ -4,41 +4,65 @@ The pieces are in :mod:`dalembert.motion.stepping` and :mod:`dalembert.motion.co
 is in which order they are called. A program runs as one compiled loop (:func:`rollout_kernel`), or
 piece by piece from Python (:func:`piece_kernels`) where a torque is a Python function, or where
 Newton's method closes the loops of the arm: pieces then take the joints of its whole tree from
-``place``, which Python is to provide, as it does the torque.
+``place``, which Python is to provide, as it does the torque. Functions of the state that are wanted by
+themselves are in the table ``ROLLOUTS``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.scalars import select
-from dalembert.coordinates.chain import AnyMechanism
+from dalembert.coordinates.chain import AnyMechanism, Values
 from dalembert.coordinates.pulled import jacobian
 from dalembert.equations import articulated
 from dalembert.equations.regressor import WIDTH
 from dalembert.graph.program import Call, Program
 from dalembert.motion import contact, control, stepping
+from dalembert.motion.methods import METHODS, Tableau
 from dalembert.motion.rubbing import all_bodies, clearance_count, passive_joints
 from dalembert.motion.stepping import Setting
+from dalembert.quantities.machine import Equations, Quantity, table, taped
 
 if TYPE_CHECKING:
     import numpy as np
 
     from dalembert.emit.llvm import Signature
-    from dalembert.graph.tape import Graph
 
 LAWS: dict[str, Callable[..., list[Any]]] = {"pd": control.pd_gravity, "computed": control.computed_torque}
-STAGES = ("_0", "_half", "_1")  # the instants 0, h/2 and h of a step
+PARABOLA = (0.0, 0.5, 1.0)  # parts of a step at which a reference is given that is asked for anywhere within it
+
+
+def _tip_torque(m: AnyMechanism, q: Values, h_e: Values) -> list[Any]:
+    J = jacobian(m, q)
+    return [sum(J[k][i] * h_e[k] for k in range(6)) for i in range(m.n)]
+
+
+def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any:
+    return stepping.energies(stepping.with_parameters(m, parameters), q, qd)
+
+
+def _row(arrays: str, summary: str, equations: Equations) -> Quantity:
+    return Quantity(arrays, summary, {"stepping": equations}, condensed=0)
+
+
+ROLLOUTS = table("rollouts", {
+    "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", _tip_torque),
+    "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
+    "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
+    "energy": _row("q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies),
+    **{name: _row("q, qd, reference, kp, kd -> tau(n)", f"the law '{name}'", law) for name, law in LAWS.items()},
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Plan:
     """Which program: everything that changes the code, nothing that is data.
 
-    method      "rk4" or "variational"
+    method      of ``METHODS``, one with fixed steps
     law         "none", "given" (an array), "pd", "computed", "tip" (of ``tip``), or "host" (a Python function)
     friction    whether the arm's friction acts
     stops       (lower, upper) of every joint, to bump into; () for none
@@ -63,14 +87,25 @@ Piece = Callable[..., Sequence[Sequence[Any]]]
 
 @dataclass(frozen=True)
 class Rollout:
-    """A program and the pieces it calls, each a function of lists of scalars."""
+    """A program and the pieces it calls, each a function of lists of scalars.
+
+    references  slots of the reference, and after which part of the step each has it
+    torques     functions that Python is to provide, and after which part of the step they are called
+    """
 
     program: Program
     pieces: Mapping[str, Piece]
+    references: Mapping[str, float]
+    torques: Mapping[str, float]
 
     def calls(self) -> dict[str, Call]:
         """For each piece one of its calls; the others have slots of the same sizes."""
         return {call.function: call for call in self.program.calls if call.function in self.pieces}
+
+
+def _acting(mechanism: AnyMechanism, plan: Plan) -> AnyMechanism:
+    """The mechanism with the friction that the plan leaves it."""
+    return mechanism if plan.friction else stepping.smooth(mechanism, viscous=False)
 
 
 def setting_of(mechanism: AnyMechanism, plan: Plan) -> Setting:
@@ -79,40 +114,63 @@ def setting_of(mechanism: AnyMechanism, plan: Plan) -> Setting:
     if plan.friction:
         bodies = all_bodies(mechanism)
         rubs = tuple(p for p in passive_joints(mechanism) if plan.parameters or stepping.has_dry_friction(bodies[p]))
-    return Setting(mechanism, plan.stops or ((-inf, inf),) * mechanism.n, rubs)
+    return Setting(_acting(mechanism, plan), plan.stops or ((-inf, inf),) * mechanism.n, rubs)
+
+
+def _has_events(setting: Setting, plan: Plan) -> bool:
+    """Whether anything can stick or hit a stop."""
+    return setting.has_events or (plan.parameters and plan.friction)
 
 
 def rollout(mechanism: AnyMechanism, plan: Plan) -> Rollout:
     """The program for a plan."""
-    if not plan.friction:
-        mechanism = stepping.smooth(mechanism, viscous=False)
-    setting = setting_of(mechanism, plan)
-    if plan.method == "variational":
+    setting, tableau = setting_of(mechanism, plan), METHODS[plan.method].tableau
+    if tableau is None:
         return _variational(setting, plan)
-    if _has_events(mechanism, plan):
-        return _eventful(setting, plan)
-    return _smooth(setting, plan)
+    if _has_events(setting, plan):
+        return _eventful(setting, plan, tableau.to_the_end)
+    return _smooth(setting, plan, tableau)
 
 
-# -- pieces that all programs share --------------------------------------------------------------
+def _each(letters: Iterable[str], stages: Iterable[int]) -> str:
+    """The slots of these stages: "q2 v2 q3 v3" of "qv"."""
+    return " ".join(f"{letter}{k}" for k in stages for letter in letters)
 
 
-class _Inputs:
-    """What is given besides the state: slots, and how a piece takes them apart again."""
+def _state(stage: int) -> tuple[str, str]:
+    """The slots of a stage's positions and velocities."""
+    return (f"q{stage}", f"v{stage}") if stage > 1 else ("q", "qd")
 
-    def __init__(self, setting: Setting, plan: Plan) -> None:
+
+class _Draft:
+    """A program being written: its calls so far, and what is given besides the state.
+
+    instants  of the stages, in parts of the step, each once; "_0", "_1", … in the names of slots are their numbers
+    sampled   whether the reference is asked for anywhere within a step
+    """
+
+    def __init__(self, setting: Setting, plan: Plan, instants: tuple[float, ...], sampled: bool = False) -> None:
         n = setting.n
-        self.setting, self.plan = setting, plan
+        self.setting, self.plan, self.instants = setting, plan, instants
+        self.calls: list[Call] = []
+        self.pieces: dict[str, Piece] = {}
         self.sizes: dict[str, int] = {"h": 1}
         self.stepwise: list[str] = ["h"]
         self.constant: list[str] = []
+        self.references: dict[str, float] = {}
+        self.torques: dict[str, float] = {}
+        self.followed = "wanted" if sampled else "reference"
         if plan.law == "given":
             self._add("tau", n, self.stepwise)
         elif plan.law == "host":
             self._add("t", 1, self.stepwise)
+            self.torques = {f"torque_{k}": part for k, part in enumerate(instants)}
+            self.sizes |= {f"tau_{k}": n for k in range(len(instants))}
         self.wanted = 3 * plan.tip.space.m if plan.tip is not None else 3 * n if plan.law in LAWS else 0
-        for stage in STAGES if self.wanted else ():
-            self._add("reference" + stage, self.wanted, self.stepwise)
+        if self.wanted:
+            self.references = {f"reference_{k}": part for k, part in enumerate(PARABOLA if sampled else instants)}
+        for slot in self.references:
+            self._add(slot, self.wanted, self.stepwise)
         if plan.law in LAWS:
             self._add("kp", n, self.constant)
             self._add("kd", n, self.constant)
@@ -122,42 +180,69 @@ class _Inputs:
             self._add("restitution", 1, self.constant)
         if plan.parameters:
             self._add("parameters", WIDTH * len(all_bodies(setting.mechanism)), self.constant)
-        self.by_newton = setting.mechanism.by_newton
-        self.guarded = clearance_count(setting.mechanism)
-        self.joints = setting.mechanism.tree.n if self.by_newton else n
+        self.parameters = "parameters" if plan.parameters else ""
 
     def _add(self, name: str, size: int, kind: list[str]) -> None:
         self.sizes[name] = size
         kind.append(name)
 
-    def placed(self, calls: list[Call], q: str) -> str:
-        """The slot that equations take a position from: q, or all joints of the tree, found before."""
-        if not self.by_newton:
+    def call(
+        self,
+        function: str,
+        inputs: str,
+        outputs: str,
+        when: str | None = None,
+        again: str | None = None,
+        carry: str = "",
+    ) -> None:
+        """One more call; slots are words, and "new>old" is carried over when it is repeated."""
+        carried = tuple((new, old) for new, _, old in (pair.partition(">") for pair in carry.split()))
+        self.calls.append(Call(function, tuple(inputs.split()), tuple(outputs.split()), when, again, carried))
+
+    def place(self, q: str) -> str:
+        """The slot that equations take a position from: q, or all joints of the tree, which are found before."""
+        if not self.setting.mechanism.by_newton:
             return q
-        self.sizes["tree_" + q] = self.joints
-        calls.append(Call("place", (q,), ("tree_" + q,)))
+        self.sizes["tree_" + q] = self.setting.mechanism.tree.n
+        self.call("place", q, "tree_" + q)
         return "tree_" + q
 
-    def parameters(self) -> tuple[str, ...]:
-        """The slot of the parameters, if they are given."""
-        return ("parameters",) if self.plan.parameters else ()
+    def guard(self, x: str, qd: str, h: str) -> str:
+        """The slot that is not a number where a closed chain comes near a singular pose, and the call for it."""
+        clearances = clearance_count(self.setting.mechanism)
+        if not clearances:
+            return ""
+        self.sizes |= {"unsafe": 1, "away": clearances}
+        self.pieces["near_singular"] = lambda *values: stepping.near_singular(self.setting, *values)
+        self.call("near_singular", f"{x} {qd} {h}", "unsafe away")
+        return "unsafe"
 
-    def load(self, stage: str) -> tuple[str, ...]:
-        """The slots that torque and contact are made from."""
-        law = {
-            "none": (),
-            "given": ("tau",),
-            "host": ("tau" + stage,),
-            "tip": ("reference" + stage,),
-        }.get(self.plan.law, ("reference" + stage, "kp", "kd"))
-        return (*law, *(("tip_wrench",) if self.plan.tip_wrench else ()), *self.parameters())
+    def torque(self, part: float, inputs: str, when: str | None = None) -> None:
+        """The call of a Python function for the torque after this part of the step."""
+        if self.plan.law == "host":
+            k = self.instants.index(part)
+            self.call(f"torque_{k}", inputs, f"tau_{k}", when)
 
-    def take(
-        self, values: Sequence[Sequence[Any]], q: Sequence[Any], qd: Sequence[Any]
-    ) -> tuple[Setting, Sequence[Any], Sequence[Any] | None]:
-        """(setting, τ, h_e) from what is in the slots of :meth:`load`."""
+    def load(self, part: float) -> str:
+        """The slots that torque and contact after this part of the step are made from."""
+        k = self.instants.index(part)
+        reference = f"{self.followed}_{k}"
+        law = {"none": "", "given": "tau", "host": f"tau_{k}", "tip": reference}
+        wrench = "tip_wrench" if self.plan.tip_wrench else ""
+        return f"{law.get(self.plan.law, f'{reference} kp kd')} {wrench} {self.parameters}"
+
+    def loaded(self, function: Callable[..., Any]) -> Piece:
+        """A function of (setting, q, q̇, τ, h_e) as one of q, q̇ and the slots of :meth:`load`."""
+
+        def piece(q: Any, qd: Any, *values: Any) -> Any:
+            return function(*self.take(values, q, qd))
+
+        return piece
+
+    def take(self, values: Sequence[Any], q: Any, qd: Any) -> tuple[Any, ...]:
+        """(setting, q, q̇, τ, h_e) from what is in the slots of :meth:`load`."""
         rest = list(values)
-        setting = self.setting_of(rest.pop()) if self.plan.parameters else self.setting
+        setting = self.with_parameters(rest.pop()) if self.plan.parameters else self.setting
         h_e = rest.pop() if self.plan.tip_wrench else None
         if self.plan.law == "none":
             tau: Sequence[Any] = [0.0] * setting.n
@@ -168,334 +253,230 @@ class _Inputs:
             tau = LAWS[self.plan.law](self.setting.mechanism, q, qd, *rest)
         else:
             (tau,) = rest
-        return setting, tau, h_e
+        return setting, q, qd, tau, h_e
 
-    def setting_of(self, parameters: Sequence[Any]) -> Setting:
+    def with_parameters(self, parameters: Sequence[Any]) -> Setting:
         """The setting with other parameters."""
         mechanism = stepping.with_parameters(self.setting.mechanism, parameters)
-        if not self.plan.friction:
-            mechanism = stepping.smooth(mechanism, viscous=False)
-        return Setting(mechanism, self.setting.stops, self.setting.rubs)
+        return replace(self.setting, mechanism=_acting(mechanism, self.plan))
+
+    def stage(self, tableau: Tableau, k: int, h: str) -> None:
+        """The state of stage k from those before it, the first being 1; what differs only in its stage is one piece."""
+        used = {j: weight for j, weight in enumerate(tableau.a[k - 1], 1) if weight}
+        rows = list(dict.fromkeys(tuple(filter(None, row)) for row in tableau.a[1:]))
+        name = f"advance{rows.index(tuple(used.values()))}"
+        self.pieces[name] = stepping.advance(tuple(used.values()))
+        self.call(name, f"q qd {' '.join(_state(j)[1] for j in used)} {_each('a', used)} {h}", f"q{k} v{k}")
+
+    def combine(self, tableau: Tableau, h: str, unsafe: str) -> None:
+        """The state at the end of the step, as that of one more stage."""
+        end = len(tableau.b) + 1
+        self.pieces["combine"] = stepping.combine(tableau.b)
+        self.call(
+            "combine", f"q qd {_each('v', range(2, end))} {_each('a', range(1, end))} {h} {unsafe}", f"q{end} v{end}"
+        )
+
+    def finished(
+        self, slots: dict[str, int], state: dict[str, str], inner: dict[str, str], again: str | None = None
+    ) -> Rollout:
+        """The program, with the sizes of slots that are words; state and inner slots with what is carried over into them."""
+        sizes = {slot: size for words, size in slots.items() for slot in words.split()}
+        program = Program(
+            {**sizes, **self.sizes}, tuple(self.calls), tuple((new, old) for old, new in (*state.items(), *inner.items())),
+            tuple(state), tuple(inner), tuple(self.stepwise), tuple(self.constant), again,
+        )  # fmt: skip
+        return Rollout(program, self.pieces, self.references, self.torques)
 
 
-def _host_sizes(inputs: _Inputs) -> dict[str, int]:
-    return {"tau" + stage: inputs.setting.n for stage in STAGES} if inputs.plan.law == "host" else {}
+# -- Runge–Kutta, smooth ---------------------------------------------------------------------------
 
 
-def _guard(calls: list[Call], inputs: _Inputs, q: str, qd: str, h: str) -> tuple[str, ...]:
-    """The slot that is not a number where a closed chain comes near a singular pose, and the call for it."""
-    if not inputs.guarded:
-        return ()
-    inputs.sizes |= {"unsafe": 1, "away": inputs.guarded}
-    calls.append(Call("near_singular", (q, qd, h), ("unsafe", "away")))
-    return ("unsafe",)
+def _articulated(setting: Setting, *values: Any) -> Any:
+    return (articulated.forward_dynamics(stepping.smooth(setting.mechanism), *values),)
 
 
-# -- Runge–Kutta 4, smooth -----------------------------------------------------------------------
-
-
-def _smooth(setting: Setting, plan: Plan) -> Rollout:
-    n, inputs = setting.n, _Inputs(setting, plan)
-
-    def accelerate(q: Any, qd: Any, *values: Any) -> Any:
-        s, tau, h_e = inputs.take(values, q, qd)
-        return (stepping.accelerate(s, q, qd, tau, h_e),)
-
-    def with_articulated_bodies(q: Any, qd: Any, *values: Any) -> Any:
-        s, tau, h_e = inputs.take(values, q, qd)
-        return (articulated.forward_dynamics(stepping.smooth(s.mechanism), q, qd, tau, h_e),)
-
-    calls: list[Call] = []
-    stages = (("q", "qd", "_0"), ("q2", "v2", "_half"), ("q3", "v3", "_half"), ("q4", "v4", "_1"))
-    for k, (q, v, stage) in enumerate(stages, 1):
-        x = inputs.placed(calls, q)
+def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
+    n, draft = setting.n, _Draft(setting, plan, tableau.instants)
+    unsafe, end = "", len(tableau.b) + 1
+    for k, part in enumerate(tableau.c, 1):
+        q, v = _state(k)
+        if k > 1:
+            draft.stage(tableau, k, "h")
+        x = draft.place(q)
         if k == 1:
-            unsafe = _guard(calls, inputs, x, "qd", "h")
-        if plan.law == "host":
-            calls.append(Call("torque" + stage, (q, v, "t", "h"), ("tau" + stage,)))
-        calls.append(Call("accelerate", (x, v, *inputs.load(stage)), (f"a{k}",)))
-        if k < 4:
-            part = "whole" if k == 3 else "half"
-            calls.append(Call(part, ("q", "qd", v, f"a{k}", "h"), (f"q{k + 1}", f"v{k + 1}")))
-    calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "h", *unsafe), ("q5", "v5")))
-    sizes = dict.fromkeys(("q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5) for x in "qv"), "a1", "a2", "a3", "a4"), n)
-    program = Program(
-        {**sizes, **inputs.sizes, **_host_sizes(inputs)}, tuple(calls), (("q5", "q"), ("v5", "qd")), ("q", "qd"),
-        (), tuple(inputs.stepwise), tuple(inputs.constant),
-    )  # fmt: skip
-    pieces: dict[str, Piece] = {
-        "accelerate": accelerate,
-        "half": stepping.advance(0.5),
-        "whole": stepping.advance(1.0),
-        "combine": stepping.combine_safely if inputs.guarded else stepping.combine,
-    }
-    if inputs.guarded:
-        pieces["near_singular"] = lambda *x: stepping.near_singular(setting, *x)
-    long = n > 8 and setting.mechanism.identity  # then what is linear in the number of joints
-    if long and not plan.parameters:
-        pieces["accelerate"] = with_articulated_bodies
-    return Rollout(program, pieces)
+            unsafe = draft.guard(x, v, "h")
+        draft.torque(part, f"{q} {v} t h")
+        draft.call("accelerate", f"{x} {v} {draft.load(part)}", f"a{k}")
+    draft.combine(tableau, "h", unsafe)
+    # of many joints, what is linear in their number
+    long = n > 8 and setting.mechanism.identity and not plan.parameters
+    draft.pieces["accelerate"] = draft.loaded(_articulated if long else lambda *values: (stepping.accelerate(*values),))
+    slots = {f"q qd {_each('qv', range(2, end + 1))} {_each('a', range(1, end))}": n}
+    return draft.finished(slots, {"q": f"q{end}", "qd": f"v{end}"}, {})
 
 
-# -- Runge–Kutta 4 with dry friction and stops ---------------------------------------------------
+# -- Runge–Kutta with dry friction and stops -------------------------------------------------------
 
 
-def _eventful(setting: Setting, plan: Plan) -> Rollout:
-    n, inputs = setting.n, _Inputs(setting, plan)
-    inner = ("slip", "still", "trial", "done", "tries")
-    known = inputs.parameters()
+def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
+    n, draft = setting.n, _Draft(setting, plan, tableau.instants, sampled=True)
+    known, bounces = draft.parameters, "restitution" if plan.restitution else ""
+    last = len(tableau.b)
+    end, pushed = f"q{last + 1} v{last + 1} a{last}", f"push{last}"
+
+    def rubs(slots: str) -> str:
+        """Slots that are there only where passive joints rub."""
+        return slots if setting.rubs else ""
 
     def of(function: Callable[..., Any]) -> Piece:
         """A function of the setting, whose last slot may be the parameters."""
 
         def piece(*values: Any) -> Any:
             if plan.parameters:
-                return function(inputs.setting_of(values[-1]), *values[:-1])
+                return function(draft.with_parameters(values[-1]), *values[:-1])
             return function(setting, *values)
 
         return piece
-
-    def load(q: Any, qd: Any, *values: Any) -> Any:
-        s, tau, h_e = inputs.take(values, q, qd)
-        return contact.loaded(s, q, qd, tau, h_e)
 
     def strike(s: Setting, *values: Any) -> Any:
         if plan.restitution:
             return contact.strike(s, values[-1][0], *values[:-1])
         return contact.strike(s, 0.0, *values)
 
-    rubs = bool(setting.rubs)
-    bounces = ("restitution",) if plan.restitution else ()
-    calls = [Call("clock", ("trial", "done", "h"), ("step", "left", "turn", "turns"))]
-    loads = {stage: tuple(x.replace("reference", "wanted") for x in inputs.load(stage)) for stage in STAGES}
-    if inputs.wanted:
-        samples = tuple("reference" + stage for stage in STAGES)
-        for stage in STAGES:
-            calls.append(Call("sample" + stage, (*samples, "done", "step", "h"), ("wanted" + stage,)))
+    def equations(k: int, when: str | None = None) -> None:
+        """The calls that say B, r (and Γ_p, Γ̇_p q̇) of a stage."""
+        q, qd = _state(k)
+        part = tableau.c[k - 1]
+        draft.torque(part, f"{q} {qd} t step done", when)
+        x = draft.place(q) if when is None else position
+        draft.call("load", f"{x} {qd} {draft.load(part)}", f"B{k} r{k}" + rubs(f" G{k} drift{k}"), when)
 
-    def equations(k: int, q: str, qd: str, stage: str, when: str | None = None) -> tuple[str, ...]:
-        """The calls that say B, r (and Γ_p, Γ̇_p q̇) of a stage, and their slots."""
-        slots = tuple(f"{x}{k}" for x in (("B", "r", "G", "drift") if rubs else ("B", "r")))
-        if plan.law == "host":
-            calls.append(Call("torque" + stage, (q, qd, "t", "step", "done"), ("tau" + stage,), when))
-        x = inputs.placed(calls, q) if when is None else "tree_q" if inputs.by_newton else q
-        calls.append(Call("load", (x, qd, *loads[stage]), slots, when))
-        return slots
-
-    B, r, *G = equations(1, "q", "qd", "_0")
-    directions, drift = tuple(G[:1]), tuple(G[1:])
-    struck = ("struck", *(("slipped",) if rubs else ()))
-    calls += [
-        Call(
-            "touch", ("q", "qd", "slip", "still", "done", "h", *directions, *known), ("knock", "shaken"),
-        ),
-        Call(
-            "strike",
-            (
-                "q", "qd", B, "knock", "slip", "still", "tries", "left", "turn", *directions,
-                *(("h",) if rubs else ()), *bounces, *known,
-            ),
-            ("struck", "left1", "turn1", "more", *struck[1:]), "knock", "more", (("left1", "left"), ("turn1", "turn")),
-        ),
-        Call("take", struck, ("qd", "slip")[: len(struck)], "knock"),
-    ]  # fmt: skip
-    equations(1, "q", "qd", "_0", "shaken")
-    unsafe = _guard(calls, inputs, "tree_q" if inputs.by_newton else "q", "qd", "step")
-    calls.append(
-        Call(
-            "pivot", ("q", "qd", B, r, "slip", "tries", "turns", *directions, *drift, *known),
-            ("held", "way", "dry", "a1", "push1", "slip1", "turns1", "others", *(("speed1", "rise1") if rubs else ())),
-            None, "others", (("slip1", "slip"), ("turns1", "turns")),
-        )
-    )  # fmt: skip
-    calls.append(Call("half", ("q", "qd", "qd", "a1", "step"), ("q2", "v2")))
-    for k, stage in ((2, "_half"), (3, "_half"), (4, "_1")):
-        B, r, *G = equations(k, f"q{k}", f"v{k}", stage)
-        given = (B, r, "held", "dry", *G, *known)
-        if k < 4:
-            calls.append(Call("solve", given, (f"a{k}",)))
-            part = "half" if k == 2 else "whole"
-            calls.append(Call(part, ("q", "qd", f"v{k}", f"a{k}", "step"), (f"q{k + 1}", f"v{k + 1}")))
-        else:
-            calls.append(Call("bear", given, ("a4", "push4", *(("rise4",) if rubs else ()))))
-    calls.append(Call("combine", ("q", "qd", "v2", "v3", "v4", "a1", "a2", "a3", "a4", "step", *unsafe), ("q5", "v5")))
-    if rubs:
-        calls.append(Call("contacts", (inputs.placed(calls, "q5"), "v5"), ("speed5",)))
-    seen = (
-        "q", "qd", "held", "way", "a1", "push1", "q5", "v5", "a4", "push4", "step", "tries",
-        *(("speed1", "rise1", "speed5", "rise4") if rubs else ()), *known,
-    )  # fmt: skip
-    calls += [
-        Call("watch", seen, ("look",)),
-        Call("aim", seen, ("cut", "up_to"), "look"),
-        Call(
-            "finish",
-            (
-                "q", "qd", "way", "q5", "v5", "a4", "slip", "step", "look", "cut", "up_to", "trial", "done", "tries",
-                "h", *(("speed5", "rise4") if rubs else ()), *known,
-            ),
-            ("q6", "v6", "slip6", "still6", "trial6", "done6", "tries6", "again"),
-        ),
-    ]  # fmt: skip
-    each = (
-        "q", "qd", *(f"{x}{k}" for k in (2, 3, 4, 5, 6) for x in "qv"), *(f"{x}{k}" for k in (1, 2, 3, 4) for x in "ar"),
-        "struck", "left", "left1",
-    )  # fmt: skip
-    touching = (
-        "held", "way", "dry", "push1", "push4", "slip", "slip1", "slip6", "still", "still6",
-        *(("slipped", "speed1", "rise1", "speed5", "rise4") if rubs else ()),
-    )  # fmt: skip
-    one = (
-        "step", "turn", "turn1", "turns", "turns1", "knock", "shaken", "more", "others", "look", "cut",
-        "up_to", "trial", "done", "tries", "trial6", "done6", "tries6", "again",
-    )  # fmt: skip
-    sizes = {**dict.fromkeys(each, n), **dict.fromkeys(one, 1), **{f"B{k}": n * n for k in (1, 2, 3, 4)}}
-    sizes |= dict.fromkeys(touching, len(setting.contacts))
-    if rubs:
-        sizes |= {f"G{k}": n * len(setting.rubs) for k in (1, 2, 3, 4)}
-        sizes |= {f"drift{k}": len(setting.rubs) for k in (1, 2, 3, 4)}
-    if inputs.wanted:
-        sizes |= {"wanted" + stage: inputs.wanted for stage in STAGES}
-    program = Program(
-        {**sizes, **inputs.sizes, **_host_sizes(inputs)}, tuple(calls),
-        (("q6", "q"), ("v6", "qd"), *((f"{x}6", x) for x in inner)),
-        ("q", "qd"), inner, tuple(inputs.stepwise), tuple(inputs.constant), "again",
-    )  # fmt: skip
-    pieces: dict[str, Piece] = {
-        "clock": lambda *x: contact.clock(setting, *x),
-        "load": load,
+    draft.pieces |= {
+        "clock": lambda *values: contact.clock(setting, *values),
+        "load": draft.loaded(contact.loaded),
         "touch": of(contact.touch),
         "strike": of(strike),
-        "take": lambda *x: x,
+        "take": lambda *values: values,
         "pivot": of(contact.pivot),
-        "half": stepping.advance(0.5),
-        "whole": stepping.advance(1.0),
         "solve": of(contact.solved),
         "bear": of(contact.borne),
-        "combine": stepping.combine_safely if inputs.guarded else stepping.combine,
         "watch": of(contact.watch),
         "aim": of(contact.aim),
         "finish": of(contact.finish),
     }
-    if rubs:
-        pieces["contacts"] = lambda *x: contact.contact_speeds(setting, *x)
-    if inputs.guarded:
-        pieces["near_singular"] = lambda *x: stepping.near_singular(setting, *x)
-    if inputs.wanted:
-        for stage, at in zip(STAGES, (0.0, 0.5, 1.0), strict=True):
-            pieces["sample" + stage] = stepping.reference_at(at)
-    return Rollout(program, pieces)
+    draft.call("clock", "trial done h", "step left turn turns")
+    if draft.wanted:
+        for k, part in enumerate(tableau.instants):
+            draft.pieces[f"sample_{k}"] = stepping.reference_at(part)
+            draft.call(f"sample_{k}", f"{' '.join(draft.references)} done step h", f"wanted_{k}")
+    position = "tree_q" if setting.mechanism.by_newton else "q"
+    equations(1)
+    draft.call("touch", f"q qd slip still done h {rubs('G1')} {known}", "knock shaken")
+    draft.call(
+        "strike", f"q qd B1 knock slip still tries left turn {rubs('G1 h')} {bounces} {known}",
+        "struck left1 turn1 more " + rubs("slipped"), "knock", "more", "left1>left turn1>turn",
+    )  # fmt: skip
+    draft.call("take", "struck " + rubs("slipped"), "qd " + rubs("slip"), "knock")
+    equations(1, "shaken")
+    unsafe = draft.guard(position, "qd", "step")
+    draft.call(
+        "pivot", f"q qd B1 r1 slip tries turns {rubs('G1 drift1')} {known}",
+        "held way dry a1 push1 slip1 turns1 others " + rubs("speed1 rise1"), None, "others", "slip1>slip turns1>turns",
+    )  # fmt: skip
+    for k in range(2, last + 1):
+        draft.stage(tableau, k, "step")
+        equations(k)
+        given = f"B{k} r{k} held dry {rubs(f'G{k} drift{k}')} {known}"
+        if k < last:
+            draft.call("solve", given, f"a{k}")
+        else:
+            draft.call("bear", given, f"a{k} {pushed} " + rubs(f"rise{k}"))
+    draft.combine(tableau, "step", unsafe)
+    rubbed = rubs(f"speed{last + 1} rise{last}")
+    if setting.rubs:
+        draft.pieces["contacts"] = lambda *values: contact.contact_speeds(setting, *values)
+        draft.call("contacts", f"{draft.place(f'q{last + 1}')} v{last + 1}", f"speed{last + 1}")
+    seen = f"q qd held way a1 push1 {end} {pushed} step tries {rubs('speed1 rise1')} {rubbed} {known}"
+    inner = {slot: f"{slot}_next" for slot in ("slip", "still", "trial", "done", "tries")}
+    draft.call("watch", seen, "look")
+    draft.call("aim", seen, "cut up_to", "look")
+    draft.call(
+        "finish", f"q qd way {end} slip step look cut up_to trial done tries h {rubbed} {known}",
+        f"q_next v_next {' '.join(inner.values())} again",
+    )  # fmt: skip
+    stages, contacts, brakes = range(1, last + 1), len(setting.contacts), len(setting.rubs)
+    held = f"held way dry push1 {pushed} slip slip1 slip_next still still_next"
+    slots = {
+        f"q qd {_each('qv', range(2, last + 2))} q_next v_next {_each('ar', stages)} struck left left1": n,
+        "step turn turn1 turns turns1 knock shaken more others look cut up_to trial done tries": 1,
+        "trial_next done_next tries_next again": 1,
+        _each("B", stages): n * n,
+        f"{held} {rubs('slipped speed1 rise1')} {rubbed}": contacts,
+        rubs(_each("G", stages)): n * brakes,
+        rubs(_each(["drift"], stages)): brakes,
+        _each(["wanted_"], range(len(tableau.instants) if draft.wanted else 0)): draft.wanted,
+    }
+    return draft.finished(slots, {"q": "q_next", "qd": "v_next"}, inner, "again")
 
 
-# -- variational ---------------------------------------------------------------------------------
+# -- variational -----------------------------------------------------------------------------------
+
+
+def _finish(q: Any, v1: Any, p: Any, p1: Any, again: Any, h: Any, *unsafe: Any) -> Any:
+    """(q, p) of the next step once v has settled; spoilt near a singular pose of a closed chain."""
+    moved = [select(again[0], x, x + h[0] * y) for x, y in zip(q, v1, strict=True)]
+    for spoilt in unsafe:
+        moved = [x + spoilt[0] for x in moved]
+    return moved, [select(again[0], x, y) for x, y in zip(p, p1, strict=True)]
+
+
+def _settle(again: Any, settled: Any) -> Any:
+    """A state that has settled waits for its neighbours: (must it wait, has it settled, is it at work)."""
+    ready, before = stepping.no(again[0]), settled[0]
+    return [stepping.either(before, again[0])], [stepping.either(before, ready)], [select(before, 0.0, again[0])]
+
+
+def _keep(settled: Any, v: Any, v1: Any) -> Any:
+    return ([select(settled[0], x, y) for x, y in zip(v, v1, strict=True)],)
 
 
 def _variational(setting: Setting, plan: Plan) -> Rollout:
-    n, inputs = setting.n, _Inputs(setting, plan)
+    middle = 0.5
+    draft = _Draft(setting, plan, (middle,))
 
     def solve(q_m: Any, p: Any, v: Any, rounds: Any, h: Any, *values: Any) -> Any:
-        s, tau, h_e = inputs.take(values, q_m, v)
+        s, *_, tau, h_e = draft.take(values, q_m, v)
         return stepping.discrete_legendre(s, q_m, p, v, rounds, h, tau, h_e)
 
-    def finish(q: Any, v1: Any, p: Any, p1: Any, again: Any, h: Any, *unsafe: Any) -> Any:
-        """(q, p) of the next step once v has settled; spoilt near a singular pose of a closed chain."""
-        moved = [select(again[0], x, x + h[0] * y) for x, y in zip(q, v1, strict=True)]
-        for spoilt in unsafe:
-            moved = [x + spoilt[0] for x in moved]
-        return moved, [select(again[0], x, y) for x, y in zip(p, p1, strict=True)]
-
-    def settle(again: Any, settled: Any) -> Any:
-        """A state that has settled waits for its neighbours: (must it wait, has it settled, is it at work)."""
-        ready, before = stepping.no(again[0]), settled[0]
-        return [stepping.either(before, again[0])], [stepping.either(before, ready)], [select(before, 0.0, again[0])]
-
-    def keep(settled: Any, v: Any, v1: Any) -> Any:
-        return ([select(settled[0], x, y) for x, y in zip(v, v1, strict=True)],)
-
-    calls = [Call("midpoint", ("q", "v", "h"), ("q_m",))]
-    unsafe = _guard(calls, inputs, "q", "v", "h")
-    if plan.law == "host":
-        calls.append(Call("torque_half", ("q_m", "v", "t", "h"), ("tau_half",)))
-    calls += [
-        Call("solve", ("q_m", "p", "v", "rounds", "h", *inputs.load("_half")), ("v1", "p1", "rounds1", "again")),
-        Call("settle", ("again", "settled"), ("wait", "settled1", "working")),
-        Call("finish", ("q", "v1", "p", "p1", "wait", "h", *unsafe), ("q1", "p2")),
-        Call("keep", ("settled", "v", "v1"), ("v2",)),
-    ]
-    sizes = dict.fromkeys(("q", "p", "v", "q_m", "q1", "v1", "v2", "p1", "p2"), n)
-    sizes |= dict.fromkeys(("rounds", "rounds1", "again", "settled", "settled1", "wait", "working"), 1)
-    program = Program(
-        {**sizes, **inputs.sizes, **_host_sizes(inputs)}, tuple(calls),
-        (("q1", "q"), ("p2", "p"), ("v2", "v"), ("rounds1", "rounds"), ("settled1", "settled")),
-        ("q", "p", "v"), ("rounds", "settled"), tuple(inputs.stepwise), tuple(inputs.constant), "working",
-    )  # fmt: skip
-
-    pieces: dict[str, Piece] = {
+    draft.pieces |= {
         "midpoint": stepping.midpoint,
         "solve": solve,
-        "settle": settle,
-        "finish": finish,
-        "keep": keep,
+        "settle": _settle,
+        "finish": _finish,
+        "keep": _keep,
     }
-    if inputs.guarded:
-        pieces["near_singular"] = lambda *x: stepping.near_singular(setting, *x)
-    return Rollout(program, pieces)
+    draft.call("midpoint", "q v h", "q_m")
+    unsafe = draft.guard("q", "v", "h")
+    draft.torque(middle, "q_m v t h")
+    draft.call("solve", f"q_m p v rounds h {draft.load(middle)}", "v1 p1 rounds1 again")
+    draft.call("settle", "again settled", "wait settled1 working")
+    draft.call("finish", f"q v1 p p1 wait h {unsafe}", "q1 p2")
+    draft.call("keep", "settled v v1", "v2")
+    slots = {"q p v q_m q1 v1 v2 p1 p2": setting.n, "rounds rounds1 again settled settled1 wait working": 1}
+    inner = {"rounds": "rounds1", "settled": "settled1"}
+    return draft.finished(slots, {"q": "q1", "p": "p2", "v": "v2"}, inner, "working")
 
 
-# -- other functions of the state ----------------------------------------------------------------
+# -- compiled --------------------------------------------------------------------------------------
 
 
-def single(mechanism: AnyMechanism, plan: Plan, what: str) -> tuple[tuple[str, ...], dict[str, int], Piece]:
-    """(inputs, sizes, piece) of a function that is wanted by itself.
-
-    "torque": the control law;  "tip_torque": Jᵀ h_e;  "momentum": p of (q, q̇);  "velocity": q̇ of (q, p);
-    "energy": T and U of (q, q̇, parameters)
-    """
-    n, setting = mechanism.n, Setting(mechanism, ((-inf, inf),) * mechanism.n)
-    joints = _Inputs(setting, Plan()).joints
-    if what == "energy":
-
-        def energies(q: Any, qd: Any, parameters: Any) -> Any:
-            return stepping.energies(Setting(stepping.with_parameters(mechanism, parameters), setting.stops), q, qd)
-
-        count = WIDTH * len(all_bodies(mechanism))
-        return ("q", "qd", "parameters"), {"q": joints, "qd": n, "parameters": count}, energies
-    if what == "torque":
-        law = LAWS[plan.law]
-        if not plan.friction:
-            mechanism = stepping.smooth(mechanism, viscous=False)
-        sizes = {"q": joints, "qd": n, "reference": 3 * n, "kp": n, "kd": n, "tau": n}
-        return ("q", "qd", "reference", "kp", "kd"), sizes, lambda *x: (law(mechanism, *x),)
-    if what == "tip_torque":
-
-        def tip_torque(q: Any, h_e: Any) -> Any:
-            J = jacobian(mechanism, q)
-            return ([sum(J[k][i] * h_e[k] for k in range(6)) for i in range(n)],)
-
-        return ("q", "tip_wrench"), {"q": joints, "tip_wrench": 6}, tip_torque
-    sizes = {"q": n, "x": n, "y": n}
-    function = {"momentum": stepping.momentum, "velocity": stepping.velocity}[what]
-    return ("q", "x"), sizes, lambda *x: function(setting, *x)
-
-
-# -- compiled ------------------------------------------------------------------------------------
-
-
-def _traced(piece: Piece, inputs: Sequence[str], sizes: Mapping[str, int]) -> tuple[Graph, Signature]:
+def _signature(call: Call, sizes: Mapping[str, int]) -> Signature:
     from dalembert.emit.llvm import Signature
-    from dalembert.graph.passes import factored, pruned
-    from dalembert.graph.tape import Graph
 
-    graph = Graph()
-    arrays = [[graph.input(f"x{a}_{k}") for k in range(sizes[x])] for a, x in enumerate(inputs)]
-    results = [list(values) for values in piece(*arrays)]
-    for values in results:
-        graph.output(values)
-    signature = Signature(
-        tuple((f"x{a}", (sizes[x],)) for a, x in enumerate(inputs)),
-        tuple((f"y{k}", (len(values),)) for k, values in enumerate(results)),
-    )
-    return factored(pruned(graph)), signature
+    inputs, outputs = (tuple((f"{x}{k}_", (sizes[slot],)) for k, slot in enumerate(slots)) for x, slots in (
+        ("x", call.inputs), ("y", call.outputs)
+    ))  # fmt: skip
+    return Signature(inputs, outputs)
 
 
 def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
@@ -513,15 +494,13 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
         program = whole.program
 
         def ir() -> str:
-            graphs = {
-                name: _traced(whole.pieces[name], call.inputs, program.sizes) for name, call in whole.calls().items()
-            }
+            signatures = {name: _signature(call, program.sizes) for name, call in whole.calls().items()}
+            graphs = {name: (taped(arrays.inputs, whole.pieces[name]), arrays) for name, arrays in signatures.items()}
             return rollout_ir(program, graphs, target().width)
 
-        inputs = len(program.state) + len(program.constant) + len(program.stepwise)
         doc = f"Many steps from {', '.join(program.state)}: all in one loop."
         return gufunc(
-            code_of(key, ir), program.signature(), inputs, len(program.state), "rollout", doc,
+            code_of(key, ir), program.signature(), len(program.inputs), len(program.state), "rollout", doc,
             (rollout_kernel, (mechanism, plan)), kinds="d",
         )  # fmt: skip
 
@@ -531,48 +510,35 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
 def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Plan:
     """The plan as a piece knows it, so that pieces are compiled once for all plans that they cannot tell apart."""
     bare = replace(plan, stops=(), restitution=False)
-    if name not in ("touch", "strike", "pivot", "watch", "aim", "finish") and _has_events(mechanism, bare):
+    at_stops = name in ("touch", "strike", "pivot", "watch", "aim", "finish")
+    if not at_stops and _has_events(setting_of(mechanism, bare), bare):
         plan = bare
     if name != "strike":
         plan = replace(plan, restitution=False)
-    if name in ("load", "accelerate") or (name == "solve" and plan.method == "variational"):
+    if name in ("load", "accelerate") or (name == "solve" and METHODS[plan.method].tableau is None):
         # a torque is a torque, wherever it comes from
         return replace(plan, law="given") if plan.law == "host" else plan
-    if name == "torque" or name.startswith("sample"):
+    if name.startswith("sample"):
         return plan
     return replace(plan, law="none", tip_wrench=False, tip=None)
 
 
-def _has_events(mechanism: AnyMechanism, plan: Plan) -> bool:
-    """Whether anything can stick or hit a stop."""
-    if not plan.friction:
-        mechanism = stepping.smooth(mechanism, viscous=False)
-    return setting_of(mechanism, plan).has_events or (plan.parameters and plan.friction)
-
-
 def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:
-    """One piece of the program, or a function of :func:`single`, as a gufunc."""
-    from dalembert.emit.llvm import llvm_ir
-    from dalembert.kernel.compile import target
-    from dalembert.kernel.gufunc import gufunc
-    from dalembert.kernel.make import code_of, made
+    """One piece of the program as a gufunc."""
+    from dalembert.kernel.make import graph_kernel
 
     plan = _as_far_as_it_matters(mechanism, plan, name)
-
-    def make(key: str) -> np.ufunc:
-        if name in ("torque", "tip_torque", "momentum", "velocity", "energy"):
-            inputs, sizes, piece = single(mechanism, plan, name)
-        else:
-            whole = rollout(mechanism, plan)
-            inputs, sizes, piece = whole.calls()[name].inputs, dict(whole.program.sizes), whole.pieces[name]
-        graph, signature = _traced(piece, inputs, sizes)
-        return gufunc(
-            code_of(key, lambda: llvm_ir(graph, signature, target().width)),
-            signature.gufunc(), len(signature.inputs), len(signature.outputs), name, f"{name}({', '.join(inputs)})",
-            (piece_kernel, (mechanism, plan, name)),
-        )  # fmt: skip
-
-    return made(("piece", name, repr(mechanism), repr(plan)), make)
+    whole = rollout(mechanism, plan)
+    call = whole.calls()[name]
+    arrays = _signature(call, whole.program.sizes)
+    return graph_kernel(
+        ("piece", name, repr(mechanism), repr(plan)),
+        arrays,
+        lambda: taped(arrays.inputs, whole.pieces[name]),
+        name,
+        f"{name}({', '.join(call.inputs)})",
+        (piece_kernel, (mechanism, plan, name)),
+    )
 
 
 def piece_kernels(mechanism: AnyMechanism, plan: Plan) -> dict[str, np.ufunc]:

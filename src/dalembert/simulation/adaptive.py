@@ -1,4 +1,4 @@
-"""Adaptive steps: DOP853 (Dormand and Prince, order 8) between the instants at which a contact changes over.
+"""Adaptive steps: a solver of SciPy's (DOP853) between the instants at which a contact changes over.
 
 The pieces are those of the fixed steps: while it is known who is held and which way friction points, the
 equations are smooth. Every step is looked through on its interpolating polynomial for the first instant at which
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from dalembert.equations.regressor import WIDTH
 from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import repeat
 from dalembert.motion.contact import CREEP, OVERLOAD, REACHED
-from dalembert.quantities.rollouts import piece_kernels, rollout, setting_of
+from dalembert.quantities.rollouts import Plan, piece_kernels, rollout, setting_of
 from dalembert.simulation.closing import NEAR, Place, at_instant, singular
 from dalembert.simulation.fixed import tuple_of
 from dalembert.simulation.task import Task, beyond, check_numbers
@@ -37,28 +38,26 @@ class Dynamics:
     """Accelerations with dry friction and stops, on arrays of any shape; τ − Jᵀ h_e is given."""
 
     def __init__(self, task: Task) -> None:
-        plan = replace(task.plan, method="rk4", law="given", tip_wrench=False, tip=None)
+        plan = replace(task.plan, method=Plan.method, law="given", tip_wrench=False, tip=None)
         mechanism = task.arm.mechanism
         self.n, self.plan, self.task = task.arm.n, plan, task
         self.pieces = piece_kernels(mechanism, plan)
-        made = rollout(mechanism, plan)
-        self.calls, self.sizes = made.calls(), made.program.sizes
+        whole = rollout(mechanism, plan)
+        self.calls, self.sizes = whole.calls(), whole.program.sizes
         self.eventful = "pivot" in self.pieces
         self.setting = setting_of(mechanism, plan)
         self.rubs = bool(self.setting.rubs)
         self.contacts = len(self.setting.contacts)
-        self.known = made.program.constant
+        self.known = whole.program.constant
+        self.load_takes = tuple(name for name in self.known if name != "restitution")
 
     def constants(self, index: tuple[int, ...] | None = None) -> dict[str, Array]:
         """Restitution and parameters of one state of the batch; of all, with an axis for time, unless one is named."""
-        made = {}
-        for name in self.known:
-            value = self.task.constants[name]
-            if index is None:
-                made[name] = value[..., None, :]
-            else:
-                made[name] = np.broadcast_to(value, (*self.task.batch, value.shape[-1]))[index]
-        return made
+        values = {name: self.task.constants[name] for name in self.known}
+        if index is None:
+            return {name: value[..., None, :] for name, value in values.items()}
+        batch = self.task.batch
+        return {name: np.broadcast_to(value, (*batch, value.shape[-1]))[index] for name, value in values.items()}
 
     def accelerate(
         self, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array] | None
@@ -75,9 +74,9 @@ class Dynamics:
     def _after_load(
         self, name: str, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array]
     ) -> Any:
-        known = [value for key, value in constants.items() if key != "restitution"]
+        known = [constants[key] for key in self.load_takes]
         B, r, *G = self.pieces["load"](x, qd, tau, *known)
-        return self.pieces[name](B, r, *modes, *G, *known[len(known) - self.plan.parameters :])
+        return self.pieces[name](B, r, *modes, *G, *known)
 
     def speeds(self, x: Array, qd: Array) -> Array:
         """q̇ of the contacts: the joints, and passive joints that rub."""
@@ -94,9 +93,8 @@ class Dynamics:
 
     def load(self, memory: dict[str, Any], x: Array, tau: Array) -> None:
         """B and r in their slots, of the velocity in its own."""
-        known = [memory[name] for name in self.known if name != "restitution"]
-        found = self.pieces["load"](x, memory["qd"], tau, *known)
-        memory |= zip(("B1", "r1", "G1", "drift1"), found, strict=False)
+        loads = self.pieces["load"](x, memory["qd"], tau, *(memory[name] for name in self.load_takes))
+        memory |= zip(("B1", "r1", "G1", "drift1"), loads, strict=False)
 
     def modes(
         self, q: Array, x: Array, qd: Array, tau: Array, constants: dict[str, Array]
@@ -109,19 +107,20 @@ class Dynamics:
         return held, way, dry, a, memory["rise1"] if self.rubs else a
 
 
-def adaptive(task: Task, rtol: float, atol: float, progress: Progress | None) -> tuple[Array, Array]:
-    """(q, qd) at the records, each state of the batch by itself."""
-    n = task.arm.n
-    q, qd = (np.empty((*task.batch, len(task.records), n)) for _ in range(2))
+def adaptive(task: Task, solver: str, rtol: float, atol: float, progress: Progress | None) -> tuple[Array, Array]:
+    """(q, qd) at the records, each state of the batch by itself; ``solver`` is one of SciPy's."""
+    from scipy import integrate
+
+    q, qd = (np.empty((*task.batch, len(task.records), task.arm.n)) for _ in range(2))
     count = max(1, int(np.prod(task.batch, dtype=int)))
-    dynamics = Dynamics(task)
+    dynamics, steps = Dynamics(task), partial(getattr(integrate, solver), rtol=rtol, atol=atol)
     for number, index in enumerate(np.ndindex(*task.batch)):
 
         def told(fraction: float, number: int = number) -> None:
             if progress is not None:
                 progress((number + fraction) / count)
 
-        q[index], qd[index] = _Flight(task, dynamics, index, rtol, atol, told).records()
+        q[index], qd[index] = _Flight(task, dynamics, index, steps, told).records()
     return q, qd
 
 
@@ -129,10 +128,9 @@ class _Flight:
     """One state from beginning to end."""
 
     def __init__(
-        self, task: Task, dynamics: Dynamics, index: tuple[int, ...], rtol: float, atol: float, progress: Progress
+        self, task: Task, dynamics: Dynamics, index: tuple[int, ...], solver: Callable[..., Any], progress: Progress
     ) -> None:
-        self.task, self.dynamics, self.index = task, dynamics, index
-        self.rtol, self.atol, self.progress = rtol, atol, progress
+        self.task, self.dynamics, self.index, self.solver, self.progress = task, dynamics, index, solver, progress
         self.n = task.arm.n
         self.constants = dynamics.constants(index)
         self.step = 0  # of the grid, whose torque and reference count
@@ -148,9 +146,9 @@ class _Flight:
         """(q, qd) at the records."""
         task, n = self.task, self.n
         self.times = task.t[task.records]
-        self.found = np.empty((len(self.times), 2 * n))
+        self.states = np.empty((len(self.times), 2 * n))
         x = np.concatenate([task.q0[self.index], task.qd0[self.index]])
-        self.found[0] = x
+        self.states[0] = x
         self.done = 1
         for self.step, last in pairwise(task.smooth_between):
             begin, end = task.t[self.step], task.t[last]
@@ -165,7 +163,7 @@ class _Flight:
                         f"at t = {t:.6g} s it cannot be found out which joints stick and which slip; use method 'rk4'"
                     )
                 self.progress(t / task.duration)
-        return self.found[:, :n], self.found[:, n:]
+        return self.states[:, :n], self.states[:, n:]
 
     def _settled(self, t: float, x: Array, still: Array) -> Array:
         """The state after what is immediate, impacts and what friction has stopped; then the modes."""
@@ -192,8 +190,6 @@ class _Flight:
 
     def _until_event(self, t: float, end: float, x: Array) -> tuple[float, Array, Array]:
         """(t, x, still) at the next event, or at the end; the records on the way are kept."""
-        from scipy.integrate import DOP853
-
         n, dynamics, constants = self.n, self.dynamics, self.constants
         modes = (self.held, self.dry) if dynamics.eventful else None
 
@@ -209,7 +205,7 @@ class _Flight:
         with np.errstate(all="ignore"):
             try:
                 first = min(end - t, self.task.step) if modes is None else None
-                solver = DOP853(slope, t, x, end, rtol=self.rtol, atol=self.atol, max_step=longest, first_step=first)
+                solver = self.solver(slope, t, x, end, max_step=longest, first_step=first)
                 event = None
                 while event is None and solver.status == "running":
                     message = solver.step()
@@ -232,10 +228,8 @@ class _Flight:
         new = path(self.times[self.done : last]).T
         lower, upper = np.array(self.dynamics.setting.stops).T
         new[:, : self.n] = np.clip(new[:, : self.n], lower, upper)
-        self.found[self.done : last] = new
-        check_numbers(
-            replace(self.task, batch=()), new[:, : self.n], new[:, self.n :], self.times[self.done : last]
-        )  # fmt: skip
+        self.states[self.done : last] = new
+        check_numbers(self.task, new[:, : self.n], new[:, self.n :], self.times[self.done : last], self.index)
         self.done = last
 
     # -- events ----------------------------------------------------------------------------------
@@ -298,14 +292,14 @@ class _Flight:
         """Where joints turn back between two samples: they may have been at a limit and off again."""
         from scipy.optimize import brentq
 
-        found = []
+        turns = []
         for i, (lower, upper) in enumerate(self.bounds):
             q, qd = y[:, i], y[:, self.n + i]
             for k in np.flatnonzero(qd[:-1] * qd[1:] < 0.0):
                 reach = (t[k + 1] - t[k]) * max(abs(qd[k]), abs(qd[k + 1]))
                 if max(q[k], q[k + 1]) + reach > upper or min(q[k], q[k + 1]) - reach < lower:
-                    found.append(float(brentq(lambda at, i=i: path(at)[self.n + i], t[k], t[k + 1])))
-        return found
+                    turns.append(float(brentq(lambda at, i=i: path(at)[self.n + i], t[k], t[k + 1])))
+        return turns
 
     def _placed(self, y: Array) -> Array:
         """What the equations take for the positions of some states."""
@@ -352,7 +346,7 @@ class _Flight:
         if kind == "beyond":
             raise beyond(self.task, i, float(q[i]), t, self.index)
         if kind == "singular":
-            raise singular(self.task, t, self.place(q), q, qd, self.index)
+            raise singular(self.task.arm, t, self.place(q), q, qd, self.index)
         if kind == "rests":
             still[i] = 1.0
         elif kind in ("lower", "upper"):

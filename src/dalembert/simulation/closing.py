@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arrays import which_state
 from dalembert.coordinates.closure import Triangle
-from dalembert.errors import ClosureError, DalembertError
+from dalembert.errors import ClosureError
 from dalembert.motion.rubbing import clearance_count
 from dalembert.quantities.rollouts import Plan, piece_kernel
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
-    from dalembert.simulation.task import Task
 
 Array = NDArray[np.float64]
 NEAR = 1e-5  # how far an adaptive step may come to a singular pose: a sine
@@ -26,17 +26,12 @@ KINEMATICS = Plan(law="none", friction=False)  # any plan: how near a singular p
 STEPS_AHEAD = 3  # in which a chain that has left the numbers is looked for beyond its reach
 
 
-def by_newton(arm: Arm) -> bool:
-    """Whether the equations take the joints of the whole tree."""
-    return bool(getattr(arm.mechanism, "by_newton", False))
-
-
 class Place:
     """From q to what the equations take: q itself, or γ(q) by Newton from where the chain was last."""
 
     def __init__(self, arm: Arm, q0: Array) -> None:
         self.arm = arm
-        self.newton = by_newton(arm)
+        self.newton = arm.mechanism.by_newton
         self.tree_q = self._near(q0, None) if self.newton else q0
 
     def _near(self, q: Array, near: Array | None) -> Array:
@@ -57,34 +52,30 @@ class Place:
 
 def placed_along(arm: Arm, q: Array) -> Array:
     """What the equations take along a run: q (…, instants, n), each instant from the one before."""
-    if not by_newton(arm):
+    if not arm.mechanism.by_newton:
         return q
     place = Place(arm, q[..., 0, :])
     return np.stack([place(q[..., k, :]) for k in range(q.shape[-2])], axis=-2)
 
 
-def came_to_an_end(task: Task, t: float, x: Array, q: Array, qd: Array, h: float, index: tuple[int, ...] = ()) -> None:
+def came_to_an_end(arm: Any, t: float, x: Array, q: Array, qd: Array, h: float, index: tuple[int, ...] = ()) -> None:
     """An error if, from the state (q, q̇) at t on, a loop comes to a singular pose or out of reach within a step.
 
     x is what the equations take for q.
     """
-    arm: Any = task.arm
     if not clearance_count(arm.mechanism) or not all(np.isfinite(y).all() for y in (x, q, qd)):
         return
     with np.errstate(all="ignore"):
         unsafe, _ = piece_kernel(arm.mechanism, KINEMATICS, "near_singular")(x, qd, np.full(1, float(h)))
     ahead = q + h * np.arange(STEPS_AHEAD)[:, None] * qd
-    if np.isnan(unsafe).any() or not (by_newton(arm) or arm.closes(ahead).all()):
-        raise singular(task, t, x, q, qd, index)
+    if np.isnan(unsafe).any() or not (arm.mechanism.by_newton or arm.closes(ahead).all()):
+        raise singular(arm, t, x, q, qd, index)
 
 
-def singular(task: Task, t: float, x: Array, q: Array, qd: Array, index: tuple[int, ...]) -> ClosureError:
+def singular(arm: Any, t: float, x: Array, q: Array, qd: Array, index: tuple[int, ...]) -> ClosureError:
     """The error for a simulation that comes to a singular pose."""
-    from dalembert.simulation.task import state_name
-
-    arm: Any = task.arm
     loop, how = "', '".join(arm.loop_names), "its links lie in one line"
-    if not by_newton(arm):
+    if not arm.mechanism.by_newton:
         _, sines = piece_kernel(arm.mechanism, KINEMATICS, "near_singular")(x, qd, np.zeros(1))
         turning = [closure for closure in arm.mechanism.closures if isinstance(closure, Triangle)]
         turning += [closure for closure in turning if closure.slides]
@@ -94,7 +85,7 @@ def singular(task: Task, t: float, x: Array, q: Array, qd: Array, index: tuple[i
     where = "(" + ", ".join(f"{x:.6g}" for x in q.tolist()) + ")"
     return ClosureError(
         f"loop '{loop}' of arm '{arm.name}' comes to a singular pose after t = {t:.6g} s, q = {where}"
-        f"{state_name(task.batch, index)}: there {how}, and the actuated joints do not say how the "
+        f"{which_state(index)}: there {how}, and the actuated joints do not say how the "
         "passive ones go on (a smaller step goes nearer)",
         "singular", loop, index,
     )  # fmt: skip
@@ -103,12 +94,3 @@ def singular(task: Task, t: float, x: Array, q: Array, qd: Array, index: tuple[i
 def at_instant(problem: ClosureError, t: float) -> ClosureError:
     """The same error with the time."""
     return ClosureError(f"at t = {t:.6g} s: {problem}", problem.kind, problem.loop, problem.index)
-
-
-def check_method(arm: Arm, method: str) -> None:
-    """The variational method takes compiled closures only."""
-    if method == "variational" and by_newton(arm):
-        raise DalembertError(
-            f"arm '{arm.name}' closes its loops by Newton's method, which does not go with the variational method: each of "
-            "its rounds would close them anew, and the error left over would spoil the momentum it keeps; use 'rk4' or 'dop853'"
-        )

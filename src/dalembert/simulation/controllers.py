@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double
 from dalembert.errors import ShapeError
-from dalembert.quantities.rollouts import Plan, piece_kernel
+from dalembert.motion.stepping import smooth
+from dalembert.quantities import machine
+from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.simulation.steps import breaks_of_motion
 
 if TYPE_CHECKING:
@@ -47,12 +49,11 @@ class Controller:
 
     def gains(self, n: int) -> tuple[Array, Array]:
         """kp and kd for n joints."""
-        made = []
         for name, gain in (("kp", self.kp), ("kd", self.kd)):
             if gain.ndim and gain.shape[-1] != n:
                 raise ShapeError(f"{type(self).__name__}: {name} has shape {gain.shape}; the last axis must be {n}")
-            made.append(np.broadcast_to(gain, (n,)) if gain.ndim == 0 else gain)
-        return made[0], made[1]
+        kp, kd = (gain if gain.ndim else np.broadcast_to(gain, (n,)) for gain in (self.kp, self.kd))
+        return kp, kd
 
     def reference(self, t: Array, n: int) -> Array:
         """[q, qd, qdd] of the reference at the instants t: (…, N, 3n)."""
@@ -94,12 +95,15 @@ class Controller:
         kp, kd = self.gains(arm.n)
         if at.ndim:
             kp, kd = kp[..., None, :], kd[..., None, :]
-        return self.kernel(arm)(arm.placed(q), arm.checked("qd", qd), reference, kp, kd)
+        known: Any = arm
+        x = known.tree_positions(q) if arm.mechanism.by_newton else arm.checked("q", q)
+        return self.kernel(arm)(x, arm.checked("qd", qd), reference, kp, kd)
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
         """The compiled law: τ of (q as the equations take it, q̇, reference, kp, kd); friction that is left out of the
         arm is not compensated either."""
-        return piece_kernel(arm.mechanism, Plan(law=self.law, friction=friction), "torque")
+        mechanism = arm.mechanism if friction else smooth(arm.mechanism, viscous=False)
+        return machine.kernel(mechanism, ROLLOUTS[self.law])
 
 
 class PD(Controller):

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import perform
-from dalembert.quantities.rollouts import piece_kernel, piece_kernels, rollout, rollout_kernel
-from dalembert.simulation.closing import Place, at_instant, by_newton, came_to_an_end
+from dalembert.motion.methods import METHODS
+from dalembert.quantities.machine import kernel
+from dalembert.quantities.rollouts import ROLLOUTS, piece_kernels, rollout_kernel
+from dalembert.simulation.closing import Place, at_instant, came_to_an_end
 from dalembert.simulation.operational_controller import OperationalController, flown_over
 from dalembert.simulation.task import Task, check_limits, check_numbers
 
@@ -25,14 +27,15 @@ BYTES = 1 << 26  # of states between records, where every step must be looked at
 
 def fixed_steps(task: Task, progress: Progress | None) -> tuple[Array, Array]:
     """(q, qd) at the records: (*batch, records, n) each."""
-    first = _into_program(task)
-    run = stepped if task.plan.law == "host" or by_newton(task.arm) else compiled
-    q, x = run(task, first, progress)
+    run = stepped if task.plan.law == "host" or task.arm.mechanism.by_newton else compiled
+    mechanism, state = task.arm.mechanism, [task.q0, task.qd0]
+    by_momenta = METHODS[task.plan.method].symplectic
+    if by_momenta:  # q, p, v
+        state.insert(1, kernel(mechanism, ROLLOUTS["momentum"])(*state))
+    q, qd = run(task, state, progress)
     if task.every == 1:
         _look_back(task, task.t[task.records], q)
-    if task.plan.method == "variational":
-        x = piece_kernel(task.arm.mechanism, task.plan, "velocity")(q, x)
-    return q, x
+    return q, kernel(mechanism, ROLLOUTS["velocity"])(q, qd) if by_momenta else qd
 
 
 def _look_back(task: Task, t: Array, q: Array) -> None:
@@ -41,95 +44,99 @@ def _look_back(task: Task, t: Array, q: Array) -> None:
         flown_over(task.function, t[: q.shape[-2]], q)
 
 
-def _into_program(task: Task) -> list[Array]:
-    """The program's state at first: q, qd; or q, p, v."""
-    if task.plan.method != "variational":
-        return [task.q0, task.qd0]
-    p = piece_kernel(task.arm.mechanism, task.plan, "momentum")(task.q0, task.qd0)
-    return [task.q0, p, task.qd0]
+class _Records:
+    """The first two parts of the state at the records: (*batch, records, n) each."""
+
+    def __init__(self, task: Task, state: list[Array]) -> None:
+        shape = (*task.batch, len(task.records), task.arm.n)
+        self.kept: tuple[Array, Array] = (np.empty(shape), np.empty(shape))
+        self.done = 0
+        self.add([x[..., None, :] for x in state])
+
+    def add(self, states: list[Array]) -> None:
+        """The next records: (*batch, instants, n) for each part of the state."""
+        rows = slice(self.done, self.done + states[0].shape[-2])
+        for array, values in zip(self.kept, states, strict=False):
+            array[..., rows, :] = values
+        self.done = rows.stop
+
+
+class _Loop:
+    """The compiled loop with what is given for all steps."""
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.program = task, task.rollout.program
+        self.kernel = rollout_kernel(task.arm.mechanism, task.plan)
+        self.constants = [task.constants[x] for x in self.program.constant]
+
+    def run(self, state: list[Array], start: int, stop: int, records: int = 1) -> list[Array]:
+        """The state at so many equally distant instants of these steps: (*batch, records, n) for each part."""
+        task, given = self.task, self.task.given(start, stop)
+        out = tuple(np.empty((*task.batch, records, task.arm.n)) for _ in state)
+        self.kernel(*state, *self.constants, *(given[x] for x in self.program.stepwise), out=out)
+        return list(out)
+
+    def complain(self, state: list[Array], start: int, stop: int) -> None:
+        """Take the same steps one by one, to say when it happened."""
+        task, positions = self.task, [state[0]]
+        for k in range(start, stop):
+            after = [x[..., 0, :].copy() for x in self.run(state, k, k + 1)]
+            try:
+                _check(task, k, state[0], state[0], state[-1], after)
+            except SimulationError:
+                _look_back(task, task.t[start:], np.stack(positions, axis=-2))
+                raise
+            state = after
+            positions.append(state[0])
 
 
 def compiled(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, Array]:
     """One compiled loop over all states and steps, in a few pieces so that it can be watched."""
-    n, batch = task.arm.n, task.batch
-    kernel = rollout_kernel(task.arm.mechanism, task.plan)
-    program = rollout(task.arm.mechanism, task.plan).program
-    states = int(np.prod(batch, dtype=int)) or 1
-    kept = [np.empty((*batch, len(task.records), n)) for _ in range(2)]
-    for array, x in zip(kept, state, strict=False):
-        array[..., 0, :] = x
-    constants = [task.constants[x] for x in program.constant]
+    loop, records = _Loop(task), _Records(task, state)
+    states = int(np.prod(task.batch, dtype=int)) or 1
     watched = task.limits is not None and not task.plan.stops
     every = 1 if watched or len(task.grid.cuts) else task.every
     with np.errstate(all="ignore"):
-        at = 0
-        while at < task.steps:
+        start = 0
+        while start < task.steps:
             most = max(1, STATE_STEPS // (states * every))
             if every < task.every:
-                most = max(1, min(most, BYTES // (8 * n * len(state) * states)))
-            count = min(most, max(1, (task.steps - at) // every))
-            stop = min(at + count * every, task.steps) if task.steps - at >= every else task.steps
-            out = _into(kernel, program, task, state, constants, at, stop, count)
-            ends = at + (stop - at) // count * np.arange(1, count + 1)
+                most = max(1, min(most, BYTES // (8 * task.arm.n * len(state) * states)))
+            count = min(most, max(1, (task.steps - start) // every))
+            stop = min(start + count * every, task.steps) if task.steps - start >= every else task.steps
+            out = loop.run(state, start, stop, count)
+            ends = start + (stop - start) // count * np.arange(1, count + 1)
             if not all(np.all(np.isfinite(x)) for x in out[:2]):
-                _complain(kernel, program, task, state, constants, at, stop)
+                loop.complain(state, start, stop)
             if watched:
                 check_limits(task, out[0], task.t[ends])
-            wanted = np.isin(ends, task.records)
-            where = np.searchsorted(task.records, ends[wanted])
-            for array, x in zip(kept, out, strict=False):
-                array[..., where, :] = x[..., wanted, :]
+            recorded = np.isin(ends, task.records)
+            records.add([x[..., recorded, :] for x in out])
             state = [x[..., -1, :].copy() for x in out]
-            at = stop
+            start = stop
             if progress is not None:
-                progress(at / task.steps)
-    return kept[0], kept[1]
-
-
-def _into(
-    kernel: np.ufunc, program: Any, task: Task, state: list[Array], constants: list[Array], at: int, stop: int,
-    count: int,
-) -> list[Array]:  # fmt: skip
-    given = task.given(at, stop)
-    out = tuple(np.empty((*task.batch, count, task.arm.n)) for _ in state)
-    kernel(*state, *constants, *(given[x] for x in program.stepwise), out=out)
-    return list(out)
-
-
-def _complain(
-    kernel: np.ufunc, program: Any, task: Task, state: list[Array], constants: list[Array], at: int, stop: int
-) -> None:
-    """Take the same steps one by one, to say when it happened."""
-    been = [state[0]]
-    for k in range(at, stop):
-        out = _into(kernel, program, task, state, constants, k, k + 1, 1)
-        try:
-            _check(task, k, state[0], state[0], state[-1], [x[..., 0, :] for x in out])
-        except SimulationError:
-            _look_back(task, task.t[at:], np.stack(been, axis=-2))
-            raise
-        state = [x[..., 0, :].copy() for x in out]
-        been.append(state[0])
+                progress(start / task.steps)
+    return records.kept
 
 
 def _check(task: Task, k: int, x: Array, q: Array, qd: Array, state: list[Array]) -> None:
     """An error where step k, taken from (q, qd), has left the numbers; the equations took x for q."""
-    bad = ~np.all([np.isfinite(x).all(axis=-1) for x in state[:2]], axis=0)
+    bad = ~np.all([np.isfinite(part).all(axis=-1) for part in state[:2]], axis=0)
     for index in np.argwhere(bad) if bad.any() else ():
         at = tuple(int(i) for i in index)
         if task.tip is not None and np.isfinite(q[at]).all() and np.isfinite(qd[at]).all():
             _again_from_python(task, k, q[at], qd[at], at)
-        came_to_an_end(task, float(task.t[k]), x[at], q[at], qd[at], float(task.h[k]), at)
+        came_to_an_end(task.arm, float(task.t[k]), x[at], q[at], qd[at], float(task.grid.h[k]), at)
     check_numbers(task, state[0][..., None, :], state[1][..., None, :], task.t[k + 1 : k + 2])
 
 
 def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, ...]) -> None:
     """Step k of one state with the controller of the tip called from Python: it says where its task is singular."""
     assert task.tip is not None
-    if task.plan.method == "variational":
+    if METHODS[task.plan.method].symplectic:
         task.tip(float(task.t[k]), q, qd)
-        return
-    stepped(task.only(k, q, qd, at), [q, qd], None)
+    else:
+        stepped(task.only(k, q, qd, at), [q, qd], None)
 
 
 def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, Array]:
@@ -137,10 +144,8 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
 
     With another law than "host" this gives what :func:`compiled` gives; the tests use that.
     """
-    n, batch = task.arm.n, task.batch
-    made = rollout(task.arm.mechanism, task.plan)
-    program, kernels = made.program, piece_kernels(task.arm.mechanism, task.plan)
-    functions: dict[str, Callable[..., Any]] = {name: tuple_of(kernel) for name, kernel in kernels.items()}
+    batch, program, records = task.batch, task.rollout.program, _Records(task, state)
+    place = Place(task.arm, task.q0)
 
     def host(part: float) -> Callable[..., Any]:
         def torque(q: Array, qd: Array, t: Array, step: Array, done: Array | None = None) -> Any:
@@ -156,17 +161,12 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
 
         return torque
 
-    for stage, part in (("_0", 0.0), ("_half", 0.5), ("_1", 1.0)):
-        functions["torque" + stage] = host(part)
-    place = Place(task.arm, task.q0)
-    functions["place"] = lambda q: (place(q),)
+    functions: dict[str, Callable[..., Any]] = {"place": lambda q: (place(q),)}
+    functions |= {name: tuple_of(piece) for name, piece in piece_kernels(task.arm.mechanism, task.plan).items()}
+    functions |= {name: host(part) for name, part in task.rollout.torques.items()}
     memory: dict[str, Any] = {x: np.zeros((*batch, size)) for x, size in program.sizes.items()}
     memory |= {x: np.broadcast_to(task.constants[x], (*batch, program.sizes[x])) for x in program.constant}
     memory |= dict(zip(program.state, state, strict=True))
-    kept = [np.empty((*batch, len(task.records), n)) for _ in range(2)]
-    for array, x in zip(kept, state, strict=False):
-        array[..., 0, :] = x
-    row = 1
     with np.errstate(all="ignore"):
         for k in range(task.steps):
             given = task.given(k, k + 1)
@@ -178,22 +178,20 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
                 )
             except ClosureError as problem:
                 raise at_instant(problem, float(task.t[k])) from None
-            now = [memory[x] for x in program.state]
+            after = [memory[x] for x in program.state]
             try:
-                _check(task, k, memory.get("tree_q", before[0]), before[0], before[-1], now)
+                _check(task, k, memory.get("tree_q", before[0]), before[0], before[-1], after)
             except SimulationError:
                 if task.every == 1:
-                    _look_back(task, task.t[task.records], kept[0][..., :row, :])
+                    _look_back(task, task.t[task.records], records.kept[0][..., : records.done, :])
                 raise
             if task.limits is not None and not task.plan.stops:
-                check_limits(task, now[0][..., None, :], task.t[k + 1 : k + 2])
-            if k + 1 == task.records[row]:
-                for array, x in zip(kept, now, strict=False):
-                    array[..., row, :] = x
-                row += 1
+                check_limits(task, after[0][..., None, :], task.t[k + 1 : k + 2])
+            if k + 1 == task.records[records.done]:
+                records.add([x[..., None, :] for x in after])
             if progress is not None and k % 64 == 0:
                 progress((k + 1) / task.steps)
-    return kept[0], kept[1]
+    return records.kept
 
 
 def tuple_of(kernel: np.ufunc) -> Callable[..., Any]:

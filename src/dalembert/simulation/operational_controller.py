@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arrays import double
+from dalembert.arrays import double, which_state
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.control import Surface, TipLaw
 from dalembert.simulation.steps import breaks_of_motion
@@ -254,9 +254,8 @@ def flown_over(control: OperationalController, t: Array, q: Array) -> None:
         first = over[np.argmin(over[:, -1])]
         *index, k = (int(i) for i in first)
         value = float(now[tuple(first)])
-        state = f" (state {', '.join(map(str, index))} of the batch)" if index else ""
         raise SingularityError(
-            f"kinematic singularity of arm '{op.arm.name}' just after t = {float(t[k + 1]):.6g} s{state}: it cannot move "
+            f"kinematic singularity of arm '{op.arm.name}' just after t = {float(t[k + 1]):.6g} s{which_state(index)}: it cannot move "
             f"{', '.join(op.rows)} in every direction there, and the next step would go over it (measure {value:.3g}, usual "
             "are values near 1); damping=… goes through it",
             "kinematic", tuple(index), value,

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.motion.methods import METHODS
 from dalembert.motion.rubbing import all_bodies
-from dalembert.quantities.rollouts import piece_kernel
+from dalembert.quantities.machine import kernel
+from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.simulation.adaptive import Dynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Controller
@@ -63,8 +65,7 @@ class Run:
     def _energies(self) -> tuple[Array, Array]:
         if self.task.plan.parameters:
             parameters = self.task.constants["parameters"][..., None, :]
-            T, U = piece_kernel(self.arm.mechanism, self.task.plan, "energy")(self._placed, self.qd, parameters)
-            return T[..., 0], U[..., 0]
+            return kernel(self.arm.mechanism, ROLLOUTS["energy"])(self._placed, self.qd, parameters)
         T, U = self.arm.kinetic_energy(self.q, self.qd), self.arm.potential_energy(self.q)
         return np.asarray(T, float), np.asarray(U, float)
 
@@ -157,10 +158,8 @@ def simulate(
     task = make_task(
         arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters, restitution
     )
-    if method == "dop853":
-        q, qd = adaptive(task, rtol, atol, progress)
-    else:
-        q, qd = fixed_steps(task, progress)
+    solver = METHODS[method].solver
+    q, qd = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
     return Run(arm, task.t[task.records], q, qd, task)
 
 

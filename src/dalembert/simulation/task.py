@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.arrays import double, shown
+from dalembert.arrays import double, shown, which_state
 from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError, ShapeError, SimulationError
+from dalembert.motion.methods import check_method
 from dalembert.motion.rubbing import all_bodies
-from dalembert.quantities.rollouts import Plan, piece_kernel
-from dalembert.simulation.closing import by_newton, check_method
+from dalembert.quantities.machine import kernel
+from dalembert.quantities.rollouts import ROLLOUTS, Plan, Rollout, rollout
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.operational_controller import OperationalController
 from dalembert.simulation.steps import Steps, make_steps
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from dalembert.arm import Arm
 
 Array = NDArray[np.float64]
-METHODS = ("rk4", "dop853", "variational")
 Function = Callable[[float, Array, Array], Any]
 Index = tuple[int, ...] | None  # one state of the batch, or all
 
@@ -38,7 +38,6 @@ class Task:
     q0: Array  # (*batch, n)
     qd0: Array
     duration: float
-    method: str
     step: float
     every: int
     plan: Plan
@@ -59,11 +58,6 @@ class Task:
         return len(self.grid.h)
 
     @property
-    def h(self) -> Array:
-        """The lengths of the steps (s): (steps,)."""
-        return self.grid.h
-
-    @property
     def t(self) -> Array:
         """The instants between the steps (s): (steps + 1,)."""
         return self.grid.t
@@ -79,20 +73,22 @@ class Task:
         held = (values for values in (self.torques, self.wrenches) if values is not None)
         return np.arange(self.steps + 1) if any(values.shape[-2] > 1 for values in held) else self.grid.edges
 
+    @cached_property
+    def rollout(self) -> Rollout:
+        """The program of fixed steps."""
+        return rollout(self.arm.mechanism, self.plan)
+
     def given(self, start: int, stop: int) -> dict[str, Array]:
         """The stepwise slots for the steps from ``start`` to ``stop``: (…, steps, k) each."""
         k = np.arange(start, stop)
-        h, t = self.h[start:stop], self.t[start:stop]
-        slots: dict[str, Array] = {"h": h[:, None]}
+        h, t = self.grid.h[start:stop], self.t[start:stop]
+        slots: dict[str, Array] = {"h": h[:, None], "t": t[:, None]}
         if self.plan.tip_wrench:
             slots["tip_wrench"] = self._held(self.wrenches, k)
         if self.plan.law == "given":
             slots["tau"] = self._held(self.torques, k)
-        elif self.plan.law == "host":
-            slots["t"] = t[:, None]
-        elif self.plan.law != "none":
-            for stage, part_of_step in (("_0", 0.0), ("_half", 0.5), ("_1", 1.0)):
-                slots["reference" + stage] = self._reference(self.grid.seen(k, t + part_of_step * h))
+        for slot, part_of_step in self.rollout.references.items():
+            slots[slot] = self._reference(self.grid.seen(k, t + part_of_step * h))
         return slots
 
     def _reference(self, t: Array) -> Array:
@@ -120,30 +116,46 @@ class Task:
             grid=self.grid.only(k),
         )  # fmt: skip
 
-    # -- torque and wrench from Python ---------------------------------------------------------------
+    # -- torque and wrench from Python: at an instant of step k, or at many instants, of one step each --------------
 
     def load_at(self, k: int, t: float, q: Array, x: Array, qd: Array, index: Index = None) -> Array:
         """τ − Jᵀ h_e at the instant t of step k, of the batch or of its state ``index``; the equations take x for q."""
         t = float(self.grid.seen(k, t))
-        tau = self._torque_at(k, t, q, x, qd, index)
-        if self.wrench_function is not None:
-            h_e = _called("tip_wrench", self.wrench_function, t, q, qd, 6)
-        elif self.wrenches is not None:
-            h_e = self._part(self._held(self.wrenches, k), index)
-        else:
-            return tau
-        return tau - self._tip_torque(x, h_e)
+        return self._less_wrench(self._torque(k, t, q, x, qd, index), k, t, q, x, qd, index)
 
-    def _torque_at(self, k: int, t: float, q: Array, x: Array, qd: Array, index: Index) -> Array:
+    def torque_along(self, q: Array, x: Array, qd: Array) -> Array:
+        """τ at the records: that of the step that begins there, at the last of the step that ends."""
+        return self._torque(*self._recorded, q, x, qd, None)
+
+    def load_along(self, q: Array, x: Array, qd: Array, tau: Array) -> Array:
+        """τ − Jᵀ h_e at the records."""
+        return self._less_wrench(tau, *self._recorded, q, x, qd, None)
+
+    @property
+    def _recorded(self) -> tuple[Any, Any]:
+        """The steps and instants of the records."""
+        k = np.minimum(self.records, self.steps - 1)
+        return k, self.grid.seen(k, self.t[self.records])
+
+    def _torque(self, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index) -> Array:
         if self.controller is not None:
-            gains = (self._part(self.constants[name], index) for name in ("kp", "kd"))
-            reference = self._part(self._reference(np.array([t]))[..., 0, :], index)
-            return self._law(x, qd, reference, *gains)
+            reference = self._reference(np.atleast_1d(t))
+            kp, kd = (self._part(self.constants[name], index) for name in ("kp", "kd"))
+            if isinstance(t, np.ndarray):
+                return self._law(x, qd, reference, kp[..., None, :], kd[..., None, :])
+            return self._law(x, qd, self._part(reference[..., 0, :], index), kp, kd)
         if self.function is not None:
             return _called("torque", self.function, t, q, qd, self.arm.n)
         if self.torques is not None:
-            return np.broadcast_to(self._part(self._held(self.torques, k), index), q.shape)
+            return np.broadcast_to(self._part(self._held(self.torques, k), index), q.shape).copy()
         return np.zeros(q.shape)
+
+    def _less_wrench(self, tau: Array, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index) -> Array:
+        if self.wrench_function is not None:
+            return tau - self._tip_torque(x, _called("tip_wrench", self.wrench_function, t, q, qd, 6))
+        if self.wrenches is not None:
+            return tau - self._tip_torque(x, self._part(self._held(self.wrenches, k), index))
+        return tau
 
     def _part(self, values: Array, index: Index) -> Array:
         return values if index is None else np.broadcast_to(values, (*self.batch, values.shape[-1]))[index]
@@ -156,39 +168,14 @@ class Task:
     @cached_property
     def _tip_torque(self) -> np.ufunc:
         """Jᵀ h_e of (q, h_e)"""
-        return piece_kernel(self.arm.mechanism, Plan(law="none"), "tip_torque")
+        return kernel(self.arm.mechanism, ROLLOUTS["tip_torque"])
 
-    def torque_along(self, q: Array, x: Array, qd: Array) -> Array:
-        """τ at the records: that of the step that begins there, at the last of the step that ends."""
-        k = np.minimum(self.records, self.steps - 1)
-        t = self.grid.seen(k, self.t[self.records])
-        if self.controller is not None:
-            gains = (self.constants[name][..., None, :] for name in ("kp", "kd"))
-            return self._law(x, qd, self._reference(t), *gains)
-        if self.function is not None:
-            return self._along("torque", self.function, t, q, qd, self.arm.n)
-        if self.torques is not None:
-            return np.broadcast_to(self._held(self.torques, k), q.shape).copy()
-        return np.zeros(q.shape)
 
-    def load_along(self, q: Array, x: Array, qd: Array, tau: Array) -> Array:
-        """τ − Jᵀ h_e at the records."""
-        k = np.minimum(self.records, self.steps - 1)
-        if self.wrench_function is not None:
-            t = self.grid.seen(k, self.t[self.records])
-            return tau - self._tip_torque(x, self._along("tip_wrench", self.wrench_function, t, q, qd, 6))
-        if self.wrenches is not None:
-            return tau - self._tip_torque(x, self._held(self.wrenches, k))
-        return tau
-
-    @staticmethod
-    def _along(name: str, function: Function, t: Array, q: Array, qd: Array, size: int) -> Array:
+def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: int) -> Array:
+    """What the user's function gives at an instant or at many: (…, size), checked."""
+    if isinstance(t, np.ndarray):
         each = (_called(name, function, at, q[..., k, :], qd[..., k, :], size) for k, at in enumerate(t.tolist()))
         return np.stack(list(each), axis=-2)
-
-
-def _called(name: str, function: Function, t: float, q: Array, qd: Array, size: int) -> Array:
-    """What the user's function gives at t: (…, size), checked."""
     shape = (*q.shape[:-1], size)
     try:
         return np.broadcast_to(double(f"the {name}", function(t, q, qd)), shape)
@@ -247,8 +234,14 @@ def make_task(
     restitution: Any = 0.0,
 ) -> Task:
     """Everything checked, or an error that names what is wrong."""
-    if method not in METHODS:
-        raise DalembertError(f"there is no method '{method}'; known are {', '.join(METHODS)}")
+    dry = friction and any(any(body.coulomb) for body in all_bodies(arm.mechanism))
+    asked = {
+        "parameters": parameters is not None,
+        "Newton": arm.mechanism.by_newton,
+        "dry friction": dry,
+        "contact": stops == "contact",
+    }
+    chosen = check_method(method, arm.name, (need for need, holds in asked.items() if holds))
     if stops not in (None, "error", "contact"):
         raise DalembertError(f"stops is {stops!r}; it can be None, 'error' or 'contact'")
     restitution = _restitution(restitution, stops)
@@ -277,8 +270,6 @@ def make_task(
     if restitution:
         constants["restitution"] = np.array([restitution])
     if parameters is not None:
-        if method == "variational":
-            raise DalembertError("the variational method takes no parameters; use 'rk4' or 'dop853'")
         bodies = len(all_bodies(arm.mechanism))
         counted = joints if bodies == n else f"arm '{arm.name}' has {bodies} joints in its tree"
         constants["parameters"] = _numbers(
@@ -293,7 +284,7 @@ def make_task(
         leading.append(torque.reference(grid.t[:1], n).shape[:-2])
     elif callable(torque):
         function, law = torque, "host"
-        if isinstance(torque, OperationalController) and method != "dop853" and _same_joints(torque.op.arm, arm):
+        if isinstance(torque, OperationalController) and not chosen.solver and _same_joints(torque.op.arm, arm):
             tip = torque.law
             law = "host" if tip is None else "tip"
     else:
@@ -308,23 +299,14 @@ def make_task(
         raise ShapeError(
             f"q0, qd0 and what is given with them do not broadcast: their leading axes are {shapes}"
         ) from None
-    check_method(arm, method)
-    dry = friction and any(any(b.coulomb) for b in all_bodies(arm.mechanism))
-    if method == "variational" and dry:
-        raise DalembertError(
-            f"arm '{arm.name}' has Coulomb friction, which the variational method does not know; "
-            "use method 'rk4' or 'dop853', or friction=False"
-        )
-    if method == "variational" and stops == "contact":
-        raise DalembertError("the variational method has no contact; use method 'rk4' or 'dop853'")
     limits = _limits(arm) if stops is not None else None
     walls = tuple((float(a), float(b)) for a, b in limits) if stops == "contact" and limits is not None else ()
     plan = Plan(
-        "variational" if method == "variational" else "rk4", law, bool(friction), walls,
+        Plan.method if chosen.solver else method, law, bool(friction), walls,
         wrenches is not None and law != "host", "parameters" in constants, tip, "restitution" in constants,
     )  # fmt: skip
     task = Task(
-        arm, np.broadcast_to(q0, (*batch, n)).copy(), np.broadcast_to(qd0, (*batch, n)).copy(), duration, method, step,
+        arm, np.broadcast_to(q0, (*batch, n)).copy(), np.broadcast_to(qd0, (*batch, n)).copy(), duration, step,
         int(every), plan, tuple(batch), grid, torques, controller, function, wrenches, wrench_function, constants, limits,
         torque if tip is not None else None,
     )  # fmt: skip
@@ -349,7 +331,8 @@ def _over_time(name: str, values: Array, steps: int, duration: float, step: floa
 
 def _same_joints(one: Arm, other: Arm) -> bool:
     """Whether the equations of both take the same q; they may differ in their loads."""
-    return one is other or (one.n == other.n and not by_newton(one) and not by_newton(other))
+    placed_alike = not one.mechanism.by_newton and not other.mechanism.by_newton
+    return one is other or (one.n == other.n and placed_alike)
 
 
 def _limits(arm: Arm) -> Array:
@@ -360,11 +343,6 @@ def _limits(arm: Arm) -> Array:
     if not np.any(np.isfinite(limits)):
         raise DalembertError(f"arm '{arm.name}' has no position limits, so it has no stops")
     return limits
-
-
-def state_name(batch: tuple[int, ...], index: Any) -> str:
-    """Which state of the batch, in words."""
-    return f" (state {', '.join(str(int(k)) for k in index)} of the batch)" if batch else ""
 
 
 def check_limits(task: Task, q: Array, t: Array) -> None:
@@ -386,16 +364,16 @@ def beyond(task: Task, joint: int, value: float, t: float, index: Any) -> Simula
     side, limit = ("below its lower", lower) if value - lower < upper - value else ("above its upper", upper)
     return SimulationError(
         f"joint '{task.arm.joint_names[joint]}' is at {value:.6g} at t = {t:.6g} s, {side} limit {limit:g}"
-        f"{state_name(task.batch, index)}"
+        f"{which_state(index)}"
     )
 
 
-def check_numbers(task: Task, q: Array, qd: Array, t: Array) -> None:
-    """An error for the first instant at which the state is no longer finite."""
+def check_numbers(task: Task, q: Array, qd: Array, t: Array, index: tuple[int, ...] = ()) -> None:
+    """An error for the first instant at which the state, or state ``index`` of the batch, is no longer finite."""
     bad = np.argwhere(~(np.isfinite(q) & np.isfinite(qd)))
     if len(bad):
         first = bad[np.argmin(bad[:, -2])]
         raise SimulationError(
             f"the simulation left the numbers at t = {float(t[first[-2]]):.6g} s, joint "
-            f"'{task.arm.joint_names[int(first[-1])]}'{state_name(task.batch, first[:-2])}; use a smaller step"
+            f"'{task.arm.joint_names[int(first[-1])]}'{which_state((*index, *first[:-2]))}; use a smaller step"
         )

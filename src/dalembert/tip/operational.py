@@ -19,8 +19,9 @@ from dalembert.arrays import real
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion import operational_space as equations
 from dalembert.motion.operational_space import ANGLE
-from dalembert.quantities import joints as quantities
-from dalembert.quantities import tip as task_quantities
+from dalembert.quantities.joints import JOINTS
+from dalembert.quantities.machine import kernel
+from dalembert.quantities.tip import TIP
 from dalembert.tip.orientations import orientation_numbers, quaternion, rotation_by
 from dalembert.tip.resolution import OperationalMotion, follow
 from dalembert.tip.task_rows import (
@@ -101,7 +102,7 @@ class OperationalSpace:
 
     def transform(self, q: ArrayLike) -> Array:
         """The frame in the base frame: (…, 4, 4) homogeneous matrices."""
-        return quantities.kernel(self.mechanism, "pose")(self.arm.placed(q))
+        return kernel(self.mechanism, JOINTS["pose"])(self.arm.placed(q))
 
     def pose(self, q: ArrayLike) -> Array:
         """x_e: (…, m), in m and rad (ε has no unit).
@@ -278,18 +279,18 @@ class OperationalSpace:
             space = self.space
             if not space.represented and name != "transformation":  # one kernel for all representations
                 space = dataclasses.replace(space, orientation="geometric")
-            self._kernels[name] = task_quantities.kernel(self.mechanism, space, name)
+            self._kernels[name] = kernel(self.mechanism, TIP[name].of(space))
         return self._kernels[name]
 
     def _run(self, name: str, **inputs: Any) -> Array:
-        kernel = self._kernel(name)
+        run = self._kernel(name)
         arrays = [self._checked(x, value) for x, value in inputs.items()]
-        damped = "soft" in task_quantities.TASK_QUANTITIES[name].inputs
+        damped = "soft" in TIP[name].inputs
 
         def call(soft: Array) -> tuple[Array, Array | None, Array]:
             try:
                 with np.errstate(all="ignore"):
-                    value, *rest = kernel(*arrays, *([soft] if damped else []))
+                    value, *rest = run(*arrays, *([soft] if damped else []))
             except (TypeError, ValueError) as problem:
                 shapes = ", ".join(f"{x} {a.shape}" for x, a in zip(inputs, arrays, strict=True))
                 raise ShapeError(f"these shapes do not broadcast: {shapes} ({problem})") from None

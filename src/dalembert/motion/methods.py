@@ -1,0 +1,81 @@
+"""Methods of integration, one entry each: adding a method means adding an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import fsum
+
+from dalembert.errors import DalembertError
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """An explicit Runge–Kutta method: x + h Σ b_i k_i with k_i = f(t + c_i h, x + h Σ a_ij k_j), j < i; c_i = Σ a_ij."""
+
+    a: tuple[tuple[float, ...], ...]
+    b: tuple[float, ...]
+
+    @property
+    def c(self) -> tuple[float, ...]:
+        """The instants of the stages, in parts of the step."""
+        return tuple(fsum(row) for row in self.a)
+
+    @property
+    def instants(self) -> tuple[float, ...]:
+        """The same, each once, in order."""
+        return tuple(sorted(set(self.c)))
+
+    @property
+    def to_the_end(self) -> Tableau:
+        """The same method with a last stage at the end of the step, which what is looked for events needs."""
+        return self if self.c[-1] == 1.0 else Tableau((*self.a, self.b), (*self.b, 0.0))
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a motion is integrated.
+
+    order      of the error of fixed steps, and of the rule inside adaptive ones
+    tableau    of fixed steps of Runge and Kutta; else they are those of the midpoint Lagrangian
+    solver     SciPy's class for adaptive steps
+    symplectic whether the error of the energy does not grow; its state is q and the momenta
+    refuses    what it cannot do, and the sentence that says so: "parameters" that differ from the arm's, "dry friction",
+               "contact" with stops, loops closed by "Newton"
+    """
+
+    order: int
+    tableau: Tableau | None = None
+    solver: str = ""
+    symplectic: bool = False
+    refuses: Mapping[str, str] = field(default_factory=dict)
+
+
+METHODS: dict[str, Method] = {
+    "rk4": Method(4, Tableau(((), (1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6))),
+    "dop853": Method(8, solver="DOP853"),
+    "variational": Method(
+        2,
+        symplectic=True,
+        refuses={
+            "parameters": "the variational method takes no parameters; use {others}",
+            "Newton": "arm '{arm}' closes its loops by Newton's method, which does not go with the variational method: "
+            "each of its rounds would close them anew, and the error left over would spoil the momentum it keeps; use "
+            "{others}",
+            "dry friction": "arm '{arm}' has Coulomb friction, which the variational method does not know; use method "
+            "{others}, or friction=False",
+            "contact": "the variational method has no contact; use method {others}",
+        },
+    ),
+}
+
+
+def check_method(name: str, arm: str, needs: Iterable[str] = ()) -> Method:
+    """The method, or an error: there is none of this name, or it refuses what this arm needs."""
+    if name not in METHODS:
+        raise DalembertError(f"there is no method '{name}'; known are {', '.join(METHODS)}")
+    for need in needs:
+        if need in METHODS[name].refuses:
+            others = " or ".join(f"'{other}'" for other, method in METHODS.items() if need not in method.refuses)
+            raise DalembertError(METHODS[name].refuses[need].format(arm=arm, others=others))
+    return METHODS[name]

@@ -1,0 +1,297 @@
+"""The machine that traces, counts and compiles, one for the entries of all tables: :func:`trace`, :func:`price`,
+:func:`kernel`.
+
+A table (:mod:`joints`, :mod:`tip`, :mod:`gradients`, :mod:`rollouts`) says of each quantity which arrays go in and come
+out, and its equations. To add a quantity, write its equations and a row in a table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from dalembert.coordinates.chain import AnyMechanism
+from dalembert.coordinates.loops import rows_of
+from dalembert.equations.regressor import WIDTH
+from dalembert.errors import DalembertError
+from dalembert.quantities.lighter import CLOSED_FORM, HELD, closed_form, flat, has_closed_form
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dalembert.emit.llvm import Signature
+    from dalembert.graph.count import Operations
+    from dalembert.graph.tape import Graph
+
+Shape = tuple[str, ...]
+Arrays = dict[str, Any]
+Equations = Callable[..., Any]
+
+CHEAPEST = "cheapest"
+# the book's closed forms run to tens of thousands of lines: there the search for sums takes longer than it saves
+CONDENSED_LENGTH = 6000
+
+_ARRAY = re.compile(r"(\w+)(?:\((.*?)\))?")  # "J(6,n)", or "q" for an input whose shape is in INPUTS
+
+
+def _shapes(text: str) -> dict[str, Shape]:
+    """ "q, J(6,n)" → {"q": ("Q",), "J": ("6", "n")}"""
+    arrays = ((match[1], match[2]) for match in _ARRAY.finditer(text))
+    return {name: INPUTS[name] if shape is None else tuple(filter(None, shape.split(","))) for name, shape in arrays}
+
+
+# the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
+INPUTS = _shapes(
+    "q(Q) qd(n) qdd(n) tau(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
+    "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
+    "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta
+)
+
+
+def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
+    """What the letters in the shapes of a mechanism's arrays stand for.
+
+    n  joint variables                               N  joints of the tree, more than n in closed chains
+    Q  numbers in q: N where Newton's method closes the loops, else n
+    K  dynamic parameters of the N joints
+    P  points of the arm: both ends of each of the N joints, and the tip
+    L  loops                                         e  equations that close them
+    """
+    n, N = mechanism.n, mechanism.tree.n
+    equations = sum(rows_of(loop) for loop in mechanism.loops)
+    return {
+        "n": n,
+        "N": N,
+        "Q": N if mechanism.by_newton else n,
+        "K": WIDTH * N,
+        "P": 2 * N + 1,
+        "L": len(mechanism.loops),
+        "e": equations,
+    }
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One thing to compute.
+
+    arrays    what goes in and what comes out, as in "q, qd -> C(n,n)": names in ``INPUTS``, others with their core
+              shape: letters of :func:`sizes_of` and of ``sizes``, numbers, and multiples such as 3n
+    summary   what comes out, in words
+    equations formulation → a function of the tree (or, without ``pulled`` and ``held``, of any mechanism), of what
+              :meth:`of` binds, and of the arrays in their order; of an option that is not asked for, None
+    options   further inputs that a caller may ask for, each making a kernel of its own
+    pulled    a rule by which the quantity follows from that of the tree where coordinates are not the tree's: a
+              function of the mechanism, the arrays by name, and the tree's equations
+    held      besides or instead, equations of their own on the coordinates that are held, by formulation
+    rivals    formulations of which the one with the fewest operations is taken unless one is named
+    where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
+    sizes     what further letters stand for, a function of what :meth:`of` binds
+    condensed up to how many lines the tape is searched for sums that repeat
+    """
+
+    arrays: str
+    summary: str
+    equations: Mapping[str, Equations]
+    options: tuple[str, ...] = ()
+    pulled: Callable[[Any, Arrays, Equations], Any] | None = None
+    held: Mapping[str, Equations] = field(default_factory=dict)
+    rivals: tuple[str, ...] = ()
+    where: str = ""
+    sizes: Callable[..., Mapping[str, int]] = dict
+    condensed: float = CONDENSED_LENGTH
+    table: str = ""
+    name: str = ""
+    bound: tuple[Any, ...] = ()
+
+    def of(self, *bound: Any) -> Quantity:
+        """The same for this task space, or these columns."""
+        return replace(self, bound=bound)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _looked_up, (self.table, self.name, self.bound)
+
+    @cached_property
+    def inputs(self) -> dict[str, Shape]:
+        """The core shapes of what goes in, options aside."""
+        return _shapes(self.arrays.split("->")[0])
+
+    @cached_property
+    def outputs(self) -> dict[str, Shape]:
+        """The core shapes of what comes out."""
+        return _shapes(self.arrays.split("->")[1])
+
+    def formulations(self, mechanism: AnyMechanism | None = None) -> tuple[str, ...]:
+        """The names of its formulations on this mechanism; on an open arm unless given."""
+        if mechanism is None or self._as_written(mechanism):
+            return tuple(self.equations)
+        known = (*(self.equations if self.pulled else ()), *self.held)
+        return (*known, CLOSED_FORM) if has_closed_form(mechanism) else known
+
+    def _as_written(self, mechanism: AnyMechanism) -> bool:
+        """Whether its equations hold on this mechanism as they are."""
+        return mechanism.identity or (self.pulled is None and not self.held)
+
+    def chosen(self, formulation: str | None, mechanism: AnyMechanism) -> str:
+        """The formulation to use, the fastest unless one is named; or an error that lists those that exist."""
+        known, contenders = self.formulations(mechanism), self.contenders(mechanism)
+        default = CHEAPEST if len(contenders) > 1 else contenders[0]
+        if formulation is not None and formulation not in (*known, default):
+            raise DalembertError(f"{self.name} has no formulation '{formulation}'; it has {', '.join(known)}")
+        return formulation or default
+
+    def contenders(self, mechanism: AnyMechanism) -> tuple[str, ...]:
+        """The formulations of which the one with the fewest operations is taken unless one is named."""
+        known = self.formulations(mechanism)
+        rivals = self.rivals if self.rivals and set(self.rivals) <= set(known) else known[:1]
+        return (*rivals, CLOSED_FORM) if mechanism.n <= HELD and CLOSED_FORM in known else rivals
+
+    def check_options(self, options: Iterable[str]) -> None:
+        """Refuse an option that the quantity does not take."""
+        for option in options:
+            if option not in self.options:
+                allowed = ", ".join(self.options) or "none"
+                raise DalembertError(f"{self.name} does not take '{option}'; the options it takes are: {allowed}")
+
+    def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
+        """What the equations give, on floats or on expressions."""
+        if formulation == CLOSED_FORM:
+            tree = self.formulations(mechanism)[0]
+            return closed_form(arrays, lambda x: self.values(mechanism, tree, x))
+        arrays = {**dict.fromkeys((*self.inputs, *self.options)), **arrays}
+        as_written = self._as_written(mechanism)
+        if self.pulled is not None and not as_written and formulation not in self.held:
+            return self.pulled(mechanism, arrays, self.equations[formulation])
+        equations = self.equations if as_written else self.held
+        return equations[formulation](mechanism, *self.bound, *arrays.values())
+
+
+# -- tables --------------------------------------------------------------------------------------
+
+TABLES: dict[str, dict[str, Quantity]] = {}
+
+
+def table(name: str, rows: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """The table of this name, which is that of its module in this room: its entries know where they stand."""
+    TABLES[name] = {key: replace(row, table=name, name=key) for key, row in rows.items()}
+    return TABLES[name]
+
+
+def _looked_up(table: str, name: str, bound: tuple[Any, ...]) -> Quantity:
+    """An entry in another process."""
+    import_module(f"dalembert.quantities.{table}")
+    return TABLES[table][name].of(*bound)
+
+
+# -- from equations to kernels -------------------------------------------------------------------
+
+
+def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...] = ()) -> Signature:
+    """Names and core shapes of the kernel's arrays."""
+    from dalembert.emit.llvm import Signature
+
+    letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound)}
+
+    def sized(shapes: Mapping[str, Shape]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return tuple((name, tuple(_size(text, letters) for text in shape)) for name, shape in shapes.items())
+
+    return Signature(sized({**entry.inputs, **{x: INPUTS[x] for x in options}}), sized(entry.outputs))
+
+
+def _size(text: str, letters: Mapping[str, int]) -> int:
+    """ "6" → 6, "n" → n, "3n" → 3 n"""
+    return int(text) if text.isdigit() else int(text[:-1] or 1) * letters[text[-1]]
+
+
+def taped(shapes: Iterable[tuple[str, tuple[int, ...]]], equations: Equations, condensed: float = 0.0) -> Graph:
+    """The graph of a function of arrays, simplified."""
+    from dalembert.graph import passes, sums
+    from dalembert.graph.tape import Graph
+
+    graph = Graph()
+    arrays = [[graph.input(f"{name}{k + 1}") for k in range(prod(shape))] for name, shape in shapes]
+    graph.output(flat(equations(*arrays)))
+    graph = passes.factored(passes.pruned(graph))
+    return sums.condensed(graph) if len(graph.nodes) <= condensed else graph
+
+
+def trace(
+    mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
+) -> Graph:
+    """The quantity's graph, simplified."""
+    return _traced(mechanism, entry, entry.chosen(formulation, mechanism), options)[1]
+
+
+def _traced(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...]) -> tuple[str, Graph]:
+    """The formulation that is taken, and its graph."""
+    if formulation == CHEAPEST:
+        from dalembert.graph.count import count
+        from dalembert.symbols.harmonics import ClosedFormTooLarge
+
+        graphs = []
+        for rival in entry.contenders(mechanism):
+            try:
+                graphs.append(_traced(mechanism, entry, rival, options))
+            except ClosedFormTooLarge:  # it does not compete
+                continue
+        return min(graphs, key=lambda rival: count(rival[1]).total)
+    arrays = signature(mechanism, entry, options).inputs
+    names = [name for name, _ in arrays]
+
+    def equations(*values: Any) -> Any:
+        return entry.values(mechanism, formulation, dict(zip(names, values, strict=True)))
+
+    return formulation, taped(arrays, equations, entry.condensed)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a quantity costs: ``written`` as the formulas stand, ``compiled`` after simplification."""
+
+    written: Operations
+    compiled: Operations
+
+
+def price(
+    mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
+) -> Price:
+    """Count a quantity's operations both ways."""
+    from dalembert.graph.count import count
+
+    chosen = entry.chosen(formulation, mechanism)
+    entry.check_options(options)
+    taken, graph = _traced(mechanism, entry, chosen, options)
+    return Price(written(mechanism, entry, taken, options), count(graph))
+
+
+def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...] = ()) -> Operations:
+    """The operations of the formulas as they stand, nothing shared and nothing simplified."""
+    from dalembert.graph.count import Tally
+
+    tally = Tally()
+    shapes = signature(mechanism, entry, options).inputs
+    arrays = {name: [tally.scalar() for _ in range(prod(shape))] for name, shape in shapes}
+    entry.values(mechanism, formulation, arrays)
+    return tally.operations()
+
+
+def kernel(
+    mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
+) -> np.ufunc:
+    """The compiled gufunc: from memory, from the cache on disk, or made now."""
+    from dalembert.kernel.make import graph_kernel
+
+    chosen = entry.chosen(formulation, mechanism)
+    entry.check_options(options)
+    return graph_kernel(
+        (entry.table, entry.name, repr(entry.bound), repr(mechanism), chosen, ",".join(options)),
+        signature(mechanism, entry, options),
+        lambda: trace(mechanism, entry, chosen, options),
+        entry.name,
+        entry.summary,
+        (kernel, (mechanism, entry, chosen, options)),
+    )
