@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.linalg import Scalar, Vector, dot, less, select, sub
+from dalembert.algebra.linalg import Scalar, dot, less, select, sub
 from dalembert.coordinates.pulled import (
     AnyMechanism,
     inertia_matrix,
@@ -20,7 +20,7 @@ from dalembert.coordinates.pulled import (
     tip_frame,
 )
 from dalembert.motion import operational_space
-from dalembert.motion.operational_space import Space
+from dalembert.motion.operational_space import EXACT, Model, Soft, Space
 from dalembert.motion.rubbing import actuated, dry_torque
 
 
@@ -69,67 +69,98 @@ def computed_torque(
 
 
 @dataclass(frozen=True)
-class Surface:
-    """A flat, springy surface without friction: a point of it, its unit normal, N/m and N s/m."""
-
-    point: Vector
-    normal: Vector
-    stiffness: float
-    damping: float
-
-
-@dataclass(frozen=True)
 class TipLaw:
-    """Control of the tip's motion and of its force, with all its numbers.
+    """Control of the tip's motion and of its force, with all its numbers, to run in one loop with the dynamics.
 
-    force    (row of the task, component of the wrench, h_d) of rows that keep a force
-    surface  what the tip presses against
-    posture  q_r, and k_r and k_N, of the torque that internal motion feels: none unless the arm is redundant
+    row_gains, joint_gains  of :func:`tip_torque`
+    surface  of :func:`wall_wrench`: what the tip presses against
     least    pivots of J_A B⁻¹ J_Aᵀ, and the measure of the orientation, below which the pose is singular
     """
 
     mechanism: AnyMechanism
     space: Space
-    kp: tuple[float, ...]
-    kd: tuple[float, ...]
-    force: tuple[tuple[int, int, float], ...]
-    kf: float
-    kv: float
-    surface: Surface | None
-    posture: tuple[float, ...] | None
-    stiffness: float
-    calm: float
+    row_gains: tuple[float, ...]
+    joint_gains: tuple[float, ...]
+    surface: tuple[float, ...] | None
     least: tuple[tuple[float, ...], float]
 
 
-def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
-    """τ of S (7.141) for ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P (x_d − x), less Jᵀ h_e of the surface; NaN where singular.
+def tip_torque(
+    mechanism: AnyMechanism,
+    space: Space,
+    q: Sequence[Scalar],
+    qd: Sequence[Scalar],
+    reference: Sequence[Scalar],
+    h_e: Sequence[Scalar] | None,
+    row_gains: Sequence[Scalar],
+    joint_gains: Sequence[Scalar],
+    soft: Soft = EXACT,
+) -> tuple[list[Scalar], Model]:
+    """τ of S (7.141) for ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P e + K_F (h_d − h_e), and the model it comes from.
 
-    In rows that keep a force, ẍ = K_F (h_d − h) − K_V ẋ. Rows are x, y, z and those of a quaternion: they
-    are entries of the pose, or roots of such; angles are not.
+    reference    [e, ẋ_d, ẍ_d], e = x_d − x
+    row_gains    [K_P, K_D, K_F, h_d]: a row that keeps a force has K_P = 0, one that follows a motion K_F = 0
+    joint_gains  [q_r, K_r, k_N] of τ_0 = g + K_r (q_r − q) − k_N B q̇, which internal motion feels if the arm is redundant
     """
-    mechanism, space, m = law.mechanism, law.space, law.space.m
-    x_d, xd_d, xdd_d = reference[:m], reference[m : 2 * m], reference[2 * m :]
+    n, m = mechanism.n, space.m
+    error, xd_d, xdd_d = _parts(reference, m)
+    kp, kd, kf, h_d = _parts(row_gains, m)
+    xd = [_sum(row, qd) for row in operational_space.analytical(mechanism, space, q, soft).J]
+    xdd = [xdd_d[k] + kd[k] * (xd_d[k] - xd[k]) + kp[k] * error[k] for k in range(m)]
+    if h_e is not None:
+        xdd = [
+            a + kf[k] * (h_d[k] - h_e[row]) if row < 3 else a
+            for k, (row, a) in enumerate(zip(space.rows, xdd, strict=True))
+        ]
+    tau_0 = None
+    if m < n:
+        q_r, k_r, k_n = _parts(joint_gains, n)
+        rest = [0.0] * n
+        g, B, q_a = inverse_dynamics(mechanism, q, rest, rest), inertia_matrix(mechanism, q), actuated(mechanism, q)
+        tau_0 = [g[i] + k_r[i] * (q_r[i] - q_a[i]) - k_n[i] * _sum(B[i], qd) for i in range(n)]
+    return operational_space.torque(mechanism, space, q, qd, xdd, h_e, tau_0, soft)
+
+
+def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
+    """:func:`tip_torque` less Jᵀ h_e of the surface, for the reference [x_d, ẋ_d, ẍ_d]; NaN where singular.
+
+    Rows are x, y, z and those of a quaternion: they are entries of the pose, or roots of such; angles are not.
+    """
+    mechanism, space = law.mechanism, law.space
     R, p = tip_frame(mechanism, q)
     x = [*p, *operational_space.turn(space, R).parts[1:4]]
-    xd = [_sum(row, qd) for row in operational_space.analytical(mechanism, space, q).J]
-    xdd = [xdd_d[k] + law.kd[k] * (xd_d[k] - xd[k]) + law.kp[k] * (x_d[k] - x[row]) for k, row in enumerate(space.rows)]
-    J = jacobian(mechanism, q)
-    h_e = None if law.surface is None else _push(law.surface, p, tuple(_sum(row, qd) for row in J[:3]))
-    for k, component, wanted in law.force:
-        assert h_e is not None
-        xdd[k] = law.kf * (wanted - h_e[component]) - law.kv * xd[k]
-    tau, M = operational_space.torque(mechanism, space, q, qd, xdd, h_e, _internal(law, q, qd))
+    error = [x_d - x[row] for x_d, row in zip(reference, space.rows, strict=False)]
+    h_e = None if law.surface is None else wall_wrench(mechanism, space, q, qd, law.surface)
+    tau, M = tip_torque(mechanism, space, q, qd, [*error, *reference[space.m :]], h_e, law.row_gains, law.joint_gains)
     pivots, measure = M.trust
     lost: Scalar = less(measure, law.least[1]) if space.represented else 0.0
     for pivot, least in zip(pivots, law.least[0], strict=True):
         lost = select(less(pivot, least), 1.0, lost)
     spoilt = select(lost, float("nan"), 0.0)
-    for i in range(mechanism.n):
-        tau[i] = tau[i] + spoilt
-        if h_e is not None:
-            tau[i] = tau[i] - _sum([row[i] for row in J], h_e)
-    return tau
+    tau = [t + spoilt for t in tau]
+    if h_e is None:
+        return tau
+    return [t - _sum(column, h_e) for t, column in zip(tau, zip(*jacobian(mechanism, q), strict=True), strict=True)]
+
+
+def wall_wrench(
+    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], surface: Sequence[Scalar]
+) -> list[Scalar]:
+    """What the tip exerts on a flat, springy surface without friction: −(k depth − d v) n while it presses, never a pull.
+
+    surface  [a point of it, its unit normal, k in N/m, d in N s/m]
+    """
+    point, normal, (stiffness, damping) = surface[:3], surface[3:6], surface[6:]
+    _, p = tip_frame(mechanism, q)
+    v = [_sum(row, qd) for row in jacobian(mechanism, q)[:3]]
+    depth = dot(sub(point, p), normal)
+    push = stiffness * depth - damping * dot(v, normal)
+    push = select(less(0.0, depth), select(less(0.0, push), push, 0.0), 0.0)
+    return [*(-(push * x) for x in normal), 0.0, 0.0, 0.0]
+
+
+def _parts(values: Sequence[Scalar], size: int) -> list[Sequence[Scalar]]:
+    return [values[k : k + size] for k in range(0, len(values), size)]
 
 
 def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
@@ -137,24 +168,3 @@ def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
     for x, y in zip(a[1:], b[1:], strict=True):
         total = total + x * y
     return total
-
-
-def _push(surface: Surface, p: Vector, v: Vector) -> list[Scalar]:
-    """What the tip exerts on the surface: −(k depth − d v) n while it presses, never a pull."""
-    depth = dot(sub(surface.point, p), surface.normal)
-    push = surface.stiffness * depth - surface.damping * dot(v, surface.normal)
-    push = select(less(0.0, depth), select(less(0.0, push), push, 0.0), 0.0)
-    return [*(-(push * x) for x in surface.normal), 0.0, 0.0, 0.0]
-
-
-def _internal(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar]) -> list[Scalar] | None:
-    """τ_0 = g + K_p (q_r − q) − k_N B q̇"""
-    mechanism, n = law.mechanism, law.mechanism.n
-    if law.space.m >= n:
-        return None
-    rest = [0.0] * n
-    g, B, q_a = inverse_dynamics(mechanism, q, rest, rest), inertia_matrix(mechanism, q), actuated(mechanism, q)
-    tau = [g[i] - law.calm * _sum(B[i], qd) for i in range(n)]
-    if law.posture is not None:
-        tau = [t + law.stiffness * (r - x) for t, r, x in zip(tau, law.posture, q_a, strict=True)]
-    return tau

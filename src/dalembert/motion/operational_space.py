@@ -59,7 +59,6 @@ from dalembert.equations.factorisation import Factor
 Rows = list[list[Scalar]]
 Soft = Sequence[Scalar]
 
-ORIENTATIONS = ("zyz", "rpy", "quaternion", "geometric")
 ANGLE = 6  # the row nᵀω
 EXACT: Soft = (0.0, 0.0)
 

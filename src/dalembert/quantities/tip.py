@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalembert.coordinates.pulled import AnyMechanism
+from dalembert.motion import control
 from dalembert.motion import operational_space as s
 from dalembert.motion.operational_space import Space
 
@@ -36,6 +37,10 @@ INPUTS: dict[str, Shape] = {
     "qdd0": ("n",),
     "size": ("n",),
     "soft": (2,),
+    "reference": ("3m",),
+    "row_gains": ("4m",),
+    "joint_gains": ("3n",),
+    "surface": (8,),
 }
 TRUST: tuple[tuple[str, Shape], ...] = (("pivots", ("m",)), ("measure", ()))
 
@@ -100,6 +105,11 @@ def _resolved(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
     return list(s.resolved_acceleration(m, space, x["q"], x["qd"], x["xdd"], x["qdd0"], x["soft"]))
 
 
+def _controlled(m: AnyMechanism, space: Space, x: Inputs) -> list[Any]:
+    gains = x["row_gains"], x["joint_gains"]
+    return _trusted(control.tip_torque(m, space, x["q"], x["qd"], x["reference"], x["tip_wrench"], *gains, x["soft"]))
+
+
 TASK_QUANTITIES: dict[str, TaskQuantity] = {
     "transformation": TaskQuantity(
         ("q",), (("T_A", (6, 6)), ("measure", ())), lambda m, space, x: list(s.transformation(m, space, x["q"])),
@@ -140,6 +150,14 @@ TASK_QUANTITIES: dict[str, TaskQuantity] = {
     "torque": TaskQuantity(
         ("q", "qd", "xdd", "tip_wrench", "tau0", "soft"), (("tau", ("n",)), *TRUST), _torque, "τ of S (7.141)"
     ),
+    "controlled": TaskQuantity(
+        ("q", "qd", "reference", "tip_wrench", "row_gains", "joint_gains", "soft"), (("tau", ("n",)), *TRUST), _controlled,
+        "τ of the controller of the tip",
+    ),
+    "wall_wrench": TaskQuantity(
+        ("q", "qd", "surface"), (("h_e", (6,)),),
+        lambda m, space, x: [control.wall_wrench(m, space, x["q"], x["qd"], x["surface"])], "what the tip exerts on a wall",
+    ),
     "resolved_acceleration": TaskQuantity(
         ("q", "qd", "xdd", "qdd0", "soft"), (("qdd", ("n",)), *TRUST), _resolved,
         "q̈ = J_A⁺(ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0",
@@ -175,7 +193,7 @@ def signature_of(name: str, mechanism: AnyMechanism, m: int) -> Signature:
     from dalembert.quantities.joints import sizes_of
 
     n = mechanism.n
-    many = {"n": n, "Q": sizes_of(mechanism)["Q"], "m": m}
+    many = {"n": n, "Q": sizes_of(mechanism)["Q"], "m": m, "3m": 3 * m, "4m": 4 * m, "3n": 3 * n}
 
     def sized(shape: Shape) -> tuple[int, ...]:
         return tuple(many[k] if isinstance(k, str) else k for k in shape)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arrays import double
 from dalembert.errors import ShapeError
 from dalembert.quantities.rollouts import Plan, piece_kernel
-from dalembert.simulation.steps import breaks_of_motion
+from dalembert.trajectory.breaks import breaks_of_motion
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm

@@ -13,8 +13,8 @@ from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import perform
 from dalembert.quantities.rollouts import piece_kernel, piece_kernels, rollout, rollout_kernel
 from dalembert.simulation.closing import Place, at_instant, by_newton, came_to_an_end
-from dalembert.simulation.operational_controller import OperationalController, flown_over
 from dalembert.simulation.task import Task, check_limits, check_numbers
+from dalembert.tip.controller import OperationalController, flown_over
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]

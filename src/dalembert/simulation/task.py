@@ -18,8 +18,8 @@ from dalembert.motion.stepping import PARAMETERS
 from dalembert.quantities.rollouts import Plan, piece_kernel
 from dalembert.simulation.closing import by_newton, check_method
 from dalembert.simulation.controllers import Controller
-from dalembert.simulation.operational_controller import OperationalController
 from dalembert.simulation.steps import Steps, make_steps
+from dalembert.tip.controller import OperationalController
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm

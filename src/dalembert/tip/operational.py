@@ -14,25 +14,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.algebra.orientations import angle_about, quaternion, rotation_by, rotation_vector
 from dalembert.arm import Arm
 from dalembert.arrays import real
+from dalembert.coordinates.pulled import inertia_matrix
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion import operational_space as equations
 from dalembert.motion.operational_space import ANGLE
 from dalembert.quantities import joints as quantities
 from dalembert.quantities import tip as task_quantities
-from dalembert.tip.orientations import orientation_numbers, quaternion, rotation_by
 from dalembert.tip.resolution import OperationalMotion, follow
-from dalembert.tip.task_rows import (
-    Task,
-    row_names,
-    space_of,
-    spread,
-    with_frame,
-)
+from dalembert.tip.task_rows import REPRESENTATIONS, Task, independent_rows, row_names, space_of, spread, with_frame
 
 Array = NDArray[np.floating[Any]]
-WHAT = {"zyz": "|sin theta|", "rpy": "|cos pitch|", "quaternion": "the scalar part"}
 
 SINGULAR = 1e-4  # measures below this raise SingularityError
 FADES = 4.0  # damping λ² has faded away where the smallest pivot is this many times λ²
@@ -111,48 +105,43 @@ class OperationalSpace:
         """
         T = self.transform(q)
         R, p = T[..., :3, :3], T[..., :3, 3]
-        parts = [p]
-        parts.append(orientation_numbers(self.space.orientation, R))
+        parts = [p, REPRESENTATIONS[self.orientation].numbers(R)]
         if ANGLE in self.space.rows:
-            parts.append(self._angle(R)[..., None])
+            parts.append(angle_about(np.array(self.space.normal), R @ self._reference.T)[..., None])
         return np.concatenate(parts, axis=-1)[..., list(self.space.rows)]
 
     def jacobian(self, q: ArrayLike) -> Array:
         """The analytical Jacobian J_A: (…, m, n)."""
-        return self._run("jacobian", q=q)
+        return self.run("jacobian", q=q)
 
     def transformation(self, q: ArrayLike) -> Array:
         """T_A of S (7.128), v_e = T_A ẋ_e for the whole pose: (…, 6, 6)."""
-        return self._run("transformation", q=q)
+        return self.run("transformation", q=q)
 
     def jacobian_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """J̇_A: (…, m, n)."""
-        return self._run("jacobian_derivative", q=q, qd=qd)
+        return self.run("jacobian_derivative", q=q, qd=qd)
 
     def velocity(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """ẋ_e = J_A q̇: (…, m)."""
-        return self._run("velocity", q=q, qd=qd)
+        return self.run("velocity", q=q, qd=qd)
 
     def acceleration(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """ẍ_e = J_A q̈ + J̇_A q̇: (…, m)."""
-        return self._run("acceleration", q=q, qd=qd, qdd=qdd)
+        return self.run("acceleration", q=q, qd=qd, qdd=qdd)
 
     def difference(self, x: ArrayLike, y: ArrayLike) -> Array:
         """x − y for two poses (…, m), angles the short way round; "geometric": the turn from y to x."""
-        a, b = self._pose("x", x), self._pose("y", y)
-        out = a - b
-        rows = self.space.rows
-        if self.space.orientation == "geometric" and {3, 4, 5} <= set(rows):
-            from dalembert.trajectory.inverse_kinematics import rotation_vector
-
-            at = [rows.index(k) for k in (3, 4, 5)]
-            turned = rotation_by(a[..., at]) @ np.swapaxes(rotation_by(b[..., at]), -1, -2)
-            out[..., at] = rotation_vector(turned)
-            angles = [k for k, row in enumerate(rows) if row == ANGLE]
-        elif self.space.orientation == "quaternion":
-            angles = [k for k, row in enumerate(rows) if row == ANGLE]
-        else:
-            angles = [k for k, row in enumerate(rows) if row >= 3]
+        a, b = self._in_rows("x", x), self._in_rows("y", y)
+        out, rows = a - b, self.space.rows
+        turns = self.orientation == "geometric" and {3, 4, 5} <= set(rows)
+        if turns:
+            vector = [rows.index(k) for k in (3, 4, 5)]
+            out[..., vector] = rotation_vector(
+                rotation_by(a[..., vector]) @ np.swapaxes(rotation_by(b[..., vector]), -1, -2)
+            )
+        first_angle = ANGLE if turns or self.orientation == "quaternion" else 3
+        angles = [k for k, row in enumerate(rows) if row >= first_angle]
         out[..., angles] = np.remainder(out[..., angles] + np.pi, 2 * np.pi) - np.pi
         return out
 
@@ -160,7 +149,7 @@ class OperationalSpace:
 
     def inertia(self, q: ArrayLike) -> Array:
         """B_A = (J_A B⁻¹ J_Aᵀ)⁻¹: (…, m, m), S (7.130)."""
-        return self._run("inertia", q=q)
+        return self.run("inertia", q=q)
 
     def coriolis(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C_A: (…, m, m), with Ḃ_A − 2C_A skew-symmetric for every arm (Problem 7.9).
@@ -169,23 +158,23 @@ class OperationalSpace:
         arm, and for motions of a redundant one without internal motion. No matrix can do both for
         all motions of a redundant arm: docs/operational-space.md.
         """
-        return self._run("coriolis", q=q, qd=qd)
+        return self.run("coriolis", q=q, qd=qd)
 
     def coriolis_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C_A ẋ_e = B_A J_A B⁻¹ C q̇ − B_A J̇_A q̇: (…, m), S (7.131), with whatever q̇ the arm has."""
-        return self._run("coriolis_force", q=q, qd=qd)
+        return self.run("coriolis_force", q=q, qd=qd)
 
     def gravity(self, q: ArrayLike) -> Array:
         """g_A = B_A J_A B⁻¹ g: (…, m), S (7.132)."""
-        return self._run("gravity", q=q)
+        return self.run("gravity", q=q)
 
     def inverse_jacobian(self, q: ArrayLike) -> Array:
         """The dynamically consistent J̄_A = B⁻¹ J_Aᵀ B_A: (…, n, m), S (7.138)."""
-        return self._run("inverse_jacobian", q=q)
+        return self.run("inverse_jacobian", q=q)
 
     def null_projector(self, q: ArrayLike) -> Array:
         """1 − J_Aᵀ J̄_Aᵀ: (…, n, n), S (7.141): takes a torque to one that does not move the tip."""
-        return self._run("null_projector", q=q)
+        return self.run("null_projector", q=q)
 
     def torque(
         self,
@@ -201,7 +190,7 @@ class OperationalSpace:
         tau0    (…, n) any torques; only what does not move the tip is taken of them
         Friction is counted in, so that ``forward_dynamics`` of the result moves the tip by ẍ_e.
         """
-        return self._run(
+        return self.run(
             "torque", q=q, qd=qd, xdd=xdd, tip_wrench=_or_zeros(wrench, 6), tau0=_or_zeros(tau0, self.arm.n)
         )
 
@@ -209,7 +198,7 @@ class OperationalSpace:
         self, q: ArrayLike, qd: ArrayLike, xdd: ArrayLike, qdd0: ArrayLike | None = None
     ) -> Array:
         """q̈ = J_A⁺ (ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0: (…, n)."""
-        return self._run("resolved_acceleration", q=q, qd=qd, xdd=xdd, qdd0=_or_zeros(qdd0, self.arm.n))
+        return self.run("resolved_acceleration", q=q, qd=qd, xdd=xdd, qdd0=_or_zeros(qdd0, self.arm.n))
 
     def kinematic_torque(
         self,
@@ -221,14 +210,16 @@ class OperationalSpace:
     ) -> Array:
         """Joint torques for ẍ_e by way of joint accelerations: (…, n), redundancy resolved kinematically."""
         return self.arm.inverse_dynamics(
-            q, qd, self.resolved_acceleration(q, qd, xdd, qdd0), tip_wrench=self._at_tip(q, wrench)
+            q, qd, self.resolved_acceleration(q, qd, xdd, qdd0), tip_wrench=self.at_tip(q, wrench)
         )
 
-    def _at_tip(self, q: ArrayLike, wrench: ArrayLike | None) -> Array | None:
+    def at_tip(self, q: ArrayLike, wrench: ArrayLike | None) -> Array | None:
         """A wrench at this frame as one at the arm's tip."""
-        if wrench is None or self.mechanism == self.arm.mechanism:
-            return None if wrench is None else self.arm.checked("tip_wrench", wrench)
+        if wrench is None:
+            return None
         h = self.arm.checked("tip_wrench", wrench)
+        if self.mechanism == self.arm.mechanism:
+            return h
         if self.mechanism.tip_body != self.arm.mechanism.tip_body:
             raise DalembertError(
                 f"a wrench on '{self.frame}' is not one on the link of the arm's tip; load the arm with tip='{self.frame}'"
@@ -246,7 +237,7 @@ class OperationalSpace:
         representation  |sin ϑ| (zyz), |cos pitch| (rpy), η (quaternion); 1 where nothing is represented
         """
         with np.errstate(all="ignore"):
-            _, pivots, measure = self._kernel("inertia")(self.arm.placed(q), np.zeros(2))
+            _, pivots, measure = self.kernel("inertia")(self.arm.placed(q), np.zeros(2))
         return self._kinematic("inertia", pivots), self._representation(measure)
 
     def _kinematic(self, name: str, pivots: Array) -> Array:
@@ -260,19 +251,29 @@ class OperationalSpace:
             return np.ones(measure.shape)
         return np.where(measure > 0, measure, 0.0)
 
+    @property
+    def least_pivots(self) -> Array:
+        """The pivots of J_A B⁻¹ J_Aᵀ below which the arm is singular: (m,)."""
+        return SINGULAR**2 * self._usual[0]
+
     @cached_property
     def _usual(self) -> tuple[Array, Array]:
         """The usual diagonals of J_A B⁻¹ J_Aᵀ and of J_A J_Aᵀ over the arm's configurations: (m,) each."""
-        free = dataclasses.replace(self.space, orientation="geometric")  # no representation, no outliers
-        diagonals = []
-        for q in self.arm.placed(spread(self.arm)):
-            J = np.array(equations.analytical(self.mechanism, free, q).J, float)
-            B = np.array(equations.inertia_matrix(self.mechanism, q), float)
-            diagonals.append((np.einsum("ij,ji->i", J, np.linalg.solve(B, J.T)), np.einsum("ij,ij->i", J, J)))
-        first, second = np.mean(diagonals, axis=0)
-        return np.where(first > 0, first, 1.0), np.where(second > 0, second, 1.0)
+        J, mobility = self._free(spread(self.arm))
+        diagonals = np.diagonal(mobility, axis1=-2, axis2=-1), (J * J).sum(axis=-1)
+        mobile, moved = (np.where(d.mean(axis=0) > 0, d.mean(axis=0), 1.0) for d in diagonals)
+        return mobile, moved
 
-    def _kernel(self, name: str) -> np.ufunc:
+    def _free(self, q: Array) -> tuple[Array, Array]:
+        """J_A (k, m, n) and J_A B⁻¹ J_Aᵀ (k, m, m) at configurations (k, n), of no representation: it may be singular."""
+        space = dataclasses.replace(self.space, orientation="geometric")
+        placed = np.asarray(self.arm.placed(q), float).tolist()
+        J = np.array([equations.analytical(self.mechanism, space, x).J for x in placed], float)
+        B = np.array([inertia_matrix(self.mechanism, x) for x in placed], float)
+        return J, J @ np.linalg.solve(B, np.swapaxes(J, -1, -2))
+
+    def kernel(self, name: str) -> np.ufunc:
+        """The compiled quantity of this name in :mod:`dalembert.quantities.tip`."""
         if name not in self._kernels:
             self.arm._needs_inertia()
             space = self.space
@@ -281,8 +282,9 @@ class OperationalSpace:
             self._kernels[name] = task_quantities.kernel(self.mechanism, space, name)
         return self._kernels[name]
 
-    def _run(self, name: str, **inputs: Any) -> Array:
-        kernel = self._kernel(name)
+    def run(self, name: str, **inputs: Any) -> Array:
+        """The quantity of this name, of inputs in their order; an error where the arm is singular, or damped there."""
+        kernel = self.kernel(name)
         arrays = [self._checked(x, value) for x, value in inputs.items()]
         damped = "soft" in task_quantities.TASK_QUANTITIES[name].inputs
 
@@ -293,23 +295,24 @@ class OperationalSpace:
             except (TypeError, ValueError) as problem:
                 shapes = ", ".join(f"{x} {a.shape}" for x, a in zip(inputs, arrays, strict=True))
                 raise ShapeError(f"these shapes do not broadcast: {shapes} ({problem})") from None
+            value = value.astype(np.result_type(*arrays), copy=False)
             return value, rest[0] if len(rest) > 1 else None, self._representation(rest[-1])
 
-        value, pivots, shown = call(np.zeros(2))
+        value, pivots, measure = call(np.zeros(2))
         if self.damping is None or not damped:
-            self._check("representation", shown, inputs["q"], arrays)
+            self._check("representation", measure, inputs["q"], arrays)
             if pivots is not None:
                 self._check("kinematic", self._kinematic(name, pivots), inputs["q"], arrays)
-            return value.astype(np.result_type(*arrays), copy=False)
-        soft = np.zeros((*shown.shape, 2))
-        soft[..., 1] = self._strength(shown**2)
+            return value
+        soft = np.zeros((*measure.shape, 2))
+        soft[..., 1] = self._strength(measure**2)
         if soft.any():
             value, pivots, _ = call(soft)
         if pivots is not None:
             soft[..., 0] = self._strength(pivots.min(axis=-1))
             if soft[..., 0].any():
                 value, _, _ = call(soft)
-        return value.astype(np.result_type(*arrays), copy=False)
+        return value
 
     def _strength(self, square: Array) -> Array:
         """λ² (1 − d/4λ²)² below d = 4λ², else 0: d and this together grow with d, from λ² on."""
@@ -322,79 +325,54 @@ class OperationalSpace:
         """An error where a measure is small; not where something else than a number was given: that comes out again."""
         if not (measures < SINGULAR).any():
             return
-        given = np.broadcast_arrays(measures, *(np.isfinite(a).all(axis=-1) for a in arrays))
-        measures = np.where(np.logical_and.reduce(given[1:]), given[0], 1.0)
-        if (measures < SINGULAR).any():
-            self._refuse(kind, measures, q)
-
-    def _refuse(self, kind: str, measures: Array, q: Any) -> None:
+        measures, *numbers = np.broadcast_arrays(measures, *(np.isfinite(a).all(axis=-1) for a in arrays))
+        measures = np.where(np.logical_and.reduce(numbers), measures, 1.0)
+        if not (measures < SINGULAR).any():
+            return
         index = tuple(int(k) for k in np.unravel_index(np.argmin(measures), measures.shape))
         value = float(measures[index])
         at = np.broadcast_to(np.asarray(q, float), (*measures.shape, self.arm.n))[index]
         where = f"at index {index[0] if len(index) == 1 else index} of the batch, " if index else ""
         where += "q = (" + ", ".join(f"{v:.5g}" for v in at) + ")"
-        never = self._never_moved
-        unable = (
+        say = self._in_representation if kind == "representation" else self._in_kinematics
+        raise SingularityError(say(at, where, value), kind, index, value)
+
+    def _in_kinematics(self, q: Array, where: str, value: float) -> str:
+        if self._unable:
+            return f"kinematic singularity: {self._unable}"
+        return (
+            f"kinematic singularity of arm '{self.arm.name}' {where}: it cannot move {', '.join(self.rows)} in every "
+            f"direction there (measure {value:.3g}, usual are values near 1); damping=… goes through it"
+        )
+
+    def _in_representation(self, q: Array, where: str, value: float) -> str:
+        scale = np.sqrt(self._usual[0])
+        mobility = self._free(q[None])[1][0] / np.outer(scale, scale)
+        if self._unable:
+            rest = f"besides, {self._unable}"
+        elif np.linalg.eigvalsh(mobility)[0] >= SINGULAR**2:
+            rest = (
+                "the arm itself can move there in every direction of the task. Another orientation ('geometric' has "
+                "no such singularity) or damping=… goes through it"
+            )
+        else:
+            rest = "the arm is in a kinematic singularity there, too, so that only damping=… goes through it"
+        return (
+            f"representation singularity of the orientation '{self.orientation}' of arm '{self.arm.name}' {where}: "
+            f"{REPRESENTATIONS[self.orientation].measure} = {value:.3g}; {rest}"
+        )
+
+    @cached_property
+    def _unable(self) -> str:
+        """What is to be said of rows that no configuration lets move while those before them stand still."""
+        moved = independent_rows(self._free(spread(self.arm))[0])
+        never = [name for k, name in enumerate(self.rows) if k not in moved]
+        if not never:
+            return ""
+        return (
             f"arm '{self.arm.name}' cannot move the rows {', '.join(self.rows)} one by one in any configuration "
             f"({', '.join(never)} not at all or not by itself); leave the task out to take the rows it can move"
         )
-        if kind == "representation":
-            if never:
-                rest = f"besides, {unable}"
-            elif self._geometric_measure(at) >= SINGULAR:
-                rest = (
-                    "the arm itself can move there in every direction of the task. Another orientation ('geometric' has "
-                    "no such singularity) or damping=… goes through it"
-                )
-            else:
-                rest = "the arm is in a kinematic singularity there, too, so that only damping=… goes through it"
-            raise SingularityError(
-                f"representation singularity of the orientation '{self.orientation}' of arm '{self.arm.name}' {where}: "
-                f"{WHAT[self.orientation]} = {value:.3g}; {rest}",
-                kind, index, value,
-            )  # fmt: skip
-        if never:
-            sentence = f"kinematic singularity: {unable}"
-        else:
-            sentence = (
-                f"kinematic singularity of arm '{self.arm.name}' {where}: it cannot move {', '.join(self.rows)} in every "
-                f"direction there (measure {value:.3g}, usual are values near 1); damping=… goes through it"
-            )
-        raise SingularityError(sentence, kind, index, value)
-
-    def _geometric_measure(self, q: Array) -> float:
-        """The kinematic measure at one configuration, whatever the representation."""
-        free = dataclasses.replace(self.space, orientation="geometric")
-        at = np.asarray(self.arm.placed(q)).tolist()
-        J = np.array(equations.analytical(self.mechanism, free, at).J, np.float64)
-        A = J @ np.linalg.solve(np.array(equations.inertia_matrix(self.mechanism, at), np.float64), J.T)
-        scale = np.sqrt(self._usual[0])
-        return float(np.sqrt(max(np.linalg.eigvalsh(A / np.outer(scale, scale))[0], 0.0)))
-
-    @cached_property
-    def _never_moved(self) -> list[str]:
-        """Rows that no configuration lets move while those before them stand still."""
-        free = dataclasses.replace(self.space, orientation="geometric")
-        Js = np.array(
-            [equations.analytical(self.mechanism, free, q).J for q in self.arm.placed(spread(self.arm, 6))], float
-        )
-        Js = Js / np.maximum(np.linalg.norm(Js, axis=-1, keepdims=True), 1e-9)
-        ranks = [max(np.linalg.matrix_rank(Js[:, :k], tol=1e-6), default=0) if k else 0 for k in range(self.m + 1)]
-        return [name for k, name in enumerate(self.rows) if ranks[k + 1] == ranks[k]]
-
-    def _angle(self, R: Array) -> Array:
-        """The angle about the normal, from where the frame stands with none."""
-        normal, reference = np.array(self.space.normal), self._reference
-        turned = R @ reference.T
-        axial = 0.5 * np.stack(
-            [
-                turned[..., 2, 1] - turned[..., 1, 2],
-                turned[..., 0, 2] - turned[..., 2, 0],
-                turned[..., 1, 0] - turned[..., 0, 1],
-            ],
-            axis=-1,
-        )
-        return np.arctan2(axial @ normal, 0.5 * (np.trace(turned, axis1=-2, axis2=-1) - 1.0))
 
     @cached_property
     def _reference(self) -> Array:
@@ -410,18 +388,19 @@ class OperationalSpace:
         return rotation_by(-2 * np.arctan2(along, eta) * np.array(self.space.normal)) @ R
 
     def _checked(self, name: str, value: Any) -> Any:
+        """``value`` as an array that fits what a kernel takes as ``name``."""
         if name == "q":
             return self.arm.placed(value)
+        if name == "xdd":
+            return self._in_rows(name, value)
         if name in ("tau0", "qdd0"):
             try:
                 return self.arm.checked("qd", value)
             except ShapeError as problem:
                 raise ShapeError(str(problem).replace("qd ", f"{name} ", 1)) from None
-        if name != "xdd":
-            return self.arm.checked(name, value)
-        return self._pose(name, value)
+        return self.arm.checked(name, value) if name in quantities.INPUTS else real(name, value)
 
-    def _pose(self, name: str, value: Any) -> Any:
+    def _in_rows(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis is the task's rows."""
         x = real(name, value)
         if x.ndim == 0 or x.shape[-1] != self.m:

@@ -1,0 +1,81 @@
+"""Orientations as numbers: Euler angles, quaternions, rotation vectors, for arrays of any number of rotation matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating[Any]]
+
+
+def euler_zyz(R: Array) -> Array:
+    """φ, ϑ, ψ with R = R_z(φ) R_y(ϑ) R_z(ψ): (…, 3), 0 ≤ ϑ ≤ π."""
+    s = np.hypot(R[..., 0, 2], R[..., 1, 2])
+    flat = s < 1e-12  # φ and ψ turn about the same axis: all of it is ψ
+    phi = np.where(flat, 0.0, np.arctan2(R[..., 1, 2], R[..., 0, 2]))
+    psi = np.where(flat, np.arctan2(R[..., 1, 0], R[..., 1, 1]), np.arctan2(R[..., 2, 1], -R[..., 2, 0]))
+    return np.stack([phi, np.arctan2(s, R[..., 2, 2]), psi], axis=-1)
+
+
+def roll_pitch_yaw(R: Array) -> Array:
+    """Roll, pitch, yaw with R = R_z(yaw) R_y(pitch) R_x(roll): (…, 3), |pitch| ≤ π/2."""
+    c = np.hypot(R[..., 0, 0], R[..., 1, 0])
+    flat = c < 1e-12  # roll and yaw turn about the same axis: all of it is roll
+    roll = np.where(flat, np.arctan2(-R[..., 1, 2], R[..., 1, 1]), np.arctan2(R[..., 2, 1], R[..., 2, 2]))
+    yaw = np.where(flat, 0.0, np.arctan2(R[..., 1, 0], R[..., 0, 0]))
+    return np.stack([roll, np.arctan2(-R[..., 2, 0], c), yaw], axis=-1)
+
+
+def quaternion(R: Array) -> Array:
+    """(η, ε) with η ≥ 0 of rotations (…, 3, 3): (…, 4), from the largest of its squares."""
+    a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
+    x, y, z = R[..., 2, 1], R[..., 0, 2], R[..., 1, 0]
+    u, v, w = R[..., 1, 2], R[..., 2, 0], R[..., 0, 1]
+    rows = [
+        [1 + a + b + c, x - u, y - v, z - w],
+        [x - u, 1 + a - b - c, z + w, y + v],
+        [y - v, z + w, 1 - a + b - c, x + u],
+        [z - w, y + v, x + u, 1 - a - b + c],
+    ]
+    outer = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)  # 4 (η, ε)ᵀ (η, ε)
+    best = np.argmax(np.diagonal(outer, axis1=-2, axis2=-1), axis=-1)
+    Q = np.take_along_axis(outer, best[..., None, None], axis=-2)[..., 0, :]
+    Q = Q / np.linalg.norm(Q, axis=-1, keepdims=True)
+    return np.where(Q[..., :1] < 0, -Q, Q)
+
+
+def _sine_and_cosine(R: Array) -> tuple[Array, Array]:
+    """u sin α (…, 3) and cos α (…) of rotations by α about the unit vector u."""
+    axial = [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]]
+    return 0.5 * np.stack(axial, axis=-1), 0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1.0)
+
+
+def angle_about(axis: Array, R: Array) -> Array:
+    """The angles of rotations (…, 3, 3) about this axis: (…), in (−π, π]."""
+    axial, cosine = _sine_and_cosine(R)
+    return np.arctan2(axial @ axis, cosine)
+
+
+def rotation_vector(R: Array) -> Array:
+    """Axis times angle of rotations (…, 3, 3): (…, 3), the angle at most π."""
+    axial, cosine = _sine_and_cosine(R)
+    sine = np.linalg.norm(axial, axis=-1)
+    angle = np.arctan2(sine, cosine)
+    vector = axial * np.where(sine > 1e-9, angle / np.where(sine > 1e-9, sine, 1.0), 1.0)[..., None]
+    turned = (sine <= 1e-6) & (cosine < 0)  # half a turn: R = 2 u uᵀ − 1, u of either sign
+    if np.any(turned):
+        S = 0.5 * (R + np.eye(3))
+        k = np.argmax(np.diagonal(S, axis1=-2, axis2=-1), axis=-1)
+        u = np.take_along_axis(S, k[..., None, None], axis=-1)[..., 0]
+        u = u / np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
+        vector = np.where(turned[..., None], np.pi * u, vector)
+    return vector
+
+
+def rotation_by(vector: Array) -> Array:
+    """The rotation by axis times angle (…, 3): (…, 3, 3)."""
+    angle = np.linalg.norm(vector, axis=-1)[..., None, None]
+    S = np.swapaxes(np.cross(vector[..., None, :], np.eye(3)), -1, -2)
+    return np.eye(3) + np.sinc(angle / np.pi) * S + 0.5 * np.sinc(angle / (2 * np.pi)) ** 2 * (S @ S)
