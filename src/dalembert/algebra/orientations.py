@@ -46,32 +46,18 @@ def quaternion(R: Array) -> Array:
     return np.where(Q[..., :1] < 0, -Q, Q)
 
 
-def _sine_and_cosine(R: Array) -> tuple[Array, Array]:
-    """u sin α (…, 3) and cos α (…) of rotations by α about the unit vector u."""
-    axial = [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]]
-    return 0.5 * np.stack(axial, axis=-1), 0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1.0)
-
-
 def angle_about(axis: Array, R: Array) -> Array:
-    """The angles of rotations (…, 3, 3) about this axis: (…), in (−π, π]."""
-    axial, cosine = _sine_and_cosine(R)
-    return np.arctan2(axial @ axis, cosine)
+    """How far rotations (…, 3, 3) turn about this unit vector: (…), in [−π, π]."""
+    Q = quaternion(R)
+    return 2 * np.arctan2(Q[..., 1:] @ axis, Q[..., 0])
 
 
 def rotation_vector(R: Array) -> Array:
     """Axis times angle of rotations (…, 3, 3): (…, 3), the angle at most π."""
-    axial, cosine = _sine_and_cosine(R)
-    sine = np.linalg.norm(axial, axis=-1)
-    angle = np.arctan2(sine, cosine)
-    vector = axial * np.where(sine > 1e-9, angle / np.where(sine > 1e-9, sine, 1.0), 1.0)[..., None]
-    turned = (sine <= 1e-6) & (cosine < 0)  # half a turn: R = 2 u uᵀ − 1, u of either sign
-    if np.any(turned):
-        S = 0.5 * (R + np.eye(3))
-        k = np.argmax(np.diagonal(S, axis1=-2, axis2=-1), axis=-1)
-        u = np.take_along_axis(S, k[..., None, None], axis=-1)[..., 0]
-        u = u / np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
-        vector = np.where(turned[..., None], np.pi * u, vector)
-    return vector
+    Q = quaternion(R)
+    sine = np.linalg.norm(Q[..., 1:], axis=-1, keepdims=True)  # of half the angle
+    tiny = np.finfo(float).tiny
+    return Q[..., 1:] * np.where(sine > tiny, 2 * np.arctan2(sine, Q[..., :1]) / np.maximum(sine, tiny), 2.0)
 
 
 def rotation_by(vector: Array) -> Array:

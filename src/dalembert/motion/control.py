@@ -7,30 +7,18 @@ space makes every row of the tip's pose do so, or keep a force.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dalembert.algebra.linalg import Scalar, dot, less, select, sub
-from dalembert.coordinates.pulled import (
-    AnyMechanism,
-    inertia_matrix,
-    inverse_dynamics,
-    jacobian,
-    smooth,
-    tip_frame,
-)
+from dalembert.coordinates.chain import Values
+from dalembert.coordinates.pulled import AnyMechanism, inertia_matrix, inverse_dynamics, jacobian, smooth, tip_frame
 from dalembert.motion import operational_space
 from dalembert.motion.operational_space import EXACT, Model, Soft, Space
 from dalembert.motion.rubbing import actuated, dry_torque
 
 
 def pd_gravity(
-    mechanism: AnyMechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    reference: Sequence[Scalar],
-    kp: Sequence[Scalar],
-    kd: Sequence[Scalar],
+    mechanism: AnyMechanism, q: Values, qd: Values, reference: Values, kp: Values, kd: Values
 ) -> list[Scalar]:
     """τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, q̈_d].
 
@@ -45,12 +33,7 @@ def pd_gravity(
 
 
 def computed_torque(
-    mechanism: AnyMechanism,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    reference: Sequence[Scalar],
-    kp: Sequence[Scalar],
-    kd: Sequence[Scalar],
+    mechanism: AnyMechanism, q: Values, qd: Values, reference: Values, kp: Values, kd: Values
 ) -> list[Scalar]:
     """τ = B(q) y + C q̇ + F_v q̇ + g + F_s sgn(q̇_d), y = q̈_d + K_d (q̇_d − q̇) + K_p (q_d − q).
 
@@ -88,12 +71,12 @@ class TipLaw:
 def tip_torque(
     mechanism: AnyMechanism,
     space: Space,
-    q: Sequence[Scalar],
-    qd: Sequence[Scalar],
-    reference: Sequence[Scalar],
-    h_e: Sequence[Scalar] | None,
-    row_gains: Sequence[Scalar],
-    joint_gains: Sequence[Scalar],
+    q: Values,
+    qd: Values,
+    reference: Values,
+    h_e: Values | None,
+    row_gains: Values,
+    joint_gains: Values,
     soft: Soft = EXACT,
 ) -> tuple[list[Scalar], Model]:
     """τ of S (7.141) for ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P e + K_F (h_d − h_e), and the model it comes from.
@@ -121,7 +104,7 @@ def tip_torque(
     return operational_space.torque(mechanism, space, q, qd, xdd, h_e, tau_0, soft)
 
 
-def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], reference: Sequence[Scalar]) -> list[Scalar]:
+def tip_control(law: TipLaw, q: Values, qd: Values, reference: Values) -> list[Scalar]:
     """:func:`tip_torque` less Jᵀ h_e of the surface, for the reference [x_d, ẋ_d, ẍ_d]; NaN where singular.
 
     Rows are x, y, z and those of a quaternion: they are entries of the pose, or roots of such; angles are not.
@@ -143,9 +126,7 @@ def tip_control(law: TipLaw, q: Sequence[Scalar], qd: Sequence[Scalar], referenc
     return [t - _sum(column, h_e) for t, column in zip(tau, zip(*jacobian(mechanism, q), strict=True), strict=True)]
 
 
-def wall_wrench(
-    mechanism: AnyMechanism, space: Space, q: Sequence[Scalar], qd: Sequence[Scalar], surface: Sequence[Scalar]
-) -> list[Scalar]:
+def wall_wrench(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, surface: Values) -> list[Scalar]:
     """What the tip exerts on a flat, springy surface without friction: −(k depth − d v) n while it presses, never a pull.
 
     surface  [a point of it, its unit normal, k in N/m, d in N s/m]
@@ -159,11 +140,11 @@ def wall_wrench(
     return [*(-(push * x) for x in normal), 0.0, 0.0, 0.0]
 
 
-def _parts(values: Sequence[Scalar], size: int) -> list[Sequence[Scalar]]:
+def _parts(values: Values, size: int) -> list[Values]:
     return [values[k : k + size] for k in range(0, len(values), size)]
 
 
-def _sum(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+def _sum(a: Values, b: Values) -> Scalar:
     total = a[0] * b[0]
     for x, y in zip(a[1:], b[1:], strict=True):
         total = total + x * y

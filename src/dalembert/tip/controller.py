@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.control import TipLaw
-from dalembert.quantities.rollouts import Plan, piece_kernel
 from dalembert.tip.operational import SINGULAR, OperationalSpace
 from dalembert.trajectory.breaks import breaks_of_motion
 
@@ -170,16 +169,14 @@ class OperationalController:
         op, (x, xd, xdd) = self.op, self._wanted(t)
         return op.run(
             "controlled", q=q, qd=qd, reference=_joined(op.difference(x, op.pose(q)), xd, xdd),
-            tip_wrench=np.zeros(6) if h_e is None else h_e, row_gains=self._row_gains, joint_gains=self._joint_gains,
+            tip_wrench=h_e, row_gains=self._row_gains, joint_gains=self._joint_gains,
         )  # fmt: skip
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """The motors' torques less Jᵀ h_e, so that ``simulate`` feels the contact too: (…, n)."""
         h_e = self.wrench(q, qd)
         tau = self._motors(t, q, qd, h_e)
-        if h_e is None:
-            return tau
-        return tau - piece_kernel(self.op.mechanism, Plan(law="none"), "tip_torque")(self.op.arm.placed(q), h_e)
+        return tau if h_e is None else tau - self.op.contact_torque(q, h_e)
 
     @property
     def law(self) -> TipLaw | None:

@@ -7,9 +7,8 @@ errors that tell the two kinds of singularity apart. docs/operational-space.md s
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +22,8 @@ from dalembert.motion import operational_space as equations
 from dalembert.motion.operational_space import ANGLE
 from dalembert.quantities import joints as quantities
 from dalembert.quantities import tip as task_quantities
-from dalembert.tip.resolution import OperationalMotion, follow
+from dalembert.quantities.rollouts import Plan, piece_kernel
+from dalembert.tip import resolution
 from dalembert.tip.task_rows import REPRESENTATIONS, Task, independent_rows, row_names, space_of, spread, with_frame
 
 Array = NDArray[np.floating[Any]]
@@ -132,7 +132,7 @@ class OperationalSpace:
 
     def difference(self, x: ArrayLike, y: ArrayLike) -> Array:
         """x − y for two poses (…, m), angles the short way round; "geometric": the turn from y to x."""
-        a, b = self._in_rows("x", x), self._in_rows("y", y)
+        a, b = self._checked("x", x), self._checked("y", y)
         out, rows = a - b, self.space.rows
         turns = self.orientation == "geometric" and {3, 4, 5} <= set(rows)
         if turns:
@@ -190,15 +190,13 @@ class OperationalSpace:
         tau0    (…, n) any torques; only what does not move the tip is taken of them
         Friction is counted in, so that ``forward_dynamics`` of the result moves the tip by ẍ_e.
         """
-        return self.run(
-            "torque", q=q, qd=qd, xdd=xdd, tip_wrench=_or_zeros(wrench, 6), tau0=_or_zeros(tau0, self.arm.n)
-        )
+        return self.run("torque", q=q, qd=qd, xdd=xdd, tip_wrench=wrench, tau0=tau0)
 
     def resolved_acceleration(
         self, q: ArrayLike, qd: ArrayLike, xdd: ArrayLike, qdd0: ArrayLike | None = None
     ) -> Array:
         """q̈ = J_A⁺ (ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0: (…, n)."""
-        return self.run("resolved_acceleration", q=q, qd=qd, xdd=xdd, qdd0=_or_zeros(qdd0, self.arm.n))
+        return self.run("resolved_acceleration", q=q, qd=qd, xdd=xdd, qdd0=qdd0)
 
     def kinematic_torque(
         self,
@@ -209,24 +207,18 @@ class OperationalSpace:
         qdd0: ArrayLike | None = None,
     ) -> Array:
         """Joint torques for ẍ_e by way of joint accelerations: (…, n), redundancy resolved kinematically."""
-        return self.arm.inverse_dynamics(
-            q, qd, self.resolved_acceleration(q, qd, xdd, qdd0), tip_wrench=self.at_tip(q, wrench)
-        )
+        qdd = self.resolved_acceleration(q, qd, xdd, qdd0)
+        return self.arm.inverse_dynamics(q, qd, qdd) + self.contact_torque(q, wrench)
 
-    def at_tip(self, q: ArrayLike, wrench: ArrayLike | None) -> Array | None:
-        """A wrench at this frame as one at the arm's tip."""
+    def contact_torque(self, q: ArrayLike, wrench: ArrayLike | None) -> Array:
+        """Jᵀ h_e, what a wrench (…, 6) by this frame on its environment takes of the joints' torques: (…, n)."""
         if wrench is None:
-            return None
-        h = self.arm.checked("tip_wrench", wrench)
-        if self.mechanism == self.arm.mechanism:
-            return h
-        if self.mechanism.tip_body != self.arm.mechanism.tip_body:
-            raise DalembertError(
-                f"a wrench on '{self.frame}' is not one on the link of the arm's tip; load the arm with tip='{self.frame}'"
-            )
-        r = self.transform(q)[..., :3, 3] - self.arm.pose(q)[..., :3, 3]
-        moment = h[..., 3:] + np.cross(r, h[..., :3])
-        return np.concatenate([np.broadcast_to(h[..., :3], moment.shape), moment], axis=-1)
+            return np.zeros(self.arm.n, np.float32)
+        return self._tip_torque(self.arm.placed(q), self.arm.checked("tip_wrench", wrench))
+
+    @cached_property
+    def _tip_torque(self) -> np.ufunc:
+        return piece_kernel(self.mechanism, Plan(law="none"), "tip_torque")
 
     # -- singularities ---------------------------------------------------------------------------
 
@@ -242,14 +234,10 @@ class OperationalSpace:
 
     def _kinematic(self, name: str, pivots: Array) -> Array:
         usual = self._usual[1 if name == "resolved_acceleration" else 0]
-        share = (np.asarray(pivots) / usual).min(axis=-1)
-        return np.sqrt(np.where(share > 0, share, 0.0))
+        return np.sqrt(np.fmax((np.asarray(pivots) / usual).min(axis=-1), 0.0))
 
     def _representation(self, measure: Array) -> Array:
-        measure = np.asarray(measure)
-        if not self.space.represented:
-            return np.ones(measure.shape)
-        return np.where(measure > 0, measure, 0.0)
+        return np.fmax(measure, 0.0) if self.space.represented else np.ones_like(measure)
 
     @property
     def least_pivots(self) -> Array:
@@ -283,7 +271,7 @@ class OperationalSpace:
         return self._kernels[name]
 
     def run(self, name: str, **inputs: Any) -> Array:
-        """The quantity of this name, of inputs in their order; an error where the arm is singular, or damped there."""
+        """The quantity of this name, of inputs in their order (None is zero); where singular, damped or an error."""
         kernel = self.kernel(name)
         arrays = [self._checked(x, value) for x, value in inputs.items()]
         damped = "soft" in task_quantities.TASK_QUANTITIES[name].inputs
@@ -318,7 +306,7 @@ class OperationalSpace:
         """λ² (1 − d/4λ²)² below d = 4λ², else 0: d and this together grow with d, from λ² on."""
         assert self.damping is not None
         most = self.damping**2
-        small = np.where(square > 0, square, 0.0)  # NaN and rounding below 0 are at the singularity itself
+        small = np.fmax(square, 0.0)  # NaN and rounding below 0 are at the singularity itself
         return most * np.clip(1.0 - small / (FADES * most), 0.0, 1.0) ** 2
 
     def _check(self, kind: str, measures: Array, q: Any, arrays: list[Any]) -> None:
@@ -334,32 +322,30 @@ class OperationalSpace:
         at = np.broadcast_to(np.asarray(q, float), (*measures.shape, self.arm.n))[index]
         where = f"at index {index[0] if len(index) == 1 else index} of the batch, " if index else ""
         where += "q = (" + ", ".join(f"{v:.5g}" for v in at) + ")"
-        say = self._in_representation if kind == "representation" else self._in_kinematics
-        raise SingularityError(say(at, where, value), kind, index, value)
+        raise SingularityError(self._sentence(kind, at, where, value), kind, index, value)
 
-    def _in_kinematics(self, q: Array, where: str, value: float) -> str:
-        if self._unable:
+    def _sentence(self, kind: str, q: Array, where: str, value: float) -> str:
+        """What is to be said of a singularity of this kind at q (n,), given its place and its measure."""
+        if kind == "kinematic" and self._unable:
             return f"kinematic singularity: {self._unable}"
-        return (
-            f"kinematic singularity of arm '{self.arm.name}' {where}: it cannot move {', '.join(self.rows)} in every "
-            f"direction there (measure {value:.3g}, usual are values near 1); damping=… goes through it"
-        )
-
-    def _in_representation(self, q: Array, where: str, value: float) -> str:
-        scale = np.sqrt(self._usual[0])
-        mobility = self._free(q[None])[1][0] / np.outer(scale, scale)
+        if kind == "kinematic":
+            return (
+                f"kinematic singularity of arm '{self.arm.name}' {where}: it cannot move {', '.join(self.rows)} in every "
+                f"direction there (measure {value:.3g}, usual are values near 1); damping=… goes through it"
+            )
+        least = np.linalg.eigvalsh(self._free(q[None])[1][0] / np.sqrt(np.outer(self._usual[0], self._usual[0])))[0]
         if self._unable:
-            rest = f"besides, {self._unable}"
-        elif np.linalg.eigvalsh(mobility)[0] >= SINGULAR**2:
-            rest = (
+            advice = f"besides, {self._unable}"
+        elif least < SINGULAR**2:
+            advice = "the arm is in a kinematic singularity there, too, so that only damping=… goes through it"
+        else:
+            advice = (
                 "the arm itself can move there in every direction of the task. Another orientation ('geometric' has "
                 "no such singularity) or damping=… goes through it"
             )
-        else:
-            rest = "the arm is in a kinematic singularity there, too, so that only damping=… goes through it"
         return (
             f"representation singularity of the orientation '{self.orientation}' of arm '{self.arm.name}' {where}: "
-            f"{REPRESENTATIONS[self.orientation].measure} = {value:.3g}; {rest}"
+            f"{REPRESENTATIONS[self.orientation].measure} = {value:.3g}; {advice}"
         )
 
     @cached_property
@@ -380,63 +366,29 @@ class OperationalSpace:
 
         A closed chain, which need not reach q = 0, is looked at in the pose of its branch.
         """
-        R = self.transform(self.arm.home)[:3, :3]
-        eta, *eps = quaternion(R)
-        along = float(np.dot(eps, self.space.normal))
-        if np.hypot(eta, along) < 1e-3:
+        R, normal = self.transform(self.arm.home)[:3, :3], np.array(self.space.normal)
+        Q = quaternion(R)
+        if np.hypot(Q[0], Q[1:] @ normal) < 1e-3:
             return R
-        return rotation_by(-2 * np.arctan2(along, eta) * np.array(self.space.normal)) @ R
+        return rotation_by(-angle_about(normal, R) * normal) @ R
 
     def _checked(self, name: str, value: Any) -> Any:
-        """``value`` as an array that fits what a kernel takes as ``name``."""
-        if name == "q":
-            return self.arm.placed(value)
-        if name == "xdd":
-            return self._in_rows(name, value)
-        if name in ("tau0", "qdd0"):
-            try:
-                return self.arm.checked("qd", value)
-            except ShapeError as problem:
-                raise ShapeError(str(problem).replace("qd ", f"{name} ", 1)) from None
-        return self.arm.checked(name, value) if name in quantities.INPUTS else real(name, value)
-
-    def _in_rows(self, name: str, value: Any) -> Any:
-        """``value`` as an array whose last axis is the task's rows."""
-        x = real(name, value)
-        if x.ndim == 0 or x.shape[-1] != self.m:
+        """``value`` as an array that fits: poses have the task's rows along their last axis, all else as kernels take it."""
+        if value is None:  # zeros of the least type, so that the type of the rest counts
+            return np.zeros(6 if name == "tip_wrench" else self.arm.n, np.float32)
+        if name in quantities.INPUTS:
+            return self.arm.placed(value) if name == "q" else self.arm.checked(name, value)
+        array = real(name, value)
+        (along,) = task_quantities.INPUTS.get(name, ("m",))
+        lengths = {
+            "m": (self.m, f"the task has the rows {', '.join(self.rows)}"),
+            "n": (self.arm.n, f"arm '{self.arm.name}' has {self.arm.n} joints"),
+        }
+        size, why = lengths.get(str(along), (0, ""))
+        if why and array.shape[-1:] != (size,):
             raise ShapeError(
-                f"{name} has shape {x.shape}, but the task has the rows {', '.join(self.rows)}: the last axis must be {self.m}"
+                f"{name} has shape {array.shape}, but {why}: the last axis must be {size}, as in (…, {size})"
             )
-        return x
+        return array
 
-    # -- motions ---------------------------------------------------------------------------------
-
-    def follow(
-        self,
-        t: ArrayLike,
-        x: ArrayLike,
-        xd: ArrayLike,
-        xdd: ArrayLike,
-        q0: ArrayLike,
-        qd0: ArrayLike | None = None,
-        *,
-        wrench: ArrayLike | None = None,
-        resolution: Literal["kinematic", "dynamic"] = "kinematic",
-        tau0: Callable[[float, Array, Array], ArrayLike] | None = None,
-    ) -> OperationalMotion:
-        """Inverse dynamics of a motion given in operational space, both ways of S 7.8.
-
-        t            (N,) instants; x, xd, xdd (N, m) the motion at them
-        q0           (n,) a configuration near the one at which the motion begins
-        qd0          (n,) joint velocities at the start; what moves the tip is made to fit xd
-        wrench       (6,) or (N, 6) by the end effector on its environment
-        resolution   "kinematic": q̇ = J_A⁺ ẋ, then joint inverse dynamics (7.42);
-                     "dynamic": the torques (7.141), whose τ_0 moves the redundant joints as it likes
-        tau0         τ_0 as a function of t, q, q̇ ("dynamic" only); 0 unless given
-        """
-        return follow(self, t, x, xd, xdd, q0, qd0, wrench, resolution, tau0)
-
-
-def _or_zeros(value: ArrayLike | None, size: int) -> ArrayLike:
-    """Zeros of the least type where nothing is given, so that the type of the rest counts."""
-    return np.zeros(size, np.float32) if value is None else value
+    follow = resolution.follow

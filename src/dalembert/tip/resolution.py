@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,12 +45,22 @@ def follow(
     xd: ArrayLike,
     xdd: ArrayLike,
     q0: ArrayLike,
-    qd0: ArrayLike | None,
-    wrench: ArrayLike | None,
-    resolution: str,
-    tau0: Callable[[float, Array, Array], ArrayLike] | None,
+    qd0: ArrayLike | None = None,
+    *,
+    wrench: ArrayLike | None = None,
+    resolution: Literal["kinematic", "dynamic"] = "kinematic",
+    tau0: Callable[[float, Array, Array], ArrayLike] | None = None,
 ) -> OperationalMotion:
-    """See :meth:`OperationalSpace.follow`."""
+    """Inverse dynamics of a motion given in operational space, both ways of S 7.8.
+
+    t            (N,) instants; x, xd, xdd (N, m) the motion at them
+    q0           (n,) a configuration near the one at which the motion begins
+    qd0          (n,) joint velocities at the start; what moves the tip is made to fit xd
+    wrench       (6,) or (N, 6) by the end effector on its environment
+    resolution   "kinematic": q̇ = J_A⁺ ẋ, then joint inverse dynamics (7.42);
+                 "dynamic": the torques (7.141), whose τ_0 moves the redundant joints as it likes
+    tau0         τ_0 as a function of t, q, q̇ ("dynamic" only); 0 unless given
+    """
     if resolution not in ("kinematic", "dynamic"):
         raise DalembertError(f"resolution is '{resolution}'; it is 'kinematic' or 'dynamic'")
     if tau0 is not None and resolution == "kinematic":
@@ -73,11 +83,11 @@ def follow(
     q, qd, accelerations = states[:, 0], states[:, 1], path(instants)[2]
     if kinematic:
         qdd = _kinematic_acceleration(op, q, qd, accelerations)
-        tau = op.arm.inverse_dynamics(q, qd, qdd, tip_wrench=op.at_tip(q, h_e))
+        tau = op.arm.inverse_dynamics(q, qd, qdd) + op.contact_torque(q, h_e)
     else:
         free = None if tau0 is None else np.array(list(map(tau0, instants.tolist(), q, qd)))
         tau = op.torque(q, qd, accelerations, h_e, free)
-        qdd = op.arm.forward_dynamics(q, qd, tau, op.at_tip(q, h_e))
+        qdd = op.arm.forward_dynamics(q, qd, tau - op.contact_torque(q, h_e))
     return OperationalMotion(instants, q, qd, qdd, tau)
 
 
@@ -117,7 +127,7 @@ def _dynamic_rate(op: OperationalSpace, path: Quintics, h_e: Array | None, tau0:
         q, qd = state
         free = None if tau0 is None else np.asarray(tau0(t, q, qd), float)
         tau = op.torque(q, qd, _wanted(path, t)[2], h_e, free)
-        return np.stack([qd, op.arm.forward_dynamics(q, qd, tau, op.at_tip(q, h_e))])
+        return np.stack([qd, op.arm.forward_dynamics(q, qd, tau - op.contact_torque(q, h_e))])
 
     return rate
 

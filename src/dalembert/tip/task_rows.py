@@ -65,19 +65,17 @@ def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> Array:
 
 def joint_ranges(arm: Arm) -> tuple[Array, Array]:
     """From where to where each joint goes: its limits, else half a turn (or 1 m) to both sides."""
-    low, high = np.empty(arm.n), np.empty(arm.n)
-    for j, joint in enumerate(arm.robot.moving_joints):
-        half = 1.0 if joint.type == "prismatic" else np.pi
-        lower, upper = (
-            np.nan if v is None or not np.isfinite(v) else v for v in (joint.limits.lower, joint.limits.upper)
-        )
-        if np.isnan(lower) and np.isnan(upper):
-            lower, upper = -half, half
-        low[j] = upper - 2 * half if np.isnan(lower) else lower
-        high[j] = lower + 2 * half if np.isnan(upper) else upper
-        if joint.type != "prismatic" and high[j] - low[j] > 2 * np.pi:  # turns that repeat each other
-            low[j], high[j] = max(low[j], -np.pi), max(low[j], -np.pi) + 2 * np.pi
-    return low, high
+    joints = arm.robot.moving_joints
+    limits = np.array([(joint.limits.lower, joint.limits.upper) for joint in joints], float).reshape(-1, 2)
+    low, high = np.where(np.isfinite(limits), limits, np.nan).T
+    turning = np.array([joint.type != "prismatic" for joint in joints])
+    half = np.where(turning, np.pi, 1.0)
+    free = np.isnan(low) & np.isnan(high)
+    low, high = np.where(free, -half, low), np.where(free, half, high)
+    low, high = np.where(np.isnan(low), high - 2 * half, low), np.where(np.isnan(high), low + 2 * half, high)
+    repeats = turning & (high - low > 2 * np.pi)
+    low = np.where(repeats, np.maximum(low, -np.pi), low)
+    return low, np.where(repeats, low + 2 * np.pi, high)
 
 
 def row_names(space: Space) -> tuple[str, ...]:
