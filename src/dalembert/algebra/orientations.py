@@ -33,15 +33,16 @@ def quaternion(R: Array) -> Array:
     a, b, c = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
     x, y, z = R[..., 2, 1], R[..., 0, 2], R[..., 1, 0]
     u, v, w = R[..., 1, 2], R[..., 2, 0], R[..., 0, 1]
-    rows = [
-        [1 + a + b + c, x - u, y - v, z - w],
-        [x - u, 1 + a - b - c, z + w, y + v],
-        [y - v, z + w, 1 - a + b - c, x + u],
-        [z - w, y + v, x + u, 1 - a - b + c],
-    ]
-    outer = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)  # 4 (η, ε)ᵀ (η, ε)
-    best = np.argmax(np.diagonal(outer, axis1=-2, axis2=-1), axis=-1)
-    Q = np.take_along_axis(outer, best[..., None, None], axis=-2)[..., 0, :]
+    outer = np.array(
+        [
+            [1 + a + b + c, x - u, y - v, z - w],
+            [x - u, 1 + a - b - c, z + w, y + v],
+            [y - v, z + w, 1 - a + b - c, x + u],
+            [z - w, y + v, x + u, 1 - a - b + c],
+        ]
+    )  # 4 (η, ε)ᵀ (η, ε)
+    best = np.argmax(np.diagonal(outer), axis=-1)
+    Q = np.take_along_axis(np.moveaxis(outer, (0, 1), (-2, -1)), best[..., None, None], axis=-2)[..., 0, :]
     Q = Q / np.linalg.norm(Q, axis=-1, keepdims=True)
     return np.where(Q[..., :1] < 0, -Q, Q)
 

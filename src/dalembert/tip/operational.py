@@ -42,6 +42,8 @@ class OperationalSpace:
              d of J_A B⁻¹ J_Aᵀ is below 4λ², λ² (1 − d/4λ²)² 1 is added to it: λ² 1 at the singularity,
              nothing farther away. Likewise in the representation, with the square of its measure.
 
+    ``rows`` are the names of its m rows; ``redundant`` says whether the arm has more joints than that.
+
     >>> import dalembert as da
     >>> op = da.load("planar-3r").operational_space()
     >>> op.rows
@@ -63,39 +65,25 @@ class OperationalSpace:
         self.arm, self.frame, self.damping = arm, frame, damping
         self.mechanism = with_frame(arm, frame)
         self.space = space_of(arm, self.mechanism, orientation, task)
+        self.orientation, self.rows, self.m = orientation, row_names(self.space), self.space.m
+        self.redundant = arm.n > self.m
         self._kernels: dict[str, np.ufunc] = {}
-
-    @property
-    def m(self) -> int:
-        """How many rows the task has."""
-        return self.space.m
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """The names of the rows."""
-        return row_names(self.space)
-
-    @property
-    def orientation(self) -> str:
-        """How the orientation is written."""
-        return self.space.orientation
-
-    @property
-    def redundant(self) -> bool:
-        """Whether the arm has more joints than the task has rows."""
-        return self.arm.n > self.m
 
     def __repr__(self) -> str:
         return f"<OperationalSpace of {self.arm.name!r}: {' '.join(self.rows)} of {self.frame!r}>"
 
     def __reduce__(self) -> Any:
-        return (OperationalSpace, (self.arm, self.frame, self.orientation, self.rows, self.damping))
+        return OperationalSpace, (self.arm, self.frame, self.orientation, self.rows, self.damping)
 
     # -- kinematics ------------------------------------------------------------------------------
 
     def transform(self, q: ArrayLike) -> Array:
         """The frame in the base frame: (…, 4, 4) homogeneous matrices."""
-        return quantities.kernel(self.mechanism, "pose")(self.arm.placed(q))
+        return self._transform(self.arm.placed(q))
+
+    @cached_property
+    def _transform(self) -> np.ufunc:
+        return quantities.kernel(self.mechanism, "pose")
 
     def pose(self, q: ArrayLike) -> Array:
         """x_e: (…, m), in m and rad (ε has no unit).
@@ -105,7 +93,7 @@ class OperationalSpace:
         """
         T = self.transform(q)
         R, p = T[..., :3, :3], T[..., :3, 3]
-        parts = [p, REPRESENTATIONS[self.orientation].numbers(R)]
+        parts = [p, REPRESENTATIONS[self.orientation].numbers(R) if {3, 4, 5} & set(self.space.rows) else p]
         if ANGLE in self.space.rows:
             parts.append(angle_about(np.array(self.space.normal), R @ self._reference.T)[..., None])
         return np.concatenate(parts, axis=-1)[..., list(self.space.rows)]

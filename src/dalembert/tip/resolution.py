@@ -83,7 +83,7 @@ def follow(
     q, qd, accelerations = states[:, 0], states[:, 1], path(instants)[2]
     if kinematic:
         qdd = _kinematic_acceleration(op, q, qd, accelerations)
-        tau = op.arm.inverse_dynamics(q, qd, qdd) + op.contact_torque(q, h_e)
+        tau: Array = op.arm.inverse_dynamics(q, qd, qdd) + op.contact_torque(q, h_e)
     else:
         free = None if tau0 is None else np.array(list(map(tau0, instants.tolist(), q, qd)))
         tau = op.torque(q, qd, accelerations, h_e, free)

@@ -135,7 +135,7 @@ def _only_axis(arm: Arm, chain: AnyMechanism) -> tuple[float, float, float] | No
     if np.abs(np.cross(columns, n)).max() > 1e-9:
         return None
     n = n * np.sign(n[np.argmax(np.abs(n))])
-    x, y, z = (float(round(v, 12)) + 0.0 if abs(v - round(v)) < 1e-12 else float(v) for v in n)
+    x, y, z = (np.where(np.abs(n - n.round()) < 1e-12, n.round(), n) + 0.0).tolist()
     return x, y, z
 
 
