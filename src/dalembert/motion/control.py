@@ -91,10 +91,9 @@ def tip_torque(
     xd = [_sum(row, qd) for row in operational_space.analytical(mechanism, space, q, soft).J]
     xdd = [xdd_d[k] + kd[k] * (xd_d[k] - xd[k]) + kp[k] * error[k] for k in range(m)]
     if h_e is not None:
-        xdd = [
-            a + kf[k] * (h_d[k] - h_e[row]) if row < 3 else a
-            for k, (row, a) in enumerate(zip(space.rows, xdd, strict=True))
-        ]
+        for k, row in enumerate(space.rows):
+            if row < 3:  # x, y, z, which are also the forces of the wrench
+                xdd[k] = xdd[k] + kf[k] * (h_d[k] - h_e[row])
     tau_0 = None
     if m < n:
         q_r, k_r, k_n = _parts(joint_gains, n)

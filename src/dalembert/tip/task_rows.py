@@ -32,7 +32,6 @@ class Representation:
     measure: str = ""
 
 
-POSITION = ("x", "y", "z")
 REPRESENTATIONS = {
     "zyz": Representation(("phi", "theta", "psi"), euler_zyz, "|sin theta|"),
     "rpy": Representation(("roll", "pitch", "yaw"), roll_pitch_yaw, "|cos pitch|"),
@@ -84,7 +83,7 @@ def row_names(space: Space) -> tuple[str, ...]:
 
 
 def _names(orientation: str) -> tuple[str, ...]:
-    return (*POSITION, *REPRESENTATIONS[orientation].rows, "angle")
+    return ("x", "y", "z", *REPRESENTATIONS[orientation].rows, "angle")
 
 
 def space_of(arm: Arm, chain: AnyMechanism, orientation: str, task: Task) -> Space:
