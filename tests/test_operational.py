@@ -264,6 +264,25 @@ def test_other_frames_and_pickles() -> None:
         arm.operational_space(frame="hand")
 
 
+def test_a_wrench_on_another_frame_moves_it_as_asked() -> None:
+    arm = arms.arm("planar-3r")
+    op, whole = (arm.operational_space("link2", "geometric", task) for task in ("xy", "pose"))
+    q, qd, h_e = np.array([0.4, 0.9, -0.5]), np.array([0.3, -0.2, 0.5]), np.array([4.0, -3.0, 0.0, 0.0, 0.0, 2.0])
+    load = whole.jacobian(q).T @ h_e
+    assert np.abs(op.contact_torque(q, h_e) - load).max() < 1e-12
+    for tau in (op.torque(q, qd, [1.0, -2.0], h_e), op.kinematic_torque(q, qd, [1.0, -2.0], h_e)):
+        moved = op.acceleration(q, qd, arm.forward_dynamics(q, qd, tau - load))
+        assert np.abs(moved - [1.0, -2.0]).max() < 1e-9
+    t, x, xd, xdd = swing(op, q)
+    for resolution in ("kinematic", "dynamic"):
+        for wrench in (None, h_e):
+            run = op.follow(t, x, xd, xdd, q, wrench=wrench, resolution=resolution)
+            assert np.abs(op.pose(run.q) - x).max() < 1e-9
+            needed = arm.inverse_dynamics(run.q, run.qd, run.qdd)
+            needed = needed if wrench is None else needed + whole.jacobian(run.q).swapaxes(-1, -2) @ h_e
+            assert np.abs(run.tau - needed).max() < 1e-7
+
+
 def swing(op: OperationalSpace, q0: np.ndarray, count: int = 81) -> tuple[np.ndarray, ...]:
     """A smooth motion of the tip from where q0 has it."""
     t = np.linspace(0, 1, count)

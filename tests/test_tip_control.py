@@ -54,6 +54,33 @@ def test_a_force_against_a_wall():
     both(arm, q0, control)
 
 
+def test_a_force_of_another_frame_against_a_wall():
+    arm = da.load("planar-3r")
+    op, q0 = arm.operational_space(frame="link2"), np.array([0.9, -1.0, -0.7])
+    x0 = op.pose(q0)
+    wall = da.Wall((0.0, float(x0[1]) + 1e-3, 0.0), (0.0, 1.0, 0.0), stiffness=2e4, damping=10.0)
+    control = da.OperationalController(op, x0, 200.0, 30.0, force={"y": -25.0}, kf=0.02, contact=wall)
+    both(arm, q0, control)
+
+
+def test_a_reference_for_each_state():
+    arm = da.load("planar-3r")
+    op, q0 = arm.operational_space(task="xy"), np.array([[0.9, -1.0, -0.7], [0.8, -0.9, -0.6]])
+    x0 = op.pose(q0)
+    run = both(arm, q0, da.OperationalController(op, lambda t: (x0 + 0.1 * t, 0 * x0 + 0.1, 0 * x0), 400.0, 40.0))
+    assert np.abs(op.pose(run.q[:, -1]) - x0 - 0.01).max() < 5e-3
+
+
+def test_rows_that_keep_a_force_need_no_reference():
+    arm = da.load("planar-3r")
+    op, q0 = arm.operational_space(task="xy"), np.array([0.9, -1.0, -0.7])
+    x0 = op.pose(q0)
+    wall = da.Wall((0.0, float(x0[1]) + 1e-3, 0.0), (0.0, 1.0, 0.0))
+    x_d, nothing = np.array([x0[0], np.nan]), np.array([0.0, np.nan])
+    control = da.OperationalController(op, lambda t: (x_d, nothing, nothing), force={"y": -5.0}, contact=wall)
+    assert np.isfinite(both(arm, q0, control).q).all()
+
+
 def test_positions_and_a_quaternion():
     arm = da.load("planar-3r")
     op, q0 = arm.operational_space(orientation="quaternion", task=("x", "y", "ez")), np.array([0.9, -1.0, -0.7])

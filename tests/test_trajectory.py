@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import dalembert as da
 from arms import arm
+from dalembert.algebra.orientations import rotation_vector
 from dalembert.errors import PathError
 from dalembert.trajectory.csv_file import read_motion
-from dalembert.trajectory.inverse_kinematics import configuration_at, rotation_vector
+from dalembert.trajectory.inverse_kinematics import configuration_at
 from dalembert.trajectory.splines import Quintics, reconstructed
 
 RNG = np.random.default_rng(3)

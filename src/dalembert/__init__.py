@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
     from dalembert.robot.check import PhysicalWarning
     from dalembert.simulation.controllers import PD, ComputedTorque
-    from dalembert.simulation.operational_controller import OperationalController, Wall
     from dalembert.simulation.simulate import simulate
+    from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
     from dalembert.trajectory.csv_file import read_trajectory
     from dalembert.trajectory.fourier import fourier
@@ -67,8 +67,8 @@ _LATER = {
         "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
         "robot.check": "PhysicalWarning",
         "simulation.controllers": "PD ComputedTorque",
-        "simulation.operational_controller": "OperationalController Wall",
         "simulation.simulate": "simulate",
+        "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
         "trajectory.csv_file": "read_trajectory",
         "trajectory.fourier": "fourier",

@@ -10,17 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dalembert.algebra.scalars import Scalar, Values, less, select
-from dalembert.algebra.vectors import Mat, Vec, VecLike
-from dalembert.coordinates.pulled import (
-    AnyMechanism,
-    inertia_matrix,
-    inverse_dynamics,
-    jacobian,
-    smooth,
-    tip_frame,
-)
+from dalembert.algebra.vectors import Mat, Vec
+from dalembert.coordinates.pulled import AnyMechanism, inertia_matrix, inverse_dynamics, jacobian, smooth, tip_frame
 from dalembert.motion import operational_space
-from dalembert.motion.operational_space import Space
+from dalembert.motion.operational_space import EXACT, Soft, Space, TaskModel
 from dalembert.motion.rubbing import actuated, dry_torque
 
 
@@ -59,86 +52,93 @@ def computed_torque(
 
 
 @dataclass(frozen=True)
-class Surface:
-    """A flat, springy surface without friction: a point of it, its unit normal, N/m and N s/m."""
-
-    point: VecLike
-    normal: VecLike
-    stiffness: float
-    damping: float
-
-
-@dataclass(frozen=True)
 class TipLaw:
-    """Control of the tip's motion and of its force, with all its numbers.
+    """Control of the tip's motion and of its force, with all its numbers, to run in one loop with the dynamics.
 
-    force    (row of the task, component of the wrench, h_d) of rows that keep a force
-    surface  what the tip presses against
-    posture  q_r, and k_r and k_N, of the torque that internal motion feels: none unless the arm is redundant
+    row_gains, joint_gains  of :func:`tip_torque`
+    surface  of :func:`wall_wrench`: what the tip presses against
     least    pivots of J_A B⁻¹ J_Aᵀ, and the measure of the orientation, below which the pose is singular
     """
 
     mechanism: AnyMechanism
     space: Space
-    kp: tuple[float, ...]
-    kd: tuple[float, ...]
-    force: tuple[tuple[int, int, float], ...]
-    kf: float
-    kv: float
-    surface: Surface | None
-    posture: tuple[float, ...] | None
-    stiffness: float
-    calm: float
+    row_gains: tuple[float, ...]
+    joint_gains: tuple[float, ...]
+    surface: tuple[float, ...] | None
     least: tuple[tuple[float, ...], float]
 
 
-def tip_control(law: TipLaw, q: Values, qd: Values, reference: Values) -> list[Scalar]:
-    """τ of S (7.141) for ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P (x_d − x), less Jᵀ h_e of the surface; NaN where singular.
+def tip_torque(
+    mechanism: AnyMechanism,
+    space: Space,
+    q: Values,
+    qd: Values,
+    reference: Values,
+    h_e: Values | None,
+    row_gains: Values,
+    joint_gains: Values,
+    soft: Soft = EXACT,
+) -> tuple[list[Scalar], TaskModel]:
+    """τ of S (7.141) for ẍ = ẍ_d + K_D (ẋ_d − ẋ) + K_P e + K_F (h_d − h_e), and the model it comes from.
 
-    In rows that keep a force, ẍ = K_F (h_d − h) − K_V ẋ. Rows are x, y, z and those of a quaternion: they
-    are entries of the pose, or roots of such; angles are not.
+    reference    [e, ẋ_d, ẍ_d], e = x_d − x
+    row_gains    [K_P, K_D, K_F, h_d]: a row that keeps a force has K_P = 0, one that follows a motion K_F = 0
+    joint_gains  [q_r, K_r, k_N] of τ_0 = g + K_r (q_r − q) − k_N B q̇, which internal motion feels if the arm is redundant
     """
-    mechanism, space, m = law.mechanism, law.space, law.space.m
-    x_d, xd_d, xdd_d = reference[:m], reference[m : 2 * m], reference[2 * m :]
+    n, m = mechanism.n, space.m
+    error, xd_d, xdd_d = _parts(reference, m)
+    kp, kd, kf, h_d = _parts(row_gains, m)
+    xd = operational_space.analytical(mechanism, space, q, soft).J @ Vec(qd)
+    xdd = [xdd_d[k] + kd[k] * (xd_d[k] - xd[k]) + kp[k] * error[k] for k in range(m)]
+    if h_e is not None:
+        for k, row in enumerate(space.rows):
+            if row < 3:  # x, y, z, which are also the forces of the wrench
+                xdd[k] = xdd[k] + kf[k] * (h_d[k] - h_e[row])
+    tau_0 = None
+    if m < n:
+        q_r, k_r, k_n = _parts(joint_gains, n)
+        rest = [0.0] * n
+        g, B, q_a = inverse_dynamics(mechanism, q, rest, rest), inertia_matrix(mechanism, q), actuated(mechanism, q)
+        tau_0 = [g[i] + k_r[i] * (q_r[i] - q_a[i]) - k_n[i] * Vec(B[i]).dot(qd) for i in range(n)]
+    tau, model = operational_space.torque(mechanism, space, q, qd, xdd, h_e, tau_0, soft)
+    return list(tau), model
+
+
+def tip_control(law: TipLaw, q: Values, qd: Values, reference: Values) -> list[Scalar]:
+    """:func:`tip_torque` less Jᵀ h_e of the surface, for the reference [x_d, ẋ_d, ẍ_d]; NaN where singular.
+
+    Rows are x, y, z and those of a quaternion: they are entries of the pose, or roots of such; angles are not.
+    """
+    mechanism, space = law.mechanism, law.space
     R, p = tip_frame(mechanism, q)
     x = [*p, *operational_space.turn(space, R).parts[1:4]]
-    xd = operational_space.analytical(mechanism, space, q).J @ Vec(qd)
-    xdd = [xdd_d[k] + law.kd[k] * (xd_d[k] - xd[k]) + law.kp[k] * (x_d[k] - x[row]) for k, row in enumerate(space.rows)]
-    J = Mat.of(jacobian(mechanism, q))
-    h_e = None if law.surface is None else _push(law.surface, p, Mat(J[:3]) @ Vec(qd))
-    for k, component, wanted in law.force:
-        assert h_e is not None
-        xdd[k] = law.kf * (wanted - h_e[component]) - law.kv * xd[k]
-    wanted_torque, M = operational_space.torque(mechanism, space, q, qd, xdd, h_e, _internal(law, q, qd))
-    tau, (pivots, measure) = list(wanted_torque), M.trust
+    error = [x_d - x[row] for x_d, row in zip(reference, space.rows, strict=False)]
+    h_e = None if law.surface is None else wall_wrench(mechanism, space, q, qd, law.surface)
+    tau, M = tip_torque(mechanism, space, q, qd, [*error, *reference[space.m :]], h_e, law.row_gains, law.joint_gains)
+    pivots, measure = M.trust
     lost: Scalar = less(measure, law.least[1]) if space.represented else 0.0
     for pivot, least in zip(pivots, law.least[0], strict=True):
         lost = select(less(pivot, least), 1.0, lost)
     spoilt = select(lost, float("nan"), 0.0)
-    for i in range(mechanism.n):
-        tau[i] = tau[i] + spoilt
-        if h_e is not None:
-            tau[i] = tau[i] - J.T[i].dot(h_e)
-    return tau
+    tau = [t + spoilt for t in tau]
+    if h_e is None:
+        return tau
+    return [t - column.dot(h_e) for t, column in zip(tau, Mat.of(jacobian(mechanism, q)).T, strict=True)]
 
 
-def _push(surface: Surface, p: VecLike, v: Vec) -> Vec:
-    """What the tip exerts on the surface: −(k depth − d v) n while it presses, never a pull."""
-    normal = Vec(surface.normal)
-    depth = (Vec(surface.point) - p).dot(normal)
-    push = surface.stiffness * depth - surface.damping * v.dot(normal)
+def wall_wrench(mechanism: AnyMechanism, space: Space, q: Values, qd: Values, surface: Values) -> list[Scalar]:
+    """What the tip exerts on a flat, springy surface without friction: −(k depth − d v) n while it presses, never a pull.
+
+    surface  [a point of it, its unit normal, k in N/m, d in N s/m]
+    """
+    point, normal, (stiffness, damping) = Vec(surface[:3]), Vec(surface[3:6]), surface[6:]
+    _, p = tip_frame(mechanism, q)
+    v = Mat.of(jacobian(mechanism, q)[:3]) @ Vec(qd)
+    depth = (point - p).dot(normal)
+    push = stiffness * depth - damping * v.dot(normal)
     push = select(less(0.0, depth), select(less(0.0, push), push, 0.0), 0.0)
-    return Vec((*(-(push * x) for x in normal), 0.0, 0.0, 0.0))
+    return [*(-(push * x) for x in normal), 0.0, 0.0, 0.0]
 
 
-def _internal(law: TipLaw, q: Values, qd: Values) -> list[Scalar] | None:
-    """τ_0 = g + K_p (q_r − q) − k_N B q̇"""
-    mechanism, n = law.mechanism, law.mechanism.n
-    if law.space.m >= n:
-        return None
-    rest = [0.0] * n
-    g, B, q_a = inverse_dynamics(mechanism, q, rest, rest), inertia_matrix(mechanism, q), actuated(mechanism, q)
-    tau = [g[i] - law.calm * Vec(B[i]).dot(qd) for i in range(n)]
-    if law.posture is not None:
-        tau = [t + law.stiffness * (r - x) for t, r, x in zip(tau, law.posture, q_a, strict=True)]
-    return tau
+def _parts(values: Values, size: int) -> list[Values]:
+    return [values[k : k + size] for k in range(0, len(values), size)]

@@ -42,7 +42,6 @@ from dalembert.coordinates.pulled import (
 
 Soft = Values
 
-ORIENTATIONS = ("zyz", "rpy", "quaternion", "geometric")
 ANGLE = 6  # the row nᵀω
 EXACT: Soft = (0.0, 0.0)
 

@@ -49,6 +49,7 @@ def _shapes(text: str) -> dict[str, Shape]:
 INPUTS = _shapes(
     "q(Q) qd(n) qdd(n) tau(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
+    "row_gains(4m) joint_gains(3n) surface(8)"
     "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta
 )
 

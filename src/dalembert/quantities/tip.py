@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dalembert.coordinates.chain import AnyMechanism, Values
+from dalembert.motion import control
 from dalembert.motion import operational_space as s
 from dalembert.motion.operational_space import Space
 from dalembert.quantities.machine import Equations, Quantity, table
@@ -85,6 +86,11 @@ TIP = table("tip", {
     "torque": _row(
         "q, qd, xdd, tip_wrench, tau0, soft -> tau(n)" + TRUST, "τ of S (7.141)", _trusted(s.torque)
     ),
+    "controlled": _row(
+        "q, qd, reference(3m), tip_wrench, row_gains, joint_gains, soft -> tau(n)" + TRUST,
+        "τ of the controller of the tip", _trusted(control.tip_torque),
+    ),
+    "wall_wrench": _row("q, qd, surface -> h_e(6)", "what the tip exerts on a wall", control.wall_wrench),
     "resolved_acceleration": _row(
         "q, qd, xdd, qdd0, soft -> qdd(n)" + TRUST, "q̈ = J_A⁺(ẍ_e − J̇_A q̇) + (1 − J_A⁺ J_A) q̈_0",
         s.resolved_acceleration,

@@ -16,7 +16,7 @@ from dalembert.errors import ShapeError
 from dalembert.motion.stepping import smooth
 from dalembert.quantities import machine
 from dalembert.quantities.rollouts import ROLLOUTS
-from dalembert.simulation.steps import breaks_of_motion
+from dalembert.trajectory.breaks import breaks_of_motion
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm

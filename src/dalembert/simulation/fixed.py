@@ -15,8 +15,8 @@ from dalembert.motion.methods import METHODS
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS, piece_kernels, rollout_kernel
 from dalembert.simulation.closing import Place, at_instant, came_to_an_end
-from dalembert.simulation.operational_controller import OperationalController, flown_over
 from dalembert.simulation.task import Task, check_limits, check_numbers
+from dalembert.tip.controller import OperationalController, flown_over
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]

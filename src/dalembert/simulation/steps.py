@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.errors import DalembertError
+from dalembert.trajectory.breaks import breaks_of
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -102,20 +102,3 @@ def make_steps(duration: float, step: float, every: int, functions: Iterable[Any
     # a knot begins its piece at the instant that is nearest: its own, or one that differs by rounding
     starts = np.clip(np.searchsorted(t, breaks - SAME_INSTANT * np.spacing(np.abs(breaks))), 0, len(h))
     return Steps(h, t, records, cuts, starts, low, high)
-
-
-def breaks_of(function: Any) -> Array:
-    """Where a function of time is not smooth: its ``breaks`` or ``knots``, if it has any."""
-    knots = getattr(function, "breaks", getattr(function, "knots", ()))
-    try:
-        breaks = np.asarray(knots, float).ravel()
-    except (TypeError, ValueError):
-        raise DalembertError(f"the knots of {function!r:.80} are not instants in s: {knots!r:.80}") from None
-    return breaks[np.isfinite(breaks)]
-
-
-def breaks_of_motion(motion: Any) -> Array:
-    """The same of a motion whose last pose is held: its beginning, and the end of its ``duration``, are among them."""
-    end = float(getattr(motion, "duration", np.inf))
-    breaks = breaks_of(motion)
-    return np.concatenate([[0.0], breaks[breaks < end], [end]]) if end < np.inf else breaks

@@ -19,8 +19,8 @@ from dalembert.motion.rubbing import all_bodies
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS, Plan, Rollout, rollout
 from dalembert.simulation.controllers import Controller
-from dalembert.simulation.operational_controller import OperationalController
 from dalembert.simulation.steps import Steps, make_steps
+from dalembert.tip.controller import OperationalController
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dalembert.tip.operational import OperationalSpace
 
 Array = NDArray[np.floating[Any]]
+Rate = Callable[[float, Array], Array]  # of the state (q, q̇): (2, n)
 NEWTON = 12  # steps at most
 ON_PATH = 1e-11  # m or rad
 LONGEST = 0.05  # rad or m that a joint moves in one step of the integration
@@ -44,39 +45,50 @@ def follow(
     xd: ArrayLike,
     xdd: ArrayLike,
     q0: ArrayLike,
-    qd0: ArrayLike | None,
-    wrench: ArrayLike | None,
-    resolution: str,
-    tau0: Callable[[float, Array, Array], ArrayLike] | None,
+    qd0: ArrayLike | None = None,
+    *,
+    wrench: ArrayLike | None = None,
+    resolution: Literal["kinematic", "dynamic"] = "kinematic",
+    tau0: Callable[[float, Array, Array], ArrayLike] | None = None,
 ) -> OperationalMotion:
-    """See :meth:`OperationalSpace.follow`."""
+    """Inverse dynamics of a motion given in operational space, both ways of S 7.8.
+
+    t            (N,) instants; x, xd, xdd (N, m) the motion at them
+    q0           (n,) a configuration near the one at which the motion begins
+    qd0          (n,) joint velocities at the start; what moves the tip is made to fit xd
+    wrench       (6,) or (N, 6) by the end effector on its environment
+    resolution   "kinematic": q̇ = J_A⁺ ẋ, then joint inverse dynamics (7.42);
+                 "dynamic": the torques (7.141), whose τ_0 moves the redundant joints as it likes
+    tau0         τ_0 as a function of t, q, q̇ ("dynamic" only); 0 unless given
+    """
     if resolution not in ("kinematic", "dynamic"):
         raise DalembertError(f"resolution is '{resolution}'; it is 'kinematic' or 'dynamic'")
     if tau0 is not None and resolution == "kinematic":
         raise DalembertError("tau0 moves redundant joints by torques; it needs resolution='dynamic'")
     instants, path = _path(op, t, x, xd, xdd)
-    N, n = len(instants), op.arm.n
-    h = np.broadcast_to(np.zeros(6) if wrench is None else op.arm.checked("tip_wrench", wrench), (N, 6))
-    q, v = np.empty((N, n)), np.empty((N, n))
-    kinematic = resolution == "kinematic"
-    at: Array = np.array(op.arm.checked("q", q0), float)
-    moving = np.zeros(n) if qd0 is None else np.array(op.arm.checked("qd", qd0), float)
-    for k in range(N):
+    kinematic, shape = resolution == "kinematic", (len(instants), 6)
+    h_e = None if wrench is None else np.broadcast_to(op.arm.checked("tip_wrench", wrench), shape)
+    qd = np.zeros(op.arm.n) if qd0 is None else op.arm.checked("qd", qd0)
+    state = np.array([op.arm.checked("q", q0), qd], float)  # q and q̇
+    states = np.empty((len(instants), *state.shape))
+    for k, now in enumerate(instants.tolist()):
         try:
             if k:
-                step = _kinematic_step if kinematic else _dynamic_step
-                at, moving = step(op, path, float(instants[k - 1]), float(instants[k]), at, moving, h[k - 1], tau0)
-            at, moving = _onto(op, path, float(instants[k]), at, moving, kinematic)
+                contact = None if h_e is None else h_e[k - 1]
+                rate = _kinematic_rate(op, path) if kinematic else _dynamic_rate(op, path, contact, tau0)
+                state = _integrated(rate, float(instants[k - 1]), now, state)
+            states[k] = state = _onto(op, path, now, state, kinematic)
         except SingularityError as error:
-            raise SingularityError(f"at t = {instants[k]:.6g} s: {error}", error.kind, (k,), error.value) from None
-        q[k], v[k] = at, moving
-    wanted = path(instants)[2]
+            raise SingularityError(f"at t = {now:.6g} s: {error}", error.kind, (k,), error.value) from None
+    q, qd, accelerations = states[:, 0], states[:, 1], path(instants)[2]
     if kinematic:
-        qdd = _kinematic_acceleration(op, q, v, wanted)
-        return OperationalMotion(instants, q, v, qdd, op.arm.inverse_dynamics(q, v, qdd, tip_wrench=op._at_tip(q, h)))
-    free = None if tau0 is None else np.array([tau0(float(s), a, b) for s, a, b in zip(instants, q, v, strict=True)])
-    tau = op.torque(q, v, wanted, h, free)
-    return OperationalMotion(instants, q, v, op.arm.forward_dynamics(q, v, tau, op._at_tip(q, h)), tau)
+        qdd = _kinematic_acceleration(op, q, qd, accelerations)
+        tau: Array = op.arm.inverse_dynamics(q, qd, qdd) + op.contact_torque(q, h_e)
+    else:
+        free = None if tau0 is None else np.array(list(map(tau0, instants.tolist(), q, qd)))
+        tau = op.torque(q, qd, accelerations, h_e, free)
+        qdd = op.arm.forward_dynamics(q, qd, tau - op.contact_torque(q, h_e))
+    return OperationalMotion(instants, q, qd, qdd, tau)
 
 
 def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array, Quintics]:
@@ -92,10 +104,9 @@ def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array
                 f"are ({len(instants)}, {op.m})"
             )
         arrays.append(array)
-    # angles may be given in (−π, π]; between instants they must not jump
-    arrays[0] = arrays[0][0] + np.concatenate(
-        [np.zeros((1, op.m)), np.cumsum(op.difference(arrays[0][1:], arrays[0][:-1]), axis=0)]
-    ) if op.orientation != "geometric" else arrays[0]  # fmt: skip
+    if op.orientation != "geometric":  # angles may be given in (−π, π]; between instants they must not jump
+        x = arrays[0]
+        arrays[0] = x[0] + np.cumsum(np.vstack([np.zeros(op.m), op.difference(x[1:], x[:-1])]), axis=0)
     return instants, Quintics(instants, *arrays)
 
 
@@ -104,67 +115,43 @@ def _wanted(path: Quintics, t: float) -> tuple[Array, Array, Array]:
     return x[0], xd[0], xdd[0]
 
 
-def _steps(t0: float, t1: float, moving: Array) -> int:
-    return 1 + int(np.abs(moving).max() * (t1 - t0) / LONGEST)
+def _kinematic_rate(op: OperationalSpace, path: Quintics) -> Rate:
+    """q̇ = J_A⁺ ẋ; what the state has as q̇ stays"""
+    return lambda t, state: np.stack([np.linalg.pinv(op.jacobian(state[0])) @ _wanted(path, t)[1], np.zeros(op.arm.n)])
 
 
-def _pseudo_inverse(J: Array) -> Array:
-    return np.linalg.pinv(J)
+def _dynamic_rate(op: OperationalSpace, path: Quintics, h_e: Array | None, tau0: Any) -> Rate:
+    """q̇, and q̈ of the torques (7.141)"""
 
-
-def _kinematic_step(
-    op: OperationalSpace, path: Quintics, t0: float, t1: float, q: Array, qd: Array, h_e: Array, tau0: Any
-) -> tuple[Array, Array]:
-    """q̇ = J_A⁺ ẋ over one interval."""
-
-    def rate(t: float, q: Array) -> Array:
-        return _pseudo_inverse(op.jacobian(q)) @ _wanted(path, t)[1]
-
-    count = _steps(t0, t1, qd)
-    dt = (t1 - t0) / count
-    for k in range(count):
-        t = t0 + k * dt
-        k1 = rate(t, q)
-        k2 = rate(t + dt / 2, q + dt / 2 * k1)
-        k3 = rate(t + dt / 2, q + dt / 2 * k2)
-        k4 = rate(t + dt, q + dt * k3)
-        q = q + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    return q, qd
-
-
-def _dynamic_step(
-    op: OperationalSpace, path: Quintics, t0: float, t1: float, q: Array, qd: Array, h_e: Array, tau0: Any
-) -> tuple[Array, Array]:
-    """q̈ of the torques (7.141) over one interval."""
-    contact = h_e.any()
-
-    def acceleration(t: float, q: Array, qd: Array) -> Array:
+    def rate(t: float, state: Array) -> Array:
+        q, qd = state
         free = None if tau0 is None else np.asarray(tau0(t, q, qd), float)
-        tau = op.torque(q, qd, _wanted(path, t)[2], h_e if contact else None, free)
-        return op.arm.forward_dynamics(q, qd, tau, op._at_tip(q, h_e) if contact else None)
+        tau = op.torque(q, qd, _wanted(path, t)[2], h_e, free)
+        return np.stack([qd, op.arm.forward_dynamics(q, qd, tau - op.contact_torque(q, h_e))])
 
-    count = _steps(t0, t1, qd)
+    return rate
+
+
+def _integrated(rate: Rate, t0: float, t1: float, state: Array) -> Array:
+    """The state (q, q̇) at t1, by steps of Runge–Kutta 4 in which no joint moves far."""
+    count = 1 + int(np.abs(state[1]).max() * (t1 - t0) / LONGEST)
     dt = (t1 - t0) / count
     for k in range(count):
         t = t0 + k * dt
-        a1 = acceleration(t, q, qd)
-        v2 = qd + dt / 2 * a1
-        a2 = acceleration(t + dt / 2, q + dt / 2 * qd, v2)
-        v3 = qd + dt / 2 * a2
-        a3 = acceleration(t + dt / 2, q + dt / 2 * v2, v3)
-        v4 = qd + dt * a3
-        a4 = acceleration(t + dt, q + dt * v3, v4)
-        q = q + dt / 6 * (qd + 2 * v2 + 2 * v3 + v4)
-        qd = qd + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-    return q, qd
+        k1 = rate(t, state)
+        k2 = rate(t + dt / 2, state + dt / 2 * k1)
+        k3 = rate(t + dt / 2, state + dt / 2 * k2)
+        k4 = rate(t + dt, state + dt * k3)
+        state = state + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return state
 
 
-def _onto(op: OperationalSpace, path: Quintics, t: float, q: Array, qd: Array, kinematic: bool) -> tuple[Array, Array]:
+def _onto(op: OperationalSpace, path: Quintics, t: float, state: Array, kinematic: bool) -> Array:
     """Newton steps until the tip is where it should be; then q̇ with the tip's velocity as it should be."""
-    x, xd, _ = _wanted(path, t)
+    (x, xd, _), (q, qd) = _wanted(path, t), state
 
     def inverse(q: Array) -> Array:
-        return _pseudo_inverse(op.jacobian(q)) if kinematic else op.inverse_jacobian(q)
+        return np.linalg.pinv(op.jacobian(q)) if kinematic else op.inverse_jacobian(q)
 
     op.inverse_jacobian(q)  # says so where the arm is singular
     last = np.inf
@@ -180,9 +167,7 @@ def _onto(op: OperationalSpace, path: Quintics, t: float, q: Array, qd: Array, k
             f"arm '{op.arm.name}' does not get its tip to the motion at t = {t:.6g} s: {last:.3g} m or rad are left; "
             "begin nearer to it (q0), or stay within reach"
         )
-    if kinematic:
-        return q, inverse(q) @ xd
-    return q, qd + inverse(q) @ (xd - op.velocity(q, qd))
+    return np.stack([q, inverse(q) @ xd if kinematic else qd + inverse(q) @ (xd - op.velocity(q, qd))])
 
 
 def _kinematic_acceleration(op: OperationalSpace, q: Array, qd: Array, xdd: Array) -> Array:
@@ -190,6 +175,6 @@ def _kinematic_acceleration(op: OperationalSpace, q: Array, qd: Array, xdd: Arra
     changing = np.zeros_like(q)
     if op.redundant:
         Jd = op.jacobian_derivative(q, qd)
-        inverse = _pseudo_inverse(op.jacobian(q))
+        inverse = np.linalg.pinv(op.jacobian(q))
         changing = (np.swapaxes(Jd, -1, -2) @ (np.swapaxes(inverse, -1, -2) @ qd[..., None]))[..., 0]
     return op.resolved_acceleration(q, qd, xdd, changing)

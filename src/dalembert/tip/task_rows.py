@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.algebra.orientations import euler_zyz, quaternion, roll_pitch_yaw, rotation_vector
 from dalembert.arm import Arm
 from dalembert.coordinates.pulled import AnyMechanism
 from dalembert.errors import DalembertError
 from dalembert.motion import operational_space as equations
-from dalembert.motion.operational_space import ANGLE, ORIENTATIONS, Space
+from dalembert.motion.operational_space import ANGLE, Space
 from dalembert.robot.mechanism import mechanism
 from dalembert.robot.model import Frame
 
 Array = NDArray[np.floating[Any]]
-Orientation = Literal["zyz", "rpy", "quaternion", "geometric"]
 Task = str | Sequence[str] | None
 
-POSITION = ("x", "y", "z")
-TURNS: dict[str, tuple[str, str, str]] = {
-    "zyz": ("phi", "theta", "psi"),
-    "rpy": ("roll", "pitch", "yaw"),
-    "quaternion": ("ex", "ey", "ez"),
-    "geometric": ("wx", "wy", "wz"),
+
+@dataclass(frozen=True)
+class Representation:
+    """How an orientation is written: the names of its rows, the numbers (…, 3) of R (…, 3, 3), and what is 0 where singular."""
+
+    rows: tuple[str, str, str]
+    numbers: Callable[[Array], Array]
+    measure: str = ""
+
+
+REPRESENTATIONS = {
+    "zyz": Representation(("phi", "theta", "psi"), euler_zyz, "|sin theta|"),
+    "rpy": Representation(("roll", "pitch", "yaw"), roll_pitch_yaw, "|cos pitch|"),
+    "quaternion": Representation(("ex", "ey", "ez"), lambda R: quaternion(R)[..., 1:], "the scalar part"),
+    "geometric": Representation(("wx", "wy", "wz"), rotation_vector),
 }
 
 
@@ -36,8 +46,9 @@ def with_frame(arm: Arm, frame: str) -> AnyMechanism:
     if frame in ("tip", arm.robot.tip.name):
         return arm.mechanism
     arm.robot.link(frame)  # says which links there are
-    there = mechanism(arm.robot.replace(tip=Frame(frame, frame), payload=None))
-    return arm.mechanism.with_tree(dataclasses.replace(arm.mechanism.tree, tip_body=there.tip_body, tip=there.tip))
+    of_frame = mechanism(arm.robot.replace(tip=Frame(frame, frame), payload=None))
+    tree = dataclasses.replace(arm.mechanism.tree, tip_body=of_frame.tip_body, tip=of_frame.tip)
+    return arm.mechanism.with_tree(tree)
 
 
 def spread(arm: Arm, count: int = 16) -> Array:
@@ -53,63 +64,62 @@ def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> Array:
 
 def joint_ranges(arm: Arm) -> tuple[Array, Array]:
     """From where to where each joint goes: its limits, else half a turn (or 1 m) to both sides."""
-    low, high = np.empty(arm.n), np.empty(arm.n)
-    for j, joint in enumerate(arm.robot.moving_joints):
-        half = 1.0 if joint.type == "prismatic" else np.pi
-        lower, upper = (
-            np.nan if v is None or not np.isfinite(v) else v for v in (joint.limits.lower, joint.limits.upper)
-        )
-        if np.isnan(lower) and np.isnan(upper):
-            lower, upper = -half, half
-        low[j] = upper - 2 * half if np.isnan(lower) else lower
-        high[j] = lower + 2 * half if np.isnan(upper) else upper
-        if joint.type != "prismatic" and high[j] - low[j] > 2 * np.pi:  # turns that repeat each other
-            low[j], high[j] = max(low[j], -np.pi), max(low[j], -np.pi) + 2 * np.pi
-    return low, high
+    joints = arm.robot.moving_joints
+    limits = np.array([(joint.limits.lower, joint.limits.upper) for joint in joints], float).reshape(-1, 2)
+    low, high = np.where(np.isfinite(limits), limits, np.nan).T
+    turning = np.array([joint.type != "prismatic" for joint in joints])
+    half = np.where(turning, np.pi, 1.0)
+    free = np.isnan(low) & np.isnan(high)
+    low, high = np.where(free, -half, low), np.where(free, half, high)
+    low, high = np.where(np.isnan(low), high - 2 * half, low), np.where(np.isnan(high), low + 2 * half, high)
+    repeats = turning & (high - low > 2 * np.pi)
+    low = np.where(repeats, np.maximum(low, -np.pi), low)
+    return low, np.where(repeats, low + 2 * np.pi, high)
 
 
 def row_names(space: Space) -> tuple[str, ...]:
     """The names of the rows: x, y, z, the orientation's, "angle"."""
-    names = (*POSITION, *TURNS[space.orientation], "angle")
-    return tuple(names[k] for k in space.rows)
+    return tuple(_names(space.orientation)[k] for k in space.rows)
+
+
+def _names(orientation: str) -> tuple[str, ...]:
+    return ("x", "y", "z", *REPRESENTATIONS[orientation].rows, "angle")
 
 
 def space_of(arm: Arm, chain: AnyMechanism, orientation: str, task: Task) -> Space:
     """The rows that ``task`` names; without it those that this arm can move, as many as it has joints."""
-    if orientation not in ORIENTATIONS:
-        raise DalembertError(f"unknown orientation '{orientation}'; known are {', '.join(ORIENTATIONS)}")
+    if orientation not in REPRESENTATIONS:
+        raise DalembertError(f"unknown orientation '{orientation}'; known are {', '.join(REPRESENTATIONS)}")
     normal = _only_axis(arm, chain)
     if task is None:
         return _movable(arm, chain, orientation, normal)
-    names = (*POSITION, *TURNS[orientation], "angle")
-    wanted = _words(task, orientation)
-    for word in wanted:
+    names = _names(orientation)
+    words = _words(task, names[:6])
+    for word in words:
         if word not in names:
             raise DalembertError(
                 f"task {task!r} asks for a row '{word}'; it is one of 'pose', 'position', 'orientation', or rows out of "
                 f"{', '.join(names)} (orientation '{orientation}')"
             )
-    if len(set(wanted)) < len(wanted):
+    if len(set(words)) < len(words):
         raise DalembertError(f"task {task!r} names a row twice")
-    if "angle" in wanted and normal is None:
+    if "angle" in words and normal is None:
         raise DalembertError(
             f"task {task!r} asks for the angle about one axis, but arm '{arm.name}' turns its tip about several"
         )
-    if not wanted:
+    if not words:
         raise DalembertError("the task names no row at all")
-    return Space(orientation, tuple(names.index(word) for word in wanted), normal or (0.0, 0.0, 1.0))
+    return Space(orientation, tuple(names.index(word) for word in words), normal or (0.0, 0.0, 1.0))
 
 
-def _words(task: str | Sequence[str], orientation: str) -> list[str]:
+def _words(task: str | Sequence[str], pose: Sequence[str]) -> list[str]:
     if not isinstance(task, str):
         if not isinstance(task, Iterable) or not all(isinstance(word, str) for word in task):
             raise DalembertError(f"task is {task!r}; it is a word like 'pose' or 'xy', or a list of row names")
         return list(task)
-    known = {"pose": (*POSITION, *TURNS[orientation]), "position": POSITION, "orientation": TURNS[orientation]}
-    if task in known:
-        return list(known[task])
-    if task and set(task) <= set("xyz"):
-        return list(task)
+    known = {"pose": pose, "position": pose[:3], "orientation": pose[3:]}
+    if task in known or set(task) <= set("xyz"):
+        return list(known.get(task, task))
     return task.replace(",", " ").split()
 
 
@@ -124,22 +134,26 @@ def _only_axis(arm: Arm, chain: AnyMechanism) -> tuple[float, float, float] | No
     if np.abs(np.cross(columns, n)).max() > 1e-9:
         return None
     n = n * np.sign(n[np.argmax(np.abs(n))])
-    x, y, z = (float(round(v, 12)) + 0.0 if abs(v - round(v)) < 1e-12 else float(v) for v in n)
+    x, y, z = (np.where(np.abs(n - n.round()) < 1e-12, n.round(), n) + 0.0).tolist()
     return x, y, z
 
 
 def _movable(arm: Arm, chain: AnyMechanism, orientation: str, normal: tuple[float, float, float] | None) -> Space:
     """Row by row, those that can be moved while the ones before them stand still."""
     every = Space(orientation, (0, 1, 2, ANGLE) if normal else (0, 1, 2, 3, 4, 5), normal or (0.0, 0.0, 1.0))
-    Js = np.array([equations.analytical(chain, every, q).J for q in arm.placed(spread(arm, 6))], float)
-    taken: list[int] = []
-    for k in range(every.m):
-        trial = Js[:, [*taken, k]]
-        norms = np.linalg.norm(trial, axis=-1, keepdims=True)
-        if (norms[:, -1] > 1e-9).any():
-            least = np.linalg.svd(trial / np.maximum(norms, 1e-9), compute_uv=False)[:, -1]
-            if len(taken) < arm.n and least.max() > 1e-6:
-                taken.append(k)
-    if not taken:
+    J = np.array([equations.analytical(chain, every, q).J for q in arm.placed(spread(arm, 6))], float)
+    rows = tuple(every.rows[k] for k in independent_rows(J))
+    if not rows:
         raise DalembertError(f"no joint of arm '{arm.name}' moves this frame")
-    return dataclasses.replace(every, rows=tuple(every.rows[k] for k in taken))
+    return dataclasses.replace(every, rows=rows)
+
+
+def independent_rows(J: Array) -> list[int]:
+    """Which rows of Jacobians (…, m, n) some configuration lets move while those taken before stand still."""
+    sizes = np.linalg.norm(J, axis=-1, keepdims=True)
+    J = np.where(sizes > 1e-9, J / np.maximum(sizes, 1e-9), 0.0)
+    taken: list[int] = []
+    for k in range(J.shape[-2]):
+        if np.linalg.matrix_rank(J[..., [*taken, k], :], tol=1e-6).max() > len(taken):
+            taken.append(k)
+    return taken

@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.algebra.orientations import rotation_vector
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, PathError, ShapeError
 from dalembert.trajectory.checks import finite
@@ -117,25 +118,6 @@ def _span(J: Array) -> Array:
     r = int((values > none).sum())
     along = np.flatnonzero(np.diag(M) > none)
     return np.eye(3)[along] if len(along) == r else vectors[:, 3 - r :].T
-
-
-def rotation_vector(R: Array) -> Array:
-    """Axis times angle of rotations (…, 3, 3): (…, 3), the angle at most π."""
-    axial = 0.5 * np.stack(
-        [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1
-    )
-    sine = np.linalg.norm(axial, axis=-1)
-    cosine = 0.5 * (np.trace(R, axis1=-2, axis2=-1) - 1.0)
-    angle = np.arctan2(sine, cosine)
-    vector = axial * np.where(sine > 1e-9, angle / np.where(sine > 1e-9, sine, 1.0), 1.0)[..., None]
-    turned = (sine <= 1e-6) & (cosine < 0)  # half a turn: R = 2 u uᵀ − 1, u of either sign
-    if np.any(turned):
-        S = 0.5 * (R + np.eye(3))
-        k = np.argmax(np.diagonal(S, axis1=-2, axis2=-1), axis=-1)
-        u = np.take_along_axis(S, k[..., None, None], axis=-1)[..., 0]
-        u = u / np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300)
-        vector = np.where(turned[..., None], np.pi * u, vector)
-    return vector
 
 
 # -- a point -------------------------------------------------------------------------------------

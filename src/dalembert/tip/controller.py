@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double, which_state
 from dalembert.errors import DalembertError, ShapeError, SingularityError
-from dalembert.motion.control import Surface, TipLaw
-from dalembert.simulation.steps import breaks_of_motion
+from dalembert.motion.control import TipLaw
 from dalembert.tip.operational import SINGULAR, OperationalSpace
+from dalembert.trajectory.breaks import breaks_of_motion
 
 Array = NDArray[np.floating[Any]]
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
@@ -44,33 +44,22 @@ class Wall:
     stiffness: float = 1e4
     damping: float = 0.0
 
+    @property
+    def numbers(self) -> Array:
+        """[point, unit normal, stiffness, damping], as the equations take it: (8,)."""
+        unit = np.array(self.normal, float) / np.linalg.norm(self.normal)
+        return np.concatenate([self.point, unit, [self.stiffness, self.damping]])
+
     def wrench(self, op: OperationalSpace, q: ArrayLike, qd: ArrayLike) -> Array:
         """What the tip exerts on the wall, [f, μ] in base axes: (…, 6)."""
-        n = np.array(self.normal, float) / np.linalg.norm(self.normal)
-        p = op.transform(q)[..., :3, 3]
-        depth = (np.array(self.point, float) - p) @ n
-        v = (self._linear(op).velocity(q, qd)) @ n
-        push = np.where(depth > 0, np.maximum(self.stiffness * depth - self.damping * v, 0.0), 0.0)
-        return np.concatenate([-push[..., None] * n, np.zeros((*push.shape, 3))], axis=-1)
-
-    @staticmethod
-    def _linear(op: OperationalSpace) -> OperationalSpace:
-        return _sub_space(op, ("x", "y", "z"))
-
-
-def _sub_space(op: OperationalSpace, rows: tuple[str, ...]) -> OperationalSpace:
-    """The same frame with other rows, made once."""
-    made = op.__dict__.setdefault("_others", {})
-    if rows not in made:
-        made[rows] = OperationalSpace(op.arm, op.frame, "geometric", rows)
-    return made[rows]
+        return op.kernel("wall_wrench")(op.arm.placed(q), op.arm.checked("qd", qd), self.numbers)
 
 
 class OperationalController:
     """A motion and force controller of the tip, for :func:`dalembert.simulate`: a function (t, q, qd) → τ.
 
-    Where its rows are x, y, z or a quaternion's, without damping, and its contact is none or a wall, fixed
-    steps compile it together with the dynamics.
+    Its law is one compiled function. Where its rows are x, y, z or a quaternion's, without damping, and its contact is
+    none or a wall, fixed steps run it in one loop with the dynamics.
 
     op         the operational space, :meth:`Arm.operational_space`
     reference  x_d (m,), or a function t → x_d, ẋ_d, ẍ_d, such as a :class:`dalembert.Trajectory` of m rows; after
@@ -107,30 +96,37 @@ class OperationalController:
         stiffness: float = 20.0,
         calm: float = 2.0,
     ) -> None:
-        self.op = op
-        self.kp, self.kd = (self._gain(name, value) for name, value in (("kp", kp), ("kd", kd)))
-        self.kf, self.kv, self.stiffness, self.calm = kf, kv, stiffness, calm
-        self.contact = contact
-        self.posture = None if posture is None else np.asarray(op.arm.checked("q", posture), float)
-        self.reference: Motion
-        if callable(reference):
-            self.reference = reference
-        else:
-            x = double("the reference", reference)
-            if x.shape != (op.m,):
-                raise ShapeError(f"the reference has shape {x.shape}; the rows {', '.join(op.rows)} are ({op.m},)")
-            self.reference = lambda t: (x, np.zeros(op.m), np.zeros(op.m))
-        self.force_rows: list[tuple[int, int, float]] = []  # (row of the task, component of the wrench, h_d)
         if force is not None and not isinstance(force, Mapping):
             raise DalembertError(f"force is {force!r}; it is a table of rows and forces, like {{'z': -20.0}}")
-        for row, wanted in (force or {}).items():
+        forces = dict(force or {})
+        for row in forces:
             if row not in op.rows or row not in ("x", "y", "z"):
                 raise DalembertError(
                     f"force is asked for in row '{row}'; it must be one of x, y, z among the rows {', '.join(op.rows)}"
                 )
-            self.force_rows.append((op.rows.index(row), "xyz".index(row), float(wanted)))
-        if self.force_rows and contact is None:
+        if forces and contact is None:
             raise DalembertError("a force needs something to press against: give contact=…")
+        self.op, self.contact = op, contact
+        self.reference = self._motion(reference)
+        self._forced = np.array([row in forces for row in op.rows])
+        self._row_gains = np.concatenate([
+            np.where(self._forced, 0.0, self._gain("kp", kp)),
+            np.where(self._forced, kv, self._gain("kd", kd)),
+            np.where(self._forced, kf, 0.0),
+            [float(forces.get(row, 0.0)) for row in op.rows],
+        ])  # fmt: skip
+        if posture is None:
+            posture, stiffness = np.zeros(op.arm.n), 0.0
+        q_r = double("posture", op.arm.checked("q", posture))
+        self._joint_gains = np.concatenate([q_r, np.full_like(q_r, stiffness), np.full_like(q_r, calm)], axis=-1)
+
+    def _motion(self, reference: ArrayLike | Motion) -> Motion:
+        if callable(reference):
+            return reference
+        op, x = self.op, double("the reference", reference)
+        if x.shape != (op.m,):
+            raise ShapeError(f"the reference has shape {x.shape}; the rows {', '.join(op.rows)} are ({op.m},)")
+        return lambda t: (x, np.zeros(op.m), np.zeros(op.m))
 
     def _gain(self, name: str, value: ArrayLike) -> Array:
         gain = double(name, value)
@@ -138,23 +134,16 @@ class OperationalController:
             raise ShapeError(f"{name} is one number ≥ 0, or one for each of the rows {', '.join(self.op.rows)}")
         return gain
 
-    def wrench(self, q: ArrayLike, qd: ArrayLike) -> Array | None:
-        """What the tip exerts on its environment: (…, 6)."""
-        if self.contact is None:
-            return None
-        if isinstance(self.contact, Wall):
-            return self.contact.wrench(self.op, q, qd)
-        return np.asarray(self.contact(np.asarray(q, float), np.asarray(qd, float)), float)
-
     def _wanted(self, t: float) -> tuple[Array, Array, Array]:
-        """x_d, ẋ_d, ẍ_d at t: (…, m) each."""
+        """x_d, ẋ_d, ẍ_d at t: (…, m) each; zeros in rows that keep a force."""
         end = float(getattr(self.reference, "duration", np.inf))
+        m = self.op.m
         try:
             given = (double("the reference", v) for v in self.reference(min(t, end)))
-            x, xd, xdd = (np.broadcast_to(v, (*v.shape[:-1], self.op.m)) for v in given)
+            x, xd, xdd = (np.where(self._forced, 0.0, np.broadcast_to(v, (*v.shape[:-1], m))) for v in given)
         except (TypeError, ValueError) as problem:
             raise ShapeError(
-                f"the reference must give x, xd, xdd at t = {t:g} s, each of shape ({self.op.m},) for the rows "
+                f"the reference must give x, xd, xdd at t = {t:g} s, each of shape ({m},) for the rows "
                 f"{', '.join(self.op.rows)}: {problem}"
             ) from problem
         return (x, xd, xdd) if t <= end else (x, np.zeros_like(xd), np.zeros_like(xdd))
@@ -164,78 +153,54 @@ class OperationalController:
         """Where the reference is not smooth: its knots, and its end."""
         return breaks_of_motion(self.reference)
 
-    def acceleration(self, t: float, q: ArrayLike, qd: ArrayLike, h_e: Array | None) -> Array:
-        """ẍ that is asked for: (…, m)."""
-        op = self.op
-        x_d, xd_d, xdd_d = self._wanted(t)
-        xd = op.velocity(q, qd)
-        xdd = xdd_d + self.kd * (xd_d - xd) + self.kp * op.difference(x_d, op.pose(q))
-        for row, component, wanted in self.force_rows:
-            assert h_e is not None
-            xdd[..., row] = self.kf * (wanted - h_e[..., component]) - self.kv * xd[..., row]
-        return xdd
+    def wrench(self, q: ArrayLike, qd: ArrayLike) -> Array | None:
+        """What the tip exerts on its environment: (…, 6)."""
+        if self.contact is None:
+            return None
+        if isinstance(self.contact, Wall):
+            return self.contact.wrench(self.op, q, qd)
+        return np.asarray(self.contact(np.asarray(q, float), np.asarray(qd, float)), float)
 
     def motors(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """The torques of the motors: (…, n)."""
-        h_e = self.wrench(q, qd)
-        return self.op.torque(q, qd, self.acceleration(t, q, qd, h_e), h_e, self._internal(q, qd))
+        return self._motors(t, q, qd, self.wrench(q, qd))
 
-    def _internal(self, q: ArrayLike, qd: ArrayLike) -> Array | None:
-        """τ_0"""
-        if not self.op.redundant:
-            return None
-        arm = self.op.arm
-        v = np.asarray(qd, float)
-        tau = arm.gravity_torque(q) - self.calm * (arm.inertia_matrix(q) @ v[..., None])[..., 0]
-        if self.posture is not None:
-            tau = tau + self.stiffness * (self.posture - np.asarray(q, float))
-        return tau
+    def _motors(self, t: float, q: ArrayLike, qd: ArrayLike, h_e: Array | None) -> Array:
+        op, (x, xd, xdd) = self.op, self._wanted(t)
+        return op.run(
+            "controlled", q=q, qd=qd, reference=_joined(op.difference(x, op.pose(q)), xd, xdd),
+            tip_wrench=h_e, row_gains=self._row_gains, joint_gains=self._joint_gains,
+        )  # fmt: skip
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """The motors' torques less Jᵀ h_e, so that ``simulate`` feels the contact too: (…, n)."""
-        tau = self.motors(t, q, qd)
         h_e = self.wrench(q, qd)
-        if h_e is None:
-            return tau
-        J = self._whole(q)
-        return tau - (np.swapaxes(J, -1, -2) @ h_e[..., None])[..., 0]
-
-    # -- compiled --------------------------------------------------------------------------------
+        tau = self._motors(t, q, qd, h_e)
+        return tau if h_e is None else tau - self.op.contact_torque(q, h_e)
 
     @property
     def law(self) -> TipLaw | None:
-        """The law as an equation, to be compiled with the arm's; None where it is none.
+        """The law as an equation, to run in one loop with the arm's; None where it cannot.
 
         Angles as rows, and the turn between two orientations, are arctangents; damping depends on what has
         been computed; a contact may be any function.
         """
-        op = self.op
+        op, wall = self.op, self.contact if isinstance(self.contact, Wall) else None
         plain = all(row < 3 or (row < 6 and op.space.orientation == "quaternion") for row in op.space.rows)
-        wall = self.contact if isinstance(self.contact, Wall) else None
-        here = op.mechanism == op.arm.mechanism  # else the contact is not at the tip
-        batched = self.posture is not None and self.posture.ndim > 1
-        if not plain or batched or op.damping is not None or (self.contact is not None and not (wall and here)):
+        if not plain or self._joint_gains.ndim > 1 or op.damping is not None or self.contact is not wall:
             return None
-        surface = None
-        if wall is not None:
-            n = np.array(wall.normal, float) / np.linalg.norm(wall.normal)
-            surface = Surface(_floats(wall.point), _floats(n), float(wall.stiffness), float(wall.damping))
-        least = SINGULAR**2 * op._usual[0]
         return TipLaw(
-            op.mechanism, op.space, _floats(np.broadcast_to(self.kp, op.m)), _floats(np.broadcast_to(self.kd, op.m)),
-            tuple(self.force_rows), float(self.kf), float(self.kv), surface,
-            None if self.posture is None else _floats(self.posture),
-            float(self.stiffness), float(self.calm), (_floats(least), SINGULAR),
+            op.mechanism, op.space, tuple(self._row_gains.tolist()), tuple(self._joint_gains.tolist()),
+            None if wall is None else tuple(wall.numbers.tolist()), (tuple(op.least_pivots.tolist()), SINGULAR),
         )  # fmt: skip
 
     def references(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """[x_d, ẋ_d, ẍ_d] at the instants t: (N, 3m)."""
-        rows = [np.concatenate([x.reshape(self.op.m) for x in self._wanted(float(at))]) for at in t]
-        return np.array(rows).reshape(len(t), 3 * self.op.m)
+        """[x_d, ẋ_d, ẍ_d] at the instants t: (…, N, 3m)."""
+        return np.stack([_joined(*self._wanted(float(instant))) for instant in t], axis=-2)
 
-    def _whole(self, q: ArrayLike) -> Array:
-        """The geometric Jacobian of the frame: (…, 6, n)."""
-        return _sub_space(self.op, ("x", "y", "z", "wx", "wy", "wz")).jacobian(q)
+
+def _joined(*parts: Array) -> Array:
+    return np.concatenate(np.broadcast_arrays(*parts), axis=-1)
 
 
 def flown_over(control: OperationalController, t: Array, q: Array) -> None:
@@ -260,7 +225,3 @@ def flown_over(control: OperationalController, t: Array, q: Array) -> None:
             "are values near 1); damping=… goes through it",
             "kinematic", tuple(index), value,
         )  # fmt: skip
-
-
-def _floats(values: Any) -> Any:
-    return tuple(float(x) for x in values)
