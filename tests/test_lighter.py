@@ -14,9 +14,10 @@ from dalembert.errors import DalembertError
 from dalembert.graph.count import count
 from dalembert.graph.passes import pruned
 from dalembert.graph.tape import Graph, evaluate
-from dalembert.quantities import joints
-from dalembert.quantities.joints import CHEAPEST, INPUTS, chosen_formulation, kernel, known, traced
+from dalembert.quantities import machine
+from dalembert.quantities.joints import JOINTS, known
 from dalembert.quantities.lighter import CLOSED_FORM, has_closed_form
+from dalembert.quantities.machine import CHEAPEST, INPUTS, kernel, trace
 from dalembert.robot import Inertia, Joint, Link, Robot
 from dalembert.robot.mechanism import mechanism
 from dalembert.symbols import harmonics
@@ -25,7 +26,7 @@ from dalembert.symbols.mapped import affine
 
 ARMS = {name: da.load(name) for name in da.arms()}
 LINEAR = [name for name, a in ARMS.items() if has_closed_form(a.mechanism)]
-QUANTITIES = [name for name, entry in known(ARMS["parallelogram"].mechanism).items() if entry.pulled is not None]
+QUANTITIES = [name for name, entry in known(ARMS["parallelogram"].mechanism).items() if entry.pulled or entry.held]
 
 
 def agree(x, y) -> bool:
@@ -41,7 +42,7 @@ def arguments(m: CoupledMechanism, name: str, options=(), seed: int = 3) -> list
     sizes = {"Q": m.n, "n": m.n, "N": m.tree.n}
     shapes = [INPUTS[x][0] for x in (*known(m)[name].inputs, *options)]
     rng = np.random.default_rng(seed)
-    return [rng.uniform(-2, 2, (20, sizes.get(size, size))) for size in shapes]
+    return [rng.uniform(-2, 2, (20, sizes[size] if size in sizes else int(size))) for size in shapes]
 
 
 def coupled() -> CoupledMechanism:
@@ -63,9 +64,9 @@ def coupled() -> CoupledMechanism:
 @pytest.mark.parametrize("name", LINEAR)
 def test_closed_form_equals_tree_form(name: str, quantity: str) -> None:
     m = ARMS[name].mechanism
-    tree = next(iter(known(m)[quantity].formulations(m)))
+    tree = known(m)[quantity].formulations(m)[0]
     x = arguments(m, quantity)
-    for a, b in zip(*(outputs(kernel(m, quantity, form)(*x)) for form in (tree, CLOSED_FORM)), strict=True):
+    for a, b in zip(*(outputs(kernel(m, JOINTS[quantity], form)(*x)) for form in (tree, CLOSED_FORM)), strict=True):
         assert agree(b, a)
 
 
@@ -74,7 +75,7 @@ def test_closed_form_equals_tree_form(name: str, quantity: str) -> None:
 def test_closed_form_equals_tree_form_with_options(name: str, options: tuple[str, ...]) -> None:
     m = ARMS[name].mechanism
     x = arguments(m, "inverse_dynamics", options)
-    a, b = (kernel(m, "inverse_dynamics", form, options)(*x) for form in ("lean", CLOSED_FORM))
+    a, b = (kernel(m, JOINTS["inverse_dynamics"], form, options)(*x) for form in ("lean", CLOSED_FORM))
     assert agree(b, a)
 
 
@@ -84,8 +85,8 @@ def test_closed_form_equals_tree_form_with_options(name: str, options: tuple[str
 def test_joints_that_follow_with_any_factor_have_a_closed_form(quantity: str) -> None:
     m = coupled()
     x = arguments(m, quantity)
-    tree = next(iter(known(m)[quantity].formulations(m)))
-    graphs = [traced(m, quantity, form, ()) for form in (tree, CLOSED_FORM)]
+    tree = known(m)[quantity].formulations(m)[0]
+    graphs = [trace(m, JOINTS[quantity], form) for form in (tree, CLOSED_FORM)]
     columns = [column for array in x for column in array.T]
     numpy = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "sin": np.sin, "cos": np.cos}
     a, b = (np.array([np.broadcast_to(y, 20) for y in evaluate(graph, columns, numpy)]) for graph in graphs)
@@ -108,7 +109,7 @@ def test_decoupled_parallelogram_has_constant_diagonal_inertia() -> None:
     B = a.inertia_matrix(q)
     assert np.ptp(B, axis=0).max() == 0 and not B[:, 0, 1].any() and not a.coriolis_matrix(q, qd).any()
     assert relative(a.inverse_dynamics(q, qd, qdd), B[0].diagonal() * qdd + a.gravity_torque(q)) < 1e-14
-    tree = kernel(a.mechanism, "inertia_matrix", "composite")(q)
+    tree = kernel(a.mechanism, JOINTS["inertia_matrix"], "composite")(q)
     assert relative(B, tree) < 1e-14  # the oracle has what rounding leaves of b_12
     assert a.operations("inertia_matrix").compiled.total == 0 and a.operations("gravity_torque").compiled.total == 2
 
@@ -117,9 +118,9 @@ def test_decoupled_parallelogram_has_constant_diagonal_inertia() -> None:
 @pytest.mark.parametrize("name", LINEAR)
 def test_the_lighter_form_is_taken(name: str, quantity: str) -> None:
     m = ARMS[name].mechanism
-    assert chosen_formulation(quantity, None, m) == CHEAPEST
-    tree = next(iter(known(m)[quantity].formulations(m)))
-    taken, by_tree, closed = (count(traced(m, quantity, form, ())) for form in (CHEAPEST, tree, CLOSED_FORM))
+    assert JOINTS[quantity].chosen(None, m) == CHEAPEST
+    tree = known(m)[quantity].formulations(m)[0]
+    taken, by_tree, closed = (count(trace(m, JOINTS[quantity], form)) for form in (CHEAPEST, tree, CLOSED_FORM))
     assert taken.total == min(by_tree.total, closed.total)
     assert taken.cosines <= by_tree.cosines  # of no more angles than before
 
@@ -134,13 +135,13 @@ def test_open_arms_and_loops_that_are_not_linear_have_no_closed_form_to_choose()
 
 def test_a_closed_form_that_is_too_large_is_refused_by_name_and_passed_over_otherwise(monkeypatch) -> None:
     m = ARMS["palletizer"].mechanism
-    tree = count(traced(m, "gravity_torque", "lean", ()))
+    tree = count(trace(m, JOINTS["gravity_torque"], "lean"))
     monkeypatch.setattr(harmonics, "WORK", 10)
     with pytest.raises(ClosedFormTooLarge, match="takes more than 10 products of terms; name another formulation"):
-        traced(m, "gravity_torque", CLOSED_FORM, ())
-    assert count(traced(m, "gravity_torque", CHEAPEST, ())) == tree
-    monkeypatch.setattr(joints, "HELD", 3)
-    assert chosen_formulation("gravity_torque", None, m) == "lean"  # more are held than are tried
+        trace(m, JOINTS["gravity_torque"], CLOSED_FORM)
+    assert count(trace(m, JOINTS["gravity_torque"], CHEAPEST)) == tree
+    monkeypatch.setattr(machine, "HELD", 3)
+    assert JOINTS["gravity_torque"].chosen(None, m) == "lean"  # more are held than are tried
 
 
 def test_what_cancels_on_paper_cancels() -> None:
@@ -200,7 +201,7 @@ def test_closed_form_has_the_friction_of_all_joints() -> None:
     rubbing = da.Friction(0.7, (1.5, 0.9))
     a = da.Arm(robot.replace(joints=tuple(replace(joint, friction=rubbing) for joint in robot.joints)))
     x = arguments(a.mechanism, "inverse_dynamics")
-    tree, closed = (kernel(a.mechanism, "inverse_dynamics", form)(*x) for form in ("lean", CLOSED_FORM))
+    tree, closed = (kernel(a.mechanism, JOINTS["inverse_dynamics"], form)(*x) for form in ("lean", CLOSED_FORM))
     assert agree(closed, tree)
-    totals = [count(traced(a.mechanism, "inverse_dynamics", form, ())).total for form in (CHEAPEST, "lean")]
+    totals = [count(trace(a.mechanism, JOINTS["inverse_dynamics"], form)).total for form in (CHEAPEST, "lean")]
     assert totals[0] < totals[1] - 15

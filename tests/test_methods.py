@@ -88,7 +88,11 @@ def test_every_tableau_sticks_slips_and_hits_stops(method: str) -> None:
 
 def test_users_are_offered_every_method_that_is_shipped() -> None:
     shipped = [name for name in METHODS if name not in OTHERS]
-    assert list(get_args(eval(da.simulate.__annotations__["method"], {"Literal": Literal}))) == shipped == [*Scheme]
+    assert (
+        list(get_args(eval(da.simulate.__annotations__["method"], {"Literal": Literal})))
+        == shipped
+        == list(get_args(Scheme))
+    )
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].refuses])

@@ -319,7 +319,12 @@ def test_no_unit_of_length_or_mass_changes_which_joints_nothing_resists(seed: in
     robot = random_robot(rng, 6, tree=seed % 2 == 1, extras=False)
     hollow = robot.links[-1].name  # a leaf without mass: nothing resists its joint
     weak = robot.replace(links=tuple(replace(x, inertia=Inertia()) if x.name == hollow else x for x in robot.links))
-    (last,) = (j.name for j in robot.joints if j.child == hollow)
+    (last,) = (
+        k
+        for k, body in enumerate(mechanism(robot).bodies)
+        for j in robot.joints
+        if (j.name, j.child) == (body.name, hollow)
+    )
     assert {"revolute", "prismatic"} <= {j.type for j in robot.joints}
     for length in (1e-9, 1e-3, 1.0, 1e3, 1e9):
         for mass in (1e-9, 1.0, 1e9):

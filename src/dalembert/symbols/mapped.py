@@ -71,9 +71,10 @@ def closed_equations(
 ) -> Equations:
     """The equations of motion on the coordinates that are held."""
     tree = closed_form(model(robot, parameters), progress)
-    held = Held(
-        [i + 1 for i in closed.actuated], [closed.tree.bodies[i].revolute for i in closed.actuated], labels_of(robot)
-    )
+    numbers, labels = [i + 1 for i in closed.actuated], labels_of(robot)
+    if robot.in_coordinates:  # y is numbered from 1, as the joints are that follow
+        numbers, labels = list(range(1, closed.n + 1)), {}
+    held = Held(numbers, [closed.tree.bodies[i].revolute for i in closed.actuated], labels)
     return Equations(robot.name, _Substitution(tree, *affine(closed), held, _equal_sides(tree, closed)).form())
 
 
@@ -94,9 +95,6 @@ def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
 def labels_of(robot: Robot) -> dict[str, str]:
     """Number of a joint in the tree → how it is written: 1'' for a joint called joint1''."""
     names = [joint.name for joint in robot.tree_joints]
-    if robot.in_coordinates:  # these are numbered from 1, as the joints are that follow
-        first = len(names) - len(robot.moving_joints)
-        return {str(first + k): str(k) for k in range(1, len(robot.moving_joints) + 1)}
     endings = [re.search(r"(\d+'*)$", name) for name in names]
     written = [match[1] if match else "" for match in endings]
     if not all(written) or len(set(written)) < len(written):
@@ -108,7 +106,8 @@ def relabelled(letter: Letter, labels: Mapping[str, str]) -> Letter:
     """A copy of the letter with other numbers for the joints."""
 
     def plain(text: str) -> str:
-        return re.sub(r"\d+", lambda match: labels.get(match[0], match[0]), text)
+        # a number behind a letter is an index, others are factors
+        return re.sub(r"(?<=[^\W\d])\d+", lambda match: labels.get(match[0], match[0]), text)
 
     def subscript(part: str) -> str:
         match = re.fullmatch(r"_\{?(\d+)\}?", part)
