@@ -166,3 +166,13 @@ def test_every_public_name_has_an_example_that_is_run() -> None:
     public = {name: getattr(dalembert, name) for name in dalembert.__all__}
     errors = {name for name, x in public.items() if isinstance(x, type) and issubclass(x, Exception)}
     assert [name for name, x in public.items() if name not in errors and ">>>" not in (x.__doc__ or "")] == []
+
+
+def test_the_pages_about_the_house_name_files_that_exist() -> None:
+    docs = ROOT.parents[1] / "docs"
+    for page in ("house.md", "workshop.md"):
+        text = (docs / page).read_text()
+        for name in re.findall(r"`([\w/]+\.py)`", text):
+            assert (ROOT / name).exists() or (docs.parent / name).exists() or list(ROOT.rglob(name)), (page, name)
+    rooms = {room_of(module) for module in MODULES} - {"", "__main__", "errors", "arrays"}
+    assert {room for room in rooms if f"{room}/" not in (docs / "house.md").read_text()} == set()
