@@ -24,7 +24,7 @@ SHIPPED = [
 CLOSED = ["five-bar", "palletizer", "parallelogram"]
 FILES = ["gen3_7dof.urdf", "iiwa14.urdf", "panda_arm.urdf", "tx40.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
 COUPLED = ["gripper", "wrist"]  # some joints follow others
-REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain", *COUPLED]
+REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain", *COUPLED, *CLOSED]
 
 
 @cache
@@ -44,8 +44,10 @@ def arm(name: str) -> da.Arm:
 
 
 def states(a: da.Arm, count: int, seed: int = 0, scale: float = 2.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Random q, qd, qdd of shape (count, n)."""
+    """Random q, qd, qdd of shape (count, n); of closed chains q within their reach, well away from where it ends."""
     q, qd, qdd = np.random.default_rng(seed).uniform(-scale, scale, (3, count, a.n))
+    if not a.mechanism.linear and a.loops:
+        q = a.closing(np.random.default_rng(seed), a.home - 0.3, a.home + 0.3, count)
     return q, qd, qdd
 
 

@@ -362,6 +362,15 @@ def test_joint_wrenches_balance_every_link(name: str) -> None:
         if i == m.tip_body:
             total_f = total_f - h[:3]
             total_m = total_m - h[3:] - np.cross(tip[:3, 3] - com[3], h[:3])
+        for loop, (*f, x, y, z) in zip(a.mechanism.loops, a.loop_wrenches(q, qd, qdd, tip_wrench=h), strict=True):
+            for side, end, place in (
+                (1.0, loop.ends.body_a, loop.ends.place_a),
+                (-1.0, loop.ends.body_b, loop.ends.place_b),
+            ):
+                if end == i:  # what link b exerts on link a, and a on b the opposite
+                    point = p[3] + R[3] @ np.array(place.translation)
+                    total_f = total_f + side * np.array(f)
+                    total_m = total_m + side * (np.array([x, y, z]) + np.cross(point - com[3], f))
         assert np.allclose(total_f, body.inertia.mass * acceleration, atol=2e-5 * scale), body.name
         assert np.allclose(total_m, dL, atol=2e-5 * scale), (body.name, omega_mid)
 
