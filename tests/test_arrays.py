@@ -280,3 +280,33 @@ def test_builders_and_simulations_refuse_with_one_sentence(builder: str, bad: An
         with pytest.raises(da.DalembertError) as error:
             BUILDERS[builder](bad)
     assert "\n" not in str(error.value) and len(str(error.value)) < 400
+
+
+# -- calls that are made at once -------------------------------------------------------------------
+
+
+def test_quick_calls_keep_the_rules() -> None:
+    """Once a kernel is there, arrays of float64 go to it directly; types, mistakes and options are treated as before."""
+    a = da.load("planar-3r")
+    q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, 4, 3))
+    first = a.inverse_dynamics(q, qd, qdd)
+    assert a.quick_kernels.keys() == {"inverse_dynamics"}
+    assert (a.inverse_dynamics(q, qd, qdd) == first).all() and (a.inverse_dynamics(q, qd=qd, qdd=qdd) == first).all()
+    assert (a.inverse_dynamics(np.asfortranarray(q), qd, qdd) == first).all()
+    assert a.inverse_dynamics(*(x.astype(np.float32) for x in (q, qd, qdd))).dtype == np.float32
+    assert a.inverse_dynamics(*(np.ones(3, np.int8),) * 3).dtype == np.float64  # NumPy itself would take float32
+    assert np.allclose(a.inverse_dynamics(q.astype(">f8"), qd, qdd), first)
+    out = np.empty((4, 3))
+    assert a.inverse_dynamics(q, qd, qdd, out=out) is out and (out == first).all()
+    assert not np.allclose(a.inverse_dynamics(q, qd, qdd, np.ones(6)), first)
+    for wrong, sentence in (
+        ((q[:, :2], qd, qdd), r"q has shape \(4, 2\), but arm 'planar-3r' has 3 joints"),
+        ((q[:2], qd[:3], qdd), "these shapes do not broadcast"),
+        ((np.array(1.0), qd, qdd), r"q has shape \(\)"),
+    ):
+        with pytest.raises(da.ShapeError, match=sentence):
+            a.inverse_dynamics(*wrong)
+    five_bar = arm("five-bar")
+    five_bar.inertia_matrix([1.0, 2.0])
+    with pytest.raises(da.ClosureError):  # closed chains are always looked at
+        five_bar.inertia_matrix(np.array([np.pi, 0.0]))

@@ -68,6 +68,7 @@ class Compiled:
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._kernels: dict[Any, np.ufunc] = {}
+        self.quick_kernels: dict[str, np.ufunc] = {}  # by method, those that need no more than their arrays
 
     @cached_property
     def mechanism(self) -> AnyMechanism:
@@ -133,7 +134,10 @@ class Compiled:
         arrays = [self.checked(name, value) for name, value in (*inputs.items(), *given.items())]
         if not self.mechanism.linear or (self.mechanism.loops and quantity in REACTIONS):
             return self._run_placed(ufunc, quantity, (*inputs, *given), arrays, out)
-        return self._call(ufunc, quantity, (*inputs, *given), arrays, out)
+        result = self._call(ufunc, quantity, (*inputs, *given), arrays, out)
+        if ufunc.nout == 1 and not given and formulation is None:
+            self.quick_kernels[quantity] = ufunc
+        return result
 
     def _run_placed(
         self, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], arrays: list[Any], out: Array | None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array, Compiled
+from dalembert.arm.quick import quick
 from dalembert.arm.terms import Dalembert, LagrangeEuler, TorqueTerms
 from dalembert.errors import DalembertError, SingularInertiaError
 
@@ -15,6 +16,7 @@ from dalembert.errors import DalembertError, SingularInertiaError
 class Dynamics(Compiled):
     """The equations of motion of an arm, their terms and derivatives."""
 
+    @quick
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -39,6 +41,7 @@ class Dynamics(Compiled):
             {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation, out,
         )  # fmt: skip
 
+    @quick
     def forward_dynamics(
         self,
         q: ArrayLike,
@@ -55,10 +58,12 @@ class Dynamics(Compiled):
         self._needs_inertia()
         return self._run("forward_dynamics", {"q": q, "qd": qd, "tau": tau}, {"tip_wrench": tip_wrench}, formulation)
 
+    @quick
     def gravity_torque(self, q: ArrayLike) -> Array:
         """g(q), the torques that hold the arm still: (…, n), S (7.39)."""
         return self._run("gravity_torque", {"q": q})
 
+    @quick
     def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None) -> Array:
         """F_v q̇ + F_s sgn(q̇): (…, n), S (7.42).
 
@@ -71,6 +76,7 @@ class Dynamics(Compiled):
             )
         return self._run("friction_torque", {"qd": qd}, {"q": q})
 
+    @quick
     def joint_wrenches(
         self,
         q: ArrayLike,
@@ -101,6 +107,7 @@ class Dynamics(Compiled):
         """
         return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench}))
 
+    @quick
     def inertia_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
         """B(q): (…, n, n), S (7.32).
 
@@ -108,22 +115,27 @@ class Dynamics(Compiled):
         """
         return self._run("inertia_matrix", {"q": q}, formulation=formulation)
 
+    @quick
     def inertia_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Ḃ along a motion: (…, n, n)."""
         return self._run("inertia_derivative", {"q": q, "qd": qd})
 
+    @quick
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, formulation: str | None = None) -> Array:
         """C(q, q̇) made from Christoffel symbols, so that Ḃ − 2C is skew-symmetric: (…, n, n), S (7.44)."""
         return self._run("coriolis_matrix", {"q": q, "qd": qd}, formulation=formulation)
 
+    @quick
     def christoffel(self, q: ArrayLike, formulation: str | None = None) -> Array:
         """The Christoffel symbols c_ijk: (…, n, n, n), S (7.45); C_ij = Σ_k c_ijk q̇_k."""
         return self._run("christoffel", {"q": q}, formulation=formulation)
 
+    @quick
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """½ q̇ᵀ B q̇ (J): (…), S (7.31)."""
         return self._run("kinetic_energy", {"q": q, "qd": qd})
 
+    @quick
     def potential_energy(self, q: ArrayLike) -> Array:
         """Potential energy of the moving parts (J), zero for masses at the base's origin: (…), S (7.36)."""
         return self._run("potential_energy", {"q": q})
@@ -140,6 +152,7 @@ class Dynamics(Compiled):
         self._needs_inertia()
         return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau})  # type: ignore[return-value]
 
+    @quick
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Y(q, q̇, q̈): (…, n, 13N), with τ = Y π, S (7.81); π is :attr:`parameters`.
 

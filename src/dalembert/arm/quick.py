@@ -1,0 +1,40 @@
+"""Calls that cost little: the kernel is tried at once, and mistakes are looked for only where it refuses.
+
+A gufunc checks the shapes that it is given. What it does not know is the rule for types (float32 stays float32, everything
+else is float64), so that only arrays of float64 go this way; the rest, and what the gufunc refuses, takes the method's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from dalembert.arrays import DOUBLE
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def quick(method: Method) -> Method:
+    """The method with a way past its checks, for arrays of float64 and no options, once its kernel is there."""
+    name, ndarray = method.__name__, np.ndarray
+    _, *given = signature(method).parameters.values()
+    count = sum(parameter.default is Parameter.empty for parameter in given)
+
+    @wraps(method)
+    def run(self: Any, *arrays: Any, **options: Any) -> Any:
+        if len(arrays) == count and not options:
+            for array in arrays:
+                if type(array) is not ndarray or array.dtype is not DOUBLE:
+                    break
+            else:
+                try:
+                    return self.quick_kernels[name](*arrays)
+                except (KeyError, TypeError, ValueError):  # the first call, or a mistake, which the method names
+                    pass
+        return method(self, *arrays, **options)
+
+    return cast(Method, run)
