@@ -515,3 +515,34 @@ class TestMessages:
     def test_wrench(self) -> None:
         with pytest.raises(da.ShapeError, match="tip_wrench has shape"):
             da.load("panda").inverse_dynamics(*np.zeros((3, 7)), tip_wrench=np.zeros(3))
+
+
+FORK = """
+import dalembert as da, os, sys, threading, time
+begun = threading.Event()
+def work():
+    begun.set()
+    da.load("planar-2r").kernel("inertia_matrix")
+thread = threading.Thread(target=work)
+thread.start(); begun.wait(); time.sleep(float(sys.argv[1]))
+child = os.fork()
+if not child:
+    da.load("planar-2r").gravity_torque([0.0, 0.0])
+    os._exit(0)
+thread.join()
+for _ in range(300):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        break
+    time.sleep(0.1)
+else:
+    os.kill(child, 9)
+print("ended" if done and not status else "hung")
+"""
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.03, 0.08, 0.15])
+def test_a_fork_while_a_thread_imports_or_compiles(moment: float) -> None:
+    """Modules are imported when they are needed: a child that was made in the middle of it waited for ever."""
+    done = subprocess.run([sys.executable, "-c", FORK, str(moment)], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "ended", done.stderr

@@ -20,6 +20,7 @@ from dalembert.errors import (
     SingularInertiaError,
     SingularityError,
 )
+from dalembert.kernel import forks as _forks  # noqa: F401
 
 TYPE_CHECKING = False  # typing's own would have to be imported: nothing is, so that the command can begin at once
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ import contextlib
 import ctypes
 import ctypes.util
 import gc
-import os
-import threading
 import weakref
 from collections import deque
 from dataclasses import dataclass
@@ -20,19 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import DalembertError
+from dalembert.kernel.forks import COMPILING
 
 MAPS_FOR_EACH = 4  # memory maps that the code of one kernel may need: code, constants, addresses, and one to spare
 MAPS_FOR_OTHERS = 1000  # memory maps that are left to the rest of the process
-
-
-def held_across_forks(lock: threading.RLock) -> threading.RLock:
-    """A lock that no other thread holds when the process forks, and that is free in the child."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
-    return lock
-
-
-_lock = held_across_forks(threading.RLock())
 
 
 @dataclass(frozen=True)
@@ -49,7 +38,7 @@ class Target:
 @cache
 def target() -> Target:
     """This machine."""
-    with _lock:
+    with COMPILING:
         import llvmlite
         from llvmlite import binding as llvm
 
@@ -90,7 +79,7 @@ def _provide_trigonometry(llvm: Any) -> None:
 
 def object_code(ir: str) -> bytes:
     """Compile IR to an object file for this machine."""
-    with _lock, _machine() as machine, _llvm().parse_assembly(ir) as module:
+    with COMPILING, _machine() as machine, _llvm().parse_assembly(ir) as module:
         module.triple = target().triple
         module.data_layout = str(machine.target_data)
         module.verify()
@@ -101,7 +90,7 @@ class MachineCode:
     """Machine code in memory; it is unmapped when nothing refers to it any more."""
 
     def __init__(self, code: bytes) -> None:
-        with _lock:
+        with COMPILING:
             _unmap()
             _look_for_room()
             llvm = _llvm()
@@ -114,7 +103,7 @@ class MachineCode:
 
     def address(self, name: str) -> int:
         """Where a function is."""
-        with _lock:
+        with COMPILING:
             return int(self._engine.get_function_address(name))
 
 
@@ -128,13 +117,13 @@ def _give_up(engine: Any) -> None:
 
 
 def _unmap() -> None:
-    if _lock.acquire(blocking=False):  # objects die anywhere, also where waiting for the lock would be for ever
+    if COMPILING.acquire(blocking=False):  # objects die anywhere, also where waiting for the lock would be for ever
         try:
             with contextlib.suppress(IndexError):
                 while True:
                     _unused.pop().close()
         finally:
-            _lock.release()
+            COMPILING.release()
 
 
 # -- the system's bound on memory maps -----------------------------------------------------------

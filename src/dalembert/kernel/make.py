@@ -13,14 +13,14 @@ import numpy as np
 from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.tape import Graph
 from dalembert.kernel import cache
-from dalembert.kernel.compile import MachineCode, held_across_forks, object_code, target
+from dalembert.kernel.compile import MachineCode, object_code, target
+from dalembert.kernel.forks import KEEPING
 from dalembert.kernel.gufunc import Recipe, gufunc
 
 KEPT = 128  # kernels that stay in memory although no arm holds them, so that an arm made again finds its own
 
 _kernels: OrderedDict[str, np.ufunc] = OrderedDict()  # those used last, the latest at the end
 _turns: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()
-_lock = held_across_forks(threading.RLock())  # of the two above, for an instant at a time
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_turns.clear)  # no other thread is left to make anything
 
@@ -28,16 +28,16 @@ if hasattr(os, "register_at_fork"):
 def made(parts: Sequence[str], make: Callable[[str], np.ufunc]) -> np.ufunc:
     """What ``make`` gives for the key of these parts and this processor; threads that ask at once share one."""
     key = cache.key_of(*parts, repr(target()))
-    with _lock:
+    with KEEPING:
         if (kernel := _found(key)) is not None:
             return kernel
         turn = _turns.setdefault(key, threading.RLock())
     with turn:
-        with _lock:
+        with KEEPING:
             if (kernel := _found(key)) is not None:
                 return kernel
         kernel = make(key)
-        with _lock:
+        with KEEPING:
             _kernels[key] = kernel
             if len(_kernels) > KEPT:
                 _kernels.popitem(last=False)

@@ -1,0 +1,41 @@
+"""What must not be under way when the process forks: a child would wait for a thread that it does not have.
+
+Locks that are held across a fork, so that it waits until another thread has done what it does under them, and that are
+free in the child; and imports that other threads have begun, for modules are imported when they are needed. All of it is
+known from the first ``import dalembert`` on: what is registered while a fork waits comes too late for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import RLock
+
+COMPILING = RLock()  # LLVM works for one thread at a time
+KEEPING = RLock()  # of the tables of kernels, for an instant at a time
+WAITED = ("dalembert", "numpy", "scipy", "sympy", "llvmlite")
+
+
+def _let_imports_end() -> None:
+    from importlib import _bootstrap, import_module
+
+    waited: set[str] = set()
+    while True:
+        begun = {name for name, module in list(sys.modules.items()) if _initializing(module)}
+        begun.update(getattr(_bootstrap, "_module_locks", ()))  # some are not modules yet
+        ours = {name for name in begun if name.partition(".")[0] in WAITED} - waited
+        if not ours:  # those that this thread is importing itself are not waited for again
+            return
+        for name in ours:
+            import_module(name)
+        waited |= ours
+
+
+def _initializing(module: object) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+if hasattr(os, "register_at_fork"):  # called in the opposite order before a fork: imports last
+    os.register_at_fork(before=_let_imports_end)
+    for _lock in (KEEPING, COMPILING):
+        os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
