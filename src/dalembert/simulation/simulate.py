@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.motion.methods import METHODS
-from dalembert.motion.rubbing import all_bodies
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS
-from dalembert.simulation.adaptive import Dynamics, adaptive
+from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.fixed import fixed_steps
@@ -49,11 +48,11 @@ class Run:
     @cached_property
     def qdd(self) -> Array:
         """The acceleration at every instant, 0 for a joint that sticks: (…, N, n); where it jumps, as ``tau``."""
-        dynamics = Dynamics(self.task)
+        dynamics = ContactDynamics(self.task)
         constants = dynamics.constants()
         load = self.task.load_along(self.q, self._placed, self.qd, self.tau)
         if dynamics.eventful:
-            return dynamics.modes(self.q, self._placed, self.qd, load, constants)[3]
+            return dynamics.modes(self.q, self._placed, self.qd, load, constants)[1]
         return dynamics.accelerate(self._placed, self.qd, load, constants, None)
 
     @cached_property
@@ -166,7 +165,7 @@ def simulate(
 def parameters_of(arm: Arm) -> Array:
     """The arm's own dynamic parameters, (13 n,): what ``simulate(parameters=…)`` takes; of a closed chain, its tree's."""
     rows: list[float] = []
-    for body in all_bodies(arm.mechanism):
+    for body in arm.mechanism.tree.bodies:
         I = body.inertia.tensor_at_origin
         rows += [body.inertia.mass, *body.inertia.first_moments]
         rows += [I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2]]
