@@ -19,7 +19,7 @@ from dalembert.algebra.scalars import Scalar
 from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, Z
 from dalembert.errors import DalembertError
 from dalembert.symbols.model import SAME, Lump, Member, Model
-from dalembert.symbols.names import Letter, circle_letters, upright
+from dalembert.symbols.names import Letter, braced, circle_letters, upright
 from dalembert.symbols.ring import Polynomial, Ring, Terms
 
 AngleKey = tuple[tuple[int, float], ...]  # (joint from 1, ±1) …
@@ -359,4 +359,4 @@ def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
         felt = [entry for entry in candidates if any(entry is other for other in letters)]
         if len(felt) == 1 and felt[0].name[-2:] in ("xx", "yy", "zz"):
             felt[0].name, felt[0].text = f"I_l{sub}", f"I_ℓ{sub}"
-            felt[0].latex = rf"I_{{\ell_{sub}}}" if len(sub) == 1 else rf"I_{{\ell_{{{sub}}}}}"
+            felt[0].latex = rf"I_{{\ell_{braced(sub)}}}"

@@ -23,7 +23,7 @@ from dalembert.coordinates.closure import CoupledMechanism, Linear
 from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm, without_noise
 from dalembert.symbols.model import SAME
-from dalembert.symbols.names import Letter, circle_letters, joint_variable, sign_of, upright
+from dalembert.symbols.names import Letter, braced, circle_letters, joint_variable, sign_of, upright
 from dalembert.symbols.ring import WIDTH, Polynomial, Ring, tidy
 
 Rows = Sequence[Sequence[float]]
@@ -109,8 +109,7 @@ def relabelled(letter: Letter, labels: Mapping[str, str]) -> Letter:
         match = re.fullmatch(r"_\{?(\d+)\}?", part)
         if match is None:
             return plain(part)
-        label = labels.get(match[1], match[1])
-        return f"_{label}" if len(label) == 1 else f"_{{{label}}}"
+        return f"_{braced(labels.get(match[1], match[1]))}"
 
     out = copy(letter)
     if labels and letter.kind != "root":

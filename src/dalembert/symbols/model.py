@@ -23,7 +23,7 @@ from dalembert.robot.inertia import Inertia, steiner
 from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Joint, Robot, Rotor
 from dalembert.robot.placement import Placement
-from dalembert.symbols.names import Letter, joint_variable, letter, sign_of
+from dalembert.symbols.names import Letter, braced, joint_variable, letter, sign_of
 from dalembert.symbols.ring import Polynomial, Ring
 
 PARAMETERS = ("nonzero", "all", "numbers")
@@ -240,7 +240,7 @@ class _Builder:
         return replace(place, translation=at), replace(end, translation=end_at), offset
 
     def _angle(self, value: float, index: int) -> Angle:
-        sub = str(index) if index < 10 else f"{{{index}}}"
+        sub = braced(str(index))
         c, s = (
             Letter(f"{f}_alpha{index}", rf"\{word}\alpha_{sub}", f"{word} α_{index}", "twist", index, number, f"{word} α of row {index}")
             for f, word, number in (("c", "cos", math.cos(value)), ("s", "sin", math.sin(value)))

@@ -12,7 +12,7 @@ import numpy as np
 
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.symbols.closed_form import ClosedForm, Progress
-from dalembert.symbols.names import TRIGONOMETRIC, Letter
+from dalembert.symbols.names import TRIGONOMETRIC, Letter, braced
 from dalembert.symbols.ring import Polynomial
 from dalembert.symbols.write import (
     Latex,
@@ -274,7 +274,6 @@ class Equations:
             )
         at = [d - 1 for d in digits]
         sub = ("," if max(digits) > 9 else "").join(map(str, digits))
-        latex_sub = sub if len(sub) == 1 else f"{{{sub}}}"
         if letter == "c" and len(at) == 2:
             letter = "C"  # c_12 is a cosine
         terms: dict[str, Callable[..., Sum]] = {
@@ -286,7 +285,7 @@ class Equations:
             "tau": self._tau,
         }
         text, latex = {"tau": ("τ", r"\tau"), "f": ("F", "F")}.get(letter, (letter, letter))
-        return f"{text}_{sub}", f"{latex}_{latex_sub}", terms[letter](*at)
+        return f"{text}_{sub}", f"{latex}_{braced(sub)}", terms[letter](*at)
 
     def term(self, name: str) -> sympy.Expr:
         """One entry as SymPy: B11, C12, g1, tau2, F1 (friction), c112 (a Christoffel symbol)."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError, PathError, ShapeError
 from dalembert.trajectory.checks import finite
 from dalembert.trajectory.inverse_kinematics import (
@@ -26,7 +27,6 @@ from dalembert.trajectory.inverse_kinematics import (
 from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
 from dalembert.trajectory.trajectory import Trajectory
 
-Array = NDArray[np.floating[Any]]
 Profile = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic"] | Trajectory
 
 DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}

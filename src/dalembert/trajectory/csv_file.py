@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.files import whole_file
 from dalembert.logs import units as si
@@ -27,7 +28,6 @@ from dalembert.robot.tables import nearest, shown
 from dalembert.trajectory.splines import Quintics, reconstructed
 from dalembert.trajectory.trajectory import Trajectory
 
-Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 Joints = tuple[str, ...]
 

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Literal, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.algebra.orientations import rotation_vector
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError, PathError, ShapeError
+from dalembert.logs.units import sliding_joints
+from dalembert.motion.methods import RK4
 from dalembert.trajectory.checks import finite
+from dalembert.trajectory.limits import position_limits, random_poses
 from dalembert.trajectory.splines import Quintics
 
-Array = NDArray[np.floating[Any]]
 Branch = Literal["lower-elbow", "upper-elbow"]
 Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
 
@@ -221,28 +224,12 @@ def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
 
 def _seeds(arm: Arm, count: int) -> Array:
     """Configurations spread over the joints' ranges; the same every time."""
-    lower, upper, slides = _position_limits(arm)
-    half = np.where(slides, 1.0, np.pi)
-    low, high = np.where(np.isfinite(lower), lower, -half), np.where(np.isfinite(upper), upper, half)
-    whole = ~slides & (low <= -np.pi) & (high >= np.pi)
-    low[whole], high[whole] = -np.pi, np.pi
-    crossed, guessed = high < low, ~np.isfinite(upper)  # one of the two is the file's, the other was guessed
-    high[crossed & guessed] = (low + 2 * half)[crossed & guessed]
-    low[crossed & ~guessed] = (high - 2 * half)[crossed & ~guessed]
-    return arm.closing(np.random.default_rng(0), low, high, count)
-
-
-def _position_limits(arm: Arm) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """The lower and the upper limit of each joint, infinite where it has none, and whether it is prismatic: (n,) each."""
-    joints = arm.robot.moving_joints
-    lower = [-np.inf if joint.limits.lower is None else joint.limits.lower for joint in joints]
-    upper = [np.inf if joint.limits.upper is None else joint.limits.upper for joint in joints]
-    return np.array(lower), np.array(upper), np.array([joint.type == "prismatic" for joint in joints])
+    return random_poses(arm, np.random.default_rng(0), count)
 
 
 def _least_turns(arm: Arm, q: Array) -> Array:
     """The same configurations with every angle in (−π, π], or a turn away where only that is within the limits."""
-    lower, upper, slides = _position_limits(arm)
+    lower, upper = position_limits(arm)
 
     def fits(angles: Array) -> NDArray[np.bool_]:
         return (angles >= lower - IN_LIMITS) & (angles <= upper + IN_LIMITS)
@@ -251,7 +238,7 @@ def _least_turns(arm: Arm, q: Array) -> Array:
     nearest = least
     for turned in (least + 2 * np.pi, least - 2 * np.pi):
         nearest = np.where(~fits(nearest) & fits(turned), turned, nearest)
-    return np.where(slides, q, nearest)
+    return np.where(sliding_joints(arm), q, nearest)
 
 
 def _beyond(arm: Arm, q: Array) -> Excess | None:
@@ -391,11 +378,7 @@ class _March:
 
     def predicted(self, s: float, q: Array, h: float) -> Array:
         """q after a distance h along the path, by a Runge–Kutta step of fourth order."""
-        k1 = self.flow(s, q)
-        k2 = self.flow(s + h / 2, q + h / 2 * k1)
-        k3 = self.flow(s + h / 2, q + h / 2 * k2)
-        k4 = self.flow(s + h, q + h * k3)
-        return q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return RK4.step(self.flow, s, q, h)
 
     def corrected(self, s: float, q: Array) -> Array | None:
         """The configuration nearest to q with the tip at s, or None if Newton's steps do not lead to one."""

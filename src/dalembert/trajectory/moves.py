@@ -17,15 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.trajectory.trajectory import Trajectory
-
-Array = NDArray[np.floating[Any]]
 
 SAMPLES = 513  # instants at which a motion is looked at, besides its knots and the middles between them
 STILL = 1e-9  # of the largest speed: all joints stand still

@@ -10,19 +10,18 @@ and q̈ = q' s̈ + q'' ṡ². All come from three batches of the arm's compiled 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import passes
 from dalembert.trajectory.limits import JointLimits
 from dalembert.trajectory.moves import Move
 from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 
-Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
 
 LOOKS = 257  # at the path before its grid is made

@@ -17,18 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import LimitError
 from dalembert.robot.mechanism import Body
 from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
 from dalembert.trajectory.trajectory import Trajectory
-
-Array = NDArray[np.floating[Any]]
 
 INSTANTS = 2001  # where the torques are looked at first
 CLOSE = 0.02  # shares of a limit this near to the worst are looked at again
