@@ -378,16 +378,6 @@ class _Cubic:
         return select(both(leaves, less(s, 0.125)), 0.125, s)
 
 
-def _slowing(
-    setting: Setting, i: int, way: Values, qd: Values, a: Values, qd1: Values, a1: Values, length: Scalar
-) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """The speed along the way that friction opposes, and its rate, at both ends of a pass of that length."""
-    u0 = way[i] * qd[i]
-    if setting.rubs:
-        u0 = select(less(0.0, u0), u0, 0.0)
-    return u0, length * way[i] * a[i], way[i] * qd1[i], length * way[i] * a1[i]
-
-
 def _room(
     setting: Setting, i: int, q: Values, qd: Values, q1: Values, qd1: Values, length: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
@@ -468,7 +458,10 @@ def aim(
     for i in range(len(setting.contacts)):
         events: list[tuple[Scalar, Scalar]] = []
         if setting.dry(i):
-            u0, s0, u1, s1 = _slowing(setting, i, way, speed, rise, speed1, rise1, step[0])
+            u0 = way[i] * speed[i]  # along the way that friction opposes
+            if setting.rubs:
+                u0 = select(less(0.0, u0), u0, 0.0)
+            s0, u1, s1 = step[0] * way[i] * rise[i], way[i] * speed1[i], step[0] * way[i] * rise1[i]
             stops = _Cubic(u0, s0, u1, s1).root(1.0, u1, SLOWED)
             events.append((both(setting.sticks(i), less(u1, -SLOWED)), stops))
         if setting.stopped(i):

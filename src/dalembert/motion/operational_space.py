@@ -14,7 +14,7 @@ and T_A = diag(1, T) of S (7.128): J = T_A J_A. The four ways to write an orient
 No angle is ever computed: their sines and cosines are entries of R. For an arm that turns its tip
 about one fixed axis n only, the row ``ANGLE`` is nᵀω, which no representation can make singular.
 
-Of a closed chain, q, J, B, C and g are those of its actuated joints, S 7.3.3; every line holds as it stands.
+For a closed chain, q, J, B, C and g are those of its actuated joints, S 7.3.3; every line holds as it stands.
 
 ``soft`` are two small numbers (λ², μ²), zero unless a singularity is to be damped: λ² 1 is added to
 J_A B⁻¹ J_Aᵀ (and to J_A J_Aᵀ), and 1/s becomes s/(s² + μ²) in E.

@@ -32,12 +32,12 @@ def _torque(mechanism: AnyMechanism, q: Values, qd: Values, law: Callable[[Body,
 
 
 def dry_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
-    """F_s sgn(q̇); of a closed chain Γᵀ F_s sgn(Γ q̇_a)."""
+    """F_s sgn(q̇); for a closed chain Γᵀ F_s sgn(Γ q̇_a)."""
     return _torque(mechanism, q, qd, coulomb)
 
 
 def viscous_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
-    """F_v q̇; of a closed chain Γᵀ F_v Γ q̇_a."""
+    """F_v q̇; for a closed chain Γᵀ F_v Γ q̇_a."""
     return _torque(mechanism, q, qd, viscous)
 
 

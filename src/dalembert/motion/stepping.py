@@ -68,7 +68,7 @@ class Moments:
 
 
 def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism:
-    """The mechanism with the parameters of S (7.77) of every augmented link, 13 a joint; of a closed chain, of its tree."""
+    """The mechanism with the parameters of S (7.77) of every augmented link of its tree, 13 per joint."""
     tree, bodies = mechanism.tree, []
     for i, body in enumerate(tree.bodies):
         m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[WIDTH * i : WIDTH * (i + 1)]

@@ -57,7 +57,7 @@ class Run:
 
     @cached_property
     def _placed(self) -> Array:
-        """What the equations take: q, or of closed chains by Newton that of the whole tree."""
+        """What the equations take: q, or that of the whole tree where Newton's method closes the loops."""
         return placed_along(self.arm, self.q)
 
     @cached_property
@@ -104,7 +104,9 @@ class Run:
 
     def columns(self) -> tuple[str, ...]:
         """The names of the columns of a CSV file."""
-        return ("t", *(f"{x}{k + 1}" for x in ("q", "qd", "qdd", "tau") for k in range(self.arm.n)))
+        from dalembert.trajectory.csv_file import column_names
+
+        return column_names(("q", "qd", "qdd", "tau"), self.arm.n)
 
 
 def simulate(
@@ -128,7 +130,7 @@ def simulate(
 ) -> Run:
     """Direct dynamics, S 7.6: the motion that follows from a state and the torques.
 
-    q0, qd0     (…, n) the state at first; all leading axes are a batch and run at once
+    q0, qd0     (…, n) the initial state; all leading axes are a batch and run at once
     torque      None; (n,) constant; (…, steps, n) held over each step, of which (…, 1, n) is constant: the
                 second-last axis is time, those before it are the batch; a Python function
                 (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller,
@@ -145,7 +147,7 @@ def simulate(
     restitution of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone rebounds
                 with this fraction of its speed
     parameters  (…, 13 n) dynamic parameters in place of the arm's own, S (7.77): for each joint m, m c,
-                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; of a closed chain for each joint of its tree
+                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree
     rtol, atol  of "dop853"
     progress    called with the fraction done
 
@@ -163,7 +165,7 @@ def simulate(
 
 
 def parameters_of(arm: Arm) -> Array:
-    """The arm's own dynamic parameters, (13 n,): what ``simulate(parameters=…)`` takes; of a closed chain, its tree's."""
+    """The dynamic parameters of the joints of the arm's tree, (13 N,): what ``simulate(parameters=…)`` takes."""
     rows: list[float] = []
     for body in arm.mechanism.tree.bodies:
         I = body.inertia.tensor_at_origin

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from dalembert.algebra.scalars import Scalar
@@ -58,7 +59,7 @@ class Seen:
     angle   φ: (joint → ±1); spin is Rz(φ)
     turn    from this group's base axes to those of the parent's group (None: they are the same)
     sigma   +1 or −1: the joint turns about plus or minus the group's z
-    slide   direction of a sliding joint, in the group's base axes
+    slide   direction of a prismatic joint, in the group's base axes
     r       this body's origin from the parent's, in the parent's group's base axes
     """
 
@@ -137,11 +138,9 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     for i in range(n):
         _inertia_column(model, seen, composite[i], i, B, g, gravity)
         tell(0.2 + 0.1 * (i + 1) / n)
-    (rows,) = without_noise([B])
-    B = rows
-    ((g,),) = without_noise([[g]])
+    ((B,), ((g,),)) = map(without_noise, ([B], [[g]]))
     christoffel = _christoffel(model, circles, B, lambda fraction: tell(0.3 + 0.4 * fraction))
-    (*christoffel,) = without_noise(christoffel)
+    christoffel = without_noise(christoffel)
     short = _Compactor(circles, seen)
     B = [[short(B[i][j]) if j >= i else zero for j in range(n)] for i in range(n)]
     for i in range(n):
@@ -267,8 +266,6 @@ def _christoffel(model: Model, circles: Circles, B: list[list[Polynomial]], tell
 
 
 def _half(c: Any) -> Any:
-    from fractions import Fraction
-
     if isinstance(c, float):
         return c / 2
     return c // 2 if isinstance(c, int) and c % 2 == 0 else Fraction(c) / 2

@@ -8,7 +8,7 @@ m_ℓi, I_ℓi, ℓ_i                 link i: mass, inertia about its centre of 
 m_mi, I_mi, k_ri                rotor i: mass, inertia about its axis, gear ratio
 a_i, d_i, α_i                   the Denavit–Hartenberg table (α_i only where it is no multiple of π/12)
 p_i,x …                         where joint i stands on its parent link, for robots without DH table
-ϑ_i, d_i                        the joint variable of a turning and of a sliding joint; d°_i is added to
+ϑ_i, d_i                        the variable of a revolute and of a prismatic joint; d°_i is added to
                                 the latter where the robot has an offset
 c_2, s_12 …                     cos ϑ_2, sin(ϑ_1+ϑ_2)
 m_L                             the payload

@@ -47,7 +47,7 @@ PARTS = {
 
 
 @dataclass(frozen=True)
-class Values:
+class EquationValues:
     """B (…, n, n), C (…, n, n), g (…, n) and tau (…, n) at some states."""
 
     B: Array
@@ -388,7 +388,7 @@ class Equations:
 
     def evaluate(
         self, q: Any, qd: Any = None, qdd: Any = None, parameters: Mapping[Any, float] | None = None
-    ) -> Values:
+    ) -> EquationValues:
         """B, C, g and τ at states (…, n); what is not given is at rest. ``parameters`` replaces numbers by letter.
 
         >>> import dalembert as da
@@ -420,7 +420,7 @@ class Equations:
                         C[..., i, k] += c * v[..., j]
         friction = np.stack([at(p) for p in f.friction], -1)
         tau = np.einsum("...ij,...j->...i", B, a) + np.einsum("...ij,...j->...i", C, v) + g + friction
-        return Values(B, C, g, tau)
+        return EquationValues(B, C, g, tau)
 
     def _values(self, q: Array, qd: Array, qdd: Array, parameters: Mapping[Any, float] | None) -> list[Any]:
         given = {str(name): float(value) for name, value in (parameters or {}).items()}

@@ -73,9 +73,9 @@ class OperationalController:
     >>> arm = da.load("planar-3r")
     >>> op = arm.operational_space(task="xy")
     >>> q = [0.5, 0.6, 0.4]
-    >>> there = op.pose(q) + [0.0, 0.1]
-    >>> run = da.simulate(arm, q, None, OperationalController(op, there), 2.0)
-    >>> (op.pose(run.q[-1]) - there).round(4) + 0.0
+    >>> goal = op.pose(q) + [0.0, 0.1]
+    >>> run = da.simulate(arm, q, None, OperationalController(op, goal), 2.0)
+    >>> (op.pose(run.q[-1]) - goal).round(4) + 0.0
     array([0., 0.])
     """
 

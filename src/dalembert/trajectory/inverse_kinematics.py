@@ -152,48 +152,52 @@ def configuration_at(
     x = as_point(arm, task, "point", point)
     R = np.eye(3) if rotation is None else _rotation(rotation)
     seed = None if q0 is None else as_configuration(arm, q0)
-    q, reason = search(task, x, R, seed, branch, respect_limits)
-    if q is None:
-        raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {place(x)}: {reason}")
-    return q
+    try:
+        return search(task, x, R, seed, branch, respect_limits)
+    except NoConfiguration as reason:
+        raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {place(x)}: {reason}") from None
 
 
-def search(
-    task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch | None, respect_limits: bool
-) -> tuple[Array | None, str]:
-    """A configuration with the tip at x, R, or None and the reason why there is none."""
+class NoConfiguration(DalembertError):
+    """Why the tip cannot be at a point, and which kind of :class:`PathError` that is at the start of a path."""
+
+    def __init__(self, reason: str, kind: str = "unreachable") -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch | None, respect_limits: bool) -> Array:
+    """A configuration with the tip at x, R; :class:`NoConfiguration` where there is none."""
     arm = task.arm
     elbow = None if branch is None else _elbow(arm, branch)
     if task.outside(x) > 1e-9 * max(1.0, float(np.abs(x).max())):
         region = {1: "line", 2: "plane"}.get(len(task.position), "region")
-        return None, f"it is {task.outside(x):.4g} m away from the {region} in which the tip moves"
+        raise NoConfiguration(f"it is {task.outside(x):.4g} m away from the {region} in which the tip moves")
     seeds = _seeds(arm, SEEDS) if q0 is None else q0[None]
     q, left = solve(task, x, R, seeds)
     at = left < CONVERGED
     if not at.any():  # a starting value far away may lead nowhere; others tell whether all do
         if q0 is not None and (solve(task, x, R, _seeds(arm, SEEDS))[1] < CONVERGED).any():
-            return None, "the search from q0 does not lead there; give a q0 nearer to it"
+            raise NoConfiguration("the search from q0 does not lead there; give a q0 nearer to it")
         nearest = np.linalg.norm((x - arm.pose(q)[:, :3, 3]), axis=-1).min()
         far = f"the nearest it comes is {nearest:.4g} m away" if nearest > 1e-6 else "not with that orientation"
-        return None, f"out of reach, {far}"
+        raise NoConfiguration(f"out of reach, {far}")
     q = q[at]
     if elbow is not None:
         q = q[elbow(q) > 0]
         if not len(q):
-            return None, f"only with the other elbow than branch '{branch}'"
+            raise NoConfiguration(f"only with the other elbow than branch '{branch}'")
     if q0 is None:
         q = _least_turns(arm, q)
     q = q[np.argsort(np.linalg.norm(q if q0 is None else q - q0, axis=-1).round(9), kind="stable")]
-    if respect_limits:
-        excesses = [_beyond(arm, configuration) for configuration in q]
-        if excesses[0] is not None and None not in excesses:
-            joint, value, side, limit, unit = excesses[0]
-            return (
-                None,
-                f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}",
-            )
-        return q[excesses.index(None)], ""
-    return q[0], ""
+    excesses = [_beyond(arm, configuration) if respect_limits else None for configuration in q]
+    if None in excesses:
+        return q[excesses.index(None)]
+    assert excesses[0] is not None
+    joint, value, side, limit, unit = excesses[0]
+    raise NoConfiguration(
+        f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}", "limit"
+    )
 
 
 def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:

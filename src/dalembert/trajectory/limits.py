@@ -50,7 +50,7 @@ def joint_ranges(arm: Arm) -> tuple[Array, Array]:
     return low, np.where(repeats, low + 2 * np.pi, high)
 
 
-def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> Array:
+def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> NDArray[np.floating[Any]]:
     """Configurations drawn evenly from the joints' ranges, those in which loops can be closed: (count, n)."""
     return arm.closing(generator, *joint_ranges(arm), count)
 
@@ -117,3 +117,16 @@ def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> dict[str, Array]:
     if not limits:
         raise DalembertError('limits is an empty dict; name what is limited: "effort", "velocity" or "acceleration"')
     return magnitudes
+
+
+def too_heavy(
+    arm: Arm, keep: JointLimits, joint: int, load: float, time: float, rubs: bool, no_help: str
+) -> LimitError:
+    """The error where gravity, and Coulomb friction where it ``rubs``, is more than a joint can hold."""
+    name, alone = arm.joint_names[joint], "and Coulomb friction alone take" if rubs else "alone takes"
+    return LimitError(
+        f"gravity {alone} {load:.6g} of joint '{name}' at t = {time:.4g} s of the motion, and its effort limit is "
+        f"{keep.effort[joint]:.6g}: {no_help}, so change the path, the payload or the limit",
+        joint=name,
+        time=time,
+    )

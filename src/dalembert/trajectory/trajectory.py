@@ -40,7 +40,7 @@ class Trajectory:
     """A joint motion from 0 to ``duration`` (s), known at every instant.
 
     ``motion(t)`` gives (q, qd, qdd), each of shape (*t.shape, n), in rad, rad/s, rad/s² (m for
-    sliding joints); ``.t .q .qd .qdd`` are the same at sample instants. ``knots`` are the instants
+    prismatic joints); ``.t .q .qd .qdd`` are the same at sample instants. ``knots`` are the instants
     at which an acceleration may jump; there the value is that of the piece which begins (of the
     piece which ends, at the last); ``breaks`` are the knots and the instants at which a higher
     derivative may jump. Make one with :func:`dalembert.trapezoidal` and its neighbours,
