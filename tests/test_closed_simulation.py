@@ -13,7 +13,7 @@ import dalembert as da
 from dalembert.errors import ClosureError, DalembertError, ShapeError
 from dalembert.graph.program import perform
 from dalembert.quantities.rollouts import Plan, rollout, rollout_kernel
-from dalembert.simulation.adaptive import Dynamics
+from dalembert.simulation.adaptive import ContactDynamics
 from dalembert.simulation.simulate import parameters_of
 from dalembert.simulation.task import make_task
 from test_closed_chains import arm, states
@@ -86,14 +86,14 @@ def test_who_sticks_and_who_slips_solves_the_convex_problem(name):
     levels = {joint: float(rng.uniform(1.0, 3.0)) for joint in a.tree.joint_names}
     a = rubbing(a, **(FIVE if name == "five-bar" else levels))
     q = states(a, 1)[0][0]
-    dynamics = Dynamics(make_task(a, q, None, np.zeros(a.n), 1.0, "rk4", 1e-3, 1, None, True, None, None))
+    dynamics = ContactDynamics(make_task(a, q, None, np.zeros(a.n), 1.0, "rk4", 1e-3, 1, None, True, None, None))
     F = np.array([body.coulomb[0] for body in dynamics.setting.contacts])
     G = a.closure_jacobian(q)[[*a.mechanism.actuated, *dynamics.setting.rubs]]
     assert len(F) == a.tree.n > a.n
     moving = set()
     for _ in range(60):
         load = G.T @ (F * rng.uniform(-2.5, 2.5, len(F)))
-        *_, qdd, rise = dynamics.modes(q, q, np.zeros(a.n), a.gravity_torque(q) + load, {})
+        _, qdd, rise = dynamics.modes(q, q, np.zeros(a.n), a.gravity_torque(q) + load, {})
         assert np.abs(qdd - least(a.inertia_matrix(q), G, F, load)).max() < 1e-9 * np.abs(load).max()
         moving.add(tuple(np.abs(rise) > 1e-9))
     assert len(moving) > 4

@@ -18,7 +18,8 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP
-from dalembert.tip.task_rows import Task, joint_ranges, random_poses, row_names
+from dalembert.tip.task_rows import Task, row_names
+from dalembert.trajectory.limits import joint_ranges, random_poses
 
 Array = NDArray[np.floating[Any]]
 Take = Literal["best", "mean", "worst"]

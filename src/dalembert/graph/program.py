@@ -39,7 +39,7 @@ class Program:
     sizes     how many numbers each slot holds
     calls     one pass
     carry     (from, to): copied when a pass is over
-    state     slots that go from step to step; they are given at first and recorded
+    state     slots that go from step to step; their initial values are given, and they are recorded
     inner     slots that are 0 when a step begins
     stepwise  slots given anew for every step
     constant  slots given once

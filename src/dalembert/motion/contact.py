@@ -34,6 +34,7 @@ from collections.abc import Sequence
 from math import inf
 
 from dalembert.algebra.scalars import Scalar, less, select, sgn, sqrt
+from dalembert.coordinates.chain import dot_of
 from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import coulomb
 from dalembert.motion.rubbing import Brakes, brakes, directions, drifts
@@ -78,7 +79,7 @@ def loaded(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | N
 def contact_speeds(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar]]:
     """The speed of every contact."""
     G = directions(setting.mechanism, q, setting.rubs)
-    return ([*qd, *(_along(g, qd) for g in G)],)
+    return ([*qd, *(dot_of(g, qd) for g in G)],)
 
 
 def solved(
@@ -104,12 +105,12 @@ def _solved(
     r = [x - d for x, d in zip(r, dry[:n], strict=True)]
     if not G:
         a = solve_free(setting, B, r, held)
-        return a, [x - _along(row, a) for x, row in zip(r, B, strict=True)], a
+        return a, [x - dot_of(row, a) for x, row in zip(r, B, strict=True)], a
     for g, d in zip(G, dry[n:], strict=True):
         r = [x - y * d for x, y in zip(r, g, strict=True)]
     a, force = _brakes(setting, B, G, held).hold(solve_free(setting, B, r, held[:n]), drift)
-    rise = [*a, *(_along(g, a) + b for g, b in zip(G, drift, strict=True))]
-    push = [x - _along(row, a) for x, row in zip(r, B, strict=True)]
+    rise = [*a, *(dot_of(g, a) + b for g, b in zip(G, drift, strict=True))]
+    push = [x - dot_of(row, a) for x, row in zip(r, B, strict=True)]
     for g, f in zip(G, force, strict=True):
         push = [x + y * f for x, y in zip(push, g, strict=True)]
     return a, [*push, *(-f for f in force)], rise
@@ -136,15 +137,8 @@ def _rows(flat: Values, n: int) -> list[Values]:
     return [flat[k : k + n] for k in range(0, len(flat), n)]
 
 
-def _along(g: Values, v: Values) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(g, v, strict=True):
-        total = total + x * y
-    return total
-
-
 def _speeds(setting: Setting, qd: Values, G: Values) -> list[Scalar]:
-    return [*qd, *(_along(g, qd) for g in _rows(G, setting.n))]
+    return [*qd, *(dot_of(g, qd) for g in _rows(G, setting.n))]
 
 
 def _moves(setting: Setting, v: Scalar) -> Scalar:
@@ -226,7 +220,7 @@ def strike(
         most = [h[0] * (body.coulomb[0] + body.coulomb[1]) for body in setting.contacts[n:]]
         v, _ = _brakes(setting, matrix, rows, braked).hold(v, [0.0] * len(rows), most)
         v = [select(pressed[i], 0.0, x) for i, x in enumerate(v)]
-        after = [*v, *(_along(g, v) for g in rows)]
+        after = [*v, *(dot_of(g, v) for g in rows)]
         slip = [
             select(knock[0], both(both(no(hard[0]), x), _moves(setting, w)) * x, x)
             for x, w in zip(slip, after, strict=True)
@@ -384,16 +378,6 @@ class _Cubic:
         return select(both(leaves, less(s, 0.125)), 0.125, s)
 
 
-def _slowing(
-    setting: Setting, i: int, way: Values, qd: Values, a: Values, qd1: Values, a1: Values, length: Scalar
-) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """The speed along the way that friction opposes, and its rate, at both ends of a pass of that length."""
-    u0 = way[i] * qd[i]
-    if setting.rubs:
-        u0 = select(less(0.0, u0), u0, 0.0)
-    return u0, length * way[i] * a[i], way[i] * qd1[i], length * way[i] * a1[i]
-
-
 def _room(
     setting: Setting, i: int, q: Values, qd: Values, q1: Values, qd1: Values, length: Scalar
 ) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar]:
@@ -474,7 +458,10 @@ def aim(
     for i in range(len(setting.contacts)):
         events: list[tuple[Scalar, Scalar]] = []
         if setting.dry(i):
-            u0, s0, u1, s1 = _slowing(setting, i, way, speed, rise, speed1, rise1, step[0])
+            u0 = way[i] * speed[i]  # along the way that friction opposes
+            if setting.rubs:
+                u0 = select(less(0.0, u0), u0, 0.0)
+            s0, u1, s1 = step[0] * way[i] * rise[i], way[i] * speed1[i], step[0] * way[i] * rise1[i]
             stops = _Cubic(u0, s0, u1, s1).root(1.0, u1, SLOWED)
             events.append((both(setting.sticks(i), less(u1, -SLOWED)), stops))
         if setting.stopped(i):

@@ -22,7 +22,7 @@ def pd_gravity(
 ) -> list[Scalar]:
     """τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, q̈_d].
 
-    Of a closed chain by Newton q is that of the whole tree, and the law concerns the actuated joints.
+    Where Newton's method closes the loops, q covers the whole tree; the law concerns the actuated joints.
     """
     n = mechanism.n
     rest = [0.0] * n

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import fsum
+from typing import Any
 
 from dalembert.errors import DalembertError
 
@@ -31,6 +32,16 @@ class Tableau:
         """The same method with a last stage at the end of the step, which what is looked for events needs."""
         return self if self.c[-1] == 1.0 else Tableau((*self.a, self.b), (*self.b, 0.0))
 
+    def step(self, rate: Callable[[float, Any], Any], t: float, x: Any, h: float) -> Any:
+        """x a step h after t, where ẋ = rate(t, x): on arrays, outside of compiled loops."""
+        slopes: list[Any] = []
+        for c, row in zip(self.c, self.a, strict=True):
+            slopes.append(rate(t + c * h, x + h * sum(a * k for a, k in zip(row, slopes, strict=True))))
+        return x + h * sum(b * k for b, k in zip(self.b, slopes, strict=True))
+
+
+RK4 = Tableau(((), (1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6))
+
 
 @dataclass(frozen=True)
 class Method:
@@ -52,7 +63,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "rk4": Method(4, Tableau(((), (1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6))),
+    "rk4": Method(4, RK4),
     "dop853": Method(8, solver="DOP853"),
     "variational": Method(
         2,

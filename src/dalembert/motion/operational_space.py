@@ -14,7 +14,7 @@ and T_A = diag(1, T) of S (7.128): J = T_A J_A. The four ways to write an orient
 No angle is ever computed: their sines and cosines are entries of R. For an arm that turns its tip
 about one fixed axis n only, the row ``ANGLE`` is nᵀω, which no representation can make singular.
 
-Of a closed chain, q, J, B, C and g are those of its actuated joints, S 7.3.3; every line holds as it stands.
+For a closed chain, q, J, B, C and g are those of its actuated joints, S 7.3.3; every line holds as it stands.
 
 ``soft`` are two small numbers (λ², μ²), zero unless a singularity is to be damped: λ² 1 is added to
 J_A B⁻¹ J_Aᵀ (and to J_A J_Aᵀ), and 1/s becomes s/(s² + μ²) in E.
@@ -23,7 +23,7 @@ J_A B⁻¹ J_Aᵀ (and to J_A J_Aᵀ), and 1/s becomes s/(s² + μ²) in E.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, sqrt, zeros
@@ -77,17 +77,6 @@ class Turn:
     parts: tuple[Scalar, ...] = ()  # what Ė is made of
 
 
-def turn(space: Space, R: MatLike, soft: Soft = EXACT) -> Turn:
-    """E of φ̇ = E ω."""
-    if space.orientation == "zyz":
-        return _zyz(R, soft[1])
-    if space.orientation == "rpy":
-        return _rpy(R, soft[1])
-    if space.orientation == "quaternion":
-        return _quaternion(R, soft[1])
-    return Turn(IDENTITY, 1.0)
-
-
 def _over(s: Scalar, s_squared: Scalar, mu_squared: Scalar) -> Scalar:
     """1/s, or s/(s² + μ²); of numbers, NaN where that is 0/0, as compiled code has it"""
     below = s_squared + mu_squared
@@ -118,6 +107,19 @@ def _quaternion(R: Mat, mu: Scalar) -> Turn:
     o = _over(eta, 0.25 * four_eta_squared, mu)
     eps = 0.25 * o * Vec((R[2][1] - R[1][2], R[0][2] - R[2][0], R[1][0] - R[0][1]))
     return Turn(0.5 * (eta * IDENTITY - skew(eps)), eta, (eta, *eps))
+
+
+TURNS: dict[str, Callable[[MatLike, Scalar], Turn]] = {
+    "zyz": _zyz,
+    "rpy": _rpy,
+    "quaternion": _quaternion,
+    "geometric": lambda R, mu: Turn(IDENTITY, 1.0),
+}
+
+
+def turn(space: Space, R: MatLike, soft: Soft = EXACT) -> Turn:
+    """E of φ̇ = E ω."""
+    return TURNS[space.orientation](R, soft[1])
 
 
 def turn_derivative(space: Space, at: Turn, omega: Vec) -> Mat:

@@ -21,16 +21,6 @@ from dalembert.robot.mechanism import Body
 DEPENDENT = 1e-10  # of gᵀB⁻¹g: what is left of it by the directions before, below which they say the same
 
 
-def all_bodies(mechanism: AnyMechanism) -> tuple[Body, ...]:
-    """All that can rub: the bodies of the tree."""
-    return mechanism.tree.bodies
-
-
-def passive_joints(mechanism: AnyMechanism) -> tuple[int, ...]:
-    """The joints of the tree that no motor moves."""
-    return tuple(i for i in range(mechanism.tree.n) if i not in mechanism.actuated)
-
-
 def actuated(mechanism: AnyMechanism, q: Values) -> list[Scalar]:
     """q_a from what the equations take: that of the whole tree where Newton's method closes the loops."""
     return [q[i] for i in mechanism.actuated] if mechanism.by_newton else list(q)
@@ -42,12 +32,12 @@ def _torque(mechanism: AnyMechanism, q: Values, qd: Values, law: Callable[[Body,
 
 
 def dry_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
-    """F_s sgn(q̇); of a closed chain Γᵀ F_s sgn(Γ q̇_a)."""
+    """F_s sgn(q̇); for a closed chain Γᵀ F_s sgn(Γ q̇_a)."""
     return _torque(mechanism, q, qd, coulomb)
 
 
 def viscous_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
-    """F_v q̇; of a closed chain Γᵀ F_v Γ q̇_a."""
+    """F_v q̇; for a closed chain Γᵀ F_v Γ q̇_a."""
     return _torque(mechanism, q, qd, viscous)
 
 
@@ -100,23 +90,23 @@ def brakes(
     B: Sequence[Values], solve: Callable[[Values], list[Scalar]], G: Sequence[Values], held: Sequence[Scalar]
 ) -> Brakes:
     """The directions G with those of ``held``; ``solve`` is B⁻¹, with 0 for coordinates that are held themselves."""
-    made = Brakes([], [], [], [])
+    orthogonal = Brakes([], [], [], [])
     for g, h in zip(G, held, strict=True):
         u = solve(g)
         size: Scalar = 0.0
         for i, x in enumerate(g):
             size = size + x * x / B[i][i]
         c: list[Scalar] = []
-        for v, o in zip(made.u, made.over, strict=True):
+        for v, o in zip(orthogonal.u, orthogonal.over, strict=True):
             c.append(dot_of(g, v) * o)
             u = [x - c[-1] * y for x, y in zip(u, v, strict=True)]
         left = dot_of(g, u)
         counts = select(h, less(DEPENDENT * size, left), 0.0)
-        made.G.append(list(g))
-        made.u.append([select(counts, x, 0.0) for x in u])
-        made.c.append([select(counts, x, 0.0) for x in c])
-        made.over.append(select(counts, 1.0 / select(counts, left, 1.0), 0.0))
-    return made
+        orthogonal.G.append(list(g))
+        orthogonal.u.append([select(counts, x, 0.0) for x in u])
+        orthogonal.c.append([select(counts, x, 0.0) for x in c])
+        orthogonal.over.append(select(counts, 1.0 / select(counts, left, 1.0), 0.0))
+    return orthogonal
 
 
 # -- singular poses ------------------------------------------------------------------------------

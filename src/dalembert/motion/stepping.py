@@ -68,7 +68,7 @@ class Moments:
 
 
 def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism:
-    """The mechanism with the parameters of S (7.77) of every augmented link, 13 a joint; of a closed chain, of its tree."""
+    """The mechanism with the parameters of S (7.77) of every augmented link of its tree, 13 per joint."""
     tree, bodies = mechanism.tree, []
     for i, body in enumerate(tree.bodies):
         m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[WIDTH * i : WIDTH * (i + 1)]
@@ -264,8 +264,8 @@ def discrete_legendre(
 
         B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e,
 
-    since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is solved for v by repetition, which gains a
-    factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
+    since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is solved for v by fixed-point
+    iteration, which gains a factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
     """
     n, mechanism = setting.n, smooth(setting.mechanism)
     C = coriolis_matrix(mechanism, q_m, v)

@@ -18,10 +18,7 @@ from dalembert.quantities.machine import Equations, Quantity, table
 
 
 def points(mechanism: AnyMechanism, q: Values) -> list[Any]:
-    """Where the arm is, in base axes: the origins of all joints' and links' frames and the tip, 2N + 1 points.
-
-    Of a closed chain, those of all joints of its tree.
-    """
+    """Where the arm is, in base axes: the origins of the frames of all N joints and links of its tree, and the tip."""
     F = kinematics.frames(mechanism.tree, Chain(mechanism, q).q)
     return [*F.p_joint, *F.p, F.p_tip]
 

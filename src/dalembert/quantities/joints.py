@@ -29,7 +29,8 @@ from dalembert.equations import (
 )
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
-from dalembert.quantities.machine import Arrays, Equations, Quantity, table
+from dalembert.quantities.lighter import Arrays
+from dalembert.quantities.machine import Equations, Quantity, table
 from dalembert.robot.mechanism import Mechanism
 
 # -- equations as the table calls them: of the mechanism and the arrays ----------------------------

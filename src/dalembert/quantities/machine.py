@@ -19,7 +19,7 @@ from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.loops import rows_of
 from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError
-from dalembert.quantities.lighter import CLOSED_FORM, HELD, closed_form, flat, has_closed_form
+from dalembert.quantities.lighter import CLOSED_FORM, HELD, Arrays, closed_form, flat, has_closed_form
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dalembert.graph.tape import Graph
 
 Shape = tuple[str, ...]
-Arrays = dict[str, Any]
 Equations = Callable[..., Any]
 
 CHEAPEST = "cheapest"
@@ -126,9 +125,9 @@ class Quantity:
         """The core shapes of what comes out."""
         return _shapes(self.arrays.split("->")[1])
 
-    def formulations(self, mechanism: AnyMechanism | None = None) -> tuple[str, ...]:
-        """The names of its formulations on this mechanism; on an open arm unless given."""
-        if mechanism is None or self._as_written(mechanism):
+    def formulations(self, mechanism: AnyMechanism) -> tuple[str, ...]:
+        """The names of its formulations on this mechanism."""
+        if self._as_written(mechanism):
             return tuple(self.equations)
         known = (*(self.equations if self.pulled else ()), *self.held)
         return (*known, CLOSED_FORM) if has_closed_form(mechanism) else known

@@ -23,7 +23,7 @@ from dalembert.equations.regressor import WIDTH
 from dalembert.graph.program import Call, Program
 from dalembert.motion import contact, control, stepping
 from dalembert.motion.methods import METHODS, Tableau
-from dalembert.motion.rubbing import all_bodies, clearance_count, passive_joints
+from dalembert.motion.rubbing import clearance_count
 from dalembert.motion.stepping import Setting
 from dalembert.quantities.machine import Equations, Quantity, table, taped
 
@@ -110,11 +110,9 @@ def _acting(mechanism: AnyMechanism, plan: Plan) -> AnyMechanism:
 
 def setting_of(mechanism: AnyMechanism, plan: Plan) -> Setting:
     """What a plan simulates; parameters that are not known yet may make every passive joint rub."""
-    rubs: tuple[int, ...] = ()
-    if plan.friction:
-        bodies = all_bodies(mechanism)
-        rubs = tuple(p for p in passive_joints(mechanism) if plan.parameters or stepping.has_dry_friction(bodies[p]))
-    return Setting(_acting(mechanism, plan), plan.stops or ((-inf, inf),) * mechanism.n, rubs)
+    passive = [(p, body) for p, body in enumerate(mechanism.tree.bodies) if p not in mechanism.actuated]
+    rubs = (p for p, body in passive if plan.friction and (plan.parameters or stepping.has_dry_friction(body)))
+    return Setting(_acting(mechanism, plan), plan.stops or ((-inf, inf),) * mechanism.n, tuple(rubs))
 
 
 def _has_events(setting: Setting, plan: Plan) -> bool:
@@ -179,7 +177,7 @@ class _Draft:
         if plan.restitution:
             self._add("restitution", 1, self.constant)
         if plan.parameters:
-            self._add("parameters", WIDTH * len(all_bodies(setting.mechanism)), self.constant)
+            self._add("parameters", WIDTH * setting.mechanism.tree.n, self.constant)
         self.parameters = "parameters" if plan.parameters else ""
 
     def _add(self, name: str, size: int, kind: list[str]) -> None:

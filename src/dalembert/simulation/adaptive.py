@@ -34,7 +34,7 @@ Watch = tuple[list[tuple[str, int]], Callable[[Array, Array], Array]]  # labels,
 SAMPLES = np.linspace(0.0, 1.0, 9)  # of a step, at which events are looked for
 
 
-class Dynamics:
+class ContactDynamics:
     """Accelerations with dry friction and stops, on arrays of any shape; τ − Jᵀ h_e is given."""
 
     def __init__(self, task: Task) -> None:
@@ -53,11 +53,8 @@ class Dynamics:
 
     def constants(self, index: tuple[int, ...] | None = None) -> dict[str, Array]:
         """Restitution and parameters of one state of the batch; of all, with an axis for time, unless one is named."""
-        values = {name: self.task.constants[name] for name in self.known}
-        if index is None:
-            return {name: value[..., None, :] for name, value in values.items()}
-        batch = self.task.batch
-        return {name: np.broadcast_to(value, (*batch, value.shape[-1]))[index] for name, value in values.items()}
+        values = {name: self.task.part(self.task.constants[name], index) for name in self.known}
+        return {name: value[..., None, :] for name, value in values.items()} if index is None else values
 
     def accelerate(
         self, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array] | None
@@ -78,10 +75,6 @@ class Dynamics:
         B, r, *G = self.pieces["load"](x, qd, tau, *known)
         return self.pieces[name](B, r, *modes, *G, *known)
 
-    def speeds(self, x: Array, qd: Array) -> Array:
-        """q̇ of the contacts: the joints, and passive joints that rub."""
-        return self.pieces["contacts"](x, qd) if self.rubs else qd
-
     def memory(self, q: Array, qd: Array, constants: dict[str, Array]) -> dict[str, Any]:
         """The slots of the program at the beginning of a step."""
         slots: dict[str, Any] = {x: np.zeros((*q.shape[:-1], size)) for x, size in self.sizes.items()}
@@ -98,13 +91,12 @@ class Dynamics:
 
     def modes(
         self, q: Array, x: Array, qd: Array, tau: Array, constants: dict[str, Array]
-    ) -> tuple[Array, Array, Array, Array, Array]:
-        """(held, way, dry, q̈, q̈ of the contacts): who is at rest."""
+    ) -> tuple[Array, Array, Array]:
+        """(held, q̈, q̈ of the contacts): who is at rest."""
         memory = self.memory(q, qd, constants)
         self.load(memory, x, tau)
         self.perform("pivot", memory)
-        held, way, dry, a = (memory[x] for x in ("held", "way", "dry", "a1"))
-        return held, way, dry, a, memory["rise1"] if self.rubs else a
+        return memory["held"], memory["a1"], memory["rise1" if self.rubs else "a1"]
 
 
 def adaptive(task: Task, solver: str, rtol: float, atol: float, progress: Progress | None) -> tuple[Array, Array]:
@@ -113,7 +105,7 @@ def adaptive(task: Task, solver: str, rtol: float, atol: float, progress: Progre
 
     q, qd = (np.empty((*task.batch, len(task.records), task.arm.n)) for _ in range(2))
     count = max(1, int(np.prod(task.batch, dtype=int)))
-    dynamics, steps = Dynamics(task), partial(getattr(integrate, solver), rtol=rtol, atol=atol)
+    dynamics, steps = ContactDynamics(task), partial(getattr(integrate, solver), rtol=rtol, atol=atol)
     for number, index in enumerate(np.ndindex(*task.batch)):
 
         def told(fraction: float, number: int = number) -> None:
@@ -128,7 +120,12 @@ class _Flight:
     """One state from beginning to end."""
 
     def __init__(
-        self, task: Task, dynamics: Dynamics, index: tuple[int, ...], solver: Callable[..., Any], progress: Progress
+        self,
+        task: Task,
+        dynamics: ContactDynamics,
+        index: tuple[int, ...],
+        solver: Callable[..., Any],
+        progress: Progress,
     ) -> None:
         self.task, self.dynamics, self.index, self.solver, self.progress = task, dynamics, index, solver, progress
         self.n = task.arm.n
@@ -210,7 +207,7 @@ class _Flight:
                 while event is None and solver.status == "running":
                     message = solver.step()
                     if solver.status == "failed":
-                        raise SimulationError(f"the simulation left the numbers after t = {solver.t:.6g} s; {message}")
+                        raise SimulationError(f"the simulation diverged after t = {solver.t:.6g} s; {message}")
                     path = solver.dense_output()
                     event = self._first(watched, path, solver.t_old, solver.t)
                     self._record(path, solver.t if event is None else event[0])
@@ -308,7 +305,7 @@ class _Flight:
     def _speeds(self, t: Array, y: Array) -> Array:
         """The speeds of contacts that slip, positive while they do."""
         qd = y[:, self.n :]
-        speeds = self.dynamics.speeds(self._placed(y), qd) if self.dynamics.rubs else qd
+        speeds = self.dynamics.pieces["contacts"](self._placed(y), qd) if self.dynamics.rubs else qd
         return self.way * speeds + CREEP
 
     def _clearance(self, t: Array, y: Array) -> Array:
@@ -335,7 +332,7 @@ class _Flight:
             return 0.0, 0.0
         setting = self.dynamics.setting
         if self.dynamics.plan.parameters:
-            rows = (*getattr(setting.mechanism, "actuated", range(self.n)), *setting.rubs)
+            rows = (*setting.mechanism.actuated, *setting.rubs)
             level = float(self.constants["parameters"][WIDTH * rows[i] + WIDTH - 1])
             return level, level
         return setting.contacts[i].coulomb

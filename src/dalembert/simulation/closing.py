@@ -6,7 +6,7 @@ by Newton's method it starts where the chain just was, and so stays on its branc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,7 @@ class Place:
         self.tree_q = self._near(q0, None) if self.newton else q0
 
     def _near(self, q: Array, near: Array | None) -> Array:
-        arm: Any = self.arm
-        return np.asarray(arm.tree_positions(q, near=near), np.float64)
+        return np.asarray(self.arm.tree_positions(q, near=near), np.float64)
 
     def __call__(self, q: Array) -> Array:
         if not self.newton:
@@ -58,7 +57,7 @@ def placed_along(arm: Arm, q: Array) -> Array:
     return np.stack([place(q[..., k, :]) for k in range(q.shape[-2])], axis=-2)
 
 
-def came_to_an_end(arm: Any, t: float, x: Array, q: Array, qd: Array, h: float, index: tuple[int, ...] = ()) -> None:
+def came_to_an_end(arm: Arm, t: float, x: Array, q: Array, qd: Array, h: float, index: tuple[int, ...] = ()) -> None:
     """An error if, from the state (q, q̇) at t on, a loop comes to a singular pose or out of reach within a step.
 
     x is what the equations take for q.
@@ -72,7 +71,7 @@ def came_to_an_end(arm: Any, t: float, x: Array, q: Array, qd: Array, h: float, 
         raise singular(arm, t, x, q, qd, index)
 
 
-def singular(arm: Any, t: float, x: Array, q: Array, qd: Array, index: tuple[int, ...]) -> ClosureError:
+def singular(arm: Arm, t: float, x: Array, q: Array, qd: Array, index: tuple[int, ...]) -> ClosureError:
     """The error for a simulation that comes to a singular pose."""
     loop, how = "', '".join(arm.loop_names), "its links lie in one line"
     if not arm.mechanism.by_newton:
@@ -81,7 +80,6 @@ def singular(arm: Any, t: float, x: Array, q: Array, qd: Array, index: tuple[int
         turning += [closure for closure in turning if closure.slides]
         nearest = turning[int(np.argmin(sines))]
         loop, how = arm.loop_names[nearest.loop], nearest.singular
-
     where = "(" + ", ".join(f"{x:.6g}" for x in q.tolist()) + ")"
     return ClosureError(
         f"loop '{loop}' of arm '{arm.name}' comes to a singular pose after t = {t:.6g} s, q = {where}"

@@ -95,9 +95,7 @@ class Controller:
         kp, kd = self.gains(arm.n)
         if at.ndim:
             kp, kd = kp[..., None, :], kd[..., None, :]
-        known: Any = arm
-        x = known.tree_positions(q) if arm.mechanism.by_newton else arm.checked("q", q)
-        return self.kernel(arm)(x, arm.checked("qd", qd), reference, kp, kd)
+        return self.kernel(arm)(arm.placed(q), arm.checked("qd", qd), reference, kp, kd)
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
         """The compiled law: τ of (q as the equations take it, q̇, reference, kp, kd); friction that is left out of the

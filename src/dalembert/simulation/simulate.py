@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.motion.methods import METHODS
-from dalembert.motion.rubbing import all_bodies
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS
-from dalembert.simulation.adaptive import Dynamics, adaptive
+from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.fixed import fixed_steps
@@ -49,16 +48,16 @@ class Run:
     @cached_property
     def qdd(self) -> Array:
         """The acceleration at every instant, 0 for a joint that sticks: (…, N, n); where it jumps, as ``tau``."""
-        dynamics = Dynamics(self.task)
+        dynamics = ContactDynamics(self.task)
         constants = dynamics.constants()
         load = self.task.load_along(self.q, self._placed, self.qd, self.tau)
         if dynamics.eventful:
-            return dynamics.modes(self.q, self._placed, self.qd, load, constants)[3]
+            return dynamics.modes(self.q, self._placed, self.qd, load, constants)[1]
         return dynamics.accelerate(self._placed, self.qd, load, constants, None)
 
     @cached_property
     def _placed(self) -> Array:
-        """What the equations take: q, or of closed chains by Newton that of the whole tree."""
+        """What the equations take: q, or that of the whole tree where Newton's method closes the loops."""
         return placed_along(self.arm, self.q)
 
     @cached_property
@@ -105,7 +104,9 @@ class Run:
 
     def columns(self) -> tuple[str, ...]:
         """The names of the columns of a CSV file."""
-        return ("t", *(f"{x}{k + 1}" for x in ("q", "qd", "qdd", "tau") for k in range(self.arm.n)))
+        from dalembert.trajectory.csv_file import column_names
+
+        return column_names(("q", "qd", "qdd", "tau"), self.arm.n)
 
 
 def simulate(
@@ -129,7 +130,7 @@ def simulate(
 ) -> Run:
     """Direct dynamics, S 7.6: the motion that follows from a state and the torques.
 
-    q0, qd0     (…, n) the state at first; all leading axes are a batch and run at once
+    q0, qd0     (…, n) the initial state; all leading axes are a batch and run at once
     torque      None; (n,) constant; (…, steps, n) held over each step, of which (…, 1, n) is constant: the
                 second-last axis is time, those before it are the batch; a Python function
                 (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller,
@@ -146,7 +147,7 @@ def simulate(
     restitution of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone rebounds
                 with this fraction of its speed
     parameters  (…, 13 n) dynamic parameters in place of the arm's own, S (7.77): for each joint m, m c,
-                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; of a closed chain for each joint of its tree
+                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree
     rtol, atol  of "dop853"
     progress    called with the fraction done
 
@@ -164,9 +165,9 @@ def simulate(
 
 
 def parameters_of(arm: Arm) -> Array:
-    """The arm's own dynamic parameters, (13 n,): what ``simulate(parameters=…)`` takes; of a closed chain, its tree's."""
+    """The dynamic parameters of the joints of the arm's tree, (13 N,): what ``simulate(parameters=…)`` takes."""
     rows: list[float] = []
-    for body in all_bodies(arm.mechanism):
+    for body in arm.mechanism.tree.bodies:
         I = body.inertia.tensor_at_origin
         rows += [body.inertia.mass, *body.inertia.first_moments]
         rows += [I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2]]

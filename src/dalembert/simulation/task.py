@@ -15,12 +15,12 @@ from dalembert.arrays import double, shown, which_state
 from dalembert.equations.regressor import WIDTH
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.motion.methods import check_method
-from dalembert.motion.rubbing import all_bodies
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS, Plan, Rollout, rollout
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.steps import Steps, make_steps
 from dalembert.tip.controller import OperationalController
+from dalembert.trajectory.limits import position_limits
 
 if TYPE_CHECKING:
     from dalembert.arm import Arm
@@ -109,10 +109,10 @@ class Task:
 
     def only(self, k: int, q: Array, qd: Array, index: tuple[int, ...]) -> Task:
         """Step k of state ``index`` by itself, from (q, qd), with torque and wrench from Python."""
-        wrenches = None if self.wrenches is None else self._part(self._held(self.wrenches, k), index)[None]
+        wrenches = None if self.wrenches is None else self.part(self._held(self.wrenches, k), index)[None]
         return replace(
             self, plan=replace(self.plan, law="host", tip_wrench=False, tip=None), tip=None, batch=(), q0=q, qd0=qd,
-            constants={name: self._part(values, index) for name, values in self.constants.items()}, wrenches=wrenches,
+            constants={name: self.part(values, index) for name, values in self.constants.items()}, wrenches=wrenches,
             grid=self.grid.only(k),
         )  # fmt: skip
 
@@ -140,24 +140,25 @@ class Task:
     def _torque(self, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index) -> Array:
         if self.controller is not None:
             reference = self._reference(np.atleast_1d(t))
-            kp, kd = (self._part(self.constants[name], index) for name in ("kp", "kd"))
+            kp, kd = (self.part(self.constants[name], index) for name in ("kp", "kd"))
             if isinstance(t, np.ndarray):
                 return self._law(x, qd, reference, kp[..., None, :], kd[..., None, :])
-            return self._law(x, qd, self._part(reference[..., 0, :], index), kp, kd)
+            return self._law(x, qd, self.part(reference[..., 0, :], index), kp, kd)
         if self.function is not None:
             return _called("torque", self.function, t, q, qd, self.arm.n)
         if self.torques is not None:
-            return np.broadcast_to(self._part(self._held(self.torques, k), index), q.shape).copy()
+            return np.broadcast_to(self.part(self._held(self.torques, k), index), q.shape).copy()
         return np.zeros(q.shape)
 
     def _less_wrench(self, tau: Array, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index) -> Array:
         if self.wrench_function is not None:
             return tau - self._tip_torque(x, _called("tip_wrench", self.wrench_function, t, q, qd, 6))
         if self.wrenches is not None:
-            return tau - self._tip_torque(x, self._part(self._held(self.wrenches, k), index))
+            return tau - self._tip_torque(x, self.part(self._held(self.wrenches, k), index))
         return tau
 
-    def _part(self, values: Array, index: Index) -> Array:
+    def part(self, values: Array, index: Index) -> Array:
+        """What belongs to one state of the batch, or to all: values are (…, size)."""
         return values if index is None else np.broadcast_to(values, (*self.batch, values.shape[-1]))[index]
 
     @cached_property
@@ -234,7 +235,7 @@ def make_task(
     restitution: Any = 0.0,
 ) -> Task:
     """Everything checked, or an error that names what is wrong."""
-    dry = friction and any(any(body.coulomb) for body in all_bodies(arm.mechanism))
+    dry = friction and any(any(body.coulomb) for body in arm.mechanism.tree.bodies)
     asked = {
         "parameters": parameters is not None,
         "Newton": arm.mechanism.by_newton,
@@ -270,7 +271,7 @@ def make_task(
     if restitution:
         constants["restitution"] = np.array([restitution])
     if parameters is not None:
-        bodies = len(all_bodies(arm.mechanism))
+        bodies = arm.mechanism.tree.n
         counted = joints if bodies == n else f"arm '{arm.name}' has {bodies} joints in its tree"
         constants["parameters"] = _numbers(
             "parameters", parameters, WIDTH * bodies, f"{counted} of {WIDTH} parameters each"
@@ -329,17 +330,14 @@ def _over_time(name: str, values: Array, steps: int, duration: float, step: floa
     return values
 
 
-def _same_joints(one: Arm, other: Arm) -> bool:
+def _same_joints(arm: Arm, other: Arm) -> bool:
     """Whether the equations of both take the same q; they may differ in their loads."""
-    placed_alike = not one.mechanism.by_newton and not other.mechanism.by_newton
-    return one is other or (one.n == other.n and placed_alike)
+    by_newton = arm.mechanism.by_newton or other.mechanism.by_newton
+    return arm is other or (arm.n == other.n and not by_newton)
 
 
 def _limits(arm: Arm) -> Array:
-    bounds = [joint.limits for joint in arm.robot.moving_joints]
-    limits = np.array([
-        (-np.inf if b.lower is None else b.lower, np.inf if b.upper is None else b.upper) for b in bounds
-    ])  # fmt: skip
+    limits = np.stack(position_limits(arm), axis=1)
     if not np.any(np.isfinite(limits)):
         raise DalembertError(f"arm '{arm.name}' has no position limits, so it has no stops")
     return limits
@@ -374,6 +372,7 @@ def check_numbers(task: Task, q: Array, qd: Array, t: Array, index: tuple[int, .
     if len(bad):
         first = bad[np.argmin(bad[:, -2])]
         raise SimulationError(
-            f"the simulation left the numbers at t = {float(t[first[-2]]):.6g} s, joint "
-            f"'{task.arm.joint_names[int(first[-1])]}'{which_state((*index, *first[:-2]))}; use a smaller step"
+            f"the simulation diverged at t = {float(t[first[-2]]):.6g} s: the motion of joint "
+            f"'{task.arm.joint_names[int(first[-1])]}' is no longer finite{which_state((*index, *first[:-2]))}; use a "
+            "smaller step"
         )

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from dalembert.algebra.scalars import Scalar
 from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, Z
 from dalembert.errors import DalembertError
 from dalembert.symbols.model import SAME, Lump, Member, Model
-from dalembert.symbols.names import Letter, circle_letters, upright
+from dalembert.symbols.names import Letter, braced, circle_letters, upright
 from dalembert.symbols.ring import Polynomial, Ring, Terms
 
 AngleKey = tuple[tuple[int, float], ...]  # (joint from 1, ±1) …
@@ -58,7 +59,7 @@ class Seen:
     angle   φ: (joint → ±1); spin is Rz(φ)
     turn    from this group's base axes to those of the parent's group (None: they are the same)
     sigma   +1 or −1: the joint turns about plus or minus the group's z
-    slide   direction of a sliding joint, in the group's base axes
+    slide   direction of a prismatic joint, in the group's base axes
     r       this body's origin from the parent's, in the parent's group's base axes
     """
 
@@ -137,11 +138,9 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     for i in range(n):
         _inertia_column(model, seen, composite[i], i, B, g, gravity)
         tell(0.2 + 0.1 * (i + 1) / n)
-    (rows,) = without_noise([B])
-    B = rows
-    ((g,),) = without_noise([[g]])
+    ((B,), ((g,),)) = map(without_noise, ([B], [[g]]))
     christoffel = _christoffel(model, circles, B, lambda fraction: tell(0.3 + 0.4 * fraction))
-    (*christoffel,) = without_noise(christoffel)
+    christoffel = without_noise(christoffel)
     short = _Compactor(circles, seen)
     B = [[short(B[i][j]) if j >= i else zero for j in range(n)] for i in range(n)]
     for i in range(n):
@@ -267,8 +266,6 @@ def _christoffel(model: Model, circles: Circles, B: list[list[Polynomial]], tell
 
 
 def _half(c: Any) -> Any:
-    from fractions import Fraction
-
     if isinstance(c, float):
         return c / 2
     return c // 2 if isinstance(c, int) and c % 2 == 0 else Fraction(c) / 2
@@ -359,4 +356,4 @@ def _name_single_tensors(model: Model, B: list[list[Polynomial]]) -> None:
         felt = [entry for entry in candidates if any(entry is other for other in letters)]
         if len(felt) == 1 and felt[0].name[-2:] in ("xx", "yy", "zz"):
             felt[0].name, felt[0].text = f"I_l{sub}", f"I_ℓ{sub}"
-            felt[0].latex = rf"I_{{\ell_{sub}}}" if len(sub) == 1 else rf"I_{{\ell_{{{sub}}}}}"
+            felt[0].latex = rf"I_{{\ell_{braced(sub)}}}"

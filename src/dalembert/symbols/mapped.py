@@ -21,10 +21,9 @@ from typing import Any
 
 from dalembert.coordinates.closure import CoupledMechanism, Linear
 from dalembert.robot.model import Robot
-from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form, without_noise
-from dalembert.symbols.model import SAME, model
-from dalembert.symbols.names import Letter, circle_letters, joint_variable, sign_of, upright
-from dalembert.symbols.present import Equations
+from dalembert.symbols.closed_form import ClosedForm, without_noise
+from dalembert.symbols.model import SAME
+from dalembert.symbols.names import Letter, braced, circle_letters, joint_variable, sign_of, upright
 from dalembert.symbols.ring import WIDTH, Polynomial, Ring, tidy
 
 Rows = Sequence[Sequence[float]]
@@ -66,16 +65,13 @@ class Held:
         return written
 
 
-def closed_equations(
-    robot: Robot, closed: CoupledMechanism, parameters: str = "nonzero", progress: Progress | None = None
-) -> Equations:
-    """The equations of motion on the coordinates that are held."""
-    tree = closed_form(model(robot, parameters), progress)
-    numbers, labels = [i + 1 for i in closed.actuated], labels_of(robot)
+def in_linear_coordinates(tree: ClosedForm, robot: Robot, closed: CoupledMechanism) -> ClosedForm:
+    """The closed form of the tree in the coordinates that are held."""
+    numbers, labels = [i + 1 for i in closed.actuated], _labels(robot)
     if robot.in_coordinates:  # y is numbered from 1, as the joints are that follow
         numbers, labels = list(range(1, closed.n + 1)), {}
-    held = Held(numbers, [closed.tree.bodies[i].revolute for i in closed.actuated], labels)
-    return Equations(robot.name, _Substitution(tree, *affine(closed), held, _equal_sides(tree, closed)).form())
+    held = Held(numbers, [body.revolute for body in closed.bodies], labels)
+    return _Substitution(tree, *affine(closed), held, _equal_sides(tree, closed)).form()
 
 
 def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
@@ -92,7 +88,7 @@ def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
     return T, b
 
 
-def labels_of(robot: Robot) -> dict[str, str]:
+def _labels(robot: Robot) -> dict[str, str]:
     """Number of a joint in the tree → how it is written: 1'' for a joint called joint1''."""
     names = [joint.name for joint in robot.tree_joints]
     endings = [re.search(r"(\d+'*)$", name) for name in names]
@@ -113,8 +109,7 @@ def relabelled(letter: Letter, labels: Mapping[str, str]) -> Letter:
         match = re.fullmatch(r"_\{?(\d+)\}?", part)
         if match is None:
             return plain(part)
-        label = labels.get(match[1], match[1])
-        return f"_{label}" if len(label) == 1 else f"_{{{label}}}"
+        return f"_{braced(labels.get(match[1], match[1]))}"
 
     out = copy(letter)
     if labels and letter.kind != "root":

@@ -8,9 +8,10 @@ rotors it carries, links that fixed joints hold on to it, the payload.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from dalembert.algebra.scalars import QUARTER_TOLERANCE, Scalar
@@ -19,10 +20,10 @@ from dalembert.coordinates.chain import Angle
 from dalembert.errors import DalembertError
 from dalembert.robot.dh import Row, joint_of, rows_of, tree_rows
 from dalembert.robot.inertia import Inertia, steiner
-from dalembert.robot.mechanism import mechanism
+from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Joint, Robot, Rotor
 from dalembert.robot.placement import Placement
-from dalembert.symbols.names import Letter, joint_variable, letter, sign_of
+from dalembert.symbols.names import Letter, braced, joint_variable, letter, sign_of
 from dalembert.symbols.ring import Polynomial, Ring
 
 PARAMETERS = ("nonzero", "all", "numbers")
@@ -108,26 +109,19 @@ class Lettering:
             return self.ring.number(value)
         return self.ring.letter(letter(base, subscript, kind, index, value, meaning))
 
-    def vector(
-        self, v: Sequence[float], base: str, subscript: str, index: int, meaning: str, kind: str = "length"
-    ) -> Vec:
+    def vector(self, v: Sequence[float], base: str, subscript: str, index: int, meaning: str) -> Vec:
         """The letters of a vector's coordinates."""
-        return Vec(self(v[k], base, f"{subscript},{AXES[k]}", kind, index, f"{meaning}, {AXES[k]}") for k in range(3))
+        axes = zip(v, AXES, strict=True)
+        return Vec(self(x, base, f"{subscript},{axis}", "length", index, f"{meaning}, {axis}") for x, axis in axes)
 
-    def tensor(self, I: Mat, base: str, subscript: str, index: int, meaning: str) -> Mat:
+    def tensor(self, I: Mat, subscript: str, index: int, meaning: str) -> Mat:
         """The letters of a symmetric tensor's entries."""
-        entry = {}
-        for j, k in PAIRS:
-            axes = AXES[j] + AXES[k]
-            entry[j, k] = entry[k, j] = self(
-                float(I[j][k]),
-                base,
-                f"{subscript},{axes}",
-                "tensor",
-                index,
-                f"{meaning}, {axes}" + ("" if j == k else f" (the tensor's entry, S's −I_{axes})"),
-            )
-        return Mat.of([entry[j, k] for k in range(3)] for j in range(3))
+
+        def entry(j: int, k: int, axes: str) -> Polynomial:
+            sign = "" if j == k else f" (the tensor's entry, S's −I_{axes})"
+            return self(float(I[j][k]), "I", f"{subscript},{axes}", "tensor", index, f"{meaning}, {axes}{sign}")
+
+        return _symmetric(entry)
 
     def root(self, square: int) -> Polynomial:
         """√2 or √3, exactly."""
@@ -172,19 +166,18 @@ def model(robot: Robot, parameters: str = "nonzero") -> Model:
     ring = Ring()
     build = _Builder(robot, Lettering(ring, parameters))
     members = build.members()
-    kinds = [joint.type != "prismatic" for joint in robot.tree_joints]
-    numbered = list(enumerate(kinds, 1))
-    q = [joint_variable(i, turns) for i, turns in numbered]
+    numbered = [(i, member.revolute) for i, member in enumerate(members, 1)]
+    q, qd, qdd = ([joint_variable(i, turns, dots) for i, turns in numbered] for dots in range(3))
     slides = {i - 1: ring.letter(q[i - 1]) for i, turns in numbered if not turns}
-    qd, qdd, sgn = motion_letters(ring, kinds)
-    return Model(ring, members, build.gravity(), q, slides, qd, qdd, sgn, build.tensors)
+    signs = [sign_of([(v, 1)]) for v in qd]
+    v, a, sgn = ([ring.letter(x) for x in letters] for letters in (qd, qdd, signs))
+    return Model(ring, members, build.gravity(), q, slides, v, a, sgn, build.tensors)
 
 
-def motion_letters(ring: Ring, revolute: Sequence[bool]) -> tuple[list[Polynomial], list[Polynomial], list[Polynomial]]:
-    """q̇, q̈ and sgn q̇ as letters of the ring."""
-    qd = [joint_variable(i, turns, 1) for i, turns in enumerate(revolute, 1)]
-    qdd = [joint_variable(i, turns, 2) for i, turns in enumerate(revolute, 1)]
-    return [ring.letter(v) for v in qd], [ring.letter(a) for a in qdd], [ring.letter(sign_of([(v, 1)])) for v in qd]
+def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:
+    """The symmetric matrix of ``entry(row, column, axes)``, each entry asked for once."""
+    entries = {(j, k): entry(j, k, AXES[j] + AXES[k]) for j, k in PAIRS}
+    return Mat.of([entries[min(j, k), max(j, k)] for k in range(3)] for j in range(3))
 
 
 def _to_z(axis: Vec) -> Mat:
@@ -247,7 +240,7 @@ class _Builder:
         return replace(place, translation=at), replace(end, translation=end_at), offset
 
     def _angle(self, value: float, index: int) -> Angle:
-        sub = str(index) if index < 10 else f"{{{index}}}"
+        sub = braced(str(index))
         c, s = (
             Letter(f"{f}_alpha{index}", rf"\{word}\alpha_{sub}", f"{word} α_{index}", "twist", index, number, f"{word} α of row {index}")
             for f, word, number in (("c", "cos", math.cos(value)), ("s", "sin", math.sin(value)))
@@ -266,12 +259,11 @@ class _Builder:
         if L.parameters == "numbers" or body.com[0] == 0.0:
             x = L.ring.number(body.com[0])
         else:  # x = ℓ_i − a_i
-            far = L(a, "a", sub, "length", index, "") if a == 0.0 else self._a(index)
-            near = abs(reach) < 1e-12
             distance = f"centre of mass of {name}, from the joint's axis along x"
-            x = (0 if near else L(reach, "l", sub, "length", index, distance)) - far
+            x = L(0.0 if abs(reach) < 1e-12 else reach, "l", sub, "length", index, distance)
+            x = x if a == 0.0 else x - self._a(index)
         before = len(L.ring.letters)
-        tensor = L.tensor(body.tensor, "I", f"l{sub}", index, f"inertia of {name}")
+        tensor = L.tensor(body.tensor, f"l{sub}", index, f"inertia of {name}")
         self.tensors[sub] = L.ring.letters[before:]
         return mass, Vec((x, y, z)), tensor
 
@@ -349,20 +341,15 @@ class _Builder:
                 f"first moment of {name}, {axis}",
             )  # fmt: skip
             h.append(ring.letter(written))
-        entry = {}
-        for j, l in PAIRS:
-            axes = AXES[j] + AXES[l]
-            entry[j, l] = entry[l, j] = make(
-                body.tensor_at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}"
-            )
-        tensor = Mat.of([entry[j, l] for l in range(3)] for j in range(3))
+        at_origin = body.tensor_at_origin
+        tensor = _symmetric(
+            lambda j, l, axes: make(at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}")
+        )
         return Lump(m, Vec(h), tensor).turned(stands.rotation).moved(stands.translation)
 
-    @property
-    def _mechanism(self) -> Any:
-        if not hasattr(self, "_numbers"):
-            self._numbers = mechanism(self.robot)
-        return self._numbers
+    @cached_property
+    def _mechanism(self) -> Mechanism:
+        return mechanism(self.robot)
 
     def _payload(self, out: list[Member], at: dict[str, tuple[int, Placement]]) -> None:
         robot, L = self.robot, self.letters
@@ -377,7 +364,7 @@ class _Builder:
         reach = L.vector(robot.tip.placement.translation, "p", "e", last, "tip on its link")
         mass = L(robot.payload.mass, "m", "L", "mass", last, "mass of the payload")
         com = L.vector(robot.payload.com, "l", "L", last, "centre of mass of the payload")
-        tensor = L.tensor(robot.payload.tensor, "I", "L", last, "inertia of the payload")
+        tensor = L.tensor(robot.payload.tensor, "L", last, "inertia of the payload")
         out[body].lumps.append(lump(mass, com, tensor, stands @ replace(tip, translation=reach)))
 
     def _rotor(
@@ -426,17 +413,10 @@ class _Builder:
         return viscous, level, uneven
 
     def _coulomb(self, levels: tuple[Scalar, Scalar], sub: str, i: int, whose: str) -> tuple[Polynomial, Polynomial]:
-        forward, backward = levels
-        mean = self.letters((forward + backward) / 2, "F", sub, "friction", i, f"Coulomb friction of {whose}")
-        uneven = self.letters(
-            (forward - backward) / 2,
-            "F",
-            f"{sub}d",
-            "friction",
-            i,
-            f"Coulomb friction of {whose}: half of forward − backward",
-        )
-        return mean, uneven
+        (forward, backward), L, friction = levels, self.letters, f"Coulomb friction of {whose}"
+        mean = L((forward + backward) / 2, "F", sub, "friction", i, friction)
+        difference = f"{friction}: half of forward − backward"
+        return mean, L((forward - backward) / 2, "F", f"{sub}d", "friction", i, difference)
 
     # -- gravity ---------------------------------------------------------------------------------
 
@@ -466,6 +446,3 @@ def lump(mass: Scalar, com: Vec, tensor: Mat, stands: Placement) -> Lump:
     """A body given by its centre of mass, in a frame that stands in the moved frame."""
     c, R = stands.point(com), stands.rotation
     return Lump(mass, mass * c, R @ (tensor @ R.T) + steiner(mass, c))
-
-
-__all__ = ["PARAMETERS", "Lump", "Member", "Model", "model"]

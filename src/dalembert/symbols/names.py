@@ -8,7 +8,7 @@ m_ℓi, I_ℓi, ℓ_i                 link i: mass, inertia about its centre of 
 m_mi, I_mi, k_ri                rotor i: mass, inertia about its axis, gear ratio
 a_i, d_i, α_i                   the Denavit–Hartenberg table (α_i only where it is no multiple of π/12)
 p_i,x …                         where joint i stands on its parent link, for robots without DH table
-ϑ_i, d_i                        the joint variable of a turning and of a sliding joint; d°_i is added to
+ϑ_i, d_i                        the variable of a revolute and of a prismatic joint; d°_i is added to
                                 the latter where the robot has an offset
 c_2, s_12 …                     cos ϑ_2, sin(ϑ_1+ϑ_2)
 m_L                             the payload
@@ -79,19 +79,18 @@ def letter(base: str, subscript: str, kind: str, index: int, value: float, meani
     """
     latex_base = {"l": r"\ell", "Ih": r"\hat{I}", "d0": r"\bar{d}"}.get(base, base)
     text_base = {"l": "ℓ", "Ih": "Î", "d0": "d°"}.get(base, base)
-    if subscript.startswith("l"):
+    latex_sub = text_sub = subscript.replace(",", "" if base == "Ih" else ",")
+    if subscript.startswith("l" if kind == "friction" else ("l", "m")):  # of a link or a motor
         number, _, rest = subscript[1:].partition(",")
-        latex_sub = (rf"\ell_{number}" if len(number) == 1 else rf"\ell_{{{number}}}") + rest
-        text_sub = f"ℓ{number}{rest}"
-    elif subscript.startswith("m") and kind != "friction":
-        number, _, rest = subscript[1:].partition(",")
-        latex_sub = (rf"m_{number}" if len(number) == 1 else rf"m_{{{number}}}") + (f" {rest}" if rest else "")
-        text_sub = f"m{number}{rest}"
-    else:
-        latex_sub = text_sub = subscript.replace(",", "" if base == "Ih" else ",")
-    latex = f"{latex_base}_{latex_sub}" if len(latex_sub) == 1 else f"{latex_base}_{{{latex_sub}}}"
+        latex_owner, text_owner, gap = (r"\ell", "ℓ", "") if subscript[0] == "l" else ("m", "m", " " if rest else "")
+        latex_sub, text_sub = f"{latex_owner}_{braced(number)}{gap}{rest}", f"{text_owner}{number}{rest}"
     name = f"{base}_{subscript}".replace(",", "")
-    return Letter(name, latex, f"{text_base}_{text_sub}" if text_sub else text_base, kind, index, value, meaning)
+    return Letter(name, f"{latex_base}_{braced(latex_sub)}", f"{text_base}_{text_sub}", kind, index, value, meaning)
+
+
+def braced(subscript: str) -> str:
+    """A subscript as LaTeX takes it: 1, {12}."""
+    return subscript if len(subscript) == 1 else f"{{{subscript}}}"
 
 
 def joint_variable(index: int, revolute: bool, dots: int = 0) -> Letter:
@@ -99,11 +98,12 @@ def joint_variable(index: int, revolute: bool, dots: int = 0) -> Letter:
     accent = ("", r"\dot", r"\ddot")[dots]
     base = r"\vartheta" if revolute else "d"
     latex = f"{accent}{{{base}}}" if dots else base
-    sub = str(index) if index < 10 else f"{{{index}}}"
     name = ("theta" if revolute else "d") + ("", "dot", "ddot")[dots]
     mark = ("", "\u0307", "\u0308")[dots]
     kind = ("slide", "velocity", "acceleration")[dots]
-    return Letter(f"{name}_{index}", f"{latex}_{sub}", f"{'ϑ' if revolute else 'd'}{mark}_{index}", kind, index)
+    return Letter(
+        f"{name}_{index}", f"{latex}_{braced(str(index))}", f"{'ϑ' if revolute else 'd'}{mark}_{index}", kind, index
+    )
 
 
 def sign_of(parts: Sequence[tuple[Letter, float]]) -> Letter:
@@ -147,8 +147,7 @@ def circle_letters(
     joints = [joint for joint, _ in key]
     if phase == 0 and all(factor == 1 for _, factor in key):
         sub = ("" if max(joints) < 10 else ",").join(map(str, joints))
-        latex = sub if len(sub) == 1 else f"{{{sub}}}"
-        words = [(f"{f}_{sub.replace(',', '_')}", f"{f}_{latex}", f"{f}_{sub}") for f in "cs"]
+        words = [(f"{f}_{sub.replace(',', '_')}", f"{f}_{braced(sub)}", f"{f}_{sub}") for f in "cs"]
     else:
         latex, text, name = weighted_sum([(factor, joint_variable(joint, revolute[joint])) for joint, factor in key])
         if phase:

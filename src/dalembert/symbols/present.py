@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.robot.model import Robot
-from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
-from dalembert.symbols.model import model
-from dalembert.symbols.names import TRIGONOMETRIC, Letter
+from dalembert.symbols.closed_form import ClosedForm, Progress
+from dalembert.symbols.names import TRIGONOMETRIC, Letter, braced
 from dalembert.symbols.ring import Polynomial
 from dalembert.symbols.write import (
     Latex,
@@ -49,18 +47,13 @@ PARTS = {
 
 
 @dataclass(frozen=True)
-class Values:
+class EquationValues:
     """B (…, n, n), C (…, n, n), g (…, n) and tau (…, n) at some states."""
 
     B: Array
     C: Array
     g: Array
     tau: Array
-
-
-def equations(robot: Robot, parameters: str = "nonzero", progress: Progress | None = None) -> Equations:
-    """The equations of motion of a robot in closed form."""
-    return Equations(robot.name, closed_form(model(robot, parameters), progress))
 
 
 class Equations:
@@ -281,7 +274,6 @@ class Equations:
             )
         at = [d - 1 for d in digits]
         sub = ("," if max(digits) > 9 else "").join(map(str, digits))
-        latex_sub = sub if len(sub) == 1 else f"{{{sub}}}"
         if letter == "c" and len(at) == 2:
             letter = "C"  # c_12 is a cosine
         terms: dict[str, Callable[..., Sum]] = {
@@ -293,7 +285,7 @@ class Equations:
             "tau": self._tau,
         }
         text, latex = {"tau": ("τ", r"\tau"), "f": ("F", "F")}.get(letter, (letter, letter))
-        return f"{text}_{sub}", f"{latex}_{latex_sub}", terms[letter](*at)
+        return f"{text}_{sub}", f"{latex}_{braced(sub)}", terms[letter](*at)
 
     def term(self, name: str) -> sympy.Expr:
         """One entry as SymPy: B11, C12, g1, tau2, F1 (friction), c112 (a Christoffel symbol)."""
@@ -322,9 +314,10 @@ class Equations:
             return [f"{letter}{i}" for i in n]
         return [f"{letter}{i}{comma}{j}" for i in n for j in n if letter == "C" or j >= i]
 
-    def _both(self, short: str, swapped: str) -> str:
-        """b_12 = b_21"""
-        return short if short == swapped else f"{short} = {swapped}"
+    def _left_side(self, name: str, latex: bool) -> str:
+        """How a term is named in its equation: b_12 = b_21."""
+        alike = dict.fromkeys((name, _swapped(name))) if name[0] == "B" else (name,)
+        return " = ".join(self._named(x)[1] if latex else self._named(x)[0] for x in alike)
 
     def _written_torque(self, name: str, style: Text) -> list[str]:
         """The parts of tau1 …, each in one line."""
@@ -341,8 +334,7 @@ class Equations:
                 for part in rest:
                     yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
             elif terms:
-                both = self._both(short, self._named(_swapped(name))[0]) if letter == "B" else short
-                yield broken(f"  {both} = ", written(ring, terms, Text()))
+                yield broken(f"  {self._left_side(name, False)} = ", written(ring, terms, Text()))
             else:
                 zero.append(short)
         if zero:
@@ -384,8 +376,7 @@ class Equations:
                 if letter == "tau":
                     lines += aligned(short, self._written_torque(name, style))
                 elif terms or self.n <= 3:
-                    both = self._both(short, self._named(_swapped(name))[1]) if letter == "B" else short
-                    lines += aligned(both, [joined(written(ring, terms, style), style)])
+                    lines += aligned(self._left_side(name, True), [joined(written(ring, terms, style), style)])
             if progress:
                 progress(k / len(PARTS))
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
@@ -397,7 +388,7 @@ class Equations:
 
     def evaluate(
         self, q: Any, qd: Any = None, qdd: Any = None, parameters: Mapping[Any, float] | None = None
-    ) -> Values:
+    ) -> EquationValues:
         """B, C, g and τ at states (…, n); what is not given is at rest. ``parameters`` replaces numbers by letter.
 
         >>> import dalembert as da
@@ -429,7 +420,7 @@ class Equations:
                         C[..., i, k] += c * v[..., j]
         friction = np.stack([at(p) for p in f.friction], -1)
         tau = np.einsum("...ij,...j->...i", B, a) + np.einsum("...ij,...j->...i", C, v) + g + friction
-        return Values(B, C, g, tau)
+        return EquationValues(B, C, g, tau)
 
     def _values(self, q: Array, qd: Array, qdd: Array, parameters: Mapping[Any, float] | None) -> list[Any]:
         given = {str(name): float(value) for name, value in (parameters or {}).items()}
@@ -451,9 +442,8 @@ class Equations:
 
 
 def _swapped(name: str) -> str:
-    """B21 of B12."""
-    digits = name[1:].split(",") if "," in name else list(name[1:])
-    return name[0] + ("," if "," in name else "").join(reversed(digits))
+    """B2,1 of B12."""
+    return "B" + ",".join(reversed(name[1:].split(",") if "," in name else name[1:]))
 
 
 def _factor(x: Polynomial) -> tuple[tuple[int, int], ...]:

@@ -112,7 +112,7 @@ def times(x: Sum, factors: Factors, more: Iterable[Sum] = (), coefficient: Coeff
 class Text:
     """Plain text: 2 a_1 ℓ_2 c_2."""
 
-    minus, plus = "−", "+"
+    minus, plus, fraction = "−", "+", "{}/{}"
 
     def name(self, letter: Letter, e: int) -> str:
         """A letter to a power."""
@@ -121,35 +121,33 @@ class Text:
     def coefficient(self, c: Coefficient, roots: list[str]) -> list[str]:
         """A positive number with its roots."""
         if isinstance(c, float):
-            return [f"{c:.6g}", *roots]
+            return [self.decimal(*f"{c:.6g}".partition("e")), *roots]
         top, bottom = Fraction(c).numerator, Fraction(c).denominator
-        head = roots if top == 1 and roots else [str(top), *roots]
-        return [f"{' '.join(head)}/{bottom}"] if bottom > 1 else (head if head != ["1"] else [])
+        head = " ".join(roots if top == 1 and roots else [str(top), *roots])
+        return [self.fraction.format(head, bottom)] if bottom > 1 else [head] if head != "1" else []
+
+    def decimal(self, digits: str, e: str, power: str) -> str:
+        """A number with a decimal point, from its digits and its power of ten."""
+        return digits + e + power
 
 
 class Latex(Text):
     """LaTeX: 2 a_1 \\ell_2 c_2."""
 
-    minus = "-"
+    minus, fraction = "-", r"\frac{{{}}}{{{}}}"
 
     def name(self, letter: Letter, e: int) -> str:
         """A letter to a power; sin²(…) has it in the middle."""
         if e == 1:
             return letter.latex
         if letter.latex.startswith(("\\cos", "\\sin", "\\operatorname")):
-            head, _, rest = letter.latex.partition("(") if "(" in letter.latex else letter.latex.partition("\\alpha")
-            middle = "(" if "(" in letter.latex else "\\alpha"
+            head, middle, rest = letter.latex.partition("(" if "(" in letter.latex else "\\alpha")
             return f"{head}^{{{e}}}{middle}{rest}"
         return f"{letter.latex}^{{{e}}}"
 
-    def coefficient(self, c: Coefficient, roots: list[str]) -> list[str]:
-        """A positive number with its roots."""
-        if isinstance(c, float):
-            digits, _, power = f"{c:.6g}".partition("e")
-            return [digits + (rf" \cdot 10^{{{int(power)}}}" if power else ""), *roots]
-        top, bottom = Fraction(c).numerator, Fraction(c).denominator
-        head = " ".join(roots if top == 1 and roots else [str(top), *roots])
-        return [rf"\frac{{{head}}}{{{bottom}}}"] if bottom > 1 else ([head] if head != "1" else [])
+    def decimal(self, digits: str, e: str, power: str) -> str:
+        """1.2 \\cdot 10^{-5}"""
+        return digits + (rf" \cdot 10^{{{int(power)}}}" if power else "")
 
 
 def written(ring: Ring, x: Sum, style: Text) -> list[str]:

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arrays import double, which_state
+from dalembert.arrays import Array, double, which_state
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.control import TipLaw
 from dalembert.tip.operational import SINGULAR, OperationalSpace
 from dalembert.trajectory.breaks import breaks_of_motion
 
-Array = NDArray[np.floating[Any]]
 Motion = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
 
 NEAR = 0.1  # a measure that halves in one step below this is on its way through 0
@@ -75,9 +73,9 @@ class OperationalController:
     >>> arm = da.load("planar-3r")
     >>> op = arm.operational_space(task="xy")
     >>> q = [0.5, 0.6, 0.4]
-    >>> there = op.pose(q) + [0.0, 0.1]
-    >>> run = da.simulate(arm, q, None, OperationalController(op, there), 2.0)
-    >>> (op.pose(run.q[-1]) - there).round(4) + 0.0
+    >>> goal = op.pose(q) + [0.0, 0.1]
+    >>> run = da.simulate(arm, q, None, OperationalController(op, goal), 2.0)
+    >>> (op.pose(run.q[-1]) - goal).round(4) + 0.0
     array([0., 0.])
     """
 

@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalembert.algebra.orientations import angle_about, quaternion, rotation_by, rotation_vector
 from dalembert.arm import Arm
-from dalembert.arrays import real
+from dalembert.arrays import Array, real
 from dalembert.coordinates.pulled import inertia_matrix
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion import operational_space as equations
@@ -27,8 +27,6 @@ from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.quantities.tip import TIP
 from dalembert.tip import resolution
 from dalembert.tip.task_rows import REPRESENTATIONS, Task, independent_rows, row_names, space_of, spread, with_frame
-
-Array = NDArray[np.floating[Any]]
 
 SINGULAR = 1e-4  # measures below this raise SingularityError
 FADES = 4.0  # damping λ² has faded away where the smallest pivot is this many times λ²

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dalembert.arrays import double
+from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.motion.methods import RK4
 from dalembert.trajectory.splines import Quintics
 
 if TYPE_CHECKING:
     from dalembert.tip.operational import OperationalSpace
 
-Array = NDArray[np.floating[Any]]
 Rate = Callable[[float, Array], Array]  # of the state (q, q̇): (2, n)
 NEWTON = 12  # steps at most
 ON_PATH = 1e-11  # m or rad
@@ -137,12 +137,7 @@ def _integrated(rate: Rate, t0: float, t1: float, state: Array) -> Array:
     count = 1 + int(np.abs(state[1]).max() * (t1 - t0) / LONGEST)
     dt = (t1 - t0) / count
     for k in range(count):
-        t = t0 + k * dt
-        k1 = rate(t, state)
-        k2 = rate(t + dt / 2, state + dt / 2 * k1)
-        k3 = rate(t + dt / 2, state + dt / 2 * k2)
-        k4 = rate(t + dt, state + dt * k3)
-        state = state + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        state = RK4.step(rate, t0 + k * dt, state, dt)
     return state
 
 

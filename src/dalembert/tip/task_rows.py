@@ -5,21 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.algebra.orientations import euler_zyz, quaternion, roll_pitch_yaw, rotation_vector
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.coordinates.pulled import AnyMechanism
 from dalembert.errors import DalembertError
 from dalembert.motion import operational_space as equations
 from dalembert.motion.operational_space import ANGLE, Space
 from dalembert.robot.mechanism import mechanism
 from dalembert.robot.model import Frame
+from dalembert.trajectory.limits import random_poses
 
-Array = NDArray[np.floating[Any]]
 Task = str | Sequence[str] | None
 
 
@@ -54,27 +53,6 @@ def with_frame(arm: Arm, frame: str) -> AnyMechanism:
 def spread(arm: Arm, count: int = 16) -> Array:
     """Configurations within the limits, none of them special, the same every time: (count, n)."""
     return random_poses(arm, np.random.default_rng(3), count)
-
-
-def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> Array:
-    """Configurations drawn evenly from the joints' ranges, those in which loops can be closed: (count, n)."""
-    low, high = joint_ranges(arm)
-    return arm.closing(generator, low, high, count)
-
-
-def joint_ranges(arm: Arm) -> tuple[Array, Array]:
-    """From where to where each joint goes: its limits, else half a turn (or 1 m) to both sides."""
-    joints = arm.robot.moving_joints
-    limits = np.array([(joint.limits.lower, joint.limits.upper) for joint in joints], float).reshape(-1, 2)
-    low, high = np.where(np.isfinite(limits), limits, np.nan).T
-    turning = np.array([joint.type != "prismatic" for joint in joints])
-    half = np.where(turning, np.pi, 1.0)
-    free = np.isnan(low) & np.isnan(high)
-    low, high = np.where(free, -half, low), np.where(free, half, high)
-    low, high = np.where(np.isnan(low), high - 2 * half, low), np.where(np.isnan(high), low + 2 * half, high)
-    repeats = turning & (high - low > 2 * np.pi)
-    low = np.where(repeats, np.maximum(low, -np.pi), low)
-    return low, np.where(repeats, low + 2 * np.pi, high)
 
 
 def row_names(space: Space) -> tuple[str, ...]:

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError, PathError, ShapeError
 from dalembert.trajectory.checks import finite
 from dalembert.trajectory.inverse_kinematics import (
     Branch,
     Followed,
+    NoConfiguration,
     TipPath,
     TipTask,
     as_configuration,
@@ -26,7 +28,6 @@ from dalembert.trajectory.inverse_kinematics import (
 from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
 from dalembert.trajectory.trajectory import Trajectory
 
-Array = NDArray[np.floating[Any]]
 Profile = Literal["trapezoidal", "triangular", "cubic", "quintic", "septic"] | Trajectory
 
 DEGREES = {"cubic": 3, "quintic": 5, "septic": 7}
@@ -224,13 +225,13 @@ class _Start:
             x = arm.pose(seed)[:3, 3]
         else:
             raise DalembertError("a path needs a start, or the joint positions q0 that it starts from")
-        q, reason = search(placing, x, np.eye(3), seed, branch, respect_limits)
-        if q is None:
-            kind = "limit" if "limit" in reason else "unreachable"
+        try:
+            q = search(placing, x, np.eye(3), seed, branch, respect_limits)
+        except NoConfiguration as reason:
             raise PathError(
                 f"the tip of arm '{arm.name}' cannot be at the start {place(x)}, s = 0 m, t = 0 s: {reason}",
-                kind, tuple(x.tolist()), 0.0, 0.0,
-            )  # fmt: skip
+                reason.kind, tuple(x.tolist()), 0.0, 0.0,
+            ) from None  # fmt: skip
         task = task_of(arm, orientation=True) if orientation == "constant" else placing
         return cls(task, x, arm.pose(q)[:3, :3], q)
 

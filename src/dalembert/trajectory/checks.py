@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dalembert.arrays import double
+from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError
-
-Array = NDArray[np.floating[Any]]
 
 
 def finite(name: str, value: ArrayLike) -> Array:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.files import whole_file
 from dalembert.logs import units as si
@@ -27,7 +28,6 @@ from dalembert.robot.tables import nearest, shown
 from dalembert.trajectory.splines import Quintics, reconstructed
 from dalembert.trajectory.trajectory import Trajectory
 
-Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 Joints = tuple[str, ...]
 
@@ -148,9 +148,13 @@ def save(
     if arm is not None:
         motion.fits(arm)
         groups["tau"] = arm.inverse_dynamics(q, qd, qdd, tip_wrench)
-    names = ["t", *(f"{group}{k + 1}" for group in groups for k in range(motion.n))]
     with whole_file(path, overwrite=overwrite) as file:
-        write_table(file, names, [t, *groups.values()])
+        write_table(file, column_names(groups, motion.n), [t, *groups.values()])
+
+
+def column_names(groups: Iterable[str], n: int) -> tuple[str, ...]:
+    """t, then q1 … qn and so on, for each group of columns."""
+    return ("t", *(f"{group}{k}" for group in groups for k in range(1, n + 1)))
 
 
 def _complete(path: Any, t: Array, groups: dict[str, Array], cutoff: float | None) -> None:
@@ -272,10 +276,9 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) 
         if len(unknown) == 1 and not unknown[0]:
             raise DalembertError(f"{path}: column {names.index('') + 1} has no name; known columns are {columns}")
         plural = "s" if len(unknown) > 1 else ""
-        known = ["t", *(f"{group}{k}" for group in GROUPS for k in range(1, n + 1))]
         raise DalembertError(
             f"{path}: unknown column{plural} {listed([shown(x) for x in unknown])}; known are {columns}"
-            f"{nearest(unknown[0], known)}"
+            f"{nearest(unknown[0], column_names(GROUPS, n))}"
         )
     double = [name for name, times in Counter(filter(None, names)).items() if times > 1]
     if double:
@@ -289,9 +292,8 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) 
                 f"{group} must have the shape (…, {n})"
             )
     groups = [group for group in wanted if counts[group] or group == "q"]
-    needed = ["t", *(f"{group}{k}" for group in groups for k in range(1, n + 1))]
     named = set(names)
-    missing = [name for name in needed if name not in named]
+    missing = [name for name in column_names(groups, n) if name not in named]
     if missing:
         verb, plural = ("is", "") if len(missing) == 1 else ("are", "s")
         raise DalembertError(

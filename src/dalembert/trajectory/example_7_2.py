@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.robot.load import load_robot
 from dalembert.trajectory.cartesian import line
@@ -19,7 +20,6 @@ from dalembert.trajectory.inverse_kinematics import configuration_at
 from dalembert.trajectory.profiles import trapezoidal, triangular
 from dalembert.trajectory.trajectory import Trajectory
 
-Array = NDArray[np.floating[Any]]
 Motion = Literal["equal-duration", "different-duration", "straight-line"]
 
 MOTIONS: tuple[Motion, ...] = get_args(Motion)

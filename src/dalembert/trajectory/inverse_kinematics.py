@@ -10,18 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Literal, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.algebra.orientations import rotation_vector
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError, PathError, ShapeError
+from dalembert.logs.units import sliding_joints
+from dalembert.motion.methods import RK4
 from dalembert.trajectory.checks import finite
+from dalembert.trajectory.limits import position_limits, random_poses
 from dalembert.trajectory.splines import Quintics
 
-Array = NDArray[np.floating[Any]]
 Branch = Literal["lower-elbow", "upper-elbow"]
 Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
 
@@ -149,48 +152,52 @@ def configuration_at(
     x = as_point(arm, task, "point", point)
     R = np.eye(3) if rotation is None else _rotation(rotation)
     seed = None if q0 is None else as_configuration(arm, q0)
-    q, reason = search(task, x, R, seed, branch, respect_limits)
-    if q is None:
-        raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {place(x)}: {reason}")
-    return q
+    try:
+        return search(task, x, R, seed, branch, respect_limits)
+    except NoConfiguration as reason:
+        raise DalembertError(f"the tip of arm '{arm.name}' cannot be at {place(x)}: {reason}") from None
 
 
-def search(
-    task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch | None, respect_limits: bool
-) -> tuple[Array | None, str]:
-    """A configuration with the tip at x, R, or None and the reason why there is none."""
+class NoConfiguration(DalembertError):
+    """Why the tip cannot be at a point, and which kind of :class:`PathError` that is at the start of a path."""
+
+    def __init__(self, reason: str, kind: str = "unreachable") -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+def search(task: TipTask, x: Array, R: Array, q0: Array | None, branch: Branch | None, respect_limits: bool) -> Array:
+    """A configuration with the tip at x, R; :class:`NoConfiguration` where there is none."""
     arm = task.arm
     elbow = None if branch is None else _elbow(arm, branch)
     if task.outside(x) > 1e-9 * max(1.0, float(np.abs(x).max())):
         region = {1: "line", 2: "plane"}.get(len(task.position), "region")
-        return None, f"it is {task.outside(x):.4g} m away from the {region} in which the tip moves"
+        raise NoConfiguration(f"it is {task.outside(x):.4g} m away from the {region} in which the tip moves")
     seeds = _seeds(arm, SEEDS) if q0 is None else q0[None]
     q, left = solve(task, x, R, seeds)
     at = left < CONVERGED
     if not at.any():  # a starting value far away may lead nowhere; others tell whether all do
         if q0 is not None and (solve(task, x, R, _seeds(arm, SEEDS))[1] < CONVERGED).any():
-            return None, "the search from q0 does not lead there; give a q0 nearer to it"
+            raise NoConfiguration("the search from q0 does not lead there; give a q0 nearer to it")
         nearest = np.linalg.norm((x - arm.pose(q)[:, :3, 3]), axis=-1).min()
         far = f"the nearest it comes is {nearest:.4g} m away" if nearest > 1e-6 else "not with that orientation"
-        return None, f"out of reach, {far}"
+        raise NoConfiguration(f"out of reach, {far}")
     q = q[at]
     if elbow is not None:
         q = q[elbow(q) > 0]
         if not len(q):
-            return None, f"only with the other elbow than branch '{branch}'"
+            raise NoConfiguration(f"only with the other elbow than branch '{branch}'")
     if q0 is None:
         q = _least_turns(arm, q)
     q = q[np.argsort(np.linalg.norm(q if q0 is None else q - q0, axis=-1).round(9), kind="stable")]
-    if respect_limits:
-        excesses = [_beyond(arm, configuration) for configuration in q]
-        if excesses[0] is not None and None not in excesses:
-            joint, value, side, limit, unit = excesses[0]
-            return (
-                None,
-                f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}",
-            )
-        return q[excesses.index(None)], ""
-    return q[0], ""
+    excesses = [_beyond(arm, configuration) if respect_limits else None for configuration in q]
+    if None in excesses:
+        return q[excesses.index(None)]
+    assert excesses[0] is not None
+    joint, value, side, limit, unit = excesses[0]
+    raise NoConfiguration(
+        f"joint '{joint}' would be at {value:.6g} {unit}, beyond its {side} limit of {limit:.6g} {unit}", "limit"
+    )
 
 
 def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
@@ -221,28 +228,12 @@ def solve(task: TipTask, x: Array, R: Array, q: Array) -> tuple[Array, Array]:
 
 def _seeds(arm: Arm, count: int) -> Array:
     """Configurations spread over the joints' ranges; the same every time."""
-    lower, upper, slides = _position_limits(arm)
-    half = np.where(slides, 1.0, np.pi)
-    low, high = np.where(np.isfinite(lower), lower, -half), np.where(np.isfinite(upper), upper, half)
-    whole = ~slides & (low <= -np.pi) & (high >= np.pi)
-    low[whole], high[whole] = -np.pi, np.pi
-    crossed, guessed = high < low, ~np.isfinite(upper)  # one of the two is the file's, the other was guessed
-    high[crossed & guessed] = (low + 2 * half)[crossed & guessed]
-    low[crossed & ~guessed] = (high - 2 * half)[crossed & ~guessed]
-    return arm.closing(np.random.default_rng(0), low, high, count)
-
-
-def _position_limits(arm: Arm) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """The lower and the upper limit of each joint, infinite where it has none, and whether it is prismatic: (n,) each."""
-    joints = arm.robot.moving_joints
-    lower = [-np.inf if joint.limits.lower is None else joint.limits.lower for joint in joints]
-    upper = [np.inf if joint.limits.upper is None else joint.limits.upper for joint in joints]
-    return np.array(lower), np.array(upper), np.array([joint.type == "prismatic" for joint in joints])
+    return random_poses(arm, np.random.default_rng(0), count)
 
 
 def _least_turns(arm: Arm, q: Array) -> Array:
     """The same configurations with every angle in (−π, π], or a turn away where only that is within the limits."""
-    lower, upper, slides = _position_limits(arm)
+    lower, upper = position_limits(arm)
 
     def fits(angles: Array) -> NDArray[np.bool_]:
         return (angles >= lower - IN_LIMITS) & (angles <= upper + IN_LIMITS)
@@ -251,7 +242,7 @@ def _least_turns(arm: Arm, q: Array) -> Array:
     nearest = least
     for turned in (least + 2 * np.pi, least - 2 * np.pi):
         nearest = np.where(~fits(nearest) & fits(turned), turned, nearest)
-    return np.where(slides, q, nearest)
+    return np.where(sliding_joints(arm), q, nearest)
 
 
 def _beyond(arm: Arm, q: Array) -> Excess | None:
@@ -391,11 +382,7 @@ class _March:
 
     def predicted(self, s: float, q: Array, h: float) -> Array:
         """q after a distance h along the path, by a Runge–Kutta step of fourth order."""
-        k1 = self.flow(s, q)
-        k2 = self.flow(s + h / 2, q + h / 2 * k1)
-        k3 = self.flow(s + h / 2, q + h / 2 * k2)
-        k4 = self.flow(s + h, q + h * k3)
-        return q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return RK4.step(self.flow, s, q, h)
 
     def corrected(self, s: float, q: Array) -> Array | None:
         """The configuration nearest to q with the tip at s, or None if Newton's steps do not lead to one."""

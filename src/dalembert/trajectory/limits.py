@@ -1,4 +1,4 @@
-"""The limits that a motion must keep: an arm's own, or given for the occasion."""
+"""The limits that a motion must keep, an arm's own or given for the occasion, and the ranges of the joints."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import number
 from dalembert.errors import DalembertError, LimitError
+from dalembert.logs.units import sliding_joints
 from dalembert.robot.model import Limits
 from dalembert.robot.tables import nearest
 
@@ -27,6 +28,31 @@ class JointLimits:
     effort: Array
     velocity: Array
     acceleration: Array
+
+
+def position_limits(arm: Arm) -> tuple[Array, Array]:
+    """The lower and the upper position limit of each joint, infinite where it has none: (n,) each."""
+    joints = arm.robot.moving_joints
+    lower, upper = (np.array([getattr(joint.limits, end) for joint in joints], float) for end in ("lower", "upper"))
+    return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+
+
+def joint_ranges(arm: Arm) -> tuple[Array, Array]:
+    """From where to where each joint goes: its limits, else half a turn (or 1 m) to both sides; at most one turn."""
+    low, high = position_limits(arm)
+    turning = ~np.array(sliding_joints(arm), bool)
+    half = np.where(turning, np.pi, 1.0)
+    free = np.isinf(low) & np.isinf(high)
+    low, high = np.where(free, -half, low), np.where(free, half, high)
+    low, high = np.where(np.isinf(low), high - 2 * half, low), np.where(np.isinf(high), low + 2 * half, high)
+    repeats = turning & (high - low > 2 * np.pi)
+    low = np.where(repeats, np.maximum(low, -np.pi), low)
+    return low, np.where(repeats, low + 2 * np.pi, high)
+
+
+def random_poses(arm: Arm, generator: np.random.Generator, count: int) -> NDArray[np.floating[Any]]:
+    """Configurations drawn evenly from the joints' ranges, those in which loops can be closed: (count, n)."""
+    return arm.closing(generator, *joint_ranges(arm), count)
 
 
 def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
@@ -91,3 +117,16 @@ def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> dict[str, Array]:
     if not limits:
         raise DalembertError('limits is an empty dict; name what is limited: "effort", "velocity" or "acceleration"')
     return magnitudes
+
+
+def too_heavy(
+    arm: Arm, keep: JointLimits, joint: int, load: float, time: float, rubs: bool, no_help: str
+) -> LimitError:
+    """The error where gravity, and Coulomb friction where it ``rubs``, is more than a joint can hold."""
+    name, alone = arm.joint_names[joint], "and Coulomb friction alone take" if rubs else "alone takes"
+    return LimitError(
+        f"gravity {alone} {load:.6g} of joint '{name}' at t = {time:.4g} s of the motion, and its effort limit is "
+        f"{keep.effort[joint]:.6g}: {no_help}, so change the path, the payload or the limit",
+        joint=name,
+        time=time,
+    )

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.trajectory.trajectory import Trajectory
-
-Array = NDArray[np.floating[Any]]
 
 ROUNDING = 1e-9  # of the limit: a motion that just reaches it is within it
 UNITS = {

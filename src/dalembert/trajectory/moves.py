@@ -17,15 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.trajectory.trajectory import Trajectory
-
-Array = NDArray[np.floating[Any]]
 
 SAMPLES = 513  # instants at which a motion is looked at, besides its knots and the middles between them
 STILL = 1e-9  # of the largest speed: all joints stand still
@@ -308,12 +305,12 @@ class _Look:
         kept: list[_Cut] = []
         q = self._at(np.array([begin, *(cut.time for cut in cuts), end]))[0]
         last = q[0]
-        for cut, here in zip(cuts, q[1:-1], strict=True):
-            noise = min(np.abs(here - last).max(), np.abs(here - q[-1]).max()) < WIGGLE * self.range
+        for cut, position in zip(cuts, q[1:-1], strict=True):
+            noise = min(np.abs(position - last).max(), np.abs(position - q[-1]).max()) < WIGGLE * self.range
             if cut.stop and noise and not self._far(cut.time, begin, end):
                 continue
             kept.append(cut)
-            last = here if cut.stop else last
+            last = position if cut.stop else last
         return kept
 
     def _far(self, t: float, begin: float, end: float) -> bool:

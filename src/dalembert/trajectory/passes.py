@@ -778,10 +778,7 @@ def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: 
                 if left * right < 0.0 or small < 0.6 * large or bend > 0.25 * small:
                     constant = True
                     break
-        if constant:
-            into[i] = CONSTANT
-        elif into[i] != LEFT_ONLY:
-            into[i] = LINEAR
+        into[i] = CONSTANT if constant else LINEAR
 
 
 @native

@@ -10,19 +10,18 @@ and q̈ = q' s̈ + q'' ṡ². All come from three batches of the arm's compiled 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import passes
-from dalembert.trajectory.limits import JointLimits
+from dalembert.trajectory.limits import JointLimits, too_heavy
 from dalembert.trajectory.moves import Move
 from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 
-Array = NDArray[np.floating[Any]]
 Indices = NDArray[np.intp]
 
 LOOKS = 257  # at the path before its grid is made
@@ -281,21 +280,13 @@ def problem(path: LimitedPath, at: PathSamples, rows: Rows, every: int = 1) -> P
     if len(fixed):  # a load that no timing changes
         j = int(fixed[0])
         i = int(np.abs(D[:, 0, 3, j]).argmax())
-        raise too_heavy(path, int(rows.torque[j]), float(s[i]), float(D[i, 0, 3, j]))
+        raise _too_heavy(path, int(rows.torque[j]), float(s[i]), float(D[i, 0, 3, j]))
     return PathProblem(s, np.diff(s), rows, D, floor, speed, x_most, smooth)
 
 
-def too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
-    """Gravity alone is more than a joint can hold."""
-    name, limit = path.arm.joint_names[joint], float(path.keep.effort[joint])
-    rubs = "and Coulomb friction alone take" if path.dry[joint] or path.passive_dry else "alone takes"
-    time = path.time(s)
-    return LimitError(
-        f"gravity {rubs} {share * limit:.6g} of joint '{name}' at t = {time:.4g} s of the motion, and its effort limit is "
-        f"{limit:.6g}: no timing helps, so change the path, the payload or the limit",
-        joint=name,
-        time=time,
-    )
+def _too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
+    rubs = bool(path.dry[joint]) or path.passive_dry
+    return too_heavy(path.arm, path.keep, joint, share * path.keep.effort[joint], path.time(s), rubs, "no timing helps")
 
 
 class TooRough(DalembertError):
@@ -314,7 +305,7 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
     load = np.abs(on.D[max(0, i - 1) : i + 2, :, 3, :k])
     if load.size and load.max() > 1.0:
         where = np.unravel_index(int(load.argmax()), load.shape)
-        return too_heavy(path, int(on.rows.torque[where[2]]), s, float(load.max()))
+        return _too_heavy(path, int(on.rows.torque[where[2]]), s, float(load.max()))
     # the two rows that contradict each other at rest
     names = path.names(on.rows)
     m, load = on.D[i, 0, 0], on.D[i, 0, 3]

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.trajectory.checks import both_ends, joints, positive
 from dalembert.trajectory.trajectory import Trajectory
-
-Array = NDArray[np.floating[Any]]
 
 ROUNDING = 1e-9  # relative: times and speeds that agree to this are the same
 

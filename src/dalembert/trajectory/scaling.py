@@ -17,18 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import Array
 from dalembert.errors import LimitError
 from dalembert.robot.mechanism import Body
-from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
+from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits, too_heavy
 from dalembert.trajectory.trajectory import Trajectory
-
-Array = NDArray[np.floating[Any]]
 
 INSTANTS = 2001  # where the torques are looked at first
 CLOSE = 0.02  # shares of a limit this near to the worst are looked at again
@@ -217,14 +214,9 @@ def _rest_is_possible(arm: Arm, keep: JointLimits, parts: _Parts) -> None:
     share = np.abs(parts.constant) / keep.effort
     if share.max() >= 1.0:
         row, joint = np.unravel_index(int(share.argmax()), share.shape)
-        name, t, load = arm.joint_names[joint], float(parts.t[row]), float(parts.constant[row, joint])
-        rubs = "and Coulomb friction " if arm.mechanism.bodies[joint].coulomb != (0.0, 0.0) else ""
-        raise LimitError(
-            f"gravity {rubs}alone take{'' if rubs else 's'} {load:.6g} of joint '{name}' at t = {t:.4g} s, and its "
-            f"effort limit is {keep.effort[joint]:.6g}: slower does not help, so change the path, the payload or the limit",
-            joint=str(name),
-            time=t,
-        )
+        rubs = arm.mechanism.bodies[joint].coulomb != (0.0, 0.0)
+        load, t = float(parts.constant[row, joint]), float(parts.t[row])
+        raise too_heavy(arm, keep, int(joint), load, t, rubs, "slower does not help")
 
 
 def _fastest(arm: Arm, keep: JointLimits, parts: _Parts, top: float) -> tuple[float, str, int, int]:

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arrays import Array
 from dalembert.trajectory.moves import Move, moves_of
 from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
-
-Array = NDArray[np.floating[Any]]
 
 DEGREE = 5  # of the splines
 POINTS = 1000  # along the path, at most

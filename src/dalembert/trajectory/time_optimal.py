@@ -15,13 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.arrays import number
+from dalembert.arrays import Array, number
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import passes
 from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
@@ -29,8 +28,6 @@ from dalembert.trajectory.moves import Move, Stop, moves_of
 from dalembert.trajectory.path import LimitedPath, PathProblem, TooRough, even_grid, problem, sample, stuck
 from dalembert.trajectory.smoothing import smoothed
 from dalembert.trajectory.trajectory import Trajectory
-
-Array = NDArray[np.floating[Any]]
 
 ALLOWED = 7e-7  # a limit may be exceeded by this share of it, anywhere
 TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for a finer grid

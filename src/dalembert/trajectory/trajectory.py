@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arm.handed_on import handed_on
-from dalembert.arrays import double
+from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dalembert.trajectory.scaling import ScalingReport
     from dalembert.trajectory.time_optimal import TimeOptimalReport
 
-Array = NDArray[np.floating[Any]]
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
 # what the methods of a motion hand on to, by the modules that are built on it: imported when it is first called
@@ -41,7 +40,7 @@ class Trajectory:
     """A joint motion from 0 to ``duration`` (s), known at every instant.
 
     ``motion(t)`` gives (q, qd, qdd), each of shape (*t.shape, n), in rad, rad/s, rad/s² (m for
-    sliding joints); ``.t .q .qd .qdd`` are the same at sample instants. ``knots`` are the instants
+    prismatic joints); ``.t .q .qd .qdd`` are the same at sample instants. ``knots`` are the instants
     at which an acceleration may jump; there the value is that of the piece which begins (of the
     piece which ends, at the last); ``breaks`` are the knots and the instants at which a higher
     derivative may jump. Make one with :func:`dalembert.trapezoidal` and its neighbours,
