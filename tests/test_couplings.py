@@ -800,6 +800,34 @@ def test_identification_finds_a_coupled_arm(tmp_path: Path) -> None:
     )
 
 
+def test_the_mass_on_a_fine_screw_is_felt() -> None:
+    """A horizontal axis: m (pitch / 2π)² is 6e-7 m beside the rotor, and three quarters of the inertia."""
+    a = da.Arm(
+        parse_toml("""
+            convention = "frames"
+            gravity = [0, -9.81, 0]
+            link = [{ name = "base" }, { name = "table", mass = 100.0, inertia = [0.1, 0.1, 1e-5, 0, 0, 0] }]
+            [[joint]]
+            name = "screw"
+            type = "helical"
+            pitch = 0.005
+            limits = { lower = -100.0, upper = 100.0 }
+            parent = "base"
+            child = "table"
+            friction = { viscous = 1e-4, coulomb = 0.01 }
+            rotor = { inertia = 1e-5 }
+            """)
+    )
+    base = a.base_parameters()
+    assert base.formulas[0] == "I_m1 + Î_2zz + 6.33257e-07 (m_2 + I_m2)"
+    assert base.values[0] == pytest.approx(a.inertia_matrix([0.3])[0, 0], rel=1e-12)
+    t = np.linspace(0, 10, 1001)[:, None]
+    q, qd, qdd = 30 * np.sin(t) + np.sin(7 * t), 30 * np.cos(t) + 7 * np.cos(7 * t), -30 * np.sin(t) - 49 * np.sin(7 * t)
+    tau = a.inverse_dynamics(q, qd, qdd)
+    fit = da.identify(a, {"t": t[:, 0], "q": q, "qd": qd, "qdd": qdd, "tau": tau}, offset=False)
+    assert fit.arm.inertia_matrix([0.3])[0, 0] == pytest.approx(a.inertia_matrix([0.3])[0, 0], rel=1e-4)
+
+
 def test_formulas_of_base_parameters_are_refused_in_a_sentence() -> None:
     with pytest.raises(da.DalembertError, match=r"base_parameters\(\) finds its base parameters in numbers"):
         arm("wrist").base_parameters("symbols")
