@@ -822,7 +822,11 @@ def test_the_mass_on_a_fine_screw_is_felt() -> None:
     assert base.formulas[0] == "I_m1 + Î_2zz + 6.33257e-07 (m_2 + I_m2)"
     assert base.values[0] == pytest.approx(a.inertia_matrix([0.3])[0, 0], rel=1e-12)
     t = np.linspace(0, 10, 1001)[:, None]
-    q, qd, qdd = 30 * np.sin(t) + np.sin(7 * t), 30 * np.cos(t) + 7 * np.cos(7 * t), -30 * np.sin(t) - 49 * np.sin(7 * t)
+    q, qd, qdd = (
+        30 * np.sin(t) + np.sin(7 * t),
+        30 * np.cos(t) + 7 * np.cos(7 * t),
+        -30 * np.sin(t) - 49 * np.sin(7 * t),
+    )
     tau = a.inverse_dynamics(q, qd, qdd)
     fit = da.identify(a, {"t": t[:, 0], "q": q, "qd": qd, "qdd": qdd, "tau": tau}, offset=False)
     assert fit.arm.inertia_matrix([0.3])[0, 0] == pytest.approx(a.inertia_matrix([0.3])[0, 0], rel=1e-4)

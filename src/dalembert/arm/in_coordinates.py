@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double
+from dalembert.coordinates.formula import symbols
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.couplings import Coupling
@@ -54,9 +55,25 @@ def _by_formulas(arm: Arm, f: Callable[[Sequence[Any]], Sequence[Any]]) -> Robot
     import sympy
 
     names = _names(arm)
-    formulas = tuple(sympy.sympify(x) for x in f([sympy.Symbol(name) for name in names]))
+    y = symbols(names)
+    given = f(list(y))
+    try:
+        formulas = tuple(sympy.sympify(x, dict(zip(names, y, strict=True))) for x in given)
+    except TypeError:
+        raise DalembertError(
+            f"the function y → q gives {given!r}; it must give a list of {arm.n} formulas in y"
+        ) from None
+    except sympy.SympifyError:
+        raise DalembertError(f"the function y → q gives {given!r}; formulas are made with SymPy") from None
     if len(formulas) != arm.n:
         raise ShapeError(f"the function gives {len(formulas)} joint positions; arm '{arm.name}' has {arm.n} joints")
+    for formula in formulas:
+        if strangers := sorted(x.name for x in formula.free_symbols - set(y)):
+            raise DalembertError(
+                f"the function y → q gives '{formula}', and {', '.join(strangers)} is not of y = ({', '.join(names)})"
+            )
+        if formula.has(sympy.nan, sympy.oo, -sympy.oo, sympy.zoo, sympy.I):
+            raise DalembertError(f"the function y → q gives '{formula}', which is not a finite real number")
     angles = [joint.type != "prismatic" for joint in arm.robot.moving_joints]
     return arm.robot.with_coordinates(names, angles, Coupling(arm.joint_names, names, formulas=formulas))
 

@@ -21,7 +21,7 @@ class FormulaEquations:
         import sympy
 
         n = len(closure.names)
-        self.q, self.parameters = sympy.Matrix(sympy.symbols(closure.names)), e.parameters
+        self.q, self.parameters = sympy.Matrix(closure.symbols), e.parameters
         self.qd, self.qdd = (sympy.Matrix(sympy.symbols(f"y{dots}_1:{n + 1}")) for dots in ("dot", "ddot"))
         f = sympy.Matrix(closure.formulas)
         J = f.jacobian(self.q)
