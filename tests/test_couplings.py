@@ -549,6 +549,10 @@ def test_limits_of_joints_that_follow_bind_their_leader() -> None:
     assert limited(Limits(0, 1), Limits(-1, 0), 1.0) == Limits(0, 0)
 
 
+def test_limits_beyond_all_numbers_are_none() -> None:
+    assert limited(Limits(), Limits(-1.0, 1.0, 20.0), 1e-308) == Limits(-1.0 / 1e-308, 1.0 / 1e-308)
+
+
 def test_limits_that_leave_no_room_are_refused() -> None:
     with pytest.raises(
         RobotError, match="joint 'j2' follows joint 'j1' by 2 · q \\+ 0 and has limits from 3 to 4, which leave none"
@@ -652,6 +656,18 @@ def test_show_names_couplings(name: str, tmp_path: Path) -> None:
     assert arm(name).robot.couplings[0].text.split(" = ")[0] in shown.output
 
 
+def test_show_and_parameters_have_the_joints_that_follow(tmp_path: Path) -> None:
+    """Their friction counts, so it is shown; parameters are numbered by all joints, so these are named."""
+    robot = chain("revolute", "revolute", "prismatic", couplings=[Coupling("j1", "j3", 0.5)])
+    joints = (replace(robot.joints[0], friction=Friction(0.125, 0.375)), *robot.joints[1:])
+    da.Arm(robot.replace(joints=joints)).save(tmp_path / "arm.toml")
+    shown = CliRunner().invoke(app, ["show", str(tmp_path / "arm.toml")]).output
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["j1", "0.125", "0.375"] in rows and ["2", "j3", "prismatic"] in [row[:3] for row in rows]
+    shown = CliRunner().invoke(app, ["parameters", str(tmp_path / "arm.toml")]).output
+    assert "The numbers are those of all joints that move: 1 j1, 2 j2, 3 j3." in shown
+
+
 # -- what cannot be -----------------------------------------------------------------------------------------
 
 
@@ -674,6 +690,7 @@ def test_show_names_couplings(name: str, tmp_path: Path) -> None:
         ({"joints": "b", "of": "a", "higher": [1.0] * 16}, "has a polynomial of degree 17; at most 16 is taken"),
         ({"joints": "b", "motors": ["m", "n"], "matrix": [[1, 2]]}, "has 2 motors for 1 joints; at most as many motors as joints"),
         ({"joints": ["b", "c"], "motors": ["m", "n"], "matrix": [[1, 2], [2, 4]]}, "has no inverse: some motors would move no joint"),
+        ({"joints": "b", "motors": "m", "limits": [{"velocity": 1.0}]}, r"has {'velocity': 1.0} in 'limits'; it must be a list of Limits"),
         ({"joints": "b", "motors": "m", "limits": [Limits(), Limits()]}, "has limits for 2 motors, and it has 1; give one table for each"),
     ],
 )  # fmt: skip
@@ -693,6 +710,10 @@ def test_couplings_that_cannot_be(fields: dict[str, object], why: str) -> None:
         ([Coupling("j2", "j1"), Coupling("j1", "j3"), Coupling("j3", "j2")], "in a circle: .*'j2' follows 'j1'"),
         ([Coupling(("j1", "j2", "j3"), offset=(0, 0, 0))], "every joint follows another or stands still, and none is left for a motor"),
         ([Coupling("j2", motors="j3")], "two joints are called 'j3'"),
+        (Coupling("j2", "j1"), "a robot has couplings = Coupling.*; it must be a list of Coupling"),
+        ([{"joints": "j2", "of": "j1"}], "a robot has couplings = .*; it must be a list of Coupling"),
+        ([Coupling("j2", "j1", 1e-200), Coupling("j3", "j2", 1e-200)], "joint 'j3' follows joint 'j1' by factors whose product is 0"),
+        ([Coupling("j2", "j1", 1e200), Coupling("j3", "j2", 1e200)], "by factors whose product is inf with offset 0; correct the factors"),
     ],
 )  # fmt: skip
 def test_robots_whose_couplings_cannot_be(couplings: list[Coupling], why: str) -> None:
