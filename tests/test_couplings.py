@@ -260,6 +260,12 @@ def test_of_two_joints_in_a_linear_equality_the_one_without_a_motor_follows() ->
     assert da.Arm(robot).tree_positions([0.4, 0.0, 0.0, 0.0])[0] == pytest.approx(0.3 - 0.4 / 2)
 
 
+def test_an_actuator_at_a_joint_that_follows_is_told_of() -> None:
+    equality = '<equality><joint joint1="j2" joint2="j1" polycoef=".2 1 1 0 0"/></equality><actuator><motor joint="j2"/></actuator>'
+    robot = read_mjcf(POLYNOMIALS.format(equality=equality))
+    assert "actuators are ignored at joints that follow others: j2" in robot.notes
+
+
 def test_an_equality_of_a_joint_that_follows_already_is_turned_round() -> None:
     equality = (
         '<equality><joint joint1="j2" joint2="j1"/><joint joint1="j2" joint2="j3" polycoef="0 4 0 0 0"/></equality>'
