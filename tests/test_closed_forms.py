@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -385,6 +386,20 @@ def test_formulas_of_formulas_and_kinks() -> None:
         assert relative(kinked.inverse_dynamics(*x), smooth.inverse_dynamics(*x)) < 1e-12
     rows = a.in_coordinates(lambda y: sympy.Matrix([y[0], y[0] + y[1]]))
     assert relative(rows.inverse_dynamics(*x), a.in_coordinates([[1, 0], [1, 1]]).inverse_dynamics(*x)) < 1e-12
+
+
+def test_absolute_angles_are_those_of_links_whatever_the_coordinates() -> None:
+    """Asked of an arm in other coordinates, they are the same; so they are for axes that are not the base's z."""
+    a = da.load("planar-3r")
+    turned = replace(a.robot.joints[0], placement=da.Placement.rpy(1.1, 0.0, 0.4) @ a.robot.joints[0].placement)
+    for before in (a, da.Arm(a.robot.replace(joints=(turned, *a.robot.joints[1:])))):
+        want, x = before.in_coordinates("absolute"), states(a, 3)
+        for T in ([[1, 0, 0], [0.5, 1, 0], [0, 0, 2]], "absolute"):
+            got = before.in_coordinates(T).in_coordinates("absolute")
+            assert relative(got.inverse_dynamics(*x), want.inverse_dynamics(*x)) < 1e-12
+    bent = a.in_coordinates(lambda y: [y[0], y[1] ** 3, y[2]])
+    with pytest.raises(da.DalembertError, match="are not linear in q"):
+        bent.in_coordinates("absolute")
 
 
 def test_coordinates_mistakes_are_said() -> None:

@@ -98,20 +98,23 @@ def absolute_angles(arm: Arm) -> Array:
     """T for y_i = the angle of link i with the base: q_i = ±(y_i − y of the link before).
 
     Of joints that follow others, y are the angles of the links that are held: q = (A Γ)⁻¹ y, where A q of the tree are
-    the angles of its links.
+    the angles of its links. Of an arm in other coordinates already, they are those of the arm that it was.
     """
-    mechanism = arm.mechanism
+    mechanism, robot = arm.mechanism, arm.robot
+    while robot.in_coordinates:
+        robot = robot.without_coordinates()
+    names, held = {joint.name for joint in robot.joints}, {joint.name for joint in robot.moving_joints}
     z = np.array(frames(mechanism.tree, [0.0] * mechanism.tree.n).z, dtype=np.float64)
     bodies = mechanism.tree.bodies
     for i, body in enumerate(bodies):
-        if not body.revolute or abs(abs(float(z[i] @ z[0])) - 1.0) > 1e-9:
+        if body.name in names and (not body.revolute or abs(abs(float(z[i] @ z[0])) - 1.0) > 1e-9):
             why = "slides" if not body.revolute else "is not parallel to the first"
             raise DalembertError(
                 f"absolute angles need parallel turning joints; joint '{body.name}' of '{arm.name}' {why}"
             )
     signs = np.sign(z @ z[0])
     A = np.zeros((mechanism.n, len(bodies)))
-    for row, i in enumerate(mechanism.actuated):
+    for row, i in enumerate(i for i, body in enumerate(bodies) if body.name in held):
         A[row, list(mechanism.tree.path(i))] = signs[list(mechanism.tree.path(i))]
     follow = set(np.flatnonzero(A.any(axis=0))) - set(mechanism.actuated)
     if follow and not mechanism.linear:
