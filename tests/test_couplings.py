@@ -696,6 +696,7 @@ def test_show_and_parameters_have_the_joints_that_follow(tmp_path: Path) -> None
         ({"joints": "b", "of": "a", "higher": [1.0] * 16}, "has a polynomial of degree 17; at most 16 is taken"),
         ({"joints": "b", "motors": ["m", "n"], "matrix": [[1, 2]]}, "has 2 motors for 1 joints; at most as many motors as joints"),
         ({"joints": ["b", "c"], "motors": ["m", "n"], "matrix": [[1, 2], [2, 4]]}, "has no inverse: some motors would move no joint"),
+        ({"joints": ["b", "c"], "motors": "m", "matrix": [[0], [0]]}, "has a column of zeros for motor 'm', which moves no joint; leave it out"),
         ({"joints": "b", "motors": "m", "limits": [{"velocity": 1.0}]}, r"has {'velocity': 1.0} in 'limits'; it must be a list of Limits"),
         ({"joints": "b", "motors": "m", "limits": [Limits(), Limits()]}, "has limits for 2 motors, and it has 1; give one table for each"),
     ],
@@ -776,7 +777,8 @@ def test_too_many_couplings_are_refused() -> None:
         ("limits = [{ velocity = 5.0, effort = 12.0 }", "limits = [{ speed = 5.0 }", "arm.toml: coupling 1, motor 1, limits: .*'speed'"),
         ('joints = ["pitch", "roll"]', 'joints = ["pitch", "rol"]', "there is no joint 'rol'; .*; did you mean 'roll'"),
         ("[[coupling]]", "[coupling]", r"write each coupling as a \[\[coupling\]\] table"),
-        ('name = "roll"\ntype = "revolute"', 'name = "roll"\ntype = "helical"', "joint 'roll': .*pitch"),
+        ('name = "roll"\ntype = "revolute"', 'name = "roll"\ntype = "helical"', "^arm.toml: joint 'roll': the key 'pitch' is missing"),
+        ("matrix = [[1.0, 0.0], [-0.8, 1.2]]", "matrix = [[1.0, 0.0], [-0.8, 1.2]]\noffset = [0, 'x']", "coupling 1: 'offset' is 'x'; it must be .*an angle"),
         ('name = "roll"\ntype = "revolute"', 'name = "roll"\ntype = "revolute"\npitch = 0.1', "joint 'roll': 'pitch' is for joints of type"),
         ('name = "fork"', 'name = "fork"\nmassless = true', "link 'fork' is massless and has an inertia"),
     ],
@@ -785,6 +787,12 @@ def test_toml_errors(old: str, new: str, why: str) -> None:
     assert WRIST.count(old) >= 1
     with pytest.raises(RobotError, match=why):
         parse_toml(WRIST.replace(old, new, 1), "arm.toml")
+
+
+def test_offsets_may_be_words_of_angles() -> None:
+    matrix = "matrix = [[1.0, 0.0], [-0.8, 1.2]]"
+    robot = parse_toml(WRIST.replace(matrix, matrix + '\noffset = ["pi/2", "-90 deg"]', 1))
+    assert robot.couplings[0].offset == (math.pi / 2, -math.pi / 2)
 
 
 def test_dh_rows_with_a_pitch() -> None:

@@ -121,6 +121,9 @@ class Coupling:
                 f"{where} has {len(self.motors)} motors for {len(self.joints)} joints; at most as many motors as joints "
                 "can say where the joints stand: leave motors out"
             )
+        idle = [motor for k, motor in enumerate(self.motors) if not any(row[k] for row in self.matrix)]
+        if idle and len(self.motors) < len(self.joints):
+            raise RobotError(f"{where} has a column of zeros for motor '{idle[0]}', which moves no joint; leave it out")
         if self.motors and len(self.motors) == len(self.joints) and _singular(self.matrix):
             rows = [list(row) for row in self.matrix]
             raise RobotError(
