@@ -112,6 +112,13 @@ def test_everything_is_that_of_the_tree_pulled_back(name: str) -> None:
     assert relative(t.total, a.inverse_dynamics(q, qd, qdd)) < 1e-10
 
 
+def test_what_an_open_arm_says_of_its_tree_is_not_the_input_itself() -> None:
+    a, q = da.load("planar-2r"), np.zeros((3, 2))
+    for x in (a.tree_positions(q), *a.tree_motion(q, q[0], q), a.closure_jacobian(q), a.closure_derivative(q, q)):
+        x += 1.0
+    assert not q.any()
+
+
 def test_constant_couplings_need_no_q_for_friction() -> None:
     robot = chain("revolute", "revolute", couplings=[Coupling("j2", "j1", 2.0)])
     robot = robot.replace(joints=tuple(replace(joint, friction=Friction(0.5, (0.1, 0.2))) for joint in robot.joints))
