@@ -85,7 +85,7 @@ def test_physical_has_two_values():
 
 
 def test_three_numbers_in_place_of_a_matrix_are_said() -> None:
-    with pytest.raises(RobotError, match="each row of a rotation needs 3 numbers, not 0.05"):
+    with pytest.raises(RobotError, match=r"each row of a rotation needs 3 numbers, not 0\.05"):
         Placement((0.05, 0.0, 0.0))  # type: ignore[arg-type]
-    with pytest.raises(RobotError, match="a translation needs 3 numbers, not 3.0"):
+    with pytest.raises(RobotError, match=r"a translation needs 3 numbers, not 3\.0"):
         Placement(translation=3.0)  # type: ignore[arg-type]
