@@ -82,3 +82,10 @@ def test_numbers_and_rotations(robot, sentence):
 def test_physical_has_two_values():
     with pytest.raises(RobotError, match="'ignore'; it can be 'error' or 'warn'"):
         check(arm(), "ignore")
+
+
+def test_three_numbers_in_place_of_a_matrix_are_said() -> None:
+    with pytest.raises(RobotError, match=r"each row of a rotation needs 3 numbers, not 0\.05"):
+        Placement((0.05, 0.0, 0.0))  # type: ignore[arg-type]
+    with pytest.raises(RobotError, match=r"a translation needs 3 numbers, not 3\.0"):
+        Placement(translation=3.0)  # type: ignore[arg-type]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -365,6 +368,40 @@ def test_other_coordinates_are_an_arm_like_any_other(tmp_path: Path) -> None:
         a.in_coordinates(lambda y: [sympy.gamma(y[0]), y[1]]).inertia_matrix([0.1, 0.2])
 
 
+def test_formulas_of_formulas_and_kinks() -> None:
+    """y of y by functions twice; |y| on either side of its kink is y or −y."""
+    a = da.load("planar-2r")
+
+    def f(y: Sequence[Any]) -> list[Any]:
+        return [y[0] + sympy.sin(y[1]) / 3, y[1] + y[1] ** 3 / 5]
+
+    x = states(a, 3)
+    twice, at_once = a.in_coordinates(f).in_coordinates(f), a.in_coordinates(lambda y: f(f(y)))
+    assert twice.joint_names == ("y_1'", "y_2'")
+    assert relative(twice.inverse_dynamics(*x), at_once.inverse_dynamics(*x)) < 1e-12
+    kinked = a.in_coordinates(lambda y: [abs(y[0]) + y[1], sympy.sqrt(y[0] ** 2) * y[1]])
+    for side in (1, -1):
+        smooth = a.in_coordinates(lambda y, side=side: [side * y[0] + y[1], side * y[0] * y[1]])  # type: ignore[misc]
+        x[0][:, 0] = side * np.abs(x[0][:, 0])
+        assert relative(kinked.inverse_dynamics(*x), smooth.inverse_dynamics(*x)) < 1e-12
+    rows = a.in_coordinates(lambda y: sympy.Matrix([y[0], y[0] + y[1]]))
+    assert relative(rows.inverse_dynamics(*x), a.in_coordinates([[1, 0], [1, 1]]).inverse_dynamics(*x)) < 1e-12
+
+
+def test_absolute_angles_are_those_of_links_whatever_the_coordinates() -> None:
+    """Asked of an arm in other coordinates, they are the same; so they are for axes that are not the base's z."""
+    a = da.load("planar-3r")
+    turned = replace(a.robot.joints[0], placement=da.Placement.rpy(1.1, 0.0, 0.4) @ a.robot.joints[0].placement)
+    for before in (a, da.Arm(a.robot.replace(joints=(turned, *a.robot.joints[1:])))):
+        want, x = before.in_coordinates("absolute"), states(a, 3)
+        for T in ([[1, 0, 0], [0.5, 1, 0], [0, 0, 2]], "absolute"):
+            got = before.in_coordinates(T).in_coordinates("absolute")
+            assert relative(got.inverse_dynamics(*x), want.inverse_dynamics(*x)) < 1e-12
+    bent = a.in_coordinates(lambda y: [y[0], y[1] ** 3, y[2]])
+    with pytest.raises(da.DalembertError, match="are not linear in q"):
+        bent.in_coordinates("absolute")
+
+
 def test_coordinates_mistakes_are_said() -> None:
     a = da.load("planar-2r")
     for T, offset, sentence in (
@@ -376,6 +413,12 @@ def test_coordinates_mistakes_are_said() -> None:
         (np.eye(2), [1.0], r"it must be \(2,\)"),
         (lambda y: [y[0]], None, "gives 1 joint positions"),
         (lambda y: y, [0.0, 0.0], "needs no offset"),
+        (lambda y: None, None, "gives None; it must give a list of 2 formulas"),
+        (lambda y: y[0], None, "gives y_1; it must give a list of 2 formulas"),
+        (lambda y: ["sin(y_1", "y_2"], None, "formulas are made with SymPy"),
+        (lambda y: [y[0] + sympy.Symbol("z"), y[1]], None, r"gives 'y_1 \+ z', and z is not of y = \(y_1, y_2\)"),
+        (lambda y: [y[0] / sympy.Integer(0), y[1]], None, "not a finite real number"),
+        (lambda y: [sympy.I * y[0], y[1]], None, "not a finite real number"),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             a.in_coordinates(T, offset)

@@ -112,6 +112,13 @@ def test_everything_is_that_of_the_tree_pulled_back(name: str) -> None:
     assert relative(t.total, a.inverse_dynamics(q, qd, qdd)) < 1e-10
 
 
+def test_what_an_open_arm_says_of_its_tree_is_not_the_input_itself() -> None:
+    a, q = da.load("planar-2r"), np.zeros((3, 2))
+    for x in (a.tree_positions(q), *a.tree_motion(q, q[0], q), a.closure_jacobian(q), a.closure_derivative(q, q)):
+        x += 1.0
+    assert not q.any()
+
+
 def test_constant_couplings_need_no_q_for_friction() -> None:
     robot = chain("revolute", "revolute", couplings=[Coupling("j2", "j1", 2.0)])
     robot = robot.replace(joints=tuple(replace(joint, friction=Friction(0.5, (0.1, 0.2))) for joint in robot.joints))
@@ -258,6 +265,12 @@ def test_of_two_joints_in_a_linear_equality_the_one_without_a_motor_follows() ->
     assert coupling.joints == ("j1",) and coupling.of == ("j2",)
     # q2 + 0.2 = 0.2 − 2 (q1 − 0.3)
     assert da.Arm(robot).tree_positions([0.4, 0.0, 0.0, 0.0])[0] == pytest.approx(0.3 - 0.4 / 2)
+
+
+def test_an_actuator_at_a_joint_that_follows_is_told_of() -> None:
+    equality = '<equality><joint joint1="j2" joint2="j1" polycoef=".2 1 1 0 0"/></equality><actuator><motor joint="j2"/></actuator>'
+    robot = read_mjcf(POLYNOMIALS.format(equality=equality))
+    assert "actuators are ignored at joints that follow others: j2" in robot.notes
 
 
 def test_an_equality_of_a_joint_that_follows_already_is_turned_round() -> None:
@@ -549,6 +562,10 @@ def test_limits_of_joints_that_follow_bind_their_leader() -> None:
     assert limited(Limits(0, 1), Limits(-1, 0), 1.0) == Limits(0, 0)
 
 
+def test_limits_beyond_all_numbers_are_none() -> None:
+    assert limited(Limits(), Limits(-1.0, 1.0, 20.0), 1e-308) == Limits(-1.0 / 1e-308, 1.0 / 1e-308)
+
+
 def test_limits_that_leave_no_room_are_refused() -> None:
     with pytest.raises(
         RobotError, match="joint 'j2' follows joint 'j1' by 2 · q \\+ 0 and has limits from 3 to 4, which leave none"
@@ -652,6 +669,18 @@ def test_show_names_couplings(name: str, tmp_path: Path) -> None:
     assert arm(name).robot.couplings[0].text.split(" = ")[0] in shown.output
 
 
+def test_show_and_parameters_have_the_joints_that_follow(tmp_path: Path) -> None:
+    """Their friction counts, so it is shown; parameters are numbered by all joints, so these are named."""
+    robot = chain("revolute", "revolute", "prismatic", couplings=[Coupling("j1", "j3", 0.5)])
+    joints = (replace(robot.joints[0], friction=Friction(0.125, 0.375)), *robot.joints[1:])
+    da.Arm(robot.replace(joints=joints)).save(tmp_path / "arm.toml")
+    shown = CliRunner().invoke(app, ["show", str(tmp_path / "arm.toml")]).output
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["j1", "0.125", "0.375"] in rows and ["2", "j3", "prismatic"] in [row[:3] for row in rows]
+    shown = CliRunner().invoke(app, ["parameters", str(tmp_path / "arm.toml")]).output
+    assert "The numbers are those of all joints that move: 1 j1, 2 j2, 3 j3." in shown
+
+
 # -- what cannot be -----------------------------------------------------------------------------------------
 
 
@@ -674,6 +703,8 @@ def test_show_names_couplings(name: str, tmp_path: Path) -> None:
         ({"joints": "b", "of": "a", "higher": [1.0] * 16}, "has a polynomial of degree 17; at most 16 is taken"),
         ({"joints": "b", "motors": ["m", "n"], "matrix": [[1, 2]]}, "has 2 motors for 1 joints; at most as many motors as joints"),
         ({"joints": ["b", "c"], "motors": ["m", "n"], "matrix": [[1, 2], [2, 4]]}, "has no inverse: some motors would move no joint"),
+        ({"joints": ["b", "c"], "motors": "m", "matrix": [[0], [0]]}, "has a column of zeros for motor 'm', which moves no joint; leave it out"),
+        ({"joints": "b", "motors": "m", "limits": [{"velocity": 1.0}]}, r"has {'velocity': 1.0} in 'limits'; it must be a list of Limits"),
         ({"joints": "b", "motors": "m", "limits": [Limits(), Limits()]}, "has limits for 2 motors, and it has 1; give one table for each"),
     ],
 )  # fmt: skip
@@ -693,6 +724,10 @@ def test_couplings_that_cannot_be(fields: dict[str, object], why: str) -> None:
         ([Coupling("j2", "j1"), Coupling("j1", "j3"), Coupling("j3", "j2")], "in a circle: .*'j2' follows 'j1'"),
         ([Coupling(("j1", "j2", "j3"), offset=(0, 0, 0))], "every joint follows another or stands still, and none is left for a motor"),
         ([Coupling("j2", motors="j3")], "two joints are called 'j3'"),
+        (Coupling("j2", "j1"), "a robot has couplings = Coupling.*; it must be a list of Coupling"),
+        ([{"joints": "j2", "of": "j1"}], "a robot has couplings = .*; it must be a list of Coupling"),
+        ([Coupling("j2", "j1", 1e-200), Coupling("j3", "j2", 1e-200)], "joint 'j3' follows joint 'j1' by factors whose product is 0"),
+        ([Coupling("j2", "j1", 1e200), Coupling("j3", "j2", 1e200)], "by factors whose product is inf with offset 0; correct the factors"),
     ],
 )  # fmt: skip
 def test_robots_whose_couplings_cannot_be(couplings: list[Coupling], why: str) -> None:
@@ -749,7 +784,8 @@ def test_too_many_couplings_are_refused() -> None:
         ("limits = [{ velocity = 5.0, effort = 12.0 }", "limits = [{ speed = 5.0 }", "arm.toml: coupling 1, motor 1, limits: .*'speed'"),
         ('joints = ["pitch", "roll"]', 'joints = ["pitch", "rol"]', "there is no joint 'rol'; .*; did you mean 'roll'"),
         ("[[coupling]]", "[coupling]", r"write each coupling as a \[\[coupling\]\] table"),
-        ('name = "roll"\ntype = "revolute"', 'name = "roll"\ntype = "helical"', "joint 'roll': .*pitch"),
+        ('name = "roll"\ntype = "revolute"', 'name = "roll"\ntype = "helical"', "^arm.toml: joint 'roll': the key 'pitch' is missing"),
+        ("matrix = [[1.0, 0.0], [-0.8, 1.2]]", "matrix = [[1.0, 0.0], [-0.8, 1.2]]\noffset = [0, 'x']", "coupling 1: 'offset' is 'x'; it must be .*an angle"),
         ('name = "roll"\ntype = "revolute"', 'name = "roll"\ntype = "revolute"\npitch = 0.1', "joint 'roll': 'pitch' is for joints of type"),
         ('name = "fork"', 'name = "fork"\nmassless = true', "link 'fork' is massless and has an inertia"),
     ],
@@ -758,6 +794,12 @@ def test_toml_errors(old: str, new: str, why: str) -> None:
     assert WRIST.count(old) >= 1
     with pytest.raises(RobotError, match=why):
         parse_toml(WRIST.replace(old, new, 1), "arm.toml")
+
+
+def test_offsets_may_be_words_of_angles() -> None:
+    matrix = "matrix = [[1.0, 0.0], [-0.8, 1.2]]"
+    robot = parse_toml(WRIST.replace(matrix, matrix + '\noffset = ["pi/2", "-90 deg"]', 1))
+    assert robot.couplings[0].offset == (math.pi / 2, -math.pi / 2)
 
 
 def test_dh_rows_with_a_pitch() -> None:
@@ -798,6 +840,38 @@ def test_identification_finds_a_coupled_arm(tmp_path: Path) -> None:
     assert not any(
         name.endswith(("_2", "_4", "_6")) and name[0] in "mI" and name[1] != "m" for name in da.ParameterSet(a).names
     )
+
+
+def test_the_mass_on_a_fine_screw_is_felt() -> None:
+    """A horizontal axis: m (pitch / 2π)² is 6e-7 m beside the rotor, and three quarters of the inertia."""
+    a = da.Arm(
+        parse_toml("""
+            convention = "frames"
+            gravity = [0, -9.81, 0]
+            link = [{ name = "base" }, { name = "table", mass = 100.0, inertia = [0.1, 0.1, 1e-5, 0, 0, 0] }]
+            [[joint]]
+            name = "screw"
+            type = "helical"
+            pitch = 0.005
+            limits = { lower = -100.0, upper = 100.0 }
+            parent = "base"
+            child = "table"
+            friction = { viscous = 1e-4, coulomb = 0.01 }
+            rotor = { inertia = 1e-5 }
+            """)
+    )
+    base = a.base_parameters()
+    assert base.formulas[0] == "I_m1 + Î_2zz + 6.33257e-07 (m_2 + I_m2)"
+    assert base.values[0] == pytest.approx(a.inertia_matrix([0.3])[0, 0], rel=1e-12)
+    t = np.linspace(0, 10, 1001)[:, None]
+    q, qd, qdd = (
+        30 * np.sin(t) + np.sin(7 * t),
+        30 * np.cos(t) + 7 * np.cos(7 * t),
+        -30 * np.sin(t) - 49 * np.sin(7 * t),
+    )
+    tau = a.inverse_dynamics(q, qd, qdd)
+    fit = da.identify(a, {"t": t[:, 0], "q": q, "qd": qd, "qdd": qdd, "tau": tau}, offset=False)
+    assert fit.arm.inertia_matrix([0.3])[0, 0] == pytest.approx(a.inertia_matrix([0.3])[0, 0], rel=1e-4)
 
 
 def test_formulas_of_base_parameters_are_refused_in_a_sentence() -> None:

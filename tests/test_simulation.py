@@ -546,6 +546,10 @@ def test_stops_as_errors_name_joint_time_value_and_limit(method: str) -> None:
     assert fine.t == pytest.approx([0, 0.3, 0.6, 0.9, 1.0])
     with pytest.raises(DalembertError, match="no position limits"):
         da.simulate(slider(0.0), [0.0], [1.0], None, 1.0, stops="error")
+    with pytest.raises(
+        SimulationError, match=r"joint 'joint2' is at .* s, above its upper limit"
+    ):  # and no number later
+        da.simulate(da.load("planar-2r"), [0.0, 0.0], None, [1e7, 1e7], 1.0, stops="error", method=method)  # type: ignore[arg-type]
 
 
 # -- controllers ---------------------------------------------------------------------------------

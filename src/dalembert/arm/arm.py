@@ -223,8 +223,9 @@ class Arm(Dynamics, Kinematics, Coordinates):
         """The same arm in other generalized coordinates y, with q = T y + offset: S Problem 7.6.
 
         T is an n×n matrix; "absolute" for the angles of the links with the base, where joints are
-        parallel; or a function y → q that runs on SymPy symbols. The arm that is returned can do all that an
-        arm can; its joints are y_1, y_2, …, and ``tree_positions(y)`` begins with q.
+        parallel; or a function y → q that runs on SymPy symbols and gives a list of formulas with sin, cos,
+        tan, sqrt, Abs and powers. The arm that is returned can do all that an arm can; its joints are y_1, y_2, …,
+        and ``tree_positions(y)`` begins with the ``tree_positions(q)`` of this one, which is q where nothing follows.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").in_coordinates("absolute").equations().B[0, 1]

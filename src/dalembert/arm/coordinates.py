@@ -56,7 +56,7 @@ class Coordinates(Compiled):
         """
         held = self.checked("q", q)
         positions = self.placing.positions(np.asarray(held, DOUBLE), None if near is None else double("near", near))
-        return positions.astype(held.dtype, copy=False)
+        return positions.astype(held.dtype)  # a copy: of an open arm they are q itself
 
     def tree_motion(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
         """(q, q̇, q̈) of all joints of the tree: (…, N) each."""
@@ -70,7 +70,7 @@ class Coordinates(Compiled):
         """Γ = ∂γ/∂q: (…, N, n)."""
         if self.mechanism.identity:
             held = self.checked("q", q)
-            return np.broadcast_to(np.eye(self.n, dtype=held.dtype), (*held.shape[:-1], self.n, self.n))
+            return np.broadcast_to(np.eye(self.n, dtype=held.dtype), (*held.shape[:-1], self.n, self.n)).copy()
         return self._run("closure_jacobian", {"q": q})
 
     def closure_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -126,7 +126,7 @@ class Coordinates(Compiled):
         )
 
     def _joined(self, **inputs: ArrayLike) -> list[Array]:
-        """Inputs as arrays of one shape and one type."""
+        """Inputs as new arrays of one shape and one type."""
         arrays = [self.checked(name, value) for name, value in inputs.items()]
         common = np.result_type(*arrays)
-        return [x.astype(common, copy=False) for x in np.broadcast_arrays(*arrays)]
+        return [x.astype(common) for x in np.broadcast_arrays(*arrays)]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double
+from dalembert.coordinates.formula import symbols
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.couplings import Coupling
@@ -54,9 +55,25 @@ def _by_formulas(arm: Arm, f: Callable[[Sequence[Any]], Sequence[Any]]) -> Robot
     import sympy
 
     names = _names(arm)
-    formulas = tuple(sympy.sympify(x) for x in f([sympy.Symbol(name) for name in names]))
+    y = symbols(names)
+    given = f(list(y))
+    try:
+        formulas = tuple(sympy.sympify(x, dict(zip(names, y, strict=True))) for x in given)
+    except TypeError:
+        raise DalembertError(
+            f"the function y → q gives {given!r}; it must give a list of {arm.n} formulas in y"
+        ) from None
+    except sympy.SympifyError:
+        raise DalembertError(f"the function y → q gives {given!r}; formulas are made with SymPy") from None
     if len(formulas) != arm.n:
         raise ShapeError(f"the function gives {len(formulas)} joint positions; arm '{arm.name}' has {arm.n} joints")
+    for formula in formulas:
+        if strangers := sorted(x.name for x in formula.free_symbols - set(y)):
+            raise DalembertError(
+                f"the function y → q gives '{formula}', and {', '.join(strangers)} is not of y = ({', '.join(names)})"
+            )
+        if formula.has(sympy.nan, sympy.oo, -sympy.oo, sympy.zoo, sympy.I):
+            raise DalembertError(f"the function y → q gives '{formula}', which is not a finite real number")
     angles = [joint.type != "prismatic" for joint in arm.robot.moving_joints]
     return arm.robot.with_coordinates(names, angles, Coupling(arm.joint_names, names, formulas=formulas))
 
@@ -81,20 +98,23 @@ def absolute_angles(arm: Arm) -> Array:
     """T for y_i = the angle of link i with the base: q_i = ±(y_i − y of the link before).
 
     Of joints that follow others, y are the angles of the links that are held: q = (A Γ)⁻¹ y, where A q of the tree are
-    the angles of its links.
+    the angles of its links. Of an arm in other coordinates already, they are those of the arm that it was.
     """
-    mechanism = arm.mechanism
+    mechanism, robot = arm.mechanism, arm.robot
+    while robot.in_coordinates:
+        robot = robot.without_coordinates()
+    names, held = {joint.name for joint in robot.joints}, {joint.name for joint in robot.moving_joints}
     z = np.array(frames(mechanism.tree, [0.0] * mechanism.tree.n).z, dtype=np.float64)
     bodies = mechanism.tree.bodies
     for i, body in enumerate(bodies):
-        if not body.revolute or abs(abs(float(z[i] @ z[0])) - 1.0) > 1e-9:
+        if body.name in names and (not body.revolute or abs(abs(float(z[i] @ z[0])) - 1.0) > 1e-9):
             why = "slides" if not body.revolute else "is not parallel to the first"
             raise DalembertError(
                 f"absolute angles need parallel turning joints; joint '{body.name}' of '{arm.name}' {why}"
             )
     signs = np.sign(z @ z[0])
     A = np.zeros((mechanism.n, len(bodies)))
-    for row, i in enumerate(mechanism.actuated):
+    for row, i in enumerate(i for i, body in enumerate(bodies) if body.name in held):
         A[row, list(mechanism.tree.path(i))] = signs[list(mechanism.tree.path(i))]
     follow = set(np.flatnonzero(A.any(axis=0))) - set(mechanism.actuated)
     if follow and not mechanism.linear:

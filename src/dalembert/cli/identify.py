@@ -213,6 +213,7 @@ def _show(fit: Identification) -> None:
     print_table(["parameter", ">value", ">std", ">relative std", ""], rows, "Base parameters (SI units)")
     if any((row != 0).sum() > 1 for row in fit.base.K):
         tell("Some are sums, named after their first term: --report and --json spell them out.")
+    options.tell_numbers(fit.before)
     tell("")
     columns = ["run", *(f">{name}" for name in fit.before.joint_names), ">all"]
     errors = [

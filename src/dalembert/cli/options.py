@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 import dalembert as da
-from dalembert.cli.terminal import saying_warnings
+from dalembert.cli.terminal import plain, saying_warnings, tell
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
 
@@ -112,6 +112,13 @@ def load(
 
         loaded = da.Arm(with_limits(loaded.robot, limits))
     return loaded
+
+
+def tell_numbers(arm: da.Arm) -> None:
+    """Say which joint has which number in the names of parameters, where these are not the numbers of q."""
+    if arm.passive_names:
+        names = ", ".join(f"{k} {plain(joint.name)}" for k, joint in enumerate(arm.robot.tree_joints, 1))
+        tell(f"The numbers are those of all joints that move: {names}.")
 
 
 def list_of(option: str, text: str) -> list[float]:

@@ -62,6 +62,7 @@ def parameters(
     tell(
         "\nm, mℓ_C, Î: mass, first moments and inertia tensor of augmented link i about the origin of its frame, S (7.77)."
     )
+    options.tell_numbers(loaded)
     if isinstance(base, SymbolicBaseParameters) and base.at_lengths < base.rank:
         tell(
             f"With the arm's own lengths there are {base.at_lengths}: they are special; leave out --symbols to see them."

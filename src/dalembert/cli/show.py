@@ -71,17 +71,24 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     return facts
 
 
+def _listed(robot: da.Robot) -> list[tuple[str, da.Joint]]:
+    """The joints of the arm's q with their numbers, then those that follow from them or from loops."""
+    held = [joint.name for joint in robot.moving_joints]
+    others = [joint for joint in robot.tree_joints if joint.name not in held]
+    return [(str(k), joint) for k, joint in enumerate(robot.moving_joints, 1)] + [("", joint) for joint in others]
+
+
 Shown = tuple[str, list[str], list[list[str]]]  # title, columns, rows
 
 
 def _joints(robot: da.Robot) -> Shown:
     rows = []
-    for index, joint in enumerate(robot.moving_joints, 1):
+    for index, joint in _listed(robot):
         limits, axis = joint.limits, numbers(joint.placement.direction(joint.axis), 3)
         known = (limits.lower, limits.upper, limits.velocity, limits.acceleration, limits.effort)
-        rows.append([str(index), plain(joint.name), joint.type, axis, *map(number, known)])
-    units = {"P": "m, m/s, N", "R": "rad, rad/s, N m"}
-    listed = " or ".join(units[letter] for letter in sorted(set(robot.joint_letters), reverse=True))
+        rows.append([index, plain(joint.name), joint.type, axis, *map(number, known)])
+    sliding = {joint.type == "prismatic" for joint in robot.tree_joints}
+    listed = " or ".join("m, m/s, N" if slides else "rad, rad/s, N m" for slides in sorted(sliding))
     columns = ["", "name", "type", "axis", ">lower", ">upper", ">speed", ">acceleration", ">effort"]
     return f"Joints: axis in the parent link's frame, limits in {listed}", columns, rows
 
@@ -89,11 +96,11 @@ def _joints(robot: da.Robot) -> Shown:
 def _drives(robot: da.Robot) -> Shown:
     """Friction at the joint, and the rotor: only the joints that have one of them."""
     rows = []
-    for index, joint in enumerate(robot.moving_joints, 1):
+    for index, joint in _listed(robot):
         friction, rotor = joint.friction, joint.rotor
         if rotor is None and friction == da.Friction():
             continue
-        cells = [str(index), plain(joint.name), _some(friction.viscous), _two_sided(friction.coulomb)]
+        cells = [index, plain(joint.name), _some(friction.viscous), _two_sided(friction.coulomb)]
         if rotor is None:
             cells += ["–"] * 6
         else:

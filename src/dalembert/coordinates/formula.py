@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dalembert.algebra.linalg import Scalar, cos, less, select, sin, sqrt
@@ -14,6 +15,10 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "cos": cos,
     "tan": lambda x: sin(x) / cos(x),
     "Abs": lambda x: select(less(x, 0.0), -x, x),
+}
+SLOPES: dict[str, Callable[[Any], Any]] = {  # of Abs, beside its kink
+    "sign": lambda x: 1.0 - 2.0 * less(x, 0.0),
+    "DiracDelta": lambda _: 0.0,
 }
 
 
@@ -29,6 +34,11 @@ class Formula:
     kind = "formula"
     loops: tuple[int, ...] = ()
 
+    @cached_property
+    def symbols(self) -> tuple[Any, ...]:
+        """The symbols that the formulas are in."""
+        return symbols(self.names)
+
     def values(self, x: Sequence[Scalar]) -> list[Scalar]:
         """f(q_k)"""
         at = dict(zip(self.names, x, strict=True))
@@ -37,17 +47,24 @@ class Formula:
     def slopes(self, x: Sequence[Scalar]) -> list[list[Scalar]]:
         """S = ∂f/∂q_k"""
         at = dict(zip(self.names, x, strict=True))
-        return [[written(formula.diff(name), at) for name in self.names] for formula in self.formulas]
+        return [[written(formula.diff(y), at) for y in self.symbols] for formula in self.formulas]
 
     def bends(self, x: Sequence[Scalar], xd: Sequence[Scalar]) -> list[list[Scalar]]:
         """Ṡ at the velocities q̇_k"""
         at = dict(zip(self.names, x, strict=True))
 
         def rate(slope: Any) -> Scalar:
-            parts = (written(slope.diff(name), at) * v for name, v in zip(self.names, xd, strict=True))
+            parts = (written(slope.diff(y), at) * v for y, v in zip(self.symbols, xd, strict=True))
             return sum(parts, start=0.0)
 
-        return [[rate(formula.diff(name)) for name in self.names] for formula in self.formulas]
+        return [[rate(formula.diff(y)) for y in self.symbols] for formula in self.formulas]
+
+
+def symbols(names: Sequence[str]) -> tuple[Any, ...]:
+    """SymPy's symbols for coordinates: they are real, and a name may have primes."""
+    import sympy
+
+    return tuple(sympy.Symbol(name, real=True) for name in names)
 
 
 def written(formula: Any, at: Mapping[str, Scalar]) -> Scalar:
@@ -75,8 +92,8 @@ def written(formula: Any, at: Mapping[str, Scalar]) -> Scalar:
         power = _joined(lambda a, b: a * b, [base] * abs(formula.exp.p))
         return power if formula.exp.p > 0 else 1.0 / power
     name = type(formula).__name__
-    if name in FUNCTIONS:
-        return FUNCTIONS[name](written(formula.args[0], at))
+    if name in FUNCTIONS or name in SLOPES:
+        return (FUNCTIONS | SLOPES)[name](written(formula.args[0], at))
     raise DalembertError(
         f"coordinates by '{formula}' cannot be compiled; formulas are made of +, −, ×, /, whole and half powers, sqrt, "
         f"{', '.join(FUNCTIONS)}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 # Of a column of length one, what may be left of it beside the others when it is dependent. Rounding leaves 1e-15;
 # robot files that print right angles as 1.5708 leave 5e-6, and what is felt only through such an error is not felt.
 TOLERANCE = 2e-5
+ROUNDING = 1e-12  # of the usual length, what rounding alone may leave of a column
 SAMPLES = 4  # equations a parameter
 PROBES = 16  # random states that show which columns a joint feels
 WITHIN_LINK = (*INERTIAL[4:], *INERTIAL[1:4], "m", "Im", "Fv", "Fs", "Fs+", "Fs-", "offset")
@@ -149,21 +150,25 @@ def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> B
 
     tolerance  a column is dependent when less than this is left of it, of its own length or of the usual (median)
                length of a column if that is more, once the part along the columns before it is taken away;
-               it is zero when it is itself as short as that
+               it is zero when it is itself as short as that, unless a coupling makes it so short: the mass on a fine
+               screw counts with what turns
 
     Y is analytic, so that random states show its rank with certainty but for rounding; ``margin`` says
     how clear the decision was.
     """
-    p, n = parameters.size, parameters.arm.n
-    count = max(24, SAMPLES * p // max(n, 1) + 1)
-    W = parameters.regressor(*random_states(parameters.arm, count)).reshape(count * n, p)
-    length = np.linalg.norm(W, axis=0)
-    usual = float(np.median(length[length > 0])) if np.any(length > 0) else 0.0
-    zero = tuple(k for k in range(p) if length[k] <= tolerance * usual)
-    length = np.maximum(length, usual)
+    p = parameters.size
+    W, own, usual = _columns(parameters)
+    short = [k for k in range(p) if own[k] <= tolerance * usual]
+    length = np.maximum(own, usual)
     unit = W / (length if usual else 1.0)
-    order = [k for k in canonical_order(parameters) if k not in zero]
+    order = [k for k in canonical_order(parameters) if k not in short]
     independent, dependent, margin = independent_columns(unit, order, tolerance)
+    candidates = [k for k in short if own[k] > ROUNDING * usual]
+    light = _felt_without_couplings(parameters, candidates, tolerance) if candidates else []
+    along = np.linalg.lstsq(unit[:, independent], unit[:, light], rcond=None)[0]
+    left = np.linalg.norm(unit[:, light] - unit[:, independent] @ along, axis=0)
+    dependent += [k for k, rest in zip(light, left, strict=True) if rest * usual <= tolerance * own[k]]
+    zero = tuple(k for k in short if k not in dependent)
     K = np.zeros((len(independent), p))
     K[range(len(independent)), independent] = 1.0
     basis = unit[:, independent]
@@ -175,6 +180,26 @@ def base_parameters(parameters: ParameterSet, tolerance: float = TOLERANCE) -> B
         K[:, dependent] = np.where(np.abs(X - near) <= 1e-14 * np.maximum(1.0, np.abs(X)), near, X)
     condition = float(np.linalg.cond(basis / np.linalg.norm(basis, axis=0))) if independent else 1.0
     return BaseParameters(parameters, tuple(independent), tuple(dependent), zero, K, condition, margin, tolerance)
+
+
+def _columns(parameters: ParameterSet) -> tuple[Array, Array, float]:
+    """Y at random states, a row for every torque; the lengths of its columns, and the usual one of those that are not 0."""
+    p, n = parameters.size, parameters.arm.n
+    count = max(24, SAMPLES * p // max(n, 1) + 1)
+    W = parameters.regressor(*random_states(parameters.arm, count)).reshape(count * n, p)
+    length = np.linalg.norm(W, axis=0)
+    return W, length, float(np.median(length[length > 0])) if np.any(length > 0) else 0.0
+
+
+def _felt_without_couplings(parameters: ParameterSet, candidates: Sequence[int], tolerance: float) -> list[int]:
+    """Those of some columns that are not short where every joint of the tree moves by itself."""
+    tree = parameters.arm.tree
+    if tree is parameters.arm:
+        return []
+    free = replace(parameters, arm=tree, extra=(), only=None)
+    _, length, usual = _columns(free)
+    felt = {name for name, x in zip(free.names, length, strict=True) if x > tolerance * usual}
+    return [k for k in candidates if parameters.names[k] in felt]
 
 
 def independent_columns(

@@ -96,7 +96,7 @@ class Coupling:
             ),
             ("offset", _row(offset, len(joints), "offset", where) or (0.0,) * len(joints)),
             ("higher", _row(higher, None, "higher", where)),
-            ("limits", tuple(limits)),
+            ("limits", _limits(limits, where)),
             ("formulas", tuple(formulas)),
         ):
             object.__setattr__(self, key, value)
@@ -121,6 +121,9 @@ class Coupling:
                 f"{where} has {len(self.motors)} motors for {len(self.joints)} joints; at most as many motors as joints "
                 "can say where the joints stand: leave motors out"
             )
+        idle = [motor for k, motor in enumerate(self.motors) if not any(row[k] for row in self.matrix)]
+        if idle and len(self.motors) < len(self.joints):
+            raise RobotError(f"{where} has a column of zeros for motor '{idle[0]}', which moves no joint; leave it out")
         if self.motors and len(self.motors) == len(self.joints) and _singular(self.matrix):
             rows = [list(row) for row in self.matrix]
             raise RobotError(
@@ -180,6 +183,15 @@ def _names(value: Any, key: str) -> tuple[str, ...]:
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise RobotError(f"a coupling has {key} = {shown(value)}; it must be a list of names")
     return tuple(names)
+
+
+def _limits(value: Any, where: str) -> tuple[Limits, ...]:
+    limits = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if strange := [x for x in limits if not hasattr(x, "velocity")]:
+        raise RobotError(
+            f"{where} has {shown(strange[0])} in 'limits'; it must be a list of Limits, one for each motor"
+        )
+    return limits
 
 
 def _number(value: Any, key: str, where: str) -> float:
@@ -259,6 +271,8 @@ def with_motors(
     Motor k stands on the link that carries joint k, before it, and has its rotor.
     """
     every_link, every_joint, made = list(links), list(joints), []
+    if isinstance(couplings, Coupling) or not all(isinstance(x, Coupling) for x in couplings):
+        raise RobotError(f"a robot has couplings = {shown(couplings)}; it must be a list of Coupling")
     for coupling in couplings:
         for k, motor in enumerate(coupling.motors):
             name = coupling.joints[k]
@@ -400,6 +414,11 @@ def led(robot: Robot) -> dict[str, tuple[str, float, float]]:
             factor, leader = parts[0]
             root, slope, start = out.get(leader, (leader, 1.0, 0.0))
             out[name] = (root, factor * slope, shift + factor * start)
+            if not factor * slope or not math.isfinite(factor * slope + shift + factor * start):
+                raise RobotError(
+                    f"robot '{robot.name}': joint '{name}' follows joint '{root}' by factors whose product is "
+                    f"{factor * slope:g} with offset {shift + factor * start:g}; correct the factors"
+                )
     return out
 
 
@@ -416,7 +435,7 @@ def with_led_limits(robot: Robot, held: Sequence[Joint]) -> tuple[Joint, ...]:
 def _both(robot: Robot, leader: Joint, own: Limits, follower: Joint, factor: float, shift: float) -> Limits:
     """The leader's limits, and those that its follower gives it by q_f = factor q + shift."""
     given = follower.limits
-    ends = [None if x is None else (x - shift) / factor for x in (given.lower, given.upper)]
+    ends = [None if x is None else _finite((x - shift) / factor) for x in (given.lower, given.upper)]
     lower, upper = ends if factor > 0 else ends[::-1]
     low = _tightest(max, own.lower, lower)
     high = _tightest(min, own.upper, upper)
@@ -429,11 +448,16 @@ def _both(robot: Robot, leader: Joint, own: Limits, follower: Joint, factor: flo
             )
         low = high
     rates = {
-        key: _tightest(min, getattr(own, key), None if rate is None else rate / abs(factor))
+        key: _tightest(min, getattr(own, key), None if rate is None else _finite(rate / abs(factor)))
         for key in ("velocity", "acceleration")
         for rate in (getattr(given, key),)
     }
     return replace(own, lower=low, upper=high, **rates)
+
+
+def _finite(x: float) -> float | None:
+    """A limit, or none where a small factor makes it larger than any number."""
+    return x if math.isfinite(x) else None
 
 
 def _shown(x: float | None) -> str:

@@ -204,11 +204,14 @@ class _Reader:
         model = self.model
         for body in range(1, len(model.bodies)):
             self._add_body(body)
-        gravity, notes = _vector(model.gravity), tuple(model.notes)
+        gravity, driven = _vector(model.gravity), {model.joints[joint] for joint in self.motors}
         try:
+            couplings = tuple(self._couplings())
+            idle = [name for coupling in couplings for name in coupling.joints if name in driven]
+            said = [f"actuators are ignored at joints that follow others: {', '.join(idle)}"] if idle else []
             robot = Robot(
-                model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source, notes=notes,
-                couplings=tuple(self._couplings()),
+                model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source,
+                notes=(*model.notes, *said), couplings=couplings,
             )  # fmt: skip
         except RobotError as error:
             raise RobotError(f"{self.source}: {error}") from None

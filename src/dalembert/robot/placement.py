@@ -22,7 +22,9 @@ def number(x: Scalar) -> Scalar:
 
 def vector(x: object, what: str) -> Vec:
     """Three scalars, or an error that names ``what``."""
-    values = Vec(number(v) for v in x)  # type: ignore[attr-defined]
+    if not hasattr(x, "__iter__"):
+        raise RobotError(f"{what} needs 3 numbers, not {x!r}")
+    values = Vec(number(v) for v in x)
     if len(values) != 3:
         raise RobotError(f"{what} needs 3 numbers, not {len(values)}")
     return values
@@ -30,7 +32,7 @@ def vector(x: object, what: str) -> Vec:
 
 def matrix(x: object, what: str) -> Mat:
     """Three rows of three scalars, or an error that names ``what``."""
-    rows = Mat(vector(row, what) for row in x)  # type: ignore[attr-defined]
+    rows = Mat(vector(row, f"each row of {what}") for row in x)  # type: ignore[attr-defined]
     if len(rows) != 3:
         raise RobotError(f"{what} needs 3 rows of 3 numbers, not {len(rows)}")
     return rows

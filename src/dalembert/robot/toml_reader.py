@@ -85,11 +85,13 @@ def _coupling(table: Table, robot: Robot) -> Coupling:
         for k, part in enumerate(given)
         for joint in (joints[k] if k < len(joints) else "",)
     ]
+    offset = table.get("offset", ())
+    if isinstance(offset, list) and len(offset) == len(joints):
+        turns = [joint not in slides for joint in joints]
+        offset = [table.scalar("offset", x, angle=angle) for x, angle in zip(offset, turns, strict=True)]
+    of, matrix, higher = table.texts("of"), table.get("matrix", ()), table.get("higher", ())
     with told_at(table.where):
-        return Coupling(
-            joints, table.texts("of"), table.get("matrix", ()), table.get("offset", ()), table.get("higher", ()),
-            motors, tuple(limits),
-        )  # fmt: skip
+        return Coupling(joints, of, matrix, offset, higher, motors, tuple(limits))
 
 
 def _loop(table: Table) -> Loop:
@@ -190,8 +192,9 @@ def _frames(table: Table) -> Robot:
         joint = Table(data, _place(table.where, "joint", i, data), JOINT_KEYS)
         joints.append(_joint(joint))
         if joint.get("type") == HELICAL:
+            pitch = joint.number("pitch")
             with told_at(joint.where):
-                joints[-1:], between, coupling = screw(joints[-1], joint.number("pitch"))
+                joints[-1:], between, coupling = screw(joints[-1], pitch)
             links.append(between)
             couplings.append(coupling)
         elif "pitch" in joint:

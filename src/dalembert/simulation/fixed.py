@@ -106,10 +106,10 @@ def compiled(task: Task, state: list[Array], progress: Progress | None) -> tuple
             stop = min(start + count * every, task.steps) if task.steps - start >= every else task.steps
             out = loop.run(state, start, stop, count)
             ends = start + (stop - start) // count * np.arange(1, count + 1)
+            if watched:  # first: what goes on beyond its limits may leave the numbers there
+                check_limits(task, out[0], task.t[ends])
             if not all(np.all(np.isfinite(x)) for x in out[:2]):
                 loop.complain(state, start, stop)
-            if watched:
-                check_limits(task, out[0], task.t[ends])
             recorded = np.isin(ends, task.records)
             records.add([x[..., recorded, :] for x in out])
             state = [x[..., -1, :].copy() for x in out]

@@ -348,7 +348,7 @@ def check_limits(task: Task, q: Array, t: Array) -> None:
     assert task.limits is not None
     slack = 1e-9
     low, high = task.limits[:, 0] - slack, task.limits[:, 1] + slack
-    bad = np.argwhere((q < low) | (q > high))
+    bad = np.argwhere(np.isfinite(q) & ((q < low) | (q > high)))
     if len(bad):
         worst = bad[np.argmin(bad[:, -2])]
         value, joint = float(q[tuple(worst)]), int(worst[-1])

@@ -26,12 +26,12 @@ def equations_of(
     if isinstance(last, Formula):
         bare = robot.without_coordinates()
         on_joints = equations_of(bare, mechanism_of(bare), parameters, progress)
-        assert isinstance(on_joints, Equations)
-        return FormulaEquations(on_joints, last)
+        if isinstance(on_joints, Equations):
+            return FormulaEquations(on_joints, last)
     if not mechanism.linear:
         raise DalembertError(
-            f"arm '{robot.name}' has no closed form: its closure is not linear in q (it is for parallelograms, mimic "
-            "joints and coupling matrices); the equations of the tree are those of arm.tree.equations()"
+            f"arm '{robot.name}' has no closed form: its joints do not follow q linearly (they do in parallelograms, with "
+            "mimic joints and coupling matrices, and formulas may be put in once); the equations of the tree are those of arm.tree.equations()"
         )
     form = closed_form(model(robot, parameters), progress)
     if isinstance(mechanism, CoupledMechanism):
@@ -49,7 +49,7 @@ class FormulaEquations:
         import sympy
 
         n = len(closure.names)
-        self.q, self.parameters = sympy.Matrix(sympy.symbols(closure.names)), e.parameters
+        self.q, self.parameters = sympy.Matrix(closure.symbols), e.parameters
         self.qd, self.qdd = (sympy.Matrix(sympy.symbols(f"y{dots}_1:{n + 1}")) for dots in ("dot", "ddot"))
         f = sympy.Matrix(closure.formulas)
         J = f.jacobian(self.q)
