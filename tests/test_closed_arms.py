@@ -326,13 +326,13 @@ def test_absolute_angles() -> None:
 
 
 REFUSED = {
-    ("equations", "five-bar"): "its closure is not linear in q",
-    ("equations", "welded"): "its closure is not linear in q",
+    ("equations", "five-bar"): "its joints do not follow q linearly",
+    ("equations", "welded"): "its joints do not follow q linearly",
     ("formulas", "five-bar"): "has joints that follow others",
     ("formulas", "palletizer"): "has joints that follow others",
     ("formulas", "parallelogram"): "has joints that follow others",
     ("formulas", "welded"): "has joints that follow others",
-    ("equations", "gripper"): "its closure is not linear in q",
+    ("equations", "gripper"): "its joints do not follow q linearly",
     ("formulas", "gripper"): "has joints that follow others",
     ("formulas", "wrist"): "has joints that follow others",
     **{("urdf", name): r"which URDF cannot hold.*; save it as \.toml" for name in [*EVERY, *COUPLED]},
