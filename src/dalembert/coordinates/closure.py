@@ -1,6 +1,6 @@
 """How the other joints of the tree follow from those that are held: q = γ(q_a).
 
-Couplings say it themselves: :class:`Linear` for mimic joints, coupled wrists and screws, :class:`Polynomial`. The
+Couplings say it themselves: :class:`Linear` for mimic joints, coupled wrists and screws, :class:`PolynomialClosure`. The
 passive joints of a closed chain follow in one of three ways, the first that holds is taken:
 
 * :class:`Linear`: q_p = A q_k + b. Parallelograms are such: ϑ_2' = ϑ_1'' − ϑ_1', ϑ_3' = π − ϑ_2'
@@ -23,7 +23,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dalembert.algebra.linalg import Scalar, less, select, sqrt
+from dalembert.algebra.scalars import Scalar, less, select, sqrt
 from dalembert.coordinates.formula import Formula
 from dalembert.coordinates.loops import (
     AnyLoop,
@@ -69,7 +69,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class PolynomialClosure:
     """q_p = Σ c_k x^k for one joint that follows one other: a coupling."""
 
     passive: tuple[int]
@@ -147,7 +147,7 @@ class Triangle:
         return 2 if self.slides else 1
 
 
-Coupled = Linear | Polynomial | Formula
+Coupled = Linear | PolynomialClosure | Formula
 Closure = Coupled | Triangle
 
 
@@ -234,7 +234,7 @@ class CoupledMechanism:
     def follow(self, q: Any) -> None:
         """Put the joints that follow by couplings where they belong, in an array (…, N) of all joints of the tree."""
         for closure in self.closures:
-            if isinstance(closure, Linear | Polynomial | Formula) and not closure.loops:
+            if isinstance(closure, Linear | PolynomialClosure | Formula) and not closure.loops:
                 values = closure.values([q[..., j] for j in closure.known])
                 for i, x in zip(closure.passive, values, strict=True):
                     q[..., i] = x
@@ -271,7 +271,7 @@ def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Coupled, ...]:
             out.append(Formula(passive, known, coupling.of, coupling.formulas))
         elif coupling.higher:
             coefficients = (*coupling.offset, *coupling.matrix[0], *coupling.higher)
-            out.append(Polynomial((passive[0],), (known[0],), coefficients))
+            out.append(PolynomialClosure((passive[0],), (known[0],), coefficients))
         else:
             out.append(Linear((), passive, known, coupling.matrix, coupling.offset))
     return tuple(out)
@@ -693,7 +693,7 @@ def line_reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[floa
 __all__ = [
     "CoupledMechanism",
     "Linear",
-    "Polynomial",
+    "PolynomialClosure",
     "Triangle",
     "closed_mechanism",
     "line_reach",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.algebra.linalg import Scalar, cos, less, select, sin, sqrt
+from dalembert.algebra.scalars import Scalar, cos, less, select, sin, sqrt
 from dalembert.errors import DalembertError
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from dalembert.algebra.linalg import IDENTITY, cross, dot, matmul, msub, transpose
+from dalembert.algebra.vectors import IDENTITY
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Robot
@@ -116,9 +116,9 @@ def _no_rotation(placement: Placement) -> str | None:
     R = placement.rotation
     if not all(_is_number(x) for row in R for x in row):
         return None
-    error = max(abs(x) for row in msub(matmul(R, transpose(R)), IDENTITY) for x in row)
+    error = max(abs(x) for row in R @ R.T - IDENTITY for x in row)
     if error > ORTHONORMAL_TOLERANCE:
         return f"its rows are not orthogonal unit vectors (off by {error:.2g}); give it with more digits"
-    if dot(R[0], cross(R[1], R[2])) < 0:
+    if R[0].dot(R[1].cross(R[2])) < 0:
         return "its determinant is −1, a mirror image"
     return None

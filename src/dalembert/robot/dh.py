@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from dalembert.algebra.linalg import Matrix, Scalar, Vector, cos, matmul, sin
+from dalembert.algebra.scalars import Scalar, cos, sin
+from dalembert.algebra.vectors import Mat, RotZ, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.couplings import Coupling, helical
 from dalembert.robot.inertia import Inertia
@@ -124,14 +125,13 @@ def _four(value: Any, where: str) -> dict[str, Any]:
     return row | {"type": "prismatic" if variables == ["d"] else "revolute"}
 
 
-def _about_x(alpha: Scalar) -> Matrix:
+def _about_x(alpha: Scalar) -> Mat:
     s, c = sin(alpha), cos(alpha)
-    return ((1.0, 0.0, 0.0), (0.0, c, -s), (0.0, s, c))
+    return Mat.of(((1.0, 0.0, 0.0), (0.0, c, -s), (0.0, s, c)))
 
 
-def _about_z(theta: Scalar) -> Matrix:
-    s, c = sin(theta), cos(theta)
-    return ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
+def _about_z(theta: Scalar) -> Mat:
+    return RotZ(cos(theta), sin(theta)).matrix
 
 
 def _standard(row: Row) -> tuple[Placement, Placement]:
@@ -145,9 +145,9 @@ def _modified(row: Row) -> tuple[Placement, Placement]:
     """Joint placement and link frame of A = Rx(α) Tx(a) Rz(θ) Tz(d)."""
     X = _about_x(row.alpha)
     if row.slides:
-        return Placement(matmul(X, _about_z(row.theta)), (row.a, 0.0, 0.0)), Placement()
+        return Placement(X @ _about_z(row.theta), (row.a, 0.0, 0.0)), Placement()
     # Tz(d) commutes with the joint's rotation, so it may stand before it
-    along_z: Vector = (row.a, X[1][2] * row.d, X[2][2] * row.d)
+    along_z = (row.a, X[1][2] * row.d, X[2][2] * row.d)
     return Placement(X, along_z), Placement()
 
 
@@ -306,7 +306,7 @@ def _angles(s: float, c: float) -> list[float]:
     return [angle, math.nextafter(angle, 9.0), math.nextafter(angle, -9.0)]
 
 
-def _along_z(t: Vector, alpha: float) -> float:
+def _along_z(t: VecLike, alpha: float) -> float:
     """d from the translation (a, −d sin α, d cos α), by the larger of the two."""
     s, c = sin(alpha), cos(alpha)
     return t[2] / c if abs(c) >= abs(s) else -t[1] / s

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dalembert.algebra.linalg import IDENTITY, Scalar, Vector, madd, mscale, msub, outer
-from dalembert.algebra.vectors import Vec, VecLike
+from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.vectors import IDENTITY, Vec, VecLike
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
@@ -121,11 +121,10 @@ class Mechanism:
         return tuple(reversed(chain))
 
 
-def rotor_body(mass: Scalar, position: Vector, axis: Vector, axial: Scalar, transverse: Scalar) -> Inertia:
+def rotor_body(mass: Scalar, position: VecLike, axis: VecLike, axial: Scalar, transverse: Scalar) -> Inertia:
     """A rotor standing still on the link that carries it: S (7.63), (7.66)."""
-    along = outer(axis, axis)
-    across = msub(IDENTITY, along)
-    return Inertia(mass, position, madd(mscale(axial, along), mscale(transverse, across)))
+    along = axis.outer(axis)
+    return Inertia(mass, position, axial * along + transverse * (IDENTITY - along))
 
 
 def places(robot: Robot) -> dict[str, tuple[int, Placement]]:

@@ -21,7 +21,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.algebra.linalg import ZERO, Matrix, Vector, matmul, neg, transpose
+from dalembert.algebra.vectors import ZERO, Mat, Vec
 from dalembert.errors import RobotError
 from dalembert.files.foreign import ask
 from dalembert.robot.bounds import MJCF_BODIES, MJCF_ELEMENTS, MJCF_HEIGHTS, MJCF_JOINTS, MJCF_NUMBERS, at_most
@@ -156,19 +156,18 @@ def shifted(coefficients: Sequence[float], about: float) -> list[float]:
     return out
 
 
-def _vector(values: Any) -> Vector:
-    x, y, z = (float(v) for v in values)
-    return (x, y, z)
+def _vector(values: Any) -> Vec:
+    return Vec(map(float, values))
 
 
-def _clean(R: Matrix) -> Matrix:
+def _clean(R: Mat) -> Mat:
     """A rotation without the rounding of its quaternion where an entry is 0 or ±1."""
 
     def exact(x: float) -> float:
         near = float(round(x))
         return near if abs(x - near) <= ROUNDING else x
 
-    return tuple(tuple(exact(x) for x in row) for row in R)
+    return Mat.of(map(exact, row) for row in R)
 
 
 def _placement(position: Any, quaternion: Any) -> Placement:
@@ -181,7 +180,8 @@ def _inertia(model: Any, body: int) -> Inertia:
     """MuJoCo keeps principal moments and the principal axes' frame."""
     frame = _placement(model.body_ipos[body], model.body_iquat[body])
     a, b, c = _vector(model.body_inertia[body])
-    tensor = matmul(frame.rotation, matmul(((a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c)), transpose(frame.rotation)))
+    R, principal = frame.rotation, Mat.of(((a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c)))
+    tensor = R @ (principal @ R.T)
     noise = ROUNDING * max(a, b, c)
     exact = tuple(tuple(0.0 if abs(x) <= noise else x for x in row) for row in tensor)
     return Inertia(float(model.body_mass[body]), frame.translation, exact)
@@ -308,7 +308,7 @@ class _Reader:
             placement @ Placement(translation=anchor),
             _vector(model.jnt_axis[j]),
             -float(model.qpos0[model.jnt_qposadr[j]]) + 0.0,
-            Placement(translation=neg(anchor)) if anchor != ZERO else Placement(),
+            Placement(translation=-anchor) if anchor != ZERO else Placement(),
             Friction(damping, (float(model.dof_frictionloss[dof]),) * 2),
             Limits(lower, upper, effort=self._effort(j)),
             Rotor(inertia=armature, gear=1.0, reflected=True) if armature else None,

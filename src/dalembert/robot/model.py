@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from dalembert.algebra.linalg import ZERO, Vector, norm, scale
+from dalembert.algebra.vectors import ZERO, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.couplings import (
     Coupling,
@@ -32,7 +32,7 @@ from dalembert.robot.tables import some
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
 COORDINATE = ":coordinate"  # ends the name of a link that stands for a coordinate
-STANDARD_GRAVITY: Vector = (0.0, 0.0, -9.81)
+STANDARD_GRAVITY: VecLike = (0.0, 0.0, -9.81)
 
 
 def _two_sided(value: Any, what: str) -> tuple[float, float]:
@@ -119,8 +119,8 @@ class Rotor:
     inertia: float = 0.0
     gear: float = 1.0
     mass: float = 0.0
-    position: Vector | None = None
-    axis: Vector | None = None
+    position: VecLike | None = None
+    axis: VecLike | None = None
     transverse: float = 0.0
     reflected: bool = False
     viscous: float = 0.0
@@ -143,13 +143,13 @@ class Rotor:
         object.__setattr__(self, "coulomb", _two_sided(self.coulomb, "the rotor's Coulomb friction"))
 
 
-def unit(axis: Any, what: str) -> Vector:
+def unit(axis: Any, what: str) -> VecLike:
     """A unit vector along ``axis``; exact where the axis already has length one."""
     v = vector(axis, what)
-    length = norm(v)
+    length = v.norm
     if not (math.isfinite(length) and length > 1e-12):
         raise RobotError(f"{what} is {v}; it needs a direction, like (0, 0, 1)")
-    return v if abs(length - 1.0) < 1e-15 else scale(1.0 / length, v)
+    return v if abs(length - 1.0) < 1e-15 else 1.0 / length * v
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class Joint:
     parent: str
     child: str
     placement: Placement = Placement()
-    axis: Vector = (0.0, 0.0, 1.0)
+    axis: VecLike = (0.0, 0.0, 1.0)
     offset: float = 0.0
     link_frame: Placement = Placement()
     friction: Friction = Friction()
@@ -247,7 +247,7 @@ class Robot:
     name: str
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
-    gravity: Vector = STANDARD_GRAVITY
+    gravity: VecLike = STANDARD_GRAVITY
     base: Placement = Placement()
     tip: Frame | None = None
     payload: Inertia | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalembert.algebra.linalg import IDENTITY, NULL, ZERO, Matrix, Vector, cross, dot, matmul, transpose
+from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Friction, Joint, Limits, Robot, Rotor
@@ -20,12 +20,12 @@ LIMIT_KEYS = ("lower", "upper", "velocity", "acceleration", "effort")
 ROTATION_TOLERANCE = 1e-8
 
 
-def symmetric(xx: float, yy: float, zz: float, xy: float, yz: float, xz: float) -> Matrix:
+def symmetric(xx: float, yy: float, zz: float, xy: float, yz: float, xz: float) -> MatLike:
     """The inertia tensor from its six entries."""
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 
-def read_tensor(table: Table) -> Matrix:
+def read_tensor(table: Table) -> MatLike:
     """``inertia``: {xx, yy, zz, xy, xz, yz}, or [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or three rows."""
     value = table.get("inertia", None)
     if value is None:
@@ -51,10 +51,9 @@ def read_inertia(table: Table) -> Inertia:
     return Inertia(table.number("mass", 0.0), table.vector("com", ZERO), read_tensor(table))
 
 
-def _is_rotation(R: Matrix) -> bool:
-    RRt = matmul(R, transpose(R))
-    off = max(abs(RRt[i][j] - IDENTITY[i][j]) for i in range(3) for j in range(3))
-    return off <= ROTATION_TOLERANCE and dot(cross(R[0], R[1]), R[2]) > 0
+def _is_rotation(R: Mat) -> bool:
+    off = max(abs(x) for row in R @ R.T - IDENTITY for x in row)
+    return off <= ROTATION_TOLERANCE and R[0].cross(R[1]).dot(R[2]) > 0
 
 
 def read_placement(table: Table) -> Placement:
@@ -114,8 +113,8 @@ def read_rotor(parent: Table) -> Rotor | None:
     table = parent.table("rotor", ROTOR_KEYS)
     if table is None:
         return None
-    position: Vector | None = table.vector("position", None)
-    axis: Vector | None = table.vector("axis", None)
+    position: VecLike | None = table.vector("position", None)
+    axis: VecLike | None = table.vector("axis", None)
     numbers = {key: table.number(key, 0.0) for key in ("inertia", "mass", "transverse", "viscous")}
     gear, reflected, coulomb = table.number("gear", 1.0), table.flag("reflected", False), _coulomb(table)
     with told_at(table.where):

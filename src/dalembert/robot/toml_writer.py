@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from dalembert.algebra.linalg import IDENTITY, NULL, ZERO, transpose
+from dalembert.algebra.vectors import IDENTITY, NULL, ZERO
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
 from dalembert.robot.couplings import Coupling
@@ -205,7 +205,7 @@ def _inertia(body: Inertia, *, mass_always: bool = False) -> Lines:
     I = body.tensor
     if I == NULL:
         return
-    if transpose(I) != I:
+    if I.T != I:
         yield f"inertia = [{', '.join(map(_list, I))}]"
         return
     entries = {"xx": I[0][0], "yy": I[1][1], "zz": I[2][2], "xy": I[0][1], "xz": I[0][2], "yz": I[1][2]}

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from dalembert.algebra.linalg import ZERO, Vector
+from dalembert.algebra.vectors import ZERO
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.couplings import Coupling
@@ -172,7 +172,7 @@ def _only(parent: Element, tag: str, where: str, notes: _Notes) -> Element | Non
 
 
 def _origin(element: Element | None, where: str) -> Placement:
-    xyz: Vector = _numbers(element, "xyz", 3, ZERO, where)
+    xyz = _numbers(element, "xyz", 3, ZERO, where)
     roll, pitch, yaw = _numbers(element, "rpy", 3, ZERO, where)
     return Placement.rpy(roll, pitch, yaw, xyz)
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dalembert.algebra.linalg import rotation_about, scale
+from dalembert.algebra.vectors import rotation_about
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
 from dalembert.robot.inertia import Inertia
@@ -109,7 +109,7 @@ def in_urdf_frames(robot: Robot) -> Robot:
 def _moved(joint: Joint, q: float) -> Placement:
     """The joint's own motion."""
     if joint.type == "prismatic":
-        return Placement(translation=scale(q, joint.axis))
+        return Placement(translation=q * joint.axis)
     return Placement(rotation_about(joint.axis, q))
 
 
