@@ -11,13 +11,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from dalembert.algebra.scalars import Scalar, cos, sin
 from dalembert.algebra.vectors import Mat, RotZ, VecLike
 from dalembert.errors import RobotError
-from dalembert.robot.couplings import Coupling, helical
+from dalembert.robot.couplings import Coupling, finite
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
 from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_inertia, read_limits, read_rotor, with_unused_said
@@ -169,9 +169,18 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
 
 
 def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
-    """A helical joint as the robot has it: the turn and the slide, the link between, and how the slide follows."""
-    turn, between, slide, coupling = helical(joint, pitch)
-    return [turn, slide], Link(between, massless=True), coupling
+    """A helical joint as the robot has it: the turn and the slide, the link between, and how the slide follows.
+
+    joint  the revolute joint that its turn is
+    pitch  how far it advances in a turn (m), along the axis; negative for a left-handed thread
+    """
+    advance = finite(pitch, "pitch", f"helical joint '{joint.name}'") / (2.0 * math.pi)
+    between = Link(f"{joint.name}:turned", massless=True)
+    turn = replace(joint, child=between.name, link_frame=HERE)
+    slide = Joint(
+        f"{joint.name}:slide", "prismatic", between.name, joint.child, axis=joint.axis, link_frame=joint.link_frame
+    )
+    return [turn, slide], between, Coupling(slide.name, joint.name, advance)
 
 
 def from_dh(

@@ -30,8 +30,9 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, with_passive
 from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
+from dalembert.robot.safe_toml import decoded
 from dalembert.robot.safe_xml import parse_xml, read_bytes
-from dalembert.robot.tables import nearest, some
+from dalembert.robot.tables import nearest, some, told_at
 
 TEXT = "MJCF text"
 NUMBERS = {"size": ("nuser", "nkey"), "numeric": ("size",), "user": ("dim",)}  # how the attributes that count begin
@@ -55,7 +56,8 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
     if isinstance(content, str):
         text = content
     elif not source.endswith(".xml"):  # MuJoCo opens no others: they are handed to it as text
-        text, folder = _decoded(content, source), os.path.dirname(os.path.abspath(source))
+        text = decoded(content, source, "save it in UTF-8, or call it .xml")
+        folder = os.path.dirname(os.path.abspath(source))
     plain, arrays = ask(
         "dalembert.robot.mujoco_compiler:compiled",
         {"source": source, "text": text, "folder": folder},
@@ -81,14 +83,6 @@ def _check_numbers(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
             )
 
 
-def _decoded(content: bytes, source: str) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise RobotError(f"{source}: line {line} is not UTF-8 text; save it in UTF-8, or call it .xml") from None
-
-
 def _refuse_other_formats(root: Element, source: str) -> None:
     if root.tag == "robot":
         raise RobotError(f"{source}: this is URDF, not MJCF; call the file .urdf")
@@ -103,7 +97,7 @@ def _check_counts(root: Element, source: str) -> None:
     elements, bodies, joints, heights = 0.0, 0.0, 0.0, 0.0
     waiting = [(root, 1.0, False, folder)]
     while waiting:
-        element, copies, in_world, here = waiting.pop()
+        element, copies, in_world, beside = waiting.pop()
         tag, in_world = element.tag, in_world or element.tag == "worldbody"
         elements += copies
         bodies += copies if tag == "body" else 0.0
@@ -115,7 +109,7 @@ def _check_counts(root: Element, source: str) -> None:
         if tag == "hfield":
             heights += _product(element, "nrow") * _product(element, "ncol")
         if tag == "include":
-            file = _included(element, folder, here)
+            file = _included(element, folder, beside)
             if file is not None and file not in included:  # MuJoCo includes no file twice
                 included.add(file)
                 waiting.append((parse_xml(read_bytes(file), file), copies, in_world, os.path.dirname(file)))
@@ -125,13 +119,13 @@ def _check_counts(root: Element, source: str) -> None:
         at_most(MJCF_BODIES, bodies, "bodies", source)
         at_most(MJCF_JOINTS, joints, "joints", source)
         at_most(MJCF_HEIGHTS, heights, "points in height fields", source)
-        waiting += [(child, copies, in_world, here) for child in element]
+        waiting += [(child, copies, in_world, beside) for child in element]
 
 
-def _included(element: Element, folder: str, here: str) -> str | None:
+def _included(element: Element, folder: str, beside: str) -> str | None:
     """The included file; None where there is none, which MuJoCo says."""
     name = element.get("file", "")
-    files = [os.path.join(place, name) for place in (folder, here)]
+    files = [os.path.join(place, name) for place in (folder, beside)]
     return next((file for file in files if name and "\0" not in file and os.path.exists(file)), None)
 
 
@@ -171,8 +165,7 @@ def _clean(R: Mat) -> Mat:
 
 
 def _placement(position: Any, quaternion: Any) -> Placement:
-    w, x, y, z = (float(v) for v in quaternion)
-    turned = Placement.quaternion(w, x, y, z)
+    turned = Placement.quaternion(*map(float, quaternion))
     return Placement(_clean(turned.rotation), _vector(position))
 
 
@@ -205,13 +198,11 @@ class _Reader:
         for body in range(1, len(model.bodies)):
             self._add_body(body)
         gravity, notes = _vector(model.gravity), tuple(model.notes)
-        try:
+        with told_at(self.source):
             robot = Robot(
                 model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source, notes=notes,
                 couplings=tuple(self._couplings()),
             )  # fmt: skip
-        except RobotError as error:
-            raise RobotError(f"{self.source}: {error}") from None
         return self._closed(robot.replace(tip=self._tip(robot, tip)))
 
     def _closed(self, robot: Robot) -> Robot:
@@ -219,10 +210,8 @@ class _Reader:
         loops = [self._loop(k) for k in range(len(self.model.loops))]
         driven = {self.model.joints[joint] for joint in self.motors}
         undriven = {joint.name for joint in robot.joints} - driven
-        try:
+        with told_at(self.source):
             return with_passive(robot, loops, undriven) if loops else robot
-        except RobotError as error:
-            raise RobotError(f"{self.source}: {error}") from None
 
     def _couplings(self) -> Iterator[Coupling]:
         """The joint equalities: y − y₀ = Σ c_k (x − x₀)^k, with y₀ and x₀ where the joints are at qpos0."""
@@ -251,15 +240,11 @@ class _Reader:
         if model.loop_ends[k] == "site":
             frames = [self._site(i) for i in ids]
             ends = [(frame.link, frame.placement) for frame in frames]
-        elif weld:  # the second body's pose in the first, and a point on the second
-            ends = [
-                (self.bodies[ids[0]], _placement(data[3:6], data[6:10])),
-                (self.bodies[ids[1]], Placement(translation=_vector(data[0:3]))),
-            ]
         else:
-            ends = [
-                (self.bodies[i], Placement(translation=_vector(data[3 * j : 3 * j + 3]))) for j, i in enumerate(ids)
-            ]
+            first, second = (Placement(translation=_vector(data[k : k + 3])) for k in (0, 3))
+            if weld:  # the second body's pose in the first, and a point on the second
+                first, second = _placement(data[3:6], data[6:10]), first
+            ends = list(zip((self.bodies[i] for i in ids), (first, second), strict=True))
         branch = tuple((joint, at) for joint, at in self.rest.items() if at != 0.0)
         (link_a, a), (link_b, b) = ends
         return Loop(model.loops[k], link_a, a, link_b, b, "weld" if weld else "connect", branch=branch)
@@ -337,8 +322,8 @@ class _Reader:
         links = [link.name for link in robot.links]
         if tip is None:
             assert robot.tip is not None
-            here = [site for site in sites if site.link == robot.tip.link]
-            return here[0] if len(here) == 1 else robot.tip
+            at_tip = [site for site in sites if site.link == robot.tip.link]
+            return at_tip[0] if len(at_tip) == 1 else robot.tip
         if tip in links:
             return Frame(tip, tip)
         named = {site.name: site for site in sites}

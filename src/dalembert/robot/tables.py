@@ -60,10 +60,12 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 @contextmanager
 def told_at(where: str) -> Iterator[None]:
-    """An error of the model gets the place in the file or table where its value stands."""
+    """An error of the model gets the place in the file or table where its value stands, unless it has it already."""
     try:
         yield
     except RobotError as error:
+        if str(error).startswith(where):
+            raise
         raise RobotError(f"{where}: {error}") from None
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -23,6 +22,8 @@ from dalembert.robot.couplings import Coupling
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import (
     JOINT_TYPES,
+    ROTOR_NUMBERS,
+    ROTOR_VECTORS,
     STANDARD_GRAVITY,
     Frame,
     Friction,
@@ -34,7 +35,7 @@ from dalembert.robot.model import (
 )
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_xml import parse_xml, read_bytes
-from dalembert.robot.tables import nearest, shown, some
+from dalembert.robot.tables import nearest, shown, some, told_at
 
 # what each element may hold; anything else is named in a note
 KNOWN_ROBOT = {"link", "joint", "transmission", "dalembert", "material", "gazebo"}
@@ -70,7 +71,7 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
     _top_level(root, source, notes)
     ours = root.find("dalembert")
     gravity = STANDARD_GRAVITY if ours is None else _numbers(ours, "gravity", 3, STANDARD_GRAVITY, source)
-    with _naming(source):
+    with told_at(source):
         robot = Robot(
             root.get("name") or "robot", links, joints, gravity=gravity, source=source, notes=tuple(notes.sentences()),
             couplings=couplings,
@@ -97,10 +98,10 @@ class _Notes:
     """What is ignored, gathered so that each kind is one sentence."""
 
     def __init__(self) -> None:
-        self.found: dict[str, dict[str, None]] = {}  # by kind, in the order of the file
+        self.ignored: dict[str, dict[str, None]] = {}  # by kind, in the order of the file
 
     def add(self, kind: str, which: str) -> None:
-        self.found.setdefault(kind, {})[which] = None
+        self.ignored.setdefault(kind, {})[which] = None
 
     def unknown(self, names: Any, known: set[str], where: str) -> None:
         """Elements or attributes that this reader has no use for."""
@@ -109,19 +110,8 @@ class _Notes:
                 self.add("ignored, not known to this reader", f"{name} {where}".strip())
 
     def sentences(self) -> Iterator[str]:
-        for kind, which in self.found.items():
+        for kind, which in self.ignored.items():
             yield f"{kind}: {some(list(which), 50)}"
-
-
-@contextmanager
-def _naming(where: str) -> Iterator[None]:
-    """Errors of the model, with the file and the element put before them."""
-    try:
-        yield
-    except RobotError as error:
-        if str(error).startswith(where):
-            raise
-        raise RobotError(f"{where}: {error}") from None
 
 
 def _float(text: str, what: str, where: str, finite: bool = True) -> float:
@@ -165,10 +155,10 @@ def _required(element: Element, name: str, where: str) -> str:
 
 def _only(parent: Element, tag: str, where: str, notes: _Notes) -> Element | None:
     """The child element; of several the first, as every URDF reader does, and a note."""
-    found = parent.findall(tag)
-    if len(found) > 1:
+    children = parent.findall(tag)
+    if len(children) > 1:
         notes.add("only the first of several is used", f"<{tag}> in {where.rpartition(': ')[2]}")
-    return found[0] if found else None
+    return children[0] if children else None
 
 
 def _origin(element: Element | None, where: str) -> Placement:
@@ -185,7 +175,7 @@ def _link(element: Element, source: str, notes: _Notes) -> Link:
     physical = ours is None or ours.get("physical") != "false"
     massless = ours is not None and ours.get("massless") == "true"
     inertia = _inertia(_only(element, "inertial", where, notes), where, notes)
-    with _naming(where):
+    with told_at(where):
         return Link(name, inertia, physical, massless)
 
 
@@ -224,7 +214,7 @@ def _joint(element: Element, source: str, notes: _Notes) -> Joint:
         return Joint(name, "fixed", parent, child, placement)
     ours = element.find("dalembert")
     axis = _numbers(_only(element, "axis", where, notes), "xyz", 3, (1.0, 0.0, 0.0), where)
-    with _naming(where):
+    with told_at(where):
         return Joint(
             name,
             kind if ours is None else ours.get("type", kind),  # type: ignore[arg-type]
@@ -255,7 +245,7 @@ def _mimics(root: Element, source: str, notes: _Notes) -> Iterator[Coupling]:
         if joint.get("type") == "fixed":
             notes.add(f"<{mimic.tag}> of fixed joints is ignored", f"joint '{name}'")
             continue
-        with _naming(where):
+        with told_at(where):
             yield Coupling(name, leader, factor, offset)
 
 
@@ -296,14 +286,10 @@ def _rotor(ours: Element | None, where: str) -> Rotor | None:
     rotor = None if ours is None else ours.find("rotor")
     if rotor is None:
         return None
-    scalars = ("inertia", "gear", "mass", "transverse", "viscous")
-    return Rotor(
-        **{key: _number(rotor, key, 1.0 if key == "gear" else 0.0, where) for key in scalars},
-        position=_numbers(rotor, "position", 3, None, where),
-        axis=_numbers(rotor, "axis", 3, None, where),
-        coulomb=_numbers(rotor, "coulomb", 2, (0.0, 0.0), where),
-        reflected=rotor.get("reflected") == "true",
-    )
+    scalars = {key: _number(rotor, key, getattr(Rotor, key), where) for key in ROTOR_NUMBERS}
+    vectors = {key: _numbers(rotor, key, 3, None, where) for key in ROTOR_VECTORS}
+    coulomb = _numbers(rotor, "coulomb", 2, (0.0, 0.0), where)
+    return Rotor(**scalars, **vectors, coulomb=coulomb, reflected=rotor.get("reflected") == "true")
 
 
 def _top_level(root: Element, source: str, notes: _Notes) -> None:

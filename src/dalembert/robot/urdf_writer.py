@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dalembert.algebra.vectors import rotation_about
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
 from dalembert.robot.inertia import Inertia
@@ -78,7 +77,7 @@ def in_urdf_frames(robot: Robot) -> Robot:
     for joint in robot.joints:
         on_parent = stands[joint.parent]
         if joint.moves:
-            placement = on_parent @ joint.placement @ _moved(joint, joint.offset)
+            placement = on_parent @ joint.placement @ joint.moved(0.0)
         else:
             stands[joint.child], placement = Placement(), on_parent @ joint.placement @ joint.link_frame
         rotor = _rotor_on(joint, on_parent)
@@ -104,13 +103,6 @@ def in_urdf_frames(robot: Robot) -> Robot:
     if robot.payload is not None:
         fix("payload", tip.link, Placement(), robot.payload)
     return robot.replace(links=links, joints=joints, base=Placement(), tip=tip, payload=None)
-
-
-def _moved(joint: Joint, q: float) -> Placement:
-    """The joint's own motion."""
-    if joint.type == "prismatic":
-        return Placement(translation=q * joint.axis)
-    return Placement(rotation_about(joint.axis, q))
 
 
 def _rotor_on(joint: Joint, on_parent: Placement) -> Rotor | None:
