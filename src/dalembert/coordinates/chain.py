@@ -37,7 +37,7 @@ from dalembert.coordinates.closure import (
     triangle_places,
 )
 from dalembert.coordinates.formula import Formula
-from dalembert.coordinates.loops import Plane, Rates, rates
+from dalembert.coordinates.loops import Plane, joined, rates, stacked
 from dalembert.robot.mechanism import Mechanism
 
 AnyMechanism = Mechanism | CoupledMechanism
@@ -180,8 +180,9 @@ class Cut:
 
     def differentiate(self, chain: Chain) -> None:
         """Φ̇ at the chain's velocities."""
-        at = [rates(chain.tree, chain.closed.loops[k], chain.q, chain.qd) for k in self.loops]
-        self.columns_dot = chain.columns(at, self.loops, "columns_dot")
+        loops = [chain.closed.loops[k] for k in self.loops]
+        at = [rates(chain.tree, loop, chain.q, chain.qd) for loop in loops]
+        self.columns_dot = joined(loops, at, "columns_dot")
 
 
 @dataclass
@@ -260,22 +261,11 @@ class Chain:
 
     def _cut(self, loops: tuple[int, ...], passive: tuple[int, ...]) -> Cut:
         """How joints follow that loops determine."""
-        at = [rates(self.tree, self.closed.loops[k], self.q) for k in loops]
-        columns = self.columns(at, loops, "columns")
+        _, columns = stacked(self.tree, [self.closed.loops[k] for k in loops], self.q)
         known = tuple(j for j in sorted(columns) if j not in passive)
         inside = [columns[i] for i in passive]
         inverse = _Two(inside) if len(inside) == len(inside[0]) == 2 else Many(inside)
         return Cut(loops, passive, known, inverse, columns, {})
-
-    def columns(self, at: Sequence[Rates], loops: tuple[int, ...], which: str) -> dict[int, list[Scalar]]:
-        """Φ_q of several loops one under the other, or its derivative: a column for every joint around them."""
-        m, row = sum(len(loop.residual) for loop in at), 0
-        columns: dict[int, list[Scalar]] = {}
-        for loop, k in zip(at, loops, strict=True):
-            for j, column in zip(self.closed.loops[k].ends.joints, getattr(loop, which), strict=True):
-                columns.setdefault(j, [0.0] * m)[row : row + len(column)] = column
-            row += len(loop.residual)
-        return columns
 
     def push(self, v_a: Values) -> list[Scalar]:
         """Γ v_a"""

@@ -24,8 +24,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dalembert.algebra.scalars import Scalar, less, select, sqrt
+from dalembert.algebra.vectors import Vec
 from dalembert.coordinates.formula import Formula
 from dalembert.coordinates.loops import (
+    NOWHERE,
+    UNTURNED,
     AnyLoop,
     Plane,
     assembled,
@@ -45,7 +48,6 @@ from dalembert.robot.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 
-Pair = tuple[Scalar, Scalar]
 ON_PIVOT = 1e-18  # of a length squared, beside that of a loop's longest link
 WHOLE = 1e-7  # how near to whole numbers the entries of A must be before they are tried
 
@@ -233,11 +235,7 @@ class CoupledMechanism:
 
     def follow(self, q: Any) -> None:
         """Put the joints that follow by couplings where they belong, in an array (…, N) of all joints of the tree."""
-        for closure in self.closures:
-            if isinstance(closure, Linear | PolynomialClosure | Formula) and not closure.loops:
-                values = closure.values([q[..., j] for j in closure.known])
-                for i, x in zip(closure.passive, values, strict=True):
-                    q[..., i] = x
+        _put([closure for closure in self.closures if not isinstance(closure, Triangle) and not closure.loops], q.T)
 
 
 # -- which way -----------------------------------------------------------------------------------
@@ -277,8 +275,8 @@ def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Coupled, ...]:
     return tuple(out)
 
 
-def _put(couplings: Sequence[Coupled], q: list[float]) -> None:
-    """Set the joints that follow, in a list of all joints of the tree."""
+def _put(couplings: Sequence[Coupled], q: Any) -> None:
+    """Set the joints that follow, in a list (or an array whose first axis is that) of all joints of the tree."""
     for closure in couplings:
         for i, x in zip(closure.passive, closure.values([q[j] for j in closure.known]), strict=True):
             q[i] = x
@@ -471,7 +469,7 @@ def _triangle(tree: Mechanism, loop: Plane, number: int, passive: tuple[int, ...
     if not all(tree.bodies[i].revolute for i in passive):
         slide = first if tree.bodies[second].revolute else second
         line = _line(*_ways(tree, loop, pose, passive))
-        beyond = pose[slide] + tree.bodies[slide].offset + _dot(line.point, line.along)
+        beyond = pose[slide] + tree.bodies[slide].offset + line.point.dot(line.along)
         return Triangle(number, (first, second), 1.0 if beyond >= 0 else -1.0, slides=True)
     side, _, corner = known_side(tree, loop, (first, second), pose)
     branch = side[0] * corner[1] - side[1] * corner[0]
@@ -481,24 +479,9 @@ def _triangle(tree: Mechanism, loop: Plane, number: int, passive: tuple[int, ...
 # -- triangles -----------------------------------------------------------------------------------
 
 
-def conj(a: Pair) -> Pair:
+def conj(a: Vec) -> Vec:
     """The turn back."""
-    return (a[0], -a[1])
-
-
-def minus(a: Pair, b: Pair) -> Pair:
-    """a − b"""
-    return (a[0] - b[0], a[1] - b[1])
-
-
-def _dot(a: Pair, b: Pair) -> Scalar:
-    """a · b"""
-    return a[0] * b[0] + a[1] * b[1]
-
-
-def square(a: Pair) -> Scalar:
-    """|a|²"""
-    return a[0] * a[0] + a[1] * a[1]
+    return Vec((a[0], -a[1]))
 
 
 @dataclass
@@ -511,16 +494,13 @@ class Parts:
     slides   for every leg with a passive slide, the direction in which that lengthens it
     """
 
-    turned: list[Pair]
-    legs: list[Pair]
-    slides: dict[int, Pair]
+    turned: list[Vec]
+    legs: list[Vec]
+    slides: dict[int, Vec]
 
 
-def _parts(
-    tree: Mechanism, loop: Plane, span: range, start: Pair, q: Sequence[Scalar], passive: Sequence[int]
-) -> Parts:
-    turned: Pair = (1.0, 0.0)
-    p = start
+def _parts(tree: Mechanism, loop: Plane, span: range, start: Vec, q: Sequence[Scalar], passive: Sequence[int]) -> Parts:
+    turned, p = UNTURNED, start
     out = Parts([], [], {})
     for k in span:
         slide = loop.slide[k]
@@ -530,18 +510,17 @@ def _parts(
         elif free:
             out.turned.append(turned)
             out.legs.append(p)
-            turned, p = (1.0, 0.0), (0.0, 0.0)
+            turned, p = UNTURNED, NOWHERE
         else:
             turned = times(turned, turn_of(tree, loop, k, q))
-        reach = times(turned, loop.step[k] if free else step_of(tree, loop, k, q))
-        p = (p[0] + reach[0], p[1] + reach[1])
+        p = p + times(turned, loop.step[k] if free else step_of(tree, loop, k, q))
     out.legs.append(p)
     return out
 
 
 def known_side(
     tree: Mechanism, loop: Plane, passive: tuple[int, int], q: Sequence[float]
-) -> tuple[Pair, tuple[Parts, Parts], Pair]:
+) -> tuple[Vec, tuple[Parts, Parts], Vec]:
     """(known side, the two ways, corner) of the triangle at a pose of numbers."""
     a, b = _ways(tree, loop, q, passive)
     side, _, _ = _sides(a, b)
@@ -560,17 +539,17 @@ def _ways(tree: Mechanism, loop: Plane, q: Sequence[Scalar], passive: Sequence[i
     )
 
 
-def _sides(a: Parts, b: Parts) -> tuple[Pair, Pair, Pair]:
+def _sides(a: Parts, b: Parts) -> tuple[Vec, Vec, Vec]:
     """(from the first passive pivot to the far corner, the first leg, the second leg)."""
     if len(a.turned) == 1:  # one passive joint on each way; the corner is the cut
-        return minus(b.legs[0], a.legs[0]), a.legs[1], b.legs[1]
+        return b.legs[0] - a.legs[0], a.legs[1], b.legs[1]
     way, other = (a, b) if len(a.turned) == 2 else (b, a)  # the corner is the second passive joint
-    return minus(other.legs[0], way.legs[0]), way.legs[1], way.legs[2]
+    return other.legs[0] - way.legs[0], way.legs[1], way.legs[2]
 
 
 def triangle_places(
     tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]
-) -> tuple[Pair | Scalar, Pair | Scalar]:
+) -> tuple[Vec | Scalar, Vec | Scalar]:
     """Where the two passive joints are: (cos x, sin x) of one that turns, x of one that slides, with x = q + offset.
 
     NaN where the sides do not meet.
@@ -586,11 +565,11 @@ def _out_of_reach(loop: Plane) -> ClosureError:
     return ClosureError(f"loop '{name}' cannot be closed: its links do not reach", "unreachable", name)
 
 
-def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Pair, Pair]:
+def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Vec, Vec]:
     """Two circles that meet: (cos x, sin x) of the two passive joints."""
     a, b = _ways(tree, loop, q, closure.passive)
     D, leg_1, leg_2 = _sides(a, b)
-    d2, r1, r2 = square(D), square(leg_1), square(leg_2)
+    d2, r1, r2 = D.dot(D), leg_1.dot(leg_1), leg_2.dot(leg_2)
     over = 0.5 / d2
     along = (d2 + (r1 - r2)) * over
     height = 2.0 * r1 * over - along * along
@@ -599,19 +578,19 @@ def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scal
     across = sqrt(height)
     if closure.branch < 0:
         across = -across
-    corner = (along * D[0] - across * D[1], along * D[1] + across * D[0])
+    corner = times(Vec((along, across)), D)
     signs = [loop.sign[loop.ends.joints.index(i)] for i in closure.passive]
     if len(a.turned) == 1:
         turn_1 = _turn(a.turned[0], corner, leg_1, r1)
-        turn_2 = _turn(b.turned[0], minus(corner, D), leg_2, r2)
+        turn_2 = _turn(b.turned[0], corner - D, leg_2, r2)
     else:
         way = a if len(a.turned) == 2 else b
         turn_1 = _turn(way.turned[0], corner, leg_1, r1)
         before = times(times(way.turned[0], turn_1), way.turned[1])
-        turn_2 = _turn(before, minus(D, corner), leg_2, r2)
+        turn_2 = _turn(before, D - corner, leg_2, r2)
     return (turn_1[0], signs[0] * turn_1[1]), (turn_2[0], signs[1] * turn_2[1])
 
-
+    return Vec((turn_1[0], signs[0] * turn_1[1])), Vec((turn_2[0], signs[1] * turn_2[1]))
 @dataclass(frozen=True)
 class _Line:
     """The line that a passive slide makes, as seen from the passive pivot, and the circle about that.
@@ -622,29 +601,28 @@ class _Line:
     before         how far the way has turned before the pivot
     """
 
-    point: Pair
-    along: Pair
-    reach: Pair
+    point: Vec
+    along: Vec
+    reach: Vec
     turns: bool
-    before: Pair
+    before: Vec
 
 
 def _line(a: Parts, b: Parts) -> _Line:
     way, other = (a, b) if a.turned else (b, a)
-    side, leg = minus(other.legs[0], way.legs[0]), way.legs[1]
+    side, leg = other.legs[0] - way.legs[0], way.legs[1]
     if 1 in way.slides:  # beyond the pivot
         return _Line(leg, way.slides[1], side, True, way.turned[0])
     if 0 in way.slides:  # it carries the pivot, and so moves the far end the other way
-        u = way.slides[0]
-        return _Line(side, (-u[0], -u[1]), leg, False, way.turned[0])
+        return _Line(side, -way.slides[0], leg, False, way.turned[0])
     return _Line(side, other.slides[0], leg, False, way.turned[0])
 
 
-def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Pair, Scalar]:
+def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Vec, Scalar]:
     """A circle that meets a line: |point + x along| = |reach| for x, and the turn that brings one to the other."""
     line = _line(*_ways(tree, loop, q, closure.passive))
     p, u = line.point, line.along
-    r2 = square(line.reach)
+    r2 = line.reach.dot(line.reach)
     if line.turns:  # onto the pivot itself: every turn will do
         r2 = select(less(r2, ON_PIVOT * square_of(loop)), float("nan"), r2)
     past = p[0] * u[1] - p[1] * u[0]  # at this distance the line passes the pivot
@@ -654,8 +632,8 @@ def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence
     root = sqrt(half)
     if closure.branch < 0:
         root = -root
-    x = root - _dot(p, u)
-    corner = (p[0] + x * u[0], p[1] + x * u[1])
+    x = root - p.dot(u)
+    corner = p + x * u
     if line.turns:
         c, s = _turn(line.before, line.reach, corner, r2)
     else:
@@ -664,30 +642,28 @@ def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence
     return (c, sign * s), x
 
 
-def _turn(before: Pair, to: Pair, leg: Pair, r: Scalar) -> Pair:
+def _turn(before: Vec, to: Vec, leg: Vec, r: Scalar) -> Vec:
     """The turn that brings ``leg``, which has turned by ``before`` already, to ``to``."""
-    c, s = times(times(conj(before), to), conj(leg))
-    over = 1.0 / r
-    return (c * over, s * over)
+    return 1.0 / r * times(times(conj(before), to), conj(leg))
 
 
 def reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
     """The lengths (squared) of the triangle's sides: the known one and the two legs."""
     a, b = _ways(tree, loop, q, closure.passive)
     D, leg_1, leg_2 = _sides(a, b)
-    return square(D), square(leg_1), square(leg_2)
+    return D.dot(D), leg_1.dot(leg_1), leg_2.dot(leg_2)
 
 
 def square_of(loop: Plane) -> float:
     """A length of the loop, squared, to measure others by: the longest of its steps, or 1 m where it only slides."""
-    return max(square(step) for step in (*loop.step, minus(loop.start_a, loop.start_b))) or 1.0
+    return max(step.dot(step) for step in (*loop.step, loop.start_a - loop.start_b)) or 1.0
 
 
 def line_reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[float]) -> tuple[float, float, float]:
     """(how far from the pivot the line of the slide passes, the circle's radius, a length to measure both by)."""
     line = _line(*_ways(tree, loop, q, closure.passive))
     p, u = line.point, line.along
-    return abs(p[0] * u[1] - p[1] * u[0]), math.sqrt(square(line.reach)), math.sqrt(square_of(loop))
+    return abs(p[0] * u[1] - p[1] * u[0]), math.sqrt(line.reach.dot(line.reach)), math.sqrt(square_of(loop))
 
 
 __all__ = [

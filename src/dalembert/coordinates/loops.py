@@ -23,8 +23,8 @@ from dalembert.robot.loops import Loop
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.placement import Placement
 
-Pair = tuple[Scalar, Scalar]
 PARALLEL = 1e-9
+NOWHERE, UNTURNED = Vec((0.0, 0.0)), Vec((1.0, 0.0))  # a place in the plane, and a turn: its cosine and sine
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Plane:
 
     x, y, z      the plane's axes, in the ancestor's
     slide        where joint k slides instead, the direction that it lengthens its step in; None where it turns
-    start_a, b   the first pivots
+    start_a, b   the first pivots; all places and directions are vectors of two
     """
 
     ends: Ends
@@ -62,10 +62,10 @@ class Plane:
     y: Vec
     z: Vec
     sign: tuple[float, ...]
-    slide: tuple[Pair | None, ...]
-    step: tuple[Pair, ...]
-    start_a: Pair
-    start_b: Pair
+    slide: tuple[Vec | None, ...]
+    step: tuple[Vec, ...]
+    start_a: Vec
+    start_b: Vec
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,13 @@ def _plane(tree: Mechanism, ends: Ends) -> Plane | None:
     x = _tidy(1.0 / x.norm * x)
     y = z.cross(x)
 
-    def flat(v: Vec, size: float = size) -> Pair:
-        return (_snap(v.dot(x), size), _snap(v.dot(y), size))
+    def flat(v: Vec, size: float = size) -> Vec:
+        return Vec((_snap(v.dot(x), size), _snap(v.dot(y), size)))
 
-    steps: list[Pair] = []
+    steps: list[Vec] = []
     signs: list[float] = []
-    along: list[Pair | None] = []
-    starts: list[Pair] = []
+    along: list[Vec | None] = []
+    starts: list[Vec] = []
     for way, (_, end) in zip(ways, points, strict=True):
         pivots = [step.pivot for step in way] + [end]
         starts.append(flat(pivots[0]))
@@ -213,66 +213,63 @@ def rates(tree: Mechanism, loop: AnyLoop, q: Values, qd: Values | None = None) -
     return _plane_rates(tree, loop, q, qd) if isinstance(loop, Plane) else _space_rates(tree, loop, q, qd)
 
 
-def times(a: Pair, b: Pair) -> Pair:
+def times(a: Vec, b: Vec) -> Vec:
     """a b as complex numbers: b turned by a."""
-    return (a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0])
+    return Vec((a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]))
 
 
-def turn_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Pair:
+def turn_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Vec:
     """(cos, sin) of how far the k-th joint around the loop has turned about z: not at all where it slides."""
     i = loop.ends.joints[k]
     if loop.slide[k] is not None:
-        return (1.0, 0.0)
+        return UNTURNED
     x = q[i] + tree.bodies[i].offset
-    return (cos(x), loop.sign[k] * sin(x))
+    return Vec((cos(x), loop.sign[k] * sin(x)))
 
 
-def step_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Pair:
+def step_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Vec:
     """The step from the k-th pivot around the loop to the next, in the axes of the link that it is on."""
     step, slide = loop.step[k], loop.slide[k]
     if slide is None:
         return step
     i = loop.ends.joints[k]
-    x = q[i] + tree.bodies[i].offset
-    return (step[0] + x * slide[0], step[1] + x * slide[1])
+    return step + (q[i] + tree.bodies[i].offset) * slide
 
 
 def _plane_rates(tree: Mechanism, loop: Plane, q: Values, qd: Values | None) -> Rates:
     split = len(loop.ends.way_a)
     columns: list[list[Scalar]] = []
     dots: list[list[Scalar]] = []
-    ends: list[Pair] = []
+    ends: list[Vec] = []
     for side, span, p in ((1.0, range(split), loop.start_a), (-1.0, range(split, len(loop.step)), loop.start_b)):
-        turned: Pair = (1.0, 0.0)
         w: Scalar = 0.0
-        v: Pair = (0.0, 0.0)
+        turned, v = UNTURNED, NOWHERE
         pivots, moving = [], []  # of a slide: its direction, and how that turns
         for k in span:
             slide = loop.slide[k]
             turned = times(turned, turn_of(tree, loop, k, q))
-            u = (0.0, 0.0) if slide is None else times(turned, slide)
+            u = NOWHERE if slide is None else times(turned, slide)
             pivots.append(p if slide is None else u)
-            moving.append(v if slide is None else (-w * u[1], w * u[0]))
+            moving.append(v if slide is None else Vec((-w * u[1], w * u[0])))
             reach = times(turned, step_of(tree, loop, k, q))
-            p = (p[0] + reach[0], p[1] + reach[1])
+            p = p + reach
             if qd is not None:
                 rate = qd[loop.ends.joints[k]]
                 if slide is None:
                     w = w + loop.sign[k] * rate
-                v = (v[0] - w * reach[1], v[1] + w * reach[0])
+                v = Vec((v[0] - w * reach[1], v[1] + w * reach[0]))
                 if slide is not None:
-                    v = (v[0] + rate * u[0], v[1] + rate * u[1])
+                    v = v + rate * u
         ends.append(p)
         for k, pivot, drift in zip(span, pivots, moving, strict=True):
             if loop.slide[k] is not None:
-                columns.append([side * pivot[0], side * pivot[1]])
-                dots.append([side * drift[0], side * drift[1]])
+                columns.append([*(side * pivot)])
+                dots.append([*(side * drift)])
                 continue
             s = side * loop.sign[k]
             columns.append([s * (pivot[1] - p[1]), s * (p[0] - pivot[0])])
             dots.append([s * (drift[1] - v[1]), s * (v[0] - drift[0])])
-    residual = [ends[0][0] - ends[1][0], ends[0][1] - ends[1][1]]
-    return Rates(residual, columns, [(loop.x, ZERO), (loop.y, ZERO)], dots if qd is not None else None)
+    return Rates([*(ends[0] - ends[1])], columns, [(loop.x, ZERO), (loop.y, ZERO)], dots if qd is not None else None)
 
 
 def _space_rates(tree: Mechanism, loop: SpatialLoop, q: Values, qd: Values | None) -> Rates:
@@ -349,17 +346,19 @@ def stacked(
     tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]
 ) -> tuple[list[float], dict[int, list[float]]]:
     """Φ of several loops one under the other, and for each joint around them its column."""
-    residual: list[float] = []
-    parts = []
-    for loop in loops:
-        equations = rates(tree, loop, q)
-        parts.append((len(residual), loop.ends.joints, equations))
-        residual += equations.residual
-    columns: dict[int, list[float]] = {}
-    for at, joints, equations in parts:
-        for i, column in zip(joints, equations.columns, strict=True):
-            columns.setdefault(i, [0.0] * len(residual))[at : at + len(column)] = column
-    return residual, columns
+    at = [rates(tree, loop, q) for loop in loops]
+    return [x for equations in at for x in equations.residual], joined(loops, at, "columns")
+
+
+def joined(loops: Sequence[AnyLoop], at: Sequence[Rates], which: str) -> dict[int, list[Scalar]]:
+    """Φ_q of several loops one under the other, or its derivative: a column for every joint around them."""
+    rows, row = sum(len(equations.residual) for equations in at), 0
+    columns: dict[int, list[Scalar]] = {}
+    for loop, equations in zip(loops, at, strict=True):
+        for i, column in zip(loop.ends.joints, getattr(equations, which), strict=True):
+            columns.setdefault(i, [0.0] * rows)[row : row + len(column)] = column
+        row += len(equations.residual)
+    return columns
 
 
 def size_of(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> float:
