@@ -588,9 +588,11 @@ def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scal
         turn_1 = _turn(way.turned[0], corner, leg_1, r1)
         before = times(times(way.turned[0], turn_1), way.turned[1])
         turn_2 = _turn(before, D - corner, leg_2, r2)
-    return (turn_1[0], signs[0] * turn_1[1]), (turn_2[0], signs[1] * turn_2[1])
+    return Vec((turn_1[0], signs[0] * turn_1[1])), Vec((turn_2[0], signs[1] * turn_2[1]))
 
     return Vec((turn_1[0], signs[0] * turn_1[1])), Vec((turn_2[0], signs[1] * turn_2[1]))
+
+
 @dataclass(frozen=True)
 class _Line:
     """The line that a passive slide makes, as seen from the passive pivot, and the circle about that.
@@ -639,7 +641,7 @@ def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence
     else:
         c, s = _turn(line.before, corner, line.reach, r2)
     sign = next(loop.sign[k] for k, i in enumerate(loop.ends.joints) if i in closure.passive and loop.slide[k] is None)
-    return (c, sign * s), x
+    return Vec((c, sign * s)), x
 
 
 def _turn(before: Vec, to: Vec, leg: Vec, r: Scalar) -> Vec:

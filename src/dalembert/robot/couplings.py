@@ -307,11 +307,8 @@ def _circle(follows: Mapping[str, Coupling]) -> str:
     """The names of joints that follow each other."""
     for name in follows:
         way = [name]
-        while way[-1] in follows:
-            leaders = [leader for leader in follows[way[-1]].of if leader in follows]
-            nearer = next((leader for leader in leaders if leader in way), leaders[0] if leaders else None)
-            if nearer is None:
-                break
+        while leaders := [leader for leader in follows[way[-1]].of if leader in follows]:
+            nearer = next((leader for leader in leaders if leader in way), leaders[0])
             if nearer in way:
                 circle = [*way[way.index(nearer) :], nearer]
                 return f"joints follow each other in a circle: {' follows '.join(map(repr, circle))}"

@@ -227,7 +227,7 @@ def assemble(
     """Joints and links in a row, named joint1, link1, … where the rows do not name them."""
     if not rows:
         raise RobotError(f"{name}: the DH table has no rows; an arm needs at least one joint")
-    links, joints, said, couplings = [Link(base_link)], [], list(notes), []
+    links, joints, remarks, couplings = [Link(base_link)], [], list(notes), []
     for i, row in enumerate(rows, 1):
         child = row.link or f"link{i}"
         with told_at(f"{name}: DH row {i}"):
@@ -238,11 +238,11 @@ def assemble(
                 couplings.append(coupling)
         links.append(Link(child, row.inertia, row.physical))
         if row.note:
-            said.append(f"link '{child}': {row.note}")
+            remarks.append(f"link '{child}': {row.note}")
     frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip
     couplings += robot.pop("couplings", ())
     return Robot(
-        name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=tuple(said), couplings=tuple(couplings),
+        name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=tuple(remarks), couplings=tuple(couplings),
         **robot,
     )  # fmt: skip
 
@@ -285,8 +285,8 @@ def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
     """A row of standard DH for every joint of a tree, each from its parent's link frame, or None."""
     links = {link.name: link for link in robot.links}
     rows = [_recover_row(joint, links[joint.child], "standard") if joint.moves else None for joint in robot.joints]
-    found = tuple(row for row in rows if row is not None)
-    return ("standard", found) if found and len(found) == len(rows) else None
+    whole = tuple(row for row in rows if row is not None)
+    return ("standard", whole) if whole and len(whole) == len(rows) else None
 
 
 def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:

@@ -162,7 +162,7 @@ def mechanism(robot: Robot) -> Mechanism:
         attach(tip_body, robot.payload, tip)
     augmented = list(links)
 
-    bodies = []
+    bodies: list[Body] = []
     for joint in robot.tree_joints:
         parent, stands = at[joint.parent]
         placement = stands @ joint.placement

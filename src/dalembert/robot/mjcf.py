@@ -31,7 +31,7 @@ from dalembert.robot.loops import Loop, with_passive
 from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import decoded
-from dalembert.robot.safe_xml import parse_xml, read_bytes
+from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.robot.tables import nearest, some, told_at
 
 TEXT = "MJCF text"
@@ -48,7 +48,7 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
     source = TEXT if is_text else os.fspath(path_or_text)
     content: str | bytes = str(path_or_text) if is_text else read_bytes(path_or_text)
     root = parse_xml(content, source)
-    _refuse_other_formats(root, source)
+    check_format(root, "mujoco", source)
     _check_counts(root, source)
     if importlib.util.find_spec("mujoco") is None:
         raise RobotError(f"{source}: reading MJCF needs MuJoCo; pip install 'dalembert[mujoco]'")
@@ -81,13 +81,6 @@ def _check_numbers(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
                 f"{source}: MuJoCo's compiler makes {values[at].tolist()} of {name} {at}; the numbers in the file are too "
                 "large or too small, give them in SI units"
             )
-
-
-def _refuse_other_formats(root: Element, source: str) -> None:
-    if root.tag == "robot":
-        raise RobotError(f"{source}: this is URDF, not MJCF; call the file .urdf")
-    if root.tag != "mujoco":
-        raise RobotError(f"{source}: the root element is <{root.tag}>; an MJCF file begins with <mujoco>")
 
 
 def _check_counts(root: Element, source: str) -> None:

@@ -144,6 +144,6 @@ def _unused(joint: Joint) -> list[str]:
 
 def with_unused_said(robot: Robot) -> Robot:
     """The robot, its notes naming every value that was accepted and is not used."""
-    said = set(robot.notes)
-    notes = tuple(note for joint in robot.joints for note in _unused(joint) if note not in said)
+    known = set(robot.notes)
+    notes = tuple(note for joint in robot.joints for note in _unused(joint) if note not in known)
     return robot.replace(notes=robot.notes + notes) if notes else robot

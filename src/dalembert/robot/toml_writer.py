@@ -120,9 +120,9 @@ def _joint_parts(joint: Joint | Row) -> Lines:
     yield from _section("[joint.friction]", _changed(joint.friction, Friction()))
     if joint.rotor is not None:
         # a rotor with nothing said is still a rotor: some of its table is written even when all is default
-        said = {"inertia": joint.rotor.inertia, "gear": joint.rotor.gear, "reflected": joint.rotor.reflected}
+        always = {"inertia": joint.rotor.inertia, "gear": joint.rotor.gear, "reflected": joint.rotor.reflected}
         yield from _section(
-            "[joint.rotor]", {key: said.get(key, value) for key, value in _changed(joint.rotor, Rotor()).items()}
+            "[joint.rotor]", {key: always.get(key, value) for key, value in _changed(joint.rotor, Rotor()).items()}
         )
 
 
