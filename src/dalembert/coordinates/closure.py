@@ -243,20 +243,7 @@ class CoupledMechanism:
 
 def mechanism_of(robot: Robot) -> Mechanism | CoupledMechanism:
     """What the equations see of a robot: its tree, with the coordinates that are held where these are others."""
-    if robot.loops:
-        return closed_mechanism(robot)
-    return coupled_mechanism(robot) if robot.couplings else mechanism(robot)
-
-
-def coupled_mechanism(robot: Robot) -> CoupledMechanism:
-    """A tree without loops, some of whose joints follow others."""
-    tree = mechanism(robot)
-    following = couplings_of(robot, tree)
-    dependent = {i for closure in following for i in closure.passive}
-    actuated = tuple(i for i in range(tree.n) if i not in dependent)
-    pose = [0.0] * tree.n
-    _put(following, pose)
-    return CoupledMechanism(tree, actuated, (), (), tuple(pose), following)
+    return coupled_mechanism(robot) if robot.loops or robot.couplings else mechanism(robot)
 
 
 def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Coupled, ...]:
@@ -320,8 +307,8 @@ def loops_of(robot: Robot) -> tuple[Loop, ...]:
     return robot.loops
 
 
-def closed_mechanism(robot: Robot) -> CoupledMechanism:
-    """Cut the loops, assemble them once near their branches, and find how they are closed."""
+def coupled_mechanism(robot: Robot) -> CoupledMechanism:
+    """Cut the loops, assemble them once near their branches, and find how they are closed and what follows what."""
     tree, at = mechanism(robot), places(robot)
     number = {body.name: i for i, body in enumerate(tree.bodies)}
     loops = tuple(describe(tree, at, loop) for loop in robot.loops)
@@ -330,31 +317,14 @@ def closed_mechanism(robot: Robot) -> CoupledMechanism:
     before, after = _around_loops(couplings_of(robot, tree), every)
     dependent = {*every, *(i for closure in (*before, *after) for i in closure.passive)}
     actuated = tuple(i for i in range(tree.n) if i not in dependent)
-    _check_counts(robot, tree, loops, passive)
-    start = [0.0] * tree.n
+    pose = [0.0] * tree.n
     for loop in robot.loops:
         for name, value in loop.branch:
-            start[number[name]] = value
-    _put(before, start)
-    pose = assembled(tree, loops, every, start)
-    names = ", ".join(f"'{loop.name}'" for loop in robot.loops)
-    taken = _freedoms(tree, loops, start if pose is None else pose)
-    if pose is None:
-        counts = f" (or other passive joints: it takes {taken} freedoms away there, and {len(every)} are passive)"
-        raise ClosureError(
-            f"robot '{robot.name}': loop {names} cannot be closed near the pose of its branch; "
-            "name positions of its joints at which it is nearly closed, as branch = { joint = position }"
-            + counts * (taken != len(every)),
-            "branch", robot.loops[0].name,
-        )  # fmt: skip
-    if taken > len(every):
-        raise RobotError(
-            f"robot '{robot.name}': loop {names} takes {taken} freedoms away, and only {len(every)} of the joints are "
-            "passive; name as many, or none to have them chosen"
-        )
-    for i in range(tree.n):
-        if tree.bodies[i].revolute and i in every:
-            pose[i] = math.remainder(pose[i], 2.0 * math.pi)
+            pose[number[name]] = value
+    _put(before, pose)
+    if loops:
+        _check_counts(robot, tree, loops, passive)
+        pose = _closed_pose(robot, tree, loops, every, pose)
     free = tuple(i for i in range(tree.n) if i not in every and all(i not in closure.passive for closure in after))
     closures = _in_sequence(tree, loops, passive, free, pose)
     if closures is None:
@@ -364,6 +334,32 @@ def closed_mechanism(robot: Robot) -> CoupledMechanism:
         _known_by_cosine(robot, tree, after, every)
     _put(after, pose)
     return CoupledMechanism(tree, actuated, loops, passive, tuple(pose), (*before, *closures, *after))
+
+
+def _closed_pose(
+    robot: Robot, tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[int], start: list[float]
+) -> list[float]:
+    """All joints of the tree with the loops closed, near ``start``; angles of passive joints between −π and π."""
+    pose = assembled(tree, loops, passive, start)
+    names = ", ".join(f"'{loop.name}'" for loop in robot.loops)
+    taken = _freedoms(tree, loops, start if pose is None else pose)
+    if pose is None:
+        counts = f" (or other passive joints: it takes {taken} freedoms away there, and {len(passive)} are passive)"
+        raise ClosureError(
+            f"robot '{robot.name}': loop {names} cannot be closed near the pose of its branch; "
+            "name positions of its joints at which it is nearly closed, as branch = { joint = position }"
+            + counts * (taken != len(passive)),
+            "branch", robot.loops[0].name,
+        )  # fmt: skip
+    if taken > len(passive):
+        raise RobotError(
+            f"robot '{robot.name}': loop {names} takes {taken} freedoms away, and only {len(passive)} of the joints are "
+            "passive; name as many, or none to have them chosen"
+        )
+    for i in passive:
+        if tree.bodies[i].revolute:
+            pose[i] = math.remainder(pose[i], 2.0 * math.pi)
+    return pose
 
 
 def _freedoms(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> int:
@@ -673,7 +669,7 @@ __all__ = [
     "Linear",
     "PolynomialClosure",
     "Triangle",
-    "closed_mechanism",
+    "coupled_mechanism",
     "line_reach",
     "mechanism_of",
     "reach",

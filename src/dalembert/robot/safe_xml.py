@@ -32,7 +32,7 @@ def check_format(root: Element, tag: str, source: str) -> None:
         other, remedy = FORMATS[root.tag]
         raise RobotError(f"{source}: this is {other}, not {wanted}; {remedy}")
     if root.tag != tag:
-        raise RobotError(f"{source}: the root element is <{root.tag}>; a file in {wanted} begins with <{tag}>")
+        raise RobotError(f"{source}: the root element is <{root.tag}>; {wanted} files begin with <{tag}>")
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

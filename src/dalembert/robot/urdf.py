@@ -179,7 +179,7 @@ class _Part:
         """Where its <origin> says that it stands."""
         origin = self.only("origin")
         xyz = origin.numbers("xyz", 3, ZERO)
-        return Placement.rpy(*origin.numbers("rpy", 3, ZERO), xyz)
+        return Placement.rpy(*origin.numbers("rpy", 3, ZERO), xyz=xyz)
 
 
 def _link(link: _Part) -> Link:
