@@ -32,7 +32,7 @@ from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, R
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import decoded
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
-from dalembert.robot.tables import nearest, some, told_at
+from dalembert.robot.tables import told_at
 
 TEXT = "MJCF text"
 NUMBERS = {"size": ("nuser", "nkey"), "numeric": ("size",), "user": ("dim",)}  # how the attributes that count begin
@@ -196,15 +196,23 @@ class _Reader:
                 model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source, notes=notes,
                 couplings=tuple(self._couplings()),
             )  # fmt: skip
-        return self._closed(robot.replace(tip=self._tip(robot, tip)))
+            return self._closed(self._with_tip(robot, tip))
+
+    def _with_tip(self, robot: Robot, tip: str | None) -> Robot:
+        """The body or site called ``tip``; else the default link, at its site if it has just one."""
+        sites = [self._site(k) for k in range(len(self.model.sites))]
+        if tip is not None:
+            return robot.with_tip(tip, sites)
+        assert robot.tip is not None
+        at_tip = [site for site in sites if site.link == robot.tip.link]
+        return robot.replace(tip=at_tip[0]) if len(at_tip) == 1 else robot
 
     def _closed(self, robot: Robot) -> Robot:
         """The robot with the loops that connect and weld constraints make."""
         loops = [self._loop(k) for k in range(len(self.model.loops))]
         driven = {self.model.joints[joint] for joint in self.motors}
         undriven = {joint.name for joint in robot.joints} - driven
-        with told_at(self.source):
-            return with_passive(robot, loops, undriven) if loops else robot
+        return with_passive(robot, loops, undriven) if loops else robot
 
     def _couplings(self) -> Iterator[Coupling]:
         """The joint equalities: y − y₀ = Σ c_k (x − x₀)^k, with y₀ and x₀ where the joints are at qpos0."""
@@ -308,22 +316,3 @@ class _Reader:
         link = self.bodies[int(model.site_bodyid[site])]
         placement = _placement(model.site_pos[site], model.site_quat[site])
         return Frame(model.sites[site], link, placement)
-
-    def _tip(self, robot: Robot, tip: str | None) -> Frame | None:
-        """The body or site called ``tip``; else the default link, at its site if it has just one."""
-        sites = [self._site(k) for k in range(len(self.model.sites))]
-        links = [link.name for link in robot.links]
-        if tip is None:
-            assert robot.tip is not None
-            at_tip = [site for site in sites if site.link == robot.tip.link]
-            return at_tip[0] if len(at_tip) == 1 else robot.tip
-        if tip in links:
-            return Frame(tip, tip)
-        named = {site.name: site for site in sites}
-        if tip not in named:
-            known = [*named, *links]
-            raise RobotError(
-                f"{self.source}: no body or site is called '{tip}', so it cannot be the tip; known are {some(known)}"
-                f"{nearest(tip, known)}"
-            )
-        return named[tip]

@@ -27,7 +27,7 @@ from dalembert.robot.couplings import (
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, check_loops, loop_of
 from dalembert.robot.placement import Placement, number, settle, unit, vector
-from dalembert.robot.tables import some
+from dalembert.robot.tables import nearest, some
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
@@ -351,6 +351,17 @@ class Robot:
     def in_coordinates(self) -> bool:
         """Whether its coordinates are those of :meth:`with_coordinates`."""
         return all(joint.child.endswith(COORDINATE) for joint in self.moving_joints)
+
+    def with_tip(self, name: str, sites: Sequence[Frame] | None = None) -> Robot:
+        """A new robot whose tip is the link called ``name``, or one of the sites that its file has on links."""
+        frames = {site.name: site for site in sites or ()}
+        frames |= {link.name: Frame(link.name, link.name) for link in self.links}
+        if name not in frames:
+            what, known = "link" if sites is None else "body or site", list(frames)
+            raise RobotError(
+                f"no {what} is called '{name}', so it cannot be the tip; known are {some(known)}{nearest(name, known)}"
+            )
+        return self.replace(tip=frames[name])
 
     def with_loop(self, loop: Any) -> Robot:
         """A new robot with one more closed chain: a :class:`Loop`, or its fields by name."""

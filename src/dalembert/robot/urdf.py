@@ -36,7 +36,7 @@ from dalembert.robot.model import (
 from dalembert.robot.parts import symmetric
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
-from dalembert.robot.tables import nearest, shown, some, told_at
+from dalembert.robot.tables import shown, some, told_at
 
 # what each element may hold, or what attributes it may have; anything else is named in a note
 KNOWN = {
@@ -79,7 +79,9 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
         robot = Robot(
             root.get("name") or "robot", links, joints, gravity, source=source, notes=notes, couplings=couplings
         )
-        return robot.replace(tip=_tip(robot, ours, tip))
+        if tip is not None:
+            return robot.with_tip(tip)
+        return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))) if ours.get("tip") else robot
 
 
 def _refuse_macros(root: Element, source: str) -> None:
@@ -307,16 +309,3 @@ def _top_level(root: Element, whole: _Part) -> None:
             if text not in ("1", "1.0", "1."):
                 kind = "mechanicalReduction is ignored, URDF gives no rotor inertia for it to multiply"
                 whole.notes.add(kind, f"{text} of transmission '{transmission.get('name')}'")
-
-
-def _tip(robot: Robot, ours: _Part, tip: str | None) -> Frame | None:
-    names = [link.name for link in robot.links]
-    if tip is not None:
-        if tip not in names:
-            raise RobotError(
-                f"no link is called '{tip}', so it cannot be the tip; the links are {some(names)}{nearest(tip, names)}"
-            )
-        return Frame(tip, tip)
-    if ours.get("tip"):
-        return Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))
-    return robot.tip
