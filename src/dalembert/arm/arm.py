@@ -246,8 +246,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
                    friction, two_sided, offset, rotor, only
 
         >>> import dalembert as da
-        >>> found = da.load("pendulum").base_parameters("symbols", friction=(), rotor=False)
-        >>> found.formulas
+        >>> base = da.load("pendulum").base_parameters("symbols", friction=(), rotor=False)
+        >>> base.formulas
         ('Î_1zz − a_1² m_1', 'm_1ℓ_C1x + a_1 m_1', 'm_1ℓ_C1y')
         """
         return handed_on(HANDS_ON, "base_parameters")(self, lengths, tolerance, **columns)

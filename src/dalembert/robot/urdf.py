@@ -68,7 +68,7 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
     _refuse_macros(root, source)
     for tag in ("link", "joint"):
         at_most(LINKS, len(root.findall(tag)), f"{tag}s", source)
-    whole = _Part(root, source, _Notes())
+    whole = _UrdfElement(root, source, _Notes())
     links, joints = tuple(map(_link, whole.each("link"))), tuple(map(_joint, whole.each("joint")))
     couplings = tuple(_mimics(whole))
     _top_level(root, whole)
@@ -107,7 +107,7 @@ class _Notes:
             yield f"{kind}: {some(list(which), 50)}"
 
 
-class _Part:
+class _UrdfElement:
     """An element of the file, or the lack of one: what its attributes say; ``where`` opens every sentence about it."""
 
     def __init__(self, element: Element | None, where: str, notes: _Notes) -> None:
@@ -120,18 +120,18 @@ class _Part:
         """The link or joint that it is part of, as a note names it."""
         return self.where.rpartition(": ")[2]
 
-    def each(self, tag: str) -> Iterator[_Part]:
+    def each(self, tag: str) -> Iterator[_UrdfElement]:
         """The links or joints."""
         for child in self.element.findall(tag):
-            name = _Part(child, self.where, self.notes).required("name")
-            yield _Part(child, f"{self.where}: {tag} '{name}'", self.notes)
+            name = _UrdfElement(child, self.where, self.notes).required("name")
+            yield _UrdfElement(child, f"{self.where}: {tag} '{name}'", self.notes)
 
-    def only(self, tag: str) -> _Part:
+    def only(self, tag: str) -> _UrdfElement:
         """The child element; of several the first, as every URDF reader does, and a note."""
         children = self.element.findall(tag)
         if len(children) > 1:
             self.notes.add("only the first of several is used", f"<{tag}> in {self.name}")
-        return _Part(children[0] if children else None, self.where, self.notes)
+        return _UrdfElement(children[0] if children else None, self.where, self.notes)
 
     def note_unknown(self, names: Iterable[str], place: str) -> None:
         """Elements or attributes that this reader has no use for."""
@@ -184,7 +184,7 @@ class _Part:
         return Placement.rpy(*origin.numbers("rpy", 3, ZERO), xyz=xyz)
 
 
-def _link(link: _Part) -> Link:
+def _link(link: _UrdfElement) -> Link:
     link.note_unknown((child.tag for child in link.element), "in a link")
     ours = link.only("dalembert")
     inertia = _inertia(link.only("inertial"))
@@ -192,7 +192,7 @@ def _link(link: _Part) -> Link:
         return Link(link.required("name"), inertia, ours.get("physical") != "false", ours.get("massless") == "true")
 
 
-def _inertia(inertial: _Part) -> Inertia:
+def _inertia(inertial: _UrdfElement) -> Inertia:
     """The link's inertia in the link's axes: the inertial frame is turned, not dropped."""
     if not inertial.given:
         return Inertia()
@@ -212,7 +212,7 @@ def _inertia(inertial: _Part) -> Inertia:
     return Inertia(m, ZERO, symmetric(xx, yy, zz, xy, yz, xz)).seen_from(inertial.origin())
 
 
-def _joint(joint: _Part) -> Joint:
+def _joint(joint: _UrdfElement) -> Joint:
     name, kind, where = joint.required("name"), joint.required("type"), joint.where
     if kind not in JOINT_TYPES:
         raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(JOINT_TYPES)}")
@@ -235,7 +235,7 @@ def _joint(joint: _Part) -> Joint:
         return Joint(name, ours.get("type", kind), parent, child, placement, axis, **parts)  # type: ignore[arg-type]
 
 
-def _mimics(whole: _Part) -> Iterator[Coupling]:
+def _mimics(whole: _UrdfElement) -> Iterator[Coupling]:
     """The joints that follow others."""
     for joint in whole.each("joint"):
         name, plain = joint.required("name"), joint.only("mimic")
@@ -252,7 +252,7 @@ def _mimics(whole: _Part) -> Iterator[Coupling]:
             yield Coupling(name, leader, factor, offset)
 
 
-def _end(joint: _Part, tag: str) -> str:
+def _end(joint: _UrdfElement, tag: str) -> str:
     """The link that a joint begins or ends at."""
     end = joint.only(tag)
     if not end.given:
@@ -260,13 +260,13 @@ def _end(joint: _Part, tag: str) -> str:
     return end.required("link")
 
 
-def _friction(dynamics: _Part, ours: _Part) -> Friction:
+def _friction(dynamics: _UrdfElement, ours: _UrdfElement) -> Friction:
     dynamics.note_unknown(dynamics.element.attrib, "of <dynamics>")
     level = dynamics.number("friction", 0.0)
     return Friction(dynamics.number("damping", 0.0), ours.numbers("coulomb", 2, (level, level)))
 
 
-def _limits(limit: _Part, ours: _Part, kind: str) -> Limits:
+def _limits(limit: _UrdfElement, ours: _UrdfElement, kind: str) -> Limits:
     limit.note_unknown(limit.element.attrib, "of <limit>")
     values = {key: limit.number(key, finite=False) for key in ("lower", "upper", "velocity", "effort")}
     if kind == "continuous" and (values["lower"] is not None or values["upper"] is not None):
@@ -281,7 +281,7 @@ def _limits(limit: _Part, ours: _Part, kind: str) -> Limits:
     return Limits(**values, acceleration=ours.number("acceleration", acceleration))
 
 
-def _rotor(rotor: _Part) -> Rotor | None:
+def _rotor(rotor: _UrdfElement) -> Rotor | None:
     """The rotor as our own writer's extension says it; URDF itself knows none."""
     if not rotor.given:
         return None
@@ -291,7 +291,7 @@ def _rotor(rotor: _Part) -> Rotor | None:
     return Rotor(**scalars, **vectors, coulomb=coulomb, reflected=rotor.get("reflected") == "true")
 
 
-def _top_level(root: Element, whole: _Part) -> None:
+def _top_level(root: Element, whole: _UrdfElement) -> None:
     """What stands beside links and joints."""
     whole.note_unknown((child.tag for child in root), "")
     for element in root.findall("drake:joint"):  # a joint with another name is a joint all the same
