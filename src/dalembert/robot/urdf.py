@@ -181,7 +181,8 @@ class _UrdfElement:
         """Where its <origin> says that it stands."""
         origin = self.only("origin")
         xyz = origin.numbers("xyz", 3, ZERO)
-        return Placement.rpy(*origin.numbers("rpy", 3, ZERO), xyz=xyz)
+        roll, pitch, yaw = origin.numbers("rpy", 3, ZERO)
+        return Placement.rpy(roll, pitch, yaw, xyz)
 
 
 def _link(link: _UrdfElement) -> Link:
