@@ -11,11 +11,11 @@ import pytest
 
 import dalembert as da
 from arms import relative
-from dalembert.algebra.linalg import cos, sin
+from dalembert.algebra.scalars import cos, sin
 from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import Angle, Chain
 from dalembert.coordinates.closure import CoupledMechanism
-from dalembert.coordinates.loops import Plane, Space, assembled, rates
+from dalembert.coordinates.loops import Plane, SpatialLoop, assembled, rates
 from dalembert.errors import ClosureError
 from test_closed_chains import along, slider_crank, slope, states
 from test_closed_simulation import by_newton, rubbing
@@ -68,7 +68,7 @@ def arm(name: str, seed: int = 2) -> da.Arm:
 def in_space(a: da.Arm) -> CoupledMechanism:
     """The same by Newton's method, from the equations of loops that need not be planar."""
     m = by_newton(a).mechanism
-    return replace(m, loops=tuple(Space(loop.ends) for loop in m.loops))
+    return replace(m, loops=tuple(SpatialLoop(loop.ends) for loop in m.loops))
 
 
 def near(a: da.Arm, count: int = 3) -> list[list[list[float]]]:

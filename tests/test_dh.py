@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dalembert.algebra.linalg import rotation_about, scale
+from dalembert.algebra.vectors import rotation_about
 from dalembert.errors import RobotError
 from dalembert.robot import Frame, Friction, Inertia, Limits, Placement, Rotor
 from dalembert.robot.dh import Row, from_dh, rows_of
@@ -21,7 +21,7 @@ def pose(robot, q):
     for joint, x in zip(robot.joints, q, strict=True):
         x = x + joint.offset
         if joint.type == "prismatic":
-            moved = Placement(translation=scale(x, joint.axis))
+            moved = Placement(translation=x * joint.axis)
         else:
             moved = Placement(rotation_about(joint.axis, x))
         T = T @ joint.placement @ moved @ joint.link_frame

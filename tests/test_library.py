@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dalembert.algebra.linalg import rotation_about, scale
+from dalembert.algebra.vectors import rotation_about
 from dalembert.errors import RobotError
 from dalembert.robot import Inertia, Link, Placement
 from dalembert.robot.dh import from_dh
@@ -40,7 +40,7 @@ def bodies_and_jacobians(robot, q):
         parent = mech.base if body.parent < 0 else frames[body.parent]
         joint = parent @ body.placement
         x = x + body.offset
-        moved = Placement(rotation_about(body.axis, x)) if body.revolute else Placement(translation=scale(x, body.axis))
+        moved = Placement(rotation_about(body.axis, x)) if body.revolute else Placement(translation=x * body.axis)
         axes.append((np.array(joint.direction(body.axis)), np.array(joint.translation), body.revolute))
         frames.append(joint @ moved @ body.link_frame)
     return mech, frames, axes

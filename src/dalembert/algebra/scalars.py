@@ -23,6 +23,11 @@ def total(terms: Iterable[Scalar]) -> Scalar:
     return reduce(add, terms, 0.0)
 
 
+def dot(a: Values, b: Values) -> Scalar:
+    """0 + a_1 b_1 + a_2 b_2 + …, for rows of any length."""
+    return total(x * y for x, y in zip(a, b, strict=True))
+
+
 def sin(x: Scalar) -> Scalar:
     """sin x for floats and for every scalar that has a ``sin`` method."""
     return exact_sin(x) if isinstance(x, (int, float)) else x.sin()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.coordinates import Coordinates
-from dalembert.arm.dynamics import Dynamics
+from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.handed_on import handed_on
 from dalembert.arm.kinematics import Kinematics
 from dalembert.arrays import double, number
@@ -43,7 +43,7 @@ HANDS_ON = {
 }
 
 
-class Arm(Dynamics, Kinematics, Coordinates):
+class Arm(ArmDynamics, Kinematics, Coordinates):
     """A robot with its dynamics, compiled on first use.
 
     Every method takes arrays whose last axis is the joints and broadcasts over all leading axes;
@@ -247,8 +247,8 @@ class Arm(Dynamics, Kinematics, Coordinates):
                    friction, two_sided, offset, rotor, only
 
         >>> import dalembert as da
-        >>> found = da.load("pendulum").base_parameters("symbols", friction=(), rotor=False)
-        >>> found.formulas
+        >>> base = da.load("pendulum").base_parameters("symbols", friction=(), rotor=False)
+        >>> base.formulas
         ('Î_1zz − a_1² m_1', 'm_1ℓ_C1x + a_1 m_1', 'm_1ℓ_C1y')
         """
         return handed_on(HANDS_ON, "base_parameters")(self, lengths, tolerance, **columns)

@@ -13,7 +13,7 @@ from dalembert.arm.terms import Dalembert, LagrangeEuler, TorqueTerms
 from dalembert.errors import DalembertError, SingularInertiaError
 
 
-class Dynamics(Compiled):
+class ArmDynamics(Compiled):
     """The equations of motion of an arm, their terms and derivatives."""
 
     @quick

@@ -16,7 +16,7 @@ from dalembert.arrays import double
 from dalembert.coordinates.formula import symbols
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.robot.couplings import Coupling
+from dalembert.robot.couplings import Coupling, singular
 from dalembert.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def in_coordinates(arm: Arm, T: Any, offset: ArrayLike | None = None) -> Robot:
         raise ShapeError(
             f"T has shape {numbers.shape}; arm '{arm.name}' has {arm.n} joints, so it must be ({arm.n}, {arm.n})"
         )
-    if not np.isfinite(numbers).all() or _dependent(numbers):
+    if not np.isfinite(numbers).all() or singular(numbers):
         raise DalembertError("T has no inverse: y would not say where every joint is")
     shift = np.zeros(arm.n) if offset is None else double("offset", offset)
     if shift.shape != (arm.n,):
@@ -84,14 +84,6 @@ def _names(arm: Arm) -> tuple[str, ...]:
     while f"y_1{primes}" in taken:
         primes += "'"
     return tuple(f"y_{k + 1}{primes}" for k in range(arm.n))
-
-
-def _dependent(T: Array) -> bool:
-    """Whether T has no inverse, whatever the units of q (its rows) and of y (its columns)."""
-    for axis in (1, 0):
-        lengths = np.linalg.norm(T, axis=axis, keepdims=True)
-        T = T / np.where(lengths > 0, lengths, 1.0)
-    return bool(np.linalg.matrix_rank(T) < len(T))
 
 
 def absolute_angles(arm: Arm) -> Array:

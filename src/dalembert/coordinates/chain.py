@@ -14,14 +14,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dalembert.algebra.linalg import Scalar, cos, exact_cos, exact_sin, less, select, sin, sqrt
-from dalembert.coordinates.closure import Closure, CoupledMechanism, Linear, Polynomial, Triangle, triangle_places
+from dalembert.algebra.scalars import (
+    Grid,
+    Scalar,
+    Values,
+    cos,
+    dot,
+    exact_cos,
+    exact_sin,
+    less,
+    select,
+    sin,
+    sqrt,
+    zeros,
+)  # fmt: skip
+from dalembert.coordinates.closure import (
+    Closure,
+    CoupledMechanism,
+    Linear,
+    PolynomialClosure,
+    Triangle,
+    triangle_places,
+)
 from dalembert.coordinates.formula import Formula
-from dalembert.coordinates.loops import Plane, Rates, rates
+from dalembert.coordinates.loops import Plane, joined, rates, stacked
 from dalembert.robot.mechanism import Mechanism
 
-Values = Sequence[Scalar]
-Grid = list[list[Scalar]]
 AnyMechanism = Mechanism | CoupledMechanism
 NAN = float("nan")
 SINGULAR = 1e-9  # of the sine between the two ways in which the passive joints move the cut
@@ -89,26 +107,25 @@ class Many:
     """m ≥ p equations that agree, for p passive joints: Φ_p = Q R by Gram and Schmidt, twice for accuracy."""
 
     def __init__(self, columns: Sequence[Values]) -> None:
-        self.Q: list[list[Scalar]] = []
-        p = len(columns)
-        self.R: Grid = [[0.0] * p for _ in range(p)]
+        self.Q: Grid = []
+        self.R = zeros(len(columns))
         self.over: list[Scalar] = []
         for k, column in enumerate(columns):
             v = list(column)
-            first = dot_of(v, v)
+            first = dot(v, v)
             for _ in range(2):
                 for j, e in enumerate(self.Q):
-                    along = dot_of(v, e)
+                    along = dot(v, e)
                     self.R[j][k] = self.R[j][k] + along
                     v = [x - along * y for x, y in zip(v, e, strict=True)]
-            left = dot_of(v, v)
+            left = dot(v, v)
             self.over.append(1.0 / sqrt(select(less(left, SINGULAR * SINGULAR * first), NAN, left)))
             self.Q.append([x * self.over[k] for x in v])
 
     def solve(self, y: Values) -> list[Scalar]:
         x: list[Scalar] = [0.0] * len(self.Q)
         for k in reversed(range(len(x))):
-            rest = dot_of(self.Q[k], y)
+            rest = dot(self.Q[k], y)
             for j in range(k + 1, len(x)):
                 rest = rest - self.R[k][j] * x[j]
             x[k] = rest * self.over[k]
@@ -122,14 +139,7 @@ class Many:
             for j in range(k):
                 rest = rest - self.R[j][k] * z[j]
             z.append(rest * self.over[k])
-        return [dot_of(z, [e[r] for e in self.Q]) for r in range(len(self.Q[0]))]
-
-
-def dot_of(a: Values, b: Values) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total
+        return [dot(z, [e[r] for e in self.Q]) for r in range(len(self.Q[0]))]
 
 
 @dataclass
@@ -159,19 +169,20 @@ class Cut:
 
     def _times(self, columns: dict[int, list[Scalar]], joints: Sequence[int], v: Values) -> list[Scalar]:
         m = len(next(iter(self.columns.values())))
-        return [dot_of([columns[j][r] for j in joints], [v[j] for j in joints]) for r in range(m)]
+        return [dot([columns[j][r] for j in joints], [v[j] for j in joints]) for r in range(m)]
 
     def pull(self, tau: list[Scalar]) -> list[Scalar]:
         """Move what the passive joints must bear to the known ones; the force λ at the cuts."""
         force = self.inverse.solve_transposed([tau[i] for i in self.passive])
         for j in self.known:
-            tau[j] = tau[j] - dot_of(self.columns[j], force)
+            tau[j] = tau[j] - dot(self.columns[j], force)
         return force
 
     def differentiate(self, chain: Chain) -> None:
         """Φ̇ at the chain's velocities."""
-        at = [rates(chain.tree, chain.closed.loops[k], chain.q, chain.qd) for k in self.loops]
-        self.columns_dot = chain.columns(at, self.loops, "columns_dot")
+        loops = [chain.closed.loops[k] for k in self.loops]
+        at = [rates(chain.tree, loop, chain.q, chain.qd) for loop in loops]
+        self.columns_dot = joined(loops, at, "columns_dot")
 
 
 @dataclass
@@ -217,8 +228,7 @@ class Chain:
 
     def __init__(self, closed: AnyMechanism, q_a: Values, qd_a: Values | None = None, forces: bool = False) -> None:
         self.closed, self.tree = closed, closed.tree
-        self.N, self.n = closed.tree.n, closed.n
-        self.q: list[Scalar] = [0.0] * self.N
+        self.n = closed.n
         self.steps: list[Cut | Explicit] = []
         self.qd: list[Scalar] | None = None
         if closed.by_newton:
@@ -229,10 +239,9 @@ class Chain:
             cut = self._cut(tuple(range(len(closed.loops))), passive)
             self.steps.insert(behind[0] if behind else len(self.steps), cut)
         else:
-            for i, x in zip(closed.actuated, q_a, strict=True):
-                self.q[i] = x
+            self.q = on_tree(closed, q_a)
             for closure in closed.closures:
-                self.place(closure)
+                place(closed, closure, self.q)
                 by_cut = isinstance(closure, Triangle) or (forces and closure.loops)
                 self.steps.append(self._cut(closure.loops, closure.passive) if by_cut else self._explicit(closure))
         if qd_a is not None:
@@ -240,47 +249,9 @@ class Chain:
             for step in self.steps:
                 step.differentiate(self)
 
-    # -- positions -------------------------------------------------------------------------------
-
-    @classmethod
-    def at(cls, mechanism: AnyMechanism, q_a: Values) -> Chain:
-        """The chain with its actuated joints in place and no others: for :meth:`place`, closure by closure."""
-        chain = object.__new__(cls)
-        chain.closed, chain.tree, chain.N, chain.n = mechanism, mechanism.tree, mechanism.tree.n, mechanism.n
-        chain.q = [0.0] * chain.N
-        for i, x in zip(mechanism.actuated, q_a, strict=True):
-            chain.q[i] = x
-        return chain
-
-    def place(self, closure: Closure) -> None:
-        """γ: where the joints are that follow."""
-        bodies = self.tree.bodies
-        if isinstance(closure, Triangle):
-            loop = self.closed.loops[closure.loop]
-            assert isinstance(loop, Plane)
-            for i, x in zip(closure.passive, triangle_places(self.tree, loop, closure, self.q), strict=True):
-                self.q[i] = Angle(x[0], x[1], -bodies[i].offset) if bodies[i].revolute else x - bodies[i].offset
-            return
-        if isinstance(closure, Polynomial | Formula):
-            for i, x in zip(closure.passive, closure.values([self.q[j] for j in closure.known]), strict=True):
-                self.q[i] = x
-            return
-        for i, row, b in zip(closure.passive, closure.A, closure.b, strict=True):
-            terms = [(a, self.q[j]) for a, j in zip(row, closure.known, strict=True) if a]
-            if bodies[i].revolute and any(isinstance(x, Angle) for _, x in terms):
-                self.q[i] = _added(terms) + b
-            elif not bodies[i].revolute or not closure.loops:
-                self.q[i] = b + _sum_of([a for a, _ in terms], [x for _, x in terms])
-            else:  # sums that differ in sign only share their sine and cosine
-                weight = 1.0 if not terms or terms[0][0] > 0 else -1.0
-                x = _sum_of([weight * a for a, _ in terms], [y for _, y in terms])
-                self.q[i] = Angle(cos(x), weight * sin(x), b)
-
-    # -- velocities ------------------------------------------------------------------------------
-
     def _explicit(self, closure: Closure) -> Explicit:
         """How joints follow whose closure gives them as functions."""
-        if isinstance(closure, Polynomial | Formula):
+        if isinstance(closure, PolynomialClosure | Formula):
             x, curve = [self.q[j] for j in closure.known], closure
             return Explicit(
                 curve.passive, curve.known, curve.slopes(x), lambda v: curve.bends(x, [v[j] for j in curve.known])
@@ -290,47 +261,31 @@ class Chain:
 
     def _cut(self, loops: tuple[int, ...], passive: tuple[int, ...]) -> Cut:
         """How joints follow that loops determine."""
-        at = [rates(self.tree, self.closed.loops[k], self.q) for k in loops]
-        columns = self.columns(at, loops, "columns")
+        _, columns = stacked(self.tree, [self.closed.loops[k] for k in loops], self.q)
         known = tuple(j for j in sorted(columns) if j not in passive)
         inside = [columns[i] for i in passive]
         inverse = _Two(inside) if len(inside) == len(inside[0]) == 2 else Many(inside)
         return Cut(loops, passive, known, inverse, columns, {})
 
-    def columns(self, at: Sequence[Rates], loops: tuple[int, ...], which: str) -> dict[int, list[Scalar]]:
-        """Φ_q of several loops one under the other, or its derivative: a column for every joint around them."""
-        m, row = sum(len(loop.residual) for loop in at), 0
-        columns: dict[int, list[Scalar]] = {}
-        for loop, k in zip(at, loops, strict=True):
-            for j, column in zip(self.closed.loops[k].ends.joints, getattr(loop, which), strict=True):
-                columns.setdefault(j, [0.0] * m)[row : row + len(column)] = column
-            row += len(loop.residual)
-        return columns
-
     def push(self, v_a: Values) -> list[Scalar]:
         """Γ v_a"""
-        v: list[Scalar] = [0.0] * self.N
-        for i, x in zip(self.closed.actuated, v_a, strict=True):
-            v[i] = x
+        v = on_tree(self.closed, v_a)
         for step in self.steps:
             step.follow(v)
         return v
 
     def drift(self, column: Values) -> list[Scalar]:
         """Γ̇ e, where ``column`` is Γ e."""
-        v: list[Scalar] = [0.0] * self.N
-        for step in self.steps:
-            step.drift(v, column)
-        return v
+        return self._drifted([0.0] * self.tree.n, column)
 
     def accelerations(self, qdd_a: Values) -> list[Scalar]:
         """q̈ = Γ q̈_a + Γ̇ q̇_a"""
         assert self.qd is not None
-        v: list[Scalar] = [0.0] * self.N
-        for i, x in zip(self.closed.actuated, qdd_a, strict=True):
-            v[i] = x
+        return self._drifted(on_tree(self.closed, qdd_a), self.qd)
+
+    def _drifted(self, v: list[Scalar], column: Values) -> list[Scalar]:
         for step in self.steps:
-            step.drift(v, self.qd)
+            step.drift(v, column)
         return v
 
     def pull(self, tau: Values) -> list[Scalar]:
@@ -351,6 +306,42 @@ class Chain:
     def Gamma_dot(self, Gamma: Grid) -> Grid:
         """Γ̇ by columns."""
         return [self.drift(column) for column in Gamma]
+
+
+# -- positions -----------------------------------------------------------------------------------
+
+
+def on_tree(mechanism: AnyMechanism, values: Values) -> list[Scalar]:
+    """Values of the joints that are held on all joints of the tree, with 0 for those that follow."""
+    v: list[Scalar] = [0.0] * mechanism.tree.n
+    for i, x in zip(mechanism.actuated, values, strict=True):
+        v[i] = x
+    return v
+
+
+def place(mechanism: AnyMechanism, closure: Closure, q: list[Scalar]) -> None:
+    """γ: put the joints of the tree that follow by ``closure`` into q."""
+    bodies = mechanism.tree.bodies
+    if isinstance(closure, Triangle):
+        loop = mechanism.loops[closure.loop]
+        assert isinstance(loop, Plane)
+        for i, x in zip(closure.passive, triangle_places(mechanism.tree, loop, closure, q), strict=True):
+            q[i] = Angle(x[0], x[1], -bodies[i].offset) if bodies[i].revolute else x - bodies[i].offset
+        return
+    if isinstance(closure, PolynomialClosure | Formula):
+        for i, x in zip(closure.passive, closure.values([q[j] for j in closure.known]), strict=True):
+            q[i] = x
+        return
+    for i, row, b in zip(closure.passive, closure.A, closure.b, strict=True):
+        terms = [(a, q[j]) for a, j in zip(row, closure.known, strict=True) if a]
+        if bodies[i].revolute and any(isinstance(x, Angle) for _, x in terms):
+            q[i] = _added(terms) + b
+        elif not bodies[i].revolute or not closure.loops:
+            q[i] = b + _sum_of([a for a, _ in terms], [x for _, x in terms])
+        else:  # sums that differ in sign only share their sine and cosine
+            weight = 1.0 if not terms or terms[0][0] > 0 else -1.0
+            x = _sum_of([weight * a for a, _ in terms], [y for _, y in terms])
+            q[i] = Angle(cos(x), weight * sin(x), b)
 
 
 def _added(terms: Sequence[tuple[float, Any]]) -> Angle:

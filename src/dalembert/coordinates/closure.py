@@ -1,6 +1,6 @@
 """How the other joints of the tree follow from those that are held: q = γ(q_a).
 
-Couplings say it themselves: :class:`Linear` for mimic joints, coupled wrists and screws, :class:`Polynomial`. The
+Couplings say it themselves: :class:`Linear` for mimic joints, coupled wrists and screws, :class:`PolynomialClosure`. The
 passive joints of a closed chain follow in one of three ways, the first that holds is taken:
 
 * :class:`Linear`: q_p = A q_k + b. Parallelograms are such: ϑ_2' = ϑ_1'' − ϑ_1', ϑ_3' = π − ϑ_2'
@@ -23,9 +23,12 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dalembert.algebra.linalg import Scalar, less, select, sqrt
+from dalembert.algebra.scalars import Scalar, less, select, sqrt
+from dalembert.algebra.vectors import Vec
 from dalembert.coordinates.formula import Formula
 from dalembert.coordinates.loops import (
+    NOWHERE,
+    UNTURNED,
     AnyLoop,
     Plane,
     assembled,
@@ -45,7 +48,6 @@ from dalembert.robot.mechanism import Body, Mechanism, mechanism, places
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 
-Pair = tuple[Scalar, Scalar]
 ON_PIVOT = 1e-18  # of a length squared, beside that of a loop's longest link
 WHOLE = 1e-7  # how near to whole numbers the entries of A must be before they are tried
 
@@ -69,7 +71,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class PolynomialClosure:
     """q_p = Σ c_k x^k for one joint that follows one other: a coupling."""
 
     passive: tuple[int]
@@ -147,7 +149,7 @@ class Triangle:
         return 2 if self.slides else 1
 
 
-Coupled = Linear | Polynomial | Formula
+Coupled = Linear | PolynomialClosure | Formula
 Closure = Coupled | Triangle
 
 
@@ -233,11 +235,7 @@ class CoupledMechanism:
 
     def follow(self, q: Any) -> None:
         """Put the joints that follow by couplings where they belong, in an array (…, N) of all joints of the tree."""
-        for closure in self.closures:
-            if isinstance(closure, Linear | Polynomial | Formula) and not closure.loops:
-                values = closure.values([q[..., j] for j in closure.known])
-                for i, x in zip(closure.passive, values, strict=True):
-                    q[..., i] = x
+        _put([closure for closure in self.closures if not isinstance(closure, Triangle) and not closure.loops], q.T)
 
 
 # -- which way -----------------------------------------------------------------------------------
@@ -245,20 +243,7 @@ class CoupledMechanism:
 
 def mechanism_of(robot: Robot) -> Mechanism | CoupledMechanism:
     """What the equations see of a robot: its tree, with the coordinates that are held where these are others."""
-    if robot.loops:
-        return closed_mechanism(robot)
-    return coupled_mechanism(robot) if robot.couplings else mechanism(robot)
-
-
-def coupled_mechanism(robot: Robot) -> CoupledMechanism:
-    """A tree without loops, some of whose joints follow others."""
-    tree = mechanism(robot)
-    following = couplings_of(robot, tree)
-    dependent = {i for closure in following for i in closure.passive}
-    actuated = tuple(i for i in range(tree.n) if i not in dependent)
-    pose = [0.0] * tree.n
-    _put(following, pose)
-    return CoupledMechanism(tree, actuated, (), (), tuple(pose), following)
+    return coupled_mechanism(robot) if robot.loops or robot.couplings else mechanism(robot)
 
 
 def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Coupled, ...]:
@@ -271,14 +256,14 @@ def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Coupled, ...]:
             out.append(Formula(passive, known, coupling.of, coupling.formulas))
         elif coupling.higher:
             coefficients = (*coupling.offset, *coupling.matrix[0], *coupling.higher)
-            out.append(Polynomial((passive[0],), (known[0],), coefficients))
+            out.append(PolynomialClosure((passive[0],), (known[0],), coefficients))
         else:
             out.append(Linear((), passive, known, coupling.matrix, coupling.offset))
     return tuple(out)
 
 
-def _put(couplings: Sequence[Coupled], q: list[float]) -> None:
-    """Set the joints that follow, in a list of all joints of the tree."""
+def _put(couplings: Sequence[Coupled], q: Any) -> None:
+    """Set the joints that follow, in a list (or an array whose first axis is that) of all joints of the tree."""
     for closure in couplings:
         for i, x in zip(closure.passive, closure.values([q[j] for j in closure.known]), strict=True):
             q[i] = x
@@ -322,8 +307,8 @@ def loops_of(robot: Robot) -> tuple[Loop, ...]:
     return robot.loops
 
 
-def closed_mechanism(robot: Robot) -> CoupledMechanism:
-    """Cut the loops, assemble them once near their branches, and find how they are closed."""
+def coupled_mechanism(robot: Robot) -> CoupledMechanism:
+    """Cut the loops, assemble them once near their branches, and find how they are closed and what follows what."""
     tree, at = mechanism(robot), places(robot)
     number = {body.name: i for i, body in enumerate(tree.bodies)}
     loops = tuple(describe(tree, at, loop) for loop in robot.loops)
@@ -332,31 +317,14 @@ def closed_mechanism(robot: Robot) -> CoupledMechanism:
     before, after = _around_loops(couplings_of(robot, tree), every)
     dependent = {*every, *(i for closure in (*before, *after) for i in closure.passive)}
     actuated = tuple(i for i in range(tree.n) if i not in dependent)
-    _check_counts(robot, tree, loops, passive)
-    start = [0.0] * tree.n
+    pose = [0.0] * tree.n
     for loop in robot.loops:
         for name, value in loop.branch:
-            start[number[name]] = value
-    _put(before, start)
-    pose = assembled(tree, loops, every, start)
-    names = ", ".join(f"'{loop.name}'" for loop in robot.loops)
-    taken = _freedoms(tree, loops, start if pose is None else pose)
-    if pose is None:
-        counts = f" (or other passive joints: it takes {taken} freedoms away there, and {len(every)} are passive)"
-        raise ClosureError(
-            f"robot '{robot.name}': loop {names} cannot be closed near the pose of its branch; "
-            "name positions of its joints at which it is nearly closed, as branch = { joint = position }"
-            + counts * (taken != len(every)),
-            "branch", robot.loops[0].name,
-        )  # fmt: skip
-    if taken > len(every):
-        raise RobotError(
-            f"robot '{robot.name}': loop {names} takes {taken} freedoms away, and only {len(every)} of the joints are "
-            "passive; name as many, or none to have them chosen"
-        )
-    for i in range(tree.n):
-        if tree.bodies[i].revolute and i in every:
-            pose[i] = math.remainder(pose[i], 2.0 * math.pi)
+            pose[number[name]] = value
+    _put(before, pose)
+    if loops:
+        _check_counts(robot, tree, loops, passive)
+        pose = _closed_pose(robot, tree, loops, every, pose)
     free = tuple(i for i in range(tree.n) if i not in every and all(i not in closure.passive for closure in after))
     closures = _in_sequence(tree, loops, passive, free, pose)
     if closures is None:
@@ -366,6 +334,32 @@ def closed_mechanism(robot: Robot) -> CoupledMechanism:
         _known_by_cosine(robot, tree, after, every)
     _put(after, pose)
     return CoupledMechanism(tree, actuated, loops, passive, tuple(pose), (*before, *closures, *after))
+
+
+def _closed_pose(
+    robot: Robot, tree: Mechanism, loops: Sequence[AnyLoop], passive: Sequence[int], start: list[float]
+) -> list[float]:
+    """All joints of the tree with the loops closed, near ``start``; angles of passive joints between −π and π."""
+    pose = assembled(tree, loops, passive, start)
+    names = ", ".join(f"'{loop.name}'" for loop in robot.loops)
+    taken = _freedoms(tree, loops, start if pose is None else pose)
+    if pose is None:
+        counts = f" (or other passive joints: it takes {taken} freedoms away there, and {len(passive)} are passive)"
+        raise ClosureError(
+            f"robot '{robot.name}': loop {names} cannot be closed near the pose of its branch; "
+            "name positions of its joints at which it is nearly closed, as branch = { joint = position }"
+            + counts * (taken != len(passive)),
+            "branch", robot.loops[0].name,
+        )  # fmt: skip
+    if taken > len(passive):
+        raise RobotError(
+            f"robot '{robot.name}': loop {names} takes {taken} freedoms away, and only {len(passive)} of the joints are "
+            "passive; name as many, or none to have them chosen"
+        )
+    for i in passive:
+        if tree.bodies[i].revolute:
+            pose[i] = math.remainder(pose[i], 2.0 * math.pi)
+    return pose
 
 
 def _freedoms(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> int:
@@ -471,7 +465,7 @@ def _triangle(tree: Mechanism, loop: Plane, number: int, passive: tuple[int, ...
     if not all(tree.bodies[i].revolute for i in passive):
         slide = first if tree.bodies[second].revolute else second
         line = _line(*_ways(tree, loop, pose, passive))
-        beyond = pose[slide] + tree.bodies[slide].offset + _dot(line.point, line.along)
+        beyond = pose[slide] + tree.bodies[slide].offset + line.point.dot(line.along)
         return Triangle(number, (first, second), 1.0 if beyond >= 0 else -1.0, slides=True)
     side, _, corner = known_side(tree, loop, (first, second), pose)
     branch = side[0] * corner[1] - side[1] * corner[0]
@@ -481,24 +475,9 @@ def _triangle(tree: Mechanism, loop: Plane, number: int, passive: tuple[int, ...
 # -- triangles -----------------------------------------------------------------------------------
 
 
-def conj(a: Pair) -> Pair:
+def conj(a: Vec) -> Vec:
     """The turn back."""
-    return (a[0], -a[1])
-
-
-def minus(a: Pair, b: Pair) -> Pair:
-    """a − b"""
-    return (a[0] - b[0], a[1] - b[1])
-
-
-def _dot(a: Pair, b: Pair) -> Scalar:
-    """a · b"""
-    return a[0] * b[0] + a[1] * b[1]
-
-
-def square(a: Pair) -> Scalar:
-    """|a|²"""
-    return a[0] * a[0] + a[1] * a[1]
+    return Vec((a[0], -a[1]))
 
 
 @dataclass
@@ -511,16 +490,13 @@ class Parts:
     slides   for every leg with a passive slide, the direction in which that lengthens it
     """
 
-    turned: list[Pair]
-    legs: list[Pair]
-    slides: dict[int, Pair]
+    turned: list[Vec]
+    legs: list[Vec]
+    slides: dict[int, Vec]
 
 
-def _parts(
-    tree: Mechanism, loop: Plane, span: range, start: Pair, q: Sequence[Scalar], passive: Sequence[int]
-) -> Parts:
-    turned: Pair = (1.0, 0.0)
-    p = start
+def _parts(tree: Mechanism, loop: Plane, span: range, start: Vec, q: Sequence[Scalar], passive: Sequence[int]) -> Parts:
+    turned, p = UNTURNED, start
     out = Parts([], [], {})
     for k in span:
         slide = loop.slide[k]
@@ -530,18 +506,17 @@ def _parts(
         elif free:
             out.turned.append(turned)
             out.legs.append(p)
-            turned, p = (1.0, 0.0), (0.0, 0.0)
+            turned, p = UNTURNED, NOWHERE
         else:
             turned = times(turned, turn_of(tree, loop, k, q))
-        reach = times(turned, loop.step[k] if free else step_of(tree, loop, k, q))
-        p = (p[0] + reach[0], p[1] + reach[1])
+        p = p + times(turned, loop.step[k] if free else step_of(tree, loop, k, q))
     out.legs.append(p)
     return out
 
 
 def known_side(
     tree: Mechanism, loop: Plane, passive: tuple[int, int], q: Sequence[float]
-) -> tuple[Pair, tuple[Parts, Parts], Pair]:
+) -> tuple[Vec, tuple[Parts, Parts], Vec]:
     """(known side, the two ways, corner) of the triangle at a pose of numbers."""
     a, b = _ways(tree, loop, q, passive)
     side, _, _ = _sides(a, b)
@@ -560,17 +535,17 @@ def _ways(tree: Mechanism, loop: Plane, q: Sequence[Scalar], passive: Sequence[i
     )
 
 
-def _sides(a: Parts, b: Parts) -> tuple[Pair, Pair, Pair]:
+def _sides(a: Parts, b: Parts) -> tuple[Vec, Vec, Vec]:
     """(from the first passive pivot to the far corner, the first leg, the second leg)."""
     if len(a.turned) == 1:  # one passive joint on each way; the corner is the cut
-        return minus(b.legs[0], a.legs[0]), a.legs[1], b.legs[1]
+        return b.legs[0] - a.legs[0], a.legs[1], b.legs[1]
     way, other = (a, b) if len(a.turned) == 2 else (b, a)  # the corner is the second passive joint
-    return minus(other.legs[0], way.legs[0]), way.legs[1], way.legs[2]
+    return other.legs[0] - way.legs[0], way.legs[1], way.legs[2]
 
 
 def triangle_places(
     tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]
-) -> tuple[Pair | Scalar, Pair | Scalar]:
+) -> tuple[Vec | Scalar, Vec | Scalar]:
     """Where the two passive joints are: (cos x, sin x) of one that turns, x of one that slides, with x = q + offset.
 
     NaN where the sides do not meet.
@@ -586,11 +561,11 @@ def _out_of_reach(loop: Plane) -> ClosureError:
     return ClosureError(f"loop '{name}' cannot be closed: its links do not reach", "unreachable", name)
 
 
-def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Pair, Pair]:
+def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Vec, Vec]:
     """Two circles that meet: (cos x, sin x) of the two passive joints."""
     a, b = _ways(tree, loop, q, closure.passive)
     D, leg_1, leg_2 = _sides(a, b)
-    d2, r1, r2 = square(D), square(leg_1), square(leg_2)
+    d2, r1, r2 = D.dot(D), leg_1.dot(leg_1), leg_2.dot(leg_2)
     over = 0.5 / d2
     along = (d2 + (r1 - r2)) * over
     height = 2.0 * r1 * over - along * along
@@ -599,17 +574,19 @@ def _two_turns(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scal
     across = sqrt(height)
     if closure.branch < 0:
         across = -across
-    corner = (along * D[0] - across * D[1], along * D[1] + across * D[0])
+    corner = times(Vec((along, across)), D)
     signs = [loop.sign[loop.ends.joints.index(i)] for i in closure.passive]
     if len(a.turned) == 1:
         turn_1 = _turn(a.turned[0], corner, leg_1, r1)
-        turn_2 = _turn(b.turned[0], minus(corner, D), leg_2, r2)
+        turn_2 = _turn(b.turned[0], corner - D, leg_2, r2)
     else:
         way = a if len(a.turned) == 2 else b
         turn_1 = _turn(way.turned[0], corner, leg_1, r1)
         before = times(times(way.turned[0], turn_1), way.turned[1])
-        turn_2 = _turn(before, minus(D, corner), leg_2, r2)
-    return (turn_1[0], signs[0] * turn_1[1]), (turn_2[0], signs[1] * turn_2[1])
+        turn_2 = _turn(before, D - corner, leg_2, r2)
+    return Vec((turn_1[0], signs[0] * turn_1[1])), Vec((turn_2[0], signs[1] * turn_2[1]))
+
+    return Vec((turn_1[0], signs[0] * turn_1[1])), Vec((turn_2[0], signs[1] * turn_2[1]))
 
 
 @dataclass(frozen=True)
@@ -622,29 +599,28 @@ class _Line:
     before         how far the way has turned before the pivot
     """
 
-    point: Pair
-    along: Pair
-    reach: Pair
+    point: Vec
+    along: Vec
+    reach: Vec
     turns: bool
-    before: Pair
+    before: Vec
 
 
 def _line(a: Parts, b: Parts) -> _Line:
     way, other = (a, b) if a.turned else (b, a)
-    side, leg = minus(other.legs[0], way.legs[0]), way.legs[1]
+    side, leg = other.legs[0] - way.legs[0], way.legs[1]
     if 1 in way.slides:  # beyond the pivot
         return _Line(leg, way.slides[1], side, True, way.turned[0])
     if 0 in way.slides:  # it carries the pivot, and so moves the far end the other way
-        u = way.slides[0]
-        return _Line(side, (-u[0], -u[1]), leg, False, way.turned[0])
+        return _Line(side, -way.slides[0], leg, False, way.turned[0])
     return _Line(side, other.slides[0], leg, False, way.turned[0])
 
 
-def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Pair, Scalar]:
+def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Vec, Scalar]:
     """A circle that meets a line: |point + x along| = |reach| for x, and the turn that brings one to the other."""
     line = _line(*_ways(tree, loop, q, closure.passive))
     p, u = line.point, line.along
-    r2 = square(line.reach)
+    r2 = line.reach.dot(line.reach)
     if line.turns:  # onto the pivot itself: every turn will do
         r2 = select(less(r2, ON_PIVOT * square_of(loop)), float("nan"), r2)
     past = p[0] * u[1] - p[1] * u[0]  # at this distance the line passes the pivot
@@ -654,48 +630,46 @@ def _turn_and_slide(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence
     root = sqrt(half)
     if closure.branch < 0:
         root = -root
-    x = root - _dot(p, u)
-    corner = (p[0] + x * u[0], p[1] + x * u[1])
+    x = root - p.dot(u)
+    corner = p + x * u
     if line.turns:
         c, s = _turn(line.before, line.reach, corner, r2)
     else:
         c, s = _turn(line.before, corner, line.reach, r2)
     sign = next(loop.sign[k] for k, i in enumerate(loop.ends.joints) if i in closure.passive and loop.slide[k] is None)
-    return (c, sign * s), x
+    return Vec((c, sign * s)), x
 
 
-def _turn(before: Pair, to: Pair, leg: Pair, r: Scalar) -> Pair:
+def _turn(before: Vec, to: Vec, leg: Vec, r: Scalar) -> Vec:
     """The turn that brings ``leg``, which has turned by ``before`` already, to ``to``."""
-    c, s = times(times(conj(before), to), conj(leg))
-    over = 1.0 / r
-    return (c * over, s * over)
+    return 1.0 / r * times(times(conj(before), to), conj(leg))
 
 
 def reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
     """The lengths (squared) of the triangle's sides: the known one and the two legs."""
     a, b = _ways(tree, loop, q, closure.passive)
     D, leg_1, leg_2 = _sides(a, b)
-    return square(D), square(leg_1), square(leg_2)
+    return D.dot(D), leg_1.dot(leg_1), leg_2.dot(leg_2)
 
 
 def square_of(loop: Plane) -> float:
     """A length of the loop, squared, to measure others by: the longest of its steps, or 1 m where it only slides."""
-    return max(square(step) for step in (*loop.step, minus(loop.start_a, loop.start_b))) or 1.0
+    return max(step.dot(step) for step in (*loop.step, loop.start_a - loop.start_b)) or 1.0
 
 
 def line_reach(tree: Mechanism, loop: Plane, closure: Triangle, q: Sequence[float]) -> tuple[float, float, float]:
     """(how far from the pivot the line of the slide passes, the circle's radius, a length to measure both by)."""
     line = _line(*_ways(tree, loop, q, closure.passive))
     p, u = line.point, line.along
-    return abs(p[0] * u[1] - p[1] * u[0]), math.sqrt(square(line.reach)), math.sqrt(square_of(loop))
+    return abs(p[0] * u[1] - p[1] * u[0]), math.sqrt(line.reach.dot(line.reach)), math.sqrt(square_of(loop))
 
 
 __all__ = [
     "CoupledMechanism",
     "Linear",
-    "Polynomial",
+    "PolynomialClosure",
     "Triangle",
-    "closed_mechanism",
+    "coupled_mechanism",
     "line_reach",
     "mechanism_of",
     "reach",

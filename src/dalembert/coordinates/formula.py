@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dalembert.algebra.linalg import Scalar, cos, less, select, sin, sqrt
+from dalembert.algebra.scalars import Scalar, cos, less, select, sin, sqrt
 from dalembert.errors import DalembertError
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {

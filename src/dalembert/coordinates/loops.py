@@ -16,32 +16,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.linalg import (
-    IDENTITY,
-    ZERO,
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    cos,
-    cross,
-    dot,
-    matmul,
-    matvec,
-    norm,
-    scale,
-    sin,
-    sub,
-)
+from dalembert.algebra.scalars import Scalar, Values, cos, sin
+from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, Vec, X, Y, Z, vec_sum
 from dalembert.equations.kinematics import joint_motion
 from dalembert.robot.loops import Loop
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.placement import Placement
 
-Values = Sequence[Scalar]
-Pair = tuple[Scalar, Scalar]
 PARALLEL = 1e-9
-X, Y, Z = IDENTITY
+NOWHERE, UNTURNED = Vec((0.0, 0.0)), Vec((1.0, 0.0))  # a place in the plane, and a turn: its cosine and sine
 
 
 @dataclass(frozen=True)
@@ -50,7 +33,7 @@ class Ends:
 
     name: str
     kind: str
-    axis: Vector
+    axis: Vec
     ancestor: int
     body_a: int
     place_a: Placement
@@ -71,28 +54,28 @@ class Plane:
 
     x, y, z      the plane's axes, in the ancestor's
     slide        where joint k slides instead, the direction that it lengthens its step in; None where it turns
-    start_a, b   the first pivots
+    start_a, b   the first pivots; all places and directions are vectors of two
     """
 
     ends: Ends
-    x: Vector
-    y: Vector
-    z: Vector
+    x: Vec
+    y: Vec
+    z: Vec
     sign: tuple[float, ...]
-    slide: tuple[Pair | None, ...]
-    step: tuple[Pair, ...]
-    start_a: Pair
-    start_b: Pair
+    slide: tuple[Vec | None, ...]
+    step: tuple[Vec, ...]
+    start_a: Vec
+    start_b: Vec
 
 
 @dataclass(frozen=True)
-class Space:
+class SpatialLoop:
     """Any other loop."""
 
     ends: Ends
 
 
-AnyLoop = Plane | Space
+AnyLoop = Plane | SpatialLoop
 
 
 @dataclass
@@ -101,7 +84,7 @@ class Rates:
 
     residual: list[Scalar]
     columns: list[list[Scalar]]
-    rows: list[tuple[Vector, Vector]]
+    rows: list[tuple[Vec, Vec]]
     columns_dot: list[list[Scalar]] | None = None
 
 
@@ -118,7 +101,7 @@ def describe(tree: Mechanism, places: dict[str, tuple[int, Placement]], loop: Lo
         body_a, on_a @ loop.placement_a, body_b, on_b @ loop.placement_b,
         path_a[len(common) :], path_b[len(common) :],
     )  # fmt: skip
-    return _plane(tree, ends) or Space(ends)
+    return _plane(tree, ends) or SpatialLoop(ends)
 
 
 def _plane(tree: Mechanism, ends: Ends) -> Plane | None:
@@ -130,31 +113,32 @@ def _plane(tree: Mechanism, ends: Ends) -> Plane | None:
     axes = [step.z for way in ways for step in way if step.revolute]
     points = [_end(ways[0], ends.place_a), _end(ways[1], ends.place_b)]
     if ends.kind == "revolute":
-        axes += [matvec(R, ends.axis) for R, _ in points]
+        axes += [R @ ends.axis for R, _ in points]
     slides = [step.z for way in ways for step in way if not step.revolute]
-    if any(norm(cross(z, axis)) > PARALLEL for axis in axes) or any(abs(dot(z, axis)) > PARALLEL for axis in slides):
+    if any(z.cross(axis).norm > PARALLEL for axis in axes) or any(abs(z.dot(axis)) > PARALLEL for axis in slides):
         return None
-    size = max([norm(sub(step.pivot, points[0][1])) for way in ways for step in way] + [1e-300])
-    if abs(dot(z, sub(points[0][1], points[1][1]))) > PARALLEL * size:
+    (_, end_a), (_, end_b) = points
+    size = max([(step.pivot - end_a).norm for way in ways for step in way] + [1e-300])
+    if abs(z.dot(end_a - end_b)) > PARALLEL * size:
         return None
     z = _tidy(z)
-    helper = min((X, Y, Z), key=lambda e: abs(dot(e, z)))
-    x = sub(helper, scale(dot(helper, z), z))
-    x = _tidy(scale(1.0 / norm(x), x))
-    y = cross(z, x)
+    helper = _most_across(z)
+    x = helper - helper.dot(z) * z
+    x = _tidy(1.0 / x.norm * x)
+    y = z.cross(x)
 
-    def flat(v: Vector, size: float = size) -> Pair:
-        return (_snap(dot(v, x), size), _snap(dot(v, y), size))
+    def flat(v: Vec, size: float = size) -> Vec:
+        return Vec((_snap(v.dot(x), size), _snap(v.dot(y), size)))
 
-    steps: list[Pair] = []
+    steps: list[Vec] = []
     signs: list[float] = []
-    along: list[Pair | None] = []
-    starts: list[Pair] = []
+    along: list[Vec | None] = []
+    starts: list[Vec] = []
     for way, (_, end) in zip(ways, points, strict=True):
         pivots = [step.pivot for step in way] + [end]
         starts.append(flat(pivots[0]))
-        steps += [flat(sub(pivots[k + 1], pivots[k])) for k in range(len(way))]
-        signs += [1.0 if dot(step.z, z) > 0 else -1.0 for step in way]
+        steps += [flat(pivots[k + 1] - pivots[k]) for k in range(len(way))]
+        signs += [1.0 if step.z.dot(z) > 0 else -1.0 for step in way]
         along += [None if step.revolute else flat(step.z, 1.0) for step in way]
     return Plane(ends, x, y, z, tuple(signs), tuple(along), tuple(steps), starts[0], starts[1])
 
@@ -163,9 +147,13 @@ def _snap(x: float, size: float) -> float:
     return 0.0 if abs(x) <= 1e-15 * size else x
 
 
-def _tidy(v: Vector) -> Vector:
-    a, b, c = (float(round(x)) if abs(x - round(x)) < 1e-12 else x for x in v)
-    return (a, b, c)
+def _tidy(v: Vec) -> Vec:
+    return Vec([float(round(x)) if abs(x - round(x)) < 1e-12 else x for x in v])
+
+
+def _most_across(v: Vec) -> Vec:
+    """The axis of the frame that is farthest from v."""
+    return min((X, Y, Z), key=lambda e: abs(e.dot(v)))
 
 
 def rows_of(loop: AnyLoop) -> int:
@@ -181,44 +169,43 @@ class _Step:
     """Joint and body on the way from the ancestor, in its axes; with velocities where they are asked for."""
 
     revolute: bool
-    z: Vector
-    pivot: Vector
-    R: Matrix
-    p: Vector
-    zd: Vector = ZERO
-    pivot_d: Vector = ZERO
-    w: Vector = ZERO
-    v: Vector = ZERO
+    z: Vec
+    pivot: Vec
+    R: Mat
+    p: Vec
+    zd: Vec = ZERO
+    pivot_d: Vec = ZERO
+    w: Vec = ZERO
+    v: Vec = ZERO
 
 
 def _walk(tree: Mechanism, way: Sequence[int], q: Values, qd: Values | None = None) -> list[_Step]:
-    R: Matrix = IDENTITY
-    p, w, v = ZERO, ZERO, ZERO
+    R, p, w, v = IDENTITY, ZERO, ZERO, ZERO
     out = []
     for i in way:
         body = tree.bodies[i]
-        R_joint = matmul(R, body.placement.rotation)
-        arm = matvec(R, body.placement.translation)
-        pivot, z = add(p, arm), matvec(R_joint, body.axis)
+        R_joint = R @ body.placement.rotation
+        arm = R @ body.placement.translation
+        pivot, z = p + arm, R_joint @ body.axis
         motion = joint_motion(body, q[i])
-        R_i = matmul(R_joint, motion.R)
-        reach = matvec(R_i, motion.r)
-        step = _Step(body.revolute, z, pivot, R_i, add(pivot, reach))
+        R_i = R_joint @ motion.R
+        reach = R_i @ motion.r
+        step = _Step(body.revolute, z, pivot, R_i, pivot + reach)
         if qd is not None:
-            step.zd, step.pivot_d = cross(w, z), add(v, cross(w, arm))
-            step.w = add(w, scale(qd[i], z)) if body.revolute else w
-            step.v = add(step.pivot_d, cross(step.w, reach))
+            step.zd, step.pivot_d = w.cross(z), v + w.cross(arm)
+            step.w = w + qd[i] * z if body.revolute else w
+            step.v = step.pivot_d + step.w.cross(reach)
             if not body.revolute:
-                step.v = add(step.v, scale(qd[i], z))
+                step.v = step.v + qd[i] * z
         R, p, w, v = step.R, step.p, step.w, step.v
         out.append(step)
     return out
 
 
-def _end(way: Sequence[_Step], place: Placement) -> tuple[Matrix, Vector]:
+def _end(way: Sequence[_Step], place: Placement) -> tuple[Mat, Vec]:
     """Orientation and position of the loop's end on the last body of a way."""
     R, p = (way[-1].R, way[-1].p) if way else (IDENTITY, ZERO)
-    return matmul(R, place.rotation), add(p, matvec(R, place.translation))
+    return R @ place.rotation, p + R @ place.translation
 
 
 def rates(tree: Mechanism, loop: AnyLoop, q: Values, qd: Values | None = None) -> Rates:
@@ -226,117 +213,107 @@ def rates(tree: Mechanism, loop: AnyLoop, q: Values, qd: Values | None = None) -
     return _plane_rates(tree, loop, q, qd) if isinstance(loop, Plane) else _space_rates(tree, loop, q, qd)
 
 
-def times(a: Pair, b: Pair) -> Pair:
+def times(a: Vec, b: Vec) -> Vec:
     """a b as complex numbers: b turned by a."""
-    return (a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0])
+    return Vec((a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]))
 
 
-def turn_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Pair:
+def turn_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Vec:
     """(cos, sin) of how far the k-th joint around the loop has turned about z: not at all where it slides."""
     i = loop.ends.joints[k]
     if loop.slide[k] is not None:
-        return (1.0, 0.0)
+        return UNTURNED
     x = q[i] + tree.bodies[i].offset
-    return (cos(x), loop.sign[k] * sin(x))
+    return Vec((cos(x), loop.sign[k] * sin(x)))
 
 
-def step_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Pair:
+def step_of(tree: Mechanism, loop: Plane, k: int, q: Values) -> Vec:
     """The step from the k-th pivot around the loop to the next, in the axes of the link that it is on."""
     step, slide = loop.step[k], loop.slide[k]
     if slide is None:
         return step
     i = loop.ends.joints[k]
-    x = q[i] + tree.bodies[i].offset
-    return (step[0] + x * slide[0], step[1] + x * slide[1])
+    return step + (q[i] + tree.bodies[i].offset) * slide
 
 
 def _plane_rates(tree: Mechanism, loop: Plane, q: Values, qd: Values | None) -> Rates:
     split = len(loop.ends.way_a)
     columns: list[list[Scalar]] = []
     dots: list[list[Scalar]] = []
-    ends: list[Pair] = []
+    ends: list[Vec] = []
     for side, span, p in ((1.0, range(split), loop.start_a), (-1.0, range(split, len(loop.step)), loop.start_b)):
-        turned: Pair = (1.0, 0.0)
         w: Scalar = 0.0
-        v: Pair = (0.0, 0.0)
+        turned, v = UNTURNED, NOWHERE
         pivots, moving = [], []  # of a slide: its direction, and how that turns
         for k in span:
             slide = loop.slide[k]
             turned = times(turned, turn_of(tree, loop, k, q))
-            u = (0.0, 0.0) if slide is None else times(turned, slide)
+            u = NOWHERE if slide is None else times(turned, slide)
             pivots.append(p if slide is None else u)
-            moving.append(v if slide is None else (-w * u[1], w * u[0]))
+            moving.append(v if slide is None else Vec((-w * u[1], w * u[0])))
             reach = times(turned, step_of(tree, loop, k, q))
-            p = (p[0] + reach[0], p[1] + reach[1])
+            p = p + reach
             if qd is not None:
                 rate = qd[loop.ends.joints[k]]
                 if slide is None:
                     w = w + loop.sign[k] * rate
-                v = (v[0] - w * reach[1], v[1] + w * reach[0])
+                v = Vec((v[0] - w * reach[1], v[1] + w * reach[0]))
                 if slide is not None:
-                    v = (v[0] + rate * u[0], v[1] + rate * u[1])
+                    v = v + rate * u
         ends.append(p)
         for k, pivot, drift in zip(span, pivots, moving, strict=True):
             if loop.slide[k] is not None:
-                columns.append([side * pivot[0], side * pivot[1]])
-                dots.append([side * drift[0], side * drift[1]])
+                columns.append([*(side * pivot)])
+                dots.append([*(side * drift)])
                 continue
             s = side * loop.sign[k]
             columns.append([s * (pivot[1] - p[1]), s * (p[0] - pivot[0])])
             dots.append([s * (drift[1] - v[1]), s * (v[0] - drift[0])])
-    residual = [ends[0][0] - ends[1][0], ends[0][1] - ends[1][1]]
-    return Rates(residual, columns, [(loop.x, ZERO), (loop.y, ZERO)], dots if qd is not None else None)
+    return Rates([*(ends[0] - ends[1])], columns, [(loop.x, ZERO), (loop.y, ZERO)], dots if qd is not None else None)
 
 
-def _space_rates(tree: Mechanism, loop: Space, q: Values, qd: Values | None) -> Rates:
+def _space_rates(tree: Mechanism, loop: SpatialLoop, q: Values, qd: Values | None) -> Rates:
     ends = loop.ends
     a, b = _walk(tree, ends.way_a, q, qd), _walk(tree, ends.way_b, q, qd)
     (R_a, p_a), (R_b, p_b) = _end(a, ends.place_a), _end(b, ends.place_b)
     rows = [(e, ZERO) for e in IDENTITY]
     rows_dot = [ZERO] * 3
-    residual = list(sub(p_a, p_b))
+    residual = list(p_a - p_b)
     w_a = a[-1].w if a else ZERO
     if ends.kind == "weld":
-        columns_a, columns_b = list(zip(*R_a, strict=True)), list(zip(*R_b, strict=True))
-        apart = add(*(cross(columns_b[k], columns_a[k]) for k in range(3)))
-        residual += scale(0.5, apart)
+        residual += 0.5 * vec_sum([b_k.cross(a_k) for a_k, b_k in zip(R_a.T, R_b.T, strict=True)])
         rows += [(ZERO, e) for e in IDENTITY]
         rows_dot += [ZERO] * 3
     elif ends.kind == "revolute":
-        n = matvec(R_b, ends.axis)
-        helper = min((X, Y, Z), key=lambda e: abs(dot(e, ends.axis)))
-        first = cross(ends.axis, helper)
-        first = scale(1.0 / norm(first), first)
-        for t in (first, cross(ends.axis, first)):
-            on_a = matvec(R_a, t)
-            residual.append(dot(on_a, n))
-            m = cross(on_a, n)
+        n = R_b @ ends.axis
+        first = ends.axis.cross(_most_across(ends.axis))
+        first = 1.0 / first.norm * first
+        for t in (first, ends.axis.cross(first)):
+            on_a = R_a @ t
+            residual.append(on_a.dot(n))
+            m = on_a.cross(n)
             rows.append((ZERO, m))
-            rows_dot.append(cross(w_a, m))
+            rows_dot.append(w_a.cross(m))
     columns, dots = [], []
     for side, way, place, p in ((1.0, a, ends.place_a, p_a), (-1.0, b, ends.place_b, p_b)):
         v_end = ZERO
         if way and qd is not None:
-            v_end = add(way[-1].v, cross(way[-1].w, matvec(way[-1].R, place.translation)))
+            v_end = way[-1].v + way[-1].w.cross(way[-1].R @ place.translation)
         for step in way:
             v, w, vd, wd = _moves(step, p, v_end)
-            columns.append([side * (dot(l, v) + dot(m, w)) for l, m in rows])
-            dots.append(
-                [
-                    side * (dot(l, vd) + dot(m, wd) + dot(md, w))
-                    for (l, m), md in zip(rows, rows_dot, strict=True)
-                ]
-            )  # fmt: skip
+            columns.append([side * (l.dot(v) + m.dot(w)) for l, m in rows])
+            of_rows = zip(rows, rows_dot, strict=True)
+            dots.append([side * (l.dot(vd) + m.dot(wd) + md.dot(w)) for (l, m), md in of_rows])
     return Rates(residual, columns, rows, dots if qd is not None else None)
 
 
-def _moves(step: _Step, p: Vector, v_end: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+def _moves(step: _Step, p: Vec, v_end: Vec) -> tuple[Vec, Vec, Vec, Vec]:
     """Velocity and angular velocity that a joint gives its end of the loop, and their derivatives."""
     if not step.revolute:
         return step.z, ZERO, step.zd, ZERO
-    arm = sub(p, step.pivot)
-    vd = add(cross(step.zd, arm), cross(step.z, sub(v_end, step.pivot_d)))
-    return cross(step.z, arm), step.z, vd, step.zd
+    arm = p - step.pivot
+    vd = step.zd.cross(arm) + step.z.cross(v_end - step.pivot_d)
+    return step.z.cross(arm), step.z, vd, step.zd
 
 
 # -- assembling, on numbers ----------------------------------------------------------------------
@@ -369,17 +346,19 @@ def stacked(
     tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]
 ) -> tuple[list[float], dict[int, list[float]]]:
     """Φ of several loops one under the other, and for each joint around them its column."""
-    residual: list[float] = []
-    parts = []
-    for loop in loops:
-        found = rates(tree, loop, q)
-        parts.append((len(residual), loop.ends.joints, found))
-        residual += found.residual
-    columns: dict[int, list[float]] = {}
-    for at, joints, found in parts:
-        for i, column in zip(joints, found.columns, strict=True):
-            columns.setdefault(i, [0.0] * len(residual))[at : at + len(column)] = column
-    return residual, columns
+    at = [rates(tree, loop, q) for loop in loops]
+    return [x for equations in at for x in equations.residual], joined(loops, at, "columns")
+
+
+def joined(loops: Sequence[AnyLoop], at: Sequence[Rates], which: str) -> dict[int, list[Scalar]]:
+    """Φ_q of several loops one under the other, or its derivative: a column for every joint around them."""
+    rows, row = sum(len(equations.residual) for equations in at), 0
+    columns: dict[int, list[Scalar]] = {}
+    for loop, equations in zip(loops, at, strict=True):
+        for i, column in zip(loop.ends.joints, getattr(equations, which), strict=True):
+            columns.setdefault(i, [0.0] * rows)[row : row + len(column)] = column
+        row += len(equations.residual)
+    return columns
 
 
 def size_of(tree: Mechanism, loops: Sequence[AnyLoop], q: Sequence[float]) -> float:

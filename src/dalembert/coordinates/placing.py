@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import DOUBLE
-from dalembert.coordinates.chain import AnyMechanism, Chain
+from dalembert.coordinates.chain import AnyMechanism, on_tree, place
 from dalembert.coordinates.closure import Triangle, line_reach, reach
 from dalembert.coordinates.loops import rows_of, size_of
 from dalembert.equations.factorisation import inert_joints, inertia_bounds, unresisted
@@ -142,12 +142,12 @@ class Placing:
         m = self.mechanism
         if m.linear or m.by_newton:
             return
-        chain = Chain.at(m, q.tolist())
+        positions = on_tree(m, q.tolist())
         for closure in m.closures:
             if isinstance(closure, Triangle):
                 name = self.loop_names[closure.loop]
                 where = f"at q = {_shown(q)}{_which(index)}"
-                apart, singular = (_line_trouble if closure.slides else _side_trouble)(m, closure, chain.q)
+                apart, singular = (_line_trouble if closure.slides else _side_trouble)(m, closure, positions)
                 if apart:
                     raise ClosureError(
                         f"loop '{name}' of arm '{self.name}' cannot be closed {where}: {apart}",
@@ -159,7 +159,7 @@ class Placing:
                         "actuated joints do not say how the passive ones move",
                         "singular", name, index,
                     )  # fmt: skip
-            chain.place(closure)
+            place(m, closure, positions)
 
     # -- Newton ----------------------------------------------------------------------------------
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dalembert.algebra.linalg import Matrix, Scalar, Vector, add, cross, matvec, scale, tmatvec
-from dalembert.coordinates.chain import AnyMechanism, Chain, Grid, Values, dot_of
+from dalembert.algebra.scalars import Grid, Scalar, Values, dot, zeros
+from dalembert.algebra.vectors import ZERO, Mat, Vec
+from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.coordinates.loops import rates
 from dalembert.equations import (
     composite,
@@ -51,7 +52,7 @@ def congruent(Gamma: Grid, B: Sequence[Values]) -> Grid:
     """Γᵀ B Γ for a symmetric B."""
     n = len(Gamma)
     BG = [[sparse_dot(row, column) for row in B] for column in Gamma]
-    out: Grid = [[0.0] * n for _ in range(n)]
+    out = zeros(n)
     for i in range(n):
         for j in range(i + 1):
             out[i][j] = out[j][i] = sparse_dot(Gamma[i], BG[j])
@@ -95,8 +96,8 @@ def coriolis_matrix(
     CG = [[sparse_dot(row, column) for row in C] for column in Gamma]
     if not mechanism.linear:
         B = composite.inertia_matrix(mechanism.tree, chain.q)
-        for column, dot in zip(CG, chain.Gamma_dot(Gamma), strict=True):
-            column[:] = [x + sparse_dot(row, dot) for x, row in zip(column, B, strict=True)]
+        for column, column_dot in zip(CG, chain.Gamma_dot(Gamma), strict=True):
+            column[:] = [x + sparse_dot(row, column_dot) for x, row in zip(column, B, strict=True)]
     return [[sparse_dot(Gamma[i], CG[j]) for j in range(mechanism.n)] for i in range(mechanism.n)]
 
 
@@ -143,7 +144,7 @@ def factorised(mechanism: AnyMechanism, B: Sequence[Values]) -> Any:
     if mechanism.identity:
         return factorisation.factorised(mechanism.tree, B)
     n = len(B)
-    L: Grid = [[0.0] * n for _ in range(n)]
+    L = zeros(n)
     over: list[Scalar] = []
     H = [list(row) for row in B]
     for k in range(n):
@@ -176,7 +177,7 @@ def regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, tree:
     return [[column[i] for column in columns] for i in range(mechanism.n)]
 
 
-def tip_frame(mechanism: AnyMechanism, q: Values) -> tuple[Matrix, Vector]:
+def tip_frame(mechanism: AnyMechanism, q: Values) -> tuple[Mat, Vec]:
     """R and p of the tip in the base frame."""
     F = kinematics.frames(mechanism.tree, q if mechanism.identity else Chain(mechanism, q).q)
     return F.R_tip, F.p_tip
@@ -200,7 +201,10 @@ def jacobian_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
     if mechanism.linear:
         return Jd
     J, dots = kinematics.jacobian(mechanism.tree, chain.q), chain.Gamma_dot(chain.Gamma)
-    return [[x + sparse_dot(row, dot) for x, dot in zip(xs, dots, strict=True)] for xs, row in zip(Jd, J, strict=True)]
+    return [
+        [x + sparse_dot(row, column_dot) for x, column_dot in zip(xs, dots, strict=True)]
+        for xs, row in zip(Jd, J, strict=True)
+    ]
 
 
 def torque_terms(
@@ -218,7 +222,7 @@ def torque_terms(
     contact: list[Scalar] = [0.0] * n
     if h_e is not None:
         J = kinematics.jacobian(mechanism.tree, chain.q)
-        contact = chain.pull([dot_of([J[k][i] for k in range(6)], h_e) for i in range(mechanism.tree.n)])
+        contact = chain.pull([dot([J[k][i] for k in range(6)], h_e) for i in range(mechanism.tree.n)])
     return (
         [[B_links[i][j] * qdd[j] for j in span] for i in span],
         [[(B[i][j] - B_links[i][j]) * qdd[j] for j in span] for i in span],
@@ -270,7 +274,7 @@ def smooth(mechanism: AnyMechanism, viscous: bool = True) -> Any:
 def weightless(mechanism: AnyMechanism) -> Any:
     """The same where nothing pulls and nothing rubs: its torques are B q̈ + C q̇."""
     bare = smooth(mechanism, viscous=False)
-    return bare.with_tree(replace(bare.tree, gravity=(0.0, 0.0, 0.0)))
+    return bare.with_tree(replace(bare.tree, gravity=ZERO))
 
 
 # -- forces at the cuts --------------------------------------------------------------------------
@@ -303,7 +307,7 @@ def joint_wrenches(
     """[f_i, μ_i] of all joints of the tree with the loops' forces on its links, S (7.112), (7.113)."""
     cuts, chain, qdd_tree = _cut(mechanism, q, qd, qdd, h_e, base)
     F = kinematics.frames(mechanism.tree, chain.q)
-    loads: dict[int, tuple[Vector, Vector]] = {}
+    loads: dict[int, tuple[Vec, Vec]] = {}
     for loop, (f, mu) in zip(mechanism.loops, cuts, strict=True):
         # link a exerts the opposite on link b; both as what the link exerts on something else
         for body, place, sign in (
@@ -312,10 +316,10 @@ def joint_wrenches(
         ):
             if body < 0:
                 continue
-            f_i, mu_i = scale(sign, tmatvec(F.R[body], f)), scale(sign, tmatvec(F.R[body], mu))
-            mu_i = add(mu_i, cross(place.translation, f_i))
-            old_f, old_mu = loads.get(body, ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
-            loads[body] = (add(old_f, f_i), add(old_mu, mu_i))
+            f_i, mu_i = sign * (F.R[body].T @ f), sign * (F.R[body].T @ mu)
+            mu_i = mu_i + place.translation.cross(f_i)
+            old_f, old_mu = loads.get(body, (ZERO, ZERO))
+            loads[body] = (old_f + f_i, old_mu + mu_i)
     assert chain.qd is not None
     run = newton_euler.newton_euler(mechanism.tree, chain.q, chain.qd, qdd_tree, h_e, base, loads=loads)
     return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
@@ -323,7 +327,7 @@ def joint_wrenches(
 
 def _cut(
     mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None, base: BaseMotion | None
-) -> tuple[list[tuple[Vector, Vector]], Chain, list[Scalar]]:
+) -> tuple[list[tuple[Vec, Vec]], Chain, list[Scalar]]:
     chain = Chain(mechanism, q, qd, forces=True)
     assert chain.qd is not None
     qdd_tree = chain.accelerations(qdd)
@@ -331,23 +335,22 @@ def _cut(
     _, forces = chain.torques_and_forces(tau)
     F = kinematics.frames(mechanism.tree, chain.q)
     groups = [tuple(range(len(mechanism.loops)))] if mechanism.by_newton else [c.loops for c in mechanism.closures]
-    out: dict[int, tuple[Vector, Vector]] = {}
+    out: dict[int, tuple[Vec, Vec]] = {}
     for group, force in zip(groups, forces, strict=True):
         at = 0
         for k in group:
             loop = mechanism.loops[k]
-            f: Vector = (0.0, 0.0, 0.0)
-            mu: Vector = (0.0, 0.0, 0.0)
+            f, mu = ZERO, ZERO
             for row, (linear, angular) in enumerate(rates(mechanism.tree, loop, chain.q).rows):
-                f, mu = add(f, scale(force[at + row], linear)), add(mu, scale(force[at + row], angular))
+                f, mu = f + force[at + row] * linear, mu + force[at + row] * angular
             at += row + 1
             i = loop.ends.ancestor
             R = F.R[i] if i >= 0 else mechanism.base.rotation
-            out[k] = (matvec(R, f), matvec(R, mu))
+            out[k] = (R @ f, R @ mu)
     return [out[k] for k in range(len(mechanism.loops))], chain, qdd_tree
 
 
 def residuals(mechanism: AnyMechanism, q: Values) -> list[Scalar]:
-    """How far the ends of every loop are apart (m; for what turns, the sine): zero when it is mechanism."""
+    """How far the ends of every loop are apart (m; for what turns, the sine): zero when it is closed."""
     chain = Chain(mechanism, q)
     return [x for loop in mechanism.loops for x in rates(mechanism.tree, loop, chain.q).residual]

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import actuated_of
 from dalembert.errors import DalembertError
 from dalembert.identification.parameters import ExtraColumn
 from dalembert.robot.tables import nearest
@@ -34,7 +33,7 @@ def joint_index(arm: Arm, joint: str | int) -> int:
 
 def numbered(arm: Arm, kind: str, *joints: int) -> str:
     """The name of a parameter of some actuated joints: the kind, and their numbers in the tree, from 1."""
-    return "_".join([kind, *(str(actuated_of(arm)[j] + 1) for j in joints)])
+    return "_".join([kind, *(str(arm.mechanism.actuated[j] + 1) for j in joints)])
 
 
 def own_column(arm: Arm, kind: str, j: int, level: Level) -> ExtraColumn:

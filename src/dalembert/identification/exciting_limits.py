@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification.base import joint_ranges
 from dalembert.quantities.gradients import GRADIENTS
@@ -86,7 +85,7 @@ class Limited:
 
     def _coulomb(self) -> Array:
         """The most that Coulomb friction takes of every actuated joint, passive joints' with it: (n,)."""
-        levels = np.array([max(map(float, body.coulomb)) for body in tree_of(self.arm).bodies])
+        levels = np.array([max(map(float, body.coulomb)) for body in self.arm.mechanism.tree.bodies])
         return levels @ self.follows
 
     @cached_property

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import actuated_of, tree_of
 from dalembert.arrays import double
 from dalembert.equations.regressor import INERTIAL, PARAMETERS, WIDTH
 from dalembert.errors import DalembertError
@@ -30,7 +29,7 @@ FRICTION = ("viscous", "coulomb")
 
 def has_rotors(arm: Arm) -> bool:
     """Whether any joint is driven by a rotor with inertia."""
-    return any(body.has_rotor for body in tree_of(arm).bodies)
+    return any(body.has_rotor for body in arm.mechanism.tree.bodies)
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class ParameterSet:
         kinds += ["Fs+", "Fs-"] if self.two_sided else ["Fs"] * ("coulomb" in self.friction)
         members: list[Parameter] = []
         own = self.arm.parameters.reshape(-1, WIDTH)
-        for j, (body, pi) in enumerate(zip(tree_of(self.arm).bodies, own, strict=True)):
+        for j, (body, pi) in enumerate(zip(self.arm.mechanism.tree.bodies, own, strict=True)):
             value = dict(zip((*PARAMETERS, "Fs+", "Fs-", "offset"), (*pi, *body.coulomb, 0.0), strict=True))
             here = [*INERTIAL, *kinds] if j in self.bodies else list(kinds)
             here += ["offset"] * (self.offset and j in self.actuated)
@@ -121,13 +120,13 @@ class ParameterSet:
         """Which of those links have masses to look for: all, but for those that stand for no body."""
         robot = self.arm.robot
         empty = {link.name for link in robot.links if link.massless}
-        bodies = zip(tree_of(self.arm).bodies, robot.tree_joints, strict=True)
+        bodies = zip(self.arm.mechanism.tree.bodies, robot.tree_joints, strict=True)
         return tuple(j for j, (body, joint) in enumerate(bodies) if joint.child not in empty or not body.link.is_zero)
 
     @cached_property
     def actuated(self) -> tuple[int, ...]:
         """Which joints of the tree q moves: all, but for closed chains."""
-        return actuated_of(self.arm)
+        return tuple(self.arm.mechanism.actuated)
 
     # -- what it holds ---------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import tree_of
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
@@ -76,7 +75,7 @@ class Links:
 
 def links_of(parameters: ParameterSet) -> Links:
     """The links of an arm, less what rides on them: the payload, and the rotors of the joints behind."""
-    mechanism, robot = tree_of(parameters.arm), parameters.arm.robot
+    mechanism, robot = parameters.arm.mechanism.tree, parameters.arm.robot
     at = {name: k for k, name in enumerate(parameters.names)}
     coefficients, constants = np.zeros((mechanism.n, 10, parameters.size)), np.zeros((mechanism.n, 10))
     for i, body in enumerate(mechanism.bodies):
@@ -98,7 +97,7 @@ def links_of(parameters: ParameterSet) -> Links:
 
 def scales(parameters: ParameterSet) -> Array:
     """The usual size of every parameter: of a link's mass and length, of a rotor."""
-    bodies = tree_of(parameters.arm).bodies
+    bodies = parameters.arm.mechanism.tree.bodies
     masses = np.array([float(body.inertia.mass) for body in bodies])
     usual = float(masses[masses > 0].mean()) if (masses > 0).any() else 1.0
     out = np.ones(parameters.size)
@@ -266,7 +265,7 @@ def _reference(parameters: ParameterSet, own: Array) -> Array:
     """J of the arm's own link, or of a usual body where that has no mass."""
     if own[0] > 0:
         return entries(own)
-    usual = max(float(np.mean([float(body.inertia.mass) for body in tree_of(parameters.arm).bodies])), 1e-3)
+    usual = max(float(np.mean([float(body.inertia.mass) for body in parameters.arm.mechanism.tree.bodies])), 1e-3)
     return usual * np.diag([0.01, 0.01, 0.01, 1.0])
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import tree_of
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, column_lengths
@@ -172,7 +171,7 @@ def _condition(R: Array) -> float:
 
 def _joints_of(base: BaseParameters, chosen: list[int]) -> str:
     """The joints that some base parameters belong to, in words; extra columns by their own names."""
-    bodies, joints = tree_of(base.parameters.arm).bodies, [base.parameters.joints[c] for c in base.independent]
+    bodies, joints = base.parameters.arm.mechanism.tree.bodies, [base.parameters.joints[c] for c in base.independent]
     return listed(sorted({bodies[joints[k]].name if joints[k] >= 0 else base.names[k] for k in chosen}))
 
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.arm import Arm
-from dalembert.arm.tree import tree_of
 from dalembert.logs.conditioning import Conditioned
 from dalembert.logs.formats.raw import Array, listed
 from dalembert.logs.log import Log
@@ -40,7 +39,7 @@ def suspicions(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, Any
         said += _velocity_odd(arm, log, ready)
     if said:
         return said  # torques of an arm that moves so tell nothing
-    known = any(not body.inertia.is_zero for body in tree_of(arm).bodies) and bool(np.isfinite(ready.tau).all())
+    known = any(not body.inertia.is_zero for body in arm.mechanism.tree.bodies) and bool(np.isfinite(ready.tau).all())
     torques = _torque_odd(arm, log, ready, reading) if known else []
     return [*_beyond_limits(arm, log), *torques, *(_mixed_up(arm, log, ready) if known and not torques else [])]
 
@@ -180,7 +179,7 @@ def _torque_odd(arm: Arm, log: Log, ready: Conditioned, reading: Mapping[str, An
 
 
 def _unit_of(arm: Arm, factor: float, from_current: bool) -> str:
-    gears = [abs(float(body.gear)) for body in tree_of(arm).bodies if float(body.gear) != 1.0]
+    gears = [abs(float(body.gear)) for body in arm.mechanism.tree.bodies if float(body.gear) != 1.0]
     known = {
         1e3: "currents in mA: units={'current': 'mA'} (--unit current=mA)"
         if from_current

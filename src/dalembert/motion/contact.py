@@ -33,8 +33,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from dalembert.algebra.scalars import Scalar, less, select, sgn, sqrt
-from dalembert.coordinates.chain import dot_of
+from dalembert.algebra.scalars import Scalar, dot, less, select, sgn, sqrt
 from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import coulomb
 from dalembert.motion.rubbing import Brakes, brakes, directions, drifts
@@ -79,7 +78,7 @@ def loaded(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | N
 def contact_speeds(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar]]:
     """The speed of every contact."""
     G = directions(setting.mechanism, q, setting.rubs)
-    return ([*qd, *(dot_of(g, qd) for g in G)],)
+    return ([*qd, *(dot(g, qd) for g in G)],)
 
 
 def solved(
@@ -105,12 +104,12 @@ def _solved(
     r = [x - d for x, d in zip(r, dry[:n], strict=True)]
     if not G:
         a = solve_free(setting, B, r, held)
-        return a, [x - dot_of(row, a) for x, row in zip(r, B, strict=True)], a
+        return a, [x - dot(row, a) for x, row in zip(r, B, strict=True)], a
     for g, d in zip(G, dry[n:], strict=True):
         r = [x - y * d for x, y in zip(r, g, strict=True)]
     a, force = _brakes(setting, B, G, held).hold(solve_free(setting, B, r, held[:n]), drift)
-    rise = [*a, *(dot_of(g, a) + b for g, b in zip(G, drift, strict=True))]
-    push = [x - dot_of(row, a) for x, row in zip(r, B, strict=True)]
+    rise = [*a, *(dot(g, a) + b for g, b in zip(G, drift, strict=True))]
+    push = [x - dot(row, a) for x, row in zip(r, B, strict=True)]
     for g, f in zip(G, force, strict=True):
         push = [x + y * f for x, y in zip(push, g, strict=True)]
     return a, [*push, *(-f for f in force)], rise
@@ -138,7 +137,7 @@ def _rows(flat: Values, n: int) -> list[Values]:
 
 
 def _speeds(setting: Setting, qd: Values, G: Values) -> list[Scalar]:
-    return [*qd, *(dot_of(g, qd) for g in _rows(G, setting.n))]
+    return [*qd, *(dot(g, qd) for g in _rows(G, setting.n))]
 
 
 def _moves(setting: Setting, v: Scalar) -> Scalar:
@@ -220,7 +219,7 @@ def strike(
         most = [h[0] * (body.coulomb[0] + body.coulomb[1]) for body in setting.contacts[n:]]
         v, _ = _brakes(setting, matrix, rows, braked).hold(v, [0.0] * len(rows), most)
         v = [select(pressed[i], 0.0, x) for i, x in enumerate(v)]
-        after = [*v, *(dot_of(g, v) for g in rows)]
+        after = [*v, *(dot(g, v) for g in rows)]
         slip = [
             select(knock[0], both(both(no(hard[0]), x), _moves(setting, w)) * x, x)
             for x, w in zip(slip, after, strict=True)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar, less, select
-from dalembert.coordinates.chain import AnyMechanism, Chain, Cut, Grid, Many, Values, dot_of
+from dalembert.algebra.scalars import Grid, Scalar, Values, dot, less, select
+from dalembert.coordinates.chain import AnyMechanism, Chain, Cut, Many
 from dalembert.coordinates.closure import Triangle, square_of
 from dalembert.equations.friction import coulomb, viscous
 from dalembert.robot.mechanism import Body
@@ -77,7 +77,7 @@ class Brakes:
         x = list(x)
         force: list[Scalar] = []
         for k, (g, u, o, b) in enumerate(zip(self.G, self.u, self.over, drift, strict=True)):
-            f = -((dot_of(g, x) + b) * o)
+            f = -((dot(g, x) + b) * o)
             force.append(f if most is None else select(less(f * f, most[k] * most[k]), f, 0.0))
             x = [y + force[-1] * z for y, z in zip(x, u, strict=True)]
         for k in reversed(range(len(force))):  # along ĝ → along g
@@ -98,9 +98,9 @@ def brakes(
             size = size + x * x / B[i][i]
         c: list[Scalar] = []
         for v, o in zip(orthogonal.u, orthogonal.over, strict=True):
-            c.append(dot_of(g, v) * o)
+            c.append(dot(g, v) * o)
             u = [x - c[-1] * y for x, y in zip(u, v, strict=True)]
-        left = dot_of(g, u)
+        left = dot(g, u)
         counts = select(h, less(DEPENDENT * size, left), 0.0)
         orthogonal.G.append(list(g))
         orthogonal.u.append([select(counts, x, 0.0) for x in u])
@@ -145,16 +145,16 @@ def clearances(closed: AnyMechanism, q: Values, qd: Values) -> tuple[list[Scalar
             for j in range(k):
                 rest = [x - c[j] * y for x, y in zip(rest, columns[j], strict=True)]
                 change = [x - c[j] * y for x, y in zip(change, dots[j], strict=True)]
-            size = dot_of(columns[k], columns[k])
-            square = dot_of(rest, rest)  # r², and its rate is 2 eᵀ… r: no root is needed
+            size = dot(columns[k], columns[k])
+            square = dot(rest, rest)  # r², and its rate is 2 eᵀ… r: no root is needed
             away.append(square / size)
-            rate.append(2.0 * dot_of(rest, change) / size)
+            rate.append(2.0 * dot(rest, change) / size)
     for closure in closed.closures:
         if isinstance(closure, Triangle) and closure.slides:
             loop, step = closed.loops[closure.loop], chain.steps[closed.closures.index(closure)]
             assert isinstance(step, Cut)
             pivot = next(i for i in closure.passive if closed.tree.bodies[i].revolute)
             over = 1.0 / square_of(loop)  # type: ignore[arg-type]
-            away.append(over * dot_of(step.columns[pivot], step.columns[pivot]))
-            rate.append(2.0 * over * dot_of(step.columns[pivot], step.columns_dot[pivot]))
+            away.append(over * dot(step.columns[pivot], step.columns[pivot]))
+            rate.append(2.0 * over * dot(step.columns[pivot], step.columns_dot[pivot]))
     return away, rate

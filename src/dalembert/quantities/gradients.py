@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalembert.algebra.scalars import Values
 from dalembert.algebra.vectors import Vec
 from dalembert.coordinates import pulled
-from dalembert.coordinates.chain import AnyMechanism, Chain, Values
+from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.equations import kinematics, regressor
 from dalembert.quantities.machine import Equations, Quantity, table
 

@@ -7,9 +7,9 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from dalembert.algebra.scalars import cos, sin
+from dalembert.algebra.scalars import Values, cos, sin
 from dalembert.coordinates import pulled
-from dalembert.coordinates.chain import Angle, AnyMechanism, Chain, Values
+from dalembert.coordinates.chain import Angle, AnyMechanism, Chain
 from dalembert.coordinates.loops import rates
 from dalembert.equations import (
     articulated,

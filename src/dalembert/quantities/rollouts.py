@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from dalembert.algebra.scalars import select
-from dalembert.coordinates.chain import AnyMechanism, Values
+from dalembert.algebra.scalars import Values, select
+from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.pulled import jacobian
 from dalembert.equations import articulated
 from dalembert.equations.regressor import WIDTH

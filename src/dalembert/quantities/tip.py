@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dalembert.coordinates.chain import AnyMechanism, Values
+from dalembert.algebra.scalars import Values
+from dalembert.coordinates.chain import AnyMechanism
 from dalembert.motion import control
 from dalembert.motion import operational_space as s
 from dalembert.motion.operational_space import Space

@@ -7,15 +7,13 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from dalembert.algebra.linalg import IDENTITY, cross, dot, matmul, msub, transpose
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Robot
-from dalembert.robot.placement import Placement
+from dalembert.robot.placement import Placement, no_rotation
 from dalembert.robot.tables import some
 
 PHYSICAL = ("error", "warn")
-ORTHONORMAL_TOLERANCE = 1e-8  # a rotation typed with fewer digits than this bends the arm measurably
 
 
 class PhysicalWarning(UserWarning):
@@ -42,7 +40,7 @@ def check(
         if bad is not None:
             raise RobotError(f"{where}: {what} has the value {bad}; it must be a finite number")
     for what, placement in _placements(robot):
-        wrong = _no_rotation(placement)
+        wrong = no_rotation(placement.rotation)
         if wrong:
             raise RobotError(f"{where}: {what} has a rotation matrix that is none: {wrong}")
     for what, inertia, _ in _inertias(robot):
@@ -54,15 +52,17 @@ def check(
 
 def _physical(robot: Robot, where: str, physical: str, remedy: str) -> None:
     """The links with impossible inertias, in one message."""
-    found = []
-    for what, inertia, claimed in _inertias(robot):
-        if claimed and not inertia.is_zero and all(map(_is_number, _values(inertia))):
-            reason = inertia.impossible()
-            if reason:
-                found.append(f"{what}: {reason}")
-    if not found:
+    impossible = [
+        f"{what}: {reason}"
+        for what, inertia, claimed in _inertias(robot)
+        if claimed
+        and not inertia.is_zero
+        and all(map(_is_number, _values(inertia)))
+        and (reason := inertia.impossible())
+    ]
+    if not impossible:
         return
-    message = f"{where} has inertias that no body can have: {some(found, separator='; ')}"
+    message = f"{where} has inertias that no body can have: {some(impossible, separator='; ')}"
     if physical == "error":
         raise RobotError(f"{message}; correct them, or {remedy}")
     warnings.warn(message, PhysicalWarning, stacklevel=3)  # of the caller of check
@@ -109,16 +109,3 @@ def _numbers(robot: Robot) -> Iterator[tuple[str, Iterable[Any]]]:
         if rotor is not None:
             scalars = (rotor.inertia, rotor.gear, rotor.mass, rotor.transverse, rotor.viscous, *rotor.coulomb)
             yield f"the rotor of joint '{joint.name}'", (*scalars, *(rotor.position or ()), *(rotor.axis or ()))
-
-
-def _no_rotation(placement: Placement) -> str | None:
-    """Why the matrix is not a rotation, or None."""
-    R = placement.rotation
-    if not all(_is_number(x) for row in R for x in row):
-        return None
-    error = max(abs(x) for row in msub(matmul(R, transpose(R)), IDENTITY) for x in row)
-    if error > ORTHONORMAL_TOLERANCE:
-        return f"its rows are not orthogonal unit vectors (off by {error:.2g}); give it with more digits"
-    if dot(R[0], cross(R[1], R[2])) < 0:
-        return "its determinant is −1, a mirror image"
-    return None

@@ -20,7 +20,7 @@ from dalembert.errors import RobotError
 from dalembert.robot.bounds import COUPLED_JOINTS, COUPLINGS, at_most
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import joints_around
-from dalembert.robot.placement import Placement
+from dalembert.robot.placement import Placement, settle
 from dalembert.robot.tables import nearest, shown, some
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Row = tuple[float, ...]
 DEGREE = 16  # of a polynomial; MJCF has 4
-SINGULAR = 1e-12  # of a square matrix between motors and joints, its rows and columns made equally long
 ROUNDING = 1e-12  # of limits that meet in one point
 
 
@@ -86,20 +85,17 @@ class Coupling:
             if twice is not None:
                 raise RobotError(f"{where}: '{twice}' stands more than once in '{key}'; name it once")
         columns = len(of or motors)
-        for key, value in (
-            ("joints", joints),
-            ("of", of),
-            ("motors", motors),
-            (
-                "matrix",
-                _matrix(matrix, len(joints), columns, where) if not formulas else ((0.0,) * columns,) * len(joints),
-            ),
-            ("offset", _row(offset, len(joints), "offset", where) or (0.0,) * len(joints)),
-            ("higher", _row(higher, None, "higher", where)),
-            ("limits", _limits(limits, where)),
-            ("formulas", tuple(formulas)),
-        ):
-            object.__setattr__(self, key, value)
+        settle(
+            self,
+            joints=joints,
+            of=of,
+            motors=motors,
+            matrix=((0.0,) * columns,) * len(joints) if formulas else _matrix(matrix, len(joints), columns, where),
+            offset=_row(offset, len(joints), "offset", where) or (0.0,) * len(joints),
+            higher=_row(higher, None, "higher", where),
+            limits=_limits(limits, where),
+            formulas=tuple(formulas),
+        )
         if self.higher and not (len(joints) == columns == 1):
             raise RobotError(
                 f"{where} has coefficients of higher powers, {shown(self.higher)}, with {len(joints)} joints that follow "
@@ -108,7 +104,7 @@ class Coupling:
         if len(self.higher) > DEGREE - 1:
             raise RobotError(f"{where} has a polynomial of degree {len(self.higher) + 1}; at most {DEGREE} is taken")
         while self.higher and self.higher[-1] == 0.0:
-            object.__setattr__(self, "higher", self.higher[:-1])
+            settle(self, higher=self.higher[:-1])
         self._check_motors(where)
 
     def _check_motors(self, where: str) -> None:
@@ -124,7 +120,7 @@ class Coupling:
         idle = [motor for k, motor in enumerate(self.motors) if not any(row[k] for row in self.matrix)]
         if idle and len(self.motors) < len(self.joints):
             raise RobotError(f"{where} has a column of zeros for motor '{idle[0]}', which moves no joint; leave it out")
-        if self.motors and len(self.motors) == len(self.joints) and _singular(self.matrix):
+        if self.motors and len(self.motors) == len(self.joints) and singular(self.matrix):
             rows = [list(row) for row in self.matrix]
             raise RobotError(
                 f"{where} has the matrix {shown(rows)}, which has no inverse: some motors would move no joint, "
@@ -194,7 +190,8 @@ def _limits(value: Any, where: str) -> tuple[Limits, ...]:
     return limits
 
 
-def _number(value: Any, key: str, where: str) -> float:
+def finite(value: Any, key: str, where: str) -> float:
+    """The value as a float that is finite, or an error that names the key."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -211,7 +208,7 @@ def _row(value: Any, size: int | None, key: str, where: str) -> Row:
         raise RobotError(
             f"{where} has {len(values)} values in '{key}' ({shown(value)}); it needs {size}, one for each joint"
         )
-    return tuple(_number(x, key, where) for x in values)
+    return tuple(finite(x, key, where) for x in values)
 
 
 def _matrix(value: Any, rows: int, columns: int, where: str) -> tuple[Row, ...]:
@@ -230,34 +227,18 @@ def _matrix(value: Any, rows: int, columns: int, where: str) -> tuple[Row, ...]:
             f"{where} has matrix = {shown(value)}; it needs {rows} row{'s' * (rows != 1)}, one for each joint that follows, "
             f"of {columns} number{'s' * (columns != 1)}, one for each that they follow"
         )
-    return tuple(tuple(_number(x, "matrix", where) for x in row) for row in value)
+    return tuple(tuple(finite(x, "matrix", where) for x in row) for row in value)
 
 
-def _singular(matrix: Sequence[Row]) -> bool:
-    """Whether a square matrix has no inverse, whatever the units of its rows and columns."""
-    for _ in range(2):  # rows, then columns
-        lengths = [math.hypot(*row) for row in matrix]
-        if not all(lengths):
-            return True
-        matrix = list(
-            zip(*([x / length for x in row] for row, length in zip(matrix, lengths, strict=True)), strict=True)
-        )
-    return abs(_determinant([list(row) for row in matrix])) < SINGULAR
+def singular(matrix: Any) -> bool:
+    """Whether a square matrix has no inverse, whatever the units of its rows and of its columns."""
+    import numpy as np
 
-
-def _determinant(A: list[list[float]]) -> float:
-    """By elimination with the largest pivot."""
-    result = 1.0
-    for k in range(len(A)):
-        pivot = max(range(k, len(A)), key=lambda i: abs(A[i][k]))
-        A[k], A[pivot] = A[pivot], A[k]
-        result *= A[k][k] if pivot == k else -A[k][k]
-        if A[k][k] == 0.0:
-            return 0.0
-        for i in range(k + 1, len(A)):
-            factor = A[i][k] / A[k][k]
-            A[i] = [x - factor * y for x, y in zip(A[i], A[k], strict=True)]
-    return result
+    A = np.array(matrix, float)
+    for axis in (1, 0):
+        lengths = np.linalg.norm(A, axis=axis, keepdims=True)
+        A = A / np.where(lengths > 0, lengths, 1.0)
+    return bool(np.linalg.matrix_rank(A) < len(A))
 
 
 # -- on a robot ----------------------------------------------------------------------------------
@@ -270,7 +251,7 @@ def with_motors(
 
     Motor k stands on the link that carries joint k, before it, and has its rotor.
     """
-    every_link, every_joint, made = list(links), list(joints), []
+    every_link, every_joint, on_motors = list(links), list(joints), []
     if isinstance(couplings, Coupling) or not all(isinstance(x, Coupling) for x in couplings):
         raise RobotError(f"a robot has couplings = {shown(couplings)}; it must be a list of Coupling")
     for coupling in couplings:
@@ -293,8 +274,8 @@ def with_motors(
                 replace(joint, name=motor, child=body, **own),
                 replace(joint, rotor=None),
             ]
-        made.append(replace(coupling, of=coupling.motors, motors=(), limits=()) if coupling.motors else coupling)
-    return tuple(every_link), tuple(every_joint), tuple(made)
+        on_motors.append(replace(coupling, of=coupling.motors, motors=(), limits=()) if coupling.motors else coupling)
+    return tuple(every_link), tuple(every_joint), tuple(on_motors)
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
@@ -340,11 +321,8 @@ def _circle(follows: Mapping[str, Coupling]) -> str:
     """The names of joints that follow each other."""
     for name in follows:
         way = [name]
-        while way[-1] in follows:
-            leaders = [leader for leader in follows[way[-1]].of if leader in follows]
-            nearer = next((leader for leader in leaders if leader in way), leaders[0] if leaders else None)
-            if nearer is None:
-                break
+        while leaders := [leader for leader in follows[way[-1]].of if leader in follows]:
+            nearer = next((leader for leader in leaders if leader in way), leaders[0])
             if nearer in way:
                 circle = [*way[way.index(nearer) :], nearer]
                 return f"joints follow each other in a circle: {' follows '.join(map(repr, circle))}"
@@ -469,28 +447,4 @@ def _tightest(choose: Any, a: float | None, b: float | None) -> float | None:
     return choose(known) if known else None
 
 
-# -- screws ----------------------------------------------------------------------------------------
-
-
-def helical(joint: Joint, pitch: float) -> tuple[Joint, str, Joint, Coupling]:
-    """A screw, from the revolute joint that its turn is: (turn, the link between, slide, how the slide follows).
-
-    pitch  how far it advances in a turn (m), along the axis; negative for a left-handed thread
-    """
-    pitch = _number(pitch, "pitch", f"helical joint '{joint.name}'")
-    between, slide = f"{joint.name}:turned", f"{joint.name}:slide"
-    own: dict[str, Any] = {
-        "offset": 0.0,
-        "friction": type(joint.friction)(),
-        "limits": type(joint.limits)(),
-        "rotor": None,
-    }
-    return (
-        replace(joint, child=between, link_frame=Placement()),
-        between,
-        replace(joint, name=slide, type="prismatic", parent=between, placement=Placement(), **own),
-        Coupling(slide, joint.name, pitch / (2.0 * math.pi)),
-    )
-
-
-__all__ = ["Coupling", "check_couplings", "followers", "helical", "in_order", "with_led_limits", "with_motors"]
+__all__ = ["Coupling", "check_couplings", "followers", "in_order", "singular", "with_led_limits", "with_motors"]

@@ -11,12 +11,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from dalembert.algebra.linalg import Matrix, Scalar, Vector, cos, matmul, sin
+from dalembert.algebra.scalars import Scalar, cos, sin
+from dalembert.algebra.vectors import Mat, RotZ, VecLike
 from dalembert.errors import RobotError
-from dalembert.robot.couplings import Coupling, helical
+from dalembert.robot.couplings import Coupling, finite
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
 from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_inertia, read_limits, read_rotor, with_unused_said
@@ -124,14 +125,13 @@ def _four(value: Any, where: str) -> dict[str, Any]:
     return row | {"type": "prismatic" if variables == ["d"] else "revolute"}
 
 
-def _about_x(alpha: Scalar) -> Matrix:
+def _about_x(alpha: Scalar) -> Mat:
     s, c = sin(alpha), cos(alpha)
-    return ((1.0, 0.0, 0.0), (0.0, c, -s), (0.0, s, c))
+    return Mat.of(((1.0, 0.0, 0.0), (0.0, c, -s), (0.0, s, c)))
 
 
-def _about_z(theta: Scalar) -> Matrix:
-    s, c = sin(theta), cos(theta)
-    return ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
+def _about_z(theta: Scalar) -> Mat:
+    return RotZ(cos(theta), sin(theta)).matrix
 
 
 def _standard(row: Row) -> tuple[Placement, Placement]:
@@ -145,9 +145,9 @@ def _modified(row: Row) -> tuple[Placement, Placement]:
     """Joint placement and link frame of A = Rx(α) Tx(a) Rz(θ) Tz(d)."""
     X = _about_x(row.alpha)
     if row.slides:
-        return Placement(matmul(X, _about_z(row.theta)), (row.a, 0.0, 0.0)), Placement()
+        return Placement(X @ _about_z(row.theta), (row.a, 0.0, 0.0)), Placement()
     # Tz(d) commutes with the joint's rotation, so it may stand before it
-    along_z: Vector = (row.a, X[1][2] * row.d, X[2][2] * row.d)
+    along_z = (row.a, X[1][2] * row.d, X[2][2] * row.d)
     return Placement(X, along_z), Placement()
 
 
@@ -169,9 +169,18 @@ def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> J
 
 
 def screw(joint: Joint, pitch: float) -> tuple[list[Joint], Link, Coupling]:
-    """A helical joint as the robot has it: the turn and the slide, the link between, and how the slide follows."""
-    turn, between, slide, coupling = helical(joint, pitch)
-    return [turn, slide], Link(between, massless=True), coupling
+    """A helical joint as the robot has it: the turn and the slide, the link between, and how the slide follows.
+
+    joint  the revolute joint that its turn is
+    pitch  how far it advances in a turn (m), along the axis; negative for a left-handed thread
+    """
+    advance = finite(pitch, "pitch", f"helical joint '{joint.name}'") / (2.0 * math.pi)
+    between = Link(f"{joint.name}:turned", massless=True)
+    turn = replace(joint, child=between.name, link_frame=HERE)
+    slide = Joint(
+        f"{joint.name}:slide", "prismatic", between.name, joint.child, axis=joint.axis, link_frame=joint.link_frame
+    )
+    return [turn, slide], between, Coupling(slide.name, joint.name, advance)
 
 
 def from_dh(
@@ -218,7 +227,7 @@ def assemble(
     """Joints and links in a row, named joint1, link1, … where the rows do not name them."""
     if not rows:
         raise RobotError(f"{name}: the DH table has no rows; an arm needs at least one joint")
-    links, joints, said, couplings = [Link(base_link)], [], list(notes), []
+    links, joints, remarks, couplings = [Link(base_link)], [], list(notes), []
     for i, row in enumerate(rows, 1):
         child = row.link or f"link{i}"
         with told_at(f"{name}: DH row {i}"):
@@ -229,11 +238,11 @@ def assemble(
                 couplings.append(coupling)
         links.append(Link(child, row.inertia, row.physical))
         if row.note:
-            said.append(f"link '{child}': {row.note}")
+            remarks.append(f"link '{child}': {row.note}")
     frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip
     couplings += robot.pop("couplings", ())
     return Robot(
-        name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=tuple(said), couplings=tuple(couplings),
+        name=name, links=tuple(links), joints=tuple(joints), tip=frame, notes=tuple(remarks), couplings=tuple(couplings),
         **robot,
     )  # fmt: skip
 
@@ -276,8 +285,8 @@ def tree_rows(robot: Robot) -> tuple[str, tuple[Row, ...]] | None:
     """A row of standard DH for every joint of a tree, each from its parent's link frame, or None."""
     links = {link.name: link for link in robot.links}
     rows = [_recover_row(joint, links[joint.child], "standard") if joint.moves else None for joint in robot.joints]
-    found = tuple(row for row in rows if row is not None)
-    return ("standard", found) if found and len(found) == len(rows) else None
+    whole = tuple(row for row in rows if row is not None)
+    return ("standard", whole) if whole and len(whole) == len(rows) else None
 
 
 def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
@@ -306,7 +315,7 @@ def _angles(s: float, c: float) -> list[float]:
     return [angle, math.nextafter(angle, 9.0), math.nextafter(angle, -9.0)]
 
 
-def _along_z(t: Vector, alpha: float) -> float:
+def _along_z(t: VecLike, alpha: float) -> float:
     """d from the translation (a, −d sin α, d cos α), by the larger of the two."""
     s, c = sin(alpha), cos(alpha)
     return t[2] / c if abs(c) >= abs(s) else -t[1] / s

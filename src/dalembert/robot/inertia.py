@@ -8,7 +8,7 @@ from typing import Any
 
 from dalembert.algebra.scalars import Scalar
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike
-from dalembert.robot.placement import Placement, matrix, number, vector
+from dalembert.robot.placement import Placement, matrix, number, settle, vector
 
 
 def steiner(mass: Scalar, r: VecLike) -> Mat:
@@ -34,9 +34,8 @@ class Inertia:
     tensor: MatLike = NULL
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mass", number(self.mass))
-        object.__setattr__(self, "com", vector(self.com, "a centre of mass"))
-        object.__setattr__(self, "tensor", matrix(self.tensor, "an inertia tensor"))
+        com, tensor = vector(self.com, "a centre of mass"), matrix(self.tensor, "an inertia tensor")
+        settle(self, mass=number(self.mass), com=com, tensor=tensor)
 
     @property
     def first_moments(self) -> Vec:

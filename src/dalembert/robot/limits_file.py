@@ -13,48 +13,40 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LIMITS_BYTES
-from dalembert.robot.model import Joint, Limits, Robot
+from dalembert.robot.model import LIMIT_KEYS, Joint, Robot
 from dalembert.robot.safe_toml import parse_tables, read_text
-from dalembert.robot.tables import nearest, shown, some
+from dalembert.robot.tables import nearest, shown, some, told_at
 
-KINDS = ("lower", "upper", "velocity", "acceleration", "effort")
-Found = Iterator[tuple[str, str, str, float]]  # where it stands, joint, kind, value
+Given = Iterator[tuple[str, str, str, float]]  # where it stands, joint, kind, value
 
 
 def with_limits(robot: Robot, source: str) -> Robot:
     """The robot with the limits that ``source`` gives: a path that ends in .toml or .csv, or text."""
     path = Path(source)
-    if path.suffix.lower() in (".toml", ".csv"):
-        found = list((_from_toml if path.suffix.lower() == ".toml" else _from_csv)(robot, path))
-    else:
-        found = list(_from_text(robot, source))
+    read = {".toml": _from_toml, ".csv": _from_csv}.get(path.suffix.lower())
+    given = list(_from_text(robot, source) if read is None else read(robot, path))
     changed: dict[str, dict[str, float]] = {}
     places: dict[str, str] = {}
-    for where, joint, kind, value in found:
+    for where, joint, kind, value in given:
         if kind not in ("lower", "upper") and not value > 0:
             raise RobotError(f"{where}: the {kind} limit of joint '{joint}' is {value:g}; it must be more than 0")
         changed.setdefault(joint, {})[kind] = value
         places.setdefault(joint, where)
-    return robot.replace(
-        joints=tuple(
-            replace(one, limits=_changed(places[one.name], one, changed[one.name])) if one.name in changed else one
-            for one in robot.joints
-        )
-    )
 
+    def with_own(joint: Joint) -> Joint:
+        if joint.name not in changed:
+            return joint
+        with told_at(f"{places[joint.name]}: joint '{joint.name}'"):
+            return replace(joint, limits=replace(joint.limits, **changed[joint.name]))
 
-def _changed(where: str, joint: Joint, values: dict[str, float]) -> Limits:
-    try:
-        return replace(joint.limits, **values)
-    except RobotError as error:
-        raise RobotError(f"{where}: joint '{joint.name}': {error}") from None
+    return robot.replace(joints=tuple(map(with_own, robot.joints)))
 
 
 def _names(robot: Robot) -> list[str]:
@@ -62,8 +54,10 @@ def _names(robot: Robot) -> list[str]:
 
 
 def _known(where: str, kind: str) -> str:
-    if kind not in KINDS:
-        raise RobotError(f"{where}: unknown limit {shown(kind)}; known are {', '.join(KINDS)}{nearest(kind, KINDS)}")
+    if kind not in LIMIT_KEYS:
+        raise RobotError(
+            f"{where}: unknown limit {shown(kind)}; known are {', '.join(LIMIT_KEYS)}{nearest(kind, LIMIT_KEYS)}"
+        )
     return kind
 
 
@@ -79,7 +73,7 @@ def _number(where: str, value: Any) -> float:
     return number
 
 
-def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Found:
+def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Given:
     """One number for all joints, or one for each."""
     names = _names(robot)
     if len(values) == 1:
@@ -94,7 +88,7 @@ def _each(robot: Robot, where: str, kind: str, values: list[Any]) -> Found:
             yield where, name, kind, _number(f"{where}, {kind} of joint '{name}'", value)
 
 
-def _from_text(robot: Robot, text: str) -> Found:
+def _from_text(robot: Robot, text: str) -> Given:
     where = "--limits"
     for part in filter(None, (part.strip() for part in text.split(";"))):
         kind, colon, numbers = part.partition(":")
@@ -106,20 +100,19 @@ def _from_text(robot: Robot, text: str) -> Found:
         yield from _each(robot, where, _known(where, kind.strip()), numbers.replace(",", " ").split())
 
 
-def _read(path: Path) -> str:
-    return read_text(path, LIMITS_BYTES, "limits file")
+def _joint(where: str, robot: Robot, name: str, known: Mapping[str, None]) -> str:
+    """The name, which is that of a moving joint."""
+    if name not in known:
+        names = list(known)
+        raise RobotError(
+            f"{where}: robot '{robot.name}' has no joint {shown(name)}; its joints are {some(names)}{nearest(name, names)}"
+        )
+    return name
 
 
-def _unknown(where: str, robot: Robot, name: str, names: Sequence[str]) -> RobotError:
-    return RobotError(
-        f"{where}: robot '{robot.name}' has no joint {shown(name)}; its joints are {some(names)}{nearest(name, names)}"
-    )
-
-
-def _from_toml(robot: Robot, path: Path) -> Found:
-    data = parse_tables(_read(path), str(path))
-    names = _names(robot)
-    known = set(names)
+def _from_toml(robot: Robot, path: Path) -> Given:
+    data = parse_tables(read_text(path, LIMITS_BYTES, "limits file"), str(path))
+    known = dict.fromkeys(_names(robot))
     for key, value in data.items():
         if key != "joints":
             yield from _each(robot, str(path), _known(str(path), key), value if isinstance(value, list) else [value])
@@ -128,14 +121,13 @@ def _from_toml(robot: Robot, path: Path) -> Found:
         raise RobotError(f"{path}: 'joints' must be tables like [joints.NAME]")
     for name, entries in tables.items():
         where = f"{path}, [joints.{name}]"
-        if name not in known:
-            raise _unknown(where, robot, name, names)
+        _joint(where, robot, name, known)
         for kind, value in entries.items():
             yield where, name, _known(where, kind), _number(f"{where}, {kind}", value)
 
 
-def _from_csv(robot: Robot, path: Path) -> Found:
-    rows = csv.reader(_read(path).splitlines(), skipinitialspace=True)
+def _from_csv(robot: Robot, path: Path) -> Given:
+    rows = csv.reader(read_text(path, LIMITS_BYTES, "limits file").splitlines(), skipinitialspace=True)
     try:
         lines = [
             (number, [cell.strip() for cell in row])
@@ -151,8 +143,7 @@ def _from_csv(robot: Robot, path: Path) -> Found:
         raise RobotError(f"{path}, line {header}: the first column must be 'joint', and is {shown(columns[0])}")
     for kind in columns[1:]:
         _known(f"{path}, line {header}", kind)
-    names = _names(robot)
-    known = set(names)
+    known = dict.fromkeys(_names(robot))
     twice = [name for name, times in Counter(columns).items() if times > 1]
     if twice:
         raise RobotError(f"{path}, line {header}: the column {min(twice)} stands there more than once")
@@ -160,9 +151,7 @@ def _from_csv(robot: Robot, path: Path) -> Found:
         where = f"{path}, line {number}"
         if len(row) != len(columns):
             raise RobotError(f"{where}: the row has {len(row)} values, but the header has {len(columns)} columns")
-        name = row[0]
-        if name not in known:
-            raise _unknown(where, robot, name, names)
+        name = _joint(where, robot, row[0], known)
         for kind, cell in zip(columns[1:], row[1:], strict=True):
             if cell not in ("", "-"):
                 yield where, name, kind, _number(f"{where}, column '{kind}'", cell)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from dalembert.errors import RobotError
-from dalembert.robot.model import Frame, Robot
+from dalembert.robot.model import Robot
 from dalembert.robot.safe_xml import parse_xml, read_bytes
 from dalembert.robot.tables import nearest, told_at
 
@@ -89,7 +89,7 @@ def _toml(path: Path, tip: str | None) -> Robot:
     if tip is None or tip == robot.tip.name:
         return robot
     with told_at(str(path)):
-        return robot.replace(tip=Frame(tip, robot.link(tip).name))
+        return robot.with_tip(tip)
 
 
 def _xml_kind(path: Path) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from dalembert.algebra.linalg import Vector, add, cross, dot, rotation_about, scale, sub
+from dalembert.algebra.vectors import ZERO, Vec, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS_IN_LOOPS, LOOPS, at_most
-from dalembert.robot.placement import Placement, number, vector
+from dalembert.robot.placement import Placement, number, settle, unit, vector
 from dalembert.robot.tables import shown, some
 
 if TYPE_CHECKING:
@@ -51,21 +51,16 @@ class Loop:
     link_b: str
     placement_b: Placement
     kind: LoopKind = "revolute"
-    axis: Vector = (0.0, 0.0, 1.0)
+    axis: VecLike = (0.0, 0.0, 1.0)
     passive: tuple[str, ...] = ()
     branch: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in LOOP_KINDS:
             raise RobotError(f"loop '{self.name}' has kind '{self.kind}'; known kinds are {', '.join(LOOP_KINDS)}")
-        axis = vector(self.axis, f"the axis of loop '{self.name}'")
-        length = math.sqrt(dot(axis, axis))
-        if not (math.isfinite(length) and length > 1e-12):
-            raise RobotError(f"the axis of loop '{self.name}' is {axis}; it needs a direction, like (0, 0, 1)")
-        object.__setattr__(self, "axis", axis if abs(length - 1.0) < 1e-15 else scale(1.0 / length, axis))
+        axis = unit(self.axis, f"the axis of loop '{self.name}'")
         if isinstance(self.passive, str):
             raise RobotError(f"loop '{self.name}': passive is {self.passive!r}; it must be a list of joints")
-        object.__setattr__(self, "passive", tuple(self.passive))
         try:
             pairs = self.branch.items() if isinstance(self.branch, Mapping) else self.branch
             branch = tuple((str(name), number(float(value))) for name, value in pairs)
@@ -73,7 +68,7 @@ class Loop:
             raise RobotError(
                 f"loop '{self.name}': branch is {shown(self.branch)}; it must give joints and their positions, like {{'elbow': 1.3}}"
             ) from None
-        object.__setattr__(self, "branch", branch)
+        settle(self, axis=axis, passive=tuple(self.passive), branch=branch)
 
     @property
     def text(self) -> str:
@@ -196,28 +191,27 @@ def with_passive(robot: Robot, loops: Sequence[Loop], undriven: Container[str]) 
     """The robot with loops whose passive joints are, as far as can be, those that no motor drives."""
     _few_enough(robot, loops)
     taken = {name for coupling in robot.couplings for name in coupling.joints}
-    made = []
+    chosen = []
     for loop in loops:
-        chosen = replace(loop, passive=_passive(robot, loop, taken, undriven))
-        taken.update(chosen.passive)
-        made.append(chosen)
-    return robot.replace(loops=tuple(made))
+        chosen.append(replace(loop, passive=_passive(robot, loop, taken, undriven)))
+        taken.update(chosen[-1].passive)
+    return robot.replace(loops=tuple(chosen))
 
 
 def velocities(robot: Robot, loop: Loop) -> dict[str, list[float]]:
     """How every joint around the loop moves its two ends against each other at the branch's pose."""
     at = dict(loop.branch)
     frames: dict[str, Placement] = {robot.root: Placement()}
-    axes: dict[str, tuple[Vector, Vector]] = {}
+    axes: dict[str, tuple[Vec, Vec]] = {}
     for joint in robot.joints:
         frame = frames[joint.parent] @ joint.placement
         axes[joint.name] = (frame.direction(joint.axis), frame.translation)
-        frames[joint.child] = frame @ _motion(joint, at.get(joint.name, 0.0)) @ joint.link_frame
+        frames[joint.child] = frame @ joint.moved(at.get(joint.name, 0.0)) @ joint.link_frame
     a, b = frames[loop.link_a] @ loop.placement_a, frames[loop.link_b] @ loop.placement_b
     on_a, on_b = _ways(robot, loop)
     around, way_a = [*on_a, *on_b], {joint.name for joint in on_a}
     n = a.direction(loop.axis)
-    size = max([1e-9, *(max(map(abs, sub(axes[j.name][1], a.translation))) for j in around)])
+    size = max([1e-9, *(max(map(abs, axes[j.name][1] - a.translation)) for j in around)])
     out: dict[str, list[float]] = {}
     for joint in around:
         if not joint.moves:
@@ -225,22 +219,13 @@ def velocities(robot: Robot, loop: Loop) -> dict[str, list[float]]:
         sign, end = (1.0, a) if joint.name in way_a else (-1.0, b)
         z, p = axes[joint.name]
         slides = joint.type == "prismatic"
-        v = z if slides else scale(1.0 / size, cross(z, sub(end.translation, p)))
-        w = (0.0, 0.0, 0.0) if slides else z
+        v = z if slides else 1.0 / size * z.cross(end.translation - p)
+        w = ZERO if slides else z
         if loop.kind == "revolute":
-            w = sub(w, scale(dot(w, n), n))
+            w = w - w.dot(n) * n
         column = [*v] if loop.kind == "connect" else [*v, *w]
         out[joint.name] = [sign * x for x in column]
     return out
-
-
-def _motion(joint: Joint, q: float) -> Placement:
-    x = q + joint.offset
-    if not joint.moves:
-        return Placement()
-    if joint.type == "prismatic":
-        return Placement(translation=scale(x, joint.axis))
-    return Placement(rotation_about(joint.axis, x))
 
 
 def independent(columns: Sequence[Sequence[float]]) -> list[int]:
@@ -273,4 +258,4 @@ def loop_of(data: Any) -> Loop:
         raise RobotError(f"this is no loop: {str(problem).removeprefix('Loop.__init__() ')}") from None
 
 
-__all__ = ["LOOP_KINDS", "Loop", "add", "check_loops", "independent", "joints_around", "loop_of", "with_passive"]
+__all__ = ["LOOP_KINDS", "Loop", "check_loops", "independent", "joints_around", "loop_of", "with_passive"]

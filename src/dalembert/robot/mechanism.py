@@ -6,14 +6,16 @@ the link that carries it: the *augmented link* of S 7.2.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dalembert.algebra.linalg import IDENTITY, Scalar, Vector, madd, mscale, msub, outer
-from dalembert.algebra.vectors import Vec, VecLike
+from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.vectors import IDENTITY, Vec, VecLike
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import Robot
-from dalembert.robot.placement import Placement
+from dalembert.robot.model import Robot, Rotor
+from dalembert.robot.placement import Placement, settle
+
+NO_ROTOR = Rotor(reflected=True)
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Mechanism:
     tip: Placement
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gravity", Vec(self.gravity))
+        settle(self, gravity=Vec(self.gravity))
 
     @property
     def n(self) -> int:
@@ -121,11 +123,10 @@ class Mechanism:
         return tuple(reversed(chain))
 
 
-def rotor_body(mass: Scalar, position: Vector, axis: Vector, axial: Scalar, transverse: Scalar) -> Inertia:
+def rotor_body(mass: Scalar, position: VecLike, axis: VecLike, axial: Scalar, transverse: Scalar) -> Inertia:
     """A rotor standing still on the link that carries it: S (7.63), (7.66)."""
-    along = outer(axis, axis)
-    across = msub(IDENTITY, along)
-    return Inertia(mass, position, madd(mscale(axial, along), mscale(transverse, across)))
+    along = axis.outer(axis)
+    return Inertia(mass, position, axial * along + transverse * (IDENTITY - along))
 
 
 def places(robot: Robot) -> dict[str, tuple[int, Placement]]:
@@ -161,75 +162,42 @@ def mechanism(robot: Robot) -> Mechanism:
         attach(tip_body, robot.payload, tip)
     augmented = list(links)
 
-    bodies = []
+    bodies: list[Body] = []
     for joint in robot.tree_joints:
         parent, stands = at[joint.parent]
         placement = stands @ joint.placement
-        rotor = joint.rotor
-        gear, I_m, mass, transverse, reflected = 1.0, 0.0, 0.0, 0.0, True
-        axis, position = placement.direction(joint.axis), placement.translation
+        rotor = joint.rotor or NO_ROTOR
+        axis = placement.direction(joint.axis) if rotor.axis is None else stands.direction(rotor.axis)
+        position = placement.translation if rotor.position is None else stands.point(rotor.position)
         viscous, coulomb = joint.friction.viscous, joint.friction.coulomb
-        if rotor is not None:
-            gear, I_m, mass, transverse, reflected = (
-                rotor.gear,
-                rotor.inertia,
-                rotor.mass,
-                rotor.transverse,
-                rotor.reflected,
-            )
-            if rotor.axis is not None:
-                axis = stands.direction(rotor.axis)
-            if rotor.position is not None:
-                position = stands.point(rotor.position)
-            still = (0.0, 0.0) if reflected else (I_m, transverse)
+        if joint.rotor is not None:
+            gear = rotor.gear
+            still = (0.0, 0.0) if rotor.reflected else (rotor.inertia, rotor.transverse)
             if parent >= 0:
-                augmented[parent] = augmented[parent] + rotor_body(mass, position, axis, *still)
+                augmented[parent] = augmented[parent] + rotor_body(rotor.mass, position, axis, *still)
             viscous = viscous + gear * gear * rotor.viscous
             forward, backward = rotor.coulomb if gear > 0 else rotor.coulomb[::-1]
             coulomb = (coulomb[0] + abs(gear) * forward, coulomb[1] + abs(gear) * backward)
-        bodies.append(
-            (joint, parent, placement, gear, I_m, axis, position, mass, transverse, reflected, viscous, coulomb)
+        body = Body(
+            name=joint.name,
+            parent=parent,
+            revolute=joint.type != "prismatic",
+            placement=placement,
+            axis=joint.axis,
+            offset=joint.offset,
+            link_frame=joint.link_frame,
+            inertia=Inertia(),  # with the rotors of joints to come: below
+            link=links[len(bodies)],
+            gear=rotor.gear,
+            rotor_inertia=rotor.inertia,
+            rotor_axis=axis,
+            rotor_position=position,
+            rotor_mass=rotor.mass,
+            rotor_transverse=rotor.transverse,
+            reflected=rotor.reflected,
+            viscous=viscous,
+            coulomb=coulomb,
         )
-
-    return Mechanism(
-        tuple(
-            Body(
-                name=joint.name,
-                parent=parent,
-                revolute=joint.type != "prismatic",
-                placement=placement,
-                axis=joint.axis,
-                offset=joint.offset,
-                link_frame=joint.link_frame,
-                inertia=augmented[i],
-                link=links[i],
-                gear=gear,
-                rotor_inertia=I_m,
-                rotor_axis=axis,
-                rotor_position=position,
-                rotor_mass=mass,
-                rotor_transverse=transverse,
-                reflected=reflected,
-                viscous=viscous,
-                coulomb=coulomb,
-            )
-            for i, (
-                joint,
-                parent,
-                placement,
-                gear,
-                I_m,
-                axis,
-                position,
-                mass,
-                transverse,
-                reflected,
-                viscous,
-                coulomb,
-            ) in enumerate(bodies)
-        ),
-        robot.gravity,
-        robot.base,
-        tip_body,
-        tip,
-    )
+        bodies.append(body)
+    whole = tuple(replace(body, inertia=inertia) for body, inertia in zip(bodies, augmented, strict=True))
+    return Mechanism(whole, robot.gravity, robot.base, tip_body, tip)

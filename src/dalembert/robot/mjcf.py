@@ -21,7 +21,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.algebra.linalg import ZERO, Matrix, Vector, matmul, neg, transpose
+from dalembert.algebra.vectors import ZERO, Mat, Vec
 from dalembert.errors import RobotError
 from dalembert.files.foreign import ask
 from dalembert.robot.bounds import MJCF_BODIES, MJCF_ELEMENTS, MJCF_HEIGHTS, MJCF_JOINTS, MJCF_NUMBERS, at_most
@@ -30,8 +30,9 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, with_passive
 from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
-from dalembert.robot.safe_xml import parse_xml, read_bytes
-from dalembert.robot.tables import nearest, some
+from dalembert.robot.safe_toml import decoded
+from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
+from dalembert.robot.tables import told_at
 
 TEXT = "MJCF text"
 NUMBERS = {"size": ("nuser", "nkey"), "numeric": ("size",), "user": ("dim",)}  # how the attributes that count begin
@@ -47,7 +48,7 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
     source = TEXT if is_text else os.fspath(path_or_text)
     content: str | bytes = str(path_or_text) if is_text else read_bytes(path_or_text)
     root = parse_xml(content, source)
-    _refuse_other_formats(root, source)
+    check_format(root, "mujoco", source)
     _check_counts(root, source)
     if importlib.util.find_spec("mujoco") is None:
         raise RobotError(f"{source}: reading MJCF needs MuJoCo; pip install 'dalembert[mujoco]'")
@@ -55,7 +56,8 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
     if isinstance(content, str):
         text = content
     elif not source.endswith(".xml"):  # MuJoCo opens no others: they are handed to it as text
-        text, folder = _decoded(content, source), os.path.dirname(os.path.abspath(source))
+        text = decoded(content, source, "save it in UTF-8, or call it .xml")
+        folder = os.path.dirname(os.path.abspath(source))
     plain, arrays = ask(
         "dalembert.robot.mujoco_compiler:compiled",
         {"source": source, "text": text, "folder": folder},
@@ -81,21 +83,6 @@ def _check_numbers(arrays: Mapping[str, NDArray[Any]], source: str) -> None:
             )
 
 
-def _decoded(content: bytes, source: str) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise RobotError(f"{source}: line {line} is not UTF-8 text; save it in UTF-8, or call it .xml") from None
-
-
-def _refuse_other_formats(root: Element, source: str) -> None:
-    if root.tag == "robot":
-        raise RobotError(f"{source}: this is URDF, not MJCF; call the file .urdf")
-    if root.tag != "mujoco":
-        raise RobotError(f"{source}: the root element is <{root.tag}>; an MJCF file begins with <mujoco>")
-
-
 def _check_counts(root: Element, source: str) -> None:
     """Refuse models that a few bytes make large, before MuJoCo makes them; its includes are looked into."""
     folder = "" if source == TEXT else os.path.dirname(source)
@@ -103,7 +90,7 @@ def _check_counts(root: Element, source: str) -> None:
     elements, bodies, joints, heights = 0.0, 0.0, 0.0, 0.0
     waiting = [(root, 1.0, False, folder)]
     while waiting:
-        element, copies, in_world, here = waiting.pop()
+        element, copies, in_world, beside = waiting.pop()
         tag, in_world = element.tag, in_world or element.tag == "worldbody"
         elements += copies
         bodies += copies if tag == "body" else 0.0
@@ -115,7 +102,7 @@ def _check_counts(root: Element, source: str) -> None:
         if tag == "hfield":
             heights += _product(element, "nrow") * _product(element, "ncol")
         if tag == "include":
-            file = _included(element, folder, here)
+            file = _included(element, folder, beside)
             if file is not None and file not in included:  # MuJoCo includes no file twice
                 included.add(file)
                 waiting.append((parse_xml(read_bytes(file), file), copies, in_world, os.path.dirname(file)))
@@ -125,13 +112,13 @@ def _check_counts(root: Element, source: str) -> None:
         at_most(MJCF_BODIES, bodies, "bodies", source)
         at_most(MJCF_JOINTS, joints, "joints", source)
         at_most(MJCF_HEIGHTS, heights, "points in height fields", source)
-        waiting += [(child, copies, in_world, here) for child in element]
+        waiting += [(child, copies, in_world, beside) for child in element]
 
 
-def _included(element: Element, folder: str, here: str) -> str | None:
+def _included(element: Element, folder: str, beside: str) -> str | None:
     """The included file; None where there is none, which MuJoCo says."""
     name = element.get("file", "")
-    files = [os.path.join(place, name) for place in (folder, here)]
+    files = [os.path.join(place, name) for place in (folder, beside)]
     return next((file for file in files if name and "\0" not in file and os.path.exists(file)), None)
 
 
@@ -156,24 +143,22 @@ def shifted(coefficients: Sequence[float], about: float) -> list[float]:
     return out
 
 
-def _vector(values: Any) -> Vector:
-    x, y, z = (float(v) for v in values)
-    return (x, y, z)
+def _vector(values: Any) -> Vec:
+    return Vec(map(float, values))
 
 
-def _clean(R: Matrix) -> Matrix:
+def _clean(R: Mat) -> Mat:
     """A rotation without the rounding of its quaternion where an entry is 0 or ±1."""
 
     def exact(x: float) -> float:
         near = float(round(x))
         return near if abs(x - near) <= ROUNDING else x
 
-    return tuple(tuple(exact(x) for x in row) for row in R)
+    return Mat.of(map(exact, row) for row in R)
 
 
 def _placement(position: Any, quaternion: Any) -> Placement:
-    w, x, y, z = (float(v) for v in quaternion)
-    turned = Placement.quaternion(w, x, y, z)
+    turned = Placement.quaternion(*map(float, quaternion))
     return Placement(_clean(turned.rotation), _vector(position))
 
 
@@ -181,7 +166,8 @@ def _inertia(model: Any, body: int) -> Inertia:
     """MuJoCo keeps principal moments and the principal axes' frame."""
     frame = _placement(model.body_ipos[body], model.body_iquat[body])
     a, b, c = _vector(model.body_inertia[body])
-    tensor = matmul(frame.rotation, matmul(((a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c)), transpose(frame.rotation)))
+    R, principal = frame.rotation, Mat.of(((a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c)))
+    tensor = R @ (principal @ R.T)
     noise = ROUNDING * max(a, b, c)
     exact = tuple(tuple(0.0 if abs(x) <= noise else x for x in row) for row in tensor)
     return Inertia(float(model.body_mass[body]), frame.translation, exact)
@@ -205,7 +191,7 @@ class _Reader:
         for body in range(1, len(model.bodies)):
             self._add_body(body)
         gravity, driven = _vector(model.gravity), {model.joints[joint] for joint in self.motors}
-        try:
+        with told_at(self.source):
             couplings = tuple(self._couplings())
             idle = [name for coupling in couplings for name in coupling.joints if name in driven]
             said = [f"actuators are ignored at joints that follow others: {', '.join(idle)}"] if idle else []
@@ -213,19 +199,23 @@ class _Reader:
                 model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source,
                 notes=(*model.notes, *said), couplings=couplings,
             )  # fmt: skip
-        except RobotError as error:
-            raise RobotError(f"{self.source}: {error}") from None
-        return self._closed(robot.replace(tip=self._tip(robot, tip)))
+            return self._closed(self._with_tip(robot, tip))
+
+    def _with_tip(self, robot: Robot, tip: str | None) -> Robot:
+        """The body or site called ``tip``; else the default link, at its site if it has just one."""
+        sites = [self._site(k) for k in range(len(self.model.sites))]
+        if tip is not None:
+            return robot.with_tip(tip, sites)
+        assert robot.tip is not None
+        at_tip = [site for site in sites if site.link == robot.tip.link]
+        return robot.replace(tip=at_tip[0]) if len(at_tip) == 1 else robot
 
     def _closed(self, robot: Robot) -> Robot:
         """The robot with the loops that connect and weld constraints make."""
         loops = [self._loop(k) for k in range(len(self.model.loops))]
         driven = {self.model.joints[joint] for joint in self.motors}
         undriven = {joint.name for joint in robot.joints} - driven
-        try:
-            return with_passive(robot, loops, undriven) if loops else robot
-        except RobotError as error:
-            raise RobotError(f"{self.source}: {error}") from None
+        return with_passive(robot, loops, undriven) if loops else robot
 
     def _couplings(self) -> Iterator[Coupling]:
         """The joint equalities: y − y₀ = Σ c_k (x − x₀)^k, with y₀ and x₀ where the joints are at qpos0."""
@@ -254,15 +244,11 @@ class _Reader:
         if model.loop_ends[k] == "site":
             frames = [self._site(i) for i in ids]
             ends = [(frame.link, frame.placement) for frame in frames]
-        elif weld:  # the second body's pose in the first, and a point on the second
-            ends = [
-                (self.bodies[ids[0]], _placement(data[3:6], data[6:10])),
-                (self.bodies[ids[1]], Placement(translation=_vector(data[0:3]))),
-            ]
         else:
-            ends = [
-                (self.bodies[i], Placement(translation=_vector(data[3 * j : 3 * j + 3]))) for j, i in enumerate(ids)
-            ]
+            first, second = (Placement(translation=_vector(data[k : k + 3])) for k in (0, 3))
+            if weld:  # the second body's pose in the first, and a point on the second
+                first, second = _placement(data[3:6], data[6:10]), first
+            ends = list(zip((self.bodies[i] for i in ids), (first, second), strict=True))
         branch = tuple((joint, at) for joint, at in self.rest.items() if at != 0.0)
         (link_a, a), (link_b, b) = ends
         return Loop(model.loops[k], link_a, a, link_b, b, "weld" if weld else "connect", branch=branch)
@@ -311,7 +297,7 @@ class _Reader:
             placement @ Placement(translation=anchor),
             _vector(model.jnt_axis[j]),
             -float(model.qpos0[model.jnt_qposadr[j]]) + 0.0,
-            Placement(translation=neg(anchor)) if anchor != ZERO else Placement(),
+            Placement(translation=-anchor) if anchor != ZERO else Placement(),
             Friction(damping, (float(model.dof_frictionloss[dof]),) * 2),
             Limits(lower, upper, effort=self._effort(j)),
             Rotor(inertia=armature, gear=1.0, reflected=True) if armature else None,
@@ -333,22 +319,3 @@ class _Reader:
         link = self.bodies[int(model.site_bodyid[site])]
         placement = _placement(model.site_pos[site], model.site_quat[site])
         return Frame(model.sites[site], link, placement)
-
-    def _tip(self, robot: Robot, tip: str | None) -> Frame | None:
-        """The body or site called ``tip``; else the default link, at its site if it has just one."""
-        sites = [self._site(k) for k in range(len(self.model.sites))]
-        links = [link.name for link in robot.links]
-        if tip is None:
-            assert robot.tip is not None
-            here = [site for site in sites if site.link == robot.tip.link]
-            return here[0] if len(here) == 1 else robot.tip
-        if tip in links:
-            return Frame(tip, tip)
-        named = {site.name: site for site in sites}
-        if tip not in named:
-            known = [*named, *links]
-            raise RobotError(
-                f"{self.source}: no body or site is called '{tip}', so it cannot be the tip; known are {some(known)}"
-                f"{nearest(tip, known)}"
-            )
-        return named[tip]

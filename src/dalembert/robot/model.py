@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from dalembert.algebra.linalg import ZERO, Vector, norm, scale
+from dalembert.algebra.vectors import ZERO, VecLike, rotation_about
 from dalembert.errors import RobotError
 from dalembert.robot.couplings import (
     Coupling,
@@ -26,13 +26,13 @@ from dalembert.robot.couplings import (
 )
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, check_loops, loop_of
-from dalembert.robot.placement import Placement, number, vector
-from dalembert.robot.tables import some
+from dalembert.robot.placement import Placement, number, settle, unit, vector
+from dalembert.robot.tables import nearest, some
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed")
 COORDINATE = ":coordinate"  # ends the name of a link that stands for a coordinate
-STANDARD_GRAVITY: Vector = (0.0, 0.0, -9.81)
+STANDARD_GRAVITY: VecLike = (0.0, 0.0, -9.81)
 
 
 def _two_sided(value: Any, what: str) -> tuple[float, float]:
@@ -63,18 +63,18 @@ class Limits:
     effort: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("lower", "upper", "velocity", "acceleration", "effort"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            value = float(number(value))
+        given = {key: float(number(value)) for key, value in vars(self).items() if value is not None}
+        for name, value in given.items():
             if math.isnan(value):
                 raise RobotError(f"the {name} limit is not a number")
             if name not in ("lower", "upper") and value < 0:
                 raise RobotError(f"the {name} limit is {value:g}; it is a magnitude and cannot be negative")
-            object.__setattr__(self, name, value)
+        settle(self, **given)
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             raise RobotError(f"the lower limit {self.lower:g} is above the upper limit {self.upper:g}")
+
+
+LIMIT_KEYS = tuple(entry.name for entry in fields(Limits))
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,13 @@ class Friction:
     coulomb: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "viscous", number(self.viscous))
-        object.__setattr__(self, "coulomb", _two_sided(self.coulomb, "Coulomb friction"))
+        settle(self, viscous=number(self.viscous), coulomb=_two_sided(self.coulomb, "Coulomb friction"))
         if isinstance(self.viscous, float) and not self.viscous >= 0:
             raise RobotError(f"viscous friction is {self.viscous:g}; it takes energy out and must be ≥ 0")
+
+
+ROTOR_NUMBERS = ("inertia", "gear", "mass", "transverse", "viscous")
+ROTOR_VECTORS = ("position", "axis")
 
 
 @dataclass(frozen=True)
@@ -119,37 +122,28 @@ class Rotor:
     inertia: float = 0.0
     gear: float = 1.0
     mass: float = 0.0
-    position: Vector | None = None
-    axis: Vector | None = None
+    position: VecLike | None = None
+    axis: VecLike | None = None
     transverse: float = 0.0
     reflected: bool = False
     viscous: float = 0.0
     coulomb: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        for name in ("inertia", "gear", "mass", "transverse", "viscous"):
+        for name in ROTOR_NUMBERS:
             value = number(getattr(self, name))
             if isinstance(value, float) and not math.isfinite(value):
                 raise RobotError(f"the rotor's {name} is {value}; it must be a finite number")
             if isinstance(value, float) and name != "gear" and value < 0:
                 raise RobotError(f"the rotor's {name} is {value:g}; it cannot be negative")
-            object.__setattr__(self, name, value)
+            settle(self, **{name: value})
         if isinstance(self.gear, float) and self.gear == 0:
             raise RobotError("the rotor's gear ratio is 0; a motor that drives its joint has k_r ≠ 0")
         if self.position is not None:
-            object.__setattr__(self, "position", vector(self.position, "the rotor's position"))
+            settle(self, position=vector(self.position, "the rotor's position"))
         if self.axis is not None:
-            object.__setattr__(self, "axis", unit(self.axis, "the rotor's axis"))
-        object.__setattr__(self, "coulomb", _two_sided(self.coulomb, "the rotor's Coulomb friction"))
-
-
-def unit(axis: Any, what: str) -> Vector:
-    """A unit vector along ``axis``; exact where the axis already has length one."""
-    v = vector(axis, what)
-    length = norm(v)
-    if not (math.isfinite(length) and length > 1e-12):
-        raise RobotError(f"{what} is {v}; it needs a direction, like (0, 0, 1)")
-    return v if abs(length - 1.0) < 1e-15 else scale(1.0 / length, v)
+            settle(self, axis=unit(self.axis, "the rotor's axis"))
+        settle(self, coulomb=_two_sided(self.coulomb, "the rotor's Coulomb friction"))
 
 
 @dataclass(frozen=True)
@@ -195,7 +189,7 @@ class Joint:
     parent: str
     child: str
     placement: Placement = Placement()
-    axis: Vector = (0.0, 0.0, 1.0)
+    axis: VecLike = (0.0, 0.0, 1.0)
     offset: float = 0.0
     link_frame: Placement = Placement()
     friction: Friction = Friction()
@@ -205,13 +199,23 @@ class Joint:
     def __post_init__(self) -> None:
         if self.type not in JOINT_TYPES:
             raise RobotError(f"joint '{self.name}' has type '{self.type}'; known types are {', '.join(JOINT_TYPES)}")
-        object.__setattr__(self, "axis", unit(self.axis, f"the axis of joint '{self.name}'"))
-        object.__setattr__(self, "offset", number(self.offset))
+        settle(self, axis=unit(self.axis, f"the axis of joint '{self.name}'"), offset=number(self.offset))
 
     @property
     def moves(self) -> bool:
         """Whether the joint has a variable."""
         return self.type != "fixed"
+
+    def moved(self, q: float) -> Placement:
+        """Where the joint's frame stands after the joint has moved by q + offset, from where it was."""
+        if not self.moves:
+            return Placement()
+        x = q + self.offset
+        return (
+            Placement(translation=x * self.axis)
+            if self.type == "prismatic"
+            else Placement(rotation_about(self.axis, x))
+        )
 
 
 @dataclass(frozen=True)
@@ -247,7 +251,7 @@ class Robot:
     name: str
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
-    gravity: Vector = STANDARD_GRAVITY
+    gravity: VecLike = STANDARD_GRAVITY
     base: Placement = Placement()
     tip: Frame | None = None
     payload: Inertia | None = None
@@ -257,20 +261,16 @@ class Robot:
     couplings: tuple[Coupling, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        with_rotors = with_motors(self.links, self.joints, self.couplings)
-        for key, value in zip(("links", "joints", "couplings"), with_rotors, strict=True):
-            object.__setattr__(self, key, value)
-        object.__setattr__(self, "notes", tuple(self.notes))
-        object.__setattr__(self, "gravity", vector(self.gravity, "gravity"))
-        object.__setattr__(self, "joints", _in_order(self))
+        links, joints, couplings = with_motors(self.links, self.joints, self.couplings)
+        settle(self, links=links, joints=joints, couplings=couplings, loops=tuple(self.loops))
+        settle(self, notes=tuple(self.notes), gravity=vector(self.gravity, "gravity"), joints=_in_order(self))
         if self.tip is None:
-            object.__setattr__(self, "tip", Frame("tip", _default_tip(self)))
+            settle(self, tip=Frame("tip", _default_tip(self)))
         elif self.tip.link not in {link.name for link in self.links}:
             raise RobotError(f"robot '{self.name}': the tip stands on link '{self.tip.link}', which does not exist")
-        object.__setattr__(self, "loops", tuple(self.loops))
         check_couplings(self)
         if self.loops:
-            object.__setattr__(self, "loops", check_loops(self))
+            settle(self, loops=check_loops(self))
         if self.couplings:
             check_with_loops(self)
             assert self.moving_joints  # limits that leave no room are said
@@ -351,6 +351,17 @@ class Robot:
     def in_coordinates(self) -> bool:
         """Whether its coordinates are those of :meth:`with_coordinates`."""
         return all(joint.child.endswith(COORDINATE) for joint in self.moving_joints)
+
+    def with_tip(self, name: str, sites: Sequence[Frame] | None = None) -> Robot:
+        """A new robot whose tip is the link called ``name``, or one of the sites that its file has on links."""
+        frames = {site.name: site for site in sites or ()}
+        frames |= {link.name: Frame(link.name, link.name) for link in self.links}
+        if name not in frames:
+            what, known = "link" if sites is None else "body or site", list(frames)
+            raise RobotError(
+                f"no {what} is called '{name}', so it cannot be the tip; known are {some(known)}{nearest(name, known)}"
+            )
+        return self.replace(tip=frames[name])
 
     def with_loop(self, loop: Any) -> Robot:
         """A new robot with one more closed chain: a :class:`Loop`, or its fields by name."""

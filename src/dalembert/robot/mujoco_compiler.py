@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import MJCF_BODIES, MJCF_DELETIONS, MJCF_JOINTS, at_most
+from dalembert.robot.tables import some
 
 LOOPS = ("connect", "weld")  # equality constraints that close chains
 # fields of the compiled model that an arm is made from
@@ -51,10 +52,9 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
     mesh_files = _drop_what_makes_no_inertia(mujoco, spec, notes, source)
     model = _compile(spec, mesh_files, source)
     notes += _ignored_in(mujoco, model)
-    loops = [k for k, kind in enumerate(_words(mujoco.mjtEq, model.eq_type)) if kind in LOOPS and model.eq_active0[k]]
-    couplings = [
-        k for k, kind in enumerate(_words(mujoco.mjtEq, model.eq_type)) if kind == "joint" and model.eq_active0[k]
-    ]
+    active = [(k, kind) for k, kind in enumerate(_words(mujoco.mjtEq, model.eq_type)) if model.eq_active0[k]]
+    loops = [k for k, kind in active if kind in LOOPS]
+    couplings = [k for k, kind in active if kind == "joint"]
     on_joints = [int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)]
     motors = np.flatnonzero(np.isin(model.actuator_trntype, on_joints))
     loop_names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_EQUALITY, k) for k in loops]
@@ -92,11 +92,6 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _some(names: list[str]) -> str:
-    """A few names of many."""
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
 # --- before compiling: only what the dynamics need --------------------------------------------
 
 
@@ -105,7 +100,7 @@ def _ignored(spec: Any) -> Iterator[str]:
     equalities = [equality for equality in spec.equalities if not _is_read(equality)]
     for what, elements in (("equality constraints", equalities), ("tendons", spec.tendons)):
         if elements:
-            yield f"{what} are ignored: {_some([e.name or 'unnamed' for e in elements])}"
+            yield f"{what} are ignored: {some([e.name or 'unnamed' for e in elements], 5)}"
     if spec.pairs or any(geom.contype or geom.conaffinity for geom in spec.geoms):
         yield "contacts between geoms are ignored"
 
@@ -125,7 +120,7 @@ def _drop_what_makes_no_inertia(mujoco: Any, spec: Any, notes: list[str], source
     on_joints = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
     others = [actuator.name or "unnamed" for actuator in spec.actuators if actuator.trntype not in on_joints]
     if others:
-        notes.append(f"actuators that drive no single joint are ignored: {_some(others)}")
+        notes.append(f"actuators that drive no single joint are ignored: {some(others, 5)}")
     needs: dict[str, str] = {}  # mesh: the body whose inertia it makes
     no_group = max(spec.compiler.inertiagrouprange) + 1
     for body, moves in list(_bodies(spec.worldbody)):
@@ -217,7 +212,7 @@ def _ignored_in(mujoco: Any, model: Any) -> Iterator[str]:
     joints = _names(mujoco, model, "JOINT", model.njnt)
     springs = [name for j, name in enumerate(joints) if model.jnt_stiffness[j] != 0]
     if springs:
-        yield f"joint springs are ignored: {_some(springs)}"
+        yield f"joint springs are ignored: {some(springs, 5)}"
     for field, what in (("jnt_stiffnesspoly", "nonlinear springs"), ("dof_dampingpoly", "nonlinear damping")):
         if hasattr(model, field) and getattr(model, field).any():  # newer MuJoCo
             yield f"{what} of joints is ignored"

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from dalembert.algebra.linalg import IDENTITY, NULL, ZERO, Matrix, Vector, cross, dot, matmul, transpose
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from dalembert.algebra.vectors import NULL, ZERO, MatLike
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import Friction, Joint, Limits, Robot, Rotor
-from dalembert.robot.placement import Placement
+from dalembert.robot.model import LIMIT_KEYS, ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
+from dalembert.robot.placement import Placement, no_rotation
 from dalembert.robot.tables import Table, told_at
 
 INERTIA_KEYS = ("mass", "com", "inertia")
 PLACEMENT_KEYS = ("xyz", "rpy", "rotation")
 TENSOR_KEYS = ("xx", "yy", "zz", "xy", "xz", "yz")
-ROTOR_KEYS = ("inertia", "gear", "mass", "position", "axis", "transverse", "reflected", "viscous", "coulomb")
-FRICTION_KEYS = ("viscous", "coulomb")
-LIMIT_KEYS = ("lower", "upper", "velocity", "acceleration", "effort")
-
-# How far R Rᵀ may be from 1 before the numbers are a typing error and not rounding.
-ROTATION_TOLERANCE = 1e-8
 
 
-def symmetric(xx: float, yy: float, zz: float, xy: float, yz: float, xz: float) -> Matrix:
+def symmetric(xx: float, yy: float, zz: float, xy: float, yz: float, xz: float) -> MatLike:
     """The inertia tensor from its six entries."""
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 
-def read_tensor(table: Table) -> Matrix:
+def read_tensor(table: Table) -> MatLike:
     """``inertia``: {xx, yy, zz, xy, xz, yz}, or [Ixx, Iyy, Izz, Ixy, Iyz, Ixz], or three rows."""
     value = table.get("inertia", None)
     if value is None:
@@ -51,10 +49,10 @@ def read_inertia(table: Table) -> Inertia:
     return Inertia(table.number("mass", 0.0), table.vector("com", ZERO), read_tensor(table))
 
 
-def _is_rotation(R: Matrix) -> bool:
-    RRt = matmul(R, transpose(R))
-    off = max(abs(RRt[i][j] - IDENTITY[i][j]) for i in range(3) for j in range(3))
-    return off <= ROTATION_TOLERANCE and dot(cross(R[0], R[1]), R[2]) > 0
+def read_placement_at(parent: Table, key: str) -> Placement:
+    """The placement in the table under ``key``; none: the frame that it is given in."""
+    table = parent.table(key, PLACEMENT_KEYS)
+    return read_placement(table) if table else Placement()
 
 
 def read_placement(table: Table) -> Placement:
@@ -66,7 +64,7 @@ def read_placement(table: Table) -> Placement:
     if "rpy" in table:
         raise RobotError(f"{table.where}: both 'rpy' and 'rotation' are given; give one of them")
     R = table.rows("rotation", table.get("rotation"), "3 rows of 3 numbers")
-    if not _is_rotation(R):
+    if no_rotation(R):
         raise RobotError(
             f"{table.where}: 'rotation' is not a rotation matrix (its rows must be right-handed unit axes)"
         )
@@ -83,71 +81,69 @@ def _coulomb(table: Table) -> tuple[float, float]:
     return level, level
 
 
+def _part(parent: Table, kind: type[Any], default: Any, read: Callable[[Table], dict[str, Any]]) -> Any:
+    """What stands under the name of its class: ready-made, or as a table whose keys are its fields."""
+    key = kind.__name__.lower()
+    if isinstance(parent.get(key, None), kind):
+        return parent.get(key)
+    table = parent.table(key, tuple(entry.name for entry in fields(kind)))
+    if table is None:
+        return default
+    values = read(table)
+    with told_at(table.where):
+        return kind(**values)
+
+
 def read_friction(parent: Table) -> Friction:
     """The ``friction`` of a joint."""
-    if isinstance(parent.get("friction", None), Friction):
-        return parent.get("friction")
-    table = parent.table("friction", FRICTION_KEYS)
-    if table is None:
-        return Friction()
-    viscous, coulomb = table.number("viscous", 0.0), _coulomb(table)
-    with told_at(table.where):
-        return Friction(viscous, coulomb)
+
+    def read(table: Table) -> dict[str, Any]:
+        return {"viscous": table.number("viscous", 0.0), "coulomb": _coulomb(table)}
+
+    return _part(parent, Friction, Friction(), read)
 
 
 def read_limits(parent: Table, *, turns: bool) -> Limits:
     """The ``limits`` of a joint; one that ``turns`` takes angles in words."""
-    if isinstance(parent.get("limits", None), Limits):
-        return parent.get("limits")
-    table = parent.table("limits", LIMIT_KEYS)
-    if table is None:
-        return Limits()
-    values = {key: table.number(key, None, angle=turns and key != "effort", infinite=True) for key in LIMIT_KEYS}
-    with told_at(table.where):
-        return Limits(**values)
+
+    def read(table: Table) -> dict[str, Any]:
+        return {key: table.number(key, None, angle=turns and key != "effort", infinite=True) for key in LIMIT_KEYS}
+
+    return _part(parent, Limits, Limits(), read)
 
 
 def read_rotor(parent: Table) -> Rotor | None:
     """The ``rotor`` that drives a joint."""
-    if isinstance(parent.get("rotor", None), Rotor):
-        return parent.get("rotor")
-    table = parent.table("rotor", ROTOR_KEYS)
-    if table is None:
-        return None
-    position: Vector | None = table.vector("position", None)
-    axis: Vector | None = table.vector("axis", None)
-    numbers = {key: table.number(key, 0.0) for key in ("inertia", "mass", "transverse", "viscous")}
-    gear, reflected, coulomb = table.number("gear", 1.0), table.flag("reflected", False), _coulomb(table)
-    with told_at(table.where):
-        return Rotor(gear=gear, position=position, axis=axis, reflected=reflected, coulomb=coulomb, **numbers)
+
+    def read(table: Table) -> dict[str, Any]:
+        vectors = {key: table.vector(key, None) for key in ROTOR_VECTORS}
+        numbers = {key: table.number(key, getattr(Rotor, key)) for key in ROTOR_NUMBERS}
+        return {**vectors, **numbers, "reflected": table.flag("reflected", False), "coulomb": _coulomb(table)}
+
+    return _part(parent, Rotor, None, read)
 
 
 def _unused(joint: Joint) -> list[str]:
     """What was said about a joint that has no effect on anything."""
+    rotor = joint.rotor
     if not joint.moves:
+        which = f"joint '{joint.name}' is fixed"
         given = {
             "offset": joint.offset != 0,
             "friction": joint.friction != Friction(),
             "limits": joint.limits != Limits(),
-            "rotor": joint.rotor is not None,
+            "rotor": rotor is not None,
         }
-        return [
-            f"joint '{joint.name}' is fixed, so its {key} is not used" for key, is_given in given.items() if is_given
-        ]
-    rotor = joint.rotor
-    if rotor is None or not rotor.reflected:
+    elif rotor is not None and rotor.reflected:
+        which = f"the rotor of joint '{joint.name}' is reflected (only k_r² I_m counts)"
+        given = {"axis": rotor.axis is not None, "transverse": rotor.transverse != 0}
+    else:
         return []
-    given = {"axis": rotor.axis is not None, "transverse": rotor.transverse != 0}
-    why = "is reflected (only k_r² I_m counts)"
-    return [
-        f"the rotor of joint '{joint.name}' {why}, so its {key} is not used"
-        for key, is_given in given.items()
-        if is_given
-    ]
+    return [f"{which}, so its {key} is not used" for key, is_given in given.items() if is_given]
 
 
 def with_unused_said(robot: Robot) -> Robot:
     """The robot, its notes naming every value that was accepted and is not used."""
-    said = set(robot.notes)
-    notes = tuple(note for joint in robot.joints for note in _unused(joint) if note not in said)
+    known = set(robot.notes)
+    notes = tuple(note for joint in robot.joints for note in _unused(joint) if note not in known)
     return robot.replace(notes=robot.notes + notes) if notes else robot

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from dalembert.algebra.scalars import Scalar
 from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, MatLike, Vec, VecLike, X, Y, Z, rotation_about
 from dalembert.errors import RobotError
+
+ORTHONORMAL = 1e-8  # how far R Rᵀ may be from 1: a rotation typed with fewer digits bends the arm measurably
+
+
+def settle(record: Any, **fields: Any) -> None:
+    """Set fields of a frozen record while it is being made."""
+    for name, value in fields.items():
+        object.__setattr__(record, name, value)
 
 
 def number(x: Scalar) -> Scalar:
@@ -38,6 +47,27 @@ def matrix(x: object, what: str) -> Mat:
     return rows
 
 
+def unit(axis: object, what: str) -> Vec:
+    """A unit vector along ``axis``; exact where the axis already has length one."""
+    v = vector(axis, what)
+    length = v.norm
+    if not (math.isfinite(length) and length > 1e-12):
+        raise RobotError(f"{what} is {v}; it needs a direction, like (0, 0, 1)")
+    return v if abs(length - 1.0) < 1e-15 else 1.0 / length * v
+
+
+def no_rotation(R: Mat) -> str | None:
+    """Why a matrix is not a rotation, or None; symbols are taken at their word."""
+    if not all(isinstance(x, float) for row in R for x in row):
+        return None
+    error = max(abs(x) for row in R @ R.T - IDENTITY for x in row)
+    if error > ORTHONORMAL:
+        return f"its rows are not orthogonal unit vectors (off by {error:.2g}); give it with more digits"
+    if R[0].dot(R[1].cross(R[2])) < 0:
+        return "its determinant is −1, a mirror image"
+    return None
+
+
 @dataclass(frozen=True)
 class Placement:
     """A frame standing in another: ``rotation`` (3×3, its axes as columns), ``translation`` (m).
@@ -50,8 +80,8 @@ class Placement:
     translation: VecLike = ZERO
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rotation", matrix(self.rotation, "a rotation"))
-        object.__setattr__(self, "translation", vector(self.translation, "a translation"))
+        rotation, translation = matrix(self.rotation, "a rotation"), vector(self.translation, "a translation")
+        settle(self, rotation=rotation, translation=translation)
 
     @staticmethod
     def rpy(roll: float, pitch: float, yaw: float, xyz: VecLike = ZERO) -> Placement:

@@ -36,11 +36,16 @@ _PART = re.compile(
 def read_text(path: str | os.PathLike[str], largest: int, what: str) -> str:
     """The content of a text file in UTF-8."""
     data = read_bounded(path, largest, what, RobotError)
+    return decoded(data, os.fspath(path), f"save the {what} in UTF-8", "utf-8-sig")
+
+
+def decoded(data: bytes, source: str, remedy: str, encoding: str = "utf-8") -> str:
+    """Bytes as text, or an error that names the line."""
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise RobotError(f"{path}: line {line} is not UTF-8 text; save the {what} in UTF-8") from None
+        raise RobotError(f"{source}: line {line} is not UTF-8 text; {remedy}") from None
 
 
 def parse_tables(text: str, where: str) -> dict[str, Any]:

@@ -17,6 +17,23 @@ from dalembert.errors import RobotError
 from dalembert.files import read_bounded
 from dalembert.robot.bounds import XML_ATTRIBUTES, XML_BYTES, XML_DEPTH, XML_ELEMENTS, at_most
 
+# by root element: the format, and what to do with a file of it that was taken for another
+FORMATS = {
+    "robot": ("URDF", "call the file .urdf"),
+    "mujoco": ("MJCF", "call the file .xml or .mjcf"),
+    "sdf": ("SDF", "convert it to URDF first"),
+}
+
+
+def check_format(root: Element, tag: str, source: str) -> None:
+    """Refuse a document whose root element is not ``tag``."""
+    wanted, _ = FORMATS[tag]
+    if root.tag != tag and root.tag in FORMATS:
+        other, remedy = FORMATS[root.tag]
+        raise RobotError(f"{source}: this is {other}, not {wanted}; {remedy}")
+    if root.tag != tag:
+        raise RobotError(f"{source}: the root element is <{root.tag}>; {wanted} files begin with <{tag}>")
+
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The file's content, or one sentence why not."""

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from dalembert.algebra.linalg import Matrix, Scalar, Vector
+from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.vectors import Mat, Vec
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import NAME
 
@@ -59,10 +60,12 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 @contextmanager
 def told_at(where: str) -> Iterator[None]:
-    """An error of the model gets the place in the file or table where its value stands."""
+    """An error of the model gets the place in the file or table where its value stands, unless it has it already."""
     try:
         yield
     except RobotError as error:
+        if str(error).startswith(where):
+            raise
         raise RobotError(f"{where}: {error}") from None
 
 
@@ -185,18 +188,18 @@ class Table:
             raise self.wrong(key, value, must)
         return value
 
-    def vector(self, key: str, default: Any = REQUIRED, *, angle: bool = False) -> Vector:
+    def vector(self, key: str, default: Any = REQUIRED, *, angle: bool = False) -> Vec:
         """Three numbers."""
         value = self.get(key, default)
         if value is default:
             return value
         items = self.list(key, value, (3,), "a list of 3 numbers")
-        return tuple(self.scalar(key, v, angle=angle) for v in items)
+        return Vec([self.scalar(key, v, angle=angle) for v in items])
 
-    def rows(self, key: str, value: object, must: str) -> Matrix:
+    def rows(self, key: str, value: object, must: str) -> Mat:
         """``value`` as three rows of three numbers."""
         rows = [self.list(key, row, (3,), must) for row in self.list(key, value, (3,), must)]
-        return tuple(tuple(self.scalar(key, v) for v in row) for row in rows)
+        return Mat([Vec([self.scalar(key, v) for v in row]) for row in rows])
 
     def table(self, key: str, allowed: Sequence[str]) -> Table | None:
         """The table under ``key``, or None when the key is not there."""

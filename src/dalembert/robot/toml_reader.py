@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from dalembert.robot.parts import (
     read_inertia,
     read_limits,
     read_placement,
+    read_placement_at,
     read_rotor,
     with_unused_said,
 )
@@ -58,14 +59,8 @@ def parse_toml(text: str, where: str = "robot.toml") -> Robot:
 
 def _coupled(table: Table, robot: Robot) -> Robot:
     """The robot with the closed chains that [[loop]] tables name, and the joints that follow by [[coupling]] tables."""
-    loops = [
-        _loop(Table(data, _place(table.where, "loop", i, data), LOOP_KEYS))
-        for i, data in enumerate(_tables(table, "loop"), 1)
-    ]
-    couplings = [
-        _coupling(Table(data, f"{table.where}: coupling {i}", COUPLING_KEYS), robot)
-        for i, data in enumerate(_tables(table, "coupling"), 1)
-    ]
+    loops = [_loop(loop) for loop in _each(table, "loop", LOOP_KEYS)]
+    couplings = [_coupling(coupling, robot) for coupling in _each(table, "coupling", COUPLING_KEYS)]
     if not loops and not couplings:
         return robot
     with told_at(table.where):
@@ -96,7 +91,6 @@ def _coupling(table: Table, robot: Robot) -> Coupling:
 
 def _loop(table: Table) -> Loop:
     kind: Any = table.choice("kind", LOOP_KINDS, "revolute")
-    a, b = table.table("a", PLACEMENT_KEYS), table.table("b", PLACEMENT_KEYS)
     branch = table.get("branch", {})
     if not isinstance(branch, dict):
         raise table.wrong("branch", branch, "a table of joints and their positions, like { joint2 = 1.0 }")
@@ -104,9 +98,9 @@ def _loop(table: Table) -> Loop:
     fields = (
         table.name("name"),
         table.name("link_a"),
-        read_placement(a) if a else Placement(),
+        read_placement_at(table, "a"),
         table.name("link_b"),
-        read_placement(b) if b else Placement(),
+        read_placement_at(table, "b"),
         kind,
         table.vector("axis", (0.0, 0.0, 1.0)),
         table.texts("passive"),
@@ -142,25 +136,27 @@ def _tip(table: Table, last: str | None) -> Frame | None:
     return Frame(tip.name("name", "tip"), link, read_placement(tip))
 
 
-def _tables(table: Table, key: str) -> Sequence[Any]:
-    """The [[key]] tables of the file."""
+def _each(table: Table, key: str, allowed: Sequence[str]) -> Iterator[Table]:
+    """The [[key]] tables of the file, one after the other."""
+    for data, where in _tables(table, key):
+        yield Table(data, where, allowed)
+
+
+def _tables(table: Table, key: str) -> list[tuple[Any, str]]:
+    """What stands in the [[key]] tables of the file, and how a sentence names each: by its own name where it has one."""
     value = table.get(key, [])
     if not isinstance(value, list):
         raise RobotError(f"{table.where}: '{key}' is {shown(value)}; write each {key} as a [[{key}]] table")
     at_most({"loop": LOOPS, "coupling": COUPLINGS}.get(key, LINKS), len(value), f"[[{key}]] tables", table.where)
-    return value
-
-
-def _place(file: str, kind: str, i: int, data: object) -> str:
-    """How a sentence names the i-th joint or link: by its own name where it has one."""
-    name = data.get("name") if isinstance(data, dict) else None
-    return f"{file}: {kind} '{name}'" if isinstance(name, str) and 1 <= len(name) <= NAME else f"{file}: {kind} {i}"
+    names = [data.get("name") if isinstance(data, dict) and key != "coupling" else None for data in value]
+    which = [f"'{x}'" if isinstance(x, str) and 1 <= len(x) <= NAME else str(i) for i, x in enumerate(names, 1)]
+    return [(data, f"{table.where}: {key} {of_it}") for data, of_it in zip(value, which, strict=True)]
 
 
 def _dh(table: Table, convention: str) -> Robot:
     """A serial arm by DH rows."""
     base = table.table("base", ("link", *PLACEMENT_KEYS))
-    rows = [read_row(data, _place(table.where, "joint", i, data)) for i, data in enumerate(_tables(table, "joint"), 1)]
+    rows = [read_row(data, where) for data, where in _tables(table, "joint")]
     if not rows:
         raise RobotError(f"{table.where}: it has no [[joint]] tables; an arm needs at least one joint")
     common = _common(table)
@@ -173,11 +169,9 @@ def _dh(table: Table, convention: str) -> Robot:
 
 def _frames(table: Table) -> Robot:
     """Any tree of links, by the placement of each joint on its parent link."""
-    base = table.table("base", PLACEMENT_KEYS)
-    common = _common(table)
+    base, common = read_placement_at(table, "base"), _common(table)
     links, notes = [], []
-    for i, data in enumerate(_tables(table, "link"), 1):
-        link = Table(data, _place(table.where, "link", i, data), LINK_KEYS)
+    for link in _each(table, "link", LINK_KEYS):
         flags = (link.flag("physical", True), link.flag("massless", False))
         name, inertia = link.name("name"), read_inertia(link)
         with told_at(link.where):
@@ -188,8 +182,7 @@ def _frames(table: Table) -> Robot:
     common["notes"] += tuple(notes)
     joints: list[Joint] = []
     couplings: list[Coupling] = []
-    for i, data in enumerate(_tables(table, "joint"), 1):
-        joint = Table(data, _place(table.where, "joint", i, data), JOINT_KEYS)
+    for joint in _each(table, "joint", JOINT_KEYS):
         joints.append(_joint(joint))
         if joint.get("type") == HELICAL:
             pitch = joint.number("pitch")
@@ -205,17 +198,13 @@ def _frames(table: Table) -> Robot:
         raise RobotError(f"{table.where}: it has no [[link]] tables; convention 'frames' needs one for each link")
     tip = _tip(table, None)
     with told_at(table.where):
-        return Robot(
-            links=tuple(links), joints=tuple(joints), tip=tip,
-            base=read_placement(base) if base else Placement(), couplings=tuple(couplings), **common,
-        )  # fmt: skip
+        return Robot(links=tuple(links), joints=tuple(joints), tip=tip, base=base, couplings=tuple(couplings), **common)
 
 
 def _joint(table: Table) -> Joint:
     kind: Any = table.choice("type", (*JOINT_TYPES, HELICAL))
     kind = "revolute" if kind == HELICAL else kind  # the turn of the screw; its slide follows
     turns = kind in ("revolute", "continuous")
-    link_frame = table.table("link_frame", PLACEMENT_KEYS)
     values: dict[str, Any] = {
         "name": table.name("name"),
         "parent": table.name("parent"),
@@ -223,7 +212,7 @@ def _joint(table: Table) -> Joint:
         "placement": read_placement(table),
         "axis": table.vector("axis", (0.0, 0.0, 1.0)),
         "offset": table.number("offset", 0.0, angle=turns),
-        "link_frame": read_placement(link_frame) if link_frame else Placement(),
+        "link_frame": read_placement_at(table, "link_frame"),
         "friction": read_friction(table),
         "limits": read_limits(table, turns=turns),
         "rotor": read_rotor(table),

@@ -5,28 +5,29 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
-from dalembert.algebra.linalg import IDENTITY, NULL, ZERO, transpose
+from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Z
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop
-from dalembert.robot.model import STANDARD_GRAVITY, Friction, Joint, Limits, Link, Robot, Rotor
-from dalembert.robot.parts import LIMIT_KEYS, ROTOR_KEYS
+from dalembert.robot.model import STANDARD_GRAVITY, Friction, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import parse_angle, shown
 
+Fields = dict[str, Any]  # key: value, in the order of the file; what is None is not written
 Lines = Iterator[str]
 
 
 def write_toml(robot: Robot) -> str:
     """The robot as a TOML text: DH rows when they say it exactly, frames otherwise."""
-    found = rows_of(robot) if _is_numeric(robot) else None
-    return "\n".join([*_head(robot, found[0] if found else "frames"), *_body(robot, found), ""])
+    convention, rows = (rows_of(robot) if _is_numeric(robot) else None) or ("frames", None)
+    return "\n".join([*_head(robot, convention), *_body(robot, rows), ""])
 
 
 def save_toml(robot: Robot, path: str | os.PathLike[str]) -> None:
@@ -45,38 +46,33 @@ def _is_numeric(robot: Robot) -> bool:
     )
 
 
+# -- what is written ---------------------------------------------------------------------------------
+
+
 def _head(robot: Robot, convention: str) -> Lines:
-    yield f"name = {_text(robot.name)}"
-    if robot.source:
-        yield f"source = {_text(robot.source)}"
+    yield from _lines({"name": robot.name, "source": robot.source or None})
     if robot.notes:
-        yield "notes = ["
-        yield from (f"  {_text(note)}," for note in robot.notes)
-        yield "]"
-    if robot.gravity != STANDARD_GRAVITY:
-        yield f"gravity = {_list(robot.gravity)}"
-    yield f'convention = "{convention}"'
+        yield from ("notes = [", *(f"  {_written(note)}," for note in robot.notes), "]")
+    gravity = robot.gravity if robot.gravity != STANDARD_GRAVITY else None
+    yield from _lines({"gravity": gravity, "convention": convention})
 
 
-def _body(robot: Robot, found: tuple[str, tuple[Row, ...]] | None) -> Lines:
+def _body(robot: Robot, rows: tuple[Row, ...] | None) -> Lines:
     assert robot.tip is not None
-    base = list(_placement(robot.base))
-    if found and robot.root != "base":
-        base.insert(0, f"link = {_text(robot.root)}")
-    yield from _section("[base]", base)
-    tip = [f"name = {_text(robot.tip.name)}", f"link = {_text(robot.tip.link)}", *_placement(robot.tip.placement)]
-    yield from _section("[tip]", tip)
+    root = {"link": robot.root} if rows and robot.root != "base" else {}
+    yield from _section("[base]", root | _placement(robot.base))
+    yield from _section("[tip]", {"name": robot.tip.name, "link": robot.tip.link} | _placement(robot.tip.placement))
     if robot.payload is not None:
-        yield from _section("[payload]", _inertia(robot.payload, mass_always=True))
-    if found:
-        for row in found[1]:
-            yield from _section("[[joint]]", _row(row))
-            yield from _joint_parts(row)
-    else:
+        yield from _section("[payload]", {"mass": robot.payload.mass} | _inertia(robot.payload))
+    for row in rows or ():
+        yield from _section("[[joint]]", _row(row))
+        yield from _joint_parts(row)
+    if rows is None:
         for link in robot.links:
             yield from _section("[[link]]", _link(link))
         for joint in robot.joints:
             yield from _section("[[joint]]", _joint(joint))
+            yield from _section("[joint.link_frame]", _placement(joint.link_frame))
             yield from _joint_parts(joint)
     for loop in robot.loops:
         yield from _section("[[loop]]", _loop(loop))
@@ -89,131 +85,100 @@ def _body(robot: Robot, found: tuple[str, tuple[Row, ...]] | None) -> Lines:
         yield from _section("[[coupling]]", _coupling(coupling))
 
 
-def _coupling(coupling: Coupling) -> Lines:
-    yield f"joints = [{', '.join(map(_text, coupling.joints))}]"
-    if coupling.of:
-        yield f"of = [{', '.join(map(_text, coupling.of))}]"
-        yield f"matrix = [{', '.join(map(_list, coupling.matrix))}]"
-    yield f"offset = {_list(coupling.offset)}"
-    if coupling.higher:
-        yield f"higher = {_list(coupling.higher)}"
+def _coupling(coupling: Coupling) -> Fields:
+    leaders = {"of": coupling.of, "matrix": coupling.matrix} if coupling.of else {}
+    return {"joints": coupling.joints, **leaders, "offset": coupling.offset, "higher": coupling.higher or None}
 
 
-def _loop(loop: Loop) -> Lines:
-    yield f"name = {_text(loop.name)}"
-    yield f'kind = "{loop.kind}"'
-    yield f"link_a = {_text(loop.link_a)}"
-    yield f"link_b = {_text(loop.link_b)}"
-    for key, place in (("a", loop.placement_a), ("b", loop.placement_b)):
-        if place != Placement():
-            yield f"{key} = {{ {', '.join(_placement(place))} }}"
-    yield f"axis = {_list(loop.axis)}"
-    yield f"passive = [{', '.join(map(_text, loop.passive))}]"
-    if loop.branch:
-        yield f"branch = {{ {', '.join(f'{_text(name)} = {_number(x)}' for name, x in loop.branch)} }}"
+def _loop(loop: Loop) -> Fields:
+    places = {"a": _placement(loop.placement_a) or None, "b": _placement(loop.placement_b) or None}
+    ends = {"name": loop.name, "kind": loop.kind, "link_a": loop.link_a, "link_b": loop.link_b}
+    branch = {_written(name): position for name, position in loop.branch} or None
+    return {**ends, **places, "axis": loop.axis, "passive": loop.passive, "branch": branch}
 
 
-def _section(header: str, lines: Iterable[str]) -> Lines:
-    body = list(lines)
-    if body:
-        yield from ("", header, *body)
+def _row(row: Row) -> Fields:
+    names = {"name": row.name, "link": row.link, "type": row.type}
+    numbers = {"a": row.a, "alpha": _angle(row.alpha), "d": row.d, "theta": _angle(row.theta)}
+    return {**names, **numbers, **_inertia(row.inertia), "physical": None if row.physical else False}
 
 
-def _row(row: Row) -> Lines:
-    yield f"name = {_text(str(row.name))}"
-    yield f"link = {_text(str(row.link))}"
-    yield f'type = "{row.type}"'
-    yield f"a = {_number(row.a)}"
-    yield f"alpha = {_angle(row.alpha)}"
-    yield f"d = {_number(row.d)}"
-    yield f"theta = {_angle(row.theta)}"
-    yield from _inertia(row.inertia)
-    if not row.physical:
-        yield "physical = false"
+def _link(link: Link) -> Fields:
+    flags = {"physical": None if link.physical else False, "massless": link.massless or None}
+    return {"name": link.name, **_inertia(link.inertia), **flags}
 
 
-def _link(link: Link) -> Lines:
-    yield f"name = {_text(link.name)}"
-    yield from _inertia(link.inertia)
-    if not link.physical:
-        yield "physical = false"
-    if link.massless:
-        yield "massless = true"
-
-
-def _joint(joint: Joint) -> Lines:
-    yield f"name = {_text(joint.name)}"
-    yield f'type = "{joint.type}"'
-    yield f"parent = {_text(joint.parent)}"
-    yield f"child = {_text(joint.child)}"
-    yield from _placement(joint.placement)
-    if joint.moves or joint.axis != (0.0, 0.0, 1.0):
-        yield f"axis = {_list(joint.axis)}"
-    if joint.offset != 0:
-        yield f"offset = {_angle(joint.offset) if joint.type in ('revolute', 'continuous') else _number(joint.offset)}"
-    yield from _section("[joint.link_frame]", _placement(joint.link_frame))
+def _joint(joint: Joint) -> Fields:
+    ends = {"name": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
+    axis = joint.axis if joint.moves or joint.axis != Z else None
+    offset = _angle(joint.offset) if joint.type in ("revolute", "continuous") else joint.offset
+    return {**ends, **_placement(joint.placement), "axis": axis, "offset": None if joint.offset == 0 else offset}
 
 
 def _joint_parts(joint: Joint | Row) -> Lines:
-    yield from _section("[joint.limits]", _limits(joint.limits))
-    yield from _section("[joint.friction]", _friction(joint.friction))
+    yield from _section("[joint.limits]", vars(joint.limits))
+    yield from _section("[joint.friction]", _changed(joint.friction, Friction()))
     if joint.rotor is not None:
-        # a rotor with nothing said is still a rotor: its table is written even when all is default
-        yield from ("", "[joint.rotor]", *_rotor(joint.rotor))
+        # a rotor with nothing said is still a rotor: some of its table is written even when all is default
+        always = {"inertia": joint.rotor.inertia, "gear": joint.rotor.gear, "reflected": joint.rotor.reflected}
+        yield from _section(
+            "[joint.rotor]", {key: always.get(key, value) for key, value in _changed(joint.rotor, Rotor()).items()}
+        )
 
 
-def _limits(limits: Limits) -> Lines:
-    for key in LIMIT_KEYS:
-        value = getattr(limits, key)
-        if value is not None:
-            yield f"{key} = {_number(value)}"
+def _changed(part: Friction | Rotor, default: Friction | Rotor) -> Fields:
+    """The fields that are not what a reader assumes; one Coulomb level where both directions have the same."""
+    out = {key: None if value == getattr(default, key) else value for key, value in vars(part).items()}
+    forward, backward = part.coulomb
+    return out | ({"coulomb": forward} if out["coulomb"] is not None and forward == backward else {})
 
 
-def _friction(friction: Friction) -> Lines:
-    if friction.viscous != 0:
-        yield f"viscous = {_number(friction.viscous)}"
-    if friction.coulomb != (0.0, 0.0):
-        yield f"coulomb = {_pair(friction.coulomb)}"
-
-
-def _rotor(rotor: Rotor) -> Lines:
-    default = Rotor()
-    for key in ROTOR_KEYS:
-        value = getattr(rotor, key)
-        if key == "reflected":
-            yield f"reflected = {'true' if value else 'false'}"
-        elif key in ("inertia", "gear") or value != getattr(default, key):
-            yield f"{key} = {_pair(value) if key == 'coulomb' else _value(value)}"
-
-
-def _placement(placement: Placement) -> Lines:
-    if placement.translation != ZERO:
-        yield f"xyz = {_list(placement.translation)}"
+def _placement(placement: Placement) -> Fields:
+    xyz = placement.translation if placement.translation != ZERO else None
     if placement.rotation == IDENTITY:
-        return
-    rows = f"rotation = [{', '.join(map(_list, placement.rotation))}]"  # refuses symbols, so it comes first
+        return {} if xyz is None else {"xyz": xyz}
+    _written(placement.rotation)  # refuses symbols
     rpy = placement.to_rpy()
     same = Placement.rpy(*rpy, xyz=placement.translation) == placement
-    yield f"rpy = [{', '.join(map(_angle, rpy))}]" if same else rows
+    turned = {"rpy": tuple(map(_angle, rpy))} if same else {"rotation": placement.rotation}
+    return {"xyz": xyz, **turned}
 
 
-def _inertia(body: Inertia, *, mass_always: bool = False) -> Lines:
-    if body.mass != 0 or mass_always:
-        yield f"mass = {_number(body.mass)}"
-    if body.com != ZERO:
-        yield f"com = {_list(body.com)}"
+def _inertia(body: Inertia) -> Fields:
     I = body.tensor
-    if I == NULL:
-        return
-    if transpose(I) != I:
-        yield f"inertia = [{', '.join(map(_list, I))}]"
-        return
-    entries = {"xx": I[0][0], "yy": I[1][1], "zz": I[2][2], "xy": I[0][1], "xz": I[0][2], "yz": I[1][2]}
-    kept = (f"{key} = {_number(v)}" for key, v in entries.items() if v != 0 or key in ("xx", "yy", "zz"))
-    yield f"inertia = {{ {', '.join(kept)} }}"
+    tensor: Any = None
+    if I.T != I:
+        tensor = I
+    elif I != NULL:
+        products = {"xy": I[0][1], "xz": I[0][2], "yz": I[1][2]}
+        tensor = {"xx": I[0][0], "yy": I[1][1], "zz": I[2][2]} | {key: x for key, x in products.items() if x != 0}
+    mass = {"mass": body.mass} if body.mass != 0 else {}
+    return {**mass, "com": body.com if body.com != ZERO else None, "inertia": tensor}
 
 
-def _number(value: object) -> str:
+# -- how it is written -------------------------------------------------------------------------------
+
+
+def _section(header: str, values: Fields) -> Lines:
+    lines = list(_lines(values))
+    if lines:
+        yield from ("", header, *lines)
+
+
+def _lines(values: Fields) -> Lines:
+    yield from (f"{key} = {_written(value)}" for key, value in values.items() if value is not None)
+
+
+def _written(value: object) -> str:
+    """A value as TOML has it; tuples are lists and dicts are inline tables."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(_lines(value))} }}"
     if not isinstance(value, float):
         raise RobotError(f"a robot with symbols cannot be written to a file: {value!r} is not a number")
     if math.isnan(value):
@@ -221,28 +186,14 @@ def _number(value: object) -> str:
     return repr(value)
 
 
-def _list(values: Iterable[object]) -> str:
-    return f"[{', '.join(map(_number, values))}]"
-
-
-def _value(value: object) -> str:
-    return _list(value) if isinstance(value, tuple) else _number(value)
-
-
-def _pair(pair: tuple[float, float]) -> str:
-    return _number(pair[0]) if pair[0] == pair[1] else _list(pair)
-
-
-def _angle(value: object) -> str:
+def _angle(value: Any) -> Any:
     """An angle; as a fraction of π in words where those words are exactly the same number."""
-    plain = _number(value)
-    assert isinstance(value, float)
-    turn = Fraction(value / math.pi).limit_denominator(12) if math.isfinite(value) else Fraction(0)
+    turn = Fraction(value / math.pi).limit_denominator(12) if isinstance(value, float) and math.isfinite(value) else 0
     if turn == 0:
-        return plain
+        return value
     top = {1: "pi", -1: "-pi"}.get(turn.numerator, f"{turn.numerator} pi")
     words = top if turn.denominator == 1 else f"{top}/{turn.denominator}"
-    return f'"{words}"' if parse_angle(words) == value else plain
+    return words if parse_angle(words) == value else value
 
 
 def _text(value: str) -> str:

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from dalembert.algebra.linalg import ZERO, Vector
+from dalembert.algebra.vectors import ZERO, X
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import (
     JOINT_TYPES,
+    ROTOR_NUMBERS,
+    ROTOR_VECTORS,
     STANDARD_GRAVITY,
     Frame,
     Friction,
@@ -32,22 +33,25 @@ from dalembert.robot.model import (
     Robot,
     Rotor,
 )
+from dalembert.robot.parts import symmetric
 from dalembert.robot.placement import Placement
-from dalembert.robot.safe_xml import parse_xml, read_bytes
-from dalembert.robot.tables import nearest, shown, some
+from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
+from dalembert.robot.tables import shown, some, told_at
 
-# what each element may hold; anything else is named in a note
-KNOWN_ROBOT = {"link", "joint", "transmission", "dalembert", "material", "gazebo"}
-KNOWN_LINK = {"inertial", "dalembert", "visual", "collision", "material", "gazebo"}
-KNOWN_JOINT = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "dalembert", "gazebo"} | {
-    "drake:mimic",
-    *("drake:rotor_inertia", "drake:gear_ratio"),  # named in a note of their own
-    "safety_controller",
-    "calibration",
+# what each element may hold, or what attributes it may have; anything else is named in a note
+KNOWN = {
+    "robot": {"link", "joint", "transmission", "dalembert", "material", "gazebo"},
+    "link": {"inertial", "dalembert", "visual", "collision", "material", "gazebo"},
+    "inertial": {"origin", "mass", "inertia"},
+    "joint": {
+        *("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "dalembert", "gazebo", "drake:mimic"),
+        *("safety_controller", "calibration", "drake:rotor_inertia", "drake:gear_ratio"),  # in notes of their own
+    },
+    "limit": {"lower", "upper", "velocity", "effort", "drake:acceleration"},
+    "mimic": {"joint", "multiplier", "offset"},
+    "drake:mimic": {"joint", "multiplier", "offset"},
+    "dynamics": {"damping", "friction"},
 }
-KNOWN_LIMIT = {"lower", "upper", "velocity", "effort", "drake:acceleration"}
-KNOWN_MIMIC = {"joint", "multiplier", "offset"}
-KNOWN_DYNAMICS = {"damping", "friction"}
 
 
 def read_urdf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> Robot:
@@ -60,31 +64,27 @@ def read_urdf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
 def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = None) -> Robot:
     """The robot that URDF text describes; ``source`` names it in errors, ``tip`` is a link."""
     root = parse_xml(text.lstrip("\ufeff \t\r\n") if isinstance(text, str) else text, source)
-    _refuse_other_formats(root, source)
-    notes = _Notes()
+    check_format(root, "robot", source)
+    _refuse_macros(root, source)
     for tag in ("link", "joint"):
         at_most(LINKS, len(root.findall(tag)), f"{tag}s", source)
-    links = tuple(_link(element, source, notes) for element in root.findall("link"))
-    joints = tuple(_joint(element, source, notes) for element in root.findall("joint"))
-    couplings = tuple(_mimics(root, source, notes))
-    _top_level(root, source, notes)
-    ours = root.find("dalembert")
-    gravity = STANDARD_GRAVITY if ours is None else _numbers(ours, "gravity", 3, STANDARD_GRAVITY, source)
-    with _naming(source):
+    whole = _UrdfElement(root, source, _Notes())
+    links, joints = tuple(map(_link, whole.each("link"))), tuple(map(_joint, whole.each("joint")))
+    couplings = tuple(_mimics(whole))
+    _top_level(root, whole)
+    ours = whole.only("dalembert")
+    gravity = ours.numbers("gravity", 3, STANDARD_GRAVITY)
+    notes = tuple(whole.notes.sentences())
+    with told_at(source):
         robot = Robot(
-            root.get("name") or "robot", links, joints, gravity=gravity, source=source, notes=tuple(notes.sentences()),
-            couplings=couplings,
-        )  # fmt: skip
-        return robot.replace(tip=_tip(robot, ours, tip))
+            root.get("name") or "robot", links, joints, gravity, source=source, notes=notes, couplings=couplings
+        )
+        if tip is not None:
+            return robot.with_tip(tip)
+        return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))) if ours.get("tip") else robot
 
 
-def _refuse_other_formats(root: Element, source: str) -> None:
-    if root.tag == "mujoco":
-        raise RobotError(f"{source}: this is MJCF, not URDF; call the file .xml or .mjcf")
-    if root.tag == "sdf":
-        raise RobotError(f"{source}: this is SDF, not URDF; convert it to URDF first")
-    if root.tag != "robot":
-        raise RobotError(f"{source}: the root element is <{root.tag}>; a URDF file begins with <robot>")
+def _refuse_macros(root: Element, source: str) -> None:
     for element in root.iter():
         macro = element.tag.startswith("xacro:")
         if macro or any("${" in value or "$(" in value for value in element.attrib.values()):
@@ -97,243 +97,216 @@ class _Notes:
     """What is ignored, gathered so that each kind is one sentence."""
 
     def __init__(self) -> None:
-        self.found: dict[str, dict[str, None]] = {}  # by kind, in the order of the file
+        self.ignored: dict[str, dict[str, None]] = {}  # by kind, in the order of the file
 
     def add(self, kind: str, which: str) -> None:
-        self.found.setdefault(kind, {})[which] = None
-
-    def unknown(self, names: Any, known: set[str], where: str) -> None:
-        """Elements or attributes that this reader has no use for."""
-        for name in names:
-            if name not in known:
-                self.add("ignored, not known to this reader", f"{name} {where}".strip())
+        self.ignored.setdefault(kind, {})[which] = None
 
     def sentences(self) -> Iterator[str]:
-        for kind, which in self.found.items():
+        for kind, which in self.ignored.items():
             yield f"{kind}: {some(list(which), 50)}"
 
 
-@contextmanager
-def _naming(where: str) -> Iterator[None]:
-    """Errors of the model, with the file and the element put before them."""
-    try:
-        yield
-    except RobotError as error:
-        if str(error).startswith(where):
-            raise
-        raise RobotError(f"{where}: {error}") from None
+class _UrdfElement:
+    """An element of the file, or the lack of one: what its attributes say; ``where`` opens every sentence about it."""
+
+    def __init__(self, element: Element | None, where: str, notes: _Notes) -> None:
+        self.given, self.where, self.notes = element is not None, where, notes
+        self.element = Element("") if element is None else element
+        self.tag, self.get = self.element.tag, self.element.get
+
+    @property
+    def name(self) -> str:
+        """The link or joint that it is part of, as a note names it."""
+        return self.where.rpartition(": ")[2]
+
+    def each(self, tag: str) -> Iterator[_UrdfElement]:
+        """The links or joints."""
+        for child in self.element.findall(tag):
+            name = _UrdfElement(child, self.where, self.notes).required("name")
+            yield _UrdfElement(child, f"{self.where}: {tag} '{name}'", self.notes)
+
+    def only(self, tag: str) -> _UrdfElement:
+        """The child element; of several the first, as every URDF reader does, and a note."""
+        children = self.element.findall(tag)
+        if len(children) > 1:
+            self.notes.add("only the first of several is used", f"<{tag}> in {self.name}")
+        return _UrdfElement(children[0] if children else None, self.where, self.notes)
+
+    def note_unknown(self, names: Iterable[str], place: str) -> None:
+        """Elements or attributes that this reader has no use for."""
+        for name in names:
+            if name not in KNOWN.get(self.tag, ()):
+                self.notes.add("ignored, not known to this reader", f"{name} {place}".strip())
+
+    def required(self, name: str) -> str:
+        """An attribute that must be there."""
+        value = self.get(name)
+        if not value:
+            raise RobotError(f"{self.where}: <{self.tag}> has no '{name}'")
+        if len(value) > NAME:
+            raise RobotError(
+                f"{self.where}: '{name}' of <{self.tag}> is {shown(value)}; it must have at most {NAME} letters"
+            )
+        return value
+
+    def number(self, name: str, default: float | None = None, finite: bool = True) -> Any:
+        """The number of an attribute; ``default`` where the attribute is absent."""
+        text = self.get(name)
+        return default if text is None else self._float(name, text, finite)
+
+    def numbers(self, name: str, count: int, default: Any = None) -> Any:
+        """Several numbers of one attribute."""
+        text = self.get(name)
+        if text is None:
+            return default
+        parts = text.split()
+        if len(parts) != count:
+            raise RobotError(
+                f"{self.where}: '{name}' of <{self.tag}> is {shown(text)}; it needs {count} numbers, not {len(parts)}"
+            )
+        return tuple(self._float(name, part) for part in parts)
+
+    def _float(self, name: str, text: str, finite: bool = True) -> float:
+        what = f"{self.where}: '{name}' of <{self.tag}> is {shown(text)}"
+        try:
+            value = float(text.replace("_", "?"))  # Python reads 1_0 as 10; nobody else does
+        except ValueError:
+            raise RobotError(f"{what}, which is not a number") from None
+        if finite and not math.isfinite(value):
+            raise RobotError(f"{what}; it must be a finite number")
+        return value
+
+    def origin(self) -> Placement:
+        """Where its <origin> says that it stands."""
+        origin = self.only("origin")
+        xyz = origin.numbers("xyz", 3, ZERO)
+        roll, pitch, yaw = origin.numbers("rpy", 3, ZERO)
+        return Placement.rpy(roll, pitch, yaw, xyz)
 
 
-def _float(text: str, what: str, where: str, finite: bool = True) -> float:
-    try:
-        value = float(text.replace("_", "?"))  # Python reads 1_0 as 10; nobody else does
-    except ValueError:
-        raise RobotError(f"{where}: {what} is {shown(text)}, which is not a number") from None
-    if finite and not math.isfinite(value):
-        raise RobotError(f"{where}: {what} is {shown(text)}; it must be a finite number")
-    return value
+def _link(link: _UrdfElement) -> Link:
+    link.note_unknown((child.tag for child in link.element), "in a link")
+    ours = link.only("dalembert")
+    inertia = _inertia(link.only("inertial"))
+    with told_at(link.where):
+        return Link(link.required("name"), inertia, ours.get("physical") != "false", ours.get("massless") == "true")
 
 
-def _number(element: Element | None, name: str, default: float | None, where: str, finite: bool = True) -> Any:
-    """One number of an element's attribute; ``default`` where the attribute is absent."""
-    if element is None or name not in element.attrib:
-        return default
-    return _float(element.attrib[name], f"'{name}' of <{element.tag}>", where, finite)
-
-
-def _numbers(element: Element | None, name: str, count: int, default: Any, where: str) -> Any:
-    """Several numbers of one attribute."""
-    if element is None or name not in element.attrib:
-        return default
-    parts = element.attrib[name].split()
-    what = f"'{name}' of <{element.tag}>"
-    if len(parts) != count:
-        raise RobotError(
-            f"{where}: {what} is {shown(element.attrib[name])}; it needs {count} numbers, not {len(parts)}"
-        )
-    return tuple(_float(part, what, where) for part in parts)
-
-
-def _required(element: Element, name: str, where: str) -> str:
-    value = element.get(name)
-    if not value:
-        raise RobotError(f"{where}: <{element.tag}> has no '{name}'")
-    if len(value) > NAME:
-        raise RobotError(f"{where}: '{name}' of <{element.tag}> is {shown(value)}; it must have at most {NAME} letters")
-    return value
-
-
-def _only(parent: Element, tag: str, where: str, notes: _Notes) -> Element | None:
-    """The child element; of several the first, as every URDF reader does, and a note."""
-    found = parent.findall(tag)
-    if len(found) > 1:
-        notes.add("only the first of several is used", f"<{tag}> in {where.rpartition(': ')[2]}")
-    return found[0] if found else None
-
-
-def _origin(element: Element | None, where: str) -> Placement:
-    xyz: Vector = _numbers(element, "xyz", 3, ZERO, where)
-    roll, pitch, yaw = _numbers(element, "rpy", 3, ZERO, where)
-    return Placement.rpy(roll, pitch, yaw, xyz)
-
-
-def _link(element: Element, source: str, notes: _Notes) -> Link:
-    name = _required(element, "name", source)
-    where = f"{source}: link '{name}'"
-    notes.unknown((child.tag for child in element), KNOWN_LINK, "in a link")
-    ours = element.find("dalembert")
-    physical = ours is None or ours.get("physical") != "false"
-    massless = ours is not None and ours.get("massless") == "true"
-    inertia = _inertia(_only(element, "inertial", where, notes), where, notes)
-    with _naming(where):
-        return Link(name, inertia, physical, massless)
-
-
-def _inertia(inertial: Element | None, where: str, notes: _Notes) -> Inertia:
+def _inertia(inertial: _UrdfElement) -> Inertia:
     """The link's inertia in the link's axes: the inertial frame is turned, not dropped."""
-    if inertial is None:
+    if not inertial.given:
         return Inertia()
-    notes.unknown((child.tag for child in inertial), {"origin", "mass", "inertia"}, "in an inertial")
-    mass, inertia = _only(inertial, "mass", where, notes), _only(inertial, "inertia", where, notes)
-    for part, tag in ((mass, "mass"), (inertia, "inertia")):
-        if part is None:
-            raise RobotError(f"{where}: <inertial> has no <{tag}>; leave <inertial> out for a frame without mass")
-    m = _number(mass, "value", None, where)
-    xx, yy, zz = (_number(inertia, key, None, where) for key in ("ixx", "iyy", "izz"))
+    inertial.note_unknown((child.tag for child in inertial.element), "in an inertial")
+    mass, tensor = inertial.only("mass"), inertial.only("inertia")
+    for part, tag in ((mass, "mass"), (tensor, "inertia")):
+        if not part.given:
+            raise RobotError(
+                f"{inertial.where}: <inertial> has no <{tag}>; leave <inertial> out for a frame without mass"
+            )
+    m = mass.number("value")
+    xx, yy, zz = (tensor.number(key) for key in ("ixx", "iyy", "izz"))
     for value, what in ((m, "'value' in <mass>"), (xx, "'ixx'"), (yy, "'iyy'"), (zz, "'izz'")):
         if value is None:
-            raise RobotError(f"{where}: <inertial> has no {what}")
-    xy, xz, yz = (_number(inertia, key, 0.0, where) for key in ("ixy", "ixz", "iyz"))
-    in_its_frame = Inertia(m, ZERO, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
-    return in_its_frame.seen_from(_origin(_only(inertial, "origin", where, notes), where))
+            raise RobotError(f"{inertial.where}: <inertial> has no {what}")
+    xy, xz, yz = (tensor.number(key, 0.0) for key in ("ixy", "ixz", "iyz"))
+    return Inertia(m, ZERO, symmetric(xx, yy, zz, xy, yz, xz)).seen_from(inertial.origin())
 
 
-def _joint(element: Element, source: str, notes: _Notes) -> Joint:
-    name = _required(element, "name", source)
-    where = f"{source}: joint '{name}'"
-    kind = _required(element, "type", where)
+def _joint(joint: _UrdfElement) -> Joint:
+    name, kind, where = joint.required("name"), joint.required("type"), joint.where
     if kind not in JOINT_TYPES:
         raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(JOINT_TYPES)}")
-    notes.unknown((child.tag for child in element), KNOWN_JOINT, "in a joint")
+    joint.note_unknown((child.tag for child in joint.element), "in a joint")
     for tag in ("safety_controller", "calibration"):
-        if element.find(tag) is not None:
-            notes.add(f"<{tag}> is ignored, it is no part of the dynamics", f"joint '{name}'")
-    parent, child = (_end(element, tag, where, notes) for tag in ("parent", "child"))
-    placement = _origin(_only(element, "origin", where, notes), where)
+        if joint.element.find(tag) is not None:
+            joint.notes.add(f"<{tag}> is ignored, it is no part of the dynamics", f"joint '{name}'")
+    parent, child = _end(joint, "parent"), _end(joint, "child")
+    placement = joint.origin()
     if kind == "fixed":  # some exporters give fixed joints an axis of 0 0 0; nothing turns there
         return Joint(name, "fixed", parent, child, placement)
-    ours = element.find("dalembert")
-    axis = _numbers(_only(element, "axis", where, notes), "xyz", 3, (1.0, 0.0, 0.0), where)
-    with _naming(where):
-        return Joint(
-            name,
-            kind if ours is None else ours.get("type", kind),  # type: ignore[arg-type]
-            parent,
-            child,
-            placement,
-            axis,
-            friction=_friction(_only(element, "dynamics", where, notes), ours, where, notes),
-            limits=_limits(_only(element, "limit", where, notes), ours, kind, where, notes),
-            rotor=_rotor(ours, where),
-        )
+    ours = joint.only("dalembert")
+    axis = joint.only("axis").numbers("xyz", 3, X)
+    with told_at(where):
+        parts: dict[str, Any] = {
+            "friction": _friction(joint.only("dynamics"), ours),
+            "limits": _limits(joint.only("limit"), ours, kind),
+            "rotor": _rotor(ours.only("rotor")),
+        }
+        return Joint(name, ours.get("type", kind), parent, child, placement, axis, **parts)  # type: ignore[arg-type]
 
 
-def _mimics(root: Element, source: str, notes: _Notes) -> Iterator[Coupling]:
+def _mimics(whole: _UrdfElement) -> Iterator[Coupling]:
     """The joints that follow others."""
-    for joint in root.findall("joint"):
-        name = joint.get("name", "")
-        where = f"{source}: joint '{name}'"
-        mimic = _only(joint, "mimic", where, notes)
-        mimic = _only(joint, "drake:mimic", where, notes) if mimic is None else mimic
-        if mimic is None:
+    for joint in whole.each("joint"):
+        name, plain = joint.required("name"), joint.only("mimic")
+        mimic = plain if plain.given else joint.only("drake:mimic")
+        if not mimic.given:
             continue
-        notes.unknown(mimic.attrib, KNOWN_MIMIC, f"of <{mimic.tag}>")
-        leader = _required(mimic, "joint", where)
-        factor, offset = (
-            _number(mimic, key, default, where) for key, default in (("multiplier", 1.0), ("offset", 0.0))
-        )
+        mimic.note_unknown(mimic.element.attrib, f"of <{mimic.tag}>")
+        leader = mimic.required("joint")
+        factor, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
         if joint.get("type") == "fixed":
-            notes.add(f"<{mimic.tag}> of fixed joints is ignored", f"joint '{name}'")
+            joint.notes.add(f"<{mimic.tag}> of fixed joints is ignored", f"joint '{name}'")
             continue
-        with _naming(where):
+        with told_at(joint.where):
             yield Coupling(name, leader, factor, offset)
 
 
-def _end(joint: Element, tag: str, where: str, notes: _Notes) -> str:
+def _end(joint: _UrdfElement, tag: str) -> str:
     """The link that a joint begins or ends at."""
-    end = _only(joint, tag, where, notes)
-    if end is None:
-        raise RobotError(f"{where} has no <{tag}>")
-    return _required(end, "link", where)
+    end = joint.only(tag)
+    if not end.given:
+        raise RobotError(f"{joint.where} has no <{tag}>")
+    return end.required("link")
 
 
-def _friction(dynamics: Element | None, ours: Element | None, where: str, notes: _Notes) -> Friction:
-    if dynamics is not None:
-        notes.unknown(dynamics.attrib, KNOWN_DYNAMICS, "of <dynamics>")
-    level = _number(dynamics, "friction", 0.0, where)
-    return Friction(_number(dynamics, "damping", 0.0, where), _numbers(ours, "coulomb", 2, (level, level), where))
+def _friction(dynamics: _UrdfElement, ours: _UrdfElement) -> Friction:
+    dynamics.note_unknown(dynamics.element.attrib, "of <dynamics>")
+    level = dynamics.number("friction", 0.0)
+    return Friction(dynamics.number("damping", 0.0), ours.numbers("coulomb", 2, (level, level)))
 
 
-def _limits(limit: Element | None, ours: Element | None, kind: str, where: str, notes: _Notes) -> Limits:
-    if limit is None:
-        return Limits(acceleration=_number(ours, "acceleration", None, where))
-    notes.unknown(limit.attrib, KNOWN_LIMIT, "of <limit>")
-    values = {key: _number(limit, key, None, where, finite=False) for key in ("lower", "upper", "velocity", "effort")}
+def _limits(limit: _UrdfElement, ours: _UrdfElement, kind: str) -> Limits:
+    limit.note_unknown(limit.element.attrib, "of <limit>")
+    values = {key: limit.number(key, finite=False) for key in ("lower", "upper", "velocity", "effort")}
     if kind == "continuous" and (values["lower"] is not None or values["upper"] is not None):
         values["lower"] = values["upper"] = None
-        notes.add("position limits of continuous joints are ignored", where.rpartition(": ")[2])
-    if ours is not None:  # the writer had to put a number where nothing is known
-        for key in ours.get("unlimited", "").split():
-            if key not in values:
-                raise RobotError(f"{where}: 'unlimited' of <dalembert> is '{key}'; known are {', '.join(values)}")
-            values[key] = None
-    acceleration = _number(limit, "drake:acceleration", None, where, finite=False)
-    return Limits(**values, acceleration=_number(ours, "acceleration", acceleration, where))
+        limit.notes.add("position limits of continuous joints are ignored", limit.name)
+    # the writer had to put a number where nothing is known
+    for key in ours.get("unlimited", "").split() if limit.given else ():
+        if key not in values:
+            raise RobotError(f"{ours.where}: 'unlimited' of <dalembert> is '{key}'; known are {', '.join(values)}")
+        values[key] = None
+    acceleration = limit.number("drake:acceleration", finite=False)
+    return Limits(**values, acceleration=ours.number("acceleration", acceleration))
 
 
-def _rotor(ours: Element | None, where: str) -> Rotor | None:
+def _rotor(rotor: _UrdfElement) -> Rotor | None:
     """The rotor as our own writer's extension says it; URDF itself knows none."""
-    rotor = None if ours is None else ours.find("rotor")
-    if rotor is None:
+    if not rotor.given:
         return None
-    scalars = ("inertia", "gear", "mass", "transverse", "viscous")
-    return Rotor(
-        **{key: _number(rotor, key, 1.0 if key == "gear" else 0.0, where) for key in scalars},
-        position=_numbers(rotor, "position", 3, None, where),
-        axis=_numbers(rotor, "axis", 3, None, where),
-        coulomb=_numbers(rotor, "coulomb", 2, (0.0, 0.0), where),
-        reflected=rotor.get("reflected") == "true",
-    )
+    scalars = {key: rotor.number(key, getattr(Rotor, key)) for key in ROTOR_NUMBERS}
+    vectors = {key: rotor.numbers(key, 3) for key in ROTOR_VECTORS}
+    coulomb = rotor.numbers("coulomb", 2, (0.0, 0.0))
+    return Rotor(**scalars, **vectors, coulomb=coulomb, reflected=rotor.get("reflected") == "true")
 
 
-def _top_level(root: Element, source: str, notes: _Notes) -> None:
+def _top_level(root: Element, whole: _UrdfElement) -> None:
     """What stands beside links and joints."""
-    notes.unknown((child.tag for child in root), KNOWN_ROBOT, "")
+    whole.note_unknown((child.tag for child in root), "")
     for element in root.findall("drake:joint"):  # a joint with another name is a joint all the same
         raise RobotError(
-            f"{source}: joint '{element.get('name')}' has type '{element.get('type')}', which is not supported; "
+            f"{whole.where}: joint '{element.get('name')}' has type '{element.get('type')}', which is not supported; "
             f"supported are {', '.join(JOINT_TYPES)}"
         )
     # Drake's rotors are no part of URDF: other readers do not see them, and a robot that means the same
     # to all of them is worth more than the inertia; whoever wants it can give the joints rotors
     if any(element.tag in ("drake:rotor_inertia", "drake:gear_ratio") for element in root.iter()):
-        notes.add("ignored, Drake's extension and no part of URDF", "drake:rotor_inertia and drake:gear_ratio")
+        whole.notes.add("ignored, Drake's extension and no part of URDF", "drake:rotor_inertia and drake:gear_ratio")
     for transmission in root.findall("transmission"):
         for reduction in transmission.iter("mechanicalReduction"):
             text = (reduction.text or "").strip()
             if text not in ("1", "1.0", "1."):
                 kind = "mechanicalReduction is ignored, URDF gives no rotor inertia for it to multiply"
-                notes.add(kind, f"{text} of transmission '{transmission.get('name')}'")
-
-
-def _tip(robot: Robot, ours: Element | None, tip: str | None) -> Frame | None:
-    names = [link.name for link in robot.links]
-    if tip is not None:
-        if tip not in names:
-            raise RobotError(
-                f"no link is called '{tip}', so it cannot be the tip; the links are {some(names)}{nearest(tip, names)}"
-            )
-        return Frame(tip, tip)
-    if ours is not None and ours.get("tip"):
-        return Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))
-    return robot.tip
+                whole.notes.add(kind, f"{text} of transmission '{transmission.get('name')}'")

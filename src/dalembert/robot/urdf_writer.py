@@ -14,11 +14,10 @@ from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from dalembert.algebra.linalg import rotation_about, scale
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
+from dalembert.robot.model import ROTOR_NUMBERS, ROTOR_VECTORS, STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 
 # Other readers insist on a number where nothing is known; ours is told to forget it (``unlimited``).
@@ -78,7 +77,7 @@ def in_urdf_frames(robot: Robot) -> Robot:
     for joint in robot.joints:
         on_parent = stands[joint.parent]
         if joint.moves:
-            placement = on_parent @ joint.placement @ _moved(joint, joint.offset)
+            placement = on_parent @ joint.placement @ joint.moved(0.0)
         else:
             stands[joint.child], placement = Placement(), on_parent @ joint.placement @ joint.link_frame
         rotor = _rotor_on(joint, on_parent)
@@ -104,13 +103,6 @@ def in_urdf_frames(robot: Robot) -> Robot:
     if robot.payload is not None:
         fix("payload", tip.link, Placement(), robot.payload)
     return robot.replace(links=links, joints=joints, base=Placement(), tip=tip, payload=None)
-
-
-def _moved(joint: Joint, q: float) -> Placement:
-    """The joint's own motion."""
-    if joint.type == "prismatic":
-        return Placement(translation=scale(q, joint.axis))
-    return Placement(rotation_about(joint.axis, q))
 
 
 def _rotor_on(joint: Joint, on_parent: Placement) -> Rotor | None:
@@ -180,9 +172,7 @@ def _write_link(root: Element, link: Link) -> None:
         names = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
         entries = {key: _numbers(f"the inertia tensor of {what}", inertia.tensor[i][j]) for key, i, j in names}
         SubElement(inertial, "inertia", entries)
-    ours = {"physical": "false"} if not link.physical else {}
-    if link.massless:
-        ours["massless"] = "true"
+    ours = ({} if link.physical else {"physical": "false"}) | ({"massless": "true"} if link.massless else {})
     if ours:
         SubElement(element, "dalembert", ours)
 
@@ -242,10 +232,8 @@ def _write_limits(element: Element, joint: Joint, kind: str) -> dict[str, str]:
 
 def _write_rotor(parent: Element, rotor: Rotor, what: str) -> None:
     what = f"the rotor of {what}"
-    fields = {"inertia": rotor.inertia, "gear": rotor.gear, "mass": rotor.mass, "transverse": rotor.transverse}
-    numbers = {key: _numbers(what, value) for key, value in (fields | {"viscous": rotor.viscous}).items()}
+    numbers = {key: _numbers(what, getattr(rotor, key)) for key in ROTOR_NUMBERS}
     numbers["coulomb"] = _numbers(what, *rotor.coulomb)
-    for key, vector in (("position", rotor.position), ("axis", rotor.axis)):
-        if vector is not None:
-            numbers[key] = _numbers(what, *vector)
+    vectors = {key: getattr(rotor, key) for key in ROTOR_VECTORS}
+    numbers |= {key: _numbers(what, *vector) for key, vector in vectors.items() if vector is not None}
     SubElement(parent, "rotor", numbers, reflected="true" if rotor.reflected else "false")
