@@ -37,7 +37,7 @@ def agree(x, y) -> bool:
 
 
 @cache
-def traced(name: str, quantity: str, form: str, options: tuple[str, ...] = ()) -> Graph:
+def traced(name: str, quantity: str, form: str, options: tuple[str, ...]) -> Graph:
     """The graph that the kernel of a shipped arm is compiled from."""
     return choose(ARMS[name].mechanism, JOINTS[quantity], form, options)[1]
 
@@ -71,7 +71,7 @@ def test_closed_form_equals_tree_form(name: str, quantity: str) -> None:
     tree = known(m)[quantity].formulations(m)[0]
     x = arguments(m, quantity)
     shapes = signature(m, JOINTS[quantity])
-    forms = (uncompiled(traced(name, quantity, form), shapes, *x) for form in (tree, CLOSED_FORM))
+    forms = (uncompiled(traced(name, quantity, form, ()), shapes, *x) for form in (tree, CLOSED_FORM))
     for a, b in zip(*forms, strict=True):
         assert agree(b, a)
 
@@ -131,7 +131,7 @@ def test_the_lighter_form_is_taken(name: str, quantity: str, monkeypatch: pytest
 
     assert JOINTS[quantity].chosen(None, m) == CHEAPEST
     tree = known(m)[quantity].formulations(m)[0]
-    by_tree, closed = (count(traced(name, quantity, form)) for form in (tree, CLOSED_FORM))
+    by_tree, closed = (count(traced(name, quantity, form, ())) for form in (tree, CLOSED_FORM))
     monkeypatch.setattr(machine, "_traced", remembered)
     taken = count(trace(m, JOINTS[quantity], CHEAPEST))
     assert taken.total == min(by_tree.total, closed.total)
