@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import dalembert as da
 from dalembert.emit.llvm import Signature
 from dalembert.graph.tape import Graph, evaluate
+from dalembert.quantities.joints import JOINTS
 from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -86,6 +87,12 @@ def relative(x: np.ndarray, y: np.ndarray) -> float:
     """Largest difference over the largest value."""
     x, y = np.asarray(x), np.asarray(y)
     return float(np.abs(x - y).max(initial=0.0) / max(1e-12, np.abs(y).max(initial=0.0)))
+
+
+def on_floats(a: da.Arm, quantity: str, formulation: str, **batch: np.ndarray) -> np.ndarray:
+    """The quantity by this formulation, from the same text run on plain floats, state by state."""
+    entry, rows = JOINTS[quantity], zip(*(values.tolist() for values in batch.values()), strict=True)
+    return np.array([entry.values(a.mechanism, formulation, dict(zip(batch, row, strict=True))) for row in rows])
 
 
 NUMPY = {

@@ -20,6 +20,7 @@ from arms import (
     REFERENCE,
     REGISTRY,
     arm,
+    on_floats,
     random_robot,
     relative,
     robots,
@@ -271,11 +272,12 @@ def test_lean_equals_the_page(robot: Robot, seed: int) -> None:
 @pytest.mark.parametrize("name", REGISTRY)
 def test_lean_equals_the_page_on_the_registry(name: str) -> None:
     a = arm(name)
-    x = states(a, 30, 4)
+    q, qd, qdd = states(a, 30, 4)
     rng = np.random.default_rng(1)
     h, b = rng.uniform(-9, 9, (30, 6)), rng.uniform(-1, 1, (30, 9))
-    page = a.inverse_dynamics(*x, tip_wrench=h, base_motion=b, formulation="newton-euler")
-    assert relative(a.inverse_dynamics(*x, tip_wrench=h, base_motion=b), page) < TOLERANCE
+    given = {"q": q, "qd": qd, "qdd": qdd, "tip_wrench": h, "base_motion": b}
+    page = on_floats(a, "inverse_dynamics", "newton-euler", **given)
+    assert relative(a.inverse_dynamics(**given), page) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", REGISTRY)

@@ -11,7 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from arms import FILES, MODELS, REGISTRY, arm, friction, pulled, random_robot, relative, robots, states, tree_velocities
+from arms import (
+    FILES,
+    MODELS,
+    REGISTRY,
+    arm,
+    friction,
+    on_floats,
+    pulled,
+    random_robot,
+    relative,
+    robots,
+    states,
+    tree_velocities,
+)
 from dalembert.analysis import properties
 from dalembert.equations import articulated, composite, energy, forward_dynamics, lagrange, newton_euler, terms
 from dalembert.equations.factorisation import inert_joints, unresisted
@@ -53,15 +66,6 @@ FEW = ["planar-2r", "scara", "stanford", "puma560", "random-chain"]
 TWINS = ["iiwa14.urdf", "panda_arm.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
 
 
-def by(a: da.Arm, way: str, quantity: str, compile_it: bool, **arrays: np.ndarray) -> np.ndarray:
-    """The quantity by this formulation: from its kernel, or from the same text on plain floats, state by state."""
-    if compile_it:
-        return getattr(a, quantity)(**arrays, formulation=way)
-    rows = zip(*(values.tolist() for values in arrays.values()), strict=True)
-    entry = JOINTS[quantity]
-    return np.array([entry.values(a.mechanism, way, dict(zip(arrays, row, strict=True))) for row in rows])
-
-
 @pytest.mark.parametrize("name", [name for name in REGISTRY if name not in TWINS])
 class TestIdentities:
     def test_the_model_in_matrix_form(self, name: str) -> None:
@@ -78,9 +82,10 @@ class TestIdentities:
         tau = a.inverse_dynamics(q, qd, qdd, tip_wrench=h)
         ways = ("composite", "articulated") if a.mechanism.identity else ("composite",)
         for way in (*ways, *((None,) if name in FEW else ())):  # None is one of the two
-            compile_it = way != "articulated" or name in FEW
-            given = {"q": q, "qd": qd, "tau": tau, "tip_wrench": h}
-            accelerations = by(a, way, "forward_dynamics", compile_it, **given)
+            if way == "articulated" and name not in FEW:
+                accelerations = on_floats(a, "forward_dynamics", way, q=q, qd=qd, tau=tau, tip_wrench=h)
+            else:
+                accelerations = a.forward_dynamics(q, qd, tau, tip_wrench=h, formulation=way)
             again = a.inverse_dynamics(q, qd, accelerations, tip_wrench=h)  # well-posed even where B is nearly singular
             assert relative(again, tau) < 1e-9, way
 
@@ -89,7 +94,8 @@ class TestIdentities:
         q = states(a, 12, 3)[0]
         B = a.inertia_matrix(q)
         for way in ("column-by-column", "lagrange"):
-            assert relative(by(a, way, "inertia_matrix", name in FEW, q=q), B) < TOLERANCE
+            again = a.inertia_matrix(q, formulation=way) if name in FEW else on_floats(a, "inertia_matrix", way, q=q)
+            assert relative(again, B) < TOLERANCE
         assert np.abs(properties.asymmetry(a, q)).max() <= 1e-12 * np.abs(B).max()
         # tx40.urdf rounds the inertia of its last link to zero: about its own axis it has none
         assert properties.smallest_inertia(a, q).min() > (-1e-12 if name == "tx40.urdf" else 0.0)
