@@ -43,7 +43,9 @@ def home(tmp_path: Path) -> dict[str, str]:
 # own does, without the time that Python takes to start; SIGALRM ends one that hangs
 STARTED = """
 import json, os, signal, sys, traceback
-import numpy, dalembert, dalembert.emit.llvm, dalembert.kernel.compile, dalembert.quantities.joints
+import numpy, llvmlite.binding
+import dalembert.arm.arm, dalembert.emit.llvm, dalembert.graph.sums, dalembert.kernel.cache, dalembert.kernel.gufunc
+import dalembert.quantities.joints, dalembert.robot.load, dalembert.robot.toml_reader
 assert "dalembert.kernel.make" not in sys.modules  # programs change what it imports
 for line in sys.stdin:
     env, program = json.loads(line)
