@@ -29,6 +29,10 @@ CLOSED = ["five-bar", "palletizer", "parallelogram"]
 FILES = ["gen3_7dof.urdf", "iiwa14.urdf", "panda_arm.urdf", "tx40.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
 COUPLED = ["gripper", "wrist"]  # some joints follow others
 REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain", *COUPLED]
+# files of arms that are shipped (ur5.urdf has the structure of ur10) and of the ur5e with other numbers and no rotors:
+# their graphs are those of the others but for numbers, and Pinocchio judges each of them
+TWINS = ["iiwa14.urdf", "panda_arm.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
+DISTINCT = [name for name in REGISTRY if name not in TWINS]
 
 
 @cache

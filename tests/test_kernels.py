@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from arms import REGISTRY, arm, random_robot, relative, states
+from arms import DISTINCT, arm, random_robot, relative, states
 from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.tape import Graph, evaluate
 from dalembert.kernel import compile as compile_
@@ -353,7 +353,7 @@ def test_memory_beyond_inputs_and_outputs(panda: np.ufunc) -> None:
     assert peak < 1_000_000
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", DISTINCT)
 def test_compiled_equals_float_run(name: str) -> None:
     """The kernel gives what the equations give on plain floats, without the compiler."""
     from dalembert.coordinates import pulled

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import dalembert as da
 from arms import (
+    DISTINCT,
     FILES,
     MODELS,
-    REGISTRY,
     arm,
     friction,
     on_floats,
@@ -62,11 +62,9 @@ def resisting(name: str) -> da.Arm:
 # kernels with hundreds of outputs take seconds to compile: a few arms of every kind stand for the rest,
 # and random robots are run as floats below
 FEW = ["planar-2r", "scara", "stanford", "puma560", "random-chain"]
-# files of arms that are shipped, too, and of the ur5e with other numbers and no rotors: Pinocchio judges them below
-TWINS = ["iiwa14.urdf", "panda_arm.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
 
 
-@pytest.mark.parametrize("name", [name for name in REGISTRY if name not in TWINS])
+@pytest.mark.parametrize("name", DISTINCT)
 class TestIdentities:
     def test_the_model_in_matrix_form(self, name: str) -> None:
         """B q̈ + C q̇ + friction + g = τ, S (7.42)."""
