@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,9 @@ import pytest
 from hypothesis import strategies as st
 
 import dalembert as da
+from dalembert.emit.llvm import Signature
+from dalembert.graph.tape import Graph, evaluate
+from dalembert.quantities.joints import JOINTS
 from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Placement, Robot, Rotor
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -25,6 +29,10 @@ CLOSED = ["five-bar", "palletizer", "parallelogram"]
 FILES = ["gen3_7dof.urdf", "iiwa14.urdf", "panda_arm.urdf", "tx40.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
 COUPLED = ["gripper", "wrist"]  # some joints follow others
 REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain", *COUPLED, *CLOSED]
+# files of arms that are shipped (ur5.urdf has the structure of ur10) and of the ur5e with other numbers and no rotors:
+# their graphs are those of the others but for numbers, and Pinocchio judges each of them
+TWINS = ["iiwa14.urdf", "panda_arm.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
+DISTINCT = [name for name in REGISTRY if name not in TWINS]
 
 
 @cache
@@ -85,6 +93,28 @@ def relative(x: np.ndarray, y: np.ndarray) -> float:
     """Largest difference over the largest value."""
     x, y = np.asarray(x), np.asarray(y)
     return float(np.abs(x - y).max(initial=0.0) / max(1e-12, np.abs(y).max(initial=0.0)))
+
+
+def on_floats(a: da.Arm, quantity: str, formulation: str, **batch: np.ndarray) -> np.ndarray:
+    """The quantity by this formulation, from the same text run on plain floats, state by state."""
+    entry, rows = JOINTS[quantity], zip(*(values.tolist() for values in batch.values()), strict=True)
+    return np.array([entry.values(a.mechanism, formulation, dict(zip(batch, row, strict=True))) for row in rows])
+
+
+NUMPY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
+    "sin": np.sin, "cos": np.cos, "sign": np.sign, "less": np.less, "select": np.where,
+}  # fmt: skip
+
+
+def uncompiled(graph: Graph, shapes: Signature, *batch: np.ndarray) -> list[np.ndarray]:
+    """What a kernel gives for a batch (k, …), from the graph that it is compiled from: for large ones on many arms."""
+    columns = [column for array in batch for column in array.reshape(len(array), -1).T]
+    values = evaluate(graph, columns, NUMPY)
+    rows = np.stack([np.broadcast_to(np.asarray(value, float), len(batch[0])) for value in values], axis=-1)
+    sizes = [prod(shape) for _, shape in shapes.outputs]
+    parts = np.split(rows, np.cumsum(sizes)[:-1], axis=-1)
+    return [part.reshape(-1, *shape) for part, (_, shape) in zip(parts, shapes.outputs, strict=True)]
 
 
 def random_rotation(rng: np.random.Generator) -> list[list[float]]:

@@ -23,3 +23,10 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> object:
         patch.setenv("DALEMBERT_CACHE", str(folder / "objects"))
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         yield
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages whose figures are made and not drawn, for tests of their words: most of a report's time is drawing."""
+    monkeypatch.setattr("dalembert.report.html.figure_svg", lambda figure, label, name: "<svg></svg>")
+    monkeypatch.setattr("dalembert.report.page.formula_svg", lambda latex: "<svg></svg>")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
 import time
+from functools import cache as once
 from pathlib import Path
 
 import pytest
@@ -37,9 +39,71 @@ def home(tmp_path: Path) -> dict[str, str]:
     }
 
 
+# a process that has imported the package and made nothing: each of its children runs one program, as a process of its
+# own does, without the time that Python takes to start; SIGALRM ends one that hangs
+STARTED = """
+import json, os, signal, sys, traceback
+import numpy, llvmlite.binding
+import dalembert.arm.arm, dalembert.emit.llvm, dalembert.graph.sums, dalembert.kernel.cache, dalembert.kernel.gufunc
+import dalembert.quantities.joints, dalembert.robot.load, dalembert.robot.toml_reader
+assert "dalembert.kernel.make" not in sys.modules  # programs change what it imports
+for line in sys.stdin:
+    env, program = json.loads(line)
+    pipes = [os.pipe(), os.pipe()]
+    child = os.fork()
+    if child == 0:
+        for number, (_, end) in enumerate(pipes, 1):
+            os.dup2(end, number)
+        signal.alarm(60)
+        os.environ.clear()
+        os.environ.update(env)
+        status = 1
+        try:
+            exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    for _, end in pipes:
+        os.close(end)
+    said = []
+    for end, _ in pipes:
+        with open(end) as file:
+            said.append(file.read())
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(json.dumps([status, *said]), flush=True)
+"""
+
+
+@once
+def starter() -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", STARTED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _starter_ends() -> object:
+    yield
+    if starter.cache_info().currsize:
+        starter().communicate()  # the end of its input is its end
+        starter.cache_clear()
+
+
+def process(env: dict[str, str], program: str) -> subprocess.CompletedProcess[str]:
+    """A new process that runs the program."""
+    pipes = starter()
+    assert pipes.stdin is not None and pipes.stdout is not None
+    pipes.stdin.write(json.dumps([env, program]) + "\n")
+    pipes.stdin.flush()
+    status, out, err = json.loads(pipes.stdout.readline())
+    return subprocess.CompletedProcess(program, status, out, err)
+
+
 def run(env: dict[str, str]) -> tuple[int, str]:
     """(how many kernels had to be compiled, the result)"""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True)
+    done = process(env, PROGRAM)
     assert done.returncode == 0, done.stderr
     made, result = done.stdout.split()
     return int(made), result
@@ -47,7 +111,7 @@ def run(env: dict[str, str]) -> tuple[int, str]:
 
 def words(env: dict[str, str], program: str = PROGRAM) -> tuple[int, list[str]]:
     """(how many kernels had to be compiled, what was said); a process that hangs is a failure."""
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    done = process(env, program)
     assert done.returncode == 0, done.stderr
     said = [line.partition("CacheWarning: ")[2] for line in done.stderr.splitlines() if "CacheWarning: " in line]
     return int(done.stdout.split()[0]), said
@@ -65,6 +129,8 @@ def test_second_process_does_not_compile(home: dict[str, str]) -> None:
     first = run(home)
     assert first[0] == 1
     assert run(home) == (0, first[1])
+    alone = subprocess.run([sys.executable, "-c", PROGRAM], env=home, capture_output=True, text=True, check=True)
+    assert alone.stdout.split() == ["0", first[1]]  # one that Python starts, too
 
 
 TRACING = ("algebra", "robot", "equations", "coordinates", "motion", "graph", "emit", "kernel", "quantities")
@@ -242,9 +308,7 @@ def test_spoiled_files_are_compiled_again(home: dict[str, str], kind: str) -> No
 def test_a_file_of_another_key_is_foreign(home: dict[str, str]) -> None:
     _, result = run(home)
     (path,) = objects(home)
-    other = {**home}
-    program = PROGRAM.replace("planar-2r", "cartesian-2")
-    subprocess.run([sys.executable, "-c", program], env=other, check=True, capture_output=True)
+    process(home, PROGRAM.replace("planar-2r", "cartesian-2")).check_returncode()
     (foreign,) = (p for p in objects(home) if p != path)
     path.write_bytes(foreign.read_bytes())
     assert run(home) == (1, result)
@@ -378,7 +442,7 @@ def command(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str
 
 def test_command_shows_verifies_and_clears(home: dict[str, str]) -> None:
     run(home)
-    subprocess.run([sys.executable, "-c", PROGRAM.replace("planar-2r", "cartesian-2")], env=home, check=True)
+    process(home, PROGRAM.replace("planar-2r", "cartesian-2")).check_returncode()
     (folder(home) / "notes.txt").write_text("not ours")
     shown = command(home).stdout
     assert str(folder(home)) in shown and "at most 512 MB" in shown

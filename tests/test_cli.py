@@ -326,6 +326,7 @@ def test_headers_with_mistakes(bad) -> None:
     assert bad("t;q1;q2;speed", "0;0;0;0").startswith(": unknown column 'speed'")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_other_separators_units_and_names_give_the_same_torques_and_are_said(motion: Path, tmp_path: Path) -> None:
     plain, other = run("torques", "planar-2r", motion), tmp_path / "other.csv"
     assert "note: " not in plain.stderr

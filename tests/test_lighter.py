@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 import dalembert as da
-from arms import relative, states
+from arms import relative, states, uncompiled
 from dalembert.coordinates.closure import CoupledMechanism, Linear
 from dalembert.errors import DalembertError
 from dalembert.graph.count import count
@@ -17,7 +18,7 @@ from dalembert.graph.tape import Graph, evaluate
 from dalembert.quantities import machine
 from dalembert.quantities.joints import JOINTS, known
 from dalembert.quantities.lighter import CLOSED_FORM, has_closed_form
-from dalembert.quantities.machine import CHEAPEST, INPUTS, kernel, trace
+from dalembert.quantities.machine import CHEAPEST, INPUTS, kernel, signature, trace
 from dalembert.robot import Inertia, Joint, Link, Robot
 from dalembert.robot.mechanism import mechanism
 from dalembert.symbols import harmonics
@@ -26,6 +27,7 @@ from dalembert.symbols.mapped import affine
 
 ARMS = {name: da.load(name) for name in da.arms()}
 LINEAR = [name for name, a in ARMS.items() if has_closed_form(a.mechanism)]
+choose = machine._traced  # the formulation that is taken, and its graph
 QUANTITIES = [name for name, entry in known(ARMS["parallelogram"].mechanism).items() if entry.pulled or entry.held]
 
 
@@ -34,8 +36,10 @@ def agree(x, y) -> bool:
     return bool(np.abs(x - y).max(initial=0.0) < 1e-12 * max(1.0, np.abs(y).max(initial=0.0)))
 
 
-def outputs(values):
-    return values if isinstance(values, tuple) else (values,)
+@cache
+def traced(name: str, quantity: str, form: str, options: tuple[str, ...]) -> Graph:
+    """The graph that the kernel of a shipped arm is compiled from."""
+    return choose(ARMS[name].mechanism, JOINTS[quantity], form, options)[1]
 
 
 def arguments(m: CoupledMechanism, name: str, options=(), seed: int = 3) -> list[np.ndarray]:
@@ -66,7 +70,9 @@ def test_closed_form_equals_tree_form(name: str, quantity: str) -> None:
     m = ARMS[name].mechanism
     tree = known(m)[quantity].formulations(m)[0]
     x = arguments(m, quantity)
-    for a, b in zip(*(outputs(kernel(m, JOINTS[quantity], form)(*x)) for form in (tree, CLOSED_FORM)), strict=True):
+    shapes = signature(m, JOINTS[quantity])
+    forms = (uncompiled(traced(name, quantity, form, ()), shapes, *x) for form in (tree, CLOSED_FORM))
+    for a, b in zip(*forms, strict=True):
         assert agree(b, a)
 
 
@@ -75,7 +81,9 @@ def test_closed_form_equals_tree_form(name: str, quantity: str) -> None:
 def test_closed_form_equals_tree_form_with_options(name: str, options: tuple[str, ...]) -> None:
     m = ARMS[name].mechanism
     x = arguments(m, "inverse_dynamics", options)
-    a, b = (kernel(m, JOINTS["inverse_dynamics"], form, options)(*x) for form in ("lean", CLOSED_FORM))
+    shapes = signature(m, JOINTS["inverse_dynamics"], options)
+    forms = (traced(name, "inverse_dynamics", form, options) for form in ("lean", CLOSED_FORM))
+    (a,), (b,) = (uncompiled(graph, shapes, *x) for graph in forms)
     assert agree(b, a)
 
 
@@ -86,10 +94,8 @@ def test_joints_that_follow_with_any_factor_have_a_closed_form(quantity: str) ->
     m = coupled()
     x = arguments(m, quantity)
     tree = known(m)[quantity].formulations(m)[0]
-    graphs = [trace(m, JOINTS[quantity], form) for form in (tree, CLOSED_FORM)]
-    columns = [column for array in x for column in array.T]
-    numpy = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "sin": np.sin, "cos": np.cos}
-    a, b = (np.array([np.broadcast_to(y, 20) for y in evaluate(graph, columns, numpy)]) for graph in graphs)
+    shapes = signature(m, JOINTS[quantity])
+    (a,), (b,) = (uncompiled(trace(m, JOINTS[quantity], form), shapes, *x) for form in (tree, CLOSED_FORM))
     assert agree(b, a)
 
 
@@ -116,11 +122,18 @@ def test_decoupled_parallelogram_has_constant_diagonal_inertia() -> None:
 
 @pytest.mark.parametrize("quantity", QUANTITIES)
 @pytest.mark.parametrize("name", LINEAR)
-def test_the_lighter_form_is_taken(name: str, quantity: str) -> None:
+def test_the_lighter_form_is_taken(name: str, quantity: str, monkeypatch: pytest.MonkeyPatch) -> None:
     m = ARMS[name].mechanism
+
+    def remembered(m, entry, form: str, options: tuple[str, ...]) -> tuple[str, Graph]:
+        """The choice is made as always, among graphs that are traced once for all of these tests."""
+        return choose(m, entry, form, options) if form == CHEAPEST else (form, traced(name, entry.name, form, options))
+
     assert JOINTS[quantity].chosen(None, m) == CHEAPEST
     tree = known(m)[quantity].formulations(m)[0]
-    taken, by_tree, closed = (count(trace(m, JOINTS[quantity], form)) for form in (CHEAPEST, tree, CLOSED_FORM))
+    by_tree, closed = (count(traced(name, quantity, form, ())) for form in (tree, CLOSED_FORM))
+    monkeypatch.setattr(machine, "_traced", remembered)
+    taken = count(trace(m, JOINTS[quantity], CHEAPEST))
     assert taken.total == min(by_tree.total, closed.total)
     assert taken.cosines <= by_tree.cosines  # of no more angles than before
 

@@ -39,6 +39,7 @@ def run_script(path: Path, *args: str) -> str:
     return said.getvalue()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_python_blocks_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -56,6 +57,7 @@ def test_python_blocks_print_what_the_page_says(tmp_path: Path, monkeypatch: pyt
     assert da.load("mine.toml") == names["mine"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_commands_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")

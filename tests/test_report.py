@@ -145,6 +145,7 @@ def test_its_numbers_are_the_arms(example: str, tmp_path: Path) -> None:
                 np.testing.assert_allclose(np.sum(parts, axis=0), motion[f"tau{joint}"], rtol=1e-7, atol=1e-5)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_problem_7_7_is_one_option_away(tmp_path: Path) -> None:
     out = tmp_path / "p.html"
     run("report", "planar-2r", "--example", "7.2", "--tip-wrench", "500 500 0 0 0 0", "--out", out)
@@ -277,6 +278,7 @@ def test_a_report_needs_a_motion(motion: Path) -> None:
         report_html([])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_limits_missing_are_named(motion: Path, tmp_path: Path) -> None:
     arm, out = tmp_path / "free.toml", tmp_path / "r.html"
     free = da.from_dh([{"a": 1.0, "mass": 1.0}, {"a": 1.0, "mass": 1.0}], gravity=(0, -9.81, 0))
@@ -291,6 +293,7 @@ def test_limits_missing_are_named(motion: Path, tmp_path: Path) -> None:
     assert "are missing" not in out.read_text()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_check_limits_has_its_own_exit_status(motion: Path, tmp_path: Path) -> None:
     said = run("report", "planar-2r", motion, "--check-limits", "--limits", "effort: 100 5000", "--out",
                tmp_path / "r.html", code=3)  # fmt: skip
