@@ -172,3 +172,9 @@ def test_the_pages_about_the_house_name_files_that_exist() -> None:
             assert (ROOT / name).exists() or (docs.parent / name).exists() or list(ROOT.rglob(name)), f"{page}: {name}"
     rooms = {room_of(module) for module in MODULES} - {"", "__main__", "errors", "arrays"}
     assert {room for room in rooms if f"{room}/" not in (docs / "house.md").read_text()} == set()
+
+
+def test_tests_lie_in_folders_of_their_rooms() -> None:
+    tests = ROOT.parents[1] / "tests"
+    folders = {path.parent.name for path in tests.rglob("test_*.py")} - {"tests"}
+    assert folders <= LEVEL.keys() and len(folders) > 15

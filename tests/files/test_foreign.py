@@ -17,7 +17,7 @@ import pytest
 from dalembert.errors import DalembertError, RobotError
 from dalembert.files.foreign import ask
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 def asked(function: str, limit: float = 30.0, **arguments: object):

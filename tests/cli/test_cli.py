@@ -617,7 +617,7 @@ def test_an_ignored_ctrl_c_stays_ignored() -> None:
 
 def test_the_command_of_a_shell_is_the_module() -> None:
     """Both begin with nothing loaded, so that Ctrl-C is seen to at once."""
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {"dalembert": "dalembert.__main__:main"}
     code = "import sys; before = set(sys.modules); import dalembert; print(sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

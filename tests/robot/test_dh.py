@@ -12,7 +12,7 @@ from dalembert.errors import RobotError
 from dalembert.robot import Frame, Friction, Inertia, Limits, Placement, Rotor
 from dalembert.robot.dh import Row, from_dh, rows_of
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = Path(__file__).resolve().parents[3] / "shared"
 
 
 def pose(robot, q):

@@ -17,7 +17,7 @@ from dalembert.robot.mechanism import mechanism
 from dalembert.robot.toml_reader import parse_toml
 from dalembert.robot.toml_writer import write_toml
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = Path(__file__).resolve().parents[3] / "shared"
 NAMES = {
     *("pendulum", "cartesian-2", "cartesian-2-45", "planar-2r", "planar-3r", "scara", "pr-arm"),
     *("puma560", "stanford", "panda", "ur5e", "ur10", "iiwa14", "kr300"),

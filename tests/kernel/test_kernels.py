@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_graph import random_graph
 
 import dalembert as da
 from arms import DISTINCT, arm, random_robot, relative, states
@@ -30,7 +31,6 @@ from dalembert.kernel.compile import MachineCode, object_code, target
 from dalembert.kernel.gufunc import gufunc
 from dalembert.quantities.joints import JOINTS
 from dalembert.quantities.machine import signature, trace
-from test_graph import random_graph
 
 
 def compiled(graph: Graph, inputs: int, outputs: int, width: int | None = None) -> np.ufunc:
@@ -100,7 +100,7 @@ class TestLifetime:
     @linux
     def test_arms_that_are_dropped_take_their_kernels_along(self) -> None:
         """600 arms one after the other, in a process of their own; ``make soak`` takes 30,000."""
-        script = Path(__file__).with_name("many_arms.py")
+        script = Path(__file__).parents[1] / "many_arms.py"
         run = subprocess.run([sys.executable, script, "600", str(make_.KEPT + 2)], capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         assert run.stdout.startswith("600 arms: ")

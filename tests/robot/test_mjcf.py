@@ -14,7 +14,7 @@ from plain_mechanics import PlainMechanics
 
 mujoco = pytest.importorskip("mujoco")
 
-UR5E = Path(__file__).resolve().parents[2] / "shared" / "data" / "models" / "ur5e_mjcf.xml"
+UR5E = Path(__file__).resolve().parents[3] / "shared" / "data" / "models" / "ur5e_mjcf.xml"
 
 
 def assert_same_as_mujoco(robot, model, site=None):

@@ -255,7 +255,7 @@ def test_inertia_errors_recommend_what_the_caller_takes(tmp_path):
 
 
 def test_the_documents_state_the_bounds():
-    document = (Path(__file__).parents[1] / "docs" / "robot-files.md").read_text()
+    document = (Path(__file__).parents[2] / "docs" / "robot-files.md").read_text()
     section = document.partition("## How large a file may be")[2]
     numbers = {name: value for name, value in vars(bounds).items() if name.isupper()}
     assert len(numbers) > 10

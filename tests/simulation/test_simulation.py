@@ -799,7 +799,7 @@ def test_command_line_options_and_mistakes(tmp_path: Path) -> None:
 
 def test_docs_of_the_page_run(tmp_path: Path) -> None:
     """Every Python block of docs/simulation.md."""
-    page = Path(__file__).resolve().parents[1] / "docs" / "simulation.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
     blocks = page.read_text().split("```python\n")[1:]
     assert len(blocks) >= 4
     here = os.getcwd()

@@ -19,7 +19,7 @@ from dalembert.robot.urdf import parse_urdf, read_urdf
 from dalembert.robot.urdf_writer import save_urdf, write_urdf
 from plain_mechanics import PlainMechanics, assert_same_machine
 
-MODELS = Path(__file__).resolve().parents[2] / "shared" / "data" / "models"
+MODELS = Path(__file__).resolve().parents[3] / "shared" / "data" / "models"
 FILES = sorted(MODELS.glob("*.urdf"))
 
 if not FILES:
