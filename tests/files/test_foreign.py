@@ -47,7 +47,7 @@ def ends(process: int, within: float = 10.0) -> bool:
 def run(code: str, **options: object) -> subprocess.Popen[str]:
     """A program of its own that can ask."""
     program = [sys.executable, "-c", textwrap.dedent(code)]
-    paths = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])
+    paths = os.pathsep.join([str(TESTS), str(TESTS / "files"), str(TESTS.parent / "src")])
     return subprocess.Popen(
         program, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": paths}, **options
     )
@@ -200,7 +200,7 @@ print("top", flush=True)
         print([answer["pid"] != mine for answer, _ in pool.map(asked, ["about"] * 4)], flush=True)
 """
     (tmp_path / "program.py").write_text(program)
-    paths = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])
+    paths = os.pathsep.join([str(TESTS), str(TESTS / "files"), str(TESTS.parent / "src")])
     done = subprocess.run(
         [sys.executable, tmp_path / "program.py"],
         capture_output=True,
