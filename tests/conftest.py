@@ -1,16 +1,13 @@
 """Every test run compiles into a cache of its own, so that nothing old is tested by mistake."""
 
 import os
-import sys
-from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers whose threads wait for one another take many times longer
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# tests lie in folders of their rooms, and take helpers from this folder and from one another
-sys.path += [str(folder) for folder in (Path(__file__).parent, *Path(__file__).parent.iterdir()) if folder.is_dir()]
+import folders  # noqa: F401
 
 # the same examples in every run, so that a red suite can be run again; `make soak` tries new ones
 quiet = [HealthCheck.too_slow, HealthCheck.filter_too_much]

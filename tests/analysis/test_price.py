@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli import mistake, run
 
 import dalembert as da
 from arms import on_floats, random_inertia, relative, states
@@ -35,6 +34,7 @@ from dalembert.quantities.joints import JOINTS
 from dalembert.quantities.machine import written
 from dalembert.robot import Friction, Inertia, Link
 from dalembert.robot.dh import Row, from_dh
+from test_cli import mistake, run
 
 Table = list[tuple[float, float, float]]  # modified DH: a, α in right angles, d
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_closed_simulation import by_newton
 
 import dalembert as da
 from dalembert.quantities.joints import known
 from dalembert.quantities.machine import INPUTS
+from test_closed_simulation import by_newton
 
 ARMS = ["planar-2r", "five-bar", "five-bar by Newton"]
 

@@ -8,8 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from test_closed_chains import along, slider_crank, slope, states
-from test_closed_simulation import by_newton, rubbing
 
 import dalembert as da
 from arms import relative
@@ -19,6 +17,8 @@ from dalembert.coordinates.chain import Angle, Chain
 from dalembert.coordinates.closure import CoupledMechanism
 from dalembert.coordinates.loops import Plane, SpatialLoop, assembled, rates
 from dalembert.errors import ClosureError
+from test_closed_chains import along, slider_crank, slope, states
+from test_closed_simulation import by_newton, rubbing
 
 CRANK, ROD = 0.1, 0.3
 # r and p turn and slide with a motor, R and P are passive: the two ways from the base to the cut

@@ -7,7 +7,6 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_dynamics import pin_oracle
 
 import dalembert as da
 from arms import FILES, REGISTRY, arm, pulled, relative, robots, states, tree_velocities
@@ -15,6 +14,7 @@ from dalembert.equations import newton_euler
 from dalembert.equations.regressor import PARAMETERS, parameters, regressor
 from dalembert.robot import Robot
 from dalembert.robot.mechanism import Mechanism, mechanism
+from test_dynamics import pin_oracle
 
 
 def one_sided(m: Mechanism, qd: np.ndarray) -> np.ndarray:

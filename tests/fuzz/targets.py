@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
+import folders  # noqa: F401
 from dalembert.cli.compare import joints_of
 from dalembert.cli.ellipsoid import limits_of
 from dalembert.cli.identify import boxes_of, couplings_of, pairs_of, reading_of

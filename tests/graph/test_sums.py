@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_graph import random_graph
 
 from dalembert.graph.count import count
 from dalembert.graph.passes import factored, pruned
 from dalembert.graph.sums import condensed
 from dalembert.graph.tape import Expr, Graph, evaluate
+from test_graph import random_graph
 
 Formula = Callable[[Expr, Expr, Expr, Expr], list[Expr]]
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_cli import mistake, run
 
 import dalembert as da
 from arms import CLOSED, COUPLED, REFERENCE, REGISTRY, SHIPPED, arm, random_robot, relative, states
@@ -27,6 +26,7 @@ from dalembert.identification.parameters import ExtraColumn, ParameterSet
 from dalembert.logs import conditioning
 from dalembert.logs.conditioning import Conditioned, Stretch
 from dalembert.logs.log import Log
+from test_cli import mistake, run
 
 INERTIAL = {"friction": (), "rotor": False}
 EIGHT = ["m_1", "mx_1", "Izz_1", "Im_1", "m_2", "mx_2", "Izz_2", "Im_2"]  # π of S (7.83)

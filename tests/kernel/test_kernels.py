@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_graph import random_graph
 
 import dalembert as da
 from arms import DISTINCT, arm, random_robot, relative, states
@@ -31,6 +30,7 @@ from dalembert.kernel.compile import MachineCode, object_code, target
 from dalembert.kernel.gufunc import gufunc
 from dalembert.quantities.joints import JOINTS
 from dalembert.quantities.machine import signature, trace
+from test_graph import random_graph
 
 
 def compiled(graph: Graph, inputs: int, outputs: int, width: int | None = None) -> np.ufunc:

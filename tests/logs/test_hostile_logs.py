@@ -21,12 +21,12 @@ from typing import Any
 import lz4.frame
 import numpy as np
 import pytest
-from test_logs import HEADER, arm, log, states, table, text, write_mcap, write_ros1, write_ros2
 
 import dalembert as da
 from dalembert.logs.formats import carried, parquet, raw, rosbag
 from dalembert.logs.formats.raw import LARGEST_FILE, MOST_NUMBERS
 from dalembert.logs.log import read_log
+from test_logs import HEADER, arm, log, states, table, text, write_mcap, write_ros1, write_ros2
 
 MB = 1 << 20
 SLOW = 20.0  # s: what used to hang did so for minutes and more

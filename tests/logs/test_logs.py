@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_identification import motion, with_friction
 from typer.testing import CliRunner
 
 import dalembert as da
@@ -22,6 +21,7 @@ from dalembert.logs.conditioning import condition
 from dalembert.logs.formats.raw import matched
 from dalembert.logs.log import joined, read_log
 from dalembert.logs.suspicions import suspicions
+from test_identification import motion, with_friction
 
 ROWS = 400
 

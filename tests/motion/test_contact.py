@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from test_closed_simulation import FIVE, rubbing
 
 import dalembert as da
 from dalembert.errors import DalembertError
@@ -15,6 +14,7 @@ from dalembert.simulation.adaptive import ContactDynamics
 from dalembert.simulation.fixed import compiled, stepped
 from dalembert.simulation.simulate import parameters_of
 from dalembert.simulation.task import make_task
+from test_closed_simulation import FIVE, rubbing
 
 BOTH = pytest.mark.parametrize("method", ["rk4", "dop853"])
 

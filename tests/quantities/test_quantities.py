@@ -9,7 +9,6 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_dynamics import pin_oracle
 
 import dalembert as da
 from arms import (
@@ -33,6 +32,7 @@ from dalembert.quantities.joints import JOINTS, known
 from dalembert.quantities.machine import CHEAPEST, trace
 from dalembert.robot import Inertia, Joint, Link, Placement, Robot, Rotor
 from dalembert.robot.mechanism import mechanism
+from test_dynamics import pin_oracle
 
 TOLERANCE = 1e-10
 

@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from test_closed_chains import arm, states
 
 import dalembert as da
 from dalembert.errors import ClosureError, DalembertError, ShapeError
@@ -17,6 +16,7 @@ from dalembert.quantities.rollouts import Plan, rollout, rollout_kernel
 from dalembert.simulation.adaptive import ContactDynamics
 from dalembert.simulation.simulate import parameters_of
 from dalembert.simulation.task import make_task
+from test_closed_chains import arm, states
 
 BOTH = pytest.mark.parametrize("method", ["rk4", "dop853"])
 
