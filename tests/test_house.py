@@ -178,3 +178,18 @@ def test_tests_lie_in_folders_of_their_rooms() -> None:
     tests = ROOT.parents[1] / "tests"
     folders = {path.parent.name for path in tests.rglob("test_*.py")} - {"tests"}
     assert folders <= LEVEL.keys() and len(folders) > 15
+
+
+def test_names_say_what_they_hold() -> None:
+    """No class is called as another one; no local is called after nothing but having been found or made."""
+    classes: list[str] = []
+    vague = []
+    for module, path in MODULES.items():
+        tree = ast.parse(path.read_text())
+        classes += [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        names = [x for function in functions for x in ast.walk(function) if isinstance(x, ast.Name)]
+        stored = {x.id for x in names if isinstance(x.ctx, ast.Store)}
+        vague += [f"{module}: {name}" for name in stored & {"found", "made", "one"}]
+    assert [name for name in set(classes) if classes.count(name) > 1] == []
+    assert vague == []

@@ -410,7 +410,7 @@ def exact_field(lettered: Model, symbols: bool) -> Field:
         x = Fraction(x)
         return domain.convert(sympy.QQ(x.numerator, x.denominator))
 
-    one = domain.one
+    unit = domain.one
     values: dict[int, Any] = {}
     for k, letter in enumerate(ring.letters):
         if letter.kind == "root":
@@ -419,8 +419,8 @@ def exact_field(lettered: Model, symbols: bool) -> Field:
             if letter.name.startswith("c_"):
                 t = half_tangent(letter, ring.letters[k + 1])
                 tangent = gens[t.name] if symbols else fraction(Fraction(t.value or 0.0).limit_denominator(10**12))
-                values[k] = (one - tangent * tangent) / (one + tangent * tangent)
-                values[k + 1] = (tangent + tangent) / (one + tangent * tangent)
+                values[k] = (unit - tangent * tangent) / (unit + tangent * tangent)
+                values[k + 1] = (tangent + tangent) / (unit + tangent * tangent)
         elif letter.name in gens:
             values[k] = gens[letter.name]
         elif letter.value is not None:
