@@ -1,6 +1,7 @@
 """Every test run compiles into a cache of its own, so that nothing old is tested by mistake."""
 
 import os
+import signal
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # workers whose threads wait for one another take many times longer
 
@@ -8,6 +9,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import folders  # noqa: F401
+
+# a shell lets what runs in its background ignore Ctrl-C, children too: it is tested all the same
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # the same examples in every run, so that a red suite can be run again; `make soak` tries new ones
 quiet = [HealthCheck.too_slow, HealthCheck.filter_too_much]
