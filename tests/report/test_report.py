@@ -473,3 +473,27 @@ def test_reports_from_the_terminal_say_nothing_of_glyphs(tmp_path: Path) -> None
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert picture.exists() and not re.search("glyph|Warning|font|\\.py", done.stderr, re.IGNORECASE), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (lambda path, study: (study, path), "the path is a Study; give a file's name"),
+        (
+            lambda path, study: (path, "swing"),
+            "cannot be made of 'swing'; give what da.study makes, one for each motion",
+        ),
+        (lambda path, study: (path, [study, 3]), "cannot be made of 3; give what da.study makes"),
+        (lambda path, study: (path, []), "at least one motion"),
+    ],
+)
+def test_a_report_asked_for_the_wrong_way_says_so(arguments, sentence, tmp_path: Path) -> None:
+    study = da.study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0))
+    with pytest.raises(da.DalembertError, match=sentence):
+        da.write_report(*arguments(tmp_path / "page.html", study))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_about_one_motion_needs_no_list(tmp_path: Path, undrawn: None) -> None:
+    da.write_report(tmp_path / "page.html", da.study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0)))
+    assert "pendulum" in (tmp_path / "page.html").read_text()

@@ -58,7 +58,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
 
     def __repr__(self) -> str:
         loops, following = len(self.loops), len(self.passive_names)
-        joints = f"{self.n} {'actuated ' if loops else ''}joint" + "s" * (self.n != 1 or not loops)
+        joints = f"{self.n} {'actuated ' if loops else ''}joint" + "s" * (self.n != 1)
         chains = f", {loops} closed chain" + "s" * (loops != 1) if loops else f", {following} coupled" * bool(following)
         return f"<Arm {self.name!r}: {joints}{chains}>"
 

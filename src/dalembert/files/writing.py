@@ -131,6 +131,8 @@ def _target(path: str | os.PathLike[str], error: type[DalembertError]) -> Path:
     """The file that a path leads to, by links or directly."""
     try:
         return Path(os.path.realpath(path))
+    except TypeError:
+        raise error(f"the path is a {type(path).__name__}; give a file's name") from None
     except ValueError as problem:  # half of a surrogate pair, a zero byte
         raise error(f"{os.fspath(path)!r}: this cannot be a file's name ({problem})") from None
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dalembert.analysis.sizing import Demand, joint_units
 from dalembert.arm import Arm
+from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.report import figures, tip_figures
@@ -36,7 +37,7 @@ SMALL = 3  # joints up to which an arm gets its equations and every torque term 
 
 def write_report(
     path: str | os.PathLike[str],
-    studies: Sequence[Study],
+    studies: Study | Sequence[Study],
     *,
     title: str | None = None,
     overwrite: bool = False,
@@ -44,14 +45,14 @@ def write_report(
 ) -> None:
     """Write the report about some motions of one arm, whole or not at all.
 
-    studies    of :func:`dalembert.study`, one for each motion
+    studies    of :func:`dalembert.study`: one, or a list with one for each motion
     title      the page's own; the arm and its motion unless given
     overwrite  whether a file that is there may be replaced
 
     >>> import tempfile, dalembert as da
     >>> swing = da.study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0), title="Swing")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     da.write_report(f"{folder}/swing.html", [swing])
+    ...     da.write_report(f"{folder}/swing.html", swing)
     """
     check_writable(path, overwrite=overwrite)
     text_of_page = report_html(studies, title=title, progress=progress)
@@ -59,8 +60,16 @@ def write_report(
         file.write(text_of_page)
 
 
-def report_html(studies: Sequence[Study], *, title: str | None = None, progress: Progress | None = None) -> str:
+def report_html(studies: Study | Sequence[Study], *, title: str | None = None, progress: Progress | None = None) -> str:
     """The page as text. All studies must be of one arm."""
+    studies = [studies] if isinstance(studies, Study) else studies
+    strange = (
+        [study for study in studies if not isinstance(study, Study)] if isinstance(studies, list | tuple) else [studies]
+    )
+    if strange:
+        raise DalembertError(
+            f"a report cannot be made of {shown(strange[0])}; give what da.study makes, one for each motion"
+        )
     if not studies:
         raise DalembertError("a report needs at least one motion")
     arm = studies[0].arm

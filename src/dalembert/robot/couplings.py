@@ -98,7 +98,7 @@ class Coupling:
         )
         if self.higher and not (len(joints) == columns == 1):
             raise RobotError(
-                f"{where} has coefficients of higher powers, {shown(self.higher)}, with {len(joints)} joints that follow "
+                f"{where} has coefficients of higher powers, {shown(self.higher)}, and couples {len(joints)} to "
                 f"{columns}; powers are for one joint that follows one other"
             )
         if len(self.higher) > DEGREE - 1:
@@ -114,8 +114,8 @@ class Coupling:
             )
         if len(self.motors) > len(self.joints):
             raise RobotError(
-                f"{where} has {len(self.motors)} motors for {len(self.joints)} joints; at most as many motors as joints "
-                "can say where the joints stand: leave motors out"
+                f"{where} has more motors ({len(self.motors)}) than joints ({len(self.joints)}), which would not determine the "
+                "motors; give at most as many motors as joints"
             )
         idle = [motor for k, motor in enumerate(self.motors) if not any(row[k] for row in self.matrix)]
         if idle and len(self.motors) < len(self.joints):
