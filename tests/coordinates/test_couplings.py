@@ -895,3 +895,15 @@ def test_a_report_of_a_coupled_arm(tmp_path: Path) -> None:
     da.write_report(tmp_path / "report.html", [da.study(a, motion)])
     text = (tmp_path / "report.html").read_text()
     assert "motor2" in text and "joint3 = −0.8 motor2 + 1.2 motor3" in text
+
+
+def test_factors_whose_squares_are_no_numbers_are_refused() -> None:
+    for value in (1e308, -1e16):
+        with pytest.raises(da.RobotError, match="at most 1e\\+15 is taken"):
+            Coupling("b", "a", value)
+    assert Coupling("b", "a", 1e15).matrix == ((1e15,),)
+
+
+def test_functions_that_do_not_run_on_symbols_are_told() -> None:
+    with pytest.raises(da.DalembertError, match="does not run on SymPy's symbols .* write it with sympy.sin"):
+        da.load("planar-2r").in_coordinates(lambda y: [np.sin(y[0]), y[1]])

@@ -56,7 +56,12 @@ def _by_formulas(arm: Arm, f: Callable[[Sequence[Any]], Sequence[Any]]) -> Robot
 
     names = _names(arm)
     y = symbols(names)
-    given = f(list(y))
+    try:
+        given = f(list(y))
+    except (TypeError, AttributeError) as problem:  # NumPy's functions on symbols
+        raise DalembertError(
+            f"the function y → q does not run on SymPy's symbols ({problem}); write it with sympy.sin and the like"
+        ) from problem
     try:
         formulas = tuple(sympy.sympify(x, dict(zip(names, y, strict=True))) for x in given)
     except TypeError:

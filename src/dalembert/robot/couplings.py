@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Row = tuple[float, ...]
 DEGREE = 16  # of a polynomial; MJCF has 4
+LARGEST = 1e15  # of a factor or an offset: squares of it, times inertias, are still numbers
 ROUNDING = 1e-12  # of limits that meet in one point
 
 
@@ -198,6 +199,8 @@ def finite(value: Any, key: str, where: str) -> float:
         number = math.nan
     if isinstance(value, (bool, str)) or not math.isfinite(number):
         raise RobotError(f"{where} has the value {shown(value)} in '{key}'; it must be a finite number")
+    if abs(number) > LARGEST:
+        raise RobotError(f"{where} has the value {number:g} in '{key}'; at most {LARGEST:g} is taken, give rad and m")
     return number
 
 
