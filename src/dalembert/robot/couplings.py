@@ -395,7 +395,7 @@ def led(robot: Robot) -> dict[str, tuple[str, float, float]]:
             factor, leader = parts[0]
             root, slope, start = out.get(leader, (leader, 1.0, 0.0))
             out[name] = (root, factor * slope, shift + factor * start)
-            if not factor * slope or not math.isfinite(factor * slope + shift + factor * start):
+            if not factor * slope or max(abs(factor * slope), abs(shift + factor * start)) > LARGEST:
                 raise RobotError(
                     f"robot '{robot.name}': joint '{name}' follows joint '{root}' by factors whose product is "
                     f"{factor * slope:g} with offset {shift + factor * start:g}; correct the factors"
