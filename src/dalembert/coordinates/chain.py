@@ -28,16 +28,10 @@ from dalembert.algebra.scalars import (
     sqrt,
     zeros,
 )  # fmt: skip
-from dalembert.coordinates.closure import (
-    Closure,
-    CoupledMechanism,
-    Linear,
-    PolynomialClosure,
-    Triangle,
-    triangle_places,
-)
+from dalembert.coordinates.closure import Closure, CoupledMechanism, Linear, PolynomialClosure
 from dalembert.coordinates.formula import Formula
 from dalembert.coordinates.loops import Plane, joined, rates, stacked
+from dalembert.coordinates.triangles import Triangle, triangle_places
 from dalembert.robot.mechanism import Mechanism
 
 AnyMechanism = Mechanism | CoupledMechanism

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dalembert.arrays import DOUBLE
 from dalembert.coordinates.chain import AnyMechanism, on_tree, place
-from dalembert.coordinates.closure import Triangle, line_reach, reach
 from dalembert.coordinates.loops import rows_of, size_of
+from dalembert.coordinates.triangles import Triangle, line_reach, reach
 from dalembert.equations.factorisation import inert_joints, inertia_bounds, unresisted
 from dalembert.errors import ClosureError, ShapeError
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, dot, less, select
 from dalembert.coordinates.chain import AnyMechanism, Chain, Cut, Many
-from dalembert.coordinates.closure import Triangle, square_of
+from dalembert.coordinates.triangles import Triangle, square_of
 from dalembert.equations.friction import coulomb, viscous
 from dalembert.robot.mechanism import Body
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import which_state
-from dalembert.coordinates.closure import Triangle
+from dalembert.coordinates.triangles import Triangle
 from dalembert.errors import ClosureError
 from dalembert.motion.rubbing import clearance_count
 from dalembert.quantities.rollouts import Plan, piece_kernel
