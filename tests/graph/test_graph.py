@@ -110,9 +110,9 @@ def random_graph(seed: int, steps: int = 40) -> Graph:
     g = Graph()
     pool: list = [g.input(n) for n in "xyz"] + [0.5, -2.0, 0.0, 1.0]
     for _ in range(steps):
-        op = rng.choice(["add", "sub", "mul", "mul", "neg", "sin", "cos", "div"])
+        op = rng.choice(["add", "sub", "mul", "mul", "neg", "sin", "cos", "div", "tanh", "atan2"])
         picked = [g.lift(rng.choice(pool)) for _ in range(len(signature(OPERATIONS[op]).parameters))]
-        if op == "div":
+        if op in ("div", "atan2"):
             picked[1] = g.lift(2.5 + picked[1].cos())
         pool.append(g.apply(op, *picked))
     g.output(pool[-6:])

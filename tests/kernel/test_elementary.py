@@ -13,7 +13,7 @@ import pytest
 from dalembert.algebra import scalars
 from dalembert.emit.elementary import ELEMENTARY, HIGHEST, LOWEST, NEAR
 from dalembert.emit.llvm import Signature, llvm_ir
-from dalembert.graph.count import count
+from dalembert.graph.count import Tally, count
 from dalembert.graph.derivative import forward, gradient
 from dalembert.graph.tape import OPERATIONS, Graph, evaluate
 from dalembert.kernel.compile import MachineCode, object_code, target
@@ -178,8 +178,13 @@ def test_derivatives_are_differences(name: str) -> None:
         assert total == pytest.approx(sum((1.0 + k) * value for k, value in enumerate(values)))
 
 
-def test_functions_are_counted() -> None:
-    g = Graph()
-    x = g.input("x")
-    g.output([x.exp() * x.tanh() + scalars.atan(x), scalars.atan2(1.0, x)])
-    assert count(g).functions == 4
+def test_numbers_mix_with_expressions_and_functions_are_counted() -> None:
+    g, tally = Graph(), Tally()
+
+    def values(x: scalars.Scalar) -> list[scalars.Scalar]:
+        return [scalars.exp(x) * scalars.tanh(x), scalars.atan(x), scalars.atan2(1.0, x), scalars.atan2(x, 2.0)]
+
+    g.output(values(g.input("x")))
+    values(tally.scalar())
+    assert evaluate(g, [-0.7]) == values(-0.7)
+    assert count(g).functions == tally.operations().functions == 5

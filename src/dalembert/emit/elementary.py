@@ -23,10 +23,9 @@ import math
 from collections.abc import Callable
 
 from dalembert.emit.lanes import Lanes, Mask, bits_of
+from dalembert.emit.trigonometry import ROUNDER
 
 INFINITE = bits_of(math.inf)
-# adding this rounds to a whole number, which is then in the low bits
-ROUNDER = 6755399441055744.0  # 1.5 · 2⁵²
 # ln 2 in two parts; the first has 42 bits, so that k times it is exact for every exponent k of a double
 LN_2 = (6.93147180559890330e-01, 5.49792301870837116e-14)
 
