@@ -50,11 +50,16 @@ def test_the_payload_is_checked_too():
         check(arm().replace(payload=THIN))
 
 
+@pytest.mark.parametrize("mode", ["error", "warn"])
+def test_negative_mass_is_an_error_unless_the_link_says_so_itself(mode):
+    with pytest.raises(RobotError, match=r"link 'a' has a negative mass \(-1 kg\)"):
+        check(arm(Inertia(-1.0)), mode)
+    check(arm(Inertia(-1.0), physical=False), mode)
+
+
 @pytest.mark.parametrize("physical", [True, False])
 @pytest.mark.parametrize("mode", ["error", "warn"])
-def test_negative_mass_and_nan_are_always_errors(physical, mode):
-    with pytest.raises(RobotError, match=r"link 'a' has a negative mass \(-1 kg\)"):
-        check(arm(Inertia(-1.0), physical=physical), mode)
+def test_numbers_that_are_not_finite_are_always_errors(physical, mode):
     with pytest.raises(RobotError, match="mass of link 'a' has the value nan"):
         check(arm(Inertia(math.nan), physical=physical), mode)
     with pytest.raises(RobotError, match="inertia tensor of link 'b' has the value inf"):

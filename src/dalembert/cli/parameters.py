@@ -29,7 +29,12 @@ def parameters(
 ) -> None:
     """Show what can be identified: the base parameters as formulas in the standard ones."""
     from dalembert.identification.base import base_parameters
-    from dalembert.identification.formulas import SymbolicBaseParameters, parameter_letter, symbolic_base_parameters
+    from dalembert.identification.formulas import (
+        SymbolicBaseParameters,
+        lettered,
+        parameter_letter,
+        symbolic_base_parameters,
+    )
     from dalembert.identification.parameters import FRICTION, ParameterSet
 
     if inertial and two_sided:
@@ -37,10 +42,10 @@ def parameters(
     loaded = options.load(arm, physical, tip)
     chosen = ParameterSet(
         loaded, friction=() if inertial else FRICTION, two_sided=two_sided, offset=offset, rotor=not inertial,
-        only="nonzero" if nonzero else None,
+        only="nonzero" if nonzero else None, terms=() if inertial else None,
     )  # fmt: skip
     base: BaseParameters | SymbolicBaseParameters
-    if loaded.passive_names and not symbols and not latex:  # formulas are known of open arms
+    if not (symbols or latex) and (loaded.passive_names or not all(map(lettered, chosen.members))):
         base = base_parameters(chosen)
     else:
         base = symbolic_base_parameters(chosen, "symbols" if symbols else "numbers")

@@ -17,6 +17,8 @@ S(ω)S(ω). Joint j moves its origin by v_j and turns it by z_j, so that by virt
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dalembert.algebra.scalars import Grid, Scalar, Values, sgn
 from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, vec_sum
 from dalembert.equations.friction import bare, loaded, position
@@ -37,6 +39,28 @@ def parameters(mechanism: Mechanism) -> list[Scalar]:
         values += [body.inertia.mass, *h, I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2]]
         values += [body.rotor_inertia, body.viscous, 0.5 * (body.coulomb[0] + body.coulomb[1])]
     return values + [x for body in mechanism.bodies for term in body.further for x in term.coefficients]
+
+
+def parameter_names(mechanism: Mechanism) -> list[str]:
+    """The names of π: m_1, mx_1, …, and those of further terms, Fst_3."""
+    names = [f"{kind}_{i}" for i in range(1, mechanism.n + 1) for kind in PARAMETERS]
+    bodies = enumerate(mechanism.bodies, 1)
+    return distinct(names + [f"{x}_{i}" for i, body in bodies for term in body.further for x in term.symbols])
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """The names with a count where one comes again: of two springs at joint 3, k_3 and k.2_3.
+
+    >>> distinct(["k_3", "k_3", "k_4"])
+    ['k_3', 'k.2_3', 'k_4']
+    """
+    times: dict[str, int] = {}
+    out = []
+    for name in names:
+        times[name] = times.get(name, 0) + 1
+        kind, _, joint = name.partition("_")
+        out.append(name if times[name] == 1 else f"{kind}.{times[name]}_{joint}")
+    return out
 
 
 def width(mechanism: Mechanism) -> int:

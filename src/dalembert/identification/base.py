@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 2e-5
 ROUNDING = 1e-12  # of the usual length, what rounding alone may leave of a column
 SAMPLES = 4  # equations a parameter
+SLOWEST = 3  # powers of ten below those of order one: the speeds at which Stribeck friction shows
 PROBES = 16  # random states that show which columns a joint feels
 WITHIN_LINK = (*INERTIAL[4:], *INERTIAL[1:4], "m", "Im", "Fv", "Fs", "Fs+", "Fs-", "offset")
 
@@ -117,11 +118,11 @@ class BaseParameters(Combinations):
 
 
 def canonical_order(parameters: ParameterSet) -> list[int]:
-    """The columns in the order in which they may replace one another; extra ones last."""
+    """The columns in the order in which they may replace one another; further terms, drives and extra ones last."""
 
     def place(k: int) -> tuple[float, int]:
         joint, kind = parameters.joints[k], parameters.kinds[k]
-        return (joint, WITHIN_LINK.index(kind)) if kind else (math.inf, k)
+        return (joint, WITHIN_LINK.index(kind)) if joint >= 0 and kind in WITHIN_LINK else (math.inf, k)
 
     return sorted(range(parameters.size), key=place)
 
@@ -142,6 +143,15 @@ def random_states(arm: Arm, count: int, seed: int = 0) -> tuple[Array, Array, Ar
     low, high = np.where(high > low, (low, high), (-reach, reach))
     q = np.asarray(arm.closing(rng, low, high, count), np.float64)
     qd, qdd = rng.uniform(-3.0, 3.0, (2, count, arm.n))
+    return q, qd, qdd
+
+
+def showing_states(parameters: ParameterSet, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Random states at which every column of a set shows: some are slow, where friction has terms beyond S's."""
+    q, qd, qdd = random_states(parameters.arm, count, seed)
+    if any(x.further and x.unit is not None and "qd" in x.unit.of for x in parameters.members):
+        slow = qd * np.logspace(0, -SLOWEST, count)[:, None]
+        q, qd, qdd = (np.concatenate(both) for both in ((q, q), (qd, slow), (qdd, qdd)))
     return q, qd, qdd
 
 
@@ -186,7 +196,8 @@ def _columns(parameters: ParameterSet) -> tuple[Array, Array, float]:
     """Y at random states, a row for every torque; the lengths of its columns, and the usual one of those that are not 0."""
     p, n = parameters.size, parameters.arm.n
     count = max(24, SAMPLES * p // max(n, 1) + 1)
-    W = parameters.regressor(*random_states(parameters.arm, count)).reshape(count * n, p)
+    states = showing_states(parameters, count)
+    W = parameters.regressor(*states).reshape(-1, p)
     length = np.linalg.norm(W, axis=0)
     return W, length, float(np.median(length[length > 0])) if np.any(length > 0) else 0.0
 
@@ -196,7 +207,7 @@ def _felt_without_couplings(parameters: ParameterSet, candidates: Sequence[int],
     tree = parameters.arm.tree
     if tree is parameters.arm:
         return []
-    free = replace(parameters, arm=tree, extra=(), only=None)
+    free = replace(parameters, arm=tree, extra=(), only=None, drives=(), load_from=None)
     _, length, usual = _columns(free)
     felt = {name for name, x in zip(free.names, length, strict=True) if x > tolerance * usual}
     return [k for k in candidates if parameters.names[k] in felt]

@@ -1,7 +1,13 @@
-"""From base parameters to an arm: the nearest parameters that predict the same torques, put into a robot."""
+"""From base parameters to an arm: the nearest parameters that predict the same torques, put into a robot.
+
+The robot holds all of them: links, rotors, every term of friction, and drives that two joints share, each as a joint
+without a body that follows the two. Values that no mechanism can have, such as friction below 0, are marked
+``physical = false`` and named in a note.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +16,11 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.base import BaseParameters
-from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.parameters import Drive, ParameterSet, shape_of
 from dalembert.identification.physical import Belief, consistent, entries, links_of, scales, signed, ten, tensor
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import Friction, Joint, Link, Robot, Rotor
+from dalembert.robot.model import Coupling, Friction, Joint, Link, Robot, Rotor
+from dalembert.terms import Term
 
 Array = NDArray[np.float64]
 
@@ -27,7 +34,7 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
         return phi, []
     try:
         none = np.zeros((0, base.rank))
-        return consistent(base, none, np.zeros(0), Belief(), exactly=values)[0], []
+        return _exactly(base, consistent(base, none, np.zeros(0), Belief(), exactly=values)[0], values), []
     except DalembertError as error:
         impossible = "[identify]" not in str(error)
     why = (
@@ -39,19 +46,30 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
     return phi, [why]
 
 
+def _exactly(base: BaseParameters, phi: Array, values: Array, size: Array | None = None) -> Array:
+    """φ + S²Kᵀ(KS²Kᵀ)⁻¹(π_b − Kφ), twice for its rounding."""
+    size = scales(base.parameters) if size is None else size
+    for _ in range(2):
+        phi = phi + size * np.linalg.lstsq(base.K * size, values - base.K @ phi, rcond=1e-13)[0]
+    return phi
+
+
 def _least_change(base: BaseParameters, values: Array) -> Array:
-    """φ₀ + S²Kᵀ(KS²Kᵀ)⁻¹(π_b − Kφ₀), no link lighter than nothing."""
+    """The φ of least change, no link lighter than nothing unless the log says so."""
     parameters, links = base.parameters, links_of(base.parameters)
     size, start = scales(parameters), parameters.values.copy()
     masses = np.flatnonzero([kind == "m" for kind in parameters.kinds])
-    for _ in range(len(masses) + 1):
-        phi = start + size * np.linalg.lstsq(base.K * size, values - base.K @ start, rcond=1e-13)[0]
+    nearest = phi = _exactly(base, start, values, size)
+    for _ in range(len(masses)):
         light = (size[masses] > 0) & (links.own(phi)[:, 0] < SMALL_MASS)
         if not light.any():
             break
         start[masses[light]] = SMALL_MASS - links.constants[light, 0]
         size[masses[light]] = 0.0
-    return phi
+        phi = _exactly(base, start, values, size)
+    return (
+        phi if np.allclose(base.K @ phi, values, rtol=1e-9, atol=1e-12 * np.abs(values).max(initial=0.0)) else nearest
+    )
 
 
 def _possible(base: BaseParameters, phi: Array) -> bool:
@@ -61,96 +79,101 @@ def _possible(base: BaseParameters, phi: Array) -> bool:
     return bool((phi[signed(base, settled=True)] >= 0).all())
 
 
-def with_stribeck_folded(parameters: ParameterSet, phi: Array, qd: Array) -> tuple[Array, list[str]]:
-    """φ with Stribeck friction in Coulomb and viscous friction, as near as these come to it at the speeds of a log.
-
-    A robot file cannot hold it, and without it the others, which were found beside it, would be off.
-    """
-    at, folded, done = {name: k for k, name in enumerate(parameters.names)}, phi.copy(), list[str]()
-    for column in parameters.extra:
-        kind, _, k = column.name.partition("_")
-        level = phi[at[column.name]]
-        homes = [name for name in (f"Fs_{k}", f"Fs+_{k}", f"Fs-_{k}", f"Fv_{k}") if name in at]
-        if kind != "Fst" or not level or not homes:
-            continue
-        torque = level * column.torque(qd, qd, qd)
-        j = int(np.argmax(np.abs(torque).sum(axis=0)))
-        v = qd[:, j]
-        shapes = {"Fs": np.sign(v), "Fs+": np.where(v > 0, 1.0, 0.0), "Fs-": np.where(v < 0, -1.0, 0.0), "Fv": v}
-        columns = np.column_stack([shapes[name.partition("_")[0]] for name in homes])
-        folded[[at[name] for name in homes]] += np.linalg.lstsq(columns, torque[:, j], rcond=None)[0]
-        folded[at[column.name]] = 0.0
-        done.append(column.name)
-    if not done:
-        return phi, []
-    return folded, [
-        f"Stribeck friction ({', '.join(done)}) stands in the calibrated arm's Coulomb and viscous friction as far as these "
-        "follow it at the log's speeds; predict() has it as it is"
-    ]
-
-
 def calibrated_arm(parameters: ParameterSet, phi: Array, note: str) -> tuple[Arm, list[str]]:
-    """The arm with these parameters, and what a robot cannot hold, one sentence each."""
-    arm, notes = parameters.arm, list[str]()
-    robot = arm.robot
-    value = dict(zip(parameters.names, phi.tolist(), strict=True))
-    folded: list[str] = []
-    joints = {joint.name: _joint(value, joint, k, notes, folded) for k, joint in enumerate(robot.tree_joints, 1)}
-    if folded:
-        notes.append(
-            f"the torque offsets of {', '.join(folded)} stand in their Coulomb friction, one level for each direction: equal "
-            "to predict() while the joint moves"
-        )
+    """The arm with these parameters, and what is to be known about it, one sentence each."""
+    robot, notes = parameters.arm.robot, list[str]()
+    terms = _terms(parameters, phi)
+    rotors = _rotors(parameters, phi)
+    joints = {
+        joint.name: replace(joint, friction=Friction.of(terms.get(k, ())), rotor=_rotor(joint, rotors.get(k, 0.0)))
+        for k, joint in enumerate(robot.tree_joints)
+    }
     links = links_of(parameters)
     renewed: dict[str, Link] = {}
     for name, before, wanted in zip(links.names, links.own(parameters.values), links.own(phi), strict=True):
         renewed |= _links(robot, name, before, wanted, notes)
-    beyond = [column.name for column in parameters.extra if value.get(column.name)]
-    gradual = {
-        f"Fs_{k}" for k in range(1, len(robot.tree_joints) + 1)
-    }  # sigmoid friction has the place of Coulomb friction
-    if gradual & set(beyond):
-        notes.append(
-            "Coulomb friction of the calibrated arm turns over at rest, at once; predict() has its gradual turn"
-        )
-    if extra := [name for name in beyond if name not in gradual]:
-        notes.append(f"a robot file cannot hold {', '.join(extra)}: predict() has them, the calibrated arm has not")
     changed = robot.replace(
         links=tuple(renewed.get(link.name, link) for link in robot.links),
         joints=tuple(joints.get(joint.name, joint) for joint in robot.joints),
-        notes=(*robot.notes, note, *notes),
     )
-    return Arm(changed), notes
-
-
-def _joint(value: dict[str, float], joint: Joint, k: int, notes: list[str], folded: list[str]) -> Joint:
-    """Joint k, from 1, with its rotor and friction as identified, all of the friction at the joint side."""
-
-    def not_negative(what: str, amount: float) -> float:
-        if amount < 0:
-            notes.append(f"{what} of joint '{joint.name}' is {amount:.3g}, which nothing can have; the arm has 0")
-        return max(amount, 0.0)
-
-    rotor = joint.rotor
-    if f"Im_{k}" in value:
-        inertia = not_negative("the rotor inertia", value[f"Im_{k}"])
-        if rotor is not None or inertia > 0:
-            rotor = replace(rotor, inertia=inertia) if rotor is not None else Rotor(inertia=inertia, reflected=True)
-    if rotor is not None:
-        rotor = replace(rotor, viscous=0.0, coulomb=(0.0, 0.0))
-    viscous = not_negative("viscous friction", value.get(f"Fv_{k}", 0.0))
-    both = value.get(f"Fs_{k}", 0.0)
-    levels = [value.get(f"Fs+_{k}", both), value.get(f"Fs-_{k}", both)]
-    offset = value.get(f"offset_{k}", 0.0)
-    if offset and min(levels[0] + offset, levels[1] - offset) >= 0:
-        levels = [levels[0] + offset, levels[1] - offset]
-        folded.append(joint.name)
-    elif offset:
+    for drive in dict.fromkeys(parameters.drives):
+        changed = _with_drive(changed, parameters, drive, terms.get(drive, ()), rotors[drive])
+    notes += _impossible(changed)
+    if extra := [column.name for column in parameters.extra if column.name in parameters.names]:
         notes.append(
-            f"the torque offset of joint '{joint.name}' ({offset:.3g}) is not in the calibrated arm; predict() has it"
+            f"a robot cannot hold the columns {', '.join(extra)}: predict() has them, the calibrated arm has not"
         )
-    not_negative("Coulomb friction", min(levels))
-    return replace(joint, rotor=rotor, friction=Friction(viscous, (max(levels[0], 0.0), max(levels[1], 0.0))))
+    return Arm(changed.replace(notes=(*robot.notes, note, *notes))), notes
+
+
+def _terms(parameters: ParameterSet, phi: Array) -> dict[object, list[Term]]:
+    """The terms that parameters are coefficients of, by the joint of the tree or the shared drive that has them."""
+    sums: dict[tuple[object, object], tuple[Term, Array]] = {}
+    for parameter, x in zip(parameters.members, phi, strict=True):
+        if parameter.unit is not None:
+            unit, key = parameter.unit, (parameter.drive or parameter.joint, shape_of(parameter.unit))
+            before = sums[key][1] if key in sums else 0.0
+            sums[key] = (unit, before + x * np.array(unit.coefficients))
+    out: dict[object, list[Term]] = {}
+    for (place, _), (unit, coefficients) in sums.items():
+        out.setdefault(place, []).append(_term(unit, coefficients.tolist()))
+    return out
+
+
+def _term(unit: Term, coefficients: list[float]) -> Term:
+    """The term of this shape with these coefficients, whatever their signs."""
+    values = dict(zip(unit.linear(), coefficients, strict=True))
+    least = {entry.name: entry.metadata["least"] for entry in unit.numbers()}
+    return replace(unit, physical=all(x >= least[name] for name, x in values.items()), **values)
+
+
+def _rotors(parameters: ParameterSet, phi: Array) -> dict[object, float]:
+    """The rotor inertias, by the joint of the tree or the shared drive that has them."""
+    out: dict[object, float] = {}
+    for parameter, x in zip(parameters.members, phi.tolist(), strict=True):
+        if parameter.kind == "Im":
+            place = parameter.drive or parameter.joint
+            out[place] = out.get(place, 0.0) + x
+    return out
+
+
+def _rotor(joint: Joint, inertia: float) -> Rotor | None:
+    """The joint's rotor as identified; all friction is at the joint side."""
+    if joint.rotor is None and inertia == 0.0:
+        return None
+    rotor = Rotor(reflected=True) if joint.rotor is None else joint.rotor
+    return replace(rotor, inertia=inertia, physical=inertia >= 0, viscous=0.0, coulomb=(0.0, 0.0))
+
+
+def _with_drive(robot: Robot, parameters: ParameterSet, drive: Drive, terms: Sequence[Term], inertia: float) -> Robot:
+    """The robot with a motor that follows two joints: a joint on the base whose link has no mass."""
+    held, names = parameters.arm.joint_names, {joint.name for joint in robot.joints}
+    name = "_".join(["drive", *(str(parameters.actuated[k] + 1) for k in (drive.i, drive.j))])
+    while name in names:
+        name += "b"
+    link = Link(f"{name}:rotor", massless=True)
+    motor = Joint(name, "continuous", robot.root, link.name, friction=Friction.of(terms))
+    follows = Coupling(name, (held[drive.i], held[drive.j]), ((drive.ratio, 1.0),))
+    return robot.replace(
+        links=(*robot.links, link),
+        joints=(*robot.joints, replace(motor, rotor=_rotor(motor, inertia))),
+        couplings=(follows, *robot.couplings),
+    )
+
+
+def _impossible(robot: Robot) -> list[str]:
+    """Names what is marked as no mechanism can have it."""
+    marked = []
+    for joint in robot.tree_joints:
+        where = f"joint '{joint.name}'"
+        if joint.rotor is not None and not joint.rotor.physical:
+            marked.append(f"the rotor inertia of {where} ({joint.rotor.inertia:.3g} kg m²)")
+        marked += [f"{term.title} of {where} ({_written(term)})" for term in joint.friction if not term.physical]
+    return [f"marked physical = false, since no mechanism has them: {', '.join(marked)}"] if marked else []
+
+
+def _written(term: Term) -> str:
+    return ", ".join(f"{name} {x:.3g}" for name, x in zip(term.linear(), term.coefficients, strict=True))
 
 
 def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[str]) -> dict[str, Link]:
@@ -161,6 +184,7 @@ def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[st
         return {name: replace(robot.link(name), inertia=kept, physical=True)}
     whole = _body(wanted)
     if whole is None:
+        notes.append(f"link '{name}' keeps its inertia: the parameters found have moments without a mass")
         return {}
     problem = whole.impossible()
     out = {name: Link(name, whole, physical=problem is None)}
@@ -183,7 +207,7 @@ def _body(values: Array) -> Inertia | None:
     """The inertia with these ten parameters; None without a mass to put at a centre."""
     if abs(values).max(initial=0.0) < 1e-14:
         return Inertia()
-    if not values[0] > 0:
+    if values[0] == 0:
         return None
     m, x, y, z = values[:4].tolist()
     return Inertia.from_origin(m, (x, y, z), tensor(values[4:]).tolist())

@@ -1,8 +1,9 @@
-"""Columns beyond S's: Stribeck friction, Coulomb friction that turns over gradually, drives that two joints share, counterbalances."""
+"""What an identification is asked for besides links, rotors, viscous and Coulomb friction: terms at joints, and drives
+that two joints share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
-from dalembert.identification.parameters import ExtraColumn
+from dalembert.identification.parameters import Drive, JointTerm
 from dalembert.robot.tables import nearest
+from dalembert.terms import TERMS, Coulomb, Gradual, Harmonic, Stribeck, Term, Viscous
 
 Array = NDArray[np.float64]
-Level = Callable[[int, Array, Array], Array]  # joint j, its positions (N,) and velocities (N,) → torques (N,)
 
 
 def joint_index(arm: Arm, joint: str | int) -> int:
@@ -31,60 +32,36 @@ def joint_index(arm: Arm, joint: str | int) -> int:
     )
 
 
-def numbered(arm: Arm, kind: str, *joints: int) -> str:
-    """The name of a parameter of some actuated joints: the kind, and their numbers in the tree, from 1."""
-    return "_".join([kind, *(str(arm.mechanism.actuated[j] + 1) for j in joints)])
+def held_terms(arm: Arm, terms: Mapping[int, Term]) -> tuple[JointTerm, ...]:
+    """Terms by the numbers of the joints that are held, from 0."""
+    return tuple((arm.mechanism.actuated[j], term) for j, term in terms.items())
 
 
-def own_column(arm: Arm, kind: str, j: int, level: Level) -> ExtraColumn:
-    """A column that joint j alone feels."""
-
-    def torque(q: Array, qd: Array, qdd: Array) -> Array:
-        out = np.zeros_like(qd)
-        out[:, j] = level(j, q[:, j], qd[:, j])
-        return out
-
-    return ExtraColumn(numbered(arm, kind, j), torque)
+def stribeck_terms(arm: Arm, speeds: Array) -> tuple[JointTerm, ...]:
+    """Stribeck friction at every joint that is held."""
+    return held_terms(arm, {j: Stribeck(0.0, v) for j, v in enumerate(speeds.tolist())})
 
 
-def drive_column(arm: Arm, kind: str, i: int, j: int, ratio: float) -> ExtraColumn:
-    """The inertia (Im), viscous (Fv) or Coulomb friction (Fs) of a drive at the speed q̇_i·r + q̇_j, felt by both joints."""
-
-    def torque(q: Array, qd: Array, qdd: Array) -> Array:
-        rate = qdd if kind == "Im" else qd
-        drive = ratio * rate[:, i] + rate[:, j]
-        drive = np.sign(drive) if kind == "Fs" else drive
-        out = np.zeros_like(qd)
-        out[:, i], out[:, j] = ratio * drive, drive
-        return out
-
-    return ExtraColumn(numbered(arm, kind, i, j), torque)
+def gradual_terms(arm: Arm, widths: Array, centres: Array) -> tuple[JointTerm, ...]:
+    """Coulomb friction that turns over gradually, and not at rest exactly, at every joint that is held."""
+    shapes = zip(widths.tolist(), centres.tolist(), strict=True)
+    return held_terms(arm, {j: Gradual(0.0, w, c) for j, (w, c) in enumerate(shapes)})
 
 
-def stribeck_columns(arm: Arm, speeds: Array) -> tuple[ExtraColumn, ...]:
-    """Fst_j sgn(q̇) exp(−(q̇/v_j)²): what sticks more than it slides."""
-
-    def level(j: int, q: Array, qd: Array) -> Array:
-        return np.sign(qd) * np.exp(-((qd / speeds[j]) ** 2))
-
-    return tuple(own_column(arm, "Fst", j, level) for j in range(arm.n))
-
-
-def sigmoid_columns(arm: Arm, widths: Array, centres: Array) -> tuple[ExtraColumn, ...]:
-    """Fs_j tanh((q̇ − c_j)/w_j): Coulomb friction that turns over gradually, and not at rest exactly."""
-
-    def level(j: int, q: Array, qd: Array) -> Array:
-        return np.tanh((qd - centres[j]) / widths[j])
-
-    return tuple(own_column(arm, "Fs", j, level) for j in range(arm.n))
+def balance_terms(arm: Arm, joints: Sequence[str | int]) -> tuple[JointTerm, ...]:
+    """A counterbalance (spring, gas or hydraulic) on a joint: sin q, cos q, sin 2q, cos 2q of its own angle."""
+    terms: list[JointTerm] = []
+    for joint in joints:
+        j = joint_index(arm, joint)
+        if arm.robot.moving_joints[j].type == "prismatic":
+            raise DalembertError(f"joint '{arm.joint_names[j]}' slides; a counterbalance acts on a joint that turns")
+        terms += [(arm.mechanism.actuated[j], Harmonic(order)) for order in (1.0, 2.0)]
+    return tuple(terms)
 
 
-def coupling_columns(arm: Arm, pairs: Sequence[Any]) -> tuple[ExtraColumn, ...]:
-    """A drive that turns with two joints: (i, j) or (i, j, r) for one at the speed q̇_i·r + q̇_j.
-
-    Its inertia, viscous and Coulomb friction act on both joints: Im_i_j, Fv_i_j, Fs_i_j.
-    """
-    columns: list[ExtraColumn] = []
+def drives_of(arm: Arm, pairs: Sequence[Any]) -> tuple[Drive, ...]:
+    """Drives that turn with two joints: (i, j) or (i, j, r) for one at the speed q̇_i·r + q̇_j."""
+    drives: list[Drive] = []
     for pair in pairs:
         if len(pair) not in (2, 3):
             raise DalembertError(f"a coupling is two joints and perhaps a ratio, such as (5, 6), not {pair!r}")
@@ -92,22 +69,48 @@ def coupling_columns(arm: Arm, pairs: Sequence[Any]) -> tuple[ExtraColumn, ...]:
         ratio = float(pair[2]) if len(pair) == 3 else 1.0
         if i == j or not np.isfinite(ratio) or ratio == 0:
             raise DalembertError(f"a coupling joins two joints by a ratio that is not 0, not {pair!r}")
-        columns += [drive_column(arm, kind, i, j, ratio) for kind in ("Im", "Fv", "Fs")]
-    return tuple(columns)
+        drives.append(Drive(i, j, ratio))
+    return tuple(drives)
 
 
-def balance_columns(arm: Arm, joints: Sequence[str | int]) -> tuple[ExtraColumn, ...]:
-    """A counterbalance (spring, gas or hydraulic) on a joint: sin q, cos q, sin 2q, cos 2q of its own angle."""
-    shapes: dict[str, Level] = {
-        "sin": lambda j, q, qd: np.sin(q),
-        "cos": lambda j, q, qd: np.cos(q),
-        "sin2": lambda j, q, qd: np.sin(2 * q),
-        "cos2": lambda j, q, qd: np.cos(2 * q),
-    }
-    columns: list[ExtraColumn] = []
-    for joint in joints:
-        j = joint_index(arm, joint)
-        if arm.robot.moving_joints[j].type == "prismatic":
-            raise DalembertError(f"joint '{arm.joint_names[j]}' slides; a counterbalance acts on a joint that turns")
-        columns += [own_column(arm, f"balance_{word}", j, shape) for word, shape in shapes.items()]
-    return tuple(columns)
+def terms_of(arm: Arm, pattern: Any) -> tuple[JointTerm, ...]:
+    """The terms of a pattern: names, or {name: shape}, for every joint that is held, or {joint: such} for some.
+
+    >>> import dalembert as da
+    >>> terms_of(da.load("planar-2r"), {"joint2": {"spring": {"rest": 0.2}}})
+    ((1, Spring(physical=True, stiffness=0.0, rest=0.2)),)
+    >>> [term.name for _, term in terms_of(da.load("planar-2r"), ["load"])]
+    ['load', 'load']
+    """
+    if isinstance(pattern, Mapping) and not all(key in TERMS and key not in arm.joint_names for key in pattern):
+        by_joint = {joint_index(arm, joint): entry for joint, entry in pattern.items()}
+    else:
+        by_joint = dict.fromkeys(range(arm.n), pattern)
+    return tuple((arm.mechanism.actuated[j], term) for j, entry in by_joint.items() for term in _terms(entry))
+
+
+def _terms(entry: Any) -> list[Term]:
+    """The terms of one joint: a name, several, or {name: shape, or a list of shapes}."""
+    names = [entry] if isinstance(entry, str) else entry
+    shapes = names if isinstance(names, Mapping) else {name: {} for name in names}
+    return [
+        _shaped(name, numbers)
+        for name, shape in shapes.items()
+        for numbers in (shape if isinstance(shape, (list, tuple)) else [shape])
+    ]
+
+
+def _shaped(name: str, shape: Any) -> Term:
+    """A term with its shape, its coefficients 0."""
+    if name not in TERMS:
+        raise DalembertError(f"there is no term '{name}'; known are {', '.join(TERMS)}{nearest(name, list(TERMS))}")
+    kind = TERMS[name]
+    if kind in (Viscous, Coulomb):
+        raise DalembertError(f"{name} friction is no further term; ask for it by friction=('viscous', 'coulomb')")
+    known = [entry.name for entry in kind.numbers() if entry.name not in kind.linear()]
+    if not isinstance(shape, Mapping) or any(key not in known for key in shape):
+        raise DalembertError(
+            f"{kind.title} is asked for with {shape!r}; give its shape, {{{', '.join(known) or 'nothing'}}}: "
+            f"{', '.join(kind.linear())} {'are' if len(kind.linear()) > 1 else 'is'} what the log says"
+        )
+    return kind.read({**dict.fromkeys(kind.linear(), 0.0), **shape})

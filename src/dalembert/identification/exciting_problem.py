@@ -54,13 +54,13 @@ class ExcitationProblem:
         self.few = shapes.at(shapes.instants, self.anchored)
         self.many = shapes.at(FINE * shapes.instants, self.anchored)
         columns = [base.parameters.members[c] for c in base.independent]
-        self.at = np.flatnonzero([column.kind not in ("Fs", "offset") for column in columns])
+        self.at = np.flatnonzero([column.kind != "Fs" and column.source >= 0 for column in columns])
         traced = tuple(columns[k].source for k in self.at)
         self.columns = kernel(arm.mechanism, GRADIENTS["regressor"].of(traced))
         self.columns_slope = kernel(arm.mechanism, GRADIENTS["regressor_gradient"].of(traced))
         self.coulomb = [(k, column.joint) for k, column in enumerate(columns) if column.kind == "Fs"]
         moved = base.parameters.actuated
-        self.constant = [(k, moved.index(column.joint)) for k, column in enumerate(columns) if column.kind == "offset"]
+        self.constant = [(k, moved.index(column.joint)) for k, column in enumerate(columns) if column.source < 0]
         self.size = (arm.n, (0 if self.anchored else 1) + shapes.count)
 
     def _amplitudes(self, x: Array) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.states import States
 
 Array = NDArray[np.float64]
 
@@ -23,15 +24,18 @@ BLOCK = 4096  # samples whose torques are made at once
 class Felt:
     """Of some columns of a parameter set, those that are not zero for each joint at any of some random states.
 
-    columns  for each joint the places, among those columns, of what it feels; extra ones may be zero almost
-             everywhere and always count
+    columns  for each joint the places, among those columns, of what it feels; further ones may be zero almost
+             everywhere and count where they can be felt
     parts    for each joint its rows in what :meth:`rows` returns
     """
 
     def __init__(self, parameters: ParameterSet, columns: Sequence[int], states: tuple[Array, Array, Array]) -> None:
         self.parameters = parameters
         seen = np.abs(parameters.regressor(*states)).max(axis=0) > 0.0
-        seen[:, [joint < 0 for joint in parameters.joints]] = True
+        at = States(parameters.arm, *states)
+        for k, parameter in enumerate(parameters.members):
+            if parameter.further:
+                seen[:, k] |= parameter.felt(at)
         self.columns = [np.flatnonzero(row) for row in seen[:, list(columns)]]
         counts = [len(places) for places in self.columns]
         self.parts = [slice(end - count, end) for end, count in zip(np.cumsum(counts).tolist(), counts, strict=True)]
@@ -53,13 +57,9 @@ class Felt:
             Y = wide[: piece.stop - start]
             kernel(parameters.arm.placed(q[piece]), qd[piece], qdd[piece], out=Y)
             out[self._rows, piece] = Y.reshape(len(Y), -1).T[self._flat]
-        filled: dict[int, Array] = {}
-        Gamma = parameters._followed(q)
+        more = parameters.columns({column for _, _, column in self._more}, q, qd, qdd)
         for row, joint, column in self._more:
-            if column not in filled:
-                filled[column] = np.zeros((m, n))
-                parameters._fill(filled[column], parameters.members[column], q, qd, qdd, Gamma)
-            out[row] = filled[column][:, joint]
+            out[row] = more[column][:, joint]
         return out
 
     def torque(self, values: Array, q: Array, qd: Array, qdd: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,21 +12,24 @@ import numpy as np
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
-from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
+from dalembert.identification.columns import balance_terms, drives_of, gradual_terms, stribeck_terms, terms_of
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
 from dalembert.identification.parameters import FRICTION, ParameterSet, has_rotors
 from dalembert.identification.physical import Belief
-from dalembert.identification.result import Identification, Source
+from dalembert.identification.result import Identification, Source, make_run
 from dalembert.identification.solution import solution
 from dalembert.kernel.one_thread import one_thread
 from dalembert.logs.conditioning import condition
+from dalembert.logs.formats.raw import listed
 from dalembert.logs.log import Log, joined, read_log
 from dalembert.logs.suspicions import suspicions
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.tables import nearest
 
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
+LOADS = 12  # fits after which the load of a term is taken as it is
+SETTLED = 1e-8  # of the torques: what another fit may change
 NOTHING = 1e-30  # N m: torques so small are zero
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
@@ -52,6 +55,7 @@ def identify(
     sigmoid: bool | float | Sequence[float] = False,
     coupling: Sequence[Any] = (),
     balance: Sequence[str | int] = (),
+    terms: Any = (),
     cutoff: float | None = None,
     decimate: int | None = None,
     edge: float | None = None,
@@ -79,6 +83,9 @@ def identify(
     sigmoid     Coulomb friction turns over as tanh((q̇ − c)/w): True finds w and c of every joint, numbers are w (rad/s)
     rotor       identify rotor inertias; unless given, if the arm has rotors or torques come from the motors
     coupling    drives that two joints share, such as [(5, 6)]; balance: joints with a counterbalance
+    terms       further terms of :mod:`dalembert.terms` by name, for every joint or for some, with the shape of each:
+                ["load"], {"harmonic": {"order": 3}}, {"joint5": {"spring": {"rest": 0.2}}}. Those that the arm has
+                are identified in any case, with the shape that it gives them unless another is asked for
     cutoff      of the low-pass (Hz), decimate, edge (s): see :func:`conditioning.condition`
     dead_zone   a joint's equations do not count while it is slower than this (rad/s); unless given, those
                 slower than 1 % of its largest speed count for a tenth
@@ -125,22 +132,33 @@ def identify(
         if rotor and not has_rotors(arm):
             notes.append("rotor inertias are identified too, since the torques are those of the motors")
     kinds = tuple(kind for kind in friction if sigmoid is False or kind != "coulomb")
-    chosen = ParameterSet(arm, kinds, two_sided, offset, rotor)
-    equations = LogEquations(chosen, ready, dead_zone, "coulomb" in friction, step)
-    extra = (*coupling_columns(arm, coupling), *balance_columns(arm, balance))
+    if not rotor and has_rotors(arm):
+        arm = _without_rotor_inertias(arm)
+        notes.append("no rotor inertias are identified (rotor=False), and the calibrated arm's rotors have none")
+    equations = LogEquations(arm, ready, dead_zone, "coulomb" in friction, step)
+    chosen = ParameterSet(arm, kinds, two_sided, offset, rotor, drives=drives_of(arm, coupling))
+    chosen = chosen.with_terms((*balance_terms(arm, balance), *terms_of(arm, terms)))
     if sigmoid is not False:
-        extra = (*extra, *sigmoid_columns(arm, *equations.sigmoids(sigmoid, extra, notes)))
+        chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(sigmoid, chosen, notes)))
     if stribeck is not False:
-        extra = (*extra, *stribeck_columns(arm, equations.stribeck_speeds(stribeck, extra, notes)))
-    base, joints = equations.prepared(extra)
-    if not joints.together().rows or max(np.abs(joint.R).max(initial=0.0) for joint in joints.joints) == 0:
-        raise DalembertError(f"{whole.source}: no sample is left to identify from; is the arm moving in it?")
-
+        chosen = chosen.with_terms(stribeck_terms(arm, equations.stribeck_speeds(stribeck, chosen, notes)))
     belief = Belief(prior, prior_deviation, prior_kind, bounds) if physical else None
     weighed = None
     if loaded is not None:
         weighed = _heavy(arm, payload, notes), condition(read_log(loaded, arm, **reading), **how)
-    result = solution(equations, base, joints, method, damping, belief, weighed, notes, warned)
+
+    def solved(parameters: ParameterSet, notes: list[str], warned: list[str]) -> Identification:
+        base, joints = equations.prepared(parameters)
+        if not joints.together().rows or max(np.abs(joint.R).max(initial=0.0) for joint in joints.joints) == 0:
+            raise DalembertError(f"{whole.source}: no sample is left to identify from; is the arm moving in it?")
+        return solution(equations, base, joints, method, damping, belief, weighed, notes, warned)
+
+    chosen = _with_load(chosen, solved, notes)
+    result = solved(chosen, notes, warned)
+    if chosen.load_from is not None:  # from now on the load is that of the result itself
+        chosen = replace(chosen, load_from=result.full)
+        base = replace(result.base, parameters=chosen)
+        result = replace(result, base=base, run=make_run(base, result.parameters, ready, result.gains))
     given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
     result = replace(result, reading=given, conditioning=kept)
     judged = tuple(result.judged(other) for other in others)
@@ -160,6 +178,30 @@ def identify(
         warnings.warn(sentence, IdentificationWarning, stacklevel=3)  # one for the decorator
     step("done", 1.0)
     return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
+
+
+def _with_load(chosen: ParameterSet, solved: Callable[..., Identification], notes: list[str]) -> ParameterSet:
+    """The set with the load of its terms that depend on it: that of a fit with the load of the fit before.
+
+    The first has the load of the arm as it was given.
+    """
+    names = [parameter.name for parameter in chosen.members if parameter.loaded]
+    if not names:
+        return chosen
+    torques = [np.zeros(1)]
+    while len(torques) <= LOADS:
+        fit = solved(chosen, [], [])
+        chosen = replace(chosen, load_from=fit.full)
+        torques.append(fit.run.predicted)
+        if np.linalg.norm(torques[-1] - torques[-2]) <= SETTLED * np.linalg.norm(torques[-1]):
+            break
+    notes.append(f"the load of {listed(names)} is that of the fit itself, after {len(torques) - 1} fits")
+    return chosen
+
+
+def _without_rotor_inertias(arm: Arm) -> Arm:
+    joints = (x if x.rotor is None else replace(x, rotor=replace(x.rotor, inertia=0.0)) for x in arm.robot.joints)
+    return arm.replace(joints=tuple(joints))
 
 
 # -- options, logs -------------------------------------------------------------------------------

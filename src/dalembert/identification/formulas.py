@@ -19,7 +19,7 @@ from dalembert.errors import DalembertError
 from dalembert.identification.base import TOLERANCE, BaseParameters, Combinations, base_parameters, canonical_order
 from dalembert.identification.letters import assembled, parameter_letter
 from dalembert.identification.nullspace import Field, Number, hidden_changes, seats_of
-from dalembert.identification.parameters import ParameterSet
+from dalembert.identification.parameters import Parameter, ParameterSet
 from dalembert.symbols.names import Letter
 from dalembert.symbols.write import Latex, Text
 
@@ -142,6 +142,11 @@ def base_parameters_of(
     return symbolic_base_parameters(chosen, lengths)
 
 
+def lettered(parameter: Parameter) -> bool:
+    """Whether it is known how a parameter counts with others: all but those of positions and of shared drives."""
+    return parameter.joint >= 0 and (parameter.unit is None or "q" not in parameter.unit.of)
+
+
 def symbolic_base_parameters(parameters: ParameterSet, lengths: str = "symbols") -> SymbolicBaseParameters:
     """The base parameters in letters, exactly: no random state, no tolerance.
 
@@ -155,9 +160,9 @@ def symbolic_base_parameters(parameters: ParameterSet, lengths: str = "symbols")
             f"arm '{parameters.arm.name}' has joints that follow others, which ties its links together in ways no formula is "
             "known of; base_parameters() finds its base parameters in numbers"
         )
-    if parameters.extra:
+    if unknown := [x.name for x in parameters.members if not lettered(x)]:
         raise DalembertError(
-            f"column '{parameters.extra[0].name}' is a function that no formula is known of; base_parameters() takes it"
+            f"column '{unknown[0]}' is a function that no formula is known of; base_parameters() takes it"
         )
     field, hidden = _reduced(parameters, lengths)
     order = canonical_order(parameters)

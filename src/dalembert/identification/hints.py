@@ -8,16 +8,18 @@ A share is said only where it is large and the joint is not explained well as it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.identification.accumulate import column_lengths
-from dalembert.identification.columns import balance_columns, coupling_columns, sigmoid_columns, stribeck_columns
+from dalembert.identification.columns import balance_terms, drives_of, gradual_terms, stribeck_terms
 from dalembert.identification.felt import Felt
-from dalembert.identification.parameters import ExtraColumn
+from dalembert.identification.parameters import Parameter, ParameterSet
 from dalembert.identification.result import Identification, PredictedRun
+from dalembert.identification.states import States
 
 Array = NDArray[np.float64]
 
@@ -28,7 +30,7 @@ MOST = 100_000  # samples looked at
 WIDTHS = (0.03, 0.1)  # of the largest speed, for friction that turns over gradually
 SPEEDS = (0.05, 0.15)  # the same, for friction that falls with speed
 
-Candidate = tuple[str, str, tuple[ExtraColumn, ...]]  # what it is about, what to ask for, its columns
+Candidate = tuple[str, str, tuple[Parameter, ...]]  # what it is about, what to ask for, its columns
 
 
 def hints(fit: Identification, asked: Sequence[str]) -> list[str]:
@@ -37,6 +39,8 @@ def hints(fit: Identification, asked: Sequence[str]) -> list[str]:
     if not poor.any() or arm.passive_names:
         return []
     candidates = _candidates(arm, np.abs(fit.run.conditioned.qd).max(axis=0), asked)
+    if not candidates:
+        return []
     best: dict[str, tuple[str, Array]] = {}
     for (about, option, _), shares in zip(candidates, _shares(fit, [c for _, _, c in candidates]), strict=True):
         large = np.where(poor & (shares > LARGE[about]), shares, 0.0)
@@ -45,29 +49,36 @@ def hints(fit: Identification, asked: Sequence[str]) -> list[str]:
     return [f"{option} would explain {_listed(arm, shares)} of what is left there" for option, shares in best.values()]
 
 
+def _columns(arm: Arm, **asked: Any) -> tuple[Parameter, ...]:
+    """The parameters of terms or drives alone."""
+    whole = ParameterSet(arm, friction=(), rotor=False, **{"terms": (), **asked})
+    return tuple(parameter for parameter in whole.members if parameter.further)
+
+
 def _candidates(arm: Arm, fastest: Array, asked: Sequence[str]) -> list[Candidate]:
     candidates: list[Candidate] = []
     fastest = np.maximum(fastest, 1e-9)
     if "coupling" not in asked:
         for i in range(1, arm.n):
             option = f"a drive that both joints turn, coupling=[({i}, {i + 1})] (--coupling {i}:{i + 1}),"
-            candidates.append(("coupling", option, coupling_columns(arm, [(i, i + 1)])))
+            candidates.append(("coupling", option, _columns(arm, drives=drives_of(arm, [(i, i + 1)]))))
     if "balance" not in asked:
         for j, joint in enumerate(arm.robot.moving_joints, 1):
             if joint.type != "prismatic":
                 option = f"a counterbalance, balance=[{j}] (--balance {j}),"
-                candidates.append(("balance", option, balance_columns(arm, [j])))
+                candidates.append(("balance", option, _columns(arm, terms=balance_terms(arm, [j]))))
     if not {"sigmoid", "stribeck"} & set(asked):
         gradual = "friction that turns over gradually, sigmoid=True (--sigmoid),"
         falling = "friction that falls with speed, stribeck=True (--stribeck),"
-        candidates += [
-            ("friction", gradual, sigmoid_columns(arm, share * fastest, np.zeros(arm.n))) for share in WIDTHS
-        ]
-        candidates += [("friction", falling, stribeck_columns(arm, share * fastest)) for share in SPEEDS]
+        for share in WIDTHS:
+            turning = gradual_terms(arm, share * fastest, np.zeros(arm.n))
+            candidates.append(("friction", gradual, _columns(arm, terms=turning)))
+        for share in SPEEDS:
+            candidates.append(("friction", falling, _columns(arm, terms=stribeck_terms(arm, share * fastest))))
     return candidates
 
 
-def _shares(fit: Identification, candidates: Sequence[tuple[ExtraColumn, ...]]) -> list[Array]:
+def _shares(fit: Identification, candidates: Sequence[tuple[Parameter, ...]]) -> list[Array]:
     """For each candidate, the share (n,) of each joint's own squares that its columns explain.
 
     Where there are validation runs, what was fitted must explain some of the first of them too, or it counts for none.
@@ -96,12 +107,13 @@ def _shares(fit: Identification, candidates: Sequence[tuple[ExtraColumn, ...]]) 
     return explained
 
 
-def _seen(run: PredictedRun, felt: Felt, columns: Sequence[ExtraColumn]) -> tuple[Array, Array]:
+def _seen(run: PredictedRun, felt: Felt, columns: Sequence[Parameter]) -> tuple[Array, Array]:
     """(Y, C): what every joint's equations hold, and what the columns bring, low-passed: (rows, M), (k, n, M)."""
     ready, held, brought, seen = run.conditioned, list[Array](), list[Array](), 0
     for piece, kept in ready.blocks():
         held.append(ready.low_passed(felt.rows(*piece.states), kept))
-        brought.append(ready.low_passed(np.concatenate([column.torque(*piece.states).T for column in columns]), kept))
+        states = States(felt.parameters.arm, *piece.states)
+        brought.append(ready.low_passed(np.concatenate([column.brings(states).T for column in columns]), kept))
         seen += len(piece.t)
         if seen > MOST:
             break

@@ -13,14 +13,17 @@ def parameter_letter(name: str) -> Letter:
 
     >>> [parameter_letter(name).text for name in ("m_2", "mx_2", "Ixy_2", "Im_2", "Fs+_2")]
     ['m_2', 'm_2ℓ_C2x', 'Î_2xy', 'I_m2', 'F_s2⁺']
+    >>> [parameter_letter(name).text for name in ("Fst_2", "mu_2", "sin2_1", "Fv_5_6")]
+    ['F_st2', 'μ_2', 'sin2_1', 'F_v5,6']
     """
-    kind, _, number = name.rpartition("_")
-    if not number.isdigit():
+    kind, _, joints = name.partition("_")
+    if not joints.replace("_", "").isdigit():
         return Letter(name, rf"\mathrm{{{name}}}", name, "friction")
-    k, braced = int(number), number if len(number) == 1 else f"{{{number}}}"
+    k, index = joints.replace("_", ","), int(joints.partition("_")[0])
+    braced = k if len(k) == 1 else f"{{{k}}}"
     forms = {  # name, LaTeX, text, what it is about
         "m": (name, f"m_{braced}", name, "mass"),
-        "Im": (f"I_m{k}", rf"I_{{m_{braced}}}", f"I_m{k}", "tensor"),
+        "Im": (f"I_m{joints}", rf"I_{{m_{braced}}}", f"I_m{k}", "tensor"),
         "Fs+": (f"F_s{k}p", f"F_{{s{k}}}^{{+}}", f"F_s{k}⁺", "friction"),
         "Fs-": (f"F_s{k}n", f"F_{{s{k}}}^{{-}}", f"F_s{k}⁻", "friction"),
         "offset": (f"tau_0{k}", rf"\tau_{{0,{k}}}", f"τ_0,{k}", "friction"),
@@ -29,9 +32,12 @@ def parameter_letter(name: str) -> Letter:
         forms[f"m{x}"] = (f"ml_{k}{x}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{x}}}", f"m_{k}ℓ_C{k}{x}", "mass")
         for y in "xyz":
             forms[f"I{x}{y}"] = (f"Ih_{k}{x}{y}", rf"\hat{{I}}_{{{k}{x}{y}}}", f"Î_{k}{x}{y}", "tensor")
-    for x in "vs":
-        forms[f"F{x}"] = (f"F_{x}{k}", f"F_{{{x}{k}}}", f"F_{x}{k}", "friction")
-    return Letter(*forms.get(kind, (name, rf"\mathrm{{{kind}}}_{braced}", name, "friction")), k)
+    for x in ("v", "s", "st", "t", "g"):
+        forms[f"F{x}"] = (f"F_{x}{joints}", f"F_{{{x}{k}}}", f"F_{x}{k}", "friction")
+    forms["mu"] = (name, rf"\mu_{braced}", f"μ_{k}", "friction")
+    for x in "12":
+        forms[f"eta{x}"] = (name, rf"\eta_{{{x},{k}}}", f"η_{x},{k}", "friction")
+    return Letter(*forms.get(kind, (name, rf"\mathrm{{{kind}}}_{braced}", name, "friction")), index)
 
 
 def assembled(own: str, groups: Sequence[tuple[bool, str, Sequence[str]]], style: Text) -> str:

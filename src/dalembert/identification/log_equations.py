@@ -16,13 +16,14 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification import estimate as ways
 from dalembert.identification.accumulate import JointTriangles, taken_in, triangle
-from dalembert.identification.base import BaseParameters, base_parameters, joint_ranges, random_states
-from dalembert.identification.columns import stribeck_columns
+from dalembert.identification.base import BaseParameters, base_parameters, joint_ranges, showing_states
+from dalembert.identification.columns import stribeck_terms
 from dalembert.identification.felt import Felt
-from dalembert.identification.parameters import ExtraColumn, ParameterSet
+from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.turn_over import turn_overs
 from dalembert.logs.conditioning import Conditioned, Stretch
 from dalembert.logs.log import per_joint
+from dalembert.terms import Gradual
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]
@@ -33,7 +34,7 @@ STRIBECK_SPEEDS = (0.02, 0.04, 0.08, 0.16, 0.32)  # of a joint's largest speed, 
 
 
 class LogEquations:
-    """A conditioned log and a choice of parameters: base parameters and triangles, for any further columns.
+    """A conditioned log of an arm: base parameters and triangles, for any choice of parameters.
 
     dry      whether there is Coulomb friction, in any shape
     zone     a joint slower than this (n,) rests, and its equations count ``at_rest`` times: there friction is
@@ -41,10 +42,8 @@ class LogEquations:
     still    (n,) the joints that rest throughout: they have no velocity, so that no friction of theirs shows
     """
 
-    def __init__(
-        self, parameters: ParameterSet, ready: Conditioned, dead_zone: ArrayLike | None, dry: bool, step: Progress
-    ) -> None:
-        self.arm, self.parameters, self.ready, self.step = parameters.arm, parameters, ready, step
+    def __init__(self, arm: Arm, ready: Conditioned, dead_zone: ArrayLike | None, dry: bool, step: Progress) -> None:
+        self.arm, self.ready, self.step = arm, ready, step
         self.fastest = np.abs(ready.qd).max(axis=0)
         self.zone = 0.01 * self.fastest if dead_zone is None else per_joint("dead_zone", dead_zone, self.arm.n)
         self.at_rest = REST if dead_zone is None else 0.0
@@ -52,9 +51,9 @@ class LogEquations:
             self.zone = np.zeros(self.arm.n)
         self.still = _still(self.arm, ready)
 
-    def prepared(self, extra: tuple[ExtraColumn, ...]) -> tuple[BaseParameters, JointTriangles]:
-        """The base parameters with some extra columns, and every joint's triangle of the log's low-passed equations."""
-        base, ready = base_parameters(replace(self.parameters, extra=extra)), self.ready
+    def prepared(self, parameters: ParameterSet) -> tuple[BaseParameters, JointTriangles]:
+        """The base parameters of a set, and every joint's triangle of the log's low-passed equations."""
+        base, ready = base_parameters(parameters), self.ready
         felt = base.felt
         upper = [np.zeros((len(columns) + 1,) * 2, order="F") for columns in felt.columns]
         counts, done = np.zeros(self.arm.n, int), 0
@@ -81,7 +80,7 @@ class LogEquations:
         return np.abs(self.ready.qd) >= self.zone
 
     def stribeck_speeds(
-        self, asked: bool | float | Sequence[float], extra: tuple[ExtraColumn, ...], notes: list[str]
+        self, asked: bool | float | Sequence[float], parameters: ParameterSet, notes: list[str]
     ) -> Array:
         """The speeds v of exp(−(q̇/v)²): as asked, or for each joint that which explains its torque best."""
         if asked is not True:
@@ -92,7 +91,7 @@ class LogEquations:
         tried = []
         for share in STRIBECK_SPEEDS:
             speeds = np.maximum(share * self.fastest, 1e-9)
-            base, joints = self.prepared((*extra, *stribeck_columns(self.arm, speeds)))
+            base, joints = self.prepared(parameters.with_terms(stribeck_terms(self.arm, speeds)))
             fixed = ways.undetermined(joints.together(), typical_sizes(base))
             tried.append(ways.squares(joints, ways.least_squares(joints, base.values, fixed, 1).values))
         chosen = np.maximum(np.array(STRIBECK_SPEEDS)[np.argmin(tried, axis=0)] * self.fastest, 1e-9)
@@ -100,7 +99,7 @@ class LogEquations:
         return chosen
 
     def sigmoids(
-        self, asked: bool | float | Sequence[float], extra: tuple[ExtraColumn, ...], notes: list[str]
+        self, asked: bool | float | Sequence[float], parameters: ParameterSet, notes: list[str]
     ) -> tuple[Array, Array]:
         """Widths and centres of the turn-overs of Coulomb friction: as asked, or those of least squares."""
         if asked is not True:
@@ -109,7 +108,8 @@ class LogEquations:
                 raise DalembertError("the width of a sigmoid must be above 0")
             return widths, np.zeros(self.arm.n)
         weights = np.where(self.moving, 1.0, self.at_rest)
-        base = base_parameters(replace(self.parameters, extra=extra))
+        sharp = tuple((j, term) for j, term in parameters.further if not isinstance(term, Gradual))
+        base = base_parameters(replace(parameters, terms=sharp))
         widths, centres = turn_overs(base, self.ready, weights, self.step)
         notes.append(
             f"Coulomb friction turns over as tanh((q̇ − c)/w), w = {', '.join(f'{w:.3g}' for w in widths)} and "
@@ -141,5 +141,5 @@ def levels(base: BaseParameters, ready: Conditioned) -> Array:
 
 def typical_sizes(base: BaseParameters) -> Array:
     """The size of each base column at random states of order one."""
-    Y = base.regressor(*random_states(base.parameters.arm, 200, seed=3))
+    Y = base.regressor(*showing_states(base.parameters, 200, seed=3))
     return np.maximum(np.sqrt(np.mean(Y**2, axis=(0, 1))), 1e-12)

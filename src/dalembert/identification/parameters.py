@@ -1,15 +1,15 @@
 """Which parameters an identification looks for, and the regressor with a column for each.
 
 A :class:`ParameterSet` is the parameter vector of S (7.81) as one identification uses it: with rotor
-inertias or without, with the friction that is asked for, with further columns that a caller brings.
-τ = Yπ holds exactly for its ``regressor`` and ``values`` whenever the arm's torque has no part that the
-set leaves out.
+inertias or without, with the friction and the further terms that are asked for, with drives that two joints share,
+with columns that a caller brings. τ = Yπ holds exactly for its ``regressor`` and ``values`` whenever the arm's torque
+has no part that the set leaves out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,13 +18,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import double
-from dalembert.equations.regressor import INERTIAL, PARAMETERS, WIDTH
+from dalembert.equations.regressor import INERTIAL, PARAMETERS, WIDTH, distinct
 from dalembert.errors import DalembertError
+from dalembert.identification.states import States
+from dalembert.terms import Coulomb, Harmonic, Offset, Term, Viscous
 
 Array = NDArray[np.float64]
 Torque = Callable[[Array, Array, Array], Array]  # (q, qd, qdd), (N, n) each → (N, n)
+JointTerm = tuple[int, Term]  # a joint of the tree, from 0, and a term there, whose shape counts
 
 FRICTION = ("viscous", "coulomb")
+UNITS: dict[str, Term] = {
+    "Fv": Viscous(1.0),
+    "Fs": Coulomb(1.0, 1.0),
+    "Fs+": Coulomb(1.0, 0.0),
+    "Fs-": Coulomb(0.0, 1.0),
+}
 
 
 def has_rotors(arm: Arm) -> bool:
@@ -34,9 +43,9 @@ def has_rotors(arm: Arm) -> bool:
 
 @dataclass(frozen=True)
 class ExtraColumn:
-    """A column beyond S's: ``torque(q, qd, qdd)`` is (N, n), what a unit of the parameter brings to every joint.
+    """A column of a caller's own: ``torque(q, qd, qdd)`` is (N, n), what a unit of the parameter brings to every joint.
 
-    Stribeck friction, a coupling between two joints, a spring: whatever is linear in its parameter.
+    It may be whatever is linear in its parameter. A robot cannot hold it: what one can is a term or a drive.
     """
 
     name: str
@@ -44,19 +53,92 @@ class ExtraColumn:
     value: float = 0.0
 
 
+class Drive(NamedTuple):
+    """A motor that turns with two held joints, numbered from 0, at the speed r q̇_i + q̇_j; both feel it."""
+
+    i: int
+    j: int
+    ratio: float = 1.0
+
+    def row(self, n: int) -> Array:
+        """(n,) how fast it is for unit speeds of the held joints."""
+        row = np.zeros(n)
+        row[self.i], row[self.j] = self.ratio, 1.0
+        return row
+
+
 class Parameter(NamedTuple):
-    """A parameter of a set: its joint from 0 and its kind (``m`` … ``offset``), or −1, "" and the torque of an extra one."""
+    """A parameter of a set.
+
+    joint   of the tree, from 0; −1 for those of shared drives and of extra columns
+    kind    ``m`` … ``Fs``, or what its term calls the coefficient; "" for extra ones
+    source  its column in Arm.regressor; −1 where that has none
+    unit    the term that a unit of the parameter is, where it is one
+    drive   the shared drive that it belongs to
+    torque  of an extra column
+    """
 
     name: str
     value: float
     joint: int = -1
     kind: str = ""
+    source: int = -1
+    unit: Term | None = None
+    drive: Drive | None = None
     torque: Torque | None = None
 
     @property
-    def source(self) -> int:
-        """Its column in Arm.regressor; −1 where that has none."""
-        return WIDTH * self.joint + PARAMETERS.index(self.kind) if self.kind in PARAMETERS else -1
+    def further(self) -> bool:
+        """Whether it is none of S (7.81)'s."""
+        return self.kind not in (*PARAMETERS, "Fs+", "Fs-") or self.joint < 0
+
+    @property
+    def loaded(self) -> bool:
+        """Whether its column depends on what the joint passes on."""
+        return self.unit is not None and "load" in self.unit.of
+
+    @property
+    def signed(self) -> bool:
+        """Whether it cannot be negative: rotors have inertia, friction takes energy out, springs pull back."""
+        if self.unit is None:
+            return self.kind == "Im"
+        least = {entry.name: entry.metadata["least"] for entry in self.unit.numbers()}
+        return all(least[name] == 0.0 for name in self.unit.linear())
+
+    def brings(self, states: States, load: Array | None = None) -> Array:
+        """(N, n) the torques of a unit of it."""
+        if self.torque is not None:
+            return self.torque(states.q, states.qd, states.qdd)
+        if self.drive is not None:
+            row = self.drive.row(states.arm.n)
+            rest = np.zeros(len(states.q))
+            return row * (
+                (states.qdd @ row)[:, None] if self.unit is None else states.law(self.unit, rest, states.qd @ row, rest)
+            )
+        assert self.unit is not None
+        return states.torque(self.unit, self.joint, load)
+
+    def felt(self, states: States) -> NDArray[np.bool_]:
+        """(n,) which joints can feel it: a further one may be zero almost everywhere."""
+        if self.torque is not None:
+            return np.ones(states.arm.n, bool)
+        row = states.row(self.joint) if self.drive is None else self.drive.row(states.arm.n)[None]
+        return np.asarray(np.abs(row).max(axis=0) > 0)
+
+
+def own_terms(arm: Arm) -> tuple[JointTerm, ...]:
+    """The terms beyond viscous and Coulomb friction that the arm has, joint after joint of its tree."""
+    return tuple((j, term) for j, body in enumerate(arm.mechanism.tree.bodies) for term in body.further)
+
+
+def shape_of(term: Term) -> tuple[object, ...]:
+    """What two terms share whose coefficients add up: the name, and the numbers that are no coefficients."""
+    return term.name, *(getattr(term, entry.name) for entry in term.numbers() if entry.name not in term.linear())
+
+
+def kind_of(term: Term) -> tuple[object, ...]:
+    """What a joint has one of: a term of a name, but harmonics of several orders."""
+    return shape_of(term) if isinstance(term, Harmonic) else (term.name,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +149,12 @@ class ParameterSet:
     two_sided  Fs+ and Fs− instead of one Fs: the sizes of the Coulomb torque at positive and negative speed
     offset     a constant torque for every (actuated) joint
     rotor      the rotor inertias Im; without them a rotor's k_r² I_m is not part of the torque
-    extra      further columns, after those of the joints
+    extra      columns of a caller's own, after all others
     only       keep these names alone, or "nonzero": those that are not zero in the arm as it is
+    terms      (joint of the tree from 0, term): further terms, whose shape counts and whose coefficients are the
+               parameters; unless given, all that the arm has
+    drives     drives that two joints share: Im, Fv and Fs of each
+    load_from  (p,) the parameters that make the load of terms that depend on it; the arm's own unless given
 
     >>> import dalembert as da
     >>> ParameterSet(da.load("pendulum"), friction=(), rotor=False).names[-3:]
@@ -82,6 +168,9 @@ class ParameterSet:
     rotor: bool = True
     extra: tuple[ExtraColumn, ...] = ()
     only: Sequence[str] | str | None = None
+    terms: Sequence[JointTerm] | None = None
+    drives: Sequence[Drive] = ()
+    load_from: Array | None = None
     members: tuple[Parameter, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -103,17 +192,58 @@ class ParameterSet:
         object.__setattr__(self, "members", tuple(members))
 
     def _all(self) -> list[Parameter]:
-        """Every parameter, joint after joint, and the extra ones."""
+        """Every parameter, joint after joint, then further terms, shared drives and the extra ones."""
         kinds = [*["Im"] * self.rotor, *["Fv"] * ("viscous" in self.friction)]
         kinds += ["Fs+", "Fs-"] if self.two_sided else ["Fs"] * ("coulomb" in self.friction)
+        bodies = self.arm.mechanism.tree.bodies
+        own = self.arm.parameters[: WIDTH * len(bodies)].reshape(-1, WIDTH)
         members: list[Parameter] = []
-        own = self.arm.parameters.reshape(-1, WIDTH)
-        for j, (body, pi) in enumerate(zip(self.arm.mechanism.tree.bodies, own, strict=True)):
-            value = dict(zip((*PARAMETERS, "Fs+", "Fs-", "offset"), (*pi, *body.coulomb, 0.0), strict=True))
-            here = [*INERTIAL, *kinds] if j in self.bodies else list(kinds)
-            here += ["offset"] * (self.offset and j in self.actuated)
-            members += [Parameter(f"{kind}_{j + 1}", float(value[kind]), j, kind) for kind in here]
-        return members + [Parameter(column.name, column.value, torque=column.torque) for column in self.extra]
+        for j, (body, pi) in enumerate(zip(bodies, own, strict=True)):
+            value = dict(zip((*PARAMETERS, "Fs+", "Fs-"), (*pi, *body.coulomb), strict=True))
+            for kind in [*INERTIAL, *kinds] if j in self.bodies else kinds:
+                source = WIDTH * j + PARAMETERS.index(kind) if kind in PARAMETERS else -1
+                members.append(Parameter(f"{kind}_{j + 1}", float(value[kind]), j, kind, source, UNITS.get(kind)))
+            if self.offset and j in self.actuated:
+                members += self._of_term(j, Offset(0.0))
+        for j, term in self.further:
+            if not (self.offset and j in self.actuated and isinstance(term, Offset)):
+                members += self._of_term(j, term)
+        for drive in self.drives:
+            numbers = "_".join(str(self.actuated[k] + 1) for k in (drive.i, drive.j))
+            for kind in ("Im", "Fv", "Fs"):
+                members.append(Parameter(f"{kind}_{numbers}", 0.0, kind=kind, unit=UNITS.get(kind), drive=drive))
+        members += [Parameter(column.name, column.value, torque=column.torque) for column in self.extra]
+        names = distinct(parameter.name for parameter in members)
+        return [parameter._replace(name=name) for parameter, name in zip(members, names, strict=True)]
+
+    def _of_term(self, j: int, term: Term) -> list[Parameter]:
+        """The coefficients of a term at joint j, and what they are in the arm: those of its term of this shape or kind."""
+        at, source, value = WIDTH * self.arm.mechanism.tree.n, -1, (0.0,) * len(term.linear())
+        for i, own in own_terms(self.arm):
+            if i == j and shape_of(own) == shape_of(term):
+                source, value = at, own.coefficients
+                break
+            if i == j and kind_of(own) == kind_of(term):
+                value = own.coefficients
+            at += len(own.linear())
+        if "load" in term.of and self.load_from is not None:
+            source = -1
+        return [
+            Parameter(f"{symbol}_{j + 1}", float(x), j, symbol, source + k if source >= 0 else -1, unit)
+            for k, (symbol, x, unit) in enumerate(zip(term.symbols, value, _units(term), strict=True))
+        ]
+
+    @cached_property
+    def further(self) -> tuple[JointTerm, ...]:
+        """The terms beyond viscous and Coulomb friction."""
+        return own_terms(self.arm) if self.terms is None else tuple(self.terms)
+
+    def with_terms(self, asked: Iterable[JointTerm]) -> ParameterSet:
+        """The same with these terms instead of those of their kind."""
+        asked = tuple(asked)
+        instead = {(j, kind_of(term)) for j, term in asked}
+        kept = tuple((j, term) for j, term in self.further if (j, kind_of(term)) not in instead)
+        return replace(self, terms=(*kept, *asked))
 
     @cached_property
     def bodies(self) -> tuple[int, ...]:
@@ -142,7 +272,7 @@ class ParameterSet:
 
     @cached_property
     def joints(self) -> tuple[int, ...]:
-        """The joint that each column belongs to, from 0; −1 for the extra ones."""
+        """The joint that each column belongs to, from 0; −1 for those of shared drives and the extra ones."""
         return tuple(parameter.joint for parameter in self.members)
 
     @cached_property
@@ -180,28 +310,37 @@ class ParameterSet:
         out = np.zeros((*Y.shape[:-1], self.size))
         out[..., wide] = Y[..., self.sources[wide]]
         q, qd, qdd = (np.broadcast_to(x, Y.shape[:-1]).reshape(-1, self.arm.n) for x in (q, qd, qdd))
-        columns, Gamma = out.reshape(len(q), self.arm.n, self.size), self._followed(q)
-        for k in np.flatnonzero(~wide):
-            self._fill(columns[:, :, k], self.members[k], q, qd, qdd, Gamma)
+        columns = out.reshape(len(q), self.arm.n, self.size)
+        for k, torques in self.columns(np.flatnonzero(~wide).tolist(), q, qd, qdd).items():
+            columns[:, :, k] = torques
         return out
 
-    def _followed(self, q: Array) -> Array | None:
-        """Γ (N, links, n) of a closed chain whose columns ask for it: how passive joints follow."""
-        if not (self.arm.passive_names and self.two_sided):
-            return None
-        return np.asarray(self.arm.closure_jacobian(q), np.float64)
+    def columns(self, chosen: Iterable[int], q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
+        """Some of the columns that Arm.regressor has not: (N, n) each."""
+        states = States(self.arm, q, qd, qdd)
+        asked = {k: self.members[k] for k in chosen}
+        loads = self._loads(q, qd, qdd) if any(parameter.loaded for parameter in asked.values()) else {}
+        return {k: parameter.brings(states, loads.get(parameter.joint)) for k, parameter in asked.items()}
 
-    def _fill(self, out: Array, parameter: Parameter, q: Array, qd: Array, qdd: Array, Gamma: Array | None) -> None:
-        """One of the columns that Arm.regressor has not."""
-        j = parameter.joint
-        if parameter.torque is not None:
-            out[:] = parameter.torque(q, qd, qdd)
-        elif parameter.kind == "offset":
-            out[:, self.actuated.index(j)] = 1.0
-        else:
-            speed = qd[:, j] if Gamma is None else np.einsum("kn,kn->k", Gamma[:, j], qd)
-            level = 1.0 * (speed > 0) if parameter.kind == "Fs+" else -1.0 * (speed < 0)  # F_s⁻ pushes forward
-            if Gamma is None:
-                out[:, j] = level
-            else:  # Γᵀ of what joint j of the tree brings
-                out[:] = Gamma[:, j] * level[:, None]
+    @cached_property
+    def _unloaded(self) -> ParameterSet:
+        """The set without the terms that depend on the load."""
+        return replace(self, only=[x.name for x in self.members if not x.loaded], load_from=None)
+
+    def _loads(self, q: Array, qd: Array, qdd: Array) -> dict[int, Array]:
+        """What the joints with such terms pass on, (N,) each: all torques of ``load_from`` but their own terms'."""
+        rest = self._unloaded
+        Y = rest.regressor(q, qd, qdd)
+        values = self.values if self.load_from is None else self.load_from
+        pi = values[[not parameter.loaded for parameter in self.members]]
+        out = {}
+        for j in {parameter.joint for parameter in self.members if parameter.loaded}:
+            own = np.array([x.joint == j and x.unit is not None for x in rest.members])
+            out[j] = Y[:, self.actuated.index(j)] @ np.where(own, 0.0, pi)
+        return out
+
+
+def _units(term: Term) -> list[Term]:
+    """The term with a unit of each of its coefficients, the others 0."""
+    names = term.linear()
+    return [replace(term, physical=True, **{name: float(name == unit) for name in names}) for unit in names]

@@ -113,8 +113,8 @@ def scales(parameters: ParameterSet) -> Array:
 
 
 def _inertial(parameters: ParameterSet) -> list[int]:
-    """The columns of links and rotors."""
-    return [k for k, kind in enumerate(parameters.kinds) if kind in (*INERTIAL, "Im")]
+    """The columns of links and of the joints' own rotors."""
+    return [k for k, x in enumerate(parameters.members) if x.kind in (*INERTIAL, "Im") and x.joint >= 0]
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ def _believed(
         terms.append(cp.sum_squares((x - values / size)[at]) / (2 * belief.deviation**2))
         curvature[at, at] += 1.0 / (belief.deviation * size[at]) ** 2
     else:
-        for k, kind in enumerate(parameters.kinds):
-            if kind == "Im" and values[k] > 0:
+        for k, parameter in enumerate(parameters.members):
+            if parameter.kind == "Im" and values[k] > 0:
                 terms.append(cp.square((x[k] * size[k] / values[k] - 1) / belief.deviation) / 2)
                 curvature[k, k] += 1.0 / (belief.deviation * values[k]) ** 2
     if loose:
@@ -204,7 +204,7 @@ def consistent(
         constraints.append(x[unseen] == start[unseen] / size[unseen])
     curvature = np.zeros((p, p))
     near = cp.sum_squares(x - start / size)
-    prior_values = start if prior is None else replace(parameters, arm=prior).values
+    prior_values = start if prior is None else replace(parameters, arm=prior, terms=parameters.further).values
     terms = []
     own, believed = links.own(start), links.own(prior_values)
     entropic = prior is not None and belief.kind == "entropic"
@@ -252,13 +252,12 @@ def consistent(
 
 
 def signed(base: BaseParameters, settled: bool = False) -> list[int]:
-    """The columns that cannot be negative: rotors have inertia, and friction takes energy out.
+    """The columns that cannot be negative: rotors have inertia, friction takes energy out, springs pull back.
 
     If ``settled``, only those that share a base parameter with others: what is settled by itself stays as it is.
     """
     alone = [base.independent[r] for r, row in enumerate(base.K) if np.count_nonzero(row) == 1] if settled else []
-    kinds = ("Im", "Fv", "Fs", "Fs+", "Fs-")
-    return [k for k, kind in enumerate(base.parameters.kinds) if kind in kinds and k not in alone]
+    return [k for k, parameter in enumerate(base.parameters.members) if parameter.signed and k not in alone]
 
 
 def _reference(parameters: ParameterSet, own: Array) -> Array:

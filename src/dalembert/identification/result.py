@@ -125,7 +125,7 @@ class Identification:
     # -- using it --------------------------------------------------------------------------------
 
     def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """τ (N, n) of states, with everything that was identified: offsets, Stribeck, coupling too."""
+        """τ (N, n) of states, with everything that was identified: further terms and shared drives too."""
         return self.base.felt.torque(self.parameters, *(np.asarray(x, float) for x in (q, qd, qdd)))
 
     def predict(self, log: Source, **reading: Any) -> Array:
@@ -186,23 +186,22 @@ class Identification:
 
     @cached_property
     def _calibrated(self) -> tuple[Arm, list[str]]:
-        from dalembert.identification.calibrated import calibrated_arm, with_stribeck_folded
+        from dalembert.identification.calibrated import calibrated_arm
 
         note = (
             f"parameters identified from {os.path.basename(self.run.name)} by dalembert ({self.method} least squares)"
         )
-        phi, folded = with_stribeck_folded(self.base.parameters, self.full, self.run.conditioned.qd)
-        arm, notes = calibrated_arm(self.base.parameters, phi, note)
-        return arm, [*self._full[1], *folded, *notes]
+        arm, notes = calibrated_arm(self.base.parameters, self.full, note)
+        return arm, [*self._full[1], *notes]
 
     @property
     def arm(self) -> Arm:
-        """The calibrated arm; ``arm_notes`` says what a robot file cannot hold."""
+        """The calibrated arm, whose inverse dynamics are :meth:`torque`; ``arm_notes`` says what to know about it."""
         return self._calibrated[0]
 
     @property
     def arm_notes(self) -> tuple[str, ...]:
-        """What the calibrated arm lacks of this identification, one sentence each."""
+        """What no mechanism can have of this identification, or no robot, one sentence each."""
         return tuple(self._calibrated[1])
 
     @cached_property

@@ -29,8 +29,8 @@ def check(
 
     Numbers that are not finite, matrices that are no rotations and negative masses are errors.
     Inertia tensors that no body can have are errors too, or a :class:`PhysicalWarning` with
-    ``physical="warn"``; links that say so themselves (``physical=False``) pass. ``remedy`` is what the
-    sentence recommends to who cannot correct them.
+    ``physical="warn"``; links that say so themselves (``physical=False``) pass, whatever mass and tensor they have.
+    ``remedy`` is what the sentence recommends to who cannot correct them.
     """
     if physical not in PHYSICAL:
         raise RobotError(f"physical is {physical!r}; it can be {' or '.join(map(repr, PHYSICAL))}")
@@ -43,8 +43,8 @@ def check(
         wrong = no_rotation(placement.rotation)
         if wrong:
             raise RobotError(f"{where}: {what} has a rotation matrix that is none: {wrong}")
-    for what, inertia, _ in _inertias(robot):
-        if _is_number(inertia.mass) and inertia.mass < 0:
+    for what, inertia, claimed in _inertias(robot):
+        if claimed and _is_number(inertia.mass) and inertia.mass < 0:
             raise RobotError(f"{where}: {what} has a negative mass ({inertia.mass:g} kg)")
     _physical(robot, where, physical, remedy)
     return robot

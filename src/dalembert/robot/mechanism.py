@@ -83,7 +83,7 @@ class Body:
     @property
     def bare(self) -> Body:
         """The same without any terms."""
-        return replace(self, terms=(Viscous(0.0), Coulomb(0.0, 0.0)))
+        return replace(self, terms=_rubbing(0.0, 0.0, 0.0))
 
     @property
     def frictionless(self) -> Body:
@@ -92,7 +92,12 @@ class Body:
 
     def rubbing(self, viscous: Scalar, forward: Scalar, backward: Scalar) -> Body:
         """The same with this viscous and Coulomb friction."""
-        return replace(self, terms=(Viscous(viscous), Coulomb(forward, backward), *self.further))
+        return replace(self, terms=(*_rubbing(viscous, forward, backward), *self.further))
+
+
+def _rubbing(viscous: Scalar, forward: Scalar, backward: Scalar) -> tuple[Term, Term]:
+    """Viscous and Coulomb friction, whose signs were judged at the joint that they are from."""
+    return Viscous(viscous, physical=False), Coulomb(forward, backward, physical=False)
 
 
 @dataclass(frozen=True)
@@ -231,7 +236,7 @@ def mechanism(robot: Robot) -> Mechanism:
             rotor_mass=rotor.mass,
             rotor_transverse=rotor.transverse,
             reflected=rotor.reflected,
-            terms=(Viscous(viscous), Coulomb(*coulomb), *joint.friction.further),
+            terms=(*_rubbing(viscous, *coulomb), *joint.friction.further),
         )
         bodies.append(body)
     whole = tuple(replace(body, inertia=inertia) for body, inertia in zip(bodies, augmented, strict=True))

@@ -97,6 +97,7 @@ class Rotor:
                 no coupling k_r I_m with the parent link's rotation
     viscous     motor-side viscous friction F_m (N m s/rad); the joint feels k_r² F_m, S Example 7.1
     coulomb     motor-side Coulomb level (N m), one number or (positive, negative motor speed)
+    physical    False for the inertia of a fit that no rotor can have: one below 0
 
     >>> Rotor(inertia=1e-4, gear=100.0, mass=1.5).reflected  # a body of its own, fully coupled
     False
@@ -111,13 +112,15 @@ class Rotor:
     reflected: bool = False
     viscous: float = 0.0
     coulomb: tuple[float, float] = (0.0, 0.0)
+    physical: bool = True
 
     def __post_init__(self) -> None:
+        least = {"gear": -math.inf} | ({} if self.physical else {"inertia": -math.inf})
         for name in ROTOR_NUMBERS:
             value = number(getattr(self, name))
             if isinstance(value, float) and not math.isfinite(value):
                 raise RobotError(f"the rotor's {name} is {value}; it must be a finite number")
-            if isinstance(value, float) and name != "gear" and value < 0:
+            if isinstance(value, float) and value < least.get(name, 0.0):
                 raise RobotError(f"the rotor's {name} is {value:g}; it cannot be negative")
             settle(self, **{name: value})
         if isinstance(self.gear, float) and self.gear == 0:

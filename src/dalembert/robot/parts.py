@@ -133,7 +133,8 @@ def read_rotor(parent: Table) -> Rotor | None:
     def read(table: Table) -> dict[str, Any]:
         vectors = {key: table.vector(key, None) for key in ROTOR_VECTORS}
         numbers = {key: table.number(key, getattr(Rotor, key)) for key in ROTOR_NUMBERS}
-        return {**vectors, **numbers, "reflected": table.flag("reflected", False), "coulomb": _coulomb(table)}
+        flags = {"reflected": table.flag("reflected", False), "physical": table.flag("physical", True)}
+        return {**vectors, **numbers, **flags, "coulomb": _coulomb(table)}
 
     return _part(parent, Rotor, None, read)
 

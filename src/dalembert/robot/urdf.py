@@ -305,7 +305,8 @@ def _rotor(rotor: _UrdfElement) -> Rotor | None:
     scalars = {key: rotor.number(key, getattr(Rotor, key)) for key in ROTOR_NUMBERS}
     vectors = {key: rotor.numbers(key, 3) for key in ROTOR_VECTORS}
     coulomb = rotor.numbers("coulomb", 2, (0.0, 0.0))
-    return Rotor(**scalars, **vectors, coulomb=coulomb, reflected=rotor.get("reflected") == "true")
+    flags = {"reflected": rotor.get("reflected") == "true", "physical": rotor.get("physical") != "false"}
+    return Rotor(**scalars, **vectors, coulomb=coulomb, **flags)
 
 
 def _top_level(root: Element, whole: _UrdfElement) -> None:

@@ -16,6 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
+from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import ROTOR_NUMBERS, ROTOR_VECTORS, STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
@@ -197,16 +198,17 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
     ours |= _write_limits(element, joint, kind)
     if limits.acceleration is not None and not _unknown(limits.acceleration):
         ours["acceleration"] = _numbers(f"the acceleration limit of {what}", limits.acceleration)
-    coulomb = friction.coulomb
-    if friction.viscous != 0 or coulomb != (0.0, 0.0):
+    plain = Friction.of(term for term in friction if term.name in ("viscous", "coulomb") and term.physical)
+    coulomb = plain.coulomb
+    if plain.terms:
         # the mean level for readers that know only one
         level = coulomb[0] if coulomb[0] == coulomb[1] else 0.5 * (coulomb[0] + coulomb[1])
-        numbers = {"damping": friction.viscous, "friction": level}
+        numbers = {"damping": plain.viscous, "friction": level}
         SubElement(element, "dynamics", {k: _numbers(f"the friction of {what}", v) for k, v in numbers.items()})
     if coulomb[0] != coulomb[1]:
         ours["coulomb"] = _numbers(f"the Coulomb friction of {what}", *coulomb)
-    further = friction.without("viscous", "coulomb")
-    if ours or further.terms or joint.rotor is not None:
+    further = [term for term in friction if term not in plain.terms]
+    if ours or further or joint.rotor is not None:
         extension = SubElement(element, "dalembert", ours)
         for term in further:
             _write_term(extension, term, what)
@@ -246,4 +248,5 @@ def _write_rotor(parent: Element, rotor: Rotor, what: str) -> None:
     numbers["coulomb"] = _numbers(what, *rotor.coulomb)
     vectors = {key: getattr(rotor, key) for key in ROTOR_VECTORS}
     numbers |= {key: _numbers(what, *vector) for key, vector in vectors.items() if vector is not None}
+    numbers |= {} if rotor.physical else {"physical": "false"}
     SubElement(parent, "rotor", numbers, reflected="true" if rotor.reflected else "false")

@@ -1,0 +1,77 @@
+"""States of an arm as further columns need them: of all joints of its tree, in arrays that a term's law runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.terms import Term
+
+Array = NDArray[np.float64]
+
+
+class Samples(np.ndarray):
+    """Numbers at many instants as one scalar: an array with the functions that laws ask their scalars for."""
+
+    def less(self, other: Any) -> Any:
+        """1 where it is below the other, else 0."""
+        return 1.0 * np.less(self, other)
+
+    def select(self, x: Any, y: Any) -> Any:
+        """x where it is not 0, else y."""
+        return np.where(self != 0.0, x, y).view(Samples)
+
+    def ratan2(self, y: Any) -> Any:
+        """The angle of the points (self, y)."""
+        return np.arctan2(y, self)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *others: function(self, *others)
+
+
+for _name, _function in {
+    "sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "tanh": np.tanh, "sign": np.sign,
+    "asin": np.arcsin, "acos": np.arccos, "atan2": np.arctan2,
+}.items():  # fmt: skip
+    setattr(Samples, _name, _method(_function))
+
+
+class States:
+    """q, q̇, q̈ of an arm, (N, n) each, and where the joints of its tree are and how fast they move then."""
+
+    def __init__(self, arm: Arm, q: Array, qd: Array, qdd: Array) -> None:
+        self.arm, self.q, self.qd, self.qdd = arm, q, qd, qdd
+
+    @cached_property
+    def Gamma(self) -> Array | None:
+        """Γ (N, links, n), how the joints of the tree follow those that are held; None where they are the same."""
+        if self.arm.mechanism.identity:
+            return None
+        return np.asarray(self.arm.closure_jacobian(self.q), np.float64)
+
+    @cached_property
+    def _positions(self) -> Array:
+        return self.q if self.Gamma is None else np.asarray(self.arm.tree_positions(self.q), np.float64)
+
+    def row(self, joint: int) -> Array:
+        """Γ_j (N, n), or a unit vector (1, n): what a joint of the tree follows."""
+        return np.eye(self.arm.n)[joint : joint + 1] if self.Gamma is None else self.Gamma[:, joint]
+
+    def torque(self, term: Term, joint: int, load: Array | None = None) -> Array:
+        """(N, n) what a term at a joint of the tree brings to the joints that are held: Γ_jᵀ f(q_j, q̇_j, load)."""
+        row = self.row(joint)
+        q = self._positions[:, joint] if "q" in term.of else np.zeros(len(self.q))
+        return row * self.law(term, q, (row * self.qd).sum(axis=1), np.zeros(len(q)) if load is None else load)
+
+    @staticmethod
+    def law(term: Term, q: Array, qd: Array, load: Array) -> Array:
+        """A term's torque (N, 1) at many instants."""
+        with np.errstate(over="ignore"):  # of an exponential whose inverse counts
+            torque = term.torque(*(np.asarray(x).view(Samples) for x in (q, qd, load)))
+        return np.broadcast_to(np.asarray(torque), len(q))[:, None]
