@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dalembert as da
 from arms import FRICTIONS, LOADED, arm, random_robot, relative, states, with_terms
+from dalembert.cli.main import app
 from dalembert.identification.calibrated import calibrated_arm
 from dalembert.identification.parameters import Drive, ParameterSet
 from dalembert.identification.states import States
@@ -19,12 +22,12 @@ from dalembert.terms import TERMS, Stribeck
 pytestmark = pytest.mark.filterwarnings("ignore::dalembert.identification.fit.IdentificationWarning")
 
 
-def log_of(truth: da.Arm, seconds: float = 8.0, rate: float = 100.0, noise: float = 0.0, seed: int = 0) -> dict:
+def log_of(truth: da.Arm, seconds: float = 8.0, noise: float = 0.0, seed: int = 0, size: float = 0.25) -> dict:
     """A log of a motion near the arm's home, with noise on its torques."""
     rng = np.random.default_rng(seed)
-    t = np.arange(0.0, seconds, 1.0 / rate)
+    t = np.arange(0.0, seconds, 0.01)
     w = 2 * np.pi * 0.25 * np.arange(1, 5)
-    a, b = rng.normal(size=(2, truth.n, 4)) * 0.25 / np.sqrt(w)
+    a, b = rng.normal(size=(2, truth.n, 4)) * size / np.sqrt(w)
     s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
     q = truth.home + s @ a.T + c @ b.T
     qd, qdd = (c * w) @ a.T - (s * w) @ b.T, -(s * w**2) @ a.T - (c * w**2) @ b.T
@@ -233,3 +236,26 @@ def test_drives_are_motors_that_follow() -> None:
         relative(shared.inertia_matrix(x[0]) - a.inertia_matrix(x[0]), np.tile(2.0 * np.outer(row, row), (30, 1, 1)))
         < 1e-9
     )
+
+
+def test_command_takes_terms_and_says_what_was_identified(tmp_path: Path) -> None:
+    a = arm("planar-2r")
+    log = log_of(a, size=1.0)
+    log["tau"] = log["tau"] + 30.0 * log["q"]
+    np.savez(tmp_path / "run.npz", **log)
+    words = ["identify", "planar-2r", str(tmp_path / "run.npz"), "--term", "all:spring:rest=0.0", "--stribeck"]
+    outputs = ["--json", str(tmp_path / "fit.json"), "--report", str(tmp_path / "fit.html")]
+    shown = CliRunner().invoke(app, [*words, "--term", "2:harmonic:order=3", *outputs])
+    assert shown.exit_code == 0, shown.output
+    friction = json.loads((tmp_path / "fit.json").read_text())["friction"]
+    assert friction["joint1"]["spring"]["stiffness"] == pytest.approx(30.0, rel=0.02)
+    assert friction["joint2"]["harmonic"]["order"] == 3
+    page = (tmp_path / "fit.html").read_text()
+    assert "Friction and other terms" in page and "Stribeck friction: level" in page
+    for word, sentence in (
+        ("spring", "needs JOINT:NAME"),
+        ("1:spring:rest", "needs KEY=VALUE"),
+        ("9:spring", "no joint"),
+    ):
+        wrong = CliRunner().invoke(app, [*words[:3], "--term", word])
+        assert wrong.exit_code == 2 and sentence in " ".join(wrong.output.split())

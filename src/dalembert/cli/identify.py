@@ -80,6 +80,13 @@ def identify(
         list[str] | None, Option(metavar="I:J", help="A drive that joints I and J share, such as 5:6.")
     ] = None,
     balance: Annotated[list[str] | None, Option(metavar="JOINT", help="A joint with a counterbalance.")] = None,
+    term: Annotated[
+        list[str] | None,
+        Option(
+            metavar="JOINT:NAME[:KEY=VALUE,…]",
+            help="A further term with its shape, such as 2:spring:rest=0.3, all:load or 1:harmonic:order=3; may be repeated.",
+        ),
+    ] = None,
     damping: Annotated[float | None, Option(help="λ of --method damped.")] = None,
     loaded: Annotated[
         str | None, Option(metavar="LOG3", help="For --method total: a run with a known payload.")
@@ -106,6 +113,7 @@ def identify(
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
         "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),
+        "terms": terms_of(term, loaded_arm.joint_names),
         "damping": damping, "loaded": loaded, "payload": payload if com is None else {"mass": payload, "com": com},
     }  # fmt: skip
     settings |= reading_of(loaded_arm.n, column, gains, gears, motor_side, time_unit, unit, joints, topic)
@@ -177,6 +185,22 @@ def couplings_of(given: list[str] | None) -> list[tuple[Any, ...]]:
     return out
 
 
+def terms_of(given: list[str] | None, joints: tuple[str, ...]) -> dict[str, dict[str, list[dict[str, float]]]]:
+    """Words like 2:spring:rest=0.3 as {joint: {name: shapes}}; "all" is every joint."""
+    out: dict[str, dict[str, list[dict[str, float]]]] = {}
+    for word in given or []:
+        joint, _, rest = word.partition(":")
+        name, _, numbers = rest.partition(":")
+        if not joint or not name:
+            raise DalembertError(f"--term needs JOINT:NAME, such as 2:spring or all:load, not '{word}'")
+        shape = {}
+        for key, text in pairs_of("--term", numbers.split(",") if numbers else []).items():
+            (shape[key],) = options.numbers_of(f"--term {key}", text, key)
+        for each in joints if joint == "all" else (joint,):
+            out.setdefault(each, {}).setdefault(name, []).append(shape)
+    return out
+
+
 def reading_of(
     n: int, columns: list[str] | None, gains: str | None, gears: str | None, motor_side: str | None,
     time_unit: str | None, units: list[str] | None = None, joints: str | None = None, topic: str | None = None,
@@ -240,6 +264,7 @@ def _as_json(fit: Identification) -> dict[str, Any]:
         "arm": fit.before.name,
         **fields(fit, "method physical names formulas parameters std condition scaled_condition noise essential"),
         **fields(fit, "unidentified positive_definite smallest_inertia"),
+        "friction": {joint.name: joint.friction.written() for joint in fit.arm.robot.tree_joints},
         "runs": [fields(run, "name relative_error joint_errors rms") for run in (fit.run, *fit.validation)],
         **fields(fit, "notes warnings"),
     }

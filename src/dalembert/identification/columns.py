@@ -83,10 +83,10 @@ def terms_of(arm: Arm, pattern: Any) -> tuple[JointTerm, ...]:
     ['load', 'load']
     """
     if isinstance(pattern, Mapping) and not all(key in TERMS and key not in arm.joint_names for key in pattern):
-        by_joint = {joint_index(arm, joint): entry for joint, entry in pattern.items()}
+        entries = [(joint_index(arm, joint), entry) for joint, entry in pattern.items()]
     else:
-        by_joint = dict.fromkeys(range(arm.n), pattern)
-    return tuple((arm.mechanism.actuated[j], term) for j, entry in by_joint.items() for term in _terms(entry))
+        entries = [(j, pattern) for j in range(arm.n)]
+    return tuple((arm.mechanism.actuated[j], term) for j, entry in entries for term in _terms(entry))
 
 
 def _terms(entry: Any) -> list[Term]:

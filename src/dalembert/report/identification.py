@@ -55,7 +55,7 @@ def identification_html(fit: Identification, progress: Callable[[float], None] |
     parts += ['<h2 id="spectra">Spectra</h2>', SPECTRA, spectra]
     if progress is not None:
         progress((len(runs) + 1) / (len(runs) + 2))
-    parts += [_parameters(fit), _downloads(fit, runs)]
+    parts += [_parameters(fit), _terms(fit), _downloads(fit, runs)]
     about = f"{fit.method} least squares" + (", physically consistent" if fit.physical else "")
     links = [("run-0", "Torques"), ("spectra", "Spectra"), ("parameters", "Parameters")]
     return page(title, text(f"{about}, from {fit.run.name}"), links, parts)
@@ -182,6 +182,20 @@ def _parameters(fit: Identification) -> str:
         "residuals repeat themselves.</p>"
         + grid(panels, "parameters", "parameters", across="one")
         + table(["parameter", "value", "std", "relative std", "essential", "what it is made of"], rows, words=True)
+    )
+
+
+def _terms(fit: Identification) -> str:
+    """Friction, springs and losses of every joint of the calibrated arm, and what to know about that."""
+    joints = fit.arm.robot.tree_joints
+    rows = [[text(joint.name), text(term.text)] for joint in joints for term in joint.friction]
+    if not rows:
+        return ""
+    notes = "".join(f"<li>{text(note)}</li>" for note in fit.arm_notes)
+    return (
+        "<h3>Friction and other terms of the calibrated arm</h3>"
+        + table(["joint", "term"], rows, words=True)
+        + (f"<ul>{notes}</ul>" if notes else "")
     )
 
 
