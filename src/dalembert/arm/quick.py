@@ -40,11 +40,11 @@ def quick(method: Method) -> Method:
             else:
                 try:
                     result = self.quick_kernels[name](*arrays)
-                    if single is None and name not in self.singles:
-                        self.prepare_single(name)
-                    return result
                 except (KeyError, TypeError, ValueError):  # the first call, or a mistake, which the method names
-                    pass
+                    return method(self, *arrays)
+                if name not in self.singles:
+                    self.prepare_single(name)
+                return result
         return method(self, *arrays, **options)
 
     return cast(Method, run)
