@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE, double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.extras import extra
 from dalembert.motion.operational_space import Space
 from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP
@@ -331,7 +332,8 @@ class Polytope:
     @property
     def vertices(self) -> Array:
         """Its corners: (k, m); for two rows in the order in which they follow each other."""
-        from scipy.spatial import ConvexHull
+        with extra("motion", "the list of corners of a polytope"):
+            from scipy.spatial import ConvexHull
 
         m, n = self.generators.shape
         if m == 1:
@@ -366,7 +368,8 @@ class Polytope:
 
     def _shortest(self, a: Array) -> float:
         """The least max |u_i| with G u = a."""
-        from scipy.optimize import linprog
+        with extra("motion", "a polytope of accelerations"):
+            from scipy.optimize import linprog
 
         m, n = self.generators.shape
         ones = np.ones((n, 1))
@@ -378,7 +381,8 @@ class Polytope:
         return float(least.x[-1]) if least.success else np.inf
 
     def _farthest(self, d: Array) -> float:
-        from scipy.optimize import linprog
+        with extra("motion", "a polytope of accelerations"):
+            from scipy.optimize import linprog
 
         n = self.generators.shape[1]
         most = linprog(

@@ -9,6 +9,7 @@ from typing import Any
 
 from dalembert.algebra.scalars import Scalar, cos, less, select, sin, sqrt
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sin": sin,
@@ -62,7 +63,8 @@ class Formula:
 
 def symbols(names: Sequence[str]) -> tuple[Any, ...]:
     """SymPy's symbols for coordinates: they are real, and a name may have primes."""
-    import sympy
+    with extra("symbols", "a coordinate map given as a function"):
+        import sympy
 
     return tuple(sympy.Symbol(name, real=True) for name in names)
 

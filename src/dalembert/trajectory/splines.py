@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.extras import extra
 from dalembert.robot.tables import nearest
 from dalembert.trajectory.checks import finite, joints
 from dalembert.trajectory.profiles import SmoothCurve
@@ -171,7 +172,8 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
 
 
 def _low_pass(t: Array, values: Array, cutoff: float) -> Array:
-    from scipy.signal import butter, filtfilt
+    with extra("motion", "a cutoff for measured positions"):
+        from scipy.signal import butter, filtfilt
 
     steps = np.diff(t)
     step = (t[-1] - t[0]) / (len(t) - 1)
