@@ -11,15 +11,18 @@ from contextlib import contextmanager
 
 from dalembert.errors import MissingExtraError
 
-# by extra, as in pyproject.toml: the packages that it installs, as they are imported and as they are called
+# by extra, as in pyproject.toml: what is imported, and the package that brings it
 EXTRAS = {
     "motion": {"scipy": "SciPy"},
     "symbols": {"sympy": "SymPy"},
     "plot": {"matplotlib": "Matplotlib"},
     "identify": {"scipy": "SciPy", "sympy": "SymPy", "cvxpy": "CVXPY", "clarabel": "Clarabel"},
-    "logs": {"scipy": "SciPy", "pyarrow": "pyarrow", "rosbags": "rosbags", "mcap": "mcap"},
+    "logs": {
+        "scipy": "SciPy", "pyarrow": "pyarrow", "rosbags": "rosbags", "apsw": "rosbags", "ruamel": "rosbags",
+        "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
+    },
     "mujoco": {"mujoco": "MuJoCo"},
-}
+}  # fmt: skip
 
 
 @contextmanager

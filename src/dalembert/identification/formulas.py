@@ -45,7 +45,7 @@ class SymbolicBaseParameters(Combinations):
     @cached_property
     def expressions(self) -> tuple[Any, ...]:
         """Every base parameter as a SymPy expression."""
-        with extra("identify", "the base parameters as formulas"):
+        with extra("identify", "a base parameter as a formula"):
             import sympy
 
         symbols = [sympy.Symbol(parameter_letter(name).name) for name in self.parameters.names]
@@ -85,7 +85,7 @@ class SymbolicBaseParameters(Combinations):
 
     def K_at(self, values: dict[str, float]) -> Array:
         """K for other values of the letters, by their names."""
-        with extra("identify", "the base parameters as formulas"):
+        with extra("identify", "a base parameter as a formula"):
             import sympy
 
         out = np.zeros((self.rank, self.parameters.size))
@@ -99,7 +99,7 @@ class SymbolicBaseParameters(Combinations):
     # -- writing ---------------------------------------------------------------------------------
 
     def _raw(self, x: Number) -> Any:
-        with extra("identify", "the base parameters as formulas"):
+        with extra("identify", "a base parameter as a formula"):
             import sympy
 
         return self.field.domain.to_sympy(x) if self.field.exact else sympy.Float(x)
@@ -226,7 +226,7 @@ def _without(v: dict[int, Number], column: int, pivot: dict[int, Number], field:
 
 def written_factor(x: Any, letters: dict[str, Letter], style: Text) -> tuple[bool, str]:
     """A coefficient as (whether it is negative, its size); the size 1 is nothing."""
-    with extra("identify", "the base parameters as formulas"):
+    with extra("identify", "a base parameter as a formula"):
         import sympy
 
     top, bottom = sympy.fraction(sympy.together(x)) if letters else (x, sympy.Integer(1))
@@ -281,7 +281,7 @@ def _without_half_tangent(x: Any, tangent: Letter) -> Any:
     With both polynomials brought to the even degree 2k in S = sin α/2, C = cos α/2, every S^j C^(2k−j) is made
     of S² = (1 − cos α)/2, C² = (1 + cos α)/2 and S C = (sin α)/2.
     """
-    with extra("identify", "the base parameters as formulas"):
+    with extra("identify", "a base parameter as a formula"):
         import sympy
 
     t = sympy.Symbol(tangent.name)

@@ -392,7 +392,7 @@ def exact_field(lettered: Model, symbols: bool) -> Field:
     The cosine and sine of a twist that is no multiple of 15° are (1 − t²)/(1 + t²) and 2t/(1 + t²), with
     t = tan α/2 a letter, or a fraction so near that the angle is the same to the last digit.
     """
-    with extra("identify", "the base parameters as formulas"):
+    with extra("identify", "a base parameter as a formula"):
         import sympy
 
     ring = lettered.ring
