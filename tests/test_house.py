@@ -16,6 +16,7 @@ from imports import MODULES, ROOT, circles, imports, name_of, reached, room_of
 ORDER = [
     {"arrays", "errors", "extras", "files"},
     {"algebra"},
+    {"terms"},
     {"robot"},
     {"equations", "graph"},
     {"coordinates"},
@@ -99,6 +100,7 @@ def test_equations_need_nothing_but_the_robot() -> None:
             assert {n.split(".")[0] for n in names} <= allowed, (path.name, names)
         assert {room_of(x) for x in imports(name_of(path), typing=True)} <= {
             "algebra",
+            "terms",
             "robot",
             "equations",
             "errors",
