@@ -59,6 +59,7 @@ bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/inverse_dynamics.py
 	$(BIN)/python benchmarks/map.py
 	$(BIN)/python benchmarks/quantities.py
+	$(BIN)/python benchmarks/readiness.py
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/rollout.py
 	$(BIN)/python benchmarks/time_optimal.py
