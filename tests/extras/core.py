@@ -7,7 +7,6 @@ fail. It needs nothing but the package.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,6 @@ import numpy as np
 import dalembert as da
 from dalembert.extras import EXTRAS
 
-HAS_PASSES = importlib.util.find_spec("numba") is not None
 RNG = np.random.default_rng(7)
 PACKAGES = {package for packages in EXTRAS.values() for package in packages}
 
@@ -86,8 +84,10 @@ def motions_are_made_and_timed(folder: Path) -> Iterator[str]:
     }
     for name, motion in motions.items():
         assert motion.scaled(arm).limits_report(arm) == []
-        if HAS_PASSES:
+        try:
             assert motion.time_optimal(arm).duration > 0
+        except ModuleNotFoundError as missing:  # until trajectory/passes.py does without it
+            assert missing.name == "numba"
         yield name
     motions["cubic spline"].save(folder / "motion.csv")
     table = np.loadtxt(folder / "motion.csv", delimiter=",", skiprows=1)[:, :3]
