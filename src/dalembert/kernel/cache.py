@@ -102,9 +102,9 @@ def source_digest(package: Path = PACKAGE) -> bytes:
         rooms[:] = sorted(set(rooms) - (USERS if folder == str(package) else set()))
         for name in sorted(file for file in files if file.endswith(".py")):
             path = os.path.join(folder, name)
-            with open(path, "rb") as file:
+            with open(path, "rb", buffering=0) as file:
                 source = file.read()
-            digest.update(f"{os.path.relpath(path, package)}\0{len(source)}\0".encode() + source)
+            digest.update(f"{path[len(str(package)) :]}\0{len(source)}\0".encode() + source)
     return digest.digest()
 
 
