@@ -186,10 +186,10 @@ class ArmDynamics(Compiled):
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number, then those of further terms."""
-        from dalembert.equations.regressor import parameter_names
+        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number; then those of further terms."""
+        from dalembert.equations.regressor import names
 
-        return tuple(parameter_names(self.mechanism.tree))
+        return tuple(names(self.mechanism.tree))
 
     def lagrange_euler(self, q: ArrayLike) -> LagrangeEuler:
         """The dynamic coefficients of M section 2: ``.D`` (…, n, n), ``.h`` (…, n, n, n), ``.c`` (…, n).

@@ -41,25 +41,24 @@ def parameters(mechanism: Mechanism) -> list[Scalar]:
     return values + [x for body in mechanism.bodies for term in body.further for x in term.coefficients]
 
 
-def parameter_names(mechanism: Mechanism) -> list[str]:
-    """The names of π: m_1, mx_1, …, and those of further terms, Fst_3."""
-    names = [f"{kind}_{i}" for i in range(1, mechanism.n + 1) for kind in PARAMETERS]
+def names(mechanism: Mechanism) -> list[str]:
+    """What they are called: the kind and the joint's number; a second term of one kind at a joint is Fst_3b."""
+    own = [f"{kind}_{i}" for i in range(1, mechanism.n + 1) for kind in PARAMETERS]
     bodies = enumerate(mechanism.bodies, 1)
-    return distinct(names + [f"{x}_{i}" for i, body in bodies for term in body.further for x in term.symbols])
+    return distinct(own + [f"{x}_{i}" for i, body in bodies for term in body.further for x in term.symbols])
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """The names with a count where one comes again: of two springs at joint 3, k_3 and k.2_3.
+    """The names with a letter where one comes again.
 
-    >>> distinct(["k_3", "k_3", "k_4"])
-    ['k_3', 'k.2_3', 'k_4']
+    >>> distinct(["k_3", "k_3", "k_4", "k_3"])
+    ['k_3', 'k_3b', 'k_4', 'k_3c']
     """
     times: dict[str, int] = {}
     out = []
     for name in names:
         times[name] = times.get(name, 0) + 1
-        kind, _, joint = name.partition("_")
-        out.append(name if times[name] == 1 else f"{kind}.{times[name]}_{joint}")
+        out.append(name if times[name] == 1 else f"{name}{chr(ord('a') + times[name] - 1)}")
     return out
 
 
