@@ -124,6 +124,8 @@ def identify(
         options.need_figures(f"{report}: a report")
     if output is not None and Path(output).suffix.lower() not in (".toml", ".urdf"):
         raise DalembertError(f"{output}: a calibrated arm is saved as .toml or .urdf")
+    if coupling and output is not None and Path(output).suffix.lower() == ".urdf":
+        raise DalembertError(f"{output}: URDF cannot hold a drive that two joints share (--coupling); save it as .toml")
     with saying_warnings(), Bar("identifying") as bar:
 
         def told(words: str, fraction: float) -> None:
