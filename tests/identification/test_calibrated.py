@@ -198,6 +198,18 @@ def test_any_term_is_identified(name: str, tmp_path: Path) -> None:
     assert off(fit, again(fit, tmp_path)) < 1e-12
 
 
+def test_gear_losses_everywhere_are_not_told_from_masses(tmp_path: Path) -> None:
+    """η_1 = −η_2 at every joint scales the torques of the masses; one joint whose losses are the same fixes it."""
+    gears = da.Friction(2.0, 8.0, gear={"driving": 0.1, "driven": 0.2})
+    truth = da.Arm(with_terms(arm("planar-2r").robot, [gears]))
+    log = log_of(truth, seconds=16.0, seed=4)
+    with pytest.raises(da.DalembertError, match=r"eta2_2 cannot be told from the masses.*'load' instead"):
+        da.identify(truth, log)
+    fit = da.identify(truth, log, terms={"joint1": "load"})
+    assert {"mu_1", "eta1_2", "eta2_2"} <= set(fit.base.parameters.names)
+    assert off(fit, again(fit, tmp_path)) < 1e-12
+
+
 def test_terms_are_asked_for_in_words() -> None:
     a = arm("planar-2r")
     log = log_of(a)

@@ -29,7 +29,7 @@ from dalembert.robot.tables import nearest
 
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
 LOADS = 12  # fits after which the load of a term is taken as it is
-SETTLED = 1e-8  # of the torques: what another fit may change
+SETTLED = 1e-6  # of the torques: what another fit may change
 NOTHING = 1e-30  # N m: torques so small are zero
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
@@ -151,6 +151,11 @@ def identify(
         base, joints = equations.prepared(parameters)
         if not joints.together().rows or max(np.abs(joint.R).max(initial=0.0) for joint in joints.joints) == 0:
             raise DalembertError(f"{whole.source}: no sample is left to identify from; is the arm moving in it?")
+        if hidden := [k for k in base.dependent if parameters.members[k].loaded]:
+            raise DalembertError(
+                f"{parameters.names[hidden[0]]} cannot be told from the masses: losses that differ between driving and driven at "
+                "every joint leave their scale open; ask for 'load' instead of 'gear' at one joint"
+            )
         return solution(equations, base, joints, method, damping, belief, weighed, notes, warned)
 
     chosen = _with_load(chosen, solved, notes)
@@ -195,7 +200,8 @@ def _with_load(chosen: ParameterSet, solved: Callable[..., Identification], note
         torques.append(fit.run.predicted)
         if np.linalg.norm(torques[-1] - torques[-2]) <= SETTLED * np.linalg.norm(torques[-1]):
             break
-    notes.append(f"the load of {listed(names)} is that of the fit itself, after {len(torques) - 1} fits")
+    settled = "" if len(torques) <= LOADS else ", which do not settle"
+    notes.append(f"the load of {listed(names)} is that of the fit itself, after {len(torques) - 1} fits{settled}")
     return chosen
 
 

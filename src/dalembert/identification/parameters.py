@@ -137,8 +137,8 @@ def shape_of(term: Term) -> tuple[object, ...]:
 
 
 def kind_of(term: Term) -> tuple[object, ...]:
-    """What a joint has one of: a term of a name, but harmonics of several orders."""
-    return shape_of(term) if isinstance(term, Harmonic) else (term.name,)
+    """What a joint has one of: a term of a name, one that depends on the load, but harmonics of several orders."""
+    return shape_of(term) if isinstance(term, Harmonic) else ("load" if "load" in term.of else term.name,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,7 @@ class ParameterSet:
             if i == j and shape_of(own) == shape_of(term):
                 source, value = at, own.coefficients
                 break
-            if i == j and kind_of(own) == kind_of(term):
+            if i == j and own.name == term.name and kind_of(own) == kind_of(term):
                 value = own.coefficients
             at += len(own.linear())
         if "load" in term.of and self.load_from is not None:
