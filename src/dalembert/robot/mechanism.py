@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from dalembert.algebra.records import settle
 from dalembert.algebra.scalars import Scalar, total
 from dalembert.algebra.vectors import IDENTITY, Vec, VecLike
+from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Robot, Rotor
 from dalembert.robot.placement import Placement
@@ -30,6 +31,7 @@ class Body:
     link_frame  frame i as seen from the joint's frame once that has moved
     inertia     augmented link i (its rotors included), in frame i
     link        link i without the rotors it carries, in frame i
+    lifted      the masses of link i whose weight is carried (:attr:`Link.weight`), at their centres, in frame i
     gear, rotor_inertia, rotor_axis    k_ri, I_mi and z_mi (in the parent's frame) of the joint's motor
     rotor_position, rotor_mass, rotor_transverse    where that rotor sits on the parent, and its mass
     reflected   only k_ri² I_mi counts, S 7.3.2's reduced model
@@ -54,6 +56,7 @@ class Body:
     rotor_transverse: Scalar
     reflected: bool
     terms: tuple[Term, ...]
+    lifted: Inertia = Inertia()
 
     @property
     def has_rotor(self) -> bool:
@@ -112,6 +115,22 @@ class Mechanism:
     def n(self) -> int:
         """How many joint variables there are."""
         return len(self.bodies)
+
+    @property
+    def lifts(self) -> bool:
+        """Whether some of its weight is carried."""
+        return any(not body.lifted.is_zero for body in self.bodies)
+
+    @property
+    def lifted(self) -> Mechanism:
+        """The same tree with nothing but the masses whose weight is carried."""
+        bodies = (
+            replace(
+                body.bare, inertia=body.lifted, link=body.lifted, rotor_inertia=0.0, rotor_mass=0.0, lifted=Inertia()
+            )
+            for body in self.bodies
+        )
+        return replace(self, bodies=tuple(bodies))
 
     # -- its coordinates: those of the tree itself, q = γ(q). A closed chain has the same names with others behind them
 
@@ -185,17 +204,26 @@ def mechanism(robot: Robot) -> Mechanism:
     at = places(robot)
     n = len(robot.tree_joints)
     links = [Inertia() for _ in range(n)]
+    lifted = [Inertia() for _ in range(n)]
 
-    def attach(body: int, inertia: Inertia, placement: Placement) -> None:
+    def attach(to: list[Inertia], body: int, inertia: Inertia, placement: Placement) -> None:
         if body >= 0 and not inertia.is_zero:
-            links[body] = links[body] + inertia.seen_from(placement)
+            to[body] = to[body] + inertia.seen_from(placement)
 
     for link in robot.links:
-        attach(at[link.name][0], link.inertia, at[link.name][1])
+        i, stands = at[link.name]
+        attach(links, i, link.inertia, stands)
+        carried = Inertia((1.0 - link.weight) * link.inertia.mass, link.inertia.com)
+        attach(lifted, i, carried, stands)
+        if i >= 0 and lifted[i].is_zero and not carried.is_zero:
+            raise RobotError(
+                f"robot '{robot.name}': link '{link.name}' has weight = {link.weight:g}, and with the links fixed to it just as "
+                "much weight is carried as is added, which is not supported; change one of their weights a little"
+            )
     assert robot.tip is not None
     tip_body, tip = at[robot.tip.link][0], at[robot.tip.link][1] @ robot.tip.placement
     if robot.payload is not None:
-        attach(tip_body, robot.payload, tip)
+        attach(links, tip_body, robot.payload, tip)
     augmented = list(links)
 
     bodies: list[Body] = []
@@ -232,6 +260,7 @@ def mechanism(robot: Robot) -> Mechanism:
             rotor_transverse=rotor.transverse,
             reflected=rotor.reflected,
             terms=(Viscous(viscous), Coulomb(*coulomb), *joint.friction.further),
+            lifted=lifted[len(bodies)],
         )
         bodies.append(body)
     whole = tuple(replace(body, inertia=inertia) for body, inertia in zip(bodies, augmented, strict=True))

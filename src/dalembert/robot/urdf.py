@@ -189,9 +189,10 @@ class _UrdfElement:
 def _link(link: _UrdfElement) -> Link:
     link.note_unknown((child.tag for child in link.element), "in a link")
     ours = link.only("dalembert")
-    inertia = _inertia(link.only("inertial"))
+    inertia, weight = _inertia(link.only("inertial")), ours.number("weight", 1.0)
+    flags = (ours.get("physical") != "false", ours.get("massless") == "true")
     with told_at(link.where):
-        return Link(link.required("name"), inertia, ours.get("physical") != "false", ours.get("massless") == "true")
+        return Link(link.required("name"), inertia, *flags, weight)
 
 
 def _inertia(inertial: _UrdfElement) -> Inertia:
