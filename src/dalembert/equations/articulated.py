@@ -77,7 +77,7 @@ def forward_dynamics(
     for i in range(n):
         bodies[i].f, bodies[i].mu = f[i], mu[i]
 
-    lift = lifting(mechanism, q)
+    lift = lifting(mechanism, q) if mechanism.lifts else []
     u: list[Scalar] = [0.0] * n
     over_D: list[Scalar] = [0.0] * n
     columns: list[ForceMoment] = []  # (u_f, u_μ) of every joint, in the frame where it was eliminated
@@ -90,7 +90,9 @@ def forward_dynamics(
         body.f = vec_sum([body.f, body.H.T @ c_w, body.M @ c_a])
         over_D[i] = 1.0 / (column.felt_by(link) + link.own_rotor)
         held = body.mu[2] if link.revolute else body.f[2]
-        u[i] = load_of(mechanism.bodies[i], q[i], qd[i], tau[i]) - held + lift[i]
+        u[i] = load_of(mechanism.bodies[i], q[i], qd[i], tau[i]) - held
+        if lift:
+            u[i] = u[i] + lift[i]
         if j >= 0 and link.spins:
             # the rotor couples q̈_i with the parent's ω̇, so that the elimination is done there
             body, spin, column = _to_parent(s, i, body), link.spin, column.moved(s, i)

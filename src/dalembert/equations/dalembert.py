@@ -109,7 +109,8 @@ def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoeffi
         for i in n
     ]
 
-    c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]
+    if mechanism.lifts:
+        c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]
 
     # the spin of rotor r on link e, F (10)–(13): k_r q̇_r about z_m, beyond the rotor's share in the augmented link
     for r, body in enumerate(bodies):

@@ -145,7 +145,8 @@ def coefficients(mechanism: Mechanism, q: Values) -> LagrangeEulerCoefficients:
             D[i][i] = D[i][i] + joint.gear * joint.gear * joint.rotor_inertia
     # h_ikm = h_imk: what was computed with k before m on the way from the base serves both
     h = [[[h_i[min(k, m)][max(k, m)] for m in range(n)] for k in range(n)] for h_i in h]
-    c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]
+    if mechanism.lifts:
+        c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]
     return LagrangeEulerCoefficients(D, h, c)
 
 

@@ -163,7 +163,7 @@ def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[st
     if whole is None:
         return {}
     problem = whole.impossible()
-    out = {name: Link(name, whole, physical=problem is None)}
+    out = {name: replace(robot.link(name), inertia=whole, physical=problem is None)}
     if problem is not None:
         notes.append(f"link '{name}' is marked physical = false: {problem}")
     if riding:

@@ -14,7 +14,7 @@ from dalembert.algebra.scalars import Scalar, total
 from dalembert.algebra.vectors import IDENTITY, Vec, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import Robot, Rotor
+from dalembert.robot.model import Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.terms import Coulomb, Term, Viscous
 
@@ -196,6 +196,19 @@ def places(robot: Robot) -> dict[str, tuple[int, Placement]]:
     return at
 
 
+def _lift(lifted: list[Inertia], i: int, link: Link, stands: Placement) -> None:
+    """Add the part of a link's mass whose weight is carried to body i, as a point."""
+    carried = Inertia((1.0 - link.weight) * link.inertia.mass, stands.point(link.inertia.com))
+    if i < 0 or carried.is_zero:
+        return
+    lifted[i] = lifted[i] + carried
+    if lifted[i].is_zero:
+        raise RobotError(
+            f"link '{link.name}' has weight = {link.weight:g}, and with the links fixed to it just as much weight is carried "
+            "as is added, which is not supported; change one of their weights a little"
+        )
+
+
 def mechanism(robot: Robot) -> Mechanism:
     """Merge the fixed joints, add payload and rotors to their links, and number what moves.
 
@@ -206,24 +219,19 @@ def mechanism(robot: Robot) -> Mechanism:
     links = [Inertia() for _ in range(n)]
     lifted = [Inertia() for _ in range(n)]
 
-    def attach(to: list[Inertia], body: int, inertia: Inertia, placement: Placement) -> None:
+    def attach(body: int, inertia: Inertia, placement: Placement) -> None:
         if body >= 0 and not inertia.is_zero:
-            to[body] = to[body] + inertia.seen_from(placement)
+            links[body] = links[body] + inertia.seen_from(placement)
 
     for link in robot.links:
         i, stands = at[link.name]
-        attach(links, i, link.inertia, stands)
-        carried = Inertia((1.0 - link.weight) * link.inertia.mass, link.inertia.com)
-        attach(lifted, i, carried, stands)
-        if i >= 0 and lifted[i].is_zero and not carried.is_zero:
-            raise RobotError(
-                f"robot '{robot.name}': link '{link.name}' has weight = {link.weight:g}, and with the links fixed to it just as "
-                "much weight is carried as is added, which is not supported; change one of their weights a little"
-            )
+        attach(i, link.inertia, stands)
+        if link.weight != 1.0:
+            _lift(lifted, i, link, stands)
     assert robot.tip is not None
     tip_body, tip = at[robot.tip.link][0], at[robot.tip.link][1] @ robot.tip.placement
     if robot.payload is not None:
-        attach(links, tip_body, robot.payload, tip)
+        attach(tip_body, robot.payload, tip)
     augmented = list(links)
 
     bodies: list[Body] = []

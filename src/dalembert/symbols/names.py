@@ -12,6 +12,7 @@ p_i,x …                         where joint i stands on its parent link, for r
                                 the latter where the robot has an offset
 c_2, s_12 …                     cos ϑ_2, sin(ϑ_1+ϑ_2)
 m_L                             the payload
+w_i                             the share of its weight that the joints hold, where it is not 1
 F_vi, F_si, F_mi                friction: viscous and Coulomb at the joint; viscous at the motor
 g                               the acceleration of gravity
 m_i, m_iℓ_Cix, Î_ixx            with parameters="all": the augmented links of S (7.77)
