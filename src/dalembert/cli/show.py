@@ -13,6 +13,8 @@ import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import console, finite, number, numbers, plain, print_table
 
+STYLES = {"name": "bold", "note": "yellow", "left out": "bold yellow"}
+
 
 def show(
     arm: options.ArmArgument,
@@ -40,7 +42,7 @@ def _show_robot(robot: da.Robot) -> None:
     screen = console()
     facts = Table.grid(padding=(0, 2))
     for word, text in _facts(robot):
-        facts.add_row(word, Text(plain(text), "yellow" if word == "note" else "bold" if word == "name" else ""))
+        facts.add_row(word, Text(plain(text), STYLES.get(word, "")))
     screen.print(facts)
     for title, columns, rows in (_joints(robot), _drives(robot), _links(robot)):
         if rows:
@@ -67,6 +69,7 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     if robot.payload is not None:
         body = robot.payload
         facts.append(("payload", f"{number(body.mass, 'kg')} at {numbers(body.com)} m in the tip's frame"))
+    facts += [("left out", what) for what in robot.left_out]
     facts += [("note", note) for note in robot.notes]
     return facts
 
@@ -125,11 +128,13 @@ def _links(robot: da.Robot) -> Shown:
     for link in robot.links:
         body, name = link.inertia, plain(link.name)
         if body.is_zero:
-            rows.append([name, "–", "–", "–", ""])
+            rows.append([name, "–", "–", "–", "", ""])
         else:
             moments = numbers(principal_moments(body))
-            rows.append([name, number(body.mass), numbers(body.com), moments, "" if link.physical else "not physical"])
-    columns = ["name", ">mass", "centre of mass", "principal moments", ""]
+            weight = "" if link.weight == 1.0 else number(link.weight)
+            cells = [name, number(body.mass), numbers(body.com), moments, weight]
+            rows.append([*cells, "" if link.physical else "not physical"])
+    columns = ["name", ">mass", "centre of mass", "principal moments", ">weight held", ""]
     return "Links: mass (kg), centre of mass (m), principal moments (kg m²)", columns, rows
 
 

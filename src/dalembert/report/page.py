@@ -190,7 +190,8 @@ def _the_arm(arm: Arm) -> str:
     if arm.robot.payload is not None:
         com = ", ".join(number(x) for x in arm.robot.payload.com)
         payload = f" It holds {number(arm.robot.payload.mass)} kg, centred at ({com}) m in the tip's frame."
-    notes = "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
+    notes = "".join(f"<p><b>Left out of the model: {text(what)}.</b></p>" for what in arm.robot.left_out)
+    notes += "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
     if arm.loops:
         names = ", ".join(name for loop in arm.loops for name in loop.passive)
         closing = ", ".join(arm.loop_names)
