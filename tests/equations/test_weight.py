@@ -11,6 +11,9 @@ import pytest
 import dalembert as da
 from arms import LOADED, gripper, one_level, random_robot, relative, states, with_terms
 from dalembert.equations.regressor import parameters
+from dalembert.identification.base import base_parameters
+from dalembert.identification.formulas import symbolic_base_parameters
+from dalembert.identification.parameters import ParameterSet
 from dalembert.robot import Inertia, Robot
 from dalembert.robot.mechanism import places
 from dalembert.robot.toml_reader import parse_toml
@@ -101,6 +104,21 @@ def test_the_regressor_refuses_a_body_of_two_weights():
     light = arm.replace(links=links, payload=Inertia(1.0, (0.1, 0.0, 0.0)))
     with pytest.raises(da.RobotError, match="parts with different weights"):
         light.regressor([0.1, 0.2], [0.0, 0.0], [0.0, 0.0])
+
+
+def test_base_parameters_are_those_of_the_weights():
+    """A mass on an axis counts with the parent's only where both have the same weight."""
+    arm = da.Arm(without_rotors(da.load("planar-3r").robot))
+    ranks = []
+    for weights in ((1.0, 0.4, 0.4, 0.4), (1.0, 0.4, 1.0, 0.7)):
+        light = arm.replace(links=tuple(replace(x, weight=w) for x, w in zip(arm.robot.links, weights, strict=True)))
+        base = base_parameters(ParameterSet(light))
+        q, qd, qdd = states(light, 5)
+        assert relative(base.regressor(q, qd, qdd) @ base.values, light.inverse_dynamics(q, qd, qdd)) < 1e-12
+        ranks.append(base.rank)
+    assert ranks[1] > ranks[0] == symbolic_base_parameters(ParameterSet(arm)).rank
+    with pytest.raises(da.DalembertError, match="different weights"):
+        symbolic_base_parameters(ParameterSet(light))
 
 
 def test_joints_that_follow_others_pull_it_back():
