@@ -135,7 +135,9 @@ def test_simulation_agrees_with_scipy(planar: da.Arm) -> None:
 def test_symbols_have_it(planar: da.Arm) -> None:
     q, qd, qdd = states(planar, 5)
     for parameters in ("nonzero", "numbers"):
-        assert relative(planar.equations(parameters).evaluate(q, qd, qdd).tau, planar.inverse_dynamics(q, qd, qdd)) < 1e-12
+        assert (
+            relative(planar.equations(parameters).evaluate(q, qd, qdd).tau, planar.inverse_dynamics(q, qd, qdd)) < 1e-12
+        )
     e = planar.equations()
     assert {"C_d1", "eps_1", "q_d1"} <= {str(x) for x in e.parameters}
     assert r"C_{d1}" in e.latex("F1") and r"\varepsilon_1" in e.latex("F1")
