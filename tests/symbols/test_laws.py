@@ -42,7 +42,7 @@ def test_laws_on_symbols_give_the_numbers(name: str) -> None:
         (lambda a, b: a * a * scalars.sgn(a), r"\dot{q} |\dot{q}|", "q̇ |q̇|"),
         (lambda a, b: scalars.select(scalars.less(b, a), a, 0.0), r"[\dot{q} > v] \dot{q}", "[q̇ > v] q̇"),
         (lambda a, b: scalars.less(b, a) + 1.0, r"[\dot{q} > v]+1", "[q̇ > v]+1"),
-        (lambda a, b: scalars.exp(-(a / b) * (a / b)), r"e^{- \frac{\dot{q}^{2}}{v^{2}}}", "exp(−q̇²/v²)"),
+        (lambda a, b: scalars.exp(-(a / b) * (a / b)), r"\exp\left(- \frac{\dot{q}^{2}}{v^{2}}\right)", "exp(−q̇²/v²)"),
         (lambda a, b: scalars.sqrt(a - b), r"\sqrt{\dot{q}-v}", "√(q̇−v)"),
     ],
 )  # fmt: skip

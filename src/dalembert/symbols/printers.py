@@ -39,6 +39,9 @@ class LatexOf(Ours, LatexPrinter):
     def _print_sign(self, expr: Any, exp: str | None = None) -> str:
         return rf"\operatorname{{sgn}}({self._print(expr.args[0])})" + (f"^{{{exp}}}" if exp else "")
 
+    def _print_exp(self, expr: Any, exp: str | None = None) -> str:
+        return rf"\exp\left({self._print(expr.args[0])}\right)" + (f"^{{{exp}}}" if exp else "")
+
     def _print_Abs(self, expr: Any, exp: str | None = None) -> str:
         return rf"|{self._print(expr.args[0])}|" + (f"^{{{exp}}}" if exp else "")
 
