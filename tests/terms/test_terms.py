@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +26,18 @@ each_term = pytest.mark.parametrize("term", EXAMPLES, ids=NAMES)
 
 def test_every_term_has_an_example() -> None:
     assert {term.name for term in EXAMPLES} == set(TERMS)
+
+
+def test_the_documents_list_every_term_with_its_numbers() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "robot-files.md").read_text(encoding="utf-8")
+    section = text.partition("## Friction, springs and losses")[2].partition("\n## ")[0]
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in section.splitlines() if line.startswith("| ")][1:]
+    assert [row[0].strip() for row in rows] == list(TERMS)
+    for name, _, numbers, example in rows:
+        term, (written,) = TERMS[name.strip()], re.findall("`(.*?)`", example)
+        assert re.findall("`(.*?)`", numbers) == [x.name for x in term.numbers()]
+        (parsed,) = {type(x) for x in Friction(**tomllib.loads(written))}
+        assert parsed is term
 
 
 # -- one term ----------------------------------------------------------------------------------------
