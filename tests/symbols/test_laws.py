@@ -113,6 +113,16 @@ def test_joints_that_follow_have_them_too(name: str, frictions: tuple[Friction, 
     assert relative(a.equations().evaluate(q, qd, qdd).tau, a.inverse_dynamics(q, qd, qdd)) < 1e-11
 
 
+def test_formulas_as_coordinates_have_them_too() -> None:
+    a = da.Arm(with_terms(da.load("planar-2r").robot, FRICTIONS[:2]))
+    held = a.in_coordinates(lambda y: [y[0] + sympy.sin(y[1]) / 3, y[1] / 2])
+    e = held.equations()
+    tau = sympy.lambdify([*e.q, *e.qd, *e.qdd], list(e.tau.subs(e.parameters)))
+    q, qd, qdd = states(a, 3, scale=1.0)
+    values = [tau(*at) for at in np.hstack([q, qd, qdd])]
+    assert relative(np.array(values), held.inverse_dynamics(q, qd, qdd)) < 1e-11
+
+
 def test_absolute_coordinates_have_them_too() -> None:
     a = da.Arm(with_terms(da.load("planar-2r").robot, FRICTIONS[:2])).in_coordinates("absolute")
     q, qd, qdd = states(a, 5)

@@ -13,6 +13,7 @@ import pytest
 
 import dalembert as da
 from arms import FRICTIONS, LOADED, arm, random_robot, relative, states, with_terms
+from dalembert.analysis.properties import energy_defect
 from dalembert.equations.friction import further, load_of, slopes
 from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Graph
@@ -153,6 +154,11 @@ def test_forward_dynamics_undoes_inverse_dynamics(termed: da.Arm) -> None:
     for formulation in ("composite", "articulated"):
         tau = termed.inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
         assert relative(termed.forward_dynamics(q, qd, tau, wrench, formulation), qdd) < 1e-10
+
+
+def test_power_of_all_forces_is_the_rate_of_the_kinetic_energy(termed: da.Arm) -> None:
+    q, qd, tau = states(termed, 20)
+    assert relative(energy_defect(termed, q, qd, tau) + 1.0, np.ones(20)) < 1e-10
 
 
 def test_derivatives_match_differences(termed: da.Arm) -> None:

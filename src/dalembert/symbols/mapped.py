@@ -5,6 +5,9 @@ symbols have T on all three sides. An angle k·q becomes (Tᵀk)·y + k·b: sums
 a joint that follows with any factor has a cosine and a sine of its own. T is square for a change of coordinates (S
 Problem 7.6); of coupled joints and of S 7.3.3's parallelogram it has a column for every joint that is held.
 
+Springs and the like of a passive joint have its angle T y + b as it stands; kernels know it by its sine and cosine and
+take it between −π and π, where both agree.
+
 Joints that are numbered 1', 2', 1'' … by their names keep these numbers; the sides of a parallelogram that are equal
 have one letter, that of an actuated joint.
 """
