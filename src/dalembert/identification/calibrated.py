@@ -185,7 +185,7 @@ def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[st
         notes.append(f"link '{name}' keeps its inertia: the parameters found have moments without a mass")
         return {}
     problem = whole.impossible()
-    out = {name: Link(name, whole, physical=problem is None)}
+    out = {name: replace(robot.link(name), inertia=whole, physical=problem is None)}
     if problem is not None:
         notes.append(f"link '{name}' is marked physical = false: {problem}")
     if riding:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.equations.regressor import SAME, carried_share
 from dalembert.errors import DalembertError
 from dalembert.extras import extra
 from dalembert.identification.base import TOLERANCE, BaseParameters, Combinations, base_parameters, canonical_order
@@ -188,6 +189,7 @@ def symbolic_base_parameters(parameters: ParameterSet, lengths: str = "symbols")
 def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, dict[int, Number]]]:
     """Hidden changes, one for each dependent column: 1 there, 0 at the other dependent columns."""
     arm = parameters.arm
+    _check_weights(arm)
     seats, gravity, field = seats_of(arm.robot, lengths)
     changes = hidden_changes(seats, gravity, field, parameters.rotor, parameters.offset)
     if parameters.two_sided and parameters.offset:  # forward and backward levels can rise against each other
@@ -200,6 +202,16 @@ def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, d
     ]
     order = [*canonical_order(parameters), *range(parameters.size, len(index))]
     return field, {k: vector for k, vector in _echelon(vectors, order, field).items() if k < parameters.size}
+
+
+def _check_weights(arm: Arm) -> None:
+    """Weight that is carried in part by one link and not by another ties their parameters in ways no formula is known of."""
+    shares = [0.0 if body.lifted.is_zero else carried_share(body) for body in arm.mechanism.bodies]
+    if max(shares) - min(shares) > SAME or max(shares) > 1.0 - SAME:
+        raise DalembertError(
+            f"the links of arm '{arm.name}' have different weights, or none, which no formula is known for; base_parameters() "
+            "finds its base parameters in numbers"
+        )
 
 
 def _echelon(vectors: list[dict[int, Number]], order: list[int], field: Field) -> dict[int, dict[int, Number]]:

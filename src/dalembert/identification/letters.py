@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalembert.symbols.names import Letter
+from dalembert.symbols.names import GREEK, Letter
 from dalembert.symbols.write import Text
 
 
@@ -13,8 +13,8 @@ def parameter_letter(name: str) -> Letter:
 
     >>> [parameter_letter(name).text for name in ("m_2", "mx_2", "Ixy_2", "Im_2", "Fs+_2")]
     ['m_2', 'm_2ℓ_C2x', 'Î_2xy', 'I_m2', 'F_s2⁺']
-    >>> [parameter_letter(name).text for name in ("Fst_2", "mu_2", "sin2_1", "Fv_5_6")]
-    ['F_st2', 'μ_2', 'sin2_1', 'F_v5,6']
+    >>> [parameter_letter(name).text for name in ("Fst_2", "mu_2", "eta1_2", "sin2_1", "Fv_5_6")]
+    ['F_st2', 'μ_2', 'η_1,2', 'sin2_1', 'F_v5,6']
     """
     kind, _, joints = name.partition("_")
     if not joints.replace("_", "").isdigit():
@@ -32,11 +32,13 @@ def parameter_letter(name: str) -> Letter:
         forms[f"m{x}"] = (f"ml_{k}{x}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{x}}}", f"m_{k}ℓ_C{k}{x}", "mass")
         for y in "xyz":
             forms[f"I{x}{y}"] = (f"Ih_{k}{x}{y}", rf"\hat{{I}}_{{{k}{x}{y}}}", f"Î_{k}{x}{y}", "tensor")
-    for x in ("v", "s", "st", "t", "g"):
-        forms[f"F{x}"] = (f"F_{x}{joints}", f"F_{{{x}{k}}}", f"F_{x}{k}", "friction")
-    forms["mu"] = (name, rf"\mu_{braced}", f"μ_{k}", "friction")
-    for x in "12":
-        forms[f"eta{x}"] = (name, rf"\eta_{{{x},{k}}}", f"η_{x},{k}", "friction")
+    if kind not in forms:
+        word = next((word for word in GREEK if kind.startswith(word)), "")
+        if word:  # η_1,3 of eta1_3
+            below = ",".join(filter(None, (kind.removeprefix(word), k)))
+            forms[kind] = (name, rf"\{word}_{{{below}}}", f"{GREEK[word]}_{below}", "friction")
+        elif kind.startswith("F") and kind != "F":  # F_st3 of Fst_3
+            forms[kind] = (f"F_{kind[1:]}{joints}", f"F_{{{kind[1:]}{k}}}", f"F_{kind[1:]}{k}", "friction")
     return Letter(*forms.get(kind, (name, rf"\mathrm{{{kind}}}_{braced}", name, "friction")), index)
 
 

@@ -190,7 +190,7 @@ def _parameters(fit: Identification) -> str:
 def _terms(fit: Identification) -> str:
     """Friction, springs and losses of every joint of the calibrated arm, and what to know about that."""
     joints = fit.arm.robot.tree_joints
-    rows = [[text(joint.name), text(term.text)] for joint in joints for term in joint.friction]
+    rows = [[text(joint.name), text(term.text_at(joint.type))] for joint in joints for term in joint.friction]
     if not rows:
         return ""
     notes = "".join(f"<li>{text(note)}</li>" for note in fit.arm_notes)
