@@ -104,6 +104,7 @@ def on_floats(a: da.Arm, quantity: str, formulation: str, **batch: np.ndarray) -
 NUMPY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
     "sin": np.sin, "cos": np.cos, "sign": np.sign, "less": np.less, "select": np.where,
+    "exp": np.exp, "log": np.log, "tanh": np.tanh, "atan2": np.arctan2, "asin": np.arcsin, "acos": np.arccos,
 }  # fmt: skip
 
 

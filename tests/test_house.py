@@ -16,6 +16,7 @@ from imports import MODULES, ROOT, circles, imports, name_of, reached, room_of
 ORDER = [
     {"arrays", "errors", "files"},
     {"algebra"},
+    {"terms"},
     {"robot"},
     {"equations", "graph"},
     {"coordinates"},

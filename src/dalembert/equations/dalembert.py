@@ -134,11 +134,11 @@ def inverse_dynamics(
     J = jacobian(mechanism, q) if h_e is not None else []
     tau = []
     for i, body in enumerate(mechanism.bodies):
-        torque = at.h_tran[i] + at.h_rot[i] + at.c[i] + friction(body, qd[i])
+        torque = at.h_tran[i] + at.h_rot[i] + at.c[i]
         for j in range(mechanism.n):
             torque = torque + (at.D_rot[i][j] + at.D_tran[i][j]) * qdd[j]
         if h_e is not None:
             for k in range(6):
                 torque = torque + J[k][i] * h_e[k]
-        tau.append(torque)
+        tau.append(torque + friction(body, q[i], qd[i], torque))
     return tau

@@ -172,11 +172,12 @@ def inverse_dynamics(
     bodies = moving_bodies(mechanism, F)
     B, g = _B(mechanism, bodies), _g(mechanism, bodies)
     C = _C(_christoffel(_dB(mechanism, F, bodies)), qd)
+    J = jacobian(mechanism, q) if h_e is not None else []
     tau = []
     for i, body in enumerate(mechanism.bodies):
         B_qdd, C_qd = total(B[i][j] * qdd[j] for j in n), total(C[i][j] * qd[j] for j in n)
-        tau.append(B_qdd + C_qd + friction(body, qd[i]) + g[i])  # (7.42)
-    if h_e is None:
-        return tau
-    J = jacobian(mechanism, q)
-    return [tau[i] + total(J[k][i] * h_e[k] for k in range(6)) for i in n]
+        load = B_qdd + C_qd + g[i]
+        if h_e is not None:
+            load = load + total(J[k][i] * h_e[k] for k in range(6))
+        tau.append(load + friction(body, q[i], qd[i], load))  # (7.42)
+    return tau

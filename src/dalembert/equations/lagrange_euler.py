@@ -156,7 +156,7 @@ def inverse_dynamics(
     J = jacobian(mechanism, q) if h_e is not None else []
     tau = []
     for i, body in enumerate(mechanism.bodies):
-        torque = at.c[i] + friction(body, qd[i])
+        torque = at.c[i]
         for k in n:
             torque = torque + at.D[i][k] * qdd[k]
             for m in n:
@@ -164,5 +164,5 @@ def inverse_dynamics(
         if h_e is not None:
             for k in range(6):
                 torque = torque + J[k][i] * h_e[k]
-        tau.append(torque)
+        tau.append(torque + friction(body, q[i], qd[i], torque))
     return tau

@@ -102,7 +102,7 @@ def inverse_dynamics(
         torque = mu[i][2] if link.revolute else f[i][2]
         if body.has_rotor:
             torque = torque + (k * k * I_m * qdd[i] if link.reflected else k * I_m * (wd[j].dot(z_m) + k * qdd[i]))
-        tau[i] = torque + friction(body, qd[i])
+        tau[i] = torque + friction(body, q[i], qd[i], torque)
         if j >= 0:
             # about the joint instead of the link's frame, which lies ``shift`` further along z
             shift = link.d if link.revolute else q[i] + link.offset

@@ -121,7 +121,7 @@ def newton_euler(
         if body.has_rotor:
             tau[i] = tau[i] + (k * k * I_m * qdd[i] if body.reflected else k * I_m * omega_dot_m[i].dot(z_m))
         if with_friction:
-            tau[i] = tau[i] + friction(body, qd[i])
+            tau[i] = tau[i] + friction(body, q[i], qd[i], tau[i])
 
         j, P, t = body.parent, body.placement.rotation, body.placement.translation
         if j >= 0:

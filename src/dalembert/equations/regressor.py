@@ -6,7 +6,8 @@ The parameters of joint i are, in this order,
 
 for the augmented link i: mass, first moments (7.72), inertia tensor about the origin of frame i
 (7.73) with the tensor's own entries (S writes I_xy for minus the entry), and the rotor that drives
-joint i, with its full coupling k_r I_m.
+joint i, with its full coupling k_r I_m. After those of all joints come the coefficients of further terms of
+friction (:mod:`dalembert.terms`), joint after joint.
 
 A link with mass m, first moments h and tensor I accelerates by a at its origin, with U = S(ω̇) +
 S(ω)S(ω). Joint j moves its origin by v_j and turns it by z_j, so that by virtual work
@@ -18,8 +19,9 @@ from __future__ import annotations
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, sgn
 from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, vec_sum
+from dalembert.equations.friction import bare, loaded, position
 from dalembert.equations.kinematics import joint_motion
-from dalembert.equations.lean_newton_euler import acceleration_matrix
+from dalembert.equations.lean_newton_euler import acceleration_matrix, inverse_dynamics
 from dalembert.robot.mechanism import Mechanism
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -34,12 +36,17 @@ def parameters(mechanism: Mechanism) -> list[Scalar]:
         I, h = body.inertia.tensor_at_origin, body.inertia.first_moments
         values += [body.inertia.mass, *h, I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2]]
         values += [body.rotor_inertia, body.viscous, 0.5 * (body.coulomb[0] + body.coulomb[1])]
-    return values
+    return values + [x for body in mechanism.bodies for term in body.further for x in term.coefficients]
+
+
+def width(mechanism: Mechanism) -> int:
+    """How many parameters a tree has."""
+    return WIDTH * mechanism.n + sum(len(term.linear()) for body in mechanism.bodies for term in body.further)
 
 
 def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
     """Y(q, q̇, q̈), n rows; block-triangular for a chain as in S (7.80)."""
-    Y: Grid = [[0.0] * (mechanism.n * WIDTH) for _ in range(mechanism.n)]
+    Y: Grid = [[0.0] * width(mechanism) for _ in range(mechanism.n)]
     w, wd, U, a = {-1: ZERO}, {-1: ZERO}, {-1: NULL}, {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}
     moves: dict[int, dict[int, tuple[Vec, Vec]]] = {-1: {}}  # link i → joint j → (z_j, v_j) in the axes of link i
     for i, body in enumerate(mechanism.bodies):
@@ -78,6 +85,14 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
             for j, (z, _) in moves[p].items():
                 Y[j][I_m] = z.dot(spin)
         Y[i][F_v], Y[i][F_s] = qd[i], sgn(qd[i])
+
+    at = mechanism.n * WIDTH
+    load = inverse_dynamics(bare(mechanism), q, qd, qdd) if loaded(mechanism) else [0.0] * mechanism.n
+    for i, body in enumerate(mechanism.bodies):
+        for term in body.further:
+            columns = term.columns(position(body, q[i]), qd[i], load[i])
+            Y[i][at : at + len(columns)] = columns
+            at += len(columns)
     return Y
 
 

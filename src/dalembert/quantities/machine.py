@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.loops import rows_of
-from dalembert.equations.regressor import WIDTH
+from dalembert.equations.regressor import width
 from dalembert.errors import DalembertError
 from dalembert.quantities.lighter import CLOSED_FORM, HELD, Arrays, closed_form, flat, has_closed_form
 
@@ -46,7 +46,7 @@ def _shapes(text: str) -> dict[str, Shape]:
 
 # the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
 INPUTS = _shapes(
-    "q(Q) qd(n) qdd(n) tau(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
+    "q(Q) qd(n) qdd(n) tau(n) load(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
     "row_gains(4m) joint_gains(3n) surface(8)"
     "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta
@@ -68,7 +68,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
         "n": n,
         "N": N,
         "Q": N if mechanism.by_newton else n,
-        "K": WIDTH * N,
+        "K": width(mechanism.tree),
         "P": 2 * N + 1,
         "L": len(mechanism.loops),
         "e": equations,

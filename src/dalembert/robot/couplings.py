@@ -16,11 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dalembert.algebra.records import settle
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import COUPLED_JOINTS, COUPLINGS, at_most
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import joints_around
-from dalembert.robot.placement import Placement, settle
+from dalembert.robot.placement import Placement
 from dalembert.robot.tables import nearest, shown, some
 
 if TYPE_CHECKING:

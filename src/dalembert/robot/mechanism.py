@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.records import settle
+from dalembert.algebra.scalars import Scalar, total
 from dalembert.algebra.vectors import IDENTITY, Vec, VecLike
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Robot, Rotor
-from dalembert.robot.placement import Placement, settle
+from dalembert.robot.placement import Placement
+from dalembert.terms import Coulomb, Term, Viscous
 
 NO_ROTOR = Rotor(reflected=True)
 
@@ -31,7 +33,8 @@ class Body:
     gear, rotor_inertia, rotor_axis    k_ri, I_mi and z_mi (in the parent's frame) of the joint's motor
     rotor_position, rotor_mass, rotor_transverse    where that rotor sits on the parent, and its mass
     reflected   only k_ri² I_mi counts, S 7.3.2's reduced model
-    viscous, coulomb   friction at the joint side, the motor's included
+    terms       friction, springs and losses at the joint side, the motor's friction included: viscous and Coulomb
+                friction first, which may be 0
     """
 
     name: str
@@ -50,13 +53,46 @@ class Body:
     rotor_mass: Scalar
     rotor_transverse: Scalar
     reflected: bool
-    viscous: Scalar
-    coulomb: tuple[Scalar, Scalar]
+    terms: tuple[Term, ...]
 
     @property
     def has_rotor(self) -> bool:
         """Whether a spinning rotor contributes to the dynamics."""
         return not (isinstance(self.rotor_inertia, float) and self.rotor_inertia == 0.0)
+
+    @property
+    def viscous(self) -> Scalar:
+        """F_v"""
+        return total(term.damping for term in self.terms if isinstance(term, Viscous))
+
+    @property
+    def coulomb(self) -> tuple[Scalar, Scalar]:
+        """F_s at positive and at negative speed."""
+        levels = [term for term in self.terms if isinstance(term, Coulomb)]
+        return total(term.forward for term in levels), total(term.backward for term in levels)
+
+    @property
+    def further(self) -> tuple[Term, ...]:
+        """The terms beyond viscous and Coulomb friction."""
+        return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
+
+    def depends(self, on: str) -> bool:
+        """Whether a term beyond viscous and Coulomb friction depends on "q", "qd" or "load"."""
+        return any(on in term.of for term in self.further)
+
+    @property
+    def bare(self) -> Body:
+        """The same without any terms."""
+        return replace(self, terms=(Viscous(0.0), Coulomb(0.0, 0.0)))
+
+    @property
+    def frictionless(self) -> Body:
+        """The same with springs and other terms of the position alone."""
+        return replace(self.bare, terms=(*self.bare.terms, *(x for x in self.further if set(x.of) <= {"q"})))
+
+    def rubbing(self, viscous: Scalar, forward: Scalar, backward: Scalar) -> Body:
+        """The same with this viscous and Coulomb friction."""
+        return replace(self, terms=(Viscous(viscous), Coulomb(forward, backward), *self.further))
 
 
 @dataclass(frozen=True)
@@ -195,8 +231,7 @@ def mechanism(robot: Robot) -> Mechanism:
             rotor_mass=rotor.mass,
             rotor_transverse=rotor.transverse,
             reflected=rotor.reflected,
-            viscous=viscous,
-            coulomb=coulomb,
+            terms=(Viscous(viscous), Coulomb(*coulomb), *joint.friction.further),
         )
         bodies.append(body)
     whole = tuple(replace(body, inertia=inertia) for body, inertia in zip(bodies, augmented, strict=True))

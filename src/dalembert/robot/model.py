@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from dalembert.algebra.records import number, settle
 from dalembert.algebra.vectors import ZERO, VecLike, rotation_about
 from dalembert.errors import RobotError
 from dalembert.robot.couplings import (
@@ -24,9 +25,10 @@ from dalembert.robot.couplings import (
     with_led_limits,
     with_motors,
 )
+from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, check_loops, loop_of
-from dalembert.robot.placement import Placement, number, settle, unit, vector
+from dalembert.robot.placement import Placement, unit, vector
 from dalembert.robot.tables import nearest, some
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
@@ -75,25 +77,6 @@ class Limits:
 
 
 LIMIT_KEYS = tuple(entry.name for entry in fields(Limits))
-
-
-@dataclass(frozen=True)
-class Friction:
-    """Friction at the joint side, S (7.42): viscous F_v (N m s/rad) and Coulomb F_s (N m).
-
-    ``coulomb`` is one level, or a pair (at positive speed, at negative speed), both ≥ 0.
-
-    >>> Friction(viscous=0.5, coulomb=(2.0, 1.5))
-    Friction(viscous=0.5, coulomb=(2.0, 1.5))
-    """
-
-    viscous: float = 0.0
-    coulomb: tuple[float, float] = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        settle(self, viscous=number(self.viscous), coulomb=_two_sided(self.coulomb, "Coulomb friction"))
-        if isinstance(self.viscous, float) and not self.viscous >= 0:
-            raise RobotError(f"viscous friction is {self.viscous:g}; it takes energy out and must be ≥ 0")
 
 
 ROTOR_NUMBERS = ("inertia", "gear", "mass", "transverse", "viscous")

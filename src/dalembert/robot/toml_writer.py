@@ -16,7 +16,7 @@ from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop
-from dalembert.robot.model import STANDARD_GRAVITY, Friction, Joint, Link, Robot, Rotor
+from dalembert.robot.model import STANDARD_GRAVITY, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import parse_angle, shown
 
@@ -117,7 +117,7 @@ def _joint(joint: Joint) -> Fields:
 
 def _joint_parts(joint: Joint | Row) -> Lines:
     yield from _section("[joint.limits]", vars(joint.limits))
-    yield from _section("[joint.friction]", _changed(joint.friction, Friction()))
+    yield from _section("[joint.friction]", joint.friction.written())
     if joint.rotor is not None:
         # a rotor with nothing said is still a rotor: some of its table is written even when all is default
         always = {"inertia": joint.rotor.inertia, "gear": joint.rotor.gear, "reflected": joint.rotor.reflected}
@@ -126,7 +126,7 @@ def _joint_parts(joint: Joint | Row) -> Lines:
         )
 
 
-def _changed(part: Friction | Rotor, default: Friction | Rotor) -> Fields:
+def _changed(part: Rotor, default: Rotor) -> Fields:
     """The fields that are not what a reader assumes; one Coulomb level where both directions have the same."""
     out = {key: None if value == getattr(default, key) else value for key, value in vars(part).items()}
     forward, backward = part.coulomb
@@ -175,7 +175,7 @@ def _written(value: object) -> str:
         return _text(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(_lines(value))} }}"

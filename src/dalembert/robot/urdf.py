@@ -37,6 +37,7 @@ from dalembert.robot.parts import symmetric
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.robot.tables import shown, some, told_at
+from dalembert.terms import TERMS, Term
 
 # what each element may hold, or what attributes it may have; anything else is named in a note
 KNOWN = {
@@ -264,7 +265,22 @@ def _end(joint: _UrdfElement, tag: str) -> str:
 def _friction(dynamics: _UrdfElement, ours: _UrdfElement) -> Friction:
     dynamics.note_unknown(dynamics.element.attrib, "of <dynamics>")
     level = dynamics.number("friction", 0.0)
-    return Friction(dynamics.number("damping", 0.0), ours.numbers("coulomb", 2, (level, level)))
+    friction = Friction(dynamics.number("damping", 0.0), ours.numbers("coulomb", 2, (level, level)))
+    return Friction.of(
+        [*friction, *(_term(_UrdfElement(x, ours.where, ours.notes)) for x in ours.element.findall("friction"))]
+    )
+
+
+def _term(element: _UrdfElement) -> Term:
+    """A term of friction as our own writer's extension says it."""
+    name = element.required("term")
+    if name not in TERMS:
+        raise RobotError(f"{element.where}: <friction> has term '{name}'; known are {', '.join(TERMS)}")
+    known = [entry.name for entry in TERMS[name].numbers()]
+    numbers = {key: element.number(key) if key in known else value for key, value in element.element.attrib.items()}
+    numbers.pop("term")
+    physical = {"physical": numbers.pop("physical") != "false"} if "physical" in numbers else {}
+    return TERMS[name].read({**numbers, **physical})
 
 
 def _limits(limit: _UrdfElement, ours: _UrdfElement, kind: str) -> Limits:

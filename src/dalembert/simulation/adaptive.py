@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.equations.regressor import WIDTH
+from dalembert.equations.friction import static
 from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import repeat
 from dalembert.motion.contact import CREEP, OVERLOAD, REACHED
+from dalembert.motion.stepping import with_parameters
 from dalembert.quantities.rollouts import Plan, piece_kernels, rollout, setting_of
 from dalembert.simulation.closing import NEAR, Place, at_instant, singular
 from dalembert.simulation.fixed import tuple_of
@@ -333,9 +334,9 @@ class _Flight:
         setting = self.dynamics.setting
         if self.dynamics.plan.parameters:
             rows = (*setting.mechanism.actuated, *setting.rubs)
-            level = float(self.constants["parameters"][WIDTH * rows[i] + WIDTH - 1])
-            return level, level
-        return setting.contacts[i].coulomb
+            tree = with_parameters(setting.mechanism, self.constants["parameters"].tolist()).tree
+            return static(tree.bodies[rows[i]])
+        return static(setting.contacts[i])
 
     def _happened(self, t: float, kind: str, i: int, x: Array, still: Array) -> tuple[Array, Array]:
         """The state at the event, and who is to be stopped there."""
