@@ -1,6 +1,6 @@
 """A graph as LLVM IR: straight-line code, as wide as the machine's vectors, across the batch.
 
-The module has these functions:
+There is one module, or several where the tape is long, with these functions:
 
 ``part0, part1, …``  the tape itself for one block of W states, cut into parts that the optimiser can
     swallow; values that later parts need go through a workspace. Lane l of array a is read at
@@ -42,6 +42,9 @@ UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'  # what a branch is ma
 
 # longer straight-line code than this is cut: register allocation and scheduling grow faster than linearly
 PART_LENGTH = 1500
+LONG_TAPE = 20_000  # lines beyond which shorter parts compile in half the time and run as fast
+SHORT_PART_LENGTH = 500
+MODULE_PARTS = 20  # more parts than these are compiled in several modules, half a second each
 # instructions that an operation takes, roughly, where it is not one
 LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
 
@@ -72,15 +75,26 @@ class Signature:
 size = math.prod  # how many numbers an array of this core shape holds
 
 
-def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
-    """The module's text; the same graph gives the same text, byte for byte."""
+def llvm_ir(graph: Graph, signature: Signature, width: int) -> list[str]:
+    """The modules' texts; the same graph gives the same texts, byte for byte."""
     if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
         raise ValueError("the graph's inputs do not fill the signature")
     parts, slots = function_parts(graph, signature, width)
-    return module([*parts, loops(signature.arrays, len(signature.inputs), len(parts), slots, width)], width)
+    return modules(parts, loops(signature.arrays, len(signature.inputs), len(parts), slots, width), width)
 
 
-def module(functions: Sequence[str], width: int) -> str:
+def modules(parts: Sequence[str], loop: str, width: int) -> list[str]:
+    """The parts and what calls them as one module; many parts in several modules, which can be compiled one by one."""
+    if len(parts) <= MODULE_PARTS:
+        return [_module([*parts, loop], width)]
+    visible = [part.replace("define internal", "define hidden", 1) for part in parts]
+    bundles = [visible[k : k + MODULE_PARTS] for k in range(0, len(visible), MODULE_PARTS)]
+    names = [part[part.index("@") : part.index("(")] for part in parts]
+    declared = [f"declare hidden void {name}(ptr, ptr, ptr)" for name in names]
+    return [_module(functions, width) for functions in (*bundles, [*declared, loop])]
+
+
+def _module(functions: Sequence[str], width: int) -> str:
     """The functions with what they need declared."""
     v, s = f"<{width} x double>", f"v{width}f64"
     declared = [
@@ -133,19 +147,20 @@ def function_parts(
 
     With ``lanes`` an array is not rows in memory but one vector of W lanes after the other.
     """
+    longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
     order: list[Chunk] = []
     for stage in _schedule(graph):
         trig = [k for k in stage if graph.op(k) in ("sin", "cos")]
         rest = [k for k in stage if graph.op(k) not in ("sin", "cos")]
         if trig:
             order.append(("angles", trig))
-        order += [("lines", lines) for lines in _cut(graph, rest)]
+        order += [("lines", lines) for lines in _cut(graph, rest, longest)]
     # pack chunks into parts of bounded length
     packed: list[list[Chunk]] = [[]]
     length = 0
     for kind, lines in order or [("lines", [])]:
         weight = _length(graph, lines)
-        if packed[-1] and length + weight > PART_LENGTH * 1.3:
+        if packed[-1] and length + weight > longest * 1.3:
             packed.append([])
             length = 0
         packed[-1].append((kind, lines))
@@ -153,11 +168,13 @@ def function_parts(
     part_of = {k: index for index, chunks in enumerate(packed) for _, lines in chunks for k in lines}
     slot_of = _slots(graph, packed, part_of)
     writers = _output_writers(graph, part_of)
+    kept: list[list[int]] = [[] for _ in packed]
+    for line in slot_of:
+        kept[part_of[line]].append(line)
     functions = []
     for index, chunks in enumerate(packed):
-        kept = [line for line in slot_of if part_of[line] == index]
         part = _Part(graph, signature, width, slot_of, lanes)
-        functions.append(part.written(f"{name}{index}", chunks, kept, writers.get(index, [])))
+        functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
     return functions, max(slot_of.values(), default=-1) + 1
 
 
@@ -165,7 +182,7 @@ def _length(graph: Graph, lines: list[int]) -> int:
     return sum(LENGTH.get(graph.op(k), 1) for k in lines)
 
 
-def _cut(graph: Graph, lines: list[int]) -> list[list[int]]:
+def _cut(graph: Graph, lines: list[int], longest: int) -> list[list[int]]:
     """The lines in runs of bounded length."""
     runs: list[list[int]] = []
     room = 0
@@ -173,7 +190,7 @@ def _cut(graph: Graph, lines: list[int]) -> list[list[int]]:
         length = _length(graph, [k])
         if length > room:
             runs.append([])
-            room = PART_LENGTH
+            room = longest
         runs[-1].append(k)
         room -= length
     return runs
@@ -194,6 +211,9 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
         for operand in graph.operands(k):
             if operand in part_of and part_of[operand] < part:
                 last_part[operand] = max(part, last_part.get(operand, 0))
+    last_read: list[list[int]] = [[] for _ in packed]
+    for k, part in last_part.items():
+        last_read[part].append(k)
     slot_of: dict[int, int] = {}
     free: list[int] = []
     count = 0
@@ -205,7 +225,7 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
                 else:
                     slot_of[k] = count
                     count += 1
-        free += sorted((slot_of[k] for k, last in last_part.items() if last == index), reverse=True)
+        free += sorted((slot_of[k] for k in last_read[index]), reverse=True)
     return slot_of
 
 

@@ -92,7 +92,7 @@ def _factored_once(graph: Graph, lone: list[bool]) -> Graph:
             continue
         lines = tuple([moved[k] for k in args])
         factors = _factors(new, *lines) if lone[line] else None
-        changed[line] = factors is not None or any([changed[k] for k in args])
+        changed[line] = factors is not None or any(changed[k] for k in args)
         if factors is not None:
             x, y, z = factors
             moved[line] = new.line_of("mul", (x, new.line_of(op, (y, z))))

@@ -163,7 +163,7 @@ def _reading(pattern: Pattern, condition: str) -> Reading:
         name, _, comparison = condition.partition(" ")
         tests.append(f"nodes[{bound[name]}][1][0] {comparison}")
     names = ", ".join(f"{name!r}: {line}" for name, line in bound.items())
-    return eval(f"lambda nodes, lines: {{{names}}} if {' and '.join(tests) or True} else None")  # type: ignore[no-any-return]
+    return eval(f"lambda nodes, lines: {{{names}}} if {' and '.join(tests) or True} else None")
 
 
 def _test(pattern: Pattern, line: str, bound: dict[str, str], tests: list[str], known: bool = False) -> None:
