@@ -17,8 +17,9 @@ sin and cos are arithmetic (:mod:`dalembert.emit.trigonometry`), and so are exp,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from dalembert.emit.elementary import ELEMENTARY
 from dalembert.emit.ir import IR
@@ -240,21 +241,37 @@ class _Part(IR):
         self.pointers: dict[int, list[str]] = {}
 
     def written(self, name: str, chunks: list[Chunk], kept: list[int], outputs: list[int]) -> str:
-        """The function; ``kept`` are the lines that later parts read, ``outputs`` the positions that this one writes."""
+        """The function; ``kept`` are the lines that later parts read, ``outputs`` the positions that this one writes.
+
+        Values are stored as soon as they are there, so that few of them wait in registers.
+        """
+        turn = {k: place for place, k in enumerate(k for _, lines in chunks for k in lines)}
+        due: dict[int, list[Callable[[], None]]] = {}
+        for needed, store in self.stores(kept, outputs):
+            due.setdefault(max((turn[k] for k in needed if k in turn), default=-1), []).append(store)
         for kind, lines in chunks:
             if kind == "angles":
                 self.angles(lines)
-            else:
-                for k in lines:
+            for k in lines:
+                if kind == "lines":
                     operands = [self.value(a) for a in self.graph.operands(k)]
                     self.names[k] = _instruction(self, self.graph.op(k), operands)
-        for line in kept:
-            self.store(self.names[line], self.slot(line))
-        for array, start, end in _output_starts(self.signature):
-            mine = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
-            self.store_lanes(array, mine) if self.by_lanes else self.store_rows(array, mine)
+                for store in due.get(turn[k], ()):
+                    store()
+        for store in due.get(-1, ()):  # inputs and constants
+            store()
         head = f"define internal void @{name}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
         return "\n".join([head, "entry:", *self.lines, "  ret void", "}"])
+
+    def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
+        """Everything that is to be stored, with the lines that it needs."""
+        for line in kept:
+            yield [line], partial(self.store_kept, line)
+        for array, start, end in _output_starts(self.signature):
+            elements = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
+            for run in _runs(list(elements), 1 if self.by_lanes else self.width):
+                lines = [elements[e] for e in run]
+                yield lines, partial(self.store_outputs, array, run[0], lines)
 
     def value(self, line: int) -> str:
         """The name of a line's value; what is not there yet is loaded."""
@@ -308,21 +325,29 @@ class _Part(IR):
         for e, vector in enumerate(load_group(self, self.rows(array), first, len(members)), first):
             self.names[members[e]] = vector
 
-    def store_lanes(self, array: int, mine: dict[int, int]) -> None:
-        """Outputs {element: line}, a vector each."""
-        for element, line in mine.items():
-            value = self.value(line)
-            self.store(value, self.vector_at(array, element))
+    def store_kept(self, line: int) -> None:
+        """A value that a later part reads, to the workspace."""
+        self.store(self.names[line], self.slot(line))
 
-    def store_rows(self, array: int, mine: dict[int, int]) -> None:
-        """Outputs {element: line}, in runs of neighbouring elements, as many as fit into one group."""
-        left = list(mine)
-        while left:
-            run = 1
-            while run < min(self.width, len(left)) and left[run] == left[0] + run:
-                run += 1
-            store_group(self, self.rows(array), left[0], [self.value(mine[e]) for e in left[:run]])
-            left = left[run:]
+    def store_outputs(self, array: int, first: int, lines: list[int]) -> None:
+        """Neighbouring outputs, from element ``first`` on: rows of all of them, or one vector."""
+        values = [self.value(line) for line in lines]
+        if self.by_lanes:
+            self.store(values[0], self.vector_at(array, first))
+        else:
+            store_group(self, self.rows(array), first, values)
+
+
+def _runs(elements: list[int], longest: int) -> Iterator[list[int]]:
+    """Runs of neighbours among increasing numbers."""
+    run: list[int] = []
+    for element in elements:
+        if run and (element != run[-1] + 1 or len(run) == longest):
+            yield run
+            run = []
+        run.append(element)
+    if run:
+        yield run
 
 
 def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:
