@@ -476,3 +476,15 @@ def test_command_says_a_warning_without_source_lines(home: dict[str, str]) -> No
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("warning: compiled kernels are not kept on disk")
     assert done.stderr.count("warning:") == 1 and "CacheWarning" not in done.stderr
+
+
+def test_a_kernel_from_the_cache_needs_no_compiler_of_ours(home: dict[str, str]) -> None:
+    """Nor a shell: modules that only compiling needs take as long to import as the kernel takes to load."""
+    code = (
+        "import sys, dalembert as da; da.load('planar-2r').inverse_dynamics([0, 0], [0, 0], [0, 0]);"
+        "heavy = 'dalembert.emit.llvm dalembert.graph.tape subprocess xml.etree difflib'.split();"
+        "print(sorted(sys.modules.keys() & set(heavy)))"
+    )
+    for listed in (None, "[]"):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=home)
+        assert listed is None or run.stdout.strip() == listed

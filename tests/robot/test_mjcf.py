@@ -207,9 +207,3 @@ def test_a_missing_mesh_of_a_body_that_never_moves_is_only_said():
     world = '<body name="rock"><geom type="mesh" mesh="m"/></body>'
     notes = read_mjcf(simple(before=MESH, world=world)).notes
     assert any("body 'rock', which never moves" in note for note in notes)
-
-
-def test_without_mujoco(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
-    with pytest.raises(RobotError, match=r"pip install 'dalembert\[mujoco\]'"):
-        read_mjcf(simple())

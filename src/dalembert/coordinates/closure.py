@@ -200,17 +200,7 @@ class CoupledMechanism:
 
 def mechanism_of(robot: Robot) -> Mechanism | CoupledMechanism:
     """What the equations see of a robot: its tree, with the coordinates that are held where these are others."""
-    if not (robot.loops or robot.couplings):
-        return mechanism(robot)
-    coupled = coupled_mechanism(robot)
-    for i, body in enumerate(coupled.tree.bodies):
-        if i not in coupled.actuated and body.depends("load"):
-            term = next(term for term in body.further if "load" in term.of)
-            raise RobotError(
-                f"robot '{robot.name}': joint '{body.name}' follows other joints, and its friction '{term.name}' depends on "
-                "the torque that it passes on, which is not determined there; give it to a joint that a motor moves"
-            )
-    return coupled
+    return coupled_mechanism(robot) if robot.loops or robot.couplings else mechanism(robot)
 
 
 def couplings_of(robot: Robot, tree: Mechanism) -> tuple[Coupled, ...]:

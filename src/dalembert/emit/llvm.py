@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from dalembert.emit.elementary import ELEMENTARY
 from dalembert.emit.ir import IR
 from dalembert.emit.loops import loops
+from dalembert.emit.signature import Signature
 from dalembert.emit.transpose import declarations, load_group, store_group
 from dalembert.emit.trigonometry import sincos
 from dalembert.graph.passes import live_lines
@@ -50,27 +50,6 @@ MODULE_PARTS = 20  # more parts than these are compiled in several modules, half
 LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
 
 Chunk = tuple[str, list[int]]  # ("angles", lines) or ("lines", lines)
-
-
-@dataclass(frozen=True)
-class Signature:
-    """Names and core shapes of a kernel's inputs and outputs: ``(("q", (7,)), …)``."""
-
-    inputs: tuple[tuple[str, tuple[int, ...]], ...]
-    outputs: tuple[tuple[str, tuple[int, ...]], ...]
-
-    @property
-    def arrays(self) -> tuple[tuple[int, ...], ...]:
-        """All core shapes, inputs first."""
-        return tuple(shape for _, shape in (*self.inputs, *self.outputs))
-
-    def gufunc(self) -> str:
-        """NumPy's notation: ``(7),(7),(7)->(7)``."""
-
-        def words(arrays: Sequence[tuple[str, tuple[int, ...]]]) -> str:
-            return ",".join("(" + ",".join(str(k) for k in shape) + ")" for _, shape in arrays)
-
-        return words(self.inputs) + "->" + words(self.outputs)
 
 
 size = math.prod  # how many numbers an array of this core shape holds

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import Any
 
 from dalembert.algebra.dual import Dual, slope
@@ -39,7 +37,10 @@ def further(body: Body, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
 def friction(body: Body, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
     """F_v q̇ + F_s sgn(q̇), and what further terms there are."""
     x = position(body, q)
-    return reduce(add, (term.torque(x, qd, load) for term in body.terms))
+    torque = body.terms[0].torque(x, qd, load)
+    for term in body.terms[1:]:
+        torque = torque + term.torque(x, qd, load)
+    return torque
 
 
 def position(body: Body, q: Scalar) -> Scalar:

@@ -39,6 +39,16 @@ def parameters(mechanism: Mechanism) -> list[Scalar]:
     return values + [x for body in mechanism.bodies for term in body.further for x in term.coefficients]
 
 
+def names(mechanism: Mechanism) -> list[str]:
+    """What they are called: the kind and the joint's number; a second term of one kind at a joint is Fst_3b."""
+    out = [f"{kind}_{i + 1}" for i in range(mechanism.n) for kind in PARAMETERS]
+    for i, body in enumerate(mechanism.bodies):
+        for symbol in (symbol for term in body.further for symbol in term.symbols):
+            again = sum(name.rstrip("bcdefghij") == f"{symbol}_{i + 1}" for name in out)
+            out.append(f"{symbol}_{i + 1}{chr(ord('a') + again) if again else ''}")
+    return out
+
+
 def width(mechanism: Mechanism) -> int:
     """How many parameters a tree has."""
     return WIDTH * mechanism.n + sum(len(term.linear()) for body in mechanism.bodies for term in body.further)

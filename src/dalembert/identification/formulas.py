@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.identification.base import TOLERANCE, BaseParameters, Combinations, base_parameters, canonical_order
 from dalembert.identification.letters import assembled, parameter_letter
 from dalembert.identification.nullspace import Field, Number, hidden_changes, seats_of
@@ -44,7 +45,8 @@ class SymbolicBaseParameters(Combinations):
     @cached_property
     def expressions(self) -> tuple[Any, ...]:
         """Every base parameter as a SymPy expression."""
-        import sympy
+        with extra("identify", "a base parameter as a formula"):
+            import sympy
 
         symbols = [sympy.Symbol(parameter_letter(name).name) for name in self.parameters.names]
         return tuple(sympy.Add(*(self._sympy(x) * symbols[k] for k, x in row.items())) for row in self.coefficients)
@@ -83,7 +85,8 @@ class SymbolicBaseParameters(Combinations):
 
     def K_at(self, values: dict[str, float]) -> Array:
         """K for other values of the letters, by their names."""
-        import sympy
+        with extra("identify", "a base parameter as a formula"):
+            import sympy
 
         out = np.zeros((self.rank, self.parameters.size))
         places = [(r, k, self._raw(x)) for r, row in enumerate(self.coefficients) for k, x in row.items()]
@@ -96,7 +99,8 @@ class SymbolicBaseParameters(Combinations):
     # -- writing ---------------------------------------------------------------------------------
 
     def _raw(self, x: Number) -> Any:
-        import sympy
+        with extra("identify", "a base parameter as a formula"):
+            import sympy
 
         return self.field.domain.to_sympy(x) if self.field.exact else sympy.Float(x)
 
@@ -222,7 +226,8 @@ def _without(v: dict[int, Number], column: int, pivot: dict[int, Number], field:
 
 def written_factor(x: Any, letters: dict[str, Letter], style: Text) -> tuple[bool, str]:
     """A coefficient as (whether it is negative, its size); the size 1 is nothing."""
-    import sympy
+    with extra("identify", "a base parameter as a formula"):
+        import sympy
 
     top, bottom = sympy.fraction(sympy.together(x)) if letters else (x, sympy.Integer(1))
     terms, negative = _terms(sympy.expand(top), letters, style)
@@ -276,7 +281,8 @@ def _without_half_tangent(x: Any, tangent: Letter) -> Any:
     With both polynomials brought to the even degree 2k in S = sin α/2, C = cos α/2, every S^j C^(2k−j) is made
     of S² = (1 − cos α)/2, C² = (1 + cos α)/2 and S C = (sin α)/2.
     """
-    import sympy
+    with extra("identify", "a base parameter as a formula"):
+        import sympy
 
     t = sympy.Symbol(tangent.name)
     if t not in x.free_symbols:

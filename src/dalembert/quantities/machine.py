@@ -24,7 +24,7 @@ from dalembert.quantities.lighter import CLOSED_FORM, HELD, Arrays, closed_form,
 if TYPE_CHECKING:
     import numpy as np
 
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
     from dalembert.graph.count import Operations
     from dalembert.graph.tape import Graph
 
@@ -197,7 +197,7 @@ def _looked_up(table: str, name: str, bound: tuple[Any, ...]) -> Quantity:
 
 def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...] = ()) -> Signature:
     """Names and core shapes of the kernel's arrays."""
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
 
     letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound)}
 

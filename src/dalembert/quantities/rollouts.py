@@ -30,7 +30,7 @@ from dalembert.quantities.machine import Equations, Quantity, table, taped
 if TYPE_CHECKING:
     import numpy as np
 
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
 
 LAWS: dict[str, Callable[..., list[Any]]] = {"pd": control.pd_gravity, "computed": control.computed_torque}
 PARABOLA = (0.0, 0.5, 1.0)  # parts of a step at which a reference is given that is asked for anywhere within it
@@ -469,7 +469,7 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
 
 
 def _signature(call: Call, sizes: Mapping[str, int]) -> Signature:
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
 
     inputs, outputs = (tuple((f"{x}{k}_", (sizes[slot],)) for k, slot in enumerate(slots)) for x, slots in (
         ("x", call.inputs), ("y", call.outputs)
@@ -498,7 +498,8 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
 
         doc = f"Many steps from {', '.join(program.state)}: all in one loop."
         return gufunc(
-            code_of(key, ir, f"the simulation of {mechanism.n} joints"), program.signature(), len(program.inputs), len(program.state), "rollout", doc,
+            code_of(key, ir, f"the simulation of {mechanism.n} joints"),
+            program.signature(), len(program.inputs), len(program.state), "rollout", doc,
             (rollout_kernel, (mechanism, plan)), kinds="d",
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.analysis.sizing import UNITS
 from dalembert.arm import Arm
+from dalembert.extras import extra
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, shortened, visible, with_glyphs
@@ -90,8 +91,9 @@ HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: panels two 
 
 def alone(panel: Panel) -> Figure:
     """The panel by itself, without its key; its axes begin where those of its neighbours begin."""
-    import matplotlib
-    from matplotlib.figure import Figure
+    with extra("plot", "a figure"):
+        import matplotlib
+        from matplotlib.figure import Figure
 
     width, height = panel.size
     with matplotlib.rc_context(STYLE):
@@ -107,9 +109,10 @@ def alone(panel: Panel) -> Figure:
 
 def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
     """The panels side by side in one figure, with one legend for all."""
-    import matplotlib
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
+    with extra("plot", "a figure"):
+        import matplotlib
+        from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
 
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)

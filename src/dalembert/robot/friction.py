@@ -69,6 +69,10 @@ class Friction:
         """The terms beyond S (7.42)."""
         return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
 
+    def replace(self, **terms: Any) -> Friction:
+        """The same with these terms instead of those of their names."""
+        return Friction(**{**self.written(), **terms})
+
     def without(self, *names: str) -> Friction:
         """The same without the terms of these names."""
         return Friction.of(term for term in self.terms if term.name not in names)
@@ -90,12 +94,11 @@ def _several(value: Any) -> list[Any]:
 
 
 def _ordered(terms: list[Term]) -> tuple[Term, ...]:
-    """One of viscous and one of Coulomb friction first, then the others as they came; none that does nothing."""
+    """In the order of the table: one of viscous and one of Coulomb friction first; none that does nothing."""
     if len(terms) > TERMS_OF_JOINT:
         raise RobotError(f"a joint has {len(terms)} terms of friction; at most {TERMS_OF_JOINT} are allowed")
     for kind in (Viscous, Coulomb):
         if len([term for term in terms if isinstance(term, kind)]) > 1:
             raise RobotError(f"a joint has {kind.name} friction twice; add the numbers up")
-    order = {Viscous: 0, Coulomb: 1}
     does = [term for term in terms if any(not isinstance(x, float) or x != 0.0 for x in term.coefficients)]
-    return tuple(sorted(does, key=lambda term: order.get(type(term), 2)))
+    return tuple(sorted(does, key=lambda term: list(TERMS).index(term.name)))

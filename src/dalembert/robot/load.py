@@ -9,7 +9,6 @@ from typing import Literal
 
 from dalembert.errors import RobotError
 from dalembert.robot.model import Robot
-from dalembert.robot.safe_xml import parse_xml, read_bytes
 from dalembert.robot.tables import nearest, told_at
 
 LIBRARY = Path(__file__).parent / "library"
@@ -94,6 +93,8 @@ def _toml(path: Path, tip: str | None) -> Robot:
 
 def _xml_kind(path: Path) -> str:
     """ ".mjcf" or ".urdf", by the file's root element."""
+    from dalembert.robot.safe_xml import parse_xml, read_bytes
+
     root = parse_xml(read_bytes(path), str(path))
     kinds = {"mujoco": ".mjcf", "robot": ".urdf"}
     if root.tag not in kinds:

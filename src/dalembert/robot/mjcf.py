@@ -10,7 +10,6 @@ here (springs, tendons, other equality constraints, contacts) is said in ``Robot
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,8 +49,6 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
     root = parse_xml(content, source)
     check_format(root, "mujoco", source)
     _check_counts(root, source)
-    if importlib.util.find_spec("mujoco") is None:
-        raise RobotError(f"{source}: reading MJCF needs MuJoCo; pip install 'dalembert[mujoco]'")
     text, folder = None, None
     if isinstance(content, str):
         text = content

@@ -257,6 +257,19 @@ class Robot:
         if self.couplings:
             check_with_loops(self)
             assert self.moving_joints  # limits that leave no room are said
+        if self.loops or self.couplings:
+            self._check_friction()
+
+    def _check_friction(self) -> None:
+        """The torque that a joint passes on is determined only where a motor moves it."""
+        held = {joint.name for joint in self.moving_joints}
+        for joint in self.tree_joints:
+            term = next((term for term in joint.friction if "load" in term.of), None)
+            if term is not None and joint.name not in held:
+                raise RobotError(
+                    f"robot '{self.name}': joint '{joint.name}' follows other joints, and its friction '{term.name}' depends on "
+                    "the torque that it passes on, which is not determined there; give it to a joint that a motor moves"
+                )
 
     @property
     def root(self) -> str:

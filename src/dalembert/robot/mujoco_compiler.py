@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import RobotError
+from dalembert.extras import extra
 from dalembert.robot.bounds import MJCF_BODIES, MJCF_DELETIONS, MJCF_JOINTS, at_most
 from dalembert.robot.tables import some
 
@@ -38,10 +39,8 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
 
     ``folder`` is where the meshes of a text are looked for.
     """
-    try:
+    with extra("mujoco", f"{source}: reading MJCF"):
         import mujoco
-    except ImportError as error:
-        raise RobotError(f"{source}: reading MJCF needs MuJoCo, which cannot be imported: {_one_line(error)}") from None
     try:
         spec = _spec(mujoco, source, text, folder)
     except ValueError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.extras import extra
 from dalembert.symbols.closed_form import ClosedForm, Progress
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, braced
 from dalembert.symbols.ring import Polynomial
@@ -161,7 +162,8 @@ class Equations:
     @cached_property
     def _letters(self) -> list[Any]:
         """The SymPy object of every letter of the ring."""
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         def symbol(letter: Letter) -> Any:
             if letter.kind == "sign":
@@ -171,14 +173,16 @@ class Equations:
         return [symbol(letter) for letter in self.form.ring.letters]
 
     def _matrix(self, rows: list[list[Sum]]) -> sympy.ImmutableMatrix:
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         entries = {id(x): x for row in rows for x in row}  # B has most of them twice
         converted = {k: to_sympy(x, self._letters) for k, x in entries.items()}
         return sympy.ImmutableMatrix([[converted[id(x)] for x in row] for row in rows])
 
     def _symbols(self, variables: list[Letter]) -> sympy.ImmutableMatrix:
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         return sympy.ImmutableMatrix([sympy.Symbol(variable.name) for variable in variables])
 
@@ -243,7 +247,8 @@ class Equations:
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """What s_2, c_12, … stand for."""
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         out = {}
         for k, letter in self._used:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dalembert.extras import extra
 from dalembert.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
 from dalembert.symbols.ring import Coefficient, Polynomial, Ring, tidy
 
@@ -243,7 +244,8 @@ def _seen_length(latex: str) -> int:
 
 def to_sympy(x: Sum, letters: list[Any]) -> Any:
     """The sum as a SymPy expression; ``letters[k]`` is that of letter k."""
-    import sympy
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
 
     def product(p: Product) -> Any:
         c = p.coefficient
