@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,21 @@ def test_show_says_notes_rotors_friction_and_payload(tmp_path: Path) -> None:
     da.load("scara").with_payload(2.5, (0.1, 0, 0)).save(tmp_path / "holding.toml")
     scara = run("show", tmp_path / "holding.toml").stdout
     assert "payload  2.5 kg at 0.1 0 0 m" in scara and "fully" in scara and "31 kg" in scara
+
+
+def test_show_lists_further_terms_of_friction(tmp_path: Path) -> None:
+    assert "Further" not in run("show", "puma560", width=120).stdout
+    arm = da.load("scara")
+    friction = da.Friction(offset=-2.0, stribeck={"level": 1.5, "speed": 0.1}, spring={"stiffness": 30.0})
+    joints = [
+        replace(joint, friction=friction) if joint.name in ("joint1", "joint3") else joint for joint in arm.robot.joints
+    ]
+    arm.replace(joints=tuple(joints)).save(tmp_path / "sprung.toml")
+    output = run("show", tmp_path / "sprung.toml", width=80).stdout
+    assert "Stribeck friction: level 1.5 N m, speed 0.1 rad/s" in output and "torque offset: level -2 N m" in output
+    assert "Stribeck friction: level 1.5 N, speed 0.1 m/s" in output and "stiffness 30 N/m" in output
+    data = json.loads(run("show", tmp_path / "sprung.toml", "--json").stdout)
+    assert data["joints"][0]["friction"]["stribeck"] == {"level": 1.5, "speed": 0.1}
 
 
 def test_show_keeps_a_column_of_zeros_that_mean_something() -> None:

@@ -42,7 +42,7 @@ def _show_robot(robot: da.Robot) -> None:
     for word, text in _facts(robot):
         facts.add_row(word, Text(plain(text), "yellow" if word == "note" else "bold" if word == "name" else ""))
     screen.print(facts)
-    for title, columns, rows in (_joints(robot), _drives(robot), _links(robot)):
+    for title, columns, rows in (_joints(robot), _drives(robot), _terms(robot), _links(robot)):
         if rows:
             screen.print()
             print_table(columns, rows, title)
@@ -98,7 +98,7 @@ def _drives(robot: da.Robot) -> Shown:
     rows = []
     for index, joint in _listed(robot):
         friction, rotor = joint.friction, joint.rotor
-        if rotor is None and friction == da.Friction():
+        if rotor is None and not friction.viscous and not any(friction.coulomb):
             continue
         cells = [index, plain(joint.name), _some(friction.viscous), _two_sided(friction.coulomb)]
         if rotor is None:
@@ -109,6 +109,17 @@ def _drives(robot: da.Robot) -> Shown:
         rows.append(cells)
     columns = ["", "joint", ">F_v", ">F_s", ">gear k_r", ">I_m", ">mass", ">motor F_v", ">motor F_s", "rotor counted"]
     return "Drives: viscous friction F_v, Coulomb friction F_s, rotor inertia I_m (kg m²)", columns, rows
+
+
+def _terms(robot: da.Robot) -> Shown:
+    """Friction beyond F_v and F_s, springs and losses: a line each."""
+    rows = []
+    for index, joint in _listed(robot):
+        for k, term in enumerate(joint.friction.further):
+            rows.append(
+                [index, plain(joint.name), term.text_at(joint.type)] if k == 0 else ["", "", term.text_at(joint.type)]
+            )
+    return "Further friction, springs and losses at the joints", ["", "joint", "term"], rows
 
 
 def _some(value: float, unit: str = "") -> str:
@@ -141,4 +152,7 @@ def _show_json(robot: da.Robot) -> None:
     data["total_mass"] = robot.mass
     for entry, link in zip(data["links"], robot.links, strict=True):
         entry["principal_moments"] = principal_moments(link.inertia)
+    for entry, joint in zip(data["joints"], robot.joints, strict=True):
+        friction = joint.friction
+        entry["friction"] = {**friction.written(), "viscous": friction.viscous, "coulomb": friction.coulomb}
     sys.stdout.write(json.dumps(finite(data), indent=2, ensure_ascii=False) + "\n")

@@ -20,6 +20,7 @@ from dalembert.coordinates.loops import rows_of
 from dalembert.equations.regressor import width
 from dalembert.errors import DalembertError
 from dalembert.quantities.lighter import CLOSED_FORM, HELD, Arrays, closed_form, flat, has_closed_form
+from dalembert.terms import Term
 
 if TYPE_CHECKING:
     import numpy as np
@@ -284,6 +285,23 @@ def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options:
     return tally.operations()
 
 
+def identity(mechanism: AnyMechanism) -> str:
+    """What the kernels of a mechanism are kept by: its numbers, and the laws of its terms, which may be a user's own."""
+    laws = [_law(term) for body in mechanism.tree.bodies for term in body.further]
+    return "".join([repr(mechanism), *laws])
+
+
+def _law(term: Term) -> str:
+    """All that a term computes, as a tape."""
+    from dalembert.graph.tape import Graph
+
+    graph = Graph()
+    q, qd, load = map(graph.input, ("q", "qd", "load"))
+    columns = term.columns(q, qd, load) if term.linear() else ()
+    graph.output([*columns, term.torque(q, qd, load), *term.static(q, load)])
+    return repr((term.of, graph.nodes, graph.outputs))
+
+
 def kernel(
     mechanism: AnyMechanism,
     entry: Quantity,
@@ -297,7 +315,7 @@ def kernel(
     chosen = entry.chosen(formulation, mechanism)
     entry.check_options(options)
     return graph_kernel(
-        (entry.table, entry.name, repr(entry.bound), repr(mechanism), chosen, ",".join(options)),
+        (entry.table, entry.name, repr(entry.bound), identity(mechanism), chosen, ",".join(options)),
         signature(mechanism, entry, options),
         lambda: trace(mechanism, entry, chosen, options),
         entry.name,

@@ -25,7 +25,7 @@ from dalembert.motion import contact, control, stepping
 from dalembert.motion.methods import METHODS, Tableau
 from dalembert.motion.rubbing import clearance_count
 from dalembert.motion.stepping import Setting
-from dalembert.quantities.machine import Equations, Quantity, table, taped
+from dalembert.quantities.machine import Equations, Quantity, identity, table, taped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -503,7 +503,7 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
             (rollout_kernel, (mechanism, plan)), kinds="d",
         )  # fmt: skip
 
-    return made(("rollout", repr(mechanism), repr(plan)), make)
+    return made(("rollout", identity(mechanism), repr(plan)), make)
 
 
 def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Plan:
@@ -531,7 +531,7 @@ def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:
     call = whole.calls()[name]
     arrays = _signature(call, whole.program.sizes)
     return graph_kernel(
-        ("piece", name, repr(mechanism), repr(plan)),
+        ("piece", name, identity(mechanism), repr(plan)),
         arrays,
         lambda: taped(arrays.inputs, whole.pieces[name]),
         name,

@@ -40,6 +40,7 @@ CAUSES = {
     "gravity": ("#5b9f70", "gravity"),
     "viscous": ("#8e62a8", "viscous friction"),
     "coulomb": ("#c8a8d8", "Coulomb friction"),
+    "other": ("#c2508a", "springs and further friction"),
     "contact": ("#bb4a3d", "force at the tip"),
 }
 STYLE: Any = {
@@ -272,7 +273,9 @@ def pair_panels(study: Study) -> list[Panel]:
     """Every term by itself: b_ij q̈_j, h_ijj q̇_j², 2 h_ijk q̇_j q̇_k and g_i, as in S Figs 7.6, 7.8, 7.11."""
     terms, n, names = study.terms, study.arm.n, study.arm.joint_names
     accelerating = terms.inertia + terms.rotor
-    words = {"gravity": "gravity", "viscous": "friction", "coulomb": "friction", "contact": "contact"}
+    words = {
+        "gravity": "gravity", "viscous": "friction", "coulomb": "friction", "other": "friction", "contact": "contact",
+    }  # fmt: skip
     present = dict.fromkeys(word for name, word in words.items() if name in study.causes)
     others = " and ".join(present).capitalize() or "Gravity"
     out = []
@@ -477,7 +480,7 @@ def time_axis(axes: Axes, study: Study) -> None:
 def _headroom(axes: Axes, lines: int) -> None:
     """Room above the curves for a legend of so many lines."""
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high + (high - low) * (0.04 + 0.14 * lines))
+    axes.set_ylim(low, high + (high - low) * (0.04 + 0.16 * lines))
 
 
 def _limits(axes: Axes, limit: float, y: Array) -> None:

@@ -200,8 +200,18 @@ def _the_arm(arm: Arm) -> str:
         payload += f" Some of its joints follow others: {text(rules)}."
     return (
         f'<h2 id="arm">The arm</h2>\n<p>Gravity is ({gravity}) m/s² in base axes.{payload}</p>'
-        f"{table_of_columns(columns)}{notes}"
+        f"{table_of_columns(columns)}{_terms(arm)}{notes}"
     )
+
+
+def _terms(arm: Arm) -> str:
+    """Friction beyond viscous and Coulomb, springs and losses, of passive joints too."""
+    rows = []
+    for joint in arm.robot.tree_joints:
+        if joint.friction.further:
+            terms = (re.sub(r"-(?=\d)", "−", term.text_at(joint.type)) for term in joint.friction.further)
+            rows.append([text(joint.name), "<br>".join(map(text, terms))])
+    return table(["joint", "springs and further friction"], rows, words=True) if rows else ""
 
 
 def _two_sided(positive: float, negative: float) -> str:
@@ -492,6 +502,7 @@ def _equations(arm: Arm) -> str:
         return ""
     closed_form = arm.equations()
     body = closed_form.latex().replace(r"\begin{align*}", "").replace(r"\end{align*}", "").strip()
+    body = body.replace(r"\frac", r"\dfrac")  # as large as align* has them
     rows = []
     for line in body.split(r"\\"):
         left, _, right = line.strip().partition("&=") if "&=" in line else ("", "", line.strip().lstrip("&"))

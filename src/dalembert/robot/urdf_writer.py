@@ -236,7 +236,7 @@ def _write_limits(element: Element, joint: Joint, kind: str) -> dict[str, str]:
 
 def _write_term(parent: Element, term: Term, what: str) -> None:
     values = zip(term.numbers(), term.values, strict=True)
-    numbers = {entry.name: _numbers(f"the {term.title} of {what}", x) for entry, x in values}
+    numbers = {entry.name: _numbers(f"{term.title} of {what}", x) for entry, x in values}
     SubElement(parent, "friction", numbers | ({} if term.physical else {"physical": "false"}), term=term.name)
 
 

@@ -75,7 +75,10 @@ class Seen:
 
 @dataclass
 class ClosedForm:
-    """The results, in polynomials. ``christoffel[i][j][k]`` is c_ijk; friction has q̇ and sgn q̇ in it."""
+    """The results, in polynomials. ``christoffel[i][j][k]`` is c_ijk; friction has q̇, sgn q̇ and functions in it.
+
+    carried   the part of the friction that is not the joint's own but of joints that follow it
+    """
 
     ring: Ring
     q: list[Letter]
@@ -85,6 +88,7 @@ class ClosedForm:
     christoffel: list[list[list[Polynomial]]]
     g: list[Polynomial]
     friction: list[Polynomial]
+    carried: list[Polynomial]
 
     @property
     def n(self) -> int:
@@ -153,11 +157,13 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
                 christoffel[i][j][k] = christoffel[i][k][j] = short(christoffel[i][j][k])
         tell(0.75 + 0.25 * (i + 1) / n)
     friction = [
-        F_v * qd + F_s * sgn + uneven * sgn * sgn
-        for (F_v, F_s, uneven), qd, sgn in zip((m.friction for m in model.members), model.qd, model.sgn, strict=True)
+        F_v * qd + F_s * sgn + uneven * sgn * sgn + member.further
+        for member, qd, sgn in zip(model.members, model.qd, model.sgn, strict=True)
+        for F_v, F_s, uneven in [member.friction]
     ]
     _name_single_tensors(model, B)
-    return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, [short(x) for x in g], friction)
+    g = [short(x) for x in g]
+    return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, g, friction, [zero] * n)
 
 
 def composites(model: Model, seen: list[Seen], tell: Progress) -> list[Lump]:

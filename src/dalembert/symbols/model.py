@@ -23,6 +23,7 @@ from dalembert.robot.inertia import Inertia, steiner
 from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Joint, Robot, Rotor
 from dalembert.robot.placement import Placement
+from dalembert.symbols.laws import torque_of
 from dalembert.symbols.names import Letter, braced, joint_variable, letter, sign_of
 from dalembert.symbols.ring import Polynomial, Ring
 
@@ -62,6 +63,7 @@ class Member:
     offset    added to the variable; quarter turns are not in it but in the lumps and the next R, t
     rotor     (k_r, I_m, z_m in the parent's moved frame, reflected), or None
     friction  (F_v, F_s, half the difference of the two Coulomb levels)
+    further   the torque of the other terms
     """
 
     parent: int
@@ -73,6 +75,7 @@ class Member:
     lumps: list[Lump]
     rotor: tuple[Scalar, Scalar, Vec, bool] | None
     friction: tuple[Scalar, Scalar, Scalar]
+    further: Polynomial
 
 
 @dataclass
@@ -308,10 +311,12 @@ class _Builder:
             index = number[joint.name]
             at[joint.child] = (index - 1, back @ end)
             rotor = self._rotor(joint.rotor, index, body, stands, joint_frame, joint.axis, out)
-            friction = self._friction(joint, index, rotor)
+            revolute, friction = joint.type != "prismatic", self._friction(joint, index, rotor)
+            torques = (torque_of(term, index, revolute, L) for term in joint.friction.further)
+            further = sum(torques, L.ring.number(0))
             out.append(
-                Member(body, joint.type != "prismatic", frame.rotation, frame.translation, offset, phase, [], rotor, friction)
-            )  # fmt: skip
+                Member(body, revolute, frame.rotation, frame.translation, offset, phase, [], rotor, friction, further)
+            )
             attached.append([joint.child])
         for i, names in enumerate(attached):
             if L.parameters == "all":

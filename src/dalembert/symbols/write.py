@@ -19,7 +19,7 @@ from dalembert.symbols.ring import Coefficient, Polynomial, Ring, tidy
 WIDE = 100  # columns of text before a sum is broken
 LATEX_WIDE = 64  # printed characters of a line of LaTeX, about the width of a page
 
-MOTION = ("velocity", "acceleration", "sign")
+MOTION = ("velocity", "acceleration", "sign", "function")
 Factors = tuple[tuple[int, int], ...]  # (letter's number in the ring, exponent)
 
 
