@@ -541,20 +541,6 @@ def test_a_full_disk_is_one_sentence(motion: Path, tmp_path: Path, monkeypatch: 
     assert sorted(os.listdir(tmp_path)) == ["motion.csv"]
 
 
-def test_the_bar_comes_after_a_second(capsys: pytest.CaptureFixture[str]) -> None:
-    from dalembert.cli.terminal import Bar
-
-    with Bar("counting", patience=0.0) as bar:
-        bar(0.1)
-        assert bar.progress is not None
-    with Bar("counting") as bar:
-        bar(0.1)
-        assert bar.progress is None
-    with Bar("one long step", patience=0.02) as bar:  # which says nothing while it goes on
-        time.sleep(0.3)
-        assert bar.progress is not None
-
-
 @pytest.mark.parametrize(
     "code",
     [

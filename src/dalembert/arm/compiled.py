@@ -105,7 +105,7 @@ class Compiled:
         key = (quantity, formulation, options)
         if key not in self._kernels:
             entry = joints.quantity(quantity, self.mechanism)
-            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, tuple(options))
+            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, tuple(options), self.name)
         return self._kernels[key]
 
     def operations(self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> machine.Price:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dalembert.cli import options
-from dalembert.cli.terminal import Bar, console, plain, print_table, tell
+from dalembert.cli.terminal import console, plain, print_table, tell
 from dalembert.errors import DalembertError
 from dalembert.extras import extra
+from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

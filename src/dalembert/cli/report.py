@@ -10,10 +10,11 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import Bar, say
+from dalembert.cli.terminal import say
 from dalembert.cli.torques import need_effort_limits, read
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
+from dalembert.progress import Bar
 
 EXAMPLES = ("7.2",)
 _ABOUT = {

@@ -56,7 +56,7 @@ def _method() -> Any:
     ):
         return None
     text = single_ir(object.__basicsize__, bytes.__basicsize__ - 1, mask)
-    code = code_of(kept.key_of("single", text), lambda: text)
+    code = code_of(kept.key_of("single", text), lambda: [text], "the call for one state")
     return _MethodDef(b"single", code.address("single"), _FASTCALL, None), code
 
 

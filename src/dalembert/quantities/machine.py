@@ -90,6 +90,7 @@ class Quantity:
               function of the mechanism, the arrays by name, and the tree's equations
     held      besides or instead, equations of their own on the coordinates that are held, by formulation
     rivals    formulations of which the one with the fewest operations is taken unless one is named
+    settled   the rival that is the lightest, a function of the mechanism; None where they must be traced to know
     where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
     sizes     what further letters stand for, a function of what :meth:`of` binds
     condensed up to how many lines the tape is searched for sums that repeat
@@ -102,6 +103,7 @@ class Quantity:
     pulled: Callable[[Any, Arrays, Equations], Any] | None = None
     held: Mapping[str, Equations] = field(default_factory=dict)
     rivals: tuple[str, ...] = ()
+    settled: Callable[[Any], str | None] = lambda mechanism: None
     where: str = ""
     sizes: Callable[..., Mapping[str, int]] = dict
     condensed: float = CONDENSED_LENGTH
@@ -148,7 +150,10 @@ class Quantity:
     def contenders(self, mechanism: AnyMechanism) -> tuple[str, ...]:
         """The formulations of which the one with the fewest operations is taken unless one is named."""
         known = self.formulations(mechanism)
-        rivals = self.rivals if self.rivals and set(self.rivals) <= set(known) else known[:1]
+        rivals = known[:1]
+        if self.rivals and set(self.rivals) <= set(known):
+            lightest = self.settled(mechanism)
+            rivals = self.rivals if lightest is None else (lightest,)
         return (*rivals, CLOSED_FORM) if mechanism.n <= HELD and CLOSED_FORM in known else rivals
 
     def check_options(self, options: Iterable[str]) -> None:
@@ -298,9 +303,13 @@ def _law(term: Term) -> str:
 
 
 def kernel(
-    mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
+    mechanism: AnyMechanism,
+    entry: Quantity,
+    formulation: str | None = None,
+    options: tuple[str, ...] = (),
+    of: str = "",
 ) -> np.ufunc:
-    """The compiled gufunc: from memory, from the cache on disk, or made now."""
+    """The compiled gufunc: from memory, from the cache on disk, or made now; a bar names the arm that it is ``of``."""
     from dalembert.kernel.make import graph_kernel
 
     chosen = entry.chosen(formulation, mechanism)
@@ -312,4 +321,5 @@ def kernel(
         entry.name,
         entry.summary,
         (kernel, (mechanism, entry, chosen, options)),
+        of or f"{mechanism.n} joints",
     )

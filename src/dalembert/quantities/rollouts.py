@@ -491,14 +491,15 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
         whole = rollout(mechanism, plan)
         program = whole.program
 
-        def ir() -> str:
+        def ir() -> list[str]:
             signatures = {name: _signature(call, program.sizes) for name, call in whole.calls().items()}
             graphs = {name: (taped(arrays.inputs, whole.pieces[name]), arrays) for name, arrays in signatures.items()}
             return rollout_ir(program, graphs, target().width)
 
         doc = f"Many steps from {', '.join(program.state)}: all in one loop."
         return gufunc(
-            code_of(key, ir), program.signature(), len(program.inputs), len(program.state), "rollout", doc,
+            code_of(key, ir, f"the simulation of {mechanism.n} joints"),
+            program.signature(), len(program.inputs), len(program.state), "rollout", doc,
             (rollout_kernel, (mechanism, plan)), kinds="d",
         )  # fmt: skip
 
@@ -536,6 +537,7 @@ def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:
         name,
         f"{name}({', '.join(call.inputs)})",
         (piece_kernel, (mechanism, plan, name)),
+        f"{mechanism.n} joints",
     )
 
 
