@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi
 from pathlib import Path
 
@@ -105,16 +105,22 @@ def test_regressor_has_its_column(pair: tuple[da.Arm, da.Arm]) -> None:
     assert set(np.array(OWN)[:, 0]) <= set(arm.parameters)
 
 
-@pytest.mark.xfail(strict=False, reason="an arm's own terms are to be columns of ParameterSet")
 def test_identification_finds_its_coefficient(planar: da.Arm) -> None:
+    """As an arm's own, and asked for by its name and shape; and the calibrated arm has it."""
     t = np.arange(0.0, 10.0, 0.005)
     w = 2 * pi * 0.2 * np.arange(1, 4)
     a, b = np.random.default_rng(1).normal(size=(2, 3, 2))
     s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
     q, qd, qdd = s @ (a / w[:, None]) - c @ (b / w[:, None]), c @ a + s @ b, -(s * w) @ a + (c * w) @ b
-    fit = da.identify(planar, {"t": t, "q": q, "qd": qd, "tau": planar.inverse_dynamics(q, qd, qdd)}, cutoff=20.0)
-    for i in (1, 2):
-        assert fit.parameters[fit.names.index(f"Cd_{i}")] == pytest.approx(OWN[i - 1][0], rel=0.02)
+    log = {"t": t, "q": q, "qd": qd, "tau": planar.inverse_dynamics(q, qd, qdd)}
+    without = planar.replace(joints=tuple(replace(x, friction=x.friction.without("drag")) for x in planar.robot.joints))
+    shapes = {i: {"drag": {"uneven": uneven, "angle": at}} for i, (_, uneven, at) in enumerate(OWN[:2], 1)}
+    for arm, asked in ((planar, ()), (without, shapes)):
+        fit = da.identify(arm, log, cutoff=20.0, terms=asked)
+        for i, joint in enumerate(fit.arm.robot.moving_joints, 1):
+            assert fit.parameters[fit.names.index(f"Cd_{i}")] == pytest.approx(OWN[i - 1][0], rel=0.02)
+            assert [term.values[1:] for term in joint.friction.further if term.name == "drag"] == [OWN[i - 1][1:]]
+        assert relative(fit.arm.inverse_dynamics(q, qd, qdd), fit.torque(q, qd, qdd)) < 1e-12
 
 
 def test_simulation_agrees_with_scipy(planar: da.Arm) -> None:
