@@ -15,10 +15,11 @@ from operator import add
 from typing import Any, ClassVar
 
 from dalembert.algebra.records import number, settle
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Scalar, total
 from dalembert.errors import RobotError
 
 CREEP = 1e-300  # a speed that is hardly any, and yet has a sign
+GRADUAL = 1e-200  # what changes by less at such a speed does not jump
 
 
 def coefficient(symbol: str, unit: str, default: Any = ..., *, negative: bool = False) -> Any:
@@ -88,8 +89,15 @@ class Term:
         """Its static levels: how far the torque jumps when the joint begins to move forward, and backward."""
         if not {"qd", "load"} & set(self.of):
             return 0.0, 0.0
-        rest = self.torque(q, 0.0, load)
-        return self.torque(q, CREEP, load) - rest, rest - self.torque(q, -CREEP, load)
+        backward, rest, forward = (self.columns(q, v, load) for v in (-CREEP, 0.0, CREEP))
+        return self._jump(rest, forward), self._jump(backward, rest)
+
+    def _jump(self, before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
+        """How far the torque jumps, without what it changes by gradually."""
+        jumps = (y - x for x, y in zip(before, after, strict=True))
+        return total(
+            c * x for c, x in zip(self.coefficients, jumps, strict=True) if not isinstance(x, float) or abs(x) > GRADUAL
+        )
 
     # -- its numbers ---------------------------------------------------------------------------------
 
