@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.equations.friction import loaded
 
 Array = NDArray[np.floating[Any]]
 
@@ -63,7 +64,9 @@ def energy_defect(arm: Arm, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, tip_wre
     rate = np.einsum("...i,...ij,...j", v, arm.inertia_matrix(q), qdd) + 0.5 * np.einsum(
         "...i,...ij,...j", v, arm.inertia_derivative(q, qd), v
     )
-    force = np.asarray(tau, float) - arm.friction_torque(qd, q) - arm.gravity_torque(q)
+    parts = arm.torque_terms(q, qd, qdd, tip_wrench) if loaded(arm.mechanism) else None
+    friction = arm.friction_torque(qd, q) if parts is None else parts.friction
+    force = np.asarray(tau, float) - friction - arm.gravity_torque(q)
     if tip_wrench is not None:
         force = force - np.einsum("...ij,...i->...j", arm.jacobian(q), np.asarray(tip_wrench, float))
     return rate - np.einsum("...i,...i", v, force)

@@ -31,12 +31,15 @@ def dry_torque(mechanism: AnyMechanism, q: Values, qd: Values, way: Values, tau:
     tau  the torques without dry friction and without what depends on the load: the loads follow from them
     """
     bodies, chain = mechanism.tree.bodies, Chain(mechanism, q)
-    load: list[Scalar] = [0.0] * len(bodies)
+    own = [dry(body, x, 0.0, w, 0.0) for body, x, w in zip(bodies, chain.q, chain.push(way), strict=True)]
+    taken = chain.pull(own)
     for k, i in enumerate(mechanism.actuated):
-        if bodies[i].depends("load"):
-            load[i] = tau[k] - friction(sliding(bodies[i]), chain.q[i], qd[k], 0.0)
-    ways, speeds = chain.push(way), chain.push(qd)
-    return chain.pull([dry(*of) for of in zip(bodies, chain.q, speeds, ways, load, strict=True)])
+        body, x = bodies[i], chain.q[i]
+        if body.depends("load"):
+            passed = taken[k] - own[i]  # what passive joints take of it
+            load = tau[k] + passed - friction(sliding(body), x, qd[k], 0.0)
+            taken[k] = passed + dry(body, x, qd[k], way[k], load)
+    return taken
 
 
 def moving_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
