@@ -20,6 +20,7 @@ from dalembert.simulation.simulate import parameters_of
 from dalembert.simulation.task import make_task
 from dalembert.terms import TERMS
 from dalembert.terms.term import Term, coefficient
+from test_closed_simulation import by_newton
 
 BOTH = pytest.mark.parametrize("method", ["rk4", "dop853"])
 G = 9.81
@@ -178,6 +179,38 @@ def test_friction_that_depends_on_the_load_never_adds_energy() -> None:
     assert np.diff(run.energy[:, 1:] - work).max() < 1e-7 and np.any(run.qd[:, 1:] == 0.0)
 
 
+def test_a_load_on_a_stop_and_off_it_again() -> None:
+    """A weight that falls through its gear bounces, rests on its stop, and is lifted off at m g (1 + η_1)."""
+    row = {
+        "type": "prismatic", "mass": 2.0, "inertia": np.eye(3), "limits": {"lower": 0.0, "upper": 1.0},
+        "friction": STRONG[1],
+    }  # fmt: skip
+    a, rate = da.from_dh([row], gravity=(0, 0, -G)), 30.0
+
+    def torque(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        return rate * np.full_like(q, t)
+
+    runs = [
+        da.simulate(a, [0.02], None, torque, 1.0, stops="contact", restitution=0.3, step=2e-3, method=method)  # type: ignore[arg-type]
+        for method in ("rk4", "dop853")
+    ]
+    assert np.abs(runs[0].q - runs[1].q).max() < 1e-7 and runs[0].q.min() == 0.0
+    lifted = (2.0 * G * 1.3 + 0.2) / rate
+    rests = runs[0].q[:, 0] == 0.0
+    assert runs[0].t[rests].max() == pytest.approx(lifted, abs=2e-3) and rests.sum() > 50
+
+
+def test_loops_closed_by_newton_do_what_the_formula_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TERMS, "rail", Rail)
+    a = closed(arm("five-bar"))
+    pull = np.array([1.0, 2.0, 0.0, 0.0, 0.0, 0.0])
+    one, other = (
+        da.simulate(x, a.home + 0.2, None, [0.5, -0.3], 0.05, step=5e-3, tip_wrench=pull) for x in (a, by_newton(a))
+    )
+    assert np.abs(one.q - other.q).max() < 1e-12 and np.abs(one.qd).max() > 0.05
+    assert np.abs(one.qdd - other.qdd).max() < 1e-9
+
+
 # -- stick and slip --------------------------------------------------------------------------------
 
 
@@ -195,13 +228,14 @@ def dragged(friction: Any, stiffness: float, speed: float, duration: float) -> n
             t, sticks = end, False
             continue
 
+        begin = t
+
         def rate(t: float, y: np.ndarray) -> list[float]:
             return [y[1], stiffness * (speed * t - y[0]) - friction(y[1])]
 
-        def rests(t: float, y: np.ndarray) -> float:
+        def rests(t: float, y: np.ndarray, begin: float = begin) -> float:
             return y[1] if t > begin + 1e-6 else 1.0
 
-        begin = t
         rests.terminal, rests.direction = True, -1.0  # type: ignore[attr-defined]
         run = solve_ivp(rate, (t, duration), y, "DOP853", events=rests, rtol=1e-12, atol=1e-13, dense_output=True)
         inside = (instants >= t) & (instants <= run.t[-1])
@@ -277,7 +311,7 @@ def test_work_of_the_terms_is_the_change_of_energy() -> None:
 
 def test_dry_terms_and_the_variational_method() -> None:
     for friction in (Friction(coulomb=1.0), Friction(stribeck={"level": 1.0, "speed": 0.1}), LOADED[1]):
-        with pytest.raises(DalembertError, match="arm 'random' has dry friction, .*; use method 'rk4' or 'dop853'"):
+        with pytest.raises(DalembertError, match=r"arm 'random' has dry friction, .*; use method 'rk4' or 'dop853'"):
             da.simulate(two_joints(friction), [0.0, 0.0], None, None, 0.1, method="variational")
     da.simulate(two_joints(Friction(1.0, tanh={"level": 1.0, "width": 0.1})), [0.0, 0.0], None, None, 0.1)
 

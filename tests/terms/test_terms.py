@@ -10,6 +10,7 @@ import pytest
 
 import dalembert as da
 from arms import FRICTIONS, LOADED, arm, random_robot, relative, states, with_terms
+from dalembert.analysis import properties
 from dalembert.equations.friction import further, load_of, slopes
 from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Graph
@@ -55,6 +56,12 @@ def test_static_level_is_the_jump_at_rest(term: Term) -> None:
         assert backward == pytest.approx(rest - term.torque(q, -1e-9, load), abs=1e-7)
 
 
+def test_gradual_terms_do_not_jump() -> None:
+    """Not even by what a least speed changes: an arm with such friction never sticks."""
+    gradual = [TERMS["viscous"](2.0), TERMS["tanh"](1.0, 0.3), TERMS["sigmoid"](1.0, 0.3), TERMS["spring"](3.0)]  # type: ignore[call-arg]
+    assert all(term.static(0.4, 1.0) == (0.0, 0.0) for term in gradual)
+
+
 @each_term
 def test_it_is_read_as_it_is_written(term: Term) -> None:
     assert type(term).read(term.written()) == term
@@ -84,6 +91,7 @@ def test_wrong_numbers_get_one_sentence() -> None:
         ({"spring": {"stiffness": "soft"}}, "the stiffness of the spring is 'soft'; it must be a number"),
         ({"viscous": math.nan}, "viscous friction is nan"),
         ({"gas_spring": {"force": 1.0, "a": 0.2, "b": 0.2}}, "both 0.2 m from the axis"),
+        ({"gear": [1.1, 1.0]}, "the driven of gear losses is 1; it must be below 1"),
         ({"gear": [0.1]}, "gear has no driven; give driving, driven"),
     ]:
         with pytest.raises(da.RobotError) as error:
@@ -138,6 +146,13 @@ def test_forward_dynamics_undoes_inverse_dynamics(termed: da.Arm) -> None:
     for formulation in ("composite", "articulated"):
         tau = termed.inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
         assert relative(termed.forward_dynamics(q, qd, tau, wrench, formulation), qdd) < 1e-10
+
+
+def test_energy_balances_whatever_the_terms(termed: da.Arm) -> None:
+    q, qd, _ = states(termed, 10, scale=1.0)
+    tau, h_e = np.random.default_rng(4).uniform(-5, 5, (2, 10, 6))
+    tau = tau[:, : termed.n]
+    assert np.abs(properties.energy_defect(termed, q, qd, tau, h_e)).max() < 1e-9
 
 
 def test_derivatives_match_differences(termed: da.Arm) -> None:

@@ -22,13 +22,17 @@ CREEP = 1e-300  # a speed that is hardly any, and yet has a sign
 GRADUAL = 1e-200  # what changes by less at such a speed does not jump
 
 
-def coefficient(symbol: str, unit: str, default: Any = ..., *, negative: bool = False) -> Any:
+def coefficient(
+    symbol: str, unit: str, default: Any = ..., *, negative: bool = False, below: float | None = None
+) -> Any:
     """A field that the torque is linear in.
 
     symbol    its name in identification and equations: "Fst" is Fst_3 at joint 3
     negative  whether it may be below 0; where not, only a term that is marked ``physical=False`` can have it so
+    below     what it must be below, by the same rule
     """
-    return _field(default, {"symbol": symbol, "unit": unit, "least": -math.inf if negative else 0.0, "linear": True})
+    least = -math.inf if negative else 0.0
+    return _field(default, {"symbol": symbol, "unit": unit, "least": least, "below": below, "linear": True})
 
 
 def shape(symbol: str, unit: str, default: Any = ..., *, least: float = -math.inf, above: bool = False) -> Any:
@@ -74,6 +78,9 @@ class Term:
                 raise RobotError(
                     f"{self.called(entry.name)} is {value:g}; it must be {'above' if above else 'at least'} {least:g}"
                 )
+            below = entry.metadata.get("below")
+            if counts and below is not None and value >= below:
+                raise RobotError(f"{self.called(entry.name)} is {value:g}; it must be below {below:g}")
 
     # -- the law -----------------------------------------------------------------------------------
 
