@@ -98,8 +98,8 @@ def compiled(name: str, width: int | None = None, fused: bool = True) -> Callabl
     """The function in machine code, of arrays."""
     graph = on_tape(name)
     shapes = Signature((("x", (len(graph.inputs),)),), (("y", (1,)),))
-    text = llvm_ir(graph, shapes, width or target().width)
-    code = MachineCode(object_code(text if fused else text.replace(" contract", "")))
+    (text,) = llvm_ir(graph, shapes, width or target().width)
+    code = MachineCode(object_code([text if fused else text.replace(" contract", "")]))
     kernel = gufunc(code, shapes.gufunc(), 1, 1, name, "", (compiled, (name,)))
     return lambda *columns: kernel(np.stack(np.broadcast_arrays(*columns), axis=-1))[..., 0]
 

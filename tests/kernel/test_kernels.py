@@ -140,7 +140,7 @@ class TestLifetime:
 
     def test_threads_that_ask_at_once_share_one_kernel(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls = []
-        monkeypatch.setattr(make_, "object_code", lambda ir: calls.append(1) or object_code(ir))
+        monkeypatch.setattr(make_, "object_code", lambda *modules: calls.append(1) or object_code(*modules))
         a = da.load("planar-2r").with_payload(0.123456)
         barrier, kernels = threading.Barrier(6), []
 
@@ -430,18 +430,33 @@ def test_all_widths_agree_with_the_tape(seed: int, width: int) -> None:
 
 
 def test_long_tapes_are_cut_and_still_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same kernel in many small parts gives the same torques."""
+    """The same kernel in many small parts, in one module or in several, gives the same torques."""
     import dalembert.emit.llvm as emit
 
     a = arm("panda")
     entry = JOINTS["inverse_dynamics"]
     arrays, graph = signature(a.mechanism, entry), trace(a.mechanism, entry, "lean")
     monkeypatch.setattr(emit, "PART_LENGTH", 60)
-    text = emit.llvm_ir(graph, arrays, target().width)
-    assert text.count("define internal void @part") > 5
-    kernel = gufunc(MachineCode(object_code(text)), arrays.gufunc(), 3, 1, "cut", "", (compiled, ()))
     x = states(a, 37)
-    assert relative(kernel(*x), a.inverse_dynamics(*x)) < 1e-14
+    for parts, linkage in ((20, "internal"), (2, "hidden")):
+        monkeypatch.setattr(emit, "MODULE_PARTS", parts)
+        texts = emit.llvm_ir(graph, arrays, target().width)
+        assert "".join(texts).count(f"define {linkage} void @part") > 5
+        assert (len(texts) == 1) == (linkage == "internal")
+        kernel = gufunc(MachineCode(object_code(texts)), arrays.gufunc(), 3, 1, "cut", "", (compiled, ()))
+        assert relative(kernel(*x), a.inverse_dynamics(*x)) < 1e-14
+
+
+def test_long_tapes_have_shorter_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    import dalembert.emit.llvm as emit
+
+    a = arm("panda")
+    entry = JOINTS["inverse_dynamics"]
+    arrays, graph = signature(a.mechanism, entry), trace(a.mechanism, entry, "lean")
+    monkeypatch.setattr(emit, "SHORT_PART_LENGTH", 60)
+    assert len(emit.function_parts(graph, arrays, 4)[0]) == 1
+    monkeypatch.setattr(emit, "LONG_TAPE", len(graph.nodes) - 1)
+    assert len(emit.function_parts(graph, arrays, 4)[0]) > 5
 
 
 def test_output_is_reproducible() -> None:
@@ -452,7 +467,7 @@ def test_output_is_reproducible() -> None:
         "from dalembert.kernel.compile import object_code;"
         "m = da.load('stanford').mechanism; entry = JOINTS['inverse_dynamics'];"
         "t = llvm_ir(trace(m, entry, 'lean'), signature(m, entry), 4);"
-        "print(hashlib.sha256(t.encode()).hexdigest(), hashlib.sha256(object_code(t)).hexdigest())"
+        "print(hashlib.sha256(t[0].encode()).hexdigest(), hashlib.sha256(object_code(t)).hexdigest())"
     )
     seen = set()
     for seed in ("1", "2"):

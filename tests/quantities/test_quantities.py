@@ -19,6 +19,8 @@ from arms import (
     friction,
     on_floats,
     pulled,
+    random_inertia,
+    random_placement,
     random_robot,
     relative,
     robots,
@@ -26,12 +28,14 @@ from arms import (
     tree_velocities,
 )
 from dalembert.analysis import properties
+from dalembert.analysis.price import chain
 from dalembert.equations import articulated, composite, energy, forward_dynamics, lagrange, newton_euler, terms
 from dalembert.equations.factorisation import inert_joints, unresisted
+from dalembert.graph.count import count
 from dalembert.quantities.joints import JOINTS, known
 from dalembert.quantities.machine import CHEAPEST, trace
 from dalembert.robot import Inertia, Joint, Link, Placement, Robot, Rotor
-from dalembert.robot.mechanism import mechanism
+from dalembert.robot.mechanism import Mechanism, mechanism
 from test_dynamics import pin_oracle
 
 TOLERANCE = 1e-10
@@ -112,6 +116,10 @@ class TestIdentities:
             expected = slope(lambda s, e=e: a.inverse_dynamics(q + s * e, qd, qdd))
             assert np.allclose(dq[..., k], expected, atol=1e-7 * (1 + np.abs(expected).max()))
             smooth = slope(lambda s, e=e: a.inverse_dynamics(q, qd + s * e, qdd) - friction(a, q, qd + s * e))
+            if name == "terms":  # all friction but the jump of Coulomb's is smooth
+                expected = slope(lambda s, e=e: a.inverse_dynamics(q, qd + s * e, qdd), 2e-3)
+                assert np.allclose(dqd[..., k], expected, atol=1e-7 * (1 + np.abs(expected).max()))
+                continue
             levels = np.array([body.viscous for body in a.mechanism.tree.bodies])
             viscous = pulled(a, q, levels * tree_velocities(a, q, np.broadcast_to(e, q.shape)))
             assert np.allclose(dqd[..., k], smooth + viscous, atol=1e-8 * (1 + np.abs(smooth).max()))
@@ -239,9 +247,6 @@ def test_against_pinocchio(name: str) -> None:
 
 
 def test_the_cheaper_way_is_taken() -> None:
-    """Few joints: inertia matrix and factorisation. A long chain: articulated bodies."""
-    from dalembert.graph.count import count
-
     entry = JOINTS["forward_dynamics"]
     for a, expected in ((da.load("stanford"), "composite"), (arm("random-chain"), None)):
         totals = {w: count(trace(a.mechanism, entry, w)).total for w in ("composite", "articulated")}
@@ -250,17 +255,64 @@ def test_the_cheaper_way_is_taken() -> None:
         assert taken == min(totals.values())
         if expected:
             assert taken == totals[expected]
-    row = {
-        "a": 0.3,
-        "alpha": 1.0,
-        "d": 0.1,
-        "mass": 1.0,
-        "com": (0.1, 0.02, 0.03),
-        "inertia": np.diag([0.1, 0.11, 0.12]),
-    }
-    chain = da.from_dh([dict(row) for _ in range(16)]).mechanism
-    totals = {w: count(trace(chain, entry, w)).total for w in ("composite", "articulated")}
-    assert totals["articulated"] < totals["composite"]
+
+
+def comb(teeth: int, joints: int) -> Mechanism:
+    """A spine of ``teeth`` joints with a chain of ``joints`` at each: many joints, none of them deep."""
+    rng = np.random.default_rng(3)
+    links, axes = [Link("base")], []
+
+    def grow(parent: str, count: int, name: str) -> str:
+        for k in range(count):
+            links.append(Link(f"{name}{k}", random_inertia(rng)))
+            axes.append(Joint(f"joint {name}{k}", "revolute", parent, f"{name}{k}", random_placement(rng)))
+            parent = f"{name}{k}"
+        return parent
+
+    spine = "base"
+    for k in range(teeth):
+        spine = grow(spine, 1, f"spine{k}.")
+        grow(spine, joints, f"tooth{k}.")
+    return da.Arm(Robot("comb", tuple(links), tuple(axes))).mechanism
+
+
+DEEP_AND_FLAT = {
+    "chain of 12": lambda: chain(12).mechanism,
+    "chain of 20": lambda: chain(20).mechanism,
+    "planar chain of 20": lambda: da.from_dh([{"a": 0.3, "mass": 1.0, "com": (0.1, 0.02, 0.0)}] * 20).mechanism,
+    "chain of 22, rotors and slides": lambda: da.Arm(random_robot(np.random.default_rng(2), 22, tree=False)).mechanism,
+    "tree of 30": lambda: da.Arm(random_robot(np.random.default_rng(1), 30)).mechanism,
+    "comb of 6 × 4": lambda: comb(6, 4),
+}
+
+
+@pytest.mark.parametrize("name", DEEP_AND_FLAT)
+def test_what_is_settled_by_depth_is_the_lighter_way(name: str) -> None:
+    """Articulated bodies for deep trees, without tracing the others; where it is not clear, both are traced."""
+    m, entry = DEEP_AND_FLAT[name](), JOINTS["forward_dynamics"]
+    settled = entry.settled(m)
+    assert settled == (None if name in ("chain of 12", "tree of 30", "comb of 6 × 4") else "articulated")
+    assert entry.chosen(None, m) == (settled or CHEAPEST)
+    totals = {way: count(trace(m, entry, way)).total for way in entry.rivals}
+    assert count(trace(m, entry)).total == min(totals.values())
+
+
+def test_shipped_arms_are_shallow() -> None:
+    """Their formulations are counted, as they always were."""
+    arms = [da.load(name) for name in da.arms()]
+    assert {JOINTS["forward_dynamics"].settled(a.mechanism) for a in arms if a.mechanism.identity} == {None}
+
+
+def test_a_chain_of_30_joints_falls_as_its_inertia_matrix_says() -> None:
+    """Compiled articulated bodies, the choice for deep trees, against B and τ of floats, and against compiled torques."""
+    a = chain(30)
+    assert a.kernel("forward_dynamics") is a.kernel("forward_dynamics", formulation="articulated")
+    q, qd, tau = states(a, 4, scale=0.5)
+    qdd = a.forward_dynamics(q, qd, tau)
+    rows = zip(q.tolist(), qd.tolist(), tau.tolist(), strict=True)
+    page = np.array([forward_dynamics.forward_dynamics(a.mechanism, *row) for row in rows])
+    assert relative(qdd, page) < 1e-7
+    assert relative(a.inverse_dynamics(q, qd, qdd), tau) < 1e-7
 
 
 def test_every_quantity_has_a_method_and_words() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.equations.friction import loaded
 
 Array = NDArray[np.floating[Any]]
 
@@ -64,8 +63,10 @@ def energy_defect(arm: Arm, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, tip_wre
     rate = np.einsum("...i,...ij,...j", v, arm.inertia_matrix(q), qdd) + 0.5 * np.einsum(
         "...i,...ij,...j", v, arm.inertia_derivative(q, qd), v
     )
-    parts = arm.torque_terms(q, qd, qdd, tip_wrench) if loaded(arm.mechanism) else None
-    friction = arm.friction_torque(qd, q) if parts is None else parts.friction
+    if any(body.depends("load") for body in arm.mechanism.bodies):
+        friction = arm.torque_terms(q, qd, qdd, tip_wrench).friction
+    else:
+        friction = arm.friction_torque(qd, q)
     force = np.asarray(tau, float) - friction - arm.gravity_torque(q)
     if tip_wrench is not None:
         force = force - np.einsum("...ij,...i->...j", arm.jacobian(q), np.asarray(tip_wrench, float))

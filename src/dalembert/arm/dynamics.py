@@ -186,10 +186,10 @@ class ArmDynamics(Compiled):
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number."""
-        from dalembert.equations.regressor import PARAMETERS
+        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number; then those of further terms."""
+        from dalembert.equations.regressor import names
 
-        return tuple(f"{name}_{k + 1}" for k in range(self.mechanism.tree.n) for name in PARAMETERS)
+        return tuple(names(self.mechanism.tree))
 
     def lagrange_euler(self, q: ArrayLike) -> LagrangeEuler:
         """The dynamic coefficients of M section 2: ``.D`` (…, n, n), ``.h`` (…, n, n, n), ``.c`` (…, n).

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dalembert.cli import options
-from dalembert.cli.terminal import Bar, console, plain, print_table, tell
+from dalembert.cli.terminal import console, plain, print_table, tell
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
+from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -194,10 +196,11 @@ def drawing(costs: Sequence[Cost], height: int = 18, step: int = 5) -> list[str]
 
 def figure(costs: Sequence[Cost]) -> Figure:
     """Growth with n: operations, and nanoseconds where they were measured."""
-    import matplotlib
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
+    with extra("plot", "a figure"):
+        import matplotlib
+        from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
+        from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 
     measured = any(cost.nanoseconds is not None for cost in costs)
     style = {

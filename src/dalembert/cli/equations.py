@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typer import Option
 
 from dalembert.cli import options
-from dalembert.cli.terminal import Bar, plain
+from dalembert.cli.terminal import plain
 from dalembert.errors import DalembertError
+from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from dalembert.symbols.present import Equations

@@ -9,9 +9,10 @@ from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import Bar, number, print_table, say, tell
+from dalembert.cli.terminal import number, print_table, say, tell
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
+from dalembert.progress import Bar
 
 Criterion = Literal["condition", "scaled-condition", "d-optimal"]
 WORDS = {"condition": "condition number", "scaled-condition": "scaled condition number", "d-optimal": "log det"}
@@ -65,8 +66,6 @@ def excite(
         def told(fraction: float, best: float) -> None:
             bar.what = f"exciting {loaded.name}, best {WORDS[criterion]} so far {best:.4g}"
             bar(fraction)
-            if bar.progress is not None:
-                bar.progress.update(bar.task, description=bar.what)
 
         excitation = da.excite(
             loaded, criterion=criterion, start=posture, progress=told, duration=duration, shape=shape,

@@ -11,9 +11,10 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import Bar, console, finite, number, print_table, say, saying_warnings, tell
+from dalembert.cli.terminal import console, finite, number, print_table, say, saying_warnings, tell
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
+from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification
@@ -112,6 +113,8 @@ def identify(
     for path in (output, report, table):
         if path is not None:
             check_writable(path, overwrite=force)
+    if report is not None:
+        options.need_figures(f"{report}: a report")
     if output is not None and Path(output).suffix.lower() not in (".toml", ".urdf"):
         raise DalembertError(f"{output}: a calibrated arm is saved as .toml or .urdf")
     with saying_warnings(), Bar("identifying") as bar:

@@ -12,8 +12,9 @@ from typer import Argument, Option
 import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.identify import reading_of
-from dalembert.cli.terminal import Bar, number, print_table, say, saying_warnings, tell
+from dalembert.cli.terminal import number, print_table, say, saying_warnings, tell
 from dalembert.files import check_writable
+from dalembert.progress import Bar
 
 
 def payload(

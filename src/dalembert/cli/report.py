@@ -10,10 +10,11 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import Bar, say
+from dalembert.cli.terminal import say
 from dalembert.cli.torques import need_effort_limits, read
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
+from dalembert.progress import Bar
 
 EXAMPLES = ("7.2",)
 _ABOUT = {
@@ -67,6 +68,7 @@ def report(
     if check_limits:
         need_effort_limits(loaded, "; --limits gives them")
     options.not_an_input(out, "the report would overwrite the file it is", motion, arm, limits)
+    options.need_figures(f"{out}: a report")
     check_writable(out, overwrite=force)
     motions = [_from_file(loaded, motion)] if motion is not None else _example(loaded, example)
     from dalembert.analysis.sizing import without_effort_limit

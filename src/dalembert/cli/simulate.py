@@ -9,9 +9,10 @@ from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import Bar, number, plain, print_table, tell
+from dalembert.cli.terminal import number, plain, print_table, tell
 from dalembert.cli.torques import write
 from dalembert.files import check_writable
+from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,20 +1,16 @@
-"""Showing things to a person: tables, sentences, a bar for long work. Rich is imported by what prints."""
+"""Showing things to a person: tables and sentences. Rich is imported by what prints."""
 
 from __future__ import annotations
 
 import math
 import os
-import threading
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
     from rich.text import Text
 
 PIPE_WIDTH = 160  # columns where no terminal says how many there are: one line for each row
@@ -112,58 +108,3 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(x) for x in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-class Bar:
-    """A progress bar on stderr, once the work has taken a second; gone when it is done.
-
-    >>> with Bar("counting") as bar:
-    ...     bar(0.5)
-    """
-
-    def __init__(self, what: str, patience: float = 1.0) -> None:
-        self.what, self.patience = what, patience
-        self.progress: Progress | None = None
-
-    def __enter__(self) -> Bar:
-        self.started = time.monotonic()
-        self.lock, self.done = threading.Lock(), 0.0
-        self.waiting = threading.Timer(self.patience, self._show)  # for work that says nothing while it goes on
-        self.waiting.daemon = True
-        self.waiting.start()
-        return self
-
-    def _show(self) -> None:
-        with self.lock:
-            if self.progress is not None or self.patience == float("inf"):
-                return
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-            screen = console(stderr=True)
-            progress = Progress(
-                TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
-                console=screen, transient=True, disable=not screen.is_terminal,
-            )  # fmt: skip
-            self.task = progress.add_task(self.what, total=1.0)
-            progress.update(self.task, completed=self.done)
-            progress.start()
-            self.progress = progress
-
-    def __call__(self, fraction: float) -> None:
-        """The work is done to this fraction."""
-        self.done = fraction
-        if self.progress is None:
-            if time.monotonic() - self.started < self.patience:
-                return
-            self._show()
-        if self.progress is not None:
-            self.progress.update(self.task, completed=fraction)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.waiting.cancel()
-        with self.lock:
-            if self.progress is not None:
-                self.progress.stop()
-            self.patience = float("inf")  # a timer that fires just now shows nothing

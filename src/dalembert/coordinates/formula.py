@@ -9,6 +9,7 @@ from typing import Any
 
 from dalembert.algebra.scalars import Scalar, acos, asin, atan, atan2, cos, exp, less, log, select, sin, sqrt, tanh
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f.__name__: f for f in (sin, cos, exp, log, tanh, atan2, atan, asin, acos)},
@@ -61,7 +62,8 @@ class Formula:
 
 def symbols(names: Sequence[str]) -> tuple[Any, ...]:
     """SymPy's symbols for coordinates: they are real, and a name may have primes."""
-    import sympy
+    with extra("symbols", "a coordinate map given as a function"):
+        import sympy
 
     return tuple(sympy.Symbol(name, real=True) for name in names)
 

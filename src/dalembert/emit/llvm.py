@@ -1,6 +1,6 @@
 """A graph as LLVM IR: straight-line code, as wide as the machine's vectors, across the batch.
 
-The module has these functions:
+There is one module, or several where the tape is long, with these functions:
 
 ``part0, part1, …``  the tape itself for one block of W states, cut into parts that the optimiser can
     swallow; values that later parts need go through a workspace. Lane l of array a is read at
@@ -17,12 +17,13 @@ sin and cos are arithmetic (:mod:`dalembert.emit.trigonometry`), and so are exp,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from dalembert.emit.elementary import ELEMENTARY
 from dalembert.emit.ir import IR
 from dalembert.emit.loops import loops
+from dalembert.emit.signature import Signature
 from dalembert.emit.transpose import declarations, load_group, store_group
 from dalembert.emit.trigonometry import sincos
 from dalembert.graph.passes import live_lines
@@ -42,45 +43,38 @@ UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'  # what a branch is ma
 
 # longer straight-line code than this is cut: register allocation and scheduling grow faster than linearly
 PART_LENGTH = 1500
+LONG_TAPE = 20_000  # lines beyond which shorter parts compile in half the time and run as fast
+SHORT_PART_LENGTH = 500
+MODULE_PARTS = 20  # more parts than these are compiled in several modules, half a second each
 # instructions that an operation takes, roughly, where it is not one
 LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
 
 Chunk = tuple[str, list[int]]  # ("angles", lines) or ("lines", lines)
 
 
-@dataclass(frozen=True)
-class Signature:
-    """Names and core shapes of a kernel's inputs and outputs: ``(("q", (7,)), …)``."""
-
-    inputs: tuple[tuple[str, tuple[int, ...]], ...]
-    outputs: tuple[tuple[str, tuple[int, ...]], ...]
-
-    @property
-    def arrays(self) -> tuple[tuple[int, ...], ...]:
-        """All core shapes, inputs first."""
-        return tuple(shape for _, shape in (*self.inputs, *self.outputs))
-
-    def gufunc(self) -> str:
-        """NumPy's notation: ``(7),(7),(7)->(7)``."""
-
-        def words(arrays: Sequence[tuple[str, tuple[int, ...]]]) -> str:
-            return ",".join("(" + ",".join(str(k) for k in shape) + ")" for _, shape in arrays)
-
-        return words(self.inputs) + "->" + words(self.outputs)
-
-
 size = math.prod  # how many numbers an array of this core shape holds
 
 
-def llvm_ir(graph: Graph, signature: Signature, width: int) -> str:
-    """The module's text; the same graph gives the same text, byte for byte."""
+def llvm_ir(graph: Graph, signature: Signature, width: int) -> list[str]:
+    """The modules' texts; the same graph gives the same texts, byte for byte."""
     if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
         raise ValueError("the graph's inputs do not fill the signature")
     parts, slots = function_parts(graph, signature, width)
-    return module([*parts, loops(signature.arrays, len(signature.inputs), len(parts), slots, width)], width)
+    return modules(parts, loops(signature.arrays, len(signature.inputs), len(parts), slots, width), width)
 
 
-def module(functions: Sequence[str], width: int) -> str:
+def modules(parts: Sequence[str], loop: str, width: int) -> list[str]:
+    """The parts and what calls them as one module; many parts in several modules, which can be compiled one by one."""
+    if len(parts) <= MODULE_PARTS:
+        return [_module([*parts, loop], width)]
+    visible = [part.replace("define internal", "define hidden", 1) for part in parts]
+    bundles = [visible[k : k + MODULE_PARTS] for k in range(0, len(visible), MODULE_PARTS)]
+    names = [part[part.index("@") : part.index("(")] for part in parts]
+    declared = [f"declare hidden void {name}(ptr, ptr, ptr)" for name in names]
+    return [_module(functions, width) for functions in (*bundles, [*declared, loop])]
+
+
+def _module(functions: Sequence[str], width: int) -> str:
     """The functions with what they need declared."""
     v, s = f"<{width} x double>", f"v{width}f64"
     declared = [
@@ -133,19 +127,20 @@ def function_parts(
 
     With ``lanes`` an array is not rows in memory but one vector of W lanes after the other.
     """
+    longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
     order: list[Chunk] = []
     for stage in _schedule(graph):
         trig = [k for k in stage if graph.op(k) in ("sin", "cos")]
         rest = [k for k in stage if graph.op(k) not in ("sin", "cos")]
         if trig:
             order.append(("angles", trig))
-        order += [("lines", lines) for lines in _cut(graph, rest)]
+        order += [("lines", lines) for lines in _cut(graph, rest, longest)]
     # pack chunks into parts of bounded length
     packed: list[list[Chunk]] = [[]]
     length = 0
     for kind, lines in order or [("lines", [])]:
         weight = _length(graph, lines)
-        if packed[-1] and length + weight > PART_LENGTH * 1.3:
+        if packed[-1] and length + weight > longest * 1.3:
             packed.append([])
             length = 0
         packed[-1].append((kind, lines))
@@ -153,11 +148,13 @@ def function_parts(
     part_of = {k: index for index, chunks in enumerate(packed) for _, lines in chunks for k in lines}
     slot_of = _slots(graph, packed, part_of)
     writers = _output_writers(graph, part_of)
+    kept: list[list[int]] = [[] for _ in packed]
+    for line in slot_of:
+        kept[part_of[line]].append(line)
     functions = []
     for index, chunks in enumerate(packed):
-        kept = [line for line in slot_of if part_of[line] == index]
         part = _Part(graph, signature, width, slot_of, lanes)
-        functions.append(part.written(f"{name}{index}", chunks, kept, writers.get(index, [])))
+        functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
     return functions, max(slot_of.values(), default=-1) + 1
 
 
@@ -165,7 +162,7 @@ def _length(graph: Graph, lines: list[int]) -> int:
     return sum(LENGTH.get(graph.op(k), 1) for k in lines)
 
 
-def _cut(graph: Graph, lines: list[int]) -> list[list[int]]:
+def _cut(graph: Graph, lines: list[int], longest: int) -> list[list[int]]:
     """The lines in runs of bounded length."""
     runs: list[list[int]] = []
     room = 0
@@ -173,7 +170,7 @@ def _cut(graph: Graph, lines: list[int]) -> list[list[int]]:
         length = _length(graph, [k])
         if length > room:
             runs.append([])
-            room = PART_LENGTH
+            room = longest
         runs[-1].append(k)
         room -= length
     return runs
@@ -194,6 +191,9 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
         for operand in graph.operands(k):
             if operand in part_of and part_of[operand] < part:
                 last_part[operand] = max(part, last_part.get(operand, 0))
+    last_read: list[list[int]] = [[] for _ in packed]
+    for k, part in last_part.items():
+        last_read[part].append(k)
     slot_of: dict[int, int] = {}
     free: list[int] = []
     count = 0
@@ -205,7 +205,7 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
                 else:
                     slot_of[k] = count
                     count += 1
-        free += sorted((slot_of[k] for k, last in last_part.items() if last == index), reverse=True)
+        free += sorted((slot_of[k] for k in last_read[index]), reverse=True)
     return slot_of
 
 
@@ -220,21 +220,37 @@ class _Part(IR):
         self.pointers: dict[int, list[str]] = {}
 
     def written(self, name: str, chunks: list[Chunk], kept: list[int], outputs: list[int]) -> str:
-        """The function; ``kept`` are the lines that later parts read, ``outputs`` the positions that this one writes."""
+        """The function; ``kept`` are the lines that later parts read, ``outputs`` the positions that this one writes.
+
+        Values are stored as soon as they are there, so that few of them wait in registers.
+        """
+        turn = {k: place for place, k in enumerate(k for _, lines in chunks for k in lines)}
+        due: dict[int, list[Callable[[], None]]] = {}
+        for needed, store in self.stores(kept, outputs):
+            due.setdefault(max((turn[k] for k in needed if k in turn), default=-1), []).append(store)
         for kind, lines in chunks:
             if kind == "angles":
                 self.angles(lines)
-            else:
-                for k in lines:
+            for k in lines:
+                if kind == "lines":
                     operands = [self.value(a) for a in self.graph.operands(k)]
                     self.names[k] = _instruction(self, self.graph.op(k), operands)
-        for line in kept:
-            self.store(self.names[line], self.slot(line))
-        for array, start, end in _output_starts(self.signature):
-            mine = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
-            self.store_lanes(array, mine) if self.by_lanes else self.store_rows(array, mine)
+                for store in due.get(turn[k], ()):
+                    store()
+        for store in due.get(-1, ()):  # inputs and constants
+            store()
         head = f"define internal void @{name}(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {{"
         return "\n".join([head, "entry:", *self.lines, "  ret void", "}"])
+
+    def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
+        """Everything that is to be stored, with the lines that it needs."""
+        for line in kept:
+            yield [line], partial(self.store_kept, line)
+        for array, start, end in _output_starts(self.signature):
+            elements = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
+            for run in _runs(list(elements), 1 if self.by_lanes else self.width):
+                lines = [elements[e] for e in run]
+                yield lines, partial(self.store_outputs, array, run[0], lines)
 
     def value(self, line: int) -> str:
         """The name of a line's value; what is not there yet is loaded."""
@@ -288,21 +304,29 @@ class _Part(IR):
         for e, vector in enumerate(load_group(self, self.rows(array), first, len(members)), first):
             self.names[members[e]] = vector
 
-    def store_lanes(self, array: int, mine: dict[int, int]) -> None:
-        """Outputs {element: line}, a vector each."""
-        for element, line in mine.items():
-            value = self.value(line)
-            self.store(value, self.vector_at(array, element))
+    def store_kept(self, line: int) -> None:
+        """A value that a later part reads, to the workspace."""
+        self.store(self.names[line], self.slot(line))
 
-    def store_rows(self, array: int, mine: dict[int, int]) -> None:
-        """Outputs {element: line}, in runs of neighbouring elements, as many as fit into one group."""
-        left = list(mine)
-        while left:
-            run = 1
-            while run < min(self.width, len(left)) and left[run] == left[0] + run:
-                run += 1
-            store_group(self, self.rows(array), left[0], [self.value(mine[e]) for e in left[:run]])
-            left = left[run:]
+    def store_outputs(self, array: int, first: int, lines: list[int]) -> None:
+        """Neighbouring outputs, from element ``first`` on: rows of all of them, or one vector."""
+        values = [self.value(line) for line in lines]
+        if self.by_lanes:
+            self.store(values[0], self.vector_at(array, first))
+        else:
+            store_group(self, self.rows(array), first, values)
+
+
+def _runs(elements: list[int], longest: int) -> Iterator[list[int]]:
+    """Runs of neighbours among increasing numbers."""
+    run: list[int] = []
+    for element in elements:
+        if run and (element != run[-1] + 1 or len(run) == longest):
+            yield run
+            run = []
+        run.append(element)
+    if run:
+        yield run
 
 
 def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:

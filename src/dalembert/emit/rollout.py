@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from dalembert.emit.llvm import Signature, function_parts, module
+from dalembert.emit.llvm import function_parts, modules
 from dalembert.emit.loops import InnerLoop
+from dalembert.emit.signature import Signature
 from dalembert.graph.program import Program
 from dalembert.graph.tape import Graph
 
@@ -77,9 +78,9 @@ done:
 """
 
 
-def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], width: int) -> str:
-    """The module's text: every function once, and NumPy's inner loop around them, for doubles."""
-    texts: list[str] = [_MOVES.format(width=width)]
+def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], width: int) -> list[str]:
+    """The modules' texts: every function once, and NumPy's inner loop around them, for doubles."""
+    texts: list[str] = []
     parts: dict[str, int] = {}
     slots = 1
     for name, (graph, signature) in graphs.items():
@@ -87,7 +88,8 @@ def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], 
         texts += functions
         parts[name] = len(functions)
         slots = max(slots, needed)
-    return module([*texts, _RolloutLoop(program, parts, slots, width).written()], width)
+    loop = _RolloutLoop(program, parts, slots, width).written()
+    return modules(texts, _MOVES.format(width=width) + loop, width)
 
 
 class _RolloutLoop(InnerLoop):

@@ -60,6 +60,11 @@ def load_group(text: IR, rows: list[str], first: int, count: int) -> list[str]:
 def store_group(text: IR, rows: list[str], first: int, values: list[str]) -> None:
     """Write consecutive elements, one vector an element, to every lane's row."""
     v, w = text.vector, text.width
+    if len(values) == 1:  # as the columns of a matrix that grows by rows: nothing to transpose
+        for lane, row in enumerate(rows):
+            x = text.let(f"extractelement {v} {values[0]}, i64 {lane}")
+            text.say(f"store double {x}, ptr {text.let(f'getelementptr i8, ptr {row}, i64 {8 * first}')}, align 1")
+        return
     turned = transposed(text, values + ["poison"] * (w - len(values)))
     for row, x in zip(rows, turned, strict=True):
         at = text.let(f"getelementptr i8, ptr {row}, i64 {8 * first}")

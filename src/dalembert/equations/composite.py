@@ -300,6 +300,10 @@ def torque_derivatives(mechanism: Mechanism, q: Values, qd: Values, qdd: Values)
             dq[i][j] = _position_pair(row, earlier, s.omega[j], U[j], a[j])
             dq[j][i] = turn.felt_by(earlier)
     dqd = [[2.0 * C[i][j] for j in range(n)] for i in range(n)]
+    if mechanism.lifts:
+        rest = [0.0] * n
+        carried, _ = torque_derivatives(mechanism.lifted, q, rest, rest)
+        dq = [[x - y for x, y in zip(*rows, strict=True)] for rows in zip(dq, carried, strict=True)]
     _add_friction(mechanism, q, qd, qdd, dq, dqd)
     return dq, dqd
 

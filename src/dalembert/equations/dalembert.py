@@ -20,6 +20,7 @@ from dalembert.algebra.scalars import Grid, Scalar, Values, zeros
 from dalembert.algebra.vectors import ZERO, Vec, vec_sum
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames, jacobian
+from dalembert.equations.lean_newton_euler import lifting
 from dalembert.robot.mechanism import Mechanism
 
 
@@ -107,6 +108,9 @@ def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoeffi
         else -g.dot(vec_sum([m[j] * z[i] for j in moved[i]]))
         for i in n
     ]
+
+    if mechanism.lifts:
+        c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]
 
     # the spin of rotor r on link e, F (10)–(13): k_r q̇_r about z_m, beyond the rotor's share in the augmented link
     for r, body in enumerate(bodies):

@@ -13,7 +13,7 @@ from dalembert.algebra.vectors import ZERO
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import inertia_matrix, torque_derivatives
 from dalembert.equations.factorisation import factorised
-from dalembert.equations.friction import load_of, loaded, relieved, slopes
+from dalembert.equations.friction import bare, load_of, loaded, relieved, slopes
 from dalembert.equations.newton_euler import newton_euler
 from dalembert.robot.mechanism import Mechanism
 
@@ -53,7 +53,7 @@ def forward_derivatives(mechanism: Mechanism, q: Values, qd: Values, tau: Values
 
 def column_by_column(mechanism: Mechanism, q: Values) -> Grid:
     """B(q) as S 7.6 constructs it: column i is the torque for g_0 = 0, q̇ = 0, q̈ = e_i."""
-    n, weightless = mechanism.n, replace(mechanism, gravity=ZERO)
+    n, weightless = mechanism.n, replace(bare(mechanism), gravity=ZERO)
     rest = [0.0] * n
     columns = [newton_euler(weightless, q, rest, [1.0 if k == i else 0.0 for k in range(n)]).tau for i in range(n)]
     return [[columns[j][i] for j in range(n)] for i in range(n)]

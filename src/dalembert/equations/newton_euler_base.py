@@ -70,6 +70,11 @@ def inverse_dynamics(
         f_next[e] = Vec(h_e[:3])
         n_next[e] = Vec(h_e[3:]) + (F.p_tip - p[e]).cross(f_next[e])
 
+    if mechanism.lifts:  # what carries the weight of links pulls them up, and they it down
+        for i, body in enumerate(bodies):
+            weight = body.lifted.mass * mechanism.gravity
+            f_next[i], n_next[i] = f_next[i] + weight, n_next[i] + (R[i] @ body.lifted.com).cross(weight)
+
     # backward equations
     tau: list[Scalar] = [0.0] * n
     for i in reversed(range(n)):

@@ -13,6 +13,9 @@ A link with mass m, first moments h and tensor I accelerates by a at its origin,
 S(ω)S(ω). Joint j moves its origin by v_j and turns it by z_j, so that by virtual work
 
     τ_j = v_jᵀ (m a + U h) + z_jᵀ (h × a + I ω̇ + ω × I ω).
+
+Where a share s of a link's weight is carried (:attr:`Link.weight` is 1 − s), gravity is that much less in its columns: a
+has −(1 − s) g in it.
 """
 
 from __future__ import annotations
@@ -22,11 +25,13 @@ from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, vec_sum
 from dalembert.equations.friction import bare, loaded, position
 from dalembert.equations.kinematics import joint_motion
 from dalembert.equations.lean_newton_euler import acceleration_matrix, inverse_dynamics
-from dalembert.robot.mechanism import Mechanism
+from dalembert.errors import RobotError
+from dalembert.robot.mechanism import Body, Mechanism
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 PARAMETERS = (*INERTIAL, "Im", "Fv", "Fs")  # of one joint, in the order of Y's columns
 WIDTH = len(PARAMETERS)
+SAME = 1e-12  # how near two centres of mass are that are one (beside 1 m)
 
 
 def parameters(mechanism: Mechanism) -> list[Scalar]:
@@ -39,6 +44,16 @@ def parameters(mechanism: Mechanism) -> list[Scalar]:
     return values + [x for body in mechanism.bodies for term in body.further for x in term.coefficients]
 
 
+def names(mechanism: Mechanism) -> list[str]:
+    """What they are called: the kind and the joint's number; a second term of one kind at a joint is Fst_3b."""
+    out = [f"{kind}_{i + 1}" for i in range(mechanism.n) for kind in PARAMETERS]
+    for i, body in enumerate(mechanism.bodies):
+        for symbol in (symbol for term in body.further for symbol in term.symbols):
+            again = sum(name.rstrip("bcdefghij") == f"{symbol}_{i + 1}" for name in out)
+            out.append(f"{symbol}_{i + 1}{chr(ord('a') + again) if again else ''}")
+    return out
+
+
 def width(mechanism: Mechanism) -> int:
     """How many parameters a tree has."""
     return WIDTH * mechanism.n + sum(len(term.linear()) for body in mechanism.bodies for term in body.further)
@@ -48,6 +63,7 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
     """Y(q, q̇, q̈), n rows; block-triangular for a chain as in S (7.80)."""
     Y: Grid = [[0.0] * width(mechanism) for _ in range(mechanism.n)]
     w, wd, U, a = {-1: ZERO}, {-1: ZERO}, {-1: NULL}, {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}
+    g = {-1: mechanism.base.rotation.T @ mechanism.gravity}  # in the axes of each link
     moves: dict[int, dict[int, tuple[Vec, Vec]]] = {-1: {}}  # link i → joint j → (z_j, v_j) in the axes of link i
     for i, body in enumerate(mechanism.bodies):
         p, P, t, motion = body.parent, body.placement.rotation, body.placement.translation, joint_motion(body, q[i])
@@ -64,6 +80,10 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
         if not body.revolute:
             a[i] = vec_sum([a[i], qdd[i] * z_i, 2.0 * qd[i] * w[i].cross(z_i)])
 
+        if mechanism.lifts:
+            g[i] = R.T @ (P.T @ g[p])
+        felt = a[i] + carried_share(body) * g[i] if not body.lifted.is_zero else a[i]
+
         # how every joint up to i moves link i
         moves[i] = {}
         for j, (z, v) in moves[p].items():
@@ -73,7 +93,7 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
 
         first = i * WIDTH
         for j, (z, v) in moves[i].items():
-            Y[j][first : first + len(INERTIAL)] = _link_columns(z, v, w[i], wd[i], U[i], a[i])
+            Y[j][first : first + len(INERTIAL)] = _link_columns(z, v, w[i], wd[i], U[i], felt)
 
         # the rotor of joint i on the parent link, S (7.111), (7.113), (7.114)
         k, z_m = body.gear, body.rotor_axis
@@ -94,6 +114,18 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
             Y[i][at : at + len(columns)] = columns
             at += len(columns)
     return Y
+
+
+def carried_share(body: Body) -> float:
+    """The share of a body's weight that is carried: 1 − weight, which all links of the body must have."""
+    lifted, whole = body.lifted, body.inertia
+    share = lifted.mass / whole.mass
+    if max(abs(x - y) for x, y in zip(lifted.com, whole.com, strict=True)) > SAME * (1.0 + whole.com.norm):
+        raise RobotError(
+            f"what joint '{body.name}' moves has parts with different weights (links, rotors, payload), so that its torques are "
+            "not linear in the parameters of the whole; give all of its links the same weight"
+        )
+    return share
 
 
 def _link_columns(z: Vec, v: Vec, w: Vec, wd: Vec, U: Mat, a: Vec) -> list[Scalar]:

@@ -2,58 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 
-from dalembert.graph.tape import Expr, Graph
+from dalembert.graph.tape import Graph
 
 
 def live_lines(graph: Graph) -> list[bool]:
     """Which lines the outputs need."""
-    live = [False] * len(graph.nodes)
+    nodes = graph.nodes
+    live = [False] * len(nodes)
     for k in graph.outputs:
         live[k] = True
-    for line in range(len(graph.nodes) - 1, -1, -1):
-        if live[line]:
-            for k in graph.operands(line):
+    for line in range(len(nodes) - 1, -1, -1):
+        op, args = nodes[line]
+        if live[line] and op not in ("const", "input"):
+            for k in args:
                 live[k] = True
     return live
 
 
 def use_counts(graph: Graph) -> list[int]:
     """How often each line is read by live lines and outputs."""
-    live, uses = live_lines(graph), [0] * len(graph.nodes)
-    for line in range(len(graph.nodes)):
-        if live[line]:
-            for k in graph.operands(line):
+    uses = [0] * len(graph.nodes)
+    for (op, args), live in zip(graph.nodes, live_lines(graph), strict=True):
+        if live and op not in ("const", "input"):
+            for k in args:
                 uses[k] += 1
     for k in graph.outputs:
         uses[k] += 1
     return uses
 
 
-Rewriter = Callable[[Graph, str, "tuple[Expr, ...]", int], Expr]
-
-
-def pruned(graph: Graph, rewrite: Rewriter | None = None) -> Graph:
-    """The lines that the outputs need, written anew; ``rewrite`` may write an operation differently.
+def pruned(graph: Graph) -> Graph:
+    """The lines that the outputs need, written anew; the rules have been tried on them already.
 
     All inputs stay, needed or not: they are the signature.
     """
-    new, moved = Graph(), {}
-    for line in graph.inputs:
-        moved[line] = new.input(graph.nodes[line][1][0])
-    live = live_lines(graph)
-    for line, (op, args) in enumerate(graph.nodes):
-        if not live[line] or line in moved:
+    new, moved = _begun(graph)
+    for (op, args), line, live in zip(graph.nodes, range(len(moved)), live_lines(graph), strict=True):
+        if not live or op == "input":
             continue
         if op == "const":
-            moved[line] = new.constant(args[0])
+            moved[line] = new.constant(args[0]).line
         else:
-            operands = tuple(moved[a] for a in args)
-            moved[line] = rewrite(new, op, operands, line) if rewrite else new.apply(op, *operands)
-    new.outputs = [moved[k].line for k in graph.outputs]
+            moved[line] = new.copy_of(op, tuple([moved[k] for k in args]))
+    new.outputs = [moved[k] for k in graph.outputs]
     return new
+
+
+def _begun(graph: Graph) -> tuple[Graph, list[int]]:
+    """A new tape with the inputs of another, and where each line of the other stands on it, once it does."""
+    new, moved = Graph(), [-1] * len(graph.nodes)
+    for line in graph.inputs:
+        moved[line] = new.input(graph.nodes[line][1][0]).line
+    return new, moved
 
 
 def factored(graph: Graph) -> Graph:
@@ -62,23 +64,49 @@ def factored(graph: Graph) -> Graph:
     Repeated until nothing changes, since a factored sum may be a factor again.
     """
     while True:
-        after = pruned(pruned(graph, _factoring(graph)))
+        uses = use_counts(graph)
+        lone = [
+            op in ("add", "sub") and all(graph.nodes[k][0] == "mul" and uses[k] == 1 for k in args)
+            for op, args in graph.nodes
+        ]
+        if not any(_factors(graph, *args) for (_, args), alone in zip(graph.nodes, lone, strict=True) if alone):
+            return graph
+        after = pruned(_factored_once(graph, lone))
         if len(after.nodes) >= len(graph.nodes):
             return graph
         graph = after
 
 
-def _factoring(graph: Graph) -> Rewriter:
-    """One round of :func:`factored`."""
-    uses = use_counts(graph)
+def _factored_once(graph: Graph, lone: list[bool]) -> Graph:
+    """One round, over the sums of two products that nothing else needs, which ``lone`` marks.
 
-    def rewrite(new: Graph, op: str, operands: tuple[Expr, ...], line: int) -> Expr:
-        alone = op in ("add", "sub") and all(graph.op(k) == "mul" and uses[k] == 1 for k in graph.operands(line))
-        if alone and all(new.op(x.line) == "mul" for x in operands):
-            first, second = (new.operands(x.line) for x in operands)
-            for (common, y), (other, z) in product((first, first[::-1]), (second, second[::-1])):
-                if common == other:
-                    return new.apply("mul", new.on(common), new.apply(op, new.on(y), new.on(z)))
-        return new.apply(op, *operands)
+    Rules are tried where an operand has changed: nothing else can have become simpler.
+    """
+    new, moved = _begun(graph)
+    changed = [False] * len(moved)
+    for line, (op, args) in enumerate(graph.nodes):
+        if op == "input":
+            continue
+        if op == "const":
+            moved[line] = new.constant(args[0]).line
+            continue
+        lines = tuple([moved[k] for k in args])
+        factors = _factors(new, *lines) if lone[line] else None
+        changed[line] = factors is not None or any(changed[k] for k in args)
+        if factors is not None:
+            x, y, z = factors
+            moved[line] = new.line_of("mul", (x, new.line_of(op, (y, z))))
+        else:
+            moved[line] = new.line_of(op, lines) if changed[line] else new.copy_of(op, lines)
+    new.outputs = [moved[k] for k in graph.outputs]
+    return new
 
-    return rewrite
+
+def _factors(graph: Graph, a: int, b: int) -> tuple[int, int, int] | None:
+    """(x, y, z) where lines a and b hold x y and x z."""
+    (op, first), (other, second) = graph.nodes[a], graph.nodes[b]
+    if op == other == "mul":
+        for (x, y), (common, z) in product((first, first[::-1]), (second, second[::-1])):
+            if x == common:
+                return x, y, z
+    return None

@@ -8,12 +8,13 @@ of them at random values.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dalembert.graph.tape import Expr, Graph
+    from dalembert.graph.tape import Graph
 
 TEXT = """
 x + 0 -> x
@@ -65,7 +66,8 @@ _BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 COMMUTES = ("add", "mul")
 
 Pattern = tuple[Any, ...]  # ("any", name) | ("const", name) | ("value", float) | (op, pattern, …)
-Bindings = dict[str, int]
+Bindings = dict[str, int]  # name in a rule → line
+Reading = Callable[[list[Any], tuple[int, ...]], "Bindings | None"]  # of a tape's nodes and the operands' lines
 
 
 def _pattern(tree: ast.expr) -> Pattern:
@@ -85,12 +87,12 @@ def _pattern(tree: ast.expr) -> Pattern:
 
 @dataclass(frozen=True)
 class Rule:
-    """One line: ``left -> right`` with an optional condition on its constants."""
+    """One line: ``left -> right`` with an optional condition on its constants, such as ``c < 0``."""
 
     text: str
     left: Pattern
     right: Pattern
-    condition: Callable[[dict[str, float]], bool] | None
+    condition: str
 
     @staticmethod
     def parse(text: str) -> Rule:
@@ -98,15 +100,7 @@ class Rule:
         left, _, rest = text.partition("->")
         right, _, condition = rest.partition(" if ")
         sides = [_pattern(ast.parse(side.strip(), mode="eval").body) for side in (left, right)]
-        test = None
-        if condition:
-            name, comparison, number = condition.split()
-            bound = float(number)
-            test = {
-                "<": lambda values: values[name] < bound,
-                "!=": lambda values: values[name] != bound,
-            }[comparison]
-        return Rule(text.strip(), sides[0], sides[1], test)
+        return Rule(text.strip(), sides[0], sides[1], condition.strip())
 
 
 class RuleSet:
@@ -114,77 +108,88 @@ class RuleSet:
 
     def __init__(self, text: str) -> None:
         self.rules = [Rule.parse(line) for line in text.splitlines() if line.strip()]
-        self._index: dict[tuple[str, ...], list[Rule]] = {}
+        self._index: dict[tuple[str, ...], list[tuple[Reading, Pattern]]] = {}
 
-    def rewrite(self, graph: Graph, op: str, lines: tuple[int, ...]) -> Expr | None:
-        """The simpler expression for ``op(lines)``, or None when no rule fits."""
-        nodes = graph.nodes
-        heads = (op, *(nodes[k][0] for k in lines))
+    def rewrite(self, graph: Graph, heads: tuple[str, ...], lines: tuple[int, ...]) -> int | None:
+        """The line of the simpler expression for ``op(lines)``, or None when no rule fits.
+
+        ``heads`` are the operation and those of its operands.
+        """
         candidates = self._index.get(heads)
         if candidates is None:
-            candidates = self._index[heads] = [r for r in self.rules if _may_match(r.left, heads)]
-        for rule in candidates:
-            for bound in _match_operands(graph, rule.left, op, lines, {}):
-                if rule.condition is None or rule.condition(
-                    {name: graph.nodes[k][1][0] for name, k in bound.items() if graph.op(k) == "const"}
-                ):
-                    return _build(graph, rule.right, bound)
+            candidates = self._index[heads] = [
+                (_reading(way, rule.condition), rule.right)
+                for rule in self.rules
+                for way in dict.fromkeys(_arrangements(rule.left))
+                if _may_match(way, heads)
+            ]
+        for reading, right in candidates:
+            bound = reading(graph.nodes, lines)
+            if bound is not None:
+                return _build(graph, right, bound)
         return None
+
+
+def _arrangements(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern with the operands of + and * in every order."""
+    if pattern[0] in ("any", "const", "value"):
+        yield pattern
+        return
+    ways = list(product(*map(_arrangements, pattern[1:])))
+    yield from ((pattern[0], *way) for way in ways)
+    if pattern[0] in COMMUTES:
+        yield from ((pattern[0], *way[::-1]) for way in ways)
 
 
 def _may_match(pattern: Pattern, heads: tuple[str, ...]) -> bool:
     """Whether the operands' own operations allow a match; looks one level down."""
-    if pattern[0] != heads[0]:
-        return False
-    wanted = [p[0] for p in pattern[1:]]
-    return any(
-        all(
-            w == "any" or w == h or (w in ("const", "value") and h == "const")
-            for w, h in zip(wanted, order, strict=True)
-        )
-        for order in _orders(heads[0], heads[1:])
+    return pattern[0] == heads[0] and all(
+        part[0] in ("any", head) or (part[0] == "value" and head == "const")
+        for part, head in zip(pattern[1:], heads[1:], strict=True)
     )
 
 
-def _orders(op: str, operands: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    return [operands, operands[::-1]] if op in COMMUTES else [operands]
+def _reading(pattern: Pattern, condition: str) -> Reading:
+    """The function that reads operands as those of ``pattern``, in this order: what the names stand for, or None.
+
+    It is written as Python text, since it is asked of every operation. The operands' own operations, one level
+    down, are known to fit.
+    """
+    bound: dict[str, str] = {}
+    tests: list[str] = []
+    for k, part in enumerate(pattern[1:]):
+        _test(part, f"lines[{k}]", bound, tests, known=True)
+    if condition:
+        name, _, comparison = condition.partition(" ")
+        tests.append(f"nodes[{bound[name]}][1][0] {comparison}")
+    names = ", ".join(f"{name!r}: {line}" for name, line in bound.items())
+    return eval(f"lambda nodes, lines: {{{names}}} if {' and '.join(tests) or True} else None")
 
 
-def _match(graph: Graph, pattern: Pattern, line: int, bound: Bindings) -> list[Bindings]:
-    """All ways to read what stands on ``line`` as ``pattern``."""
-    kind = pattern[0]
-    op, args = graph.nodes[line]
-    if kind in ("any", "const"):
-        if kind == "const" and op != "const":
-            return []
-        name = pattern[1]
-        if name in bound:
-            return [bound] if bound[name] == line else []
-        return [{**bound, name: line}]
+def _test(pattern: Pattern, line: str, bound: dict[str, str], tests: list[str], known: bool = False) -> None:
+    """Append what must hold for what stands on ``line`` to be read as ``pattern``."""
+    kind, *parts = pattern
     if kind == "value":
-        return [bound] if op == "const" and args[0] == pattern[1] else []
-    return _match_operands(graph, pattern, op, args, bound)
+        tests.append(f"nodes[{line}] == ('const', ({parts[0]!r},))")
+        return
+    if kind != "any" and not known:
+        tests.append(f"nodes[{line}][0] == {kind!r}")
+    if kind in ("any", "const"):
+        first = bound.setdefault(parts[0], line)
+        if first != line:
+            tests.append(f"{first} == {line}")
+        return
+    for k, part in enumerate(parts):
+        _test(part, f"nodes[{line}][1][{k}]", bound, tests)
 
 
-def _match_operands(graph: Graph, pattern: Pattern, op: str, lines: tuple[int, ...], bound: Bindings) -> list[Bindings]:
-    if pattern[0] != op:
-        return []
-    readings: list[Bindings] = []
-    for order in _orders(op, lines):
-        ways = [bound]
-        for part, line in zip(pattern[1:], order, strict=True):
-            ways = [further for way in ways for further in _match(graph, part, line, way)]
-        readings += ways
-    return readings
-
-
-def _build(graph: Graph, pattern: Pattern, bound: Bindings) -> Expr:
+def _build(graph: Graph, pattern: Pattern, bound: Bindings) -> int:
     kind = pattern[0]
     if kind in ("any", "const"):
-        return graph.on(bound[pattern[1]])
+        return bound[pattern[1]]
     if kind == "value":
-        return graph.constant(pattern[1])
-    return graph.apply(kind, *(_build(graph, p, bound) for p in pattern[1:]))
+        return graph.constant(pattern[1]).line
+    return graph.line_of(kind, tuple([_build(graph, p, bound) for p in pattern[1:]]))
 
 
 ALGEBRA = RuleSet(TEXT)

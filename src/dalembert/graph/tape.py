@@ -68,8 +68,7 @@ class Graph:
 
     def constant(self, value: float) -> Expr:
         """A constant, kept apart by its bits: 0.0 and −0.0 are two constants."""
-        value = float(value)
-        return Expr(self, self._write(("const", (value,)), ("const", struct.pack("<d", value))))
+        return Expr(self, self._constant(float(value)))
 
     def on(self, line: int) -> Expr:
         """What stands on a line."""
@@ -89,17 +88,31 @@ class Graph:
 
     def apply(self, op: str, *args: Expr) -> Expr:
         """Write one operation, unless it folds, simplifies, or stands on the tape already."""
+        return Expr(self, self.line_of(op, tuple([a.line for a in args])))
+
+    def line_of(self, op: str, lines: tuple[int, ...]) -> int:
+        """The same by lines: where the operation's value stands. What was asked once is looked up."""
+        key = (op, lines)
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = self._simplified(op, lines)
+        return line
+
+    def _simplified(self, op: str, lines: tuple[int, ...]) -> int:
         nodes = self.nodes
-        lines = tuple(a.line for a in args)
-        if all(nodes[k][0] == "const" for k in lines):
-            return self.constant(OPERATIONS[op](*(nodes[k][1][0] for k in lines)))
-        if self._rules is not None:
-            better = self._rules.rewrite(self, op, lines)
-            if better is not None:
-                return better
-        if op in COMMUTES and lines[0] > lines[1]:
-            lines = (lines[1], lines[0])
-        return Expr(self, self._write((op, lines), (op, lines)))
+        heads = (op, *[nodes[k][0] for k in lines])
+        if heads.count("const") == len(lines):
+            return self._constant(OPERATIONS[op](*[nodes[k][1][0] for k in lines]))
+        better = self._rules.rewrite(self, heads, lines) if self._rules is not None else None
+        return self.copy_of(op, lines) if better is None else better
+
+    def copy_of(self, op: str, lines: tuple[int, ...]) -> int:
+        """The line of an operation that neither folds nor simplifies: no rule is tried."""
+        node = (op, lines[::-1]) if op in COMMUTES and lines[0] > lines[1] else (op, lines)
+        return self._write(node, node)
+
+    def _constant(self, value: float) -> int:
+        return self._write(("const", (value,)), struct.pack("<d", value))
 
     def _write(self, node: Node, key: Any) -> int:
         line = self._lines.get(key)
@@ -136,11 +149,14 @@ def _operator(op: str, swap: bool = False) -> Callable[[Expr, Any], Any]:
     """A method of two operands, the other an expression or a number; with ``swap`` the other comes first."""
 
     def operate(self: Expr, other: Any) -> Any:
+        graph = self.graph
         if isinstance(other, (int, float)):
-            other = self.graph.constant(other)
-        elif not isinstance(other, Expr):
+            line = graph.constant(other).line
+        elif isinstance(other, Expr):
+            line = other.line
+        else:
             return NotImplemented
-        return self.graph.apply(op, other, self) if swap else self.graph.apply(op, self, other)
+        return Expr(graph, graph.line_of(op, (line, self.line) if swap else (self.line, line)))
 
     return operate
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import ctypes.util
 import gc
 import weakref
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,8 +20,9 @@ from typing import Any
 from dalembert.errors import DalembertError
 from dalembert.kernel.forks import COMPILING
 
-MAPS_FOR_EACH = 4  # memory maps that the code of one kernel may need: code, constants, addresses, and one to spare
+MAPS_FOR_EACH = 4  # memory maps that one object file may need: code, constants, addresses, and one to spare
 MAPS_FOR_OTHERS = 1000  # memory maps that are left to the rest of the process
+LENGTH_BYTES = 8  # before each object file of a kernel: how long it is
 
 
 @dataclass(frozen=True)
@@ -59,46 +60,75 @@ def _llvm() -> Any:
     return llvm
 
 
-def _machine() -> Any:
+def _machine(opt: int = 2) -> Any:
     """A new target machine; an engine that is made with it owns it."""
     here = target()
     return (
         _llvm()
         .Target.from_triple(here.triple)
-        .create_target_machine(cpu=here.cpu, features=here.features, opt=2, reloc="pic", codemodel="small")
+        .create_target_machine(cpu=here.cpu, features=here.features, opt=opt, reloc="pic", codemodel="small")
     )
 
 
 def _provide_trigonometry(llvm: Any) -> None:
     """The C library's sin and cos, for angles beyond the arithmetic's range."""
-    library = ctypes.CDLL(ctypes.util.find_library("m") or None)
+    library = ctypes.CDLL(None)  # what this process has loaded: Python and NumPy need them too
+    if not hasattr(library, "sin"):
+        from ctypes.util import find_library
+
+        library = ctypes.CDLL(find_library("m"))
     for name in ("sin", "cos"):
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
         llvm.add_symbol(f"dalembert_{name}", address)
 
 
-def object_code(ir: str) -> bytes:
-    """Compile IR to an object file for this machine."""
-    with COMPILING, _machine() as machine, _llvm().parse_assembly(ir) as module:
+def object_code(modules: Sequence[str], tell: Callable[[float], None] = lambda fraction: None) -> bytes:
+    """Compile modules of IR for this machine: their object files, each after its length.
+
+    Between modules ``tell`` is told how far it is, forks need not wait, and Ctrl-C is heard. Of several modules,
+    which are the parts of a long tape, instructions are not scheduled a second time, after register allocation: that
+    takes up to half of the time and brings nothing.
+    """
+    opt = 2 if len(modules) == 1 else 1
+    objects = []
+    for k, ir in enumerate(modules):
+        objects.append(_object(ir, opt))
+        tell((k + 1) / len(modules))
+    return b"".join(len(code).to_bytes(LENGTH_BYTES) + code for code in objects)
+
+
+def _object(ir: str, opt: int) -> bytes:
+    with COMPILING, _machine(opt) as machine, _llvm().parse_assembly(ir) as module:
         module.triple = target().triple
         module.data_layout = str(machine.target_data)
         module.verify()
         return bytes(machine.emit_object(module))
 
 
+def _objects(code: bytes) -> Iterator[bytes]:
+    """The object files in what :func:`object_code` gives."""
+    start = 0
+    while start < len(code):
+        first = start + LENGTH_BYTES
+        start = first + int.from_bytes(code[start:first])
+        yield code[first:start]
+
+
 class MachineCode:
     """Machine code in memory; it is unmapped when nothing refers to it any more."""
 
     def __init__(self, code: bytes) -> None:
+        objects = list(_objects(code))
         with COMPILING:
             _unmap()
-            _look_for_room()
+            _look_for_room(len(objects))
             llvm = _llvm()
             empty = llvm.parse_assembly("")
             empty.triple = target().triple
             self._engine = llvm.create_mcjit_compiler(empty, _machine())
             weakref.finalize(self, _give_up, self._engine).atexit = False
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            for part in objects:
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
             self._engine.finalize_object()
 
     def address(self, name: str) -> int:
@@ -128,24 +158,24 @@ def _unmap() -> None:
 
 # -- the system's bound on memory maps -----------------------------------------------------------
 
-_room = 0  # kernels that can be loaded before the maps are counted again
+_room = 0  # object files that can be loaded before the maps are counted again
 
 
-def _look_for_room() -> None:
+def _look_for_room(objects: int) -> None:
     """A sentence where LLVM would end the process: Linux gives a process vm.max_map_count maps and no more."""
     global _room
-    if _room <= 0:
+    if _room < objects:
         _room = _loadable()
-        if _room <= 0:
+        if _room < objects:
             gc.collect()
             _unmap()
             _room = _loadable()
-        if _room <= 0:
+        if _room < objects:
             raise DalembertError(
                 f"this process holds {_maps()} memory maps and the system allows it {most_maps()}, so no more kernels "
                 "can be loaded; drop arms that are no longer needed, or raise vm.max_map_count (sysctl)"
             )
-    _room -= 1
+    _room -= objects
 
 
 def _loadable() -> int:

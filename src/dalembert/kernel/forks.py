@@ -13,7 +13,7 @@ from _thread import RLock
 
 COMPILING = RLock()  # LLVM works for one thread at a time
 KEEPING = RLock()  # of the tables of kernels, for an instant at a time
-WAITED = ("dalembert", "numpy", "scipy", "sympy", "llvmlite")
+WAITED = ("dalembert", "numpy", "scipy", "sympy", "llvmlite", "rich")
 
 
 def _let_imports_end() -> None:

@@ -6,17 +6,22 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from dalembert.emit.llvm import Signature, llvm_ir
-from dalembert.graph.tape import Graph
+from dalembert.emit.signature import Signature
 from dalembert.kernel import cache
 from dalembert.kernel.compile import MachineCode, object_code, target
 from dalembert.kernel.forks import KEEPING
 from dalembert.kernel.gufunc import Recipe, gufunc
+from dalembert.progress import Bar
 
+if TYPE_CHECKING:
+    from dalembert.graph.tape import Graph
+
+PATIENCE = 2.0  # seconds that compiling may take before a bar is shown
 KEPT = 128  # kernels that stay in memory although no arm holds them, so that an arm made again finds its own
 
 _kernels: OrderedDict[str, np.ufunc] = OrderedDict()  # those used last, the latest at the end
@@ -50,24 +55,39 @@ def _found(key: str) -> np.ufunc | None:
     return _kernels.get(key)
 
 
-def code_of(key: str, ir: Callable[[], str]) -> MachineCode:
-    """The machine code kept under the key, or that of ``ir()``, which is then kept."""
+def code_of(key: str, ir: Callable[[], Sequence[str]], what: str) -> MachineCode:
+    """The machine code kept under the key, or that of ``ir()``, which is then kept; a bar names ``what`` is compiled."""
     code = cache.load(key)
     if code is None:
-        code = object_code(ir())
+        with Bar(f"compiling {what}", PATIENCE) as bar:
+            code = object_code(ir(), bar)
         cache.store(key, code)
     return MachineCode(code)
 
 
 def graph_kernel(
-    parts: Sequence[str], signature: Signature, graph: Callable[[], Graph], name: str, summary: str, recipe: Recipe
+    parts: Sequence[str],
+    signature: Signature,
+    graph: Callable[[], Graph],
+    name: str,
+    summary: str,
+    recipe: Recipe,
+    of: str,
 ) -> np.ufunc:
-    """The gufunc of a graph. ``recipe`` (function, arguments) makes it again, in another process."""
+    """The gufunc of a graph. ``recipe`` (function, arguments) makes it again, in another process.
+
+    ``of`` is whose it is, for the person who waits.
+    """
+
+    def ir() -> list[str]:
+        from dalembert.emit.llvm import llvm_ir
+
+        return llvm_ir(graph(), signature, target().width)
 
     def make(key: str) -> np.ufunc:
         arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
         return gufunc(
-            code_of(key, lambda: llvm_ir(graph(), signature, target().width)),
+            code_of(key, ir, f"{name} of {of}"),
             signature.gufunc(), len(signature.inputs), len(signature.outputs), name, f"{summary}. Arrays: {arrays}.",
             recipe,
         )  # fmt: skip

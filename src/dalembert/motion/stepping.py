@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf
+from typing import Any
 
 from dalembert.algebra.scalars import Scalar, Values, less, select
 from dalembert.algebra.vectors import Mat, Vec
@@ -17,7 +18,7 @@ from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.coordinates.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
 from dalembert.equations.friction import static, varies
 from dalembert.equations.kinematics import frames
-from dalembert.equations.regressor import WIDTH
+from dalembert.equations.regressor import WIDTH, carried_share
 from dalembert.motion.rubbing import clearances, moving_torque
 from dalembert.robot.mechanism import Body
 from dalembert.robot.placement import Placement
@@ -59,6 +60,8 @@ class Moments:
     first_moments: Vec
     second_moments: Mat
 
+    is_zero = False
+
     def seen_from(self, placement: Placement) -> Moments:
         """The same body when its frame stands at ``placement``, in the outer frame's axes."""
         R, t, m = placement.rotation, placement.translation, self.mass
@@ -83,7 +86,11 @@ def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism
             last = at + len(term.linear())
             terms[k] = replace(term, **dict(zip(term.linear(), parameters[at:last], strict=True)))
             at = last
-        bodies.append(replace(rubbing, inertia=inertia, rotor_inertia=I_m, terms=tuple(terms)))  # type: ignore[arg-type]
+        new: Any = {"inertia": inertia, "rotor_inertia": I_m, "terms": tuple(terms)}
+        if not body.lifted.is_zero:
+            share = carried_share(body)
+            new["lifted"] = Moments(share * m, share * inertia.first_moments, share * Sigma)
+        bodies.append(replace(rubbing, **new))
     return mechanism.with_tree(replace(tree, bodies=tuple(bodies)))
 
 
@@ -269,6 +276,9 @@ def energies(mechanism: AnyMechanism, q: Values, qd: Values) -> tuple[Scalar, Sc
     for i, body in enumerate(mechanism.tree.bodies):
         h = body.inertia.mass * placed.p[i] + placed.R[i] @ body.inertia.first_moments
         U = U - mechanism.gravity.dot(h)
+        if not body.lifted.is_zero:
+            h = body.lifted.mass * placed.p[i] + placed.R[i] @ body.lifted.first_moments
+            U = U + mechanism.gravity.dot(h)
     return T, U
 
 

@@ -33,6 +33,8 @@ from dalembert.quantities.lighter import Arrays
 from dalembert.quantities.machine import Equations, Quantity, table
 from dalembert.robot.mechanism import Mechanism
 
+DEEP = 60.0  # products a joint in the factorisation of B, as in a chain of 20: then articulated bodies are lighter
+
 # -- equations as the table calls them: of the mechanism and the arrays ----------------------------
 
 
@@ -72,6 +74,17 @@ def _gravity(m: Mechanism, q: Values) -> Any:
 def _friction(m: Mechanism, qd: Values, q: Values | None, load: Values | None) -> Any:
     nothing = [0.0] * m.n
     return friction.friction_torque(m, q or nothing, qd, load or nothing)
+
+
+def _lighter_forward_dynamics(m: Mechanism) -> str | None:
+    """Articulated bodies where joints lie deep.
+
+    Factorising B takes d (d + 1)/2 products for a joint of d ancestors; articulated bodies are linear in the joints.
+    """
+    depth: list[int] = []
+    for body in m.bodies:
+        depth.append(depth[body.parent] + 1 if body.parent >= 0 else 0)
+    return "articulated" if sum(d * (d + 1) / 2 for d in depth) > DEEP * m.n else None
 
 
 def _fields(function: Equations) -> Equations:
@@ -204,7 +217,8 @@ JOINTS = table("joints", {
     "forward_dynamics": Quantity(
         "q, qd, tau -> qdd(n)", "joint accelerations for given torques, S (7.115)",
         {"composite": forward_dynamics.forward_dynamics, "articulated": articulated.forward_dynamics},
-        ("tip_wrench",), rivals=("composite", "articulated"), held={"composite": pulled.forward_dynamics},
+        ("tip_wrench",), rivals=("composite", "articulated"), settled=_lighter_forward_dynamics,
+        held={"composite": pulled.forward_dynamics},
     ),
     "inertia_matrix": Quantity(
         "q -> B(n,n)", "B(q), S (7.32)",

@@ -20,11 +20,12 @@ from dalembert.coordinates.loops import rows_of
 from dalembert.equations.regressor import width
 from dalembert.errors import DalembertError
 from dalembert.quantities.lighter import CLOSED_FORM, HELD, Arrays, closed_form, flat, has_closed_form
+from dalembert.terms import Term
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
     from dalembert.graph.count import Operations
     from dalembert.graph.tape import Graph
 
@@ -89,6 +90,7 @@ class Quantity:
               function of the mechanism, the arrays by name, and the tree's equations
     held      besides or instead, equations of their own on the coordinates that are held, by formulation
     rivals    formulations of which the one with the fewest operations is taken unless one is named
+    settled   the rival that is the lightest, a function of the mechanism; None where they must be traced to know
     where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
     sizes     what further letters stand for, a function of what :meth:`of` binds
     condensed up to how many lines the tape is searched for sums that repeat
@@ -101,6 +103,7 @@ class Quantity:
     pulled: Callable[[Any, Arrays, Equations], Any] | None = None
     held: Mapping[str, Equations] = field(default_factory=dict)
     rivals: tuple[str, ...] = ()
+    settled: Callable[[Any], str | None] = lambda mechanism: None
     where: str = ""
     sizes: Callable[..., Mapping[str, int]] = dict
     condensed: float = CONDENSED_LENGTH
@@ -147,7 +150,10 @@ class Quantity:
     def contenders(self, mechanism: AnyMechanism) -> tuple[str, ...]:
         """The formulations of which the one with the fewest operations is taken unless one is named."""
         known = self.formulations(mechanism)
-        rivals = self.rivals if self.rivals and set(self.rivals) <= set(known) else known[:1]
+        rivals = known[:1]
+        if self.rivals and set(self.rivals) <= set(known):
+            lightest = self.settled(mechanism)
+            rivals = self.rivals if lightest is None else (lightest,)
         return (*rivals, CLOSED_FORM) if mechanism.n <= HELD and CLOSED_FORM in known else rivals
 
     def check_options(self, options: Iterable[str]) -> None:
@@ -192,7 +198,7 @@ def _looked_up(table: str, name: str, bound: tuple[Any, ...]) -> Quantity:
 
 def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...] = ()) -> Signature:
     """Names and core shapes of the kernel's arrays."""
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
 
     letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound)}
 
@@ -279,19 +285,41 @@ def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options:
     return tally.operations()
 
 
+def identity(mechanism: AnyMechanism) -> str:
+    """What the kernels of a mechanism are kept by: its numbers, and the laws of its terms, which may be a user's own."""
+    laws = [_law(term) for body in mechanism.tree.bodies for term in body.further]
+    return "".join([repr(mechanism), *laws])
+
+
+def _law(term: Term) -> str:
+    """All that a term computes, as a tape."""
+    from dalembert.graph.tape import Graph
+
+    graph = Graph()
+    q, qd, load = map(graph.input, ("q", "qd", "load"))
+    columns = term.columns(q, qd, load) if term.linear() else ()
+    graph.output([*columns, term.torque(q, qd, load), *term.static(q, load)])
+    return repr((term.of, graph.nodes, graph.outputs))
+
+
 def kernel(
-    mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
+    mechanism: AnyMechanism,
+    entry: Quantity,
+    formulation: str | None = None,
+    options: tuple[str, ...] = (),
+    of: str = "",
 ) -> np.ufunc:
-    """The compiled gufunc: from memory, from the cache on disk, or made now."""
+    """The compiled gufunc: from memory, from the cache on disk, or made now; a bar names the arm that it is ``of``."""
     from dalembert.kernel.make import graph_kernel
 
     chosen = entry.chosen(formulation, mechanism)
     entry.check_options(options)
     return graph_kernel(
-        (entry.table, entry.name, repr(entry.bound), repr(mechanism), chosen, ",".join(options)),
+        (entry.table, entry.name, repr(entry.bound), identity(mechanism), chosen, ",".join(options)),
         signature(mechanism, entry, options),
         lambda: trace(mechanism, entry, chosen, options),
         entry.name,
         entry.summary,
         (kernel, (mechanism, entry, chosen, options)),
+        of or f"{mechanism.n} joints",
     )

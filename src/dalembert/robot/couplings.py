@@ -266,7 +266,7 @@ def with_motors(
                 raise RobotError(f"{coupled(coupling.joints)}: {_unknown(name, [joint.name for joint in joints])}")
             joint, link = every_joint[place], every_link[0]
             body = f"{motor}:rotor"
-            every_link.append(replace(link, name=body, inertia=Inertia(), physical=True, massless=True))
+            every_link.append(replace(link, name=body, inertia=Inertia(), physical=True, massless=True, weight=1.0))
             limits = coupling.limits[k] if coupling.limits else type(joint.limits)()
             own: dict[str, Any] = {
                 "offset": 0.0,

@@ -26,7 +26,7 @@ class Friction:
     >>> Friction(viscous=0.5, coulomb=(2.0, 1.5), spring={"stiffness": 30.0, "rest": 0.2})
     Friction(viscous=0.5, coulomb=(2.0, 1.5), spring={'stiffness': 30.0, 'rest': 0.2})
     >>> [term.text for term in Friction(stribeck={"level": 1.2, "speed": 0.05})]
-    ['stribeck: level 1.2 N m, speed 0.05 rad/s']
+    ['Stribeck friction: level 1.2 N m, speed 0.05 rad/s']
     """
 
     terms: tuple[Term, ...]

@@ -136,6 +136,9 @@ class Link:
     ``massless=True`` marks what stands for no body at all: the link of a motor that moves several joints, and that
     between the turn and the slide of a screw. Identification looks for no mass there.
 
+    ``weight`` is the share of its weight that the joints hold: 0.4 where something else carries 60 % of it, at its
+    centre of mass (MJCF's gravcomp is 1 − weight). Its inertia is whole all the same.
+
     >>> Link("fore", Inertia(2.0, (0.2, 0.0, 0.0))).inertia.mass
     2.0
     """
@@ -144,8 +147,10 @@ class Link:
     inertia: Inertia = Inertia()
     physical: bool = True
     massless: bool = False
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
+        settle(self, weight=number(self.weight))
         if self.massless and not self.inertia.is_zero:
             raise RobotError(
                 f"link '{self.name}' is massless and has an inertia ({self.inertia.mass:g} kg); leave one of them out"
@@ -220,7 +225,8 @@ class Robot:
 
     ``base`` places the root link in the base frame, in which ``gravity`` (m/s²), poses, Jacobians
     and the tip wrench are expressed. ``tip`` is the end effector's frame. ``payload`` is a body
-    held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know.
+    held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know, and ``left_out``
+    what in its file changes torques and is no part of the model; loading it is a :class:`ModelWarning`.
     ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
     ``couplings`` says which joints follow others: mimic joints, coupled wrists, screws.
 
@@ -240,13 +246,20 @@ class Robot:
     payload: Inertia | None = None
     source: str = ""
     notes: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = field(default=(), kw_only=True)
     loops: tuple[Loop, ...] = field(default=())
     couplings: tuple[Coupling, ...] = field(default=())
 
     def __post_init__(self) -> None:
         links, joints, couplings = with_motors(self.links, self.joints, self.couplings)
         settle(self, links=links, joints=joints, couplings=couplings, loops=tuple(self.loops))
-        settle(self, notes=tuple(self.notes), gravity=vector(self.gravity, "gravity"), joints=_in_order(self))
+        settle(
+            self,
+            notes=tuple(self.notes),
+            left_out=tuple(self.left_out),
+            gravity=vector(self.gravity, "gravity"),
+            joints=_in_order(self),
+        )
         if self.tip is None:
             settle(self, tip=Frame("tip", _default_tip(self)))
         elif self.tip.link not in {link.name for link in self.links}:

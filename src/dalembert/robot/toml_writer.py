@@ -51,8 +51,9 @@ def _is_numeric(robot: Robot) -> bool:
 
 def _head(robot: Robot, convention: str) -> Lines:
     yield from _lines({"name": robot.name, "source": robot.source or None})
-    if robot.notes:
-        yield from ("notes = [", *(f"  {_written(note)}," for note in robot.notes), "]")
+    for key, sentences in (("notes", robot.notes), ("left_out", robot.left_out)):
+        if sentences:
+            yield from (f"{key} = [", *(f"  {_written(sentence)}," for sentence in sentences), "]")
     gravity = robot.gravity if robot.gravity != STANDARD_GRAVITY else None
     yield from _lines({"gravity": gravity, "convention": convention})
 
@@ -100,12 +101,16 @@ def _loop(loop: Loop) -> Fields:
 def _row(row: Row) -> Fields:
     names = {"name": row.name, "link": row.link, "type": row.type}
     numbers = {"a": row.a, "alpha": _angle(row.alpha), "d": row.d, "theta": _angle(row.theta)}
-    return {**names, **numbers, **_inertia(row.inertia), "physical": None if row.physical else False}
+    return {**names, **numbers, **_inertia(row.inertia), **_of_link(row)}
 
 
 def _link(link: Link) -> Fields:
-    flags = {"physical": None if link.physical else False, "massless": link.massless or None}
-    return {"name": link.name, **_inertia(link.inertia), **flags}
+    return {"name": link.name, **_inertia(link.inertia), **_of_link(link), "massless": link.massless or None}
+
+
+def _of_link(link: Link | Row) -> Fields:
+    """What is seldom said of a link."""
+    return {"physical": None if link.physical else False, "weight": None if link.weight == 1.0 else link.weight}
 
 
 def _joint(joint: Joint) -> Fields:

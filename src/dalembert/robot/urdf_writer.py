@@ -1,7 +1,7 @@
 """URDF out: the same arm for everyone else's tools, and for ours without loss.
 
 URDF puts a link's frame at its joint, with the axis through the origin and no offset; robots in DH
-frames are re-expressed so first. What URDF cannot say (rotors, gravity, two-sided friction) is
+frames are re-expressed so first. What URDF cannot say (rotors, gravity, weight that is carried, two-sided friction) is
 written in ``<dalembert>`` elements, which :mod:`dalembert.robot.urdf` reads and others pass over.
 """
 
@@ -174,6 +174,8 @@ def _write_link(root: Element, link: Link) -> None:
         entries = {key: _numbers(f"the inertia tensor of {what}", inertia.tensor[i][j]) for key, i, j in names}
         SubElement(inertial, "inertia", entries)
     ours = ({} if link.physical else {"physical": "false"}) | ({"massless": "true"} if link.massless else {})
+    if link.weight != 1.0:
+        ours["weight"] = _numbers(f"the weight of {what}", link.weight)
     if ours:
         SubElement(element, "dalembert", ours)
 
@@ -236,7 +238,7 @@ def _write_limits(element: Element, joint: Joint, kind: str) -> dict[str, str]:
 
 def _write_term(parent: Element, term: Term, what: str) -> None:
     values = zip(term.numbers(), term.values, strict=True)
-    numbers = {entry.name: _numbers(f"the {term.title} of {what}", x) for entry, x in values}
+    numbers = {entry.name: _numbers(f"{term.title} of {what}", x) for entry, x in values}
     SubElement(parent, "friction", numbers | ({} if term.physical else {"physical": "false"}), term=term.name)
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dalembert.equations.friction import static
 from dalembert.errors import ClosureError, SimulationError
+from dalembert.extras import extra
 from dalembert.graph.program import repeat
 from dalembert.motion.contact import CREEP, OVERLOAD, REACHED
 from dalembert.motion.stepping import with_parameters
@@ -113,7 +114,8 @@ class ContactDynamics:
 
 def adaptive(task: Task, solver: str, rtol: float, atol: float, progress: Progress | None) -> tuple[Array, Array]:
     """(q, qd) at the records, each state of the batch by itself; ``solver`` is one of SciPy's."""
-    from scipy import integrate
+    with extra("motion", "simulation with adaptive steps"):
+        from scipy import integrate
 
     q, qd = (np.empty((*task.batch, len(task.records), task.arm.n)) for _ in range(2))
     count = max(1, int(np.prod(task.batch, dtype=int)))
@@ -274,7 +276,8 @@ class _Flight:
 
     def _first(self, watched: list[Watch], path: Any, begin: float, end: float) -> tuple[float, str, int] | None:
         """The first event of a step: instant, kind and number."""
-        from scipy.optimize import brentq
+        with extra("motion", "simulation with adaptive steps"):
+            from scipy.optimize import brentq
 
         if not watched:
             return None
@@ -303,7 +306,8 @@ class _Flight:
 
     def _turns(self, path: Any, t: Array, y: Array) -> list[float]:
         """Where joints turn back between two samples: they may have been at a limit and off again."""
-        from scipy.optimize import brentq
+        with extra("motion", "simulation with adaptive steps"):
+            from scipy.optimize import brentq
 
         turns = []
         for i, (lower, upper) in enumerate(self.bounds):

@@ -16,8 +16,8 @@ class Harmonic(Term):
     title = "the torque ripple"
     of = ("q",)
     order: float = shape("k", "per turn", least=0.0, above=True)
-    sine: float = coefficient("sin", "N m", 0.0, negative=True)
-    cosine: float = coefficient("cos", "N m", 0.0, negative=True)
+    sine: float = coefficient("a", "N m", 0.0, negative=True)
+    cosine: float = coefficient("b", "N m", 0.0, negative=True)
 
     def columns(self, q: Scalar, qd: Scalar, load: Scalar) -> tuple[Scalar, ...]:
         x = q if self.order == 1.0 else self.order * q

@@ -16,10 +16,14 @@ class Offset(Term):
     name = "offset"
     title = "the torque offset"
     of = ()
-    level: float = coefficient("offset", "N m", negative=True)
+    level: float = coefficient("tau0", "N m", negative=True)
 
     def columns(self, q: Scalar, qd: Scalar, load: Scalar) -> tuple[Scalar, ...]:
         return (1.0,)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return ("offset",)
 
     def written(self) -> Any:
         return self.level

@@ -18,6 +18,7 @@ from dalembert.algebra.records import number, settle
 from dalembert.algebra.scalars import Scalar, total
 from dalembert.errors import RobotError
 
+SLIDING_UNITS = (("N m", "N"), ("per turn", "rad/m"), ("rad", "m"))  # of a prismatic joint
 CREEP = 1e-300  # a speed that is hardly any, and yet has a sign
 GRADUAL = 1e-200  # what changes by less at such a speed does not jump
 
@@ -141,8 +142,17 @@ class Term:
     @property
     def text(self) -> str:
         """The term with its numbers, as a line of a table has it."""
-        parts = (f"{x.name} {getattr(self, x.name):g} {x.metadata['unit']}".rstrip() for x in self.numbers())
-        return f"{self.title}: {', '.join(parts)}" + ("" if self.physical else " (not physical)")
+        return self.text_at("revolute")
+
+    def text_at(self, joint_type: str) -> str:
+        """The same, in the units of a joint of this type: N and m where it slides."""
+        parts = []
+        for entry in self.numbers():
+            unit = entry.metadata["unit"]
+            unit = unit if joint_type != "prismatic" else reduce(_replaced, SLIDING_UNITS, unit)
+            parts.append(f"{entry.name} {getattr(self, entry.name):g} {unit}".rstrip())
+        title = self.title.removeprefix("the ")
+        return f"{title}: {', '.join(parts)}" + ("" if self.physical else " (not physical)")
 
     # -- files ---------------------------------------------------------------------------------------
 
@@ -174,6 +184,10 @@ class Term:
         """What :meth:`read` takes: {name: number}, without what is at its default."""
         values = {x.name: getattr(self, x.name) for x in self.numbers() if getattr(self, x.name) != x.default}
         return values if self.physical else {**values, "physical": False}
+
+
+def _replaced(text: str, pair: tuple[str, str]) -> str:
+    return text.replace(*pair)
 
 
 def _has_default(entry: Any) -> bool:

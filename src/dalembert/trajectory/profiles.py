@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.trajectory.checks import both_ends, joints, positive
+from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.trajectory import Trajectory
 
 ROUNDING = 1e-9  # relative: times and speeds that agree to this are the same
@@ -188,8 +189,6 @@ def polynomial(
     >>> polynomial([0.0], [1.0], 2.0, degree=5)(1.0)[1]
     array([0.9375])
     """
-    from scipy.interpolate import BPoly
-
     q0, q1 = both_ends(q0, q1)
     if degree not in (3, 5, 7):
         raise DalembertError(f"a polynomial motion has degree 3, 5 or 7, not {degree}")
@@ -210,8 +209,7 @@ def polynomial(
                 raise DalembertError(
                     f"{at} is given, but a polynomial of degree {degree} has no room for it; take degree {2 * order + 1}"
                 )
-    curve = BPoly.from_derivatives([0.0, T], np.stack(values, axis=1))  # (2 ends, orders, n)
-    return Trajectory(float(T), len(q0), SmoothCurve.of(curve))
+    return Trajectory(float(T), len(q0), Hermite(np.array([0.0, T]), np.array(values)))  # (orders, 2 ends, n)
 
 
 @dataclass(frozen=True, eq=False)
