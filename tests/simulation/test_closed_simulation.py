@@ -275,7 +275,7 @@ def test_the_variational_method_is_refused_with_its_reason():
     ):
         da.simulate(arm("spatial"), [0.3], None, None, 1.0, method="variational")
     a = rubbing(arm("four-bar"), **FOUR)
-    with pytest.raises(DalembertError, match=r"'four-bar' has Coulomb friction, which the variational method"):
+    with pytest.raises(DalembertError, match=r"'four-bar' has dry friction, which the variational method"):
         da.simulate(a, states(a, 1)[0][0], None, None, 0.1, method="variational")
 
 

@@ -679,7 +679,7 @@ def test_mistakes_are_one_sentence() -> None:
         given = {"q0": [0.0, 0.0], "qd0": None, "torque": None, "duration": 1.0, **changes}
         with pytest.raises(DalembertError, match=sentence):
             da.simulate(arm, **given)
-    with pytest.raises(DalembertError, match="Coulomb friction, which the variational"):
+    with pytest.raises(DalembertError, match="dry friction, which the variational"):
         da.simulate(da.load("puma560"), np.zeros(6), None, None, 1.0, method="variational")
     with pytest.raises(DalembertError, match="nothing resists"):
         da.simulate(da.from_dh([{"a": 1.0}]), [0.0], None, None, 1.0)

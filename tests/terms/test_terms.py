@@ -71,6 +71,12 @@ def test_static_level_is_the_jump_at_rest(term: Term) -> None:
         assert backward == pytest.approx(rest - term.torque(q, -1e-9, load), abs=1e-7)
 
 
+def test_gradual_terms_do_not_jump() -> None:
+    """Not even by what a least speed changes: an arm with such friction never sticks."""
+    gradual = [TERMS["viscous"](2.0), TERMS["tanh"](1.0, 0.3), TERMS["sigmoid"](1.0, 0.3), TERMS["spring"](3.0)]  # type: ignore[call-arg]
+    assert all(term.static(0.4, 1.0) == (0.0, 0.0) for term in gradual)
+
+
 @each_term
 def test_it_is_read_as_it_is_written(term: Term) -> None:
     assert type(term).read(term.written()) == term
@@ -100,6 +106,7 @@ def test_wrong_numbers_get_one_sentence() -> None:
         ({"spring": {"stiffness": "soft"}}, "the stiffness of the spring is 'soft'; it must be a number"),
         ({"viscous": math.nan}, "viscous friction is nan"),
         ({"gas_spring": {"force": 1.0, "a": 0.2, "b": 0.2}}, "both 0.2 m from the axis"),
+        ({"gear": [1.1, 1.0]}, "the driven of gear losses is 1; it must be below 1"),
         ({"gear": [0.1]}, "gear has no driven; give driving, driven"),
     ]:
         with pytest.raises(da.RobotError) as error:

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 import arms
 import dalembert as da
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.robot import Friction
 from dalembert.tip.operational import OperationalSpace
 from dalembert.trajectory.inverse_kinematics import configuration_at
 
@@ -381,3 +382,32 @@ def test_difference_of_two_poses(orientation: str) -> None:
         plain = op.pose(a)[:, 3:] - op.pose(b)[:, 3:]
         assert np.abs(found[:, 3:]).max() <= np.pi + 1e-12
         assert np.allclose(np.sin(found[:, 3:] - plain), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["planar-3r", "palletizer"])
+def test_torques_of_the_tip_know_friction_that_depends_on_the_load(name: str) -> None:
+    a = arms.arm(name)
+    held = list(a.mechanism.actuated)
+    frictions = [arms.LOADED[i % 2] if i in held else Friction(0.1) for i in range(a.mechanism.tree.n)]
+    a = da.Arm(arms.with_terms(a.robot, frictions))
+    op = a.operational_space("tip", "geometric", "xy" if name == "planar-3r" else "xyz")
+    q, qd = a.home + 0.3, 0.4 * np.cos(1.0 + np.arange(a.n))
+    xdd, h_e = np.array([1.0, -2.0, 0.5])[: op.m], np.array([4.0, -3.0, 0.0, 0.0, 0.0, 0.0])
+    for wrench in (None, h_e):
+        tau = op.torque(q, qd, xdd, wrench)
+        assert np.abs(op.acceleration(q, qd, a.forward_dynamics(q, qd, tau, wrench)) - xdd).max() < 1e-8
+    with pytest.raises(DalembertError, match=r"has load-dependent friction \('load'\), which depends on the load"):
+        op.kinematic_torque(q, qd, xdd, h_e)
+    with pytest.raises(DalembertError, match=r"and the controller knows of a contact only"):
+        da.OperationalController(op, op.pose(q), contact=lambda q, qd: h_e)
+
+
+def test_gravity_of_the_tip_is_gravity_alone() -> None:
+    plain = arms.arm("planar-2r")
+    sprung = da.Arm(arms.with_terms(plain.robot, [Friction(spring={"stiffness": 30.0, "rest": 0.4}, offset=2.0)]))
+    q = np.array([0.4, 0.9])
+    expected, op = plain.operational_space(task="xy").gravity(q), sprung.operational_space(task="xy")
+    assert np.abs(op.gravity(q) - expected).max() < 1e-9
+    # but the centre of the accelerations is what the arm does without its motors
+    center = sprung.dynamic_manipulability(q, [1.0, 1.0], task="xy").center
+    assert np.abs(center - op.acceleration(q, 0.0 * q, sprung.forward_dynamics(q, 0.0 * q, 0.0 * q))).max() < 1e-9

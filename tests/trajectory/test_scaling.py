@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from arms import arm, relative
-from dalembert.trajectory.limits import joint_limits
+from arms import arm, relative, with_terms
+from dalembert.trajectory.limits import holding_torque, joint_limits
 from dalembert.trajectory.trajectory import Trajectory
 
 
@@ -169,3 +169,53 @@ def test_missing_limits_are_one_sentence() -> None:
             motion.scaled(arm("puma560"), limits)
     with pytest.raises(da.ShapeError, match="6 joints"):
         motion.scaled(arm("panda"))
+
+
+# -- terms of friction -----------------------------------------------------------------------------
+
+STANDING = (
+    da.Friction(2.0, (0.5, 0.3), spring={"stiffness": 30.0, "rest": 0.4}, offset=2.0),
+    da.Friction(1.0, harmonic={"order": 6, "sine": 1.5}, gas_spring={"force": 60.0, "a": 0.1, "b": 0.3, "angle": 0.5}),
+)
+
+
+def test_terms_of_the_position_act_like_gravity() -> None:
+    """Springs, ripple, counterbalances and offsets are part of what no timing changes, in both ways to time a motion."""
+    a = da.Arm(with_terms(arm("planar-2r").robot, STANDING))
+    motion = da.spline([0.0, 0.3, 0.5, 0.9], np.cumsum(np.random.default_rng(3).uniform(-0.5, 0.5, (4, 2)), axis=0))
+    still = holding_torque(a, motion.q)
+    assert relative(still, a.inverse_dynamics(motion.q, 0.0 * motion.q, 0.0 * motion.q)) < 1e-12
+    limits = {"effort": 1.5 * np.abs(still).max(axis=0) + 1.0}
+    slow = motion.scaled(a, limits)
+    report = slow.scaling
+    assert report is not None and report.c > 1 and 1 - 1e-3 < shares(a, slow, limits)[0] <= 1 + 1e-6
+    joint = a.joint_names.index(report.joint)  # type: ignore[union-attr]
+    q, qd, qdd = slow(report.c * report.time)  # type: ignore[union-attr]
+    assert a.inverse_dynamics(q, qd, qdd)[joint] == pytest.approx(report.torque, rel=1e-9)  # type: ignore[union-attr]
+    fast = motion.time_optimal(a, limits, grid=300)
+    assert 1 - 1e-3 < shares(a, fast, limits)[0] <= 1 + 1e-6 and fast.duration < slow.duration
+    with pytest.raises(da.LimitError, match="gravity, the torque offset, the spring and Coulomb friction alone take"):
+        motion.scaled(a, {"effort": 0.5 * np.abs(still).max(axis=0)})
+
+
+@pytest.mark.parametrize(
+    ("friction", "words"),
+    [
+        (da.Friction(stribeck={"level": 1.0, "speed": 0.1}), r"Stribeck friction \('stribeck'\), which depends on the speed"),
+        (da.Friction(tanh={"level": 1.0, "width": 0.1}), r"gradual Coulomb friction \('tanh'\), which depends on the speed"),
+        (da.Friction(sigmoid={"level": 1.0, "width": 0.1}), r"sigmoid friction \('sigmoid'\), which depends on the speed"),
+        (da.Friction(load={"share": 0.1}), r"load-dependent friction \('load'\), which depends on the load"),
+        (da.Friction(gear={"driving": 0.1, "driven": 0.2}), r"gear losses \('gear'\), which depends on the load"),
+    ],
+)  # fmt: skip
+def test_terms_that_no_timing_knows_are_refused_by_name(friction: da.Friction, words: str) -> None:
+    a = da.Arm(with_terms(arm("planar-2r").robot, [da.Friction(), friction]))
+    motion = da.polynomial([0.0, 0.0], [0.5, 0.5], duration=1.0)
+    for time in (motion.scaled, motion.time_optimal):
+        with pytest.raises(
+            da.LimitError, match=f"joint 'joint2' has {words} .* leave it out with friction.without"
+        ) as error:
+            time(a)  # type: ignore[operator]
+        assert error.value.joint == "joint2" and "\n" not in str(error.value)
+    bounded = motion.time_optimal(a, {"velocity": 1.0, "acceleration": 2.0}, grid=100)  # no torque is asked for
+    assert shares(a, bounded, {"velocity": 1.0, "acceleration": 2.0}).max() <= 1 + 1e-6

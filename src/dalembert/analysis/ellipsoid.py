@@ -25,6 +25,7 @@ from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP
 from dalembert.tip.operational import SINGULAR
 from dalembert.tip.task_rows import Task, row_names, space_of, with_frame
+from dalembert.trajectory.limits import holding_torque
 
 Array = NDArray[np.floating[Any]]
 Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]
@@ -269,12 +270,12 @@ def static_manipulability(
 ) -> Ellipsoid:
     """The forces h_e of an arm that stands still under its own weight: |W⁻¹ (g + Jᵀ h)| ≤ 1.
 
-    The weight moves the centre and, where the arm has more joints than rows, takes some of the
+    g has springs, counterbalances and offsets in it. The weight moves the centre and, where the arm has more joints than rows, takes some of the
     torque for itself: the ellipsoid shrinks. An arm too weak to stand has none: NaN radii.
     """
     at, w = reach(arm, q, task, frame), sizes(arm, torque_limits)
     _check_rank(at)
-    g = arm.gravity_torque(double("q", q)) / w
+    g = holding_torque(arm, double("q", q)) / w
     H = np.swapaxes(at.J / w, -1, -2)  # W⁻¹ Jᵀ
     U, s, Vt = _svd(H)
     center = -(np.swapaxes(Vt, -1, -2) @ ((np.swapaxes(U, -1, -2) @ g[..., None]) / s[..., None]))[..., 0]  # −H⁺ g

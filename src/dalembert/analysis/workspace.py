@@ -19,7 +19,7 @@ from dalembert.errors import DalembertError
 from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP
 from dalembert.tip.task_rows import Task, row_names
-from dalembert.trajectory.limits import joint_ranges, random_poses
+from dalembert.trajectory.limits import holding_torque, joint_ranges, random_poses
 
 Array = NDArray[np.floating[Any]]
 Take = Literal["best", "mean", "worst"]
@@ -92,7 +92,7 @@ def evaluator(
     if quantity == "gravity-load":
 
         def load(q: Array) -> tuple[Array, Array]:
-            return arm.pose(q)[..., :3, 3], np.abs(arm.gravity_torque(q) / size).max(axis=-1)
+            return arm.pose(q)[..., :3, 3], np.abs(holding_torque(arm, q) / size).max(axis=-1)
 
         return load, row_names(space)
     name = "manipulability"

@@ -60,7 +60,7 @@ class ArmDynamics(Compiled):
 
     @quick
     def gravity_torque(self, q: ArrayLike) -> Array:
-        """g(q), the torques that hold the arm still: (…, n), S (7.39)."""
+        """g(q), the torques that hold the arm still against gravity: (…, n), S (7.39)."""
         return self._run("gravity_torque", {"q": q})
 
     @quick

@@ -47,10 +47,7 @@ def inverse_dynamics(
         return tree(mechanism, q, qd, qdd, h_e, *extra)
     chain = Chain(mechanism, q, qd)
     tau = chain.pull(tree(unloaded(mechanism).tree, chain.q, chain.qd, chain.accelerations(qdd), h_e, *extra))
-    for k, load in loads(mechanism, chain.q, qd, tau).items():
-        i = mechanism.actuated[k]
-        tau[k] = load + friction.friction(mechanism.tree.bodies[i], chain.q[i], qd[k], load)
-    return tau
+    return with_loads(mechanism, chain.q, qd, tau)
 
 
 # -- friction that depends on the load, which only joints that are held can have -------------------
@@ -75,6 +72,15 @@ def loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> dict[i
         if body.depends("load"):
             out[k] = tau[k] - friction.friction(body, q[i], qd[k], 0.0)
     return out
+
+
+def with_loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> list[Scalar]:
+    """The torques with the terms that depend on the load, from those without them; q of the whole tree."""
+    whole = list(tau)
+    for k, load in loads(mechanism, q, qd, tau).items():
+        i = mechanism.actuated[k]
+        whole[k] = load + friction.friction(mechanism.tree.bodies[i], q[i], qd[k], load)
+    return whole
 
 
 def relieved(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> tuple[Any, Values]:

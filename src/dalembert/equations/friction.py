@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dalembert.algebra.dual import Dual, slope
+from dalembert.algebra.records import settle
 from dalembert.algebra.scalars import Scalar, Values, less, select, total
 from dalembert.robot.mechanism import Body, Mechanism
 from dalembert.terms import Coulomb, Term
@@ -51,9 +52,12 @@ def position(body: Body, q: Scalar) -> Scalar:
 def load_of(body: Body, q: Scalar, qd: Scalar, tau: Scalar) -> Scalar:
     """ℓ, what the joint passes on of its torque: τ − f."""
     left = tau - friction(body, q, qd, 0.0)
-    if not body.depends("load"):
-        return left
-    forward, backward = (further(body, q, qd, way) - further(body, q, qd, 0.0) for way in (1.0, -1.0))
+    return _passed_on(left, lambda load: further(body, q, qd, load)) if body.depends("load") else left
+
+
+def _passed_on(left: Scalar, law: Callable[[Scalar], Scalar]) -> Scalar:
+    """ℓ = left / (1 + σ w_σ), where the law takes w_σ |ℓ| more than without a load."""
+    forward, backward = (law(way) - law(0.0) for way in (1.0, -1.0))
     return left / (1.0 + select(less(0.0, left), forward, -backward))
 
 
@@ -76,9 +80,38 @@ def static(body: Body, q: Scalar = 0.0, load: Scalar = 0.0) -> tuple[Scalar, Sca
     return total(forward for forward, _ in levels), total(backward for _, backward in levels)
 
 
-def dry(body: Body, q: Scalar, way: Scalar) -> Scalar:
-    """The dry friction of a joint that moves this way."""
-    return Coulomb(*static(body, q), physical=False).torque(q, way, 0.0)
+def varies(body: Body) -> bool:
+    """Whether the static levels depend on the position or on the load."""
+    return any(map(_varies, body.further))
+
+
+def dry(body: Body, q: Scalar, qd: Scalar, way: Scalar, load: Scalar) -> Scalar:
+    """What :func:`sliding` leaves out, for a joint that moves this way: static levels, and terms of the load."""
+    x = position(body, q)
+    levels = Coulomb(*static(body, x, load), physical=False).torque(x, way, 0.0)
+    for term in body.further:
+        if "load" in term.of:
+            levels = levels + Sliding(term).torque(x, qd, load)
+    return levels
+
+
+def dry_levels(body: Body, q: Scalar, qd: Scalar, tau: Scalar) -> tuple[Scalar, Scalar]:
+    """What dry friction takes of the torque τ when the joint slips forward, and backward.
+
+    The load that goes with it follows from the torque, as in :func:`load_of`. A joint at rest is held while the torque
+    that friction must bear lies between them.
+    """
+    if not body.depends("load"):
+        return static(body, position(body, q))
+    driven = tau - friction(sliding(body), q, qd, 0.0)
+
+    def taken(way: float) -> Scalar:
+        def law(load: Scalar) -> Scalar:
+            return dry(body, q, qd, way, load)
+
+        return driven - _passed_on(driven - law(0.0), law)
+
+    return taken(1.0), -taken(-1.0)
 
 
 def moving(body: Body, q: Scalar, qd: Scalar) -> Scalar:
@@ -92,6 +125,9 @@ class Sliding(Term):
 
     whole: Term
 
+    def __post_init__(self) -> None:
+        settle(self, of=self.whole.of)
+
     def torque(self, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
         return self.whole.torque(q, qd, load) - Coulomb(*self.whole.static(q, load), physical=False).torque(q, qd, load)
 
@@ -102,9 +138,14 @@ def sliding(body: Body) -> Body:
     return replace(body, terms=(body.terms[0], Coulomb(0.0, 0.0), *further))
 
 
+def _varies(term: Term) -> bool:
+    """Whether the term may have a static level that depends on the position or on the load."""
+    return "load" in term.of or {"q", "qd"} <= set(term.of)
+
+
 def _sticks(term: Term) -> bool:
     """Whether the term has a static level, or may have."""
-    return any(not isinstance(x, float) or x != 0.0 for x in term.static(0.0, 0.0))
+    return _varies(term) or any(not isinstance(x, float) or x != 0.0 for x in term.static(0.0, 0.0))
 
 
 # -- the same tree with less -----------------------------------------------------------------------

@@ -34,9 +34,10 @@ from collections.abc import Sequence
 from math import inf
 
 from dalembert.algebra.scalars import Scalar, dot, less, select, sgn, sqrt
+from dalembert.coordinates.chain import Chain
 from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import dry as dry_friction
-from dalembert.equations.friction import static
+from dalembert.equations.friction import dry_levels
 from dalembert.motion.rubbing import Brakes, brakes, directions, drifts
 from dalembert.motion.stepping import Setting, Values, both, either, inertia_and_load, no, some
 
@@ -66,14 +67,30 @@ def most_passes(n: int) -> float:
 
 
 def loaded(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None) -> tuple[list[Scalar], ...]:
-    """B, and r = τ − τ′ of (7.116) without dry friction; where passive joints rub, also Γ_p and Γ̇_p q̇."""
+    """B, and r = τ − τ′ of (7.116) without dry friction; where passive joints rub, also Γ_p and Γ̇_p q̇.
+
+    Where static levels depend on the state, they come last.
+
+    tau  τ, or τ − Jᵀ h_e followed by τ, where h_e is not given
+    """
+    n = setting.n
     B, load = inertia_and_load(setting, q, qd, h_e)
     flat = [x for row in B for x in row]
-    r = [t - p for t, p in zip(tau, load, strict=True)]
+    r = [t - p for t, p in zip(tau[:n], load, strict=True)]
+    levels = (_levels_at(setting, q, qd, tau[-n:]),) if setting.varies else ()
     if not setting.rubs:
-        return flat, r
+        return flat, r, *levels
     G = directions(setting.mechanism, q, setting.rubs)
-    return flat, r, [x for g in G for x in g], drifts(setting.mechanism, q, qd, setting.rubs)
+    return flat, r, [x for g in G for x in g], drifts(setting.mechanism, q, qd, setting.rubs), *levels
+
+
+def _levels_at(setting: Setting, q: Values, qd: Values, tau: Values) -> list[Scalar]:
+    """The static levels of all contacts, forward and then backward; passive joints have no load."""
+    x = Chain(setting.mechanism, q).q
+    places = [x[i] for i in (*setting.mechanism.actuated, *setting.rubs)]
+    rest = [0.0] * len(setting.rubs)
+    levels = [dry_levels(*of) for of in zip(setting.contacts, places, [*qd, *rest], [*tau, *rest], strict=True)]
+    return [*(forward for forward, _ in levels), *(backward for _, backward in levels)]
 
 
 def contact_speeds(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar]]:
@@ -83,18 +100,35 @@ def contact_speeds(setting: Setting, q: Values, qd: Values) -> tuple[list[Scalar
 
 
 def solved(
-    setting: Setting, B: Values, r: Values, held: Values, dry: Values, G: Values = (), drift: Values = ()
+    setting: Setting, B: Values, r: Values, held: Values, slide: Values, G: Values = (), drift: Values = ()
 ) -> tuple[list[Scalar]]:
-    """q̈ with these contacts held and the others under this friction."""
-    return (_solved(setting, B, r, held, dry, G, drift)[0],)
+    """q̈ with these contacts held and the others sliding: under this friction, or this way where levels vary."""
+    return (_solved(setting, B, r, held, _acting(setting, held, slide), G, drift)[0],)
 
 
 def borne(
-    setting: Setting, B: Values, r: Values, held: Values, dry: Values, G: Values = (), drift: Values = ()
+    setting: Setting, B: Values, r: Values, held: Values, slide: Values, G: Values = (), drift: Values = ()
 ) -> tuple[list[Scalar], ...]:
     """q̈, and what the held contacts bear; where passive joints rub, also the acceleration of every contact."""
-    a, push, rise = _solved(setting, B, r, held, dry, G, drift)
+    a, push, rise = _solved(setting, B, r, held, _acting(setting, held, slide), G, drift)
     return (a, push, rise) if setting.rubs else (a, push)
+
+
+def _acting(setting: Setting, held: Values, slide: Values) -> list[Scalar]:
+    return _dry(setting, held, slide) if setting.varies else list(slide)
+
+
+def _dry(setting: Setting, held: Values, way: Values) -> list[Scalar]:
+    """The dry friction of contacts that move this way."""
+    if not setting.varies:
+        return [dry_friction(body, 0.0, 0.0, w, 0.0) for body, w in zip(setting.contacts, way, strict=True)]
+    dry: list[Scalar] = []
+    for i, w in enumerate(way):
+        forward, backward = setting.static(i)
+        # a contact that nothing holds may be at rest and feel its load: both levels are then the same torque
+        moves = select(less(0.0, w), forward, select(less(w, 0.0), -backward, 0.5 * (forward - backward)))
+        dry.append(select(held[i], 0.0, moves))
+    return dry
 
 
 def _solved(
@@ -217,7 +251,7 @@ def strike(
         # at a dead centre of a linkage, the joint turns back while the others move on, and friction with it
         rows = _rows(G, n)
         braked = [*pressed, *(both(no(hard[0]), x) for x in fixed[n:])]
-        most = [h[0] * sum(static(body)) for body in setting.contacts[n:]]
+        most = [h[0] * sum(setting.static(i)) for i in range(n, len(setting.contacts))]
         v, _ = _brakes(setting, matrix, rows, braked).hold(v, [0.0] * len(rows), most)
         v = [select(pressed[i], 0.0, x) for i, x in enumerate(v)]
         after = [*v, *(dot(g, v) for g in rows)]
@@ -311,16 +345,16 @@ def pivot(
             way.append(select(held[i], 0.0, select(slip[i], slip[i], select(moves, sgn(speed[i]), 0.0))))
         else:
             way.append(select(moves, sgn(speed[i]), both(both(rests[i], no(held[i])), slip[i])))
-    dry = [dry_friction(body, 0.0, w) for body, w in zip(setting.contacts, way, strict=True)]
+    dry = _dry(setting, held, way)
     a, push, rise = _solved(setting, B, r, held, dry, G, drift)
     fault: list[Scalar] = []
     new: list[Scalar] = []
-    for i, body in enumerate(setting.contacts):
+    for i in range(len(setting.contacts)):
         if not (setting.dry(i) or setting.stopped(i)):
             fault.append(0.0)
             new.append(0.0)
             continue
-        forward, backward = static(body)
+        forward, backward = setting.static(i)
         lower, upper = setting.at_stops(i, q)
         up = both(held[i], both(less(forward, push[i]), no(upper)))
         down = both(held[i], both(less(push[i], -backward), no(lower)))
@@ -398,13 +432,14 @@ def _margins(
     setting: Setting, i: int, q: Values, held: Values, push: Values, push1: Values, tries: Values
 ) -> tuple[Scalar, Scalar, Scalar]:
     """(whether a held contact gives way in the pass, how much more it can bear at its beginning and at its end)."""
-    forward, backward = static(setting.contacts[i])
     lower, upper = setting.at_stops(i, q)
 
-    def margin(p: Scalar) -> Scalar:
+    def margin(p: Scalar, instant: int) -> Scalar:
+        forward, backward = setting.static(i, instant)
         return _least(select(upper, inf, forward - p), select(lower, inf, backward + p))
 
-    m0, m1 = margin(push[i]), margin(push1[i])
+    m0, m1 = margin(push[i], 0), margin(push1[i], -1)
+    forward, backward = setting.static(i, -1)
     overloaded = both(no(less(m0, 0.0)), less(m1, -OVERLOAD * (1.0 + forward + backward)))
     in_time = less(LATE * m0, (LATE - 1.0) * m1)  # m0 / (m0 − m1) < 1 − LATE
     return both(both(held[i], no(_tired(setting, tries))), both(overloaded, in_time)), m0, m1
@@ -419,7 +454,7 @@ def watch(
     speed, rise, speed1, rise1 = (speed, rise, speed1, rise1) if setting.rubs else (qd, a, qd1, a1)
     look: list[Scalar] = []
     nearest: Scalar = 0.0
-    for i, body in enumerate(setting.contacts):
+    for i in range(len(setting.contacts)):
         if setting.dry(i):
             look.append(both(setting.sticks(i), less(way[i] * speed1[i], -SLOWED)))
         if setting.stopped(i):  # at the end, or on the way if it should turn back
@@ -429,7 +464,7 @@ def watch(
             if lower > -inf:
                 nearest = _least(nearest, select(less(ahead, q1[i]), ahead, q1[i]) - lower)
         if setting.dry(i) or setting.stopped(i):
-            forward, backward = static(body)
+            forward, backward = setting.static(i, -1)
             lower, upper = setting.at_stops(i, q)
             overload = OVERLOAD * (1.0 + forward + backward)
             up = both(less(forward + overload, push1[i]), no(upper))

@@ -37,15 +37,15 @@ def computed_torque(
 ) -> list[Scalar]:
     """τ = B(q) y + C q̇ + F_v q̇ + g + F_s sgn(q̇_d), y = q̈_d + K_d (q̇_d − q̇) + K_p (q_d − q).
 
-    Coulomb friction is compensated for the direction in which the reference moves: with the
-    measured q̇ the torque would jump back and forth around rest.
+    Dry friction (static levels, what depends on the load) is compensated for the direction in which the reference
+    moves: with the measured q̇ the torque would jump back and forth around rest.
     """
     n = mechanism.n
     q_d, qd_d, qdd_d = reference[:n], reference[n : 2 * n], reference[2 * n :]
     q_a = actuated(mechanism, q)
     y = [qdd_d[i] + kd[i] * (qd_d[i] - qd[i]) + kp[i] * (q_d[i] - q_a[i]) for i in range(n)]
     tau = inverse_dynamics(smooth(mechanism), q, qd, y)
-    return [t + f for t, f in zip(tau, dry_torque(mechanism, q, qd_d), strict=True)]
+    return [t + f for t, f in zip(tau, dry_torque(mechanism, q, qd, qd_d, tau), strict=True)]
 
 
 # -- the tip, S 7.8 ------------------------------------------------------------------------------

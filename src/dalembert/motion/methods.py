@@ -73,7 +73,7 @@ METHODS: dict[str, Method] = {
             "Newton": "arm '{arm}' closes its loops by Newton's method, which does not go with the variational method: "
             "each of its rounds would close them anew, and the error left over would spoil the momentum it keeps; use "
             "{others}",
-            "dry friction": "arm '{arm}' has Coulomb friction, which the variational method does not know; use method "
+            "dry friction": "arm '{arm}' has dry friction, which the variational method does not know; use method "
             "{others}, or friction=False",
             "contact": "the variational method has no contact; use method {others}",
         },

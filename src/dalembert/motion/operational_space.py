@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, sqrt, zeros
 from dalembert.algebra.vectors import IDENTITY, NULL, Mat, MatLike, Vec, VecLike, Z, skew
+from dalembert.coordinates.chain import Chain
 from dalembert.coordinates.pulled import (
     AnyMechanism,
     coriolis_matrix,
@@ -37,8 +38,11 @@ from dalembert.coordinates.pulled import (
     jacobian,
     jacobian_derivative,
     tip_frame,
+    unloaded,
     weightless,
+    with_loads,
 )
+from dalembert.equations.friction import bare, loaded
 
 Soft = Values
 
@@ -313,7 +317,7 @@ def model(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) 
 
 
 def _at_rest(mechanism: AnyMechanism, q: Values) -> Vec:
-    """g(q)"""
+    """g(q), and what springs and offsets take"""
     rest = [0.0] * mechanism.n
     return Vec(inverse_dynamics(mechanism, q, rest, rest))
 
@@ -344,7 +348,7 @@ def coriolis_force(
 def gravity(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> tuple[Vec, TaskModel]:
     """g_A = B_A J_A B⁻¹ g, S (7.132)"""
     M = model(mechanism, space, q, soft)
-    return M.A.solve(M.J_over_B @ _at_rest(mechanism, q)), M
+    return M.A.solve(M.J_over_B @ _at_rest(mechanism.with_tree(bare(mechanism.tree)), q)), M
 
 
 def null_projector(mechanism: AnyMechanism, space: Space, q: Values, soft: Soft = EXACT) -> tuple[Mat, TaskModel]:
@@ -367,14 +371,16 @@ def torque(
     """τ = J_Aᵀ γ_A + (1 − J_Aᵀ J̄_Aᵀ) τ_0, S (7.141), with γ_A of (7.139):
 
     γ_A = J̄_Aᵀ τ = B_A (ẍ_e − J̇_A q̇) + J̄_Aᵀ τ′, τ′ being all that acts besides B q̈: C q̇ + g and,
-    beyond (7.133), friction and the contact Jᵀ h_e also where only some rows of the pose are taken.
+    beyond (7.133), friction and the contact Jᵀ h_e also where only some rows of the pose are taken. Friction that depends
+    on the load is added for the loads that follow.
     """
     M = model(mechanism, space, q, soft)
-    rest = Vec(inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e))
+    rest = Vec(inverse_dynamics(unloaded(mechanism), q, qd, [0.0] * mechanism.n, h_e))
     Jd_qd = analytical_derivative(mechanism, space, q, qd, M.kinematics) @ Vec(qd)
     free = M.J_over_B @ (rest if tau_0 is None else rest - Vec(tau_0))
     tau = M.J.T @ M.A.solve([a - b + c for a, b, c in zip(xdd, Jd_qd, free, strict=True)])
-    return tau if tau_0 is None else tau + Vec(tau_0), M
+    tau = tau if tau_0 is None else tau + Vec(tau_0)
+    return Vec(with_loads(mechanism, Chain(mechanism, q).q, qd, tau)) if loaded(mechanism.tree) else tau, M
 
 
 def resolved_acceleration(
@@ -403,7 +409,7 @@ def resolved_acceleration(
 
 
 def reach(mechanism: AnyMechanism, space: Space, q: Values) -> tuple[Mat, Mat, Vec]:
-    """(J, J B⁻¹, −J B⁻¹ g): what ellipsoids of acceleration are drawn from, S (7.148)."""
+    """(J, J B⁻¹, −J B⁻¹ g): what ellipsoids of acceleration are drawn from, S (7.148); g with springs and offsets."""
     M = model(mechanism, space, q)
     return M.J, M.J_over_B, -(M.J_over_B @ _at_rest(mechanism, q))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from dalembert.algebra.scalars import Grid, Scalar, Values, dot, less, select
 from dalembert.coordinates.chain import AnyMechanism, Chain, Cut, Many
 from dalembert.coordinates.triangles import Triangle, square_of
-from dalembert.equations.friction import dry, moving
+from dalembert.equations.friction import dry, friction, moving, sliding
 
 DEPENDENT = 1e-10  # of gᵀB⁻¹g: what is left of it by the directions before, below which they say the same
 
@@ -25,19 +25,27 @@ def actuated(mechanism: AnyMechanism, q: Values) -> list[Scalar]:
     return [q[i] for i in mechanism.actuated] if mechanism.by_newton else list(q)
 
 
-def _torque(mechanism: AnyMechanism, q: Values, qd: Values, law: Callable[..., Scalar]) -> list[Scalar]:
-    chain = Chain(mechanism, q)
-    return chain.pull([law(*of) for of in zip(mechanism.tree.bodies, chain.q, chain.push(qd), strict=True)])
+def dry_torque(mechanism: AnyMechanism, q: Values, qd: Values, way: Values, tau: Values) -> list[Scalar]:
+    """What dry friction takes besides τ where the joints move this way; for a closed chain Γᵀ F_s sgn(Γ q̇_a).
 
-
-def dry_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
-    """F_s sgn(q̇) with all static levels; for a closed chain Γᵀ F_s sgn(Γ q̇_a)."""
-    return _torque(mechanism, q, qd, dry)
+    tau  the torques without dry friction and without what depends on the load: the loads follow from them
+    """
+    bodies, chain = mechanism.tree.bodies, Chain(mechanism, q)
+    own = [dry(body, x, 0.0, w, 0.0) for body, x, w in zip(bodies, chain.q, chain.push(way), strict=True)]
+    taken = chain.pull(own)
+    for k, i in enumerate(mechanism.actuated):
+        body, x = bodies[i], chain.q[i]
+        if body.depends("load"):
+            passed = taken[k] - own[i]  # what passive joints take of it
+            load = tau[k] + passed - friction(sliding(body), x, qd[k], 0.0)
+            taken[k] = passed + dry(body, x, qd[k], way[k], load)
+    return taken
 
 
 def moving_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
     """F_v q̇, and what further terms change with the speed; for a closed chain Γᵀ of it at Γ q̇_a."""
-    return _torque(mechanism, q, qd, moving)
+    chain = Chain(mechanism, q)
+    return chain.pull([moving(*of) for of in zip(mechanism.tree.bodies, chain.q, chain.push(qd), strict=True)])
 
 
 def directions(mechanism: AnyMechanism, q: Values, joints: Sequence[int]) -> Grid:

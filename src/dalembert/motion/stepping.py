@@ -16,7 +16,7 @@ from dalembert.algebra.scalars import Scalar, Values, less, select
 from dalembert.algebra.vectors import Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.coordinates.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
-from dalembert.equations.friction import static
+from dalembert.equations.friction import static, varies
 from dalembert.equations.kinematics import frames
 from dalembert.equations.regressor import WIDTH, carried_share
 from dalembert.motion.rubbing import clearances, moving_torque
@@ -96,19 +96,22 @@ def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism
 
 def has_dry_friction(body: Body) -> bool:
     """Whether the joint has dry friction, or may have: a parameter that is not known yet."""
-    return any(not isinstance(F, (int, float)) or F != 0.0 for F in static(body))
+    return varies(body) or any(not isinstance(F, (int, float)) or F != 0.0 for F in static(body))
 
 
 @dataclass(frozen=True)
 class Setting:
     """What is simulated: the mechanism, and (lower, upper) of every joint's stops, infinite where there is none.
 
-    rubs  passive joints of a closed chain (numbers in its tree) that have dry friction, or may have
+    rubs    passive joints of a closed chain (numbers in its tree) that have dry friction, or may have
+    levels  static levels of the contacts, forward ones first, at one instant or at both ends of a pass: where they
+            depend on the state
     """
 
     mechanism: AnyMechanism
     stops: tuple[tuple[float, float], ...]
     rubs: tuple[int, ...] = ()
+    levels: tuple[Values, ...] = ()
 
     @property
     def n(self) -> int:
@@ -126,9 +129,21 @@ class Setting:
         """Whether the contact has dry friction, or may have: a parameter that is not known yet."""
         return has_dry_friction(self.contacts[i])
 
+    @property
+    def varies(self) -> bool:
+        """Whether some static level depends on the state."""
+        return any(map(varies, self.contacts))
+
+    def static(self, i: int, instant: int = 0) -> tuple[Scalar, Scalar]:
+        """The static levels of a contact, forward and backward; at the end of a pass: instant −1."""
+        if not self.levels:
+            return static(self.contacts[i])
+        at = self.levels[instant]
+        return at[i], at[len(self.contacts) + i]
+
     def sticks(self, i: int) -> Scalar:
         """Whether there is dry friction that can hold the contact."""
-        forward, backward = static(self.contacts[i])
+        forward, backward = self.static(i)
         return less(0.0, forward + backward) if self.dry(i) else 0.0
 
     def stopped(self, i: int) -> bool:

@@ -19,7 +19,7 @@ from dalembert.algebra.scalars import Values, select
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.pulled import jacobian
 from dalembert.equations import articulated
-from dalembert.equations.regressor import WIDTH
+from dalembert.equations.regressor import width
 from dalembert.graph.program import Call, Program
 from dalembert.motion import contact, control, stepping
 from dalembert.motion.methods import METHODS, Tableau
@@ -70,6 +70,7 @@ class Plan:
     tip_wrench  whether one is given; with "host" it is part of the torque
     parameters  whether the dynamic parameters are inputs
     tip         the law of the tip, with its numbers
+    twofold     whether torques from Python come as τ − Jᵀ h_e followed by τ, for friction that depends on the load
     """
 
     method: str = "rk4"
@@ -80,6 +81,7 @@ class Plan:
     parameters: bool = False
     tip: control.TipLaw | None = None
     restitution: bool = False
+    twofold: bool = False
 
 
 Piece = Callable[..., Sequence[Sequence[Any]]]
@@ -149,6 +151,7 @@ class _Draft:
 
     def __init__(self, setting: Setting, plan: Plan, instants: tuple[float, ...], sampled: bool = False) -> None:
         n = setting.n
+        given = 2 * n if plan.twofold else n
         self.setting, self.plan, self.instants = setting, plan, instants
         self.calls: list[Call] = []
         self.pieces: dict[str, Piece] = {}
@@ -159,11 +162,11 @@ class _Draft:
         self.torques: dict[str, float] = {}
         self.followed = "wanted" if sampled else "reference"
         if plan.law == "given":
-            self._add("tau", n, self.stepwise)
+            self._add("tau", given, self.stepwise)
         elif plan.law == "host":
             self._add("t", 1, self.stepwise)
             self.torques = {f"torque_{k}": part for k, part in enumerate(instants)}
-            self.sizes |= {f"tau_{k}": n for k in range(len(instants))}
+            self.sizes |= {f"tau_{k}": given for k in range(len(instants))}
         self.wanted = 3 * plan.tip.space.m if plan.tip is not None else 3 * n if plan.law in LAWS else 0
         if self.wanted:
             self.references = {f"reference_{k}": part for k, part in enumerate(PARABOLA if sampled else instants)}
@@ -177,7 +180,7 @@ class _Draft:
         if plan.restitution:
             self._add("restitution", 1, self.constant)
         if plan.parameters:
-            self._add("parameters", WIDTH * setting.mechanism.tree.n, self.constant)
+            self._add("parameters", width(setting.mechanism.tree), self.constant)
         self.parameters = "parameters" if plan.parameters else ""
 
     def _add(self, name: str, size: int, kind: list[str]) -> None:
@@ -326,13 +329,22 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         """Slots that are there only where passive joints rub."""
         return slots if setting.rubs else ""
 
-    def of(function: Callable[..., Any]) -> Piece:
-        """A function of the setting, whose last slot may be the parameters."""
+    def varies(slots: str) -> str:
+        """Slots of static levels, which are there only where these depend on the state."""
+        return slots if setting.varies else ""
+
+    def of(function: Callable[..., Any], instants: int = 1) -> Piece:
+        """A function of the setting, whose last slots may be static levels at so many instants, and the parameters."""
 
         def piece(*values: Any) -> Any:
+            here = setting
             if plan.parameters:
-                return function(draft.with_parameters(values[-1]), *values[:-1])
-            return function(setting, *values)
+                *values, parameters = values  # type: ignore[assignment]
+                here = draft.with_parameters(parameters)
+            if setting.varies:
+                values, levels = values[:-instants], tuple(values[-instants:])
+                here = replace(here, levels=levels)
+            return function(here, *values)
 
         return piece
 
@@ -342,12 +354,14 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         return contact.strike(s, 0.0, *values)
 
     def equations(k: int, when: str | None = None) -> None:
-        """The calls that say B, r (and Γ_p, Γ̇_p q̇) of a stage."""
+        """The calls that say B, r (and Γ_p, Γ̇_p q̇, and static levels) of a stage."""
         q, qd = _state(k)
         part = tableau.c[k - 1]
         draft.torque(part, f"{q} {qd} t step done", when)
         x = draft.place(q) if when is None else position
-        draft.call("load", f"{x} {qd} {draft.load(part)}", f"B{k} r{k}" + rubs(f" G{k} drift{k}"), when)
+        draft.call(
+            "load", f"{x} {qd} {draft.load(part)}", f"B{k} r{k} {rubs(f'G{k} drift{k}')} {varies(f'levels{k}')}", when
+        )
 
     draft.pieces |= {
         "clock": lambda *values: contact.clock(setting, *values),
@@ -358,8 +372,8 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         "pivot": of(contact.pivot),
         "solve": of(contact.solved),
         "bear": of(contact.borne),
-        "watch": of(contact.watch),
-        "aim": of(contact.aim),
+        "watch": of(contact.watch, 2),
+        "aim": of(contact.aim, 2),
         "finish": of(contact.finish),
     }
     draft.call("clock", "trial done h", "step left turn turns")
@@ -369,22 +383,23 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
             draft.call(f"sample_{k}", f"{' '.join(draft.references)} done step h", f"wanted_{k}")
     position = "tree_q" if setting.mechanism.by_newton else "q"
     equations(1)
-    draft.call("touch", f"q qd slip still done h {rubs('G1')} {known}", "knock shaken")
+    draft.call("touch", f"q qd slip still done h {rubs('G1')} {varies('levels1')} {known}", "knock shaken")
     draft.call(
-        "strike", f"q qd B1 knock slip still tries left turn {rubs('G1 h')} {bounces} {known}",
+        "strike", f"q qd B1 knock slip still tries left turn {rubs('G1 h')} {bounces} {varies('levels1')} {known}",
         "struck left1 turn1 more " + rubs("slipped"), "knock", "more", "left1>left turn1>turn",
     )  # fmt: skip
     draft.call("take", "struck " + rubs("slipped"), "qd " + rubs("slip"), "knock")
     equations(1, "shaken")
     unsafe = draft.guard(position, "qd", "step")
     draft.call(
-        "pivot", f"q qd B1 r1 slip tries turns {rubs('G1 drift1')} {known}",
+        "pivot", f"q qd B1 r1 slip tries turns {rubs('G1 drift1')} {varies('levels1')} {known}",
         "held way dry a1 push1 slip1 turns1 others " + rubs("speed1 rise1"), None, "others", "slip1>slip turns1>turns",
     )  # fmt: skip
+    slide = "way" if setting.varies else "dry"
     for k in range(2, last + 1):
         draft.stage(tableau, k, "step")
         equations(k)
-        given = f"B{k} r{k} held dry {rubs(f'G{k} drift{k}')} {known}"
+        given = f"B{k} r{k} held {slide} {rubs(f'G{k} drift{k}')} {varies(f'levels{k}')} {known}"
         if k < last:
             draft.call("solve", given, f"a{k}")
         else:
@@ -394,12 +409,12 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
     if setting.rubs:
         draft.pieces["contacts"] = lambda *values: contact.contact_speeds(setting, *values)
         draft.call("contacts", f"{draft.place(f'q{last + 1}')} v{last + 1}", f"speed{last + 1}")
-    seen = f"q qd held way a1 push1 {end} {pushed} step tries {rubs('speed1 rise1')} {rubbed} {known}"
+    seen = f"q qd held way a1 push1 {end} {pushed} step tries {rubs('speed1 rise1')} {rubbed} {varies(f'levels1 levels{last}')} {known}"
     inner = {slot: f"{slot}_next" for slot in ("slip", "still", "trial", "done", "tries")}
     draft.call("watch", seen, "look")
     draft.call("aim", seen, "cut up_to", "look")
     draft.call(
-        "finish", f"q qd way {end} slip step look cut up_to trial done tries h {rubbed} {known}",
+        "finish", f"q qd way {end} slip step look cut up_to trial done tries h {rubbed} {varies(f'levels{last}')} {known}",
         f"q_next v_next {' '.join(inner.values())} again",
     )  # fmt: skip
     stages, contacts, brakes = range(1, last + 1), len(setting.contacts), len(setting.rubs)
@@ -412,6 +427,7 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         f"{held} {rubs('slipped speed1 rise1')} {rubbed}": contacts,
         rubs(_each("G", stages)): n * brakes,
         rubs(_each(["drift"], stages)): brakes,
+        varies(_each(["levels"], stages)): 2 * contacts,
         _each(["wanted_"], range(len(tableau.instants) if draft.wanted else 0)): draft.wanted,
     }
     return draft.finished(slots, {"q": "q_next", "qd": "v_next"}, inner, "again")
@@ -519,7 +535,7 @@ def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Pla
         return replace(plan, law="given") if plan.law == "host" else plan
     if name.startswith("sample"):
         return plan
-    return replace(plan, law="none", tip_wrench=False, tip=None)
+    return replace(plan, law="none", tip_wrench=False, tip=None, twofold=False)
 
 
 def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:

@@ -8,7 +8,7 @@ the modes are found anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -40,7 +40,7 @@ class ContactDynamics:
     """Accelerations with dry friction and stops, on arrays of any shape; τ − Jᵀ h_e is given."""
 
     def __init__(self, task: Task) -> None:
-        plan = replace(task.plan, method=Plan.method, law="given", tip_wrench=False, tip=None)
+        plan = replace(task.plan, method=Plan.method, law="given", tip_wrench=False, tip=None, twofold=task.twofold)
         mechanism = task.arm.mechanism
         self.n, self.plan, self.task = task.arm.n, plan, task
         self.pieces = piece_kernels(mechanism, plan)
@@ -48,7 +48,7 @@ class ContactDynamics:
         self.calls, self.sizes = whole.calls(), whole.program.sizes
         self.eventful = "pivot" in self.pieces
         self.setting = setting_of(mechanism, plan)
-        self.rubs = bool(self.setting.rubs)
+        self.rubs, self.varies = bool(self.setting.rubs), self.setting.varies
         self.contacts = len(self.setting.contacts)
         self.known = whole.program.constant
         self.load_takes = tuple(name for name in self.known if name != "restitution")
@@ -64,18 +64,28 @@ class ContactDynamics:
         """q̈; x is what the equations take for q."""
         if modes is None:
             return self.pieces["accelerate"](x, qd, tau, *constants.values())
-        return self._after_load("solve", x, qd, tau, constants, modes)
-
-    def push(self, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array]) -> Array:
-        """The torque on every contact that is held."""
-        return self._after_load("bear", x, qd, tau, constants, modes)[1]
-
-    def _after_load(
-        self, name: str, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array]
-    ) -> Any:
         known = [constants[key] for key in self.load_takes]
-        B, r, *G = self.pieces["load"](x, qd, tau, *known)
-        return self.pieces[name](B, r, *modes, *G, *known)
+        loads = self.pieces["load"](x, qd, tau, *known)
+        return self.pieces["solve"](*loads[:2], *modes, *loads[2:], *known)
+
+    def push(
+        self, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
+        """The torque on every contact that is held, and the static levels of all, forward and then backward."""
+        known = [constants[key] for key in self.load_takes]
+        loads = self.pieces["load"](x, qd, tau, *known)
+        return self.pieces["bear"](*loads[:2], *modes, *loads[2:], *known)[1], self.levels(constants, loads)
+
+    def levels(self, constants: dict[str, Array], loads: Sequence[Array]) -> Array:
+        """The static levels of all contacts, forward and then backward, for one state of the batch."""
+        if self.varies:
+            return loads[-1]
+        bodies = self.setting.contacts
+        if self.plan.parameters and self.plan.friction:
+            mechanism = self.setting.mechanism
+            tree = with_parameters(mechanism, constants["parameters"].tolist()).tree
+            bodies = tuple(tree.bodies[i] for i in (*mechanism.actuated, *self.setting.rubs))
+        return np.array([static(body) for body in bodies]).T.ravel()
 
     def memory(self, q: Array, qd: Array, constants: dict[str, Array]) -> dict[str, Any]:
         """The slots of the program at the beginning of a step."""
@@ -87,9 +97,10 @@ class ContactDynamics:
         repeat(self.calls[name], tuple_of(self.pieces[name]), memory, lambda x: bool(np.any(x != 0)))
 
     def load(self, memory: dict[str, Any], x: Array, tau: Array) -> None:
-        """B and r in their slots, of the velocity in its own."""
+        """B, r and the like in their slots, of the velocity in its own."""
         loads = self.pieces["load"](x, memory["qd"], tau, *(memory[name] for name in self.load_takes))
-        memory |= zip(("B1", "r1", "G1", "drift1"), loads, strict=False)
+        slots = ("B1", "r1", *(("G1", "drift1") if self.rubs else ()), *(("levels1",) if self.varies else ()))
+        memory |= zip(slots, loads, strict=True)
 
     def modes(
         self, q: Array, x: Array, qd: Array, tau: Array, constants: dict[str, Array]
@@ -134,7 +145,8 @@ class _Flight:
         self.n = task.arm.n
         self.constants = dynamics.constants(index)
         self.step = 0  # of the grid, whose torque and reference count
-        self.held, self.way, self.dry = (np.zeros(dynamics.contacts) for _ in range(3))
+        self.held, self.way, self.slide = (np.zeros(dynamics.contacts) for _ in range(3))
+        self.levels = np.zeros(2 * dynamics.contacts)
         self.place = Place(task.arm, task.q0[index])
         self.bounds = dynamics.setting.stops if task.limits is None else task.limits
 
@@ -185,13 +197,15 @@ class _Flight:
                 memory["slip"] = memory["slipped"]
             dynamics.load(memory, at, self.torque(t, q, at, memory["qd"]))
         dynamics.perform("pivot", memory)
-        self.held, self.way, self.dry = memory["held"], memory["way"], memory["dry"]
+        self.held, self.way = memory["held"], memory["way"]
+        self.slide = memory["way" if dynamics.varies else "dry"]
+        self.levels = dynamics.levels(self.constants, [memory.get("levels1", self.levels)])
         return np.concatenate([q, memory["qd"]])
 
     def _until_event(self, t: float, end: float, x: Array) -> tuple[float, Array, Array]:
         """(t, x, still) at the next event, or at the end; the records on the way are kept."""
         n, dynamics, constants = self.n, self.dynamics, self.constants
-        modes = (self.held, self.dry) if dynamics.eventful else None
+        modes = (self.held, self.slide) if dynamics.eventful else None
 
         def slope(at: float, y: Array) -> Array:
             q, qd = y[:n], y[n:]
@@ -240,7 +254,8 @@ class _Flight:
         watched: list[Watch] = []
         contacts = range(dynamics.contacts if dynamics.eventful else 0)
         held = [i for i in contacts if self.held[i]]
-        slipping = [i for i in contacts if not self.held[i] and self.way[i] and sum(self._levels(i)) > 0.0]
+        dry = np.sum(np.split(self.levels, 2), axis=0) > 0.0
+        slipping = [i for i in contacts if not self.held[i] and self.way[i] and dry[i]]
         bounds = self.bounds
         ends = [(i, side) for i, pair in enumerate(bounds) for side in (0, 1) if np.isfinite(pair[side])]
         ends = [(i, side) for i, side in ends if i not in held]
@@ -322,25 +337,14 @@ class _Flight:
         """How much more held contacts can bear; infinite on the side of a stop."""
         n, x = self.n, self._placed(y)
         tau = np.stack([self.torque(*given) for given in zip(t, y[:, :n], x, y[:, n:], strict=True)])
-        push = self.dynamics.push(x, y[:, n:], tau, self.constants, (self.held, self.dry))
-        margins = np.empty_like(push)
+        push, levels = self.dynamics.push(x, y[:, n:], tau, self.constants, (self.held, self.slide))
+        forward, backward = np.split(levels, 2, axis=-1)
+        above, below = forward - push, backward + push
         for i in range(self.dynamics.contacts):
-            forward, backward = self._levels(i)
             lower, upper = self.dynamics.setting.at_stops(i, y[0, :n].tolist())
-            above = np.inf if upper else forward - push[:, i]
-            below = np.inf if lower else backward + push[:, i]
-            margins[:, i] = np.minimum(above, below) + OVERLOAD * (1.0 + forward + backward)
-        return margins
-
-    def _levels(self, i: int) -> tuple[float, float]:
-        if not self.dynamics.plan.friction:
-            return 0.0, 0.0
-        setting = self.dynamics.setting
-        if self.dynamics.plan.parameters:
-            rows = (*setting.mechanism.actuated, *setting.rubs)
-            tree = with_parameters(setting.mechanism, self.constants["parameters"].tolist()).tree
-            return static(tree.bodies[rows[i]])
-        return static(setting.contacts[i])
+            above[:, i] = np.inf if upper else above[:, i]
+            below[:, i] = np.inf if lower else below[:, i]
+        return np.minimum(above, below) + OVERLOAD * (1.0 + forward + backward)
 
     def _happened(self, t: float, kind: str, i: int, x: Array, still: Array) -> tuple[Array, Array]:
         """The state at the event, and who is to be stopped there."""

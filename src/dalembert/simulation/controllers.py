@@ -105,7 +105,7 @@ class Controller:
 
 
 class PD(Controller):
-    """PD with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇).
+    """PD with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇), g with springs and offsets.
 
     target  a pose (…, n) to go to and hold, or a motion to follow
 
@@ -124,8 +124,8 @@ class PD(Controller):
 class ComputedTorque(Controller):
     """Inverse dynamics (computed torque): τ = B(q) y + τ′(q, q̇), y = q̈_d + K_d (q̇_d − q̇) + K_p (q_d − q).
 
-    Every joint then follows ë + K_d ė + K_p e = 0. Viscous friction is compensated as it is, Coulomb
-    friction for the direction of the reference.
+    Every joint then follows ë + K_d ė + K_p e = 0. Friction is compensated as it is; its static levels, Coulomb friction
+    among them, and what depends on the load for the direction of the reference.
 
     trajectory  a motion to follow, or a pose (…, n)
 

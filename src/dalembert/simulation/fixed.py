@@ -154,8 +154,8 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
             x = place(q)
             if instants.size and np.all(instants == instants.flat[0]):
                 return (task.load_at(k, float(instants.flat[0]), q, x, qd),)
-            tau = np.empty_like(q)  # states that stopped at different instants of the step
-            for index in np.ndindex(*batch):
+            tau = np.empty((*batch, 2 * task.arm.n if task.twofold else task.arm.n))
+            for index in np.ndindex(*batch):  # states that stopped at different instants of the step
                 tau[index] = task.load_at(k, float(instants[index]), q[index], x[index], qd[index], index)
             return (tau,)
 

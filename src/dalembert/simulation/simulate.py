@@ -142,13 +142,14 @@ def simulate(
     every       how many steps from record to record
     tip_wrench  exerted by the end effector on the environment, in base axes, by the same rule: None; (6,);
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
-    friction    False leaves out the arm's friction
+    friction    False leaves out the arm's friction; springs, offsets and other terms of the position alone stay
     stops       joint limits: None ignores them; "error" ends the simulation at the first joint that
                 passes its limit; "contact" makes them stops that the joint hits, rests on and leaves
     restitution of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone rebounds
                 with this fraction of its speed
     parameters  (…, 13 n) dynamic parameters in place of the arm's own, S (7.77): for each joint m, m c,
-                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree
+                I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree; behind
+                them the coefficients of further terms of friction, joint by joint
     rtol, atol  of "dop853"
     progress    called with the fraction done
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import double, shown, which_state
+from dalembert.equations.friction import loaded
 from dalembert.equations.regressor import WIDTH, width
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.motion.methods import check_method
@@ -79,6 +80,12 @@ class Task:
         """The program of fixed steps."""
         return rollout(self.arm.mechanism, self.plan)
 
+    @property
+    def twofold(self) -> bool:
+        """Whether a torque from Python is needed with and without Jᵀ h_e: friction that depends on the load needs τ."""
+        pressed = self.wrenches is not None or self.wrench_function is not None
+        return pressed and self.plan.friction and bool(loaded(self.arm.mechanism))
+
     def given(self, start: int, stop: int) -> dict[str, Array]:
         """The stepwise slots for the steps from ``start`` to ``stop``: (…, steps, k) each."""
         k = np.arange(start, stop)
@@ -112,7 +119,8 @@ class Task:
         """Step k of state ``index`` by itself, from (q, qd), with torque and wrench from Python."""
         wrenches = None if self.wrenches is None else self.part(self._held(self.wrenches, k), index)[None]
         return replace(
-            self, plan=replace(self.plan, law="host", tip_wrench=False, tip=None), tip=None, batch=(), q0=q, qd0=qd,
+            self, plan=replace(self.plan, law="host", tip_wrench=False, tip=None, twofold=self.twofold), tip=None, batch=(),
+            q0=q, qd0=qd,
             constants={name: self.part(values, index) for name, values in self.constants.items()}, wrenches=wrenches,
             grid=self.grid.only(k),
         )  # fmt: skip
@@ -120,7 +128,10 @@ class Task:
     # -- torque and wrench from Python: at an instant of step k, or at many instants, of one step each --------------
 
     def load_at(self, k: int, t: float, q: Array, x: Array, qd: Array, index: Index = None) -> Array:
-        """τ − Jᵀ h_e at the instant t of step k, of the batch or of its state ``index``; the equations take x for q."""
+        """τ − Jᵀ h_e at the instant t of step k, of the batch or of its state ``index``; the equations take x for q.
+
+        Where it is needed :attr:`twofold`, τ follows: (…, 2n).
+        """
         t = float(self.grid.seen(k, t))
         return self._less_wrench(self._torque(k, t, q, x, qd, index), k, t, q, x, qd, index)
 
@@ -129,7 +140,7 @@ class Task:
         return self._torque(*self._recorded, q, x, qd, None)
 
     def load_along(self, q: Array, x: Array, qd: Array, tau: Array) -> Array:
-        """τ − Jᵀ h_e at the records."""
+        """τ − Jᵀ h_e at the records, as :meth:`load_at` gives it."""
         return self._less_wrench(tau, *self._recorded, q, x, qd, None)
 
     @property
@@ -153,10 +164,13 @@ class Task:
 
     def _less_wrench(self, tau: Array, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index) -> Array:
         if self.wrench_function is not None:
-            return tau - self._tip_torque(x, _called("tip_wrench", self.wrench_function, t, q, qd, 6))
-        if self.wrenches is not None:
-            return tau - self._tip_torque(x, self.part(self._held(self.wrenches, k), index))
-        return tau
+            wrench = _called("tip_wrench", self.wrench_function, t, q, qd, 6)
+        elif self.wrenches is not None:
+            wrench = self.part(self._held(self.wrenches, k), index)
+        else:
+            return tau
+        net = tau - self._tip_torque(x, wrench)
+        return np.concatenate([net, np.broadcast_to(tau, net.shape)], axis=-1) if self.twofold else net
 
     def part(self, values: Array, index: Index) -> Array:
         """What belongs to one state of the batch, or to all: values are (…, size)."""
@@ -312,6 +326,8 @@ def make_task(
         int(every), plan, tuple(batch), grid, torques, controller, function, wrenches, wrench_function, constants, limits,
         torque if tip is not None else None,
     )  # fmt: skip
+    if law == "host" and task.twofold:
+        task = replace(task, plan=replace(plan, twofold=True))
     if limits is not None:
         check_limits(task, task.q0[..., None, :], grid.t[:1])
     return task

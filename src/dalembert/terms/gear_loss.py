@@ -10,13 +10,16 @@ from dalembert.terms.term import Term, coefficient
 
 @dataclass(frozen=True)
 class GearLoss(Term):
-    """η |load| sgn(q̇), η being η_1 where the load opposes the motion (the motor drives) and η_2 where it goes with it"""
+    """η |load| sgn(q̇), η being η_1 where the load opposes the motion (the motor drives) and η_2 where it goes with it
+
+    With η_2 ≥ 1 no load could drive the joint.
+    """
 
     name = "gear"
     title = "gear losses"
     of = ("qd", "load")
     driving: float = coefficient("eta1", "")
-    driven: float = coefficient("eta2", "")
+    driven: float = coefficient("eta2", "", below=1.0)
 
     def columns(self, q: Scalar, qd: Scalar, load: Scalar) -> tuple[Scalar, ...]:
         lost = load * sgn(load) * sgn(qd)

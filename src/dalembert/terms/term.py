@@ -15,20 +15,25 @@ from operator import add
 from typing import Any, ClassVar
 
 from dalembert.algebra.records import number, settle
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Scalar, total
 from dalembert.errors import RobotError
 
 SLIDING_UNITS = (("N m", "N"), ("per turn", "rad/m"), ("rad", "m"))  # of a prismatic joint
 CREEP = 1e-300  # a speed that is hardly any, and yet has a sign
+GRADUAL = 1e-200  # what changes by less at such a speed does not jump
 
 
-def coefficient(symbol: str, unit: str, default: Any = ..., *, negative: bool = False) -> Any:
+def coefficient(
+    symbol: str, unit: str, default: Any = ..., *, negative: bool = False, below: float | None = None
+) -> Any:
     """A field that the torque is linear in.
 
     symbol    its name in identification and equations: "Fst" is Fst_3 at joint 3
     negative  whether it may be below 0; where not, only a term that is marked ``physical=False`` can have it so
+    below     what it must be below, by the same rule
     """
-    return _field(default, {"symbol": symbol, "unit": unit, "least": -math.inf if negative else 0.0, "linear": True})
+    least = -math.inf if negative else 0.0
+    return _field(default, {"symbol": symbol, "unit": unit, "least": least, "below": below, "linear": True})
 
 
 def shape(symbol: str, unit: str, default: Any = ..., *, least: float = -math.inf, above: bool = False) -> Any:
@@ -74,6 +79,9 @@ class Term:
                 raise RobotError(
                     f"{self.called(entry.name)} is {value:g}; it must be {'above' if above else 'at least'} {least:g}"
                 )
+            below = entry.metadata.get("below")
+            if counts and below is not None and value >= below:
+                raise RobotError(f"{self.called(entry.name)} is {value:g}; it must be below {below:g}")
 
     # -- the law -----------------------------------------------------------------------------------
 
@@ -89,8 +97,15 @@ class Term:
         """Its static levels: how far the torque jumps when the joint begins to move forward, and backward."""
         if not {"qd", "load"} & set(self.of):
             return 0.0, 0.0
-        rest = self.torque(q, 0.0, load)
-        return self.torque(q, CREEP, load) - rest, rest - self.torque(q, -CREEP, load)
+        backward, rest, forward = (self.columns(q, v, load) for v in (-CREEP, 0.0, CREEP))
+        return self._jump(rest, forward), self._jump(backward, rest)
+
+    def _jump(self, before: tuple[Scalar, ...], after: tuple[Scalar, ...]) -> Scalar:
+        """How far the torque jumps, without what it changes by gradually."""
+        jumps = (y - x for x, y in zip(before, after, strict=True))
+        return total(
+            c * x for c, x in zip(self.coefficients, jumps, strict=True) if not isinstance(x, float) or abs(x) > GRADUAL
+        )
 
     # -- its numbers ---------------------------------------------------------------------------------
 

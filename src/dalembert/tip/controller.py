@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arrays import Array, double, which_state
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.control import TipLaw
+from dalembert.tip.loads import refuse_loads
 from dalembert.tip.operational import SINGULAR, OperationalSpace
 from dalembert.trajectory.breaks import breaks_of_motion
 
@@ -104,6 +105,8 @@ class OperationalController:
                 )
         if forces and contact is None:
             raise DalembertError("a force needs something to press against: give contact=…")
+        if contact is not None:
+            refuse_loads(op.arm, "the controller")
         self.op, self.contact = op, contact
         self.reference = self._motion(reference)
         self._forced = np.array([row in forces for row in op.rows])

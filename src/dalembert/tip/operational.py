@@ -26,6 +26,7 @@ from dalembert.quantities.machine import INPUTS
 from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.quantities.tip import TIP
 from dalembert.tip import resolution
+from dalembert.tip.loads import refuse_loads
 from dalembert.tip.task_rows import REPRESENTATIONS, Task, independent_rows, row_names, space_of, spread, with_frame
 
 SINGULAR = 1e-4  # measures below this raise SingularityError
@@ -195,6 +196,8 @@ class OperationalSpace:
         qdd0: ArrayLike | None = None,
     ) -> Array:
         """Joint torques for ẍ_e by way of joint accelerations: (…, n), redundancy resolved kinematically."""
+        if wrench is not None:
+            refuse_loads(self.arm, "kinematic_torque")
         qdd = self.resolved_acceleration(q, qd, xdd, qdd0)
         return self.arm.inverse_dynamics(q, qd, qdd) + self.contact_torque(q, wrench)
 

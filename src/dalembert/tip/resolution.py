@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.methods import RK4
+from dalembert.tip.loads import refuse_loads
 from dalembert.trajectory.hermite import Hermite
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def follow(
         raise DalembertError("tau0 moves redundant joints by torques; it needs resolution='dynamic'")
     instants, path = _path(op, t, x, xd, xdd)
     kinematic, shape = resolution == "kinematic", (len(instants), 6)
+    if wrench is not None:
+        refuse_loads(op.arm, "the motion of the tip")
     h_e = None if wrench is None else np.broadcast_to(op.arm.checked("tip_wrench", wrench), shape)
     qd = np.zeros(op.arm.n) if qd0 is None else op.arm.checked("qd", qd0)
     state = np.array([op.arm.checked("q", q0), qd], float)  # q and q̇

@@ -119,13 +119,39 @@ def _from_dict(arm: Arm, limits: Mapping[str, Any]) -> dict[str, Array]:
     return magnitudes
 
 
+def holding_torque(arm: Arm, q: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The torques that hold the arm at rest: gravity, springs, counterbalances and offsets."""
+    g = arm.gravity_torque(q)
+    if not any(body.further for body in arm.mechanism.tree.bodies):
+        return g
+    rest = np.zeros_like(g)
+    return g + arm.friction_torque(rest, q, rest)
+
+
+def check_terms(arm: Arm, what: str) -> None:
+    """An error for the first term whose torque does not follow from that at another speed, by name."""
+    for body in arm.mechanism.tree.bodies:
+        for term in body.further:
+            if not set(term.of) <= {"q"}:
+                why = "load" if "load" in term.of else "speed"
+                raise LimitError(
+                    f"joint '{body.name}' has {term.title} ('{term.name}'), which depends on the {why} in a way that "
+                    f"{what} does not know; allowed are viscous and Coulomb friction and terms of the position alone, "
+                    f"so leave it out with friction.without('{term.name}')",
+                    joint=body.name,
+                )
+
+
 def too_heavy(
     arm: Arm, keep: JointLimits, joint: int, load: float, time: float, rubs: bool, no_help: str
 ) -> LimitError:
-    """The error where gravity, and Coulomb friction where it ``rubs``, is more than a joint can hold."""
-    name, alone = arm.joint_names[joint], "and Coulomb friction alone take" if rubs else "alone takes"
+    """The error where gravity, springs and the like, and Coulomb friction where it ``rubs``, are more than a joint can hold."""
+    name = arm.joint_names[joint]
+    loads = ["gravity", *dict.fromkeys(term.title for term in arm.mechanism.bodies[joint].further)]
+    loads += ["Coulomb friction"] if rubs else []
+    alone = f"{', '.join(loads[:-1])} and {loads[-1]} alone take" if len(loads) > 1 else "gravity alone takes"
     return LimitError(
-        f"gravity {alone} {load:.6g} of joint '{name}' at t = {time:.4g} s of the motion, and its effort limit is "
+        f"{alone} {load:.6g} of joint '{name}' at t = {time:.4g} s of the motion, and its effort limit is "
         f"{keep.effort[joint]:.6g}: {no_help}, so change the path, the payload or the limit",
         joint=name,
         time=time,

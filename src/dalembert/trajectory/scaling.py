@@ -7,7 +7,7 @@ without another run of inverse dynamics. S leaves friction out; with it
 
 τ_s   B q̈ + C q̇, which scales with the square of the speed, S (7.123)
 τ_v   F_v q̇, which scales with the speed
-τ_0   g + F_s sgn(q̇), which does not scale
+τ_0   g + F_s sgn(q̇), which does not scale, nor do springs and other terms of the position alone
 
 Each limit on each instant forbids an interval of speeds 1/c, whose ends are roots of a quadratic; c is
 the least slow-down that lies in none of them.
@@ -24,7 +24,7 @@ from dalembert.arm import Arm
 from dalembert.arrays import Array
 from dalembert.errors import LimitError
 from dalembert.robot.mechanism import Body
-from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits, too_heavy
+from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, holding_torque, joint_limits, too_heavy
 from dalembert.trajectory.trajectory import Trajectory
 
 INSTANTS = 2001  # where the torques are looked at first
@@ -105,6 +105,7 @@ def coulomb(sign: Array, forward: Array, backward: Array) -> Array:
 
 def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster: bool = False) -> Trajectory:
     """See :meth:`Trajectory.scaled`."""
+    check_terms(arm, "scaled")
     keep = joint_limits(arm, limits)
     motion.fits(arm)
     top = np.inf if allow_faster else 1.0
@@ -185,7 +186,7 @@ def _parts(motion: Trajectory, arm: Arm, t: Array) -> _Parts:
     q, qd, qdd = motion(t)
     torque = arm.inverse_dynamics(q, qd, qdd)
     viscous, dry = friction_along(arm, q, qd)
-    constant = arm.gravity_torque(q) + dry
+    constant = holding_torque(arm, q) + dry
     return _Parts(t, torque - viscous - constant, viscous, constant, qd, qdd)
 
 

@@ -23,7 +23,7 @@ from dalembert.arm import Arm
 from dalembert.arrays import Array, number
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import passes
-from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
+from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, joint_limits
 from dalembert.trajectory.moves import Move, Stop, moves_of
 from dalembert.trajectory.path import LimitedPath, PathProblem, TooRough, even_grid, problem, sample, stuck
 from dalembert.trajectory.smoothing import smoothed
@@ -120,6 +120,8 @@ def time_optimal(
 ) -> Trajectory:
     """See :meth:`Trajectory.time_optimal`."""
     keep = joint_limits(arm, limits)
+    if np.isfinite(keep.effort).any():
+        check_terms(arm, "time_optimal")
     motion.fits(arm)
     if not (isinstance(grid, int) and grid >= 2):
         raise DalembertError(f"grid is {grid!r}; it must be a whole number of intervals, at least 2")
