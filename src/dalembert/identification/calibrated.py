@@ -121,8 +121,12 @@ def _terms(parameters: ParameterSet, phi: Array) -> dict[object, list[Term]]:
 def _term(unit: Term, coefficients: list[float]) -> Term:
     """The term of this shape with these coefficients, whatever their signs."""
     values = dict(zip(unit.linear(), coefficients, strict=True))
-    least = {entry.name: entry.metadata["least"] for entry in unit.numbers()}
-    return replace(unit, physical=all(x >= least[name] for name, x in values.items()), **values)
+    about = {entry.name: entry.metadata for entry in unit.numbers()}
+    possible = (
+        x >= about[name]["least"] and (about[name]["below"] is None or x < about[name]["below"])
+        for name, x in values.items()
+    )
+    return replace(unit, physical=all(possible), **values)
 
 
 def _rotors(parameters: ParameterSet, phi: Array) -> dict[object, float]:

@@ -341,6 +341,6 @@ class ParameterSet:
 
 
 def _units(term: Term) -> list[Term]:
-    """The term with a unit of each of its coefficients, the others 0."""
+    """The term with a unit of each of its coefficients, the others 0, which no mechanism needs to have."""
     names = term.linear()
-    return [replace(term, physical=True, **{name: float(name == unit) for name in names}) for unit in names]
+    return [replace(term, physical=False, **{name: float(name == unit) for name in names}) for unit in names]
