@@ -77,12 +77,16 @@ def _provide_trigonometry(llvm: Any) -> None:
         llvm.add_symbol(f"dalembert_{name}", address)
 
 
-def object_code(ir: str) -> bytes:
-    """Compile IR to an object file for this machine."""
+def object_code(ir: str, optimise: bool = False) -> bytes:
+    """Compile IR to an object file for this machine; ``optimise`` what was not written in its final form."""
     with COMPILING, _machine() as machine, _llvm().parse_assembly(ir) as module:
         module.triple = target().triple
         module.data_layout = str(machine.target_data)
         module.verify()
+        if optimise:
+            options = _llvm().create_pipeline_tuning_options(speed_level=2)
+            with _llvm().create_pass_builder(machine, options) as builder:
+                builder.getModulePassManager().run(module, builder)
         return bytes(machine.emit_object(module))
 
 

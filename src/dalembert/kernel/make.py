@@ -50,11 +50,11 @@ def _found(key: str) -> np.ufunc | None:
     return _kernels.get(key)
 
 
-def code_of(key: str, ir: Callable[[], str]) -> MachineCode:
+def code_of(key: str, ir: Callable[[], str], optimise: bool = False) -> MachineCode:
     """The machine code kept under the key, or that of ``ir()``, which is then kept."""
     code = cache.load(key)
     if code is None:
-        code = object_code(ir())
+        code = object_code(ir(), optimise)
         cache.store(key, code)
     return MachineCode(code)
 

@@ -25,39 +25,34 @@ connected set of speeds, that of rest where rest is allowed. A set of speeds bey
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-from numba import njit
+from dalembert.kernel.native import Flags1, Floats1, Floats2, Floats3, Floats4, Integers1, Integers2, native
 
 CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's "collocation"
 HUGE = 1e300
 ROUND = 1e-13
 CLOSE, NARROW, WIDE = 1.01, 1.2, 100.0  # how far a chord below √y reaches from the y where the tangent touches
 
-# no NaN and no infinity comes in here; products and sums may be fused, but not reordered
-native = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nsz", "nnan"})
 
 
-class Interval(NamedTuple):
+class Limits(NamedTuple):
     """The limits on an interval of the path.
 
     D       (N, 3, 4, J) m, c, v, k at the left end, the middle and the right end of each interval
     floor   (J,) an |m| that is as good as none
-    room    what is kept free of every limit on this one
-    h       its length
+    room    (N,) what is kept free of every limit; h (N,) lengths
     least   a level of x that is as good as 0
     """
 
-    D: Any
-    floor: Any
-    room: float
-    h: float
+    D: Floats4
+    floor: Floats1
+    room: Floats1
+    h: Floats1
     least: float
 
 
-@native
-def _rows(into: Any, at: Any, i: int, end: int, level: float, start: float, rise: float, ahead: float) -> None:
+def _rows(into: Floats3, at: Limits, i: int, end: int, level: float, start: float, rise: float, ahead: float) -> None:
     """The limits at one end of an interval as u ≥ A + B x − E √x and u ≤ A' + B' x + E' √x.
 
     into   (N, 6, J), of which row i is filled; (N, 6, 2J) where each side of a limit needs its own column
@@ -66,7 +61,7 @@ def _rows(into: Any, at: Any, i: int, end: int, level: float, start: float, rise
     start, rise   of a chord below the root, start + rise x, for the side where friction helps; 0, 0 to keep the root
     ahead  2h to express the far end of an interval of constant u by x at its near end, or 0
     """
-    D, floor, room = at.D, at.floor, at.room
+    D, floor, room = at.D, at.floor, at.room[i]
     J, root = D.shape[3], sqrt(level)
     two = into.shape[2] == 2 * J
     if not two and root == 0.0:
@@ -114,8 +109,7 @@ def _rows(into: Any, at: Any, i: int, end: int, level: float, start: float, rise
                 into[i, 0, col], into[i, 1, col], into[i, 2, col] = a, b, -r
 
 
-@native
-def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float, float]:
+def _bounds(r: Floats3, i: int, x: float, curved: bool) -> tuple[float, float, float, float]:
     """α, α', β, β' at x."""
     J = r.shape[2]
     alpha, beta, lowest, highest = -HUGE, HUGE, 0, 0
@@ -143,9 +137,8 @@ def _bounds(r: Any, i: int, x: float, curved: bool) -> tuple[float, float, float
     return alpha, r[i, 1, lowest] - r[i, 2, lowest] * half, beta, r[i, 4, highest] + r[i, 5, highest] * half
 
 
-@native
 def _gap(
-    near: Any, far: Any, i: int, both: bool, x: float, curved: bool, low: float, high: float, slope: float
+    near: Floats3, far: Floats3, i: int, both: bool, x: float, curved: bool, low: float, high: float, slope: float
 ) -> tuple[float, float, float]:
     """(β − α, its slope, the size of both) at x, the target low ≤ x + u/slope ≤ high among the bounds."""
     alpha, da, beta, db = _bounds(near, i, x, curved)
@@ -164,9 +157,8 @@ def _gap(
     return beta - alpha, db - da, abs(alpha) + abs(beta)
 
 
-@native
 def _range(
-    near: Any, far: Any, i: int, both: bool, curved: bool, low: float, high: float, slope: float, most: float
+    near: Floats3, far: Floats3, i: int, both: bool, curved: bool, low: float, high: float, slope: float, most: float
 ) -> tuple[float, float]:
     """The interval of x in [0, most] for which some u is allowed; (1, −1) where there is none."""
     x = most
@@ -200,8 +192,7 @@ def _range(
     return min(x, highest), highest
 
 
-@native
-def _leads_down(near: Any, far: Any, i: int, curved: bool, step: float, x: float, high: float) -> bool:
+def _leads_down(near: Floats3, far: Floats3, i: int, curved: bool, step: float, x: float, high: float) -> bool:
     """Whether a little less x would let the next x, min(x + 2h β(x), high), be higher by more than that."""
     _, _, b1, d1 = _bounds(near, i, x, curved)
     _, _, b2, d2 = _bounds(far, i, x, False)
@@ -210,9 +201,8 @@ def _leads_down(near: Any, far: Any, i: int, curved: bool, step: float, x: float
     return x + step * b1 < high and step * d1 < -2.0
 
 
-@native
 def _worthwhile(
-    near: Any, far: Any, at: Any, i: int, curved: bool, lowest: float, highest: float, low: float, high: float
+    near: Floats3, far: Floats3, at: Limits, i: int, curved: bool, lowest: float, highest: float, low: float, high: float
 ) -> float:
     """The largest x in the interval that does not cost more than it brings on the next interval, of constant u.
 
@@ -223,7 +213,7 @@ def _worthwhile(
     if curved:  # √ is made straight at the speed in question
         _rows(near, at, i, 0, max(highest, at.least), 0.0, 0.0, 0.0)
         _far_rows(far, at, i, min(highest, high), low, high, NARROW)
-    step = 2.0 * at.h
+    step = 2.0 * at.h[i]
     if not _leads_down(near, far, i, curved, step, highest, high):
         return highest
     good, bad = lowest, highest
@@ -236,8 +226,7 @@ def _worthwhile(
     return good
 
 
-@native
-def _end(near: Any, second: Any, i: int, low: float, high: float, slope: float, x: float) -> float:
+def _end(near: Floats3, second: Floats3, i: int, low: float, high: float, slope: float, x: float) -> float:
     """A y to which x may lead: of the speeds allowed at x, the middle."""
     alpha, _, beta, _ = _bounds(near, i, x, True)
     a2, _, b2, _ = _bounds(second, i, x, False)
@@ -246,28 +235,26 @@ def _end(near: Any, second: Any, i: int, low: float, high: float, slope: float, 
     return min(max(x + u / slope, low), high)
 
 
-@native
-def _far_rows(second: Any, at: Any, i: int, y: float, low: float, high: float, reach: float) -> tuple[float, float]:
+def _far_rows(second: Floats3, at: Limits, i: int, y: float, low: float, high: float, reach: float) -> tuple[float, float]:
     """The far end of an interval of constant u with √y made straight at y; the y for which that holds.
 
     Where friction helps, a chord lies below the root between its ends only: over [0, reach y], or with NARROW or CLOSE
     for `reach` over [y / reach², y reach²], close to the root.
     """
     if high <= 0.0:
-        _rows(second, at, i, 2, 0.0, 0.0, 0.0, 2.0 * at.h)
+        _rows(second, at, i, 2, 0.0, 0.0, 0.0, 2.0 * at.h[i])
         return low, high
     y = max(y, at.least)
     w = sqrt(y)
     first, last = 0.0, sqrt(reach) * w
     if reach < 2.0:  # NARROW or CLOSE
         first, last = w / reach, w * reach
-    _rows(second, at, i, 2, y, first * last / (first + last), 1.0 / (first + last), 2.0 * at.h)
+    _rows(second, at, i, 2, y, first * last / (first + last), 1.0 / (first + last), 2.0 * at.h[i])
     return max(low, first * first), min(high, last * last)
 
 
-@native
 def _grow(
-    near: Any, second: Any, at: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
+    near: Floats3, second: Floats3, at: Limits, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
     x: float, y: float,
 ) -> tuple[float, float]:  # fmt: skip
     """`_range` with viscous friction: a connected interval of speeds, that of rest if rest is allowed.
@@ -290,9 +277,8 @@ def _grow(
     return a, b
 
 
-@native
 def _grow_from(
-    near: Any, second: Any, at: Any, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
+    near: Floats3, second: Floats3, at: Limits, i: int, end: int, both: bool, low: float, high: float, slope: float, most: float,
     x: float, y: float,
 ) -> tuple[float, float]:  # fmt: skip
     """The connected interval of speeds around those that are allowed with √ made straight at x and y; (1, −1) for none."""
@@ -331,9 +317,8 @@ def _grow_from(
     return a, b
 
 
-@native
 def _climb(
-    far: Any, i: int, curved: bool, h: float, start: float, most: float, low: float, high: float
+    far: Floats3, i: int, curved: bool, h: float, start: float, most: float, low: float, high: float
 ) -> tuple[float, bool]:
     """The largest y in [low, high] at the far end of an interval of linear u; whether it is allowed there.
 
@@ -358,17 +343,16 @@ def _climb(
     return y, False
 
 
-@native
 def _settle(
-    far: Any, at: Any, i: int, curved: bool, alpha: float, beta: float, best: float, y: float, x: Any, u: Any
+    far: Floats3, at: Limits, i: int, curved: bool, alpha: float, beta: float, best: float, y: float, x: Floats1, u: Floats2
 ) -> None:
     """x and u of an interval of linear u that may lead to y, and should to `best` or something between them."""
     for _ in range(60 if best < y else 0):
         if curved:
             _rows(far, at, i, 2, max(best, at.least), 0.0, 0.0, 0.0)
         a, _, b, _ = _bounds(far, i, best, curved)
-        if best - at.h * a >= x[i] + at.h * alpha and (
-            not curved or (best - at.h * b <= x[i] + at.h * beta and a <= b)
+        if best - at.h[i] * a >= x[i] + at.h[i] * alpha and (
+            not curved or (best - at.h[i] * b <= x[i] + at.h[i] * beta and a <= b)
         ):
             y = best
             break
@@ -376,15 +360,17 @@ def _settle(
     if curved:
         _rows(far, at, i, 2, max(y, at.least), 0.0, 0.0, 0.0)
     a, _, b, _ = _bounds(far, i, y, curved)
-    mean = 0.5 * (y - x[i]) / at.h
+    mean = 0.5 * (y - x[i]) / at.h[i]
     left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
     x[i + 1], u[i, 0], u[i, 1] = y, left, 2.0 * mean - left
 
 
-@native
-def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:
+def _step_back(i: int, tries: int, x: Floats1, K: Floats2, ends: Floats2) -> bool:
     """A little less x at the end of its set, where one y alone would do and was not found; whether that was possible."""
-    less = x[i] * (1.0 - 1e-7 * 4.0**tries)
+    share = 1e-7
+    for _ in range(tries):
+        share *= 4.0
+    less = x[i] * (1.0 - share)
     if tries > 12 or less < K[i, 0] or (i > 0 and less < ends[i - 1, 0]):
         return False
     if i == 0:
@@ -394,12 +380,11 @@ def _step_back(i: int, tries: int, x: Any, K: Any, ends: Any) -> bool:
     return True
 
 
-@native
 def _fastest_end(
-    far: Any, at: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
+    far: Floats3, at: Limits, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
 ) -> float:
     """The largest y in [low, high] that x leads to on an interval of linear u; −1 where none was found."""
-    h = at.h
+    h = at.h[i]
     highest, guess = -1.0, high
     for trial in range(24):
         if highest >= 0.0:
@@ -422,16 +407,15 @@ def _fastest_end(
     return highest
 
 
-@native
 def _constant_end(
-    second: Any, at: Any, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
+    second: Floats3, at: Limits, i: int, x: float, alpha: float, beta: float, low: float, high: float, level: float
 ) -> tuple[float, float, float]:
     """The largest y in [low, high] that x leads to on an interval of constant u, and the smallest seen with it.
 
     The level of √ at the far end is found together with y. Where there is none: −1, the y that is nearly one, and by
     how much it is missed.
     """
-    h = at.h
+    h = at.h[i]
     y, lowest, guess, reach = -1.0, 0.0, 0.0, NARROW
     gap, nearly = HUGE, 0.0
     for trial in range(64):
@@ -466,140 +450,132 @@ def _constant_end(
             if reach == CLOSE:
                 break
             reach = NARROW if reach == WIDE else CLOSE
-    return (y, lowest, 0.0) if y >= 0.0 else (y, nearly, gap)
-
-
-def _solver(curved: bool) -> Any:
-    """The passes with viscous friction (`curved`) and without: one text, compiled for each by itself."""
-
-    @native
-    def solve(
-        D: Any, floor: Any, h: Any, x_most: Any, room: Any, kind: Any, level: Any, least: float,
-        K: Any, x: Any, u: Any, near: Any, far: Any, second: Any,
-    ) -> int:  # fmt: skip
-        """Backward over the controllable sets K, then forward along the fastest profile.
-
-        D, floor, least   as :class:`Interval` has them
-        h           (N,) lengths; x_most (N+1,): x allowed by velocity limits, 0 where the motion must stop
-        room        (N,) kept free of every limit; kind (N,): CONSTANT, LINEAR or LEFT_ONLY
-        level       (N+1,) where to make √x straight first; it and `least` are for viscous friction only
-        K, x, u     (N+1, 2), (N+1,) and (N, 2): the results
-        near, far   (N, 6, J) to work in; second: (N, 6, 2J) with viscous friction, `far` without
-        Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
-                where the forward pass is stuck at i
-        """
-        N = D.shape[0]
-        first, alone = 0 * N, N > 0  # no literals, for which numba would compile every function a second time
-        ends = np.empty((N, 2))
-        at = Interval(D, floor, room[N - 1], h[N - 1], least)
-        if curved:
-            K[N, 0], K[N, 1] = _grow(far, second, at, N - 1, 2, not alone, -HUGE, HUGE, 1.0, x_most[N], level[N], 0.0)
-        else:
-            _rows(far, at, N - 1, 2, 0.0, 0.0, 0.0, 0.0)
-            K[N, 0], K[N, 1] = _range(far, far, N - 1, not alone, curved, -HUGE, HUGE, 1.0, x_most[N])
-        if K[N, 1] < K[N, 0]:
-            return N + 1
-        for i in range(N - 1, -1, -1):
-            at = Interval(D, floor, room[i], h[i], least)
-            low, high = K[i + 1, 0], K[i + 1, 1]
-            slope = 0.5 / h[i]
-            if kind[i] == LINEAR:  # what of the next set the right end of this interval can stand
-                if curved:
-                    a, b = _grow(far, second, at, i, 2, not alone, -HUGE, HUGE, 1.0, high, level[i + 1], 0.0)
-                else:
-                    _rows(far, at, i, 2, 0.0, 0.0, 0.0, 0.0)
-                    a, b = _range(far, far, i, not alone, curved, -HUGE, HUGE, 1.0, high)
-                low, high = max(a, low), min(b, high)
-                if low > high:
-                    return i + 1
-            ends[i, 0], ends[i, 1] = low, high
-            if kind[i] == LINEAR:
-                if curved:
-                    _rows(far, at, i, 2, max(high, least), 0.0, 0.0, 0.0)
-                alpha, _, _, _ = _bounds(far, i, high, curved)
-                if curved:
-                    _rows(far, at, i, 2, max(low, least), 0.0, 0.0, 0.0)
-                _, _, beta, _ = _bounds(far, i, low, curved)
-                low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
-            if curved:
-                x_level = level[i] if level[i] > 0.0 else K[i + 1, 1]
-                y_level = level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1]
-                a, b = _grow(near, second, at, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i], x_level, y_level)
-            else:
-                _rows(near, at, i, 0, 0.0, 0.0, 0.0, 0.0)
-                if kind[i] == CONSTANT:
-                    _rows(far, at, i, 2, 0.0, 0.0, 0.0, 2.0 * h[i])
-                a, b = _range(near, far, i, kind[i] == CONSTANT, curved, low, high, slope, x_most[i])
-            if b < a:
-                return i + 1
-            # with friction one y alone would do at the very end, and it must be found
-            K[i, 0], K[i, 1] = a, max(b * (1.0 - 1e-7), a) if curved else b
-        x[0] = K[0, 1]
-        if kind[0] == CONSTANT:
-            x[0] = _worthwhile(near, second, at, first, curved, K[0, 0], x[0], ends[0, 0], ends[0, 1])
-        i, tries, less = -1, 0, -1
-        while i + 1 < N:
-            i += 1
-            if i > less:
-                tries = 0
-            at = Interval(D, floor, room[i], h[i], least)
-            low, high = ends[i, 0], ends[i, 1]
-            if curved:
-                _rows(near, at, i, 0, max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
-            alpha, _, beta, _ = _bounds(near, i, x[i], curved)
-            y, lowest, gap = -1.0, low, HUGE
-            if kind[i] == LINEAR:
-                if curved:
-                    y = _fastest_end(far, at, i, x[i], alpha, beta, low, high, level[i + 1])
-                else:
-                    y, good = _climb(far, i, curved, h[i], x[i] + h[i] * alpha, x[i] + h[i] * beta, low, high)
-                    if not good and y > low:
-                        return -(i + 1)
-            elif curved:
-                y, lowest, gap = _constant_end(second, at, i, x[i], alpha, beta, low, high, level[i + 1])
-            else:
-                if kind[i] == CONSTANT:
-                    a, _, b, _ = _bounds(far, i, x[i], curved)
-                    alpha, beta = max(alpha, a), min(beta, b)
-                y = min(x[i] + 2.0 * h[i] * beta, high)
-                if y < low - 1e-9 * (low + x[i]) - 1e-300:
-                    return -(i + 1)
-                y = max(y, low)
-                lowest = min(x[i] + 2.0 * h[i] * alpha, y)
-            if y < 0.0:
-                less = max(less, i)
-                tries += 1
-                if _step_back(i, tries, x, K, ends):
-                    i = max(i - 2, -1)
-                    continue
-                if kind[i] == LINEAR or gap > 1e-3 * (x[i] + low):
-                    return -(i + 1)
-                y = lowest = min(max(lowest, low), high)  # misses by little, which `check` sees and more room mends
-            best = y
-            if i + 1 < N and kind[i + 1] == CONSTANT:
-                following, lowest = Interval(D, floor, room[i + 1], h[i + 1], least), max(lowest, low)
-                best = _worthwhile(near, second, following, i + 1, curved, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
-            if kind[i] == LINEAR:
-                _settle(far, at, i, curved, alpha, beta, best, y, x, u)
-                continue
-            x[i + 1] = max(best, 0.0)
-            u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
-        return 0
-
-    return solve
-
-
-solve, solve_rubbing = _solver(False), _solver(True)
+    if y >= 0.0:
+        return y, lowest, 0.0
+    return y, nearly, gap
 
 
 @native
+def solve(
+    curved: bool, at: Limits, x_most: Floats1, kind: Integers1, level: Floats1,
+    K: Floats2, x: Floats1, u: Floats2, ends: Floats2, near: Floats3, far: Floats3, second: Floats3,
+) -> int:  # fmt: skip
+    """Backward over the controllable sets K, then forward along the fastest profile.
+
+    D, floor, least   as :class:`Limits` has them
+    h           (N,) lengths; x_most (N+1,): x allowed by velocity limits, 0 where the motion must stop
+    room        (N,) kept free of every limit; kind (N,): CONSTANT, LINEAR or LEFT_ONLY
+    level       (N+1,) where to make √x straight first; it and `least` are for viscous friction only
+    K, x, u     (N+1, 2), (N+1,) and (N, 2): the results
+    near, far   (N, 6, J) to work in; second: (N, 6, 2J) with viscous friction, `far` without
+    Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1)
+            where the forward pass is stuck at i
+    """
+    N, h, least = at.D.shape[0], at.h, at.least
+    if curved:
+        K[N, 0], K[N, 1] = _grow(far, second, at, N - 1, 2, False, -HUGE, HUGE, 1.0, x_most[N], level[N], 0.0)
+    else:
+        _rows(far, at, N - 1, 2, 0.0, 0.0, 0.0, 0.0)
+        K[N, 0], K[N, 1] = _range(far, far, N - 1, False, curved, -HUGE, HUGE, 1.0, x_most[N])
+    if K[N, 1] < K[N, 0]:
+        return N + 1
+    for i in range(N - 1, -1, -1):
+        low, high = K[i + 1, 0], K[i + 1, 1]
+        slope = 0.5 / h[i]
+        if kind[i] == LINEAR:  # what of the next set the right end of this interval can stand
+            if curved:
+                a, b = _grow(far, second, at, i, 2, False, -HUGE, HUGE, 1.0, high, level[i + 1], 0.0)
+            else:
+                _rows(far, at, i, 2, 0.0, 0.0, 0.0, 0.0)
+                a, b = _range(far, far, i, False, curved, -HUGE, HUGE, 1.0, high)
+            low, high = max(a, low), min(b, high)
+            if low > high:
+                return i + 1
+        ends[i, 0], ends[i, 1] = low, high
+        if kind[i] == LINEAR:
+            if curved:
+                _rows(far, at, i, 2, max(high, least), 0.0, 0.0, 0.0)
+            alpha, _, _, _ = _bounds(far, i, high, curved)
+            if curved:
+                _rows(far, at, i, 2, max(low, least), 0.0, 0.0, 0.0)
+            _, _, beta, _ = _bounds(far, i, low, curved)
+            low, high, slope = low - h[i] * beta, high - h[i] * alpha, 1.0 / h[i]
+        if curved:
+            x_level = level[i] if level[i] > 0.0 else K[i + 1, 1]
+            y_level = level[i + 1] if level[i + 1] > 0.0 else K[i + 1, 1]
+            a, b = _grow(near, second, at, i, 0, kind[i] == CONSTANT, low, high, slope, x_most[i], x_level, y_level)
+        else:
+            _rows(near, at, i, 0, 0.0, 0.0, 0.0, 0.0)
+            if kind[i] == CONSTANT:
+                _rows(far, at, i, 2, 0.0, 0.0, 0.0, 2.0 * h[i])
+            a, b = _range(near, far, i, kind[i] == CONSTANT, curved, low, high, slope, x_most[i])
+        if b < a:
+            return i + 1
+        # with friction one y alone would do at the very end, and it must be found
+        K[i, 0], K[i, 1] = a, max(b * (1.0 - 1e-7), a) if curved else b
+    x[0] = K[0, 1]
+    if kind[0] == CONSTANT:
+        x[0] = _worthwhile(near, second, at, 0, curved, K[0, 0], x[0], ends[0, 0], ends[0, 1])
+    i, tries, less = -1, 0, -1
+    while i + 1 < N:
+        i += 1
+        if i > less:
+            tries = 0
+        low, high = ends[i, 0], ends[i, 1]
+        if curved:
+            _rows(near, at, i, 0, max(x[i], least) if x_most[i] > 0.0 else 0.0, 0.0, 0.0, 0.0)
+        alpha, _, beta, _ = _bounds(near, i, x[i], curved)
+        y, lowest, gap = -1.0, low, HUGE
+        if kind[i] == LINEAR:
+            if curved:
+                y = _fastest_end(far, at, i, x[i], alpha, beta, low, high, level[i + 1])
+            else:
+                y, good = _climb(far, i, curved, h[i], x[i] + h[i] * alpha, x[i] + h[i] * beta, low, high)
+                if not good and y > low:
+                    return -(i + 1)
+        elif curved:
+            y, lowest, gap = _constant_end(second, at, i, x[i], alpha, beta, low, high, level[i + 1])
+        else:
+            if kind[i] == CONSTANT:
+                a, _, b, _ = _bounds(far, i, x[i], curved)
+                alpha, beta = max(alpha, a), min(beta, b)
+            y = min(x[i] + 2.0 * h[i] * beta, high)
+            if y < low - 1e-9 * (low + x[i]) - 1e-300:
+                return -(i + 1)
+            y = max(y, low)
+            lowest = min(x[i] + 2.0 * h[i] * alpha, y)
+        if y < 0.0:
+            less = max(less, i)
+            tries += 1
+            if _step_back(i, tries, x, K, ends):
+                i = max(i - 2, -1)
+                continue
+            if kind[i] == LINEAR or gap > 1e-3 * (x[i] + low):
+                return -(i + 1)
+            y = lowest = min(max(lowest, low), high)  # misses by little, which `check` sees and more room mends
+        best = y
+        if i + 1 < N and kind[i + 1] == CONSTANT:
+            lowest = max(lowest, low)
+            best = _worthwhile(near, second, at, i + 1, curved, lowest, y, ends[i + 1, 0], ends[i + 1, 1])
+        if kind[i] == LINEAR:
+            _settle(far, at, i, curved, alpha, beta, best, y, x, u)
+            continue
+        x[i + 1] = max(best, 0.0)
+        u[i, 0] = u[i, 1] = 0.5 * (x[i + 1] - x[i]) / h[i]
+    return 0
+
+
+
 def _parabola(t: float) -> tuple[float, float, float]:
     """What the values at 0, ½ and 1 weigh at t on the parabola through them."""
     return (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
 
 
 @native
-def check(D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: Any, near: Any, blur: Any) -> None:
+def check(
+    D: Floats4, S: Floats3, h: Floats1, smooth: Flags1, x: Floats1, u: Floats2,
+    over: Floats1, fast: Floats1, near: Floats2, blur: Floats1, points: Floats2,
+) -> None:  # fmt: skip
     """How far each interval goes beyond its limits, inside as well as at its ends, relative to the limit.
 
     D      between its three points each coefficient is the parabola through them
@@ -612,7 +588,7 @@ def check(D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: 
     Each share is taken at five points; what may be missed between them is an eighth of its second differences.
     """
     N, J, n = D.shape[0], D.shape[3], S.shape[2]
-    z, a, w = np.empty(5), np.empty(5), np.empty(5)
+    z, a, w = points[0], points[1], points[2]
     for i in range(N):
         bend = (u[i, 1] - u[i, 0]) / h[i]
         for p in range(5):
@@ -660,8 +636,7 @@ def check(D: Any, S: Any, h: Any, smooth: Any, x: Any, u: Any, over: Any, fast: 
         over[i] += blur[i]
 
 
-@native
-def _misses(D: Any, near: Any, x: Any, u: Any, h: float, other: float, i: int, k: int, first: int, last: int) -> float:
+def _misses(D: Floats4, near: Floats2, x: Floats1, u: Floats2, h: float, other: float, i: int, k: int, first: int, last: int) -> float:
     """What the parabola on interval i may be wrong by, judged by the middle of the neighbour k beyond its end `last`."""
     t = 1.0 + 0.5 * other / h
     l0, l1, l2 = _parabola(t)
@@ -682,9 +657,10 @@ def _misses(D: Any, near: Any, x: Any, u: Any, h: float, other: float, i: int, k
 
 @native
 def assemble(
-    where: Any, g: Any, m: Any, c: Any, qp: Any, qpp: Any, viscous: Any, dry: Any, rub: Any, rests: Any,
-    effort: Any, acceleration: Any, velocity: Any, torques: Any, accelerations: Any, velocities: Any,
-    D: Any, speed: Any, largest: Any, x_most: Any,
+    where: Integers2, g: Floats2, m: Floats2, c: Floats2, qp: Floats2, qpp: Floats2, viscous: Floats2, dry: Floats2,
+    rub: Floats3, rests: Flags1, effort: Floats1, acceleration: Floats1, velocity: Floats1,
+    torques: Integers1, accelerations: Integers1, velocities: Integers1,
+    D: Floats4, speed: Floats3, largest: Floats2, x_most: Floats1,
 ) -> None:  # fmt: skip
     """The coefficients of every limit on every interval, divided by the limit; the largest |m|, |c|, |k| of each.
 
@@ -697,7 +673,9 @@ def assemble(
     torques, accelerations, velocities  which joints are limited
     """
     N, J, A, V = where.shape[0], len(torques), len(accelerations), len(velocities)
-    largest[:] = 0.0
+    for f in range(4):
+        for r in range(J + A):
+            largest[f, r] = 0.0
     for i in range(N):
         for side in range(3):
             p = where[i, side]
@@ -742,7 +720,7 @@ def assemble(
 
 
 @native
-def largest_share(D: Any, x: Any, u: Any) -> float:
+def largest_share(D: Floats4, x: Floats1, u: Floats2) -> float:
     """The largest share of any limit that is taken at the ends of the intervals."""
     worst = 0.0
     for i in range(D.shape[0]):
@@ -757,7 +735,7 @@ def largest_share(D: Any, x: Any, u: Any) -> float:
 
 
 @native
-def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: float) -> None:
+def kinds(D: Floats4, h: Floats1, near: Floats2, x_most: Floats1, level: Floats1, into: Integers1, share: float) -> None:
     """CONSTANT where a limit that matters (more than `share` of it used) has little inertia beside its other terms.
 
     level  (N+1,) the last x, for the slope of viscous friction; 0 where nothing is known
@@ -783,7 +761,7 @@ def kinds(D: Any, h: Any, near: Any, x_most: Any, level: Any, into: Any, share: 
 
 @native
 def tighten(
-    over: Any, fast: Any, allowed: float, fastest: Any, reach: int, extra: float, room: Any, slower: Any, x_most: Any
+    over: Floats1, fast: Floats1, allowed: float, fastest: Floats1, reach: int, extra: float, room: Floats1, slower: Floats1, x_most: Floats1
 ) -> None:
     """More room on the intervals that exceed a limit and on `reach` neighbours, where it may be exceeded next."""
     N = over.shape[0]
@@ -798,10 +776,10 @@ def tighten(
             slower[i] += 1.05 * fast[i] + 0.25 * allowed
     for i in range(N + 1):
         most = max(slower[i - 1] if i > 0 else 0.0, slower[i] if i < N else 0.0)
-        x_most[i] = fastest[i] * (1.0 - min(most, 0.5)) ** 2
+        share = 1.0 - min(most, 0.5)
+        x_most[i] = fastest[i] * share * share
 
 
-@native
 def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[float, float]:
     """s and ṡ after t (s) where s̈ = acceleration + bend s, from s = 0 and ṡ = start."""
     z = bend * t * t
@@ -819,7 +797,7 @@ def moved(start: float, acceleration: float, bend: float, t: float) -> tuple[flo
 
 
 @native
-def times(h: Any, x: Any, u: Any, into: Any) -> int:
+def times(h: Floats1, x: Floats1, u: Floats2, into: Floats1) -> int:
     """When each grid point is passed; i + 1 where interval i cannot be crossed."""
     into[0] = 0.0
     for i in range(h.shape[0]):
@@ -841,14 +819,26 @@ def times(h: Any, x: Any, u: Any, into: Any) -> int:
     return 0
 
 
+def _interval(T: Floats1, t: float) -> int:
+    """The last interval that begins at t or before."""
+    low, high = 0, len(T) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if T[middle] <= t:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 @native
-def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:
+def at(t: Floats1, T: Floats1, s: Floats1, x: Floats1, u: Floats2, out: Floats2) -> None:
     """(s, ṡ, s̈) at the instants t, by intervals; each interval keeps to its own side of its knots."""
     N = u.shape[0]
     i = 0
     for p in range(t.shape[0]):
         if i >= N or T[i] > t[p] or (i + 1 < N and T[i + 1] <= t[p]):
-            i = min(max(np.searchsorted(T, t[p], side="right") - 1, 0), N - 1)
+            i = _interval(T, t[p])
         h = s[i + 1] - s[i]
         bend = (u[i, 1] - u[i, 0]) / h
         d, sd = moved(sqrt(x[i]), u[i, 0], bend, t[p] - T[i])
@@ -859,7 +849,7 @@ def at(t: Any, T: Any, s: Any, x: Any, u: Any, out: Any) -> None:
 
 
 @native
-def safe_between(h: Any, x: Any, u: Any, into: Any) -> int:
+def safe_between(h: Floats1, x: Floats1, u: Floats2, into: Integers1) -> int:
     """Marks CONSTANT where a linear u would turn x(s) around too sharply; how many were marked."""
     count = 0
     for i in range(h.shape[0]):

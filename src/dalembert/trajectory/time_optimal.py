@@ -211,7 +211,7 @@ def _checked(path: LimitedPath, on: PathProblem, x: Array, u: Array, rounds: int
     t, near, over, fast, blur = np.empty(N + 1), np.empty((N, len(on.rows))), np.empty(N), np.empty(N), np.empty(N)
     if unpassed := passes.times(on.h, x, u, t):
         return int(unpassed)
-    passes.check(on.D, on.speed, on.h, on.smooth, x, u, over, fast, near, blur)
+    passes.check(on.D, on.speed, on.h, on.smooth, x, u, over, fast, near, blur, np.empty((3, 5)))
     if path.move.rough:
         _look_closer_at_the_ends(path, on, x, u, over)
     return _Profile(on, x, u, t, near, over, fast, blur, rounds, refinements)
@@ -301,17 +301,17 @@ def _repeated(
         interval = np.clip(np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1, 0, len(seen.on.h) - 1)
         near, shares_from = np.ascontiguousarray(seen.near[interval][:, kept]), 0.8
         level = np.interp(on.s, seen.on.s, seen.x)
-    solve = passes.solve_rubbing if path.viscous else passes.solve
     near_rows, far_rows = np.empty((N, 6, J)), np.empty((N, 6, J))
     work = near_rows, far_rows, np.empty((N, 6, 2 * J)) if path.viscous else far_rows
     fastest = np.minimum(on.x_most, most)
-    x_most, room, slower, kind = fastest.copy(), np.zeros(N), np.zeros(N), np.zeros(N, np.uint8)
+    x_most, room, slower, kind = fastest.copy(), np.zeros(N), np.zeros(N), np.zeros(N, np.int64)
     always = np.zeros(N, bool)  # where u stays constant whatever the shares say
     passes.kinds(D, h, near, fastest, level, kind, shares_from)
     best, status = None, 0
     for round_ in range(1, rounds + 1):
         K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
-        status = int(solve(D, on.floor, h, x_most, room, kind, level, 1e-18 * top, K, x, u, *work))
+        limits = passes.Limits(D, on.floor, room, h, 1e-18 * top)
+        status = passes.solve(path.viscous, limits, x_most, kind, level, K, x, u, np.empty((N, 2)), *work)
         if status != 0:
             break
         if passes.safe_between(h, x, u, kind):

@@ -1,0 +1,92 @@
+"""Plain Python functions over numbers and arrays, compiled: ``@native``.
+
+What :mod:`dalembert.emit.functions` understands of a module is compiled in one piece when the first of its functions is
+called, and kept in the cache of kernels under the module's text. The text itself runs as Python, too, without the
+compiler: ``function.__wrapped__``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Callable
+from functools import cache, update_wrapper
+from pathlib import Path
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.emit.functions import BOOL, FLOAT, INT, ArrayType, functions_ir, interface_of
+from dalembert.errors import DalembertError
+from dalembert.kernel.cache import key_of
+from dalembert.kernel.compile import MachineCode, target
+from dalembert.kernel.make import code_of
+
+Floats1 = Floats2 = Floats3 = Floats4 = NDArray[np.float64]
+Integers1 = Integers2 = NDArray[np.int64]
+Flags1 = Flags2 = NDArray[np.bool_]
+
+P, R = ParamSpec("P"), TypeVar("R")
+
+PASSED = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
+DTYPES = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), "i8": np.dtype(np.bool_)}
+
+_natives: dict[str, list[FunctionType]] = {}  # by module
+_compiling = threading.Lock()
+
+
+def native(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, compiled with its module when it is called first; it returns one number or nothing."""
+    assert isinstance(function, FunctionType)
+    _natives.setdefault(function.__module__, []).append(function)
+    interface = interface_of(function)
+    types = tuple(type_ for _, type_ in interface.parameters)
+    call: Callable[..., Any] | None = None
+
+    def compiled(*given: Any) -> Any:
+        nonlocal call
+        if call is None:
+            call = _entry(function)
+        values = [x for value in given for x in (value if isinstance(value, tuple) else (value,))]
+        passed: list[Any] = []
+        for value, type_ in zip(values, types, strict=True):
+            if isinstance(type_, str):
+                passed.append(value)
+            else:
+                passed += _array(value, type_, function.__name__)
+        return call(*passed)
+
+    return update_wrapper(compiled, function)  # type: ignore[return-value]
+
+
+def _array(value: Any, type_: ArrayType, name: str) -> tuple[int, ...]:
+    """The address of an array and its shape; a sentence where the function was declared for another kind."""
+    dtype = DTYPES[type_.element]
+    if not (value.dtype == dtype and value.ndim == type_.ndim and value.flags.c_contiguous):
+        raise DalembertError(
+            f"{name} was given an array of {value.dtype} in {value.ndim} dimensions; it takes contiguous arrays of "
+            f"{dtype} in {type_.ndim} there"
+        )
+    return value.ctypes.data, *value.shape
+
+
+def _entry(function: FunctionType) -> Callable[..., Any]:
+    """The compiled function, which releases the interpreter while it works."""
+    interface = interface_of(function)
+    kinds: list[Any] = []
+    for _, type_ in interface.parameters:
+        kinds += [PASSED[type_]] if isinstance(type_, str) else [ctypes.c_void_p, *[ctypes.c_int64] * type_.ndim]
+    returned = PASSED[interface.returns[0]] if interface.returns else None
+    with _compiling:
+        address = _code(function.__module__).address(function.__name__)
+    return ctypes.CFUNCTYPE(returned, *kinds)(address)
+
+
+@cache
+def _code(module: str) -> MachineCode:
+    source = Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8")
+    key = key_of("native", source, repr(target()))
+    return code_of(key, lambda: functions_ir(_natives[module]), optimise=True)
