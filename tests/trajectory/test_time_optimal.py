@@ -20,6 +20,7 @@ from dalembert.trajectory.limits import joint_limits
 from dalembert.trajectory.moves import moves_of
 from dalembert.trajectory.path import LimitedPath, even_grid, problem, sample
 from dalembert.trajectory.profiles import SmoothCurve
+from dalembert.trajectory.time_optimal import _passing
 from dalembert.trajectory.trajectory import Trajectory
 
 EXCESS = 1e-6
@@ -351,29 +352,32 @@ def test_published_profile_of_toppra() -> None:
     s = np.linspace(0, 3, N + 1)
     # toppra looks at the left end of each interval only, and takes the piece that begins there
     qp, qpp = curve.derivative(1)(s), curve.derivative(2)(s)
-    D = np.zeros((N, 3, 4, 2))
+    D, speed = np.zeros((N, 3, 4, 2)), np.zeros((N, 3, 2))
     for side, points in ((0, slice(0, N)), (1, slice(0, N)), (2, slice(1, N + 1))):
         D[:, side, 0], D[:, side, 1] = qp[points] / case["amax"], qpp[points] / case["amax"]
     x_most = 1 / np.square(np.abs(qp) / case["vmax"]).max(axis=1)
-    floor = np.full(2, 1e-12)
-    K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
-    near, far = np.zeros((N, 6, 2)), np.zeros((N, 6, 2))
-    results = np.zeros(N + 1), 0.0, K, x, u, near, far, far
-    kind = np.full(N, passes.LEFT_ONLY, np.uint8)
-    h, none = np.diff(s), np.zeros(N)
+    floor, smooth = np.full(2, 1e-12), np.zeros(N, bool)
+
+    def solved(D: np.ndarray, h: np.ndarray, x_most: np.ndarray) -> passes.Passing:
+        limits = passes.Limits(D, floor, speed[: len(h)], h, smooth[: len(h)], x_most, 0.0)
+        at = _passing(limits)
+        passes.begin(limits, at, np.zeros((len(h), 2)), 1.0, False)
+        at.kind[:] = passes.LEFT_ONLY
+        assert passes.solve(limits, at) == 0
+        return at
+
     # the greatest speeds are those at the start of an interval so short, and whose end is so free, as not to matter
     for i in range(N):
         alone = np.concatenate([D[i : i + 1, :2], np.zeros((1, 1, 4, 2))], axis=1)
-        short, cap = np.array([1e-9]), np.array([x_most[i], 1e9])
-        assert passes.solve(alone, floor, short, cap, none, kind, *results) == 0
-        assert abs(K[0, 1] - case["feasible_max"][i]) < case["tol"]
+        at = solved(alone, np.array([1e-9]), np.array([x_most[i], 1e9]))
+        assert abs(at.K[0, 1] - case["feasible_max"][i]) < case["tol"]
     ends = x_most.copy()
     ends[-1] = 0.0
-    assert passes.solve(D, floor, h, ends, none, kind, *results) == 0
-    assert np.abs(K[:, 1] - case["controllable_max"]).max() < 2 * case["tol"]
+    at = solved(D, np.diff(s), ends)
+    assert np.abs(at.K[:, 1] - case["controllable_max"]).max() < 2 * case["tol"]
     ends[0] = 0.0
-    assert passes.solve(D, floor, h, ends, none, kind, *results) == 0
-    assert np.abs(x - case["parametrization_x=sd^2"]).max() < 2 * case["tol"]
+    at = solved(D, np.diff(s), ends)
+    assert np.abs(at.x - case["parametrization_x=sd^2"]).max() < 2 * case["tol"]
     # and the profile that keeps the limits between the points as well, where toppra's does not
     motion = of_curve(curve, (1.0, 2.0))
     ours = motion.time_optimal(a, keep)
@@ -424,23 +428,16 @@ def test_a_wanted_duration_is_kept() -> None:
         assert excess(a, slow, limits) < EXCESS
 
 
-def test_numba_is_loaded_only_when_asked_for() -> None:
-    import subprocess
-    import sys
-
-    code = "import sys, dalembert as da; da.triangular([0.0], [1.0], duration=1.0).t; print('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
-
-
 def test_coefficients_are_the_torques() -> None:
     """m u + c x + v √x + k of the rows is inverse dynamics."""
     a = rubbing(arm("puma560"), 3.0, 1.0)
     motion = a_path(a, 4)
     path = LimitedPath(moves_of(motion)[0][0], a, joint_limits(a, {"effort": 10.0, "acceleration": 5.0}))
-    on = problem(path, sample(path, even_grid(path, 50)), path.every_row)
+    on = problem(path, sample(path, even_grid(path, 50)))
     q, qp, qpp = motion(0.5 * (on.s[:-1] + on.s[1:]))
     x, u = 1.7, -0.6
-    rows = on.D[:, 1, 0] * u + on.D[:, 1, 1] * x + on.D[:, 1, 2] * np.sqrt(x) + on.D[:, 1, 3]
+    m, c, v, k = on.limits.D[:, 1, :, : path.rows].transpose(1, 0, 2)
+    rows = m * u + c * x + v * np.sqrt(x) + k
     qdd = qp * u + qpp * x
     torque = a.inverse_dynamics(q, qp * np.sqrt(x), qdd)
     # beside rest the rows also stand for the torque without Coulomb friction

@@ -23,6 +23,7 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -44,7 +45,20 @@ class ArrayType(NamedTuple):
     ndim: int
 
 
-Type = str | ArrayType
+class RecordType(NamedTuple):
+    """Of a NamedTuple: its fields, in words of eight bytes in memory; an array is a pointer and its shape."""
+
+    fields: tuple[Argument, ...]
+
+
+class Argument(NamedTuple):
+    """A parameter, or a field of a record."""
+
+    name: str
+    type: Type
+
+
+Type = str | ArrayType | RecordType
 
 
 class Register(NamedTuple):
@@ -62,14 +76,14 @@ class ArrayPart(NamedTuple):
     shape: tuple[str, ...]
 
 
-Value = Register | ArrayPart
+class Record(NamedTuple):
+    """Where a record lies."""
+
+    type: RecordType
+    pointer: str
 
 
-class Argument(NamedTuple):
-    """A parameter, or a field ``parameter.field`` of one that is a NamedTuple."""
-
-    name: str
-    type: Type
+Value = Register | ArrayPart | Record
 
 
 @dataclass(frozen=True)
@@ -78,35 +92,30 @@ class Interface:
 
     parameters: tuple[Argument, ...]
     returns: tuple[str, ...]  # types of numbers
-    fields: dict[str, tuple[str, ...]]  # of the parameters that are NamedTuples
 
 
 class NotTranslated(DalembertError):
     """Python that is not understood here."""
 
 
+@cache
 def interface_of(function: FunctionType) -> Interface:
     """The interface that a function's annotations, which are strings, declare."""
     annotations = dict(function.__annotations__)
     returns = annotations.pop("return", "None")
-    parameters: list[Argument] = []
-    fields: dict[str, tuple[str, ...]] = {}
-    for name, annotation in annotations.items():
-        record = function.__globals__.get(annotation)
-        if isinstance(record, type) and issubclass(record, tuple):
-            inner = {field: _type(str(getattr(x, "__forward_arg__", x))) for field, x in record.__annotations__.items()}
-            parameters += [Argument(f"{name}.{field}", type_) for field, type_ in inner.items()]
-            fields[name] = tuple(inner)
-        else:
-            parameters.append(Argument(name, _type(annotation)))
+    parameters = tuple(Argument(name, _type(x, function.__globals__)) for name, x in annotations.items())
     numbers = re.fullmatch(r"tuple\[(.*)\]", returns)
     listed = numbers.group(1).split(", ") if numbers else [] if returns == "None" else [returns]
-    return Interface(tuple(parameters), tuple(NUMBERS[x] for x in listed), fields)
+    return Interface(parameters, tuple(NUMBERS[x] for x in listed))
 
 
-def _type(annotation: str) -> Type:
+def _type(annotation: str, names: dict[str, Any]) -> Type:
     if annotation in NUMBERS:
         return NUMBERS[annotation]
+    record = names.get(annotation)
+    if isinstance(record, type) and issubclass(record, tuple):
+        listed = {field: str(getattr(x, "__forward_arg__", x)) for field, x in record.__annotations__.items()}
+        return RecordType(tuple(Argument(field, _type(x, {})) for field, x in listed.items()))
     array = re.fullmatch(r"(Floats|Integers|Flags)([1-9])", annotation)
     if array is None:
         raise NotTranslated(f"{annotation} is not a type for the machine; use float, int, bool, Floats1, Integers2, …")
@@ -120,7 +129,7 @@ def functions_ir(functions: Sequence[FunctionType]) -> str:
     for function in listed:  # grows by those that are called
         texts.append(_Translation(function, function in functions, listed).text())
     return "\n".join(
-        (*texts, "declare double @llvm.sqrt.f64(double)", "declare double @llvm.fabs.f64(double)", "")
+        (*texts, "declare double @llvm.sqrt.f64(double)", "declare double @llvm.fabs.f64(double)", "!0 = !{}", "")
     )
 
 
@@ -132,6 +141,7 @@ class _Translation:
         self.interface = interface_of(function)
         self.ir, self.entry = IR(1), IR(1)
         self.variables: dict[str, Type] = {}
+        self.fixed: dict[str, Value] = {}  # parameters that nothing is assigned to
         self.loops: list[tuple[str, str]] = []  # where continue and break lead
         self.labels = 0
 
@@ -140,16 +150,23 @@ class _Translation:
         source = textwrap.dedent(inspect.getsource(self.function))
         (tree,) = ast.parse(source).body
         assert isinstance(tree, ast.FunctionDef)
+        stored = {x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
         given = []
         for name, type_ in self.interface.parameters:
-            self._declare(name, type_)
-            for part, place in _parts(name, type_):
-                given.append(f"{part} %{place}")
-                self.ir.say(f"store {part} %{place}, ptr %v.{place}")
+            parts = _parts(name, type_)
+            given += [f"{part} %{place}" for part, place in parts]
+            if name in stored:
+                self._declare(name, type_)
+                for part, place in parts:
+                    self.ir.say(f"store {part} %{place}, ptr %v.{place}")
+            else:
+                self.fixed[name] = _value_in([f"%{place}" for _, place in parts], type_)
         self._block(tree.body)
         self.ir.say("ret void" if not self.interface.returns else "unreachable")
         linkage = "" if self.outside else "internal "
-        head = f"define {linkage}{_returned(self.interface)} @{self.function.__name__}({', '.join(given)}) nounwind {{"
+        loops = any(isinstance(x, ast.For | ast.While) for x in ast.walk(tree))
+        kept = "" if self.outside else " noinline" if loops else " alwaysinline"  # or LLVM would copy at length
+        head = f"define {linkage}{_returned(self.interface)} @{self.function.__name__}({', '.join(given)}) nounwind{kept} {{"
         return "\n".join((head, "entry:", *self.entry.lines, "  br label %begin", "begin:", *self.ir.lines, "}"))
 
     def _refuse(self, node: ast.AST, what: str) -> NotTranslated:
@@ -174,9 +191,25 @@ class _Translation:
             self.entry.say(f"%v.{place} = alloca {part}")
 
     def _read(self, name: str) -> Value:
+        if name in self.fixed:
+            return self.fixed[name]
         type_ = self.variables[name]
         parts = [self.ir.let(f"load {part}, ptr %v.{place}") for part, place in _parts(name, type_)]
-        return Register(type_, parts[0]) if isinstance(type_, str) else ArrayPart(type_, parts[0], tuple(parts[1:]))
+        return _value_in(parts, type_)
+
+    def _field(self, node: ast.AST, record: Value, name: str) -> Value:
+        """A field of a record, which never changes."""
+        if not isinstance(record, Record):
+            raise self._refuse(node, "not a record")
+        word = 0
+        for field, type_ in record.type.fields:
+            parts = _parts(field, type_)
+            if field == name:
+                places = [f"getelementptr i64, ptr {record.pointer}, i64 {word + k}" for k in range(len(parts))]
+                loads = [f"load {part}, ptr {self.ir.let(x)}, !invariant.load !0" for (part, _), x in zip(parts, places, strict=True)]
+                return _value_in([self.ir.let(load) for load in loads], type_)
+            word += len(parts)
+        raise self._refuse(node, "no such field")
 
     def _write(self, node: ast.AST, name: str, value: Value) -> None:
         if name not in self.variables:
@@ -192,7 +225,7 @@ class _Translation:
 
     def _as(self, node: ast.AST, value: Value, type_: str) -> Register:
         """The value as a number of this type."""
-        if isinstance(value, ArrayPart):
+        if not isinstance(value, Register):
             raise self._refuse(node, "an array where a number is needed")
         if value.type == type_:
             return value
@@ -332,8 +365,8 @@ class _Translation:
                 return _constant(value)
             case ast.Name(name):
                 return self._named(node, name)
-            case ast.Attribute(ast.Name(name), field) if f"{name}.{field}" in self.variables:
-                return self._read(f"{name}.{field}")
+            case ast.Attribute(ast.Name(name), field):
+                return self._field(node, self._named(node, name), field)
             case ast.Subscript(ast.Attribute(array, "shape"), ast.Constant(int(axis))):
                 return Register(INT, self._view(array).shape[axis])
             case ast.Subscript():
@@ -359,7 +392,7 @@ class _Translation:
 
     def _number(self, node: ast.expr) -> Register:
         value = self._value(node)
-        if isinstance(value, ArrayPart):
+        if not isinstance(value, Register):
             raise self._refuse(node, "an array where a number is needed")
         return value
 
@@ -368,12 +401,12 @@ class _Translation:
 
     def _view(self, node: ast.expr) -> ArrayPart:
         value = self._value(node)
-        if isinstance(value, Register):
+        if not isinstance(value, ArrayPart):
             raise self._refuse(node, "a number where an array is needed")
         return value
 
     def _named(self, node: ast.expr, name: str) -> Value:
-        if name in self.variables:
+        if name in self.variables or name in self.fixed:
             return self._read(name)
         constant = self.function.__globals__.get(name)
         if not isinstance(constant, bool | int | float):
@@ -508,7 +541,7 @@ class _Translation:
         return least
 
     def _call_function(self, node: ast.Call, name: str) -> Sequence[Value]:
-        function = self.function.__globals__.get(name)
+        function = inspect.unwrap(self.function.__globals__.get(name))
         if not isinstance(function, FunctionType) or function.__module__ != self.function.__module__:
             raise self._refuse(node, "not a function of this module")
         interface = interface_of(function)
@@ -529,13 +562,7 @@ class _Translation:
         ]
 
     def _arguments(self, node: ast.Call, interface: Interface) -> list[str]:
-        values: list[Value] = []
-        for x in node.args:
-            record = x.id if isinstance(x, ast.Name) else ""
-            if record in self.interface.fields:
-                values += [self._read(f"{record}.{field}") for field in self.interface.fields[record]]
-            else:
-                values.append(self._value(x))
+        values = [self._value(x) for x in node.args]
         if len(values) != len(interface.parameters):
             raise self._refuse(node, f"{len(values)} arguments for {len(interface.parameters)} parameters")
         given = []
@@ -544,8 +571,10 @@ class _Translation:
                 given.append(f"{type_} {self._as(node, value, type_).name}")
             elif isinstance(value, ArrayPart) and value.type == type_:
                 given += [f"ptr {value.pointer}", *(f"i64 {length}" for length in value.shape)]
+            elif isinstance(value, Record) and value.type == type_:
+                given.append(f"ptr {value.pointer}")
             else:
-                raise self._refuse(node, f"an array {type_} is needed")
+                raise self._refuse(node, f"{type_} is needed")
         return given
 
 
@@ -553,7 +582,16 @@ def _parts(name: str, type_: Type) -> list[tuple[str, str]]:
     """The registers that hold a value, (type, name) each: a number; an array's pointer and its shape."""
     if isinstance(type_, str):
         return [(type_, name)]
+    if isinstance(type_, RecordType):
+        return [("ptr", name)]
     return [("ptr", name), *((INT, f"{name}.{k}") for k in range(type_.ndim))]
+
+
+def _value_in(parts: Sequence[str], type_: Type) -> Value:
+    """The value that these registers hold."""
+    if isinstance(type_, str):
+        return Register(type_, parts[0])
+    return Record(type_, parts[0]) if isinstance(type_, RecordType) else ArrayPart(type_, parts[0], tuple(parts[1:]))
 
 
 def _returned(interface: Interface) -> str:

@@ -8,9 +8,10 @@ compiler: ``function.__wrapped__``.
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, update_wrapper
 from pathlib import Path
 from types import FunctionType
@@ -19,7 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.emit.functions import BOOL, FLOAT, INT, ArrayType, functions_ir, interface_of
+from dalembert.emit.functions import BOOL, FLOAT, INT, ArrayType, Type, functions_ir, interface_of
 from dalembert.errors import DalembertError
 from dalembert.kernel.cache import key_of
 from dalembert.kernel.compile import MachineCode, target
@@ -33,6 +34,9 @@ P, R = ParamSpec("P"), TypeVar("R")
 
 PASSED = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
 DTYPES = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), "i8": np.dtype(np.bool_)}
+
+HEAD = object.__basicsize__  # of a NumPy array, before the pointer to its data; its layout is part of NumPy's ABI
+_address = ctypes.c_uint64
 
 _natives: dict[str, list[FunctionType]] = {}  # by module
 _compiling = threading.Lock()
@@ -50,27 +54,28 @@ def native(function: Callable[P, R]) -> Callable[P, R]:
         nonlocal call
         if call is None:
             call = _entry(function)
-        values = [x for value in given for x in (value if isinstance(value, tuple) else (value,))]
         passed: list[Any] = []
-        for value, type_ in zip(values, types, strict=True):
-            if isinstance(type_, str):
-                passed.append(value)
-            else:
-                passed += _array(value, type_, function.__name__)
+        for value, type_ in zip(given, types, strict=True):
+            passed += _words(value, type_)
         return call(*passed)
 
     return update_wrapper(compiled, function)  # type: ignore[return-value]
 
 
-def _array(value: Any, type_: ArrayType, name: str) -> tuple[int, ...]:
-    """The address of an array and its shape; a sentence where the function was declared for another kind."""
-    dtype = DTYPES[type_.element]
-    if not (value.dtype == dtype and value.ndim == type_.ndim and value.flags.c_contiguous):
-        raise DalembertError(
-            f"{name} was given an array of {value.dtype} in {value.ndim} dimensions; it takes contiguous arrays of "
-            f"{dtype} in {type_.ndim} there"
-        )
-    return value.ctypes.data, *value.shape
+def _words(value: Any, type_: Type) -> Sequence[Any]:
+    """What is passed for a value: itself, the address and the shape of an array, or the address of a record."""
+    if isinstance(type_, str):
+        return (value,)
+    if isinstance(type_, ArrayType):
+        dtype = DTYPES[type_.element]
+        if not (value.dtype == dtype and value.ndim == type_.ndim and value.flags.c_contiguous):
+            raise DalembertError(
+                f"an array of {value.dtype} in {value.ndim} dimensions was given to native code; it takes contiguous "
+                f"ones of {dtype} in {type_.ndim} there"
+            )
+        return _address.from_address(id(value) + HEAD).value, *value.shape
+    words = [x for item, (_, part) in zip(value, type_.fields, strict=True) for x in _words(item, part)]
+    return (struct.pack("".join("d" if isinstance(x, float) else "q" for x in words), *words),)
 
 
 def _entry(function: FunctionType) -> Callable[..., Any]:
@@ -78,7 +83,10 @@ def _entry(function: FunctionType) -> Callable[..., Any]:
     interface = interface_of(function)
     kinds: list[Any] = []
     for _, type_ in interface.parameters:
-        kinds += [PASSED[type_]] if isinstance(type_, str) else [ctypes.c_void_p, *[ctypes.c_int64] * type_.ndim]
+        if isinstance(type_, str):
+            kinds.append(PASSED[type_])
+        else:
+            kinds += [ctypes.c_void_p, *[ctypes.c_int64] * getattr(type_, "ndim", 0)]
     returned = PASSED[interface.returns[0]] if interface.returns else None
     with _compiling:
         address = _code(function.__module__).address(function.__name__)

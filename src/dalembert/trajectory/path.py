@@ -20,10 +20,12 @@ from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import passes
 from dalembert.trajectory.limits import JointLimits, too_heavy
 from dalembert.trajectory.moves import Move
+from dalembert.trajectory.passes import Limits
 from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 
 Indices = NDArray[np.intp]
 
+LANES = 4  # rows are made a multiple of this, for vectors
 LOOKS = 257  # at the path before its grid is made
 BY_DISTANCE = 0.3  # how much the distance travelled has to say in the spacing of the grid
 
@@ -36,9 +38,10 @@ class LimitedPath:
         self.length, self.knots, self.at = move.length, move.knots, move.at
         self.tiny = 1e-12 * self.length
         self.inverse_dynamics = arm.inverse_dynamics
-        self.torque = np.flatnonzero(np.isfinite(keep.effort))
-        self.acceleration = np.flatnonzero(np.isfinite(keep.acceleration))
-        self.velocity = np.flatnonzero(np.isfinite(keep.velocity))
+        limited = np.isfinite(keep.effort)
+        self.pushes = bool(limited.any())
+        self.accelerates = bool(np.isfinite(keep.acceleration).any())
+        self.rows = (2 if self.accelerates else 1) * arm.n  # limits on torque, then on acceleration
         bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated
         passive = [body for i, body in enumerate(bodies) if i not in actuated]
         self.dry = np.array([max(body.coulomb) for body in arm.mechanism.bodies], float)
@@ -46,7 +49,7 @@ class LimitedPath:
         # the joints whose friction counts: those of the tree where passive ones have some, which comes through Γ
         self.pulled = self.passive_dry or any(body.viscous > 0 for body in passive)
         F_v, self.forward, self.backward = friction_of(bodies if self.pulled else arm.mechanism.bodies)
-        self.viscous = bool(((F_v if self.pulled else F_v[self.torque]) > 0).any())
+        self.viscous = bool(((F_v if self.pulled else F_v[limited]) > 0).any())
         self.rubbing = (self.forward > 0) | (self.backward > 0)
         self.turning = bool(self.rubbing.any())
 
@@ -66,39 +69,10 @@ class LimitedPath:
         return Gamma, np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
 
     @property
-    def no_row(self) -> Rows:
-        """None of the limits."""
-        return Rows(self.torque[:0], self.acceleration[:0])
-
-    @property
-    def every_row(self) -> Rows:
-        """All limits on torque and acceleration."""
-        return Rows(self.torque, self.acceleration)
-
-    def names(self, rows: Rows) -> tuple[tuple[str, str], ...]:
-        """(joint, limit) of these rows, then of the velocity limits."""
-        joints = self.arm.joint_names
-        listed = (("effort", rows.torque), ("acceleration", rows.acceleration), ("velocity", self.velocity))
-        return tuple((joints[j], kind) for kind, which in listed for j in which)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Limits on torque and acceleration, by the joints they are on."""
-
-    torque: Indices
-    acceleration: Indices
-
-    def __len__(self) -> int:
-        return len(self.torque) + len(self.acceleration)
-
-    def split(self, chosen: NDArray[np.bool_]) -> tuple[Rows, Rows]:
-        """The chosen rows, and the others."""
-        k = len(self.torque)
-        return (
-            Rows(self.torque[chosen[:k]], self.acceleration[chosen[k:]]),
-            Rows(self.torque[~chosen[:k]], self.acceleration[~chosen[k:]]),
-        )
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """(joint, limit) of the rows on torque and acceleration, then of the limits on velocity."""
+        kinds = ("effort", "acceleration", "velocity") if self.accelerates else ("effort", "velocity")
+        return tuple((joint, kind) for kind in kinds for joint in self.arm.joint_names)
 
 
 # -- the grid ------------------------------------------------------------------------------------
@@ -210,7 +184,7 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
     points[knots] += path.tiny
     q, qp, qpp = path.at(points)
     g = m = c = q
-    if len(path.torque):
+    if path.pushes:
         rest = np.zeros_like(q)
         g = path.inverse_dynamics(q, rest, rest)
         m = path.inverse_dynamics(q, rest, qp)
@@ -229,59 +203,58 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
 # -- the limits on it ------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(frozen=True)
 class PathProblem:
-    """Some limits on N intervals, as the passes take them; J rows.
-
-    D       (N, 3, 4, J) m, c, v, k over the limit, at the left end, the middle and the right end
-    floor   (J,) an |m| that is as good as none
-    speed   (N, 3, n_v) |q'| over the velocity limit
-    x_most  (N+1,) what velocity limits allow
-    """
+    """The limits on a grid, as the passes take them."""
 
     s: Array
-    h: Array
-    rows: Rows
-    D: Array
-    floor: Array
-    speed: Array
-    x_most: Array
-    smooth: NDArray[np.bool_]
+    limits: Limits
 
 
-def problem(path: LimitedPath, at: PathSamples, rows: Rows, every: int = 1) -> PathProblem:
-    """These rows on the grid, or on a coarser one that takes ``every`` so many intervals together."""
-    s, where, smooth = at.s, at.where, at.smooth
-    if every > 1:
-        points = np.unique(np.append(np.arange(0, len(s), every), len(s) - 1))
-        left, right = points[:-1], points[1:]
-        inner = np.where(right - left > 1, where[(left + right) // 2, 0], where[left, 1])
-        where = np.stack([where[left, 0], inner, where[right - 1, 2]], axis=1)
-        s, smooth = s[points], smooth[right - 1]
-    N, J, keep = len(s) - 1, len(rows), path.keep
-    D, speed, largest = np.empty((N, 3, 4, J)), np.empty((N, 3, len(path.velocity))), np.empty((4, J))
-    x_most = np.full(N + 1, 1e200)
-    rests = np.zeros(N, bool)
-    rests[[0, -1]] = True
-    effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
-    rub = np.zeros((N, 3, path.arm.n))  # one sign for each interval: that of its middle
+def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
+    """All limits on the grid."""
+    s, where, n, keep = at.s, at.where, path.arm.n, path.keep
+    N, J = len(s) - 1, path.rows + -path.rows % LANES
+    D, speed, largest, fastest = np.empty((N, 3, 4, J)), np.empty((N, 3, n)), np.empty((4, J)), np.full(N + 1, 1e200)
+    smooth, rub = at.smooth, np.empty((0, 3, n))
+    if path.viscous or path.turning:
+        rub = np.zeros((N, 3, n))  # one sign for each interval: that of its middle
     if path.turning:
         smooth = smooth.copy()
-        smooth[:-1] &= rests[:-1] == rests[1:]
+        smooth[[0, -2]] = False  # beside rest there is no Coulomb friction
         levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
         rub[:] = levels[:, None] if at.Gamma is None else np.einsum("isbn,ib->isn", at.Gamma[where], levels)
+    effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
     passes.assemble(
-        where, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, rests,
-        effort, keep.acceleration, keep.velocity, rows.torque, rows.acceleration, path.velocity,
-        D, speed, largest, x_most,
+        where, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, len(rub) > 0,
+        1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity, D, speed, largest, fastest,
     )  # fmt: skip
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
     if len(fixed):  # a load that no timing changes
         j = int(fixed[0])
         i = int(np.abs(D[:, 0, 3, j]).argmax())
-        raise _too_heavy(path, int(rows.torque[j]), float(s[i]), float(D[i, 0, 3, j]))
-    return PathProblem(s, np.diff(s), rows, D, floor, speed, x_most, smooth)
+        raise _too_heavy(path, j, float(s[i]), float(D[i, 0, 3, j]))
+    return PathProblem(s, Limits(D, floor, speed, np.diff(s), smooth, fastest, 0.0))
+
+
+def coarser(on: PathProblem, every: int) -> PathProblem:
+    """The same limits on a grid that takes ``every`` so many intervals together."""
+    if every == 1:
+        return on
+    D, floor, speed, _, smooth, fastest, least = on.limits
+    points = np.append(np.arange(0, len(on.s) - 1, every), len(on.s) - 1)
+    left, right = points[:-1], points[1:]
+    middle = (left + right) // 2
+    s = on.s[points]
+    single = right - left == 1
+
+    def picked(values: Array) -> Array:
+        inner = values[middle, 0]
+        inner[single] = values[left[single], 1]
+        return np.stack([values[left, 0], inner, values[right - 1, 2]], axis=1)
+
+    return PathProblem(s, Limits(picked(D), floor, picked(speed), np.diff(s), smooth[right - 1], fastest[points], least))
 
 
 def _too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
@@ -298,17 +271,18 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
 
     Where rest is possible all along the path, so is a motion that is slow enough: then the grid is to blame.
     """
-    i = min(abs(status) - 1, len(on.h) - 1)
-    s, k = float(on.s[i]), len(on.rows.torque)
-    if np.abs(on.D[:, :, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
+    D, k = on.limits.D, path.arm.n
+    i = min(abs(status) - 1, len(D) - 1)
+    s = float(on.s[i])
+    if np.abs(D[:, :, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
         return TooRough(f"the path is too rough at t = {path.time(s):.4g} s for a grid of {len(on.s)} points")
-    load = np.abs(on.D[max(0, i - 1) : i + 2, :, 3, :k])
+    load = np.abs(D[max(0, i - 1) : i + 2, :, 3, :k])
     if load.size and load.max() > 1.0:
         where = np.unravel_index(int(load.argmax()), load.shape)
-        return _too_heavy(path, int(on.rows.torque[where[2]]), s, float(load.max()))
+        return _too_heavy(path, int(where[2]), s, float(load.max()))
     # the two rows that contradict each other at rest
-    names = path.names(on.rows)
-    m, load = on.D[i, 0, 0], on.D[i, 0, 3]
+    names = path.names
+    m, load = D[i, 0, 0, : path.rows], D[i, 0, 3, : path.rows]
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(m > 0, (-1 - load) / m, np.where(m < 0, (1 - load) / m, -np.inf))
         high = np.where(m > 0, (1 - load) / m, np.where(m < 0, (-1 - load) / m, np.inf))
