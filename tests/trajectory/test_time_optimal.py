@@ -361,8 +361,8 @@ def test_published_profile_of_toppra() -> None:
     def solved(D: np.ndarray, h: np.ndarray, x_most: np.ndarray) -> passes.Passing:
         limits = passes.Limits(D, floor, speed[: len(h)], h, smooth[: len(h)], x_most, 0.0)
         at = _passing(limits)
-        passes.begin(limits, at, np.zeros((len(h), 2)), 1.0, False)
-        at.kind[:] = passes.LEFT_ONLY
+        at.kind[:], at.x_most[:], at.room[:], at.new[:] = passes.LEFT_ONLY, x_most, 0.0, True
+        at.x[:], at.K[:] = -1.0, -1.0
         assert passes.solve(limits, at) == 0
         return at
 

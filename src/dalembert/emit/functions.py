@@ -20,7 +20,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import textwrap
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +35,19 @@ FLOAT, INT, BOOL = "double", "i64", "i1"
 NUMBERS = {"float": FLOAT, "int": INT, "bool": BOOL}
 ELEMENTS = {"Floats": FLOAT, "Integers": INT, "Flags": "i8"}  # a flag takes a byte of memory
 COMPARED = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+# what a loop may become: that over a range stays as it is, that over lanes is done by vectors
+DECLARED = """
+declare double @llvm.sqrt.f64(double)
+declare double @llvm.fabs.f64(double)
+!0 = !{}
+!1 = !{!"llvm.loop.unroll.disable"}
+!2 = !{!"llvm.loop.interleave.count", i32 1}
+!3 = !{!"llvm.loop.vectorize.enable", i1 false}
+!4 = !{!"llvm.loop.parallel_accesses", !5}
+!5 = distinct !{}
+!6 = distinct !{!6, !1, !3}
+!7 = distinct !{!7, !1, !2, !4}
+"""
 CALCULATED = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 
 
@@ -125,32 +138,33 @@ def _type(annotation: str, names: dict[str, Any]) -> Type:
 def functions_ir(functions: Sequence[FunctionType]) -> str:
     """The module of these functions, which can be called from outside, and of those that they call."""
     listed = list(functions)
+    source = inspect.getsource(sys.modules[listed[0].__module__])
+    trees = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
     texts = []
     for function in listed:  # grows by those that are called
-        texts.append(_Translation(function, function in functions, listed).text())
-    return "\n".join(
-        (*texts, "declare double @llvm.sqrt.f64(double)", "declare double @llvm.fabs.f64(double)", "!0 = !{}", "")
-    )
+        texts.append(_Translation(function, trees[function.__name__], function in functions, listed).text())
+    return "\n".join((*texts, DECLARED))
 
 
 class _Translation:
     """One function on its way to LLVM IR; names live in memory, from which LLVM takes them into registers."""
 
-    def __init__(self, function: FunctionType, outside: bool, listed: list[FunctionType]) -> None:
-        self.function, self.listed, self.outside = function, listed, outside
+    def __init__(
+        self, function: FunctionType, tree: ast.FunctionDef, outside: bool, listed: list[FunctionType]
+    ) -> None:
+        self.function, self.tree, self.listed, self.outside = function, tree, listed, outside
         self.interface = interface_of(function)
         self.ir, self.entry = IR(1), IR(1)
         self.variables: dict[str, Type] = {}
         self.fixed: dict[str, Value] = {}  # parameters that nothing is assigned to
+        self.loaded: set[str] = set()  # fields of records
         self.loops: list[tuple[str, str]] = []  # where continue and break lead
+        self.lanes = ""  # what tells that the iterations of the innermost loop can be done side by side
         self.labels = 0
 
     def text(self) -> str:
         """The whole definition."""
-        source = textwrap.dedent(inspect.getsource(self.function))
-        (tree,) = ast.parse(source).body
-        assert isinstance(tree, ast.FunctionDef)
-        stored = {x.id for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        stored = {x.id for x in ast.walk(self.tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
         given = []
         for name, type_ in self.interface.parameters:
             parts = _parts(name, type_)
@@ -161,17 +175,16 @@ class _Translation:
                     self.ir.say(f"store {part} %{place}, ptr %v.{place}")
             else:
                 self.fixed[name] = _value_in([f"%{place}" for _, place in parts], type_)
-        self._block(tree.body)
+        self._block(self.tree.body)
         self.ir.say("ret void" if not self.interface.returns else "unreachable")
         linkage = "" if self.outside else "internal "
-        loops = any(isinstance(x, ast.For | ast.While) for x in ast.walk(tree))
+        loops = any(isinstance(x, ast.For | ast.While) for x in ast.walk(self.tree))
         kept = "" if self.outside else " noinline" if loops else " alwaysinline"  # or LLVM would copy at length
         head = f"define {linkage}{_returned(self.interface)} @{self.function.__name__}({', '.join(given)}) nounwind{kept} {{"
         return "\n".join((head, "entry:", *self.entry.lines, "  br label %begin", "begin:", *self.ir.lines, "}"))
 
     def _refuse(self, node: ast.AST, what: str) -> NotTranslated:
-        line = self.function.__code__.co_firstlineno + getattr(node, "lineno", 1) - 1
-        return NotTranslated(f"{self.function.__name__}, line {line}: {what}: {ast.unparse(node)[:80]}")
+        return NotTranslated(f"{self.function.__name__}, line {getattr(node, 'lineno', 0)}: {what}: {ast.unparse(node)[:80]}")
 
     def _label(self, *names: str) -> tuple[str, ...]:
         self.labels += 1
@@ -198,16 +211,20 @@ class _Translation:
         return _value_in(parts, type_)
 
     def _field(self, node: ast.AST, record: Value, name: str) -> Value:
-        """A field of a record, which never changes."""
+        """A field of a record; it never changes, and is loaded once."""
         if not isinstance(record, Record):
             raise self._refuse(node, "not a record")
         word = 0
         for field, type_ in record.type.fields:
-            parts = _parts(field, type_)
+            parts = _parts(f"{record.pointer[1:]}.{field}", type_)
             if field == name:
-                places = [f"getelementptr i64, ptr {record.pointer}, i64 {word + k}" for k in range(len(parts))]
-                loads = [f"load {part}, ptr {self.ir.let(x)}, !invariant.load !0" for (part, _), x in zip(parts, places, strict=True)]
-                return _value_in([self.ir.let(load) for load in loads], type_)
+                registers = [f"%f.{place}" for _, place in parts]
+                if registers[0] not in self.loaded:
+                    self.loaded.add(registers[0])
+                    for k, ((part, _), register) in enumerate(zip(parts, registers, strict=True)):
+                        self.entry.say(f"{register}.at = getelementptr i64, ptr {record.pointer}, i64 {word + k}")
+                        self.entry.say(f"{register} = load {part}, ptr {register}.at, !invariant.load !0")
+                return _value_in(registers, type_)
             word += len(parts)
         raise self._refuse(node, "no such field")
 
@@ -260,8 +277,10 @@ class _Translation:
                 self.ir.label(end)
             case ast.While(test, body, []):
                 self._while(lambda: self._bool(test), body, lambda: None)
-            case ast.For(ast.Name(name), ast.Call(ast.Name("range"), arguments), body, []):
+            case ast.For(ast.Name(name), ast.Call(ast.Name("range" | "lanes" as how), arguments), body, []):
+                before, self.lanes = self.lanes, ", !llvm.access.group !5" if how == "lanes" else ""
                 self._for(node, name, arguments, body)
+                self.lanes = before
             case ast.Continue() | ast.Break():
                 self._go(self.loops[-1][isinstance(node, ast.Break)])
                 self.ir.label(*self._label("after"))
@@ -292,7 +311,7 @@ class _Translation:
             element = view.type.element
             number = self._as(place, value, BOOL if element == "i8" else element)
             stored = self.ir.let(f"zext i1 {number.name} to i8") if element == "i8" else number.name
-            self.ir.say(f"store {element} {stored}, ptr {view.pointer}")
+            self.ir.say(f"store {element} {stored}, ptr {view.pointer}{self.lanes}")
 
     def _while(self, test: Callable[[], Register], body: Sequence[ast.stmt], step: Callable[[], None]) -> None:
         again, inside, next_, end = self._label("while", "do", "next", "done")
@@ -306,7 +325,7 @@ class _Translation:
         self._go(next_)
         self.ir.label(next_)
         step()
-        self._go(again)
+        self.ir.say(f"br label %{again}, !llvm.loop !{7 if self.lanes else 6}")
         self.ir.label(end)
 
     def _for(self, node: ast.For, name: str, arguments: Sequence[ast.expr], body: Sequence[ast.stmt]) -> None:
@@ -432,7 +451,7 @@ class _Translation:
         return ArrayPart(ArrayType(view.type.element, len(shape)), pointer, shape)
 
     def _load(self, view: ArrayPart) -> Register:
-        loaded = self.ir.let(f"load {view.type.element}, ptr {view.pointer}")
+        loaded = self.ir.let(f"load {view.type.element}, ptr {view.pointer}{self.lanes}")
         if view.type.element == "i8":
             return Register(BOOL, self.ir.let(f"icmp ne i8 {loaded}, 0"))
         return Register(view.type.element, loaded)

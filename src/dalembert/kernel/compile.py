@@ -85,6 +85,7 @@ def object_code(ir: str, optimise: bool = False) -> bytes:
         module.verify()
         if optimise:
             options = _llvm().create_pipeline_tuning_options(speed_level=2)
+            options.loop_vectorization, options.loop_unrolling, options.slp_vectorization = True, False, False
             with _llvm().create_pass_builder(machine, options) as builder:
                 builder.getModulePassManager().run(module, builder)
         return bytes(machine.emit_object(module))

@@ -30,6 +30,8 @@ Floats1 = Floats2 = Floats3 = Floats4 = NDArray[np.float64]
 Integers1 = Integers2 = NDArray[np.int64]
 Flags1 = Flags2 = NDArray[np.bool_]
 
+lanes = range  # of a loop whose iterations can be done side by side; sums, least and largest values may grow in it
+
 P, R = ParamSpec("P"), TypeVar("R")
 
 PASSED = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}

@@ -22,6 +22,8 @@ import numpy as np
 
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError
+from dalembert.trajectory import passes
+from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
 
 SAMPLES = 513  # instants at which a motion is looked at, besides its knots and the middles between them
@@ -34,6 +36,17 @@ CORNER = 1e-4  # rad: a change of direction that asks for a stop; a change of sp
 TURN = 1e-2  # rad: the same at a rest, where the direction is extrapolated
 WIGGLE = 1e-6  # of the joints' range: what lies between two stops and is shorter counts as noise, not as a move
 BESIDE = 1e-12  # of a piece: how near to its ends derivatives are taken
+
+
+def states(motion: Trajectory, t: Array) -> tuple[Array, Array, Array]:
+    """q, q̇ and q̈ (M, n) at the instants t (M,), all three at once where the motion is made of polynomials."""
+    pieces = motion.evaluate.pieces if isinstance(motion.evaluate, SmoothCurve) else None
+    if pieces is None:
+        q, qd, qdd = (np.asarray(x, float) for x in motion.evaluate(t))
+        return q, qd, qdd
+    q, qd, qdd = np.empty((3, len(t), motion.n))
+    passes.polynomials(t, *pieces, q, qd, qdd)
+    return q, qd, qdd
 
 
 @dataclass(frozen=True)
@@ -148,7 +161,7 @@ class Move:
     def at(self, r: Array) -> tuple[Array, Array, Array]:
         """q, q' and q'' at r (N,): (N, n) each."""
         t, first, second = self.times(r)
-        q, qd, qdd = (np.asarray(x, float) for x in self.motion.evaluate(t))
+        q, qd, qdd = states(self.motion, t)
         if self.plain:
             return q, qd, qdd
         first, second = first[:, None], second[:, None]
@@ -213,8 +226,7 @@ class _Look:
             raise DalembertError("the motion never moves, so it has no timing")
 
     def _at(self, t: Array) -> tuple[Array, Array, Array]:
-        q, qd, qdd = self.motion.evaluate(np.clip(t, 0.0, self.motion.duration))
-        return np.asarray(q, float), np.asarray(qd, float), np.asarray(qdd, float)
+        return states(self.motion, np.clip(t, 0.0, self.motion.duration))
 
     def _speed(self, t: Array) -> Array:
         return np.linalg.norm(self._at(t)[1], axis=1)

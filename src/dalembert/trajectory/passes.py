@@ -30,7 +30,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from dalembert.kernel.native import Flags1, Floats1, Floats2, Floats3, Floats4, Integers1, Integers2, native
+from dalembert.kernel.native import Flags1, Floats1, Floats2, Floats3, Floats4, Integers1, Integers2, lanes, native
 
 CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's "collocation"
 HUGE = 1e300
@@ -127,7 +127,7 @@ def _end_rows(D: Floats2, floor: Floats1, share: float, level: float, ahead: flo
         rise = 0.25 / start
     m_, c_, v_, k_ = D[0], D[1], D[2], D[3]
     P, Q, S = into[0], into[1], into[2]
-    for j in range(len(floor)):
+    for j in lanes(len(floor)):
         c = c_[j] + rise * v_[j]
         k = k_[j] + start * v_[j]
         m = m_[j] + ahead * c
@@ -149,32 +149,44 @@ def _interval_rows(on: Limits, at: Passing, i: int) -> None:
         _end_rows(on.D[i, 2], on.floor, share, right, 2.0 * on.h[i] if kind == CONSTANT else 0.0, at.rows[i], len(on.floor))
 
 
-def _bounds(rows: Floats2, first: int, last: int, x: float) -> tuple[float, float, float, float]:
-    """α, α', β, β' at x, from some of the rows."""
+def _bounds(rows: Floats2, first: int, last: int, x: float) -> tuple[float, float]:
+    """α and β at x, from some of the rows."""
+    P, Q, S = rows[0], rows[1], rows[2]
+    alpha, beta = -HUGE, HUGE
+    for j in lanes(first, last):
+        middle = P[j] + Q[j] * x
+        alpha = max(alpha, middle - S[j])
+        beta = min(beta, middle + S[j])
+    return alpha, beta
+
+
+def _slopes(rows: Floats2, first: int, last: int, x: float) -> tuple[float, float]:
+    """α' and β' at x, from some of the rows."""
     P, Q, S = rows[0], rows[1], rows[2]
     alpha, beta, rise, fall = -HUGE, HUGE, 0.0, 0.0
-    for j in range(first, last):
+    for j in lanes(first, last):
         middle = P[j] + Q[j] * x
         low, high = middle - S[j], middle + S[j]
         rise = Q[j] if low > alpha else rise
         alpha = low if low > alpha else alpha
         fall = Q[j] if high < beta else fall
         beta = high if high < beta else beta
-    return alpha, rise, beta, fall
+    return rise, fall
 
 
-def _gap(
-    rows: Floats2, first: int, last: int, x: float, low: float, high: float, slope: float
-) -> tuple[float, float, float]:
-    """(β − α, its slope, the size of both) at x, the target low ≤ x + u/slope ≤ high among the bounds."""
-    alpha, rise, beta, fall = _bounds(rows, first, last, x)
-    target = (high - x) * slope
-    if target < beta:
-        beta, fall = target, -slope
-    target = (low - x) * slope
-    if target > alpha:
-        alpha, rise = target, -slope
-    return beta - alpha, fall - rise, abs(alpha) + abs(beta)
+def _gap(rows: Floats2, first: int, last: int, x: float, low: float, high: float, slope: float) -> float:
+    """β − α at x, the target low ≤ x + u/slope ≤ high among the bounds; 0 where it is but for rounding."""
+    alpha, beta = _bounds(rows, first, last, x)
+    alpha, beta = max(alpha, (low - x) * slope), min(beta, (high - x) * slope)
+    gap = beta - alpha
+    return gap if gap < -ROUND * (abs(alpha) + abs(beta)) else max(gap, 0.0)
+
+
+def _gap_slope(rows: Floats2, first: int, last: int, x: float, low: float, high: float, slope: float) -> float:
+    """The slope of β − α at x."""
+    alpha, beta = _bounds(rows, first, last, x)
+    rise, fall = _slopes(rows, first, last, x)
+    return (-slope if (high - x) * slope < beta else fall) - (-slope if (low - x) * slope > alpha else rise)
 
 
 def _range(
@@ -183,15 +195,15 @@ def _range(
     """The interval of x in [0, most] for which some u is allowed; (1, −1) where there is none."""
     x = most
     for _ in range(200):
-        g, dg, size = _gap(rows, first, last, x, low, high, slope)
-        if g >= -ROUND * size:
+        gap = _gap(rows, first, last, x, low, high, slope)
+        if gap >= 0.0:
             break
-        if dg >= 0.0:
+        fall = _gap_slope(rows, first, last, x, low, high, slope)
+        if fall >= 0.0:
             return 1.0, -1.0
-        new = x - g / dg
+        new = x - gap / fall
         if new <= 0.0:  # from very far away the step may round to nothing: there is a root if 0 is allowed
-            at_rest, _, size = _gap(rows, first, last, 0.0, low, high, slope)
-            if at_rest < -ROUND * size or x == 0.0:
+            if _gap(rows, first, last, 0.0, low, high, slope) < 0.0 or x == 0.0:
                 return 1.0, -1.0
             new = 1e-9 * x if x > 1e-290 else 0.0
         if new >= x * (1.0 - 1e-15):
@@ -200,12 +212,13 @@ def _range(
     highest = x
     x = 0.0
     for _ in range(200):
-        g, dg, size = _gap(rows, first, last, x, low, high, slope)
-        if g >= -ROUND * size or x >= highest:
+        gap = _gap(rows, first, last, x, low, high, slope)
+        if gap >= 0.0 or x >= highest:
             break
-        if dg <= 0.0:
+        rise = _gap_slope(rows, first, last, x, low, high, slope)
+        if rise <= 0.0:
             return highest, highest
-        new = x - g / dg
+        new = x - gap / rise
         if new <= x * (1.0 + 1e-15):
             break
         x = new
@@ -227,8 +240,8 @@ def _control(on: Limits, at: Passing, i: int) -> bool:
     if low > high:
         return False
     if at.kind[i] == LINEAR:
-        alpha, _, _, _ = _bounds(rows, J, 2 * J, high)
-        _, _, beta, _ = _bounds(rows, J, 2 * J, low)
+        alpha, _ = _bounds(rows, J, 2 * J, high)
+        _, beta = _bounds(rows, J, 2 * J, low)
         low, high, slope = low - h * beta, high - h * alpha, 1.0 / h
     a, b = _range(rows, 0, last, low, high, slope, at.x_most[i])
     at.K[i, 0], at.K[i, 1] = a, b
@@ -267,8 +280,11 @@ def _backward(on: Limits, at: Passing) -> int:
 
 def _leads_down(rows: Floats2, step: float, x: float, high: float) -> bool:
     """Whether a little less x would let the next x, min(x + 2h β(x), high), be higher by more than that."""
-    _, _, beta, fall = _bounds(rows, 0, rows.shape[1], x)
-    return x + step * beta < high and step * fall < -2.0
+    _, beta = _bounds(rows, 0, rows.shape[1], x)
+    if x + step * beta >= high:
+        return False
+    _, fall = _slopes(rows, 0, rows.shape[1], x)
+    return step * fall < -2.0
 
 
 def _worthwhile(on: Limits, at: Passing, i: int, lowest: float, highest: float) -> float:
@@ -296,15 +312,16 @@ def _climb(rows: Floats2, h: float, start: float, most: float, low: float, high:
     """
     y, last = high, rows.shape[1]
     for _ in range(200):
-        a, da, b, db = _bounds(rows, last // 2, last, y)
-        g, dg = most - y + h * b, -1.0 + h * db
-        if y - h * a - start < g:
-            g, dg = y - h * a - start, 1.0 - h * da
-        if g >= -ROUND * (abs(most) + y + h * (abs(a) + abs(b))):
+        a, b = _bounds(rows, last // 2, last, y)
+        above, below = most - y + h * b, y - h * a - start
+        gap = min(above, below)
+        if gap >= -ROUND * (abs(most) + y + h * (abs(a) + abs(b))):
             return y, True
-        if dg >= 0.0:
+        rise, fall = _slopes(rows, last // 2, last, y)
+        slope = 1.0 - h * rise if below < above else h * fall - 1.0
+        if slope >= 0.0:
             return y, y <= low
-        new = max(y - g / dg, low)
+        new = max(y - gap / slope, low)
         if new >= y * (1.0 - 1e-15):
             return y, True
         y = new
@@ -315,7 +332,7 @@ def _go_on_linear(on: Limits, at: Passing, i: int) -> bool:
     """The next x, and u of interval i, which is linear; whether there is any."""
     rows, h, x, last = at.rows[i], on.h[i], at.x[i], at.rows.shape[2]
     low, high = at.ends[i, 0], at.ends[i, 1]
-    alpha, _, beta, _ = _bounds(rows, 0, last // 2, x)
+    alpha, beta = _bounds(rows, 0, last // 2, x)
     y, good = _climb(rows, h, x + h * alpha, x + h * beta, low, high)
     if not good:
         return False
@@ -323,12 +340,12 @@ def _go_on_linear(on: Limits, at: Passing, i: int) -> bool:
     if i + 1 < len(on.h):
         best = _worthwhile(on, at, i + 1, low, y)
     for _ in range(60 if best < y else 0):  # that, or something between
-        a, _, _, _ = _bounds(rows, last // 2, last, best)
+        a, _ = _bounds(rows, last // 2, last, best)
         if best - h * a >= x + h * alpha:
             y = best
             break
         best = 0.5 * (best + y)
-    a, _, b, _ = _bounds(rows, last // 2, last, y)
+    a, b = _bounds(rows, last // 2, last, y)
     mean = 0.5 * (y - x) / h
     left = min(max(mean, max(alpha, 2.0 * mean - b)), min(beta, 2.0 * mean - a))
     at.x[i + 1], at.u[i, 0], at.u[i, 1] = y, left, 2.0 * mean - left
@@ -339,7 +356,7 @@ def _go_on_constant(on: Limits, at: Passing, i: int) -> bool:
     """The next x, and u of interval i, which is constant; whether there is any."""
     rows, h, x, last = at.rows[i], on.h[i], at.x[i], at.rows.shape[2]
     low, high = at.ends[i, 0], at.ends[i, 1]
-    alpha, _, beta, _ = _bounds(rows, 0, last if at.kind[i] == CONSTANT else last // 2, x)
+    alpha, beta = _bounds(rows, 0, last if at.kind[i] == CONSTANT else last // 2, x)
     y = min(x + 2.0 * h * beta, high)
     if y < low - 1e-9 * (low + x) - 1e-300:
         return False
@@ -396,10 +413,10 @@ def _straighten(on: Limits, at: Passing) -> float:
             continue
         away, largest = sqrt(x) - sqrt(level), 0.0
         if p < N:
-            for j in range(J):
+            for j in lanes(J):
                 largest = max(largest, abs(on.D[p, 0, 2, j]))
         if p > 0:
-            for j in range(J):
+            for j in lanes(J):
                 largest = max(largest, abs(on.D[p - 1, 2, 2, j]))
         share = largest * away * away / (2.0 * sqrt(level))
         if share < 1e-9:
@@ -454,7 +471,7 @@ def _check_interval(on: Limits, to: Checked, i: int) -> None:
     x4 = _within(start, first, bend, h)
     w0, w1, w2, w3, w4 = sqrt(max(start, 0.0)), sqrt(x1), sqrt(x2), sqrt(x3), sqrt(x4)
     worst = 0.0
-    for j in range(len(near)):
+    for j in lanes(len(near)):
         a = D[0, 0, j] * first + D[0, 1, j] * start + D[0, 2, j] * w0 + D[0, 3, j]
         b = _quarter(D, j, 0.25, u1, x1, w1)
         c = D[1, 0, j] * u2 + D[1, 1, j] * x2 + D[1, 2, j] * w2 + D[1, 3, j]
@@ -465,7 +482,7 @@ def _check_interval(on: Limits, to: Checked, i: int) -> None:
         near[j] = most
         worst = max(worst, most + 0.125 * rough)
     quick = 0.0
-    for j in range(V.shape[1]):
+    for j in lanes(V.shape[1]):
         a, c, e = V[0, j] * w0, V[1, j] * w2, V[2, j] * w4
         b = (0.375 * V[0, j] + 0.75 * V[1, j] - 0.125 * V[2, j]) * w1
         d = (-0.125 * V[0, j] + 0.75 * V[1, j] + 0.375 * V[2, j]) * w3
@@ -488,7 +505,7 @@ def _misses(on: Limits, to: Checked, i: int, k: int, first: int, last: int) -> f
     share = 5.0 * 0.048 / (t * (t - 0.5) * (t - 1.0))
     u, x = max(abs(to.u[i, 0]), abs(to.u[i, 1])), max(to.x[i], to.x[i + 1])
     w, most = sqrt(x), 0.0
-    for j in range(D.shape[2]):
+    for j in lanes(D.shape[2]):
         d = (
             abs(a * D[first, 0, j] + b * D[1, 0, j] + c * D[last, 0, j] - other[1, 0, j]) * u
             + abs(a * D[first, 1, j] + b * D[1, 1, j] + c * D[last, 1, j] - other[1, 1, j]) * x
@@ -502,15 +519,15 @@ def _misses(on: Limits, to: Checked, i: int, k: int, first: int, last: int) -> f
 def _moved(start: float, acceleration: float, bend: float, t: float) -> tuple[float, float]:
     """s and ṡ after t (s) where s̈ = acceleration + bend s, from s = 0 and ṡ = start."""
     z = bend * t * t
-    C, S, term_c, term_s = 0.5, 1.0, 0.5, 1.0  # (cosh √z − 1)/z and sinh √z/√z, as series
-    for k in range(1, 40):
-        term_c *= z / ((2 * k + 1) * (2 * k + 2))
-        term_s *= z / ((2 * k) * (2 * k + 1))
-        C += term_c
-        S += term_s
-        if abs(term_c) < 1e-18 and abs(term_s) < 1e-18:
-            break
-    C *= t * t
+    C, S = 1.0, 1.0  # 2 (cosh √z − 1)/z and sinh √z/√z, as series
+    for k in range(30 if abs(z) > 0.6 else 7, 7, -1):
+        C = 1.0 + z * C / ((2 * k + 1) * (2 * k + 2))
+        S = 1.0 + z * S / ((2 * k) * (2 * k + 1))
+    C = 1.0 + z * (1.0 / 132) * (1.0 + z * (1.0 / 182) * (1.0 + z * (1.0 / 240) * C))
+    C = 1.0 + z * (1.0 / 12) * (1.0 + z * (1.0 / 30) * (1.0 + z * (1.0 / 56) * (1.0 + z * (1.0 / 90) * C)))
+    S = 1.0 + z * (1.0 / 110) * (1.0 + z * (1.0 / 156) * (1.0 + z * (1.0 / 210) * S))
+    S = 1.0 + z * (1.0 / 6) * (1.0 + z * (1.0 / 20) * (1.0 + z * (1.0 / 42) * (1.0 + z * (1.0 / 72) * S)))
+    C *= 0.5 * t * t
     S *= t
     return start * S + acceleration * C, start * (1.0 + bend * C) + acceleration * S
 
@@ -565,7 +582,7 @@ def _kind(on: Limits, at: Passing, near: Floats1, i: int, share: float, viscous:
     D, h = on.D[i], on.h[i]
     slow = min(at.level[i], at.level[i + 1])
     slope = 0.5 * h / sqrt(slow) if viscous and slow > 0.0 else 0.0
-    for j in range(len(near)):
+    for j in lanes(len(near)):
         left, right = D[0, 0, j], D[2, 0, j]
         small, large = min(abs(left), abs(right)), max(abs(left), abs(right))
         bend = max(abs(D[0, 1, j]), abs(D[2, 1, j])) * h + slope * abs(D[0, 2, j])
@@ -574,8 +591,7 @@ def _kind(on: Limits, at: Passing, near: Floats1, i: int, share: float, viscous:
     return LINEAR
 
 
-@native
-def begin(on: Limits, at: Passing, near: Floats2, share: float, viscous: bool) -> None:
+def _begin(on: Limits, at: Passing, near: Floats2, share: float, viscous: bool) -> None:
     """The kinds of all intervals, everything else still to be computed."""
     for i in range(len(on.h)):
         at.kind[i] = _kind(on, at, near[i], i, share, viscous)
@@ -645,14 +661,17 @@ def _more_room(on: Limits, at: Passing, to: Checked, allowed: float, round_: int
 
 
 @native
-def repeat(on: Limits, at: Passing, to: Checked, first: int, last: int, allowed: float, viscous: bool) -> int:
+def repeat(on: Limits, at: Passing, to: Checked, first: int, last: int, allowed: float, share: float, viscous: bool) -> int:
     """Rounds of the passes, ``first`` to ``last``, until no limit is exceeded by more than ``allowed`` of it.
 
+    share  of a limit, in ``to.near``, from which it counts for the kinds of intervals in the first round
     Returns the status of the last pass, as :func:`solve` has it; ``to`` has the last profile that was checked.
     """
     N = len(on.h)
     for round_ in range(first, last + 1):
-        if round_ > 1:
+        if round_ == 1:
+            _begin(on, at, to.near, share, viscous)
+        else:
             _more_room(on, at, to, allowed, round_ - 1, viscous)
         status = _profile(on, at, viscous)
         if status == 0:
@@ -692,38 +711,38 @@ def assemble(
     """
     N, n, J = where.shape[0], qp.shape[1], D.shape[3]
     for f in range(4):
-        for j in range(J):
+        for j in lanes(J):
             largest[f, j] = 0.0
     for i in range(N):
         for side in range(3):
             p = where[i, side]
             M, C, V, K = D[i, side, 0], D[i, side, 1], D[i, side, 2], D[i, side, 3]
-            for j in range(n):
+            for j in lanes(n):
                 M[j] = (m[p, j] - g[p, j]) * per_effort[j]
                 C[j] = (c[p, j] - g[p, j]) * per_effort[j]
                 V[j] = 0.0
                 K[j] = g[p, j] * per_effort[j]
             if rubs:
-                for j in range(n):
+                for j in lanes(n):
                     V[j] = viscous[p, j] * per_effort[j]
                     C[j] -= V[j] + dry[p, j] * per_effort[j]
                     K[j] += rub[i, side, j] * per_effort[j]
                 if i == 0 or i == N - 1:
                     _keep_rest_too(D[i, side], rub[i, side], per_effort)
             if J >= 2 * n:
-                for j in range(n):
+                for j in lanes(n):
                     M[n + j] = qp[p, j] * per_acceleration[j]
                     C[n + j] = qpp[p, j] * per_acceleration[j]
                     V[n + j] = 0.0
                     K[n + j] = 0.0
-            for j in range(2 * n if J >= 2 * n else n, J):
+            for j in lanes(2 * n if J >= 2 * n else n, J):
                 M[j] = C[j] = V[j] = K[j] = 0.0
-            for j in range(J):
+            for j in lanes(J):
                 largest[0, j] = max(largest[0, j], abs(M[j]))
                 largest[1, j] = max(largest[1, j], abs(C[j]))
                 largest[3, j] = max(largest[3, j], abs(K[j]))
             most = 0.0
-            for j in range(n):
+            for j in lanes(n):
                 speed[i, side, j] = abs(qp[p, j]) * per_velocity[j]
                 most = max(most, speed[i, side, j])
             if side != 1 and most * most * fastest[i + side // 2] > 1.0:
@@ -732,7 +751,7 @@ def assemble(
 
 def _keep_rest_too(D: Floats2, rub: Floats1, per_effort: Floats1) -> None:
     """|τ| ≤ 1 and |τ + rub| ≤ 1 together, which is |τ + rub/2| ≤ 1 − |rub|/2, from |τ + rub| ≤ 1."""
-    for j in range(len(rub)):
+    for j in lanes(len(rub)):
         D[3, j] -= 0.5 * rub[j] * per_effort[j]
         rest = 1.0 / max(1.0 - 0.5 * abs(rub[j]) * per_effort[j], 1e-6)
         for f in range(4):
@@ -749,6 +768,24 @@ def _interval(T: Floats1, t: float) -> int:
         else:
             high = middle
     return low
+
+
+@native
+def polynomials(t: Floats1, T: Floats1, c: Floats3, q: Floats2, qd: Floats2, qdd: Floats2) -> None:
+    """q, q̇ and q̈ (M, n) at the instants t (M,) of polynomials (degree + 1, pieces, n) between the instants T."""
+    i = 0
+    for p in range(len(t)):
+        if T[i] > t[p] or T[i + 1] <= t[p]:
+            i = _interval(T, t[p])
+        x = t[p] - T[i]
+        for j in lanes(c.shape[2]):
+            q[p, j] = c[0, i, j]
+            qd[p, j] = qdd[p, j] = 0.0
+        for k in range(1, c.shape[0]):
+            for j in lanes(c.shape[2]):
+                qdd[p, j] = qdd[p, j] * x + 2.0 * qd[p, j]
+                qd[p, j] = qd[p, j] * x + q[p, j]
+                q[p, j] = q[p, j] * x + c[k, i, j]
 
 
 @native

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -224,6 +226,19 @@ class SmoothCurve:
     def of(cls, curve: Any) -> SmoothCurve:
         """The curve and its derivatives."""
         return cls((curve, curve.derivative(1), curve.derivative(2)))
+
+    @cached_property
+    def pieces(self) -> tuple[Array, Array] | None:
+        """Of a spline: where its pieces meet, and their coefficients (degree + 1, pieces, n), the highest power first.
+
+        None of another curve: powers from one end are no good way to write a polynomial that comes to rest at the other.
+        """
+        curve = self.curves[0]
+        if not hasattr(curve, "t") or curve.k > 5 or curve.extrapolate == "periodic":
+            return None
+        knots = np.unique(curve.t[curve.k : len(curve.t) - curve.k])
+        powers = range(curve.k, -1, -1)
+        return knots, np.stack([curve(knots[:-1], nu=power) / factorial(power) for power in powers])
 
     @property
     def breaks(self) -> Array:

@@ -286,19 +286,18 @@ def _repeated(
     limits, at = on.limits, _passing(on.limits)
     N, J = len(limits.h), len(limits.floor)
     to = Checked(
-        np.empty(N + 1), np.empty((N, 2)), np.empty(N + 1), np.full((N, J), np.inf),
+        np.empty(N + 1), np.empty((N, 2)), np.empty(N + 1), np.zeros((N, J)),
         np.empty(N), np.empty(N), np.empty(N), np.zeros(1, np.int64),
     )  # fmt: skip
     status = 0
     for level in _levels(path, on, seen):
-        near = to.near
         at.level[:] = level
         if seen is not None:
-            near = seen.checked.near[np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1]
-        passes.begin(limits, at, near, 0.0 if seen is None else 0.8, path.viscous)
+            to.near[:] = seen.checked.near[np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1]
+        share = 0.0 if seen is None else 0.8
         first, last = 1, 1 if path.move.rough else rounds
         while True:
-            status = passes.repeat(limits, at, to, first, last, ALLOWED, path.viscous)
+            status = passes.repeat(limits, at, to, first, last, ALLOWED, share, path.viscous)
             if status or not path.move.rough:
                 break
             _look_closer_at_the_ends(path, on, to)
