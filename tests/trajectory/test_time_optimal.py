@@ -352,14 +352,15 @@ def test_published_profile_of_toppra() -> None:
     s = np.linspace(0, 3, N + 1)
     # toppra looks at the left end of each interval only, and takes the piece that begins there
     qp, qpp = curve.derivative(1)(s), curve.derivative(2)(s)
-    D, speed = np.zeros((N, 3, 4, 2)), np.zeros((N, 3, 2))
+    D, speed = np.zeros((N, 3, 4, 2)), np.zeros((3 * N, 2))
     for side, points in ((0, slice(0, N)), (1, slice(0, N)), (2, slice(1, N + 1))):
         D[:, side, 0], D[:, side, 1] = qp[points] / case["amax"], qpp[points] / case["amax"]
     x_most = 1 / np.square(np.abs(qp) / case["vmax"]).max(axis=1)
     floor, smooth = np.full(2, 1e-12), np.zeros(N, bool)
 
     def solved(D: np.ndarray, h: np.ndarray, x_most: np.ndarray) -> passes.Passing:
-        limits = passes.Limits(D, floor, speed[: len(h)], h, smooth[: len(h)], x_most, 0.0)
+        where = np.arange(3 * len(h)).reshape(-1, 3)
+        limits = passes.Limits(D.reshape(-1, 4, 2), where, floor, speed, h, smooth[: len(h)], x_most, 0.0)
         at = _passing(limits)
         at.kind[:], at.x_most[:], at.room[:], at.new[:] = passes.LEFT_ONLY, x_most, 0.0, True
         at.x[:], at.K[:] = -1.0, -1.0
@@ -436,7 +437,7 @@ def test_coefficients_are_the_torques() -> None:
     on = problem(path, sample(path, even_grid(path, 50)))
     q, qp, qpp = motion(0.5 * (on.s[:-1] + on.s[1:]))
     x, u = 1.7, -0.6
-    m, c, v, k = on.limits.D[:, 1, :, : path.rows].transpose(1, 0, 2)
+    m, c, v, k = on.limits.D[on.limits.where[:, 1], :, : path.rows].transpose(1, 0, 2)
     rows = m * u + c * x + v * np.sqrt(x) + k
     qdd = qp * u + qpp * x
     torque = a.inverse_dynamics(q, qp * np.sqrt(x), qdd)

@@ -30,7 +30,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from dalembert.kernel.native import Flags1, Floats1, Floats2, Floats3, Floats4, Integers1, Integers2, lanes, native
+from dalembert.kernel.native import Flags1, Floats1, Floats2, Floats3, Integers1, Integers2, lanes, native
 
 CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's "collocation"
 HUGE = 1e300
@@ -39,20 +39,21 @@ STRAIGHTENED = 16  # times that √x is made straight, at most, before the limit
 
 
 class Limits(NamedTuple):
-    """The limits on the N intervals of a path; J rows on torque and acceleration, n on velocity.
+    """The limits on the N intervals of a path; J rows on torque and acceleration, V on velocity.
 
-    D        (N, 3, 4, J) m, c, v, k at the left end, the middle and the right end of each interval
+    D        (P, 4, J) m, c, v, k at P points; where (N, 3): the left end, the middle and the right end of each interval
     floor    (J,) an |m| that is as good as none
-    speed    (N, 3, n) |q'| over the velocity limit
+    speed    (P, V) |q'| over the velocity limit
     h        (N,) lengths of the intervals
     smooth   (N,) whether the path runs on without a knot into the next interval
     fastest  (N+1,) x allowed by velocity limits; 0 where the motion must stop
     least    a level of x that is as good as 0
     """
 
-    D: Floats4
+    D: Floats3
+    where: Integers2
     floor: Floats1
-    speed: Floats3
+    speed: Floats2
     h: Floats1
     smooth: Flags1
     fastest: Floats1
@@ -144,9 +145,9 @@ def _interval_rows(on: Limits, at: Passing, i: int) -> None:
     share, kind = 1.0 - at.room[i], at.kind[i]
     left = max(at.level[i], on.least) if at.x_most[i] > 0.0 else 0.0
     right = max(at.level[i + 1], on.least) if at.x_most[i + 1] > 0.0 else 0.0
-    _end_rows(on.D[i, 0], on.floor, share, left, 0.0, at.rows[i], 0)
+    _end_rows(on.D[on.where[i, 0]], on.floor, share, left, 0.0, at.rows[i], 0)
     if kind != LEFT_ONLY:
-        _end_rows(on.D[i, 2], on.floor, share, right, 2.0 * on.h[i] if kind == CONSTANT else 0.0, at.rows[i], len(on.floor))
+        _end_rows(on.D[on.where[i, 2]], on.floor, share, right, 2.0 * on.h[i] if kind == CONSTANT else 0.0, at.rows[i], len(on.floor))
 
 
 def _bounds(rows: Floats2, first: int, last: int, x: float) -> tuple[float, float]:
@@ -412,17 +413,14 @@ def _straighten(on: Limits, at: Passing) -> float:
         if at.x_most[p] == 0.0 or x == level:
             continue
         away, largest = sqrt(x) - sqrt(level), 0.0
-        if p < N:
-            for j in lanes(J):
-                largest = max(largest, abs(on.D[p, 0, 2, j]))
-        if p > 0:
-            for j in lanes(J):
-                largest = max(largest, abs(on.D[p - 1, 2, 2, j]))
+        v = on.D[on.where[p, 0] if p < N else on.where[p - 1, 2], 2]
+        for j in lanes(J):
+            largest = max(largest, abs(v[j]))
         share = largest * away * away / (2.0 * sqrt(level))
         if share < 1e-9:
             continue
         worst = max(worst, share)
-        at.level[p] = x
+        at.level[p] = max(x, 0.25 * level)  # far below x it would allow little more than itself
         if p < N:
             at.new[p] = True
         if p > 0:
@@ -438,15 +436,17 @@ def _parabola(t: float) -> tuple[float, float, float]:
     return (2.0 * t - 1.0) * (t - 1.0), 4.0 * t * (1.0 - t), t * (2.0 * t - 1.0)
 
 
-def _quarter(D: Floats3, j: int, t: float, u: float, x: float, w: float) -> float:
-    """The share of limit j at t, from 0 to 1 along an interval."""
+def _share(D: Floats2, j: int, u: float, x: float, w: float) -> float:
+    """The share of limit j at a point."""
+    return D[0, j] * u + D[1, j] * x + D[2, j] * w + D[3, j]
+
+
+def _share_between(
+    L: Floats2, M: Floats2, R: Floats2, j: int, t: float, u: float, x: float, w: float
+) -> float:
+    """The share of limit j at t, from 0 to 1 along an interval, between its left end, its middle and its right end."""
     a, b, c = _parabola(t)
-    return (
-        (a * D[0, 0, j] + b * D[1, 0, j] + c * D[2, 0, j]) * u
-        + (a * D[0, 1, j] + b * D[1, 1, j] + c * D[2, 1, j]) * x
-        + (a * D[0, 2, j] + b * D[1, 2, j] + c * D[2, 2, j]) * w
-        + (a * D[0, 3, j] + b * D[1, 3, j] + c * D[2, 3, j])
-    )
+    return a * _share(L, j, u, x, w) + b * _share(M, j, u, x, w) + c * _share(R, j, u, x, w)
 
 
 def _within(start: float, first: float, bend: float, t: float) -> float:
@@ -459,7 +459,9 @@ def _check_interval(on: Limits, to: Checked, i: int) -> None:
 
     Each share is taken at five points; what may be missed between them is an eighth of its second differences.
     """
-    D, V, near, h = on.D[i], on.speed[i], to.near[i], on.h[i]
+    left, middle, right = on.where[i, 0], on.where[i, 1], on.where[i, 2]
+    L, M, R, near, h = on.D[left], on.D[middle], on.D[right], to.near[i], on.h[i]
+    v0, v1, v2 = on.speed[left], on.speed[middle], on.speed[right]
     first, last, start = to.u[i, 0], to.u[i, 1], to.x[i]
     bend = (last - first) / h
     u1, u2, u3 = first + 0.25 * (last - first), 0.5 * (first + last), last - 0.25 * (last - first)
@@ -472,20 +474,20 @@ def _check_interval(on: Limits, to: Checked, i: int) -> None:
     w0, w1, w2, w3, w4 = sqrt(max(start, 0.0)), sqrt(x1), sqrt(x2), sqrt(x3), sqrt(x4)
     worst = 0.0
     for j in lanes(len(near)):
-        a = D[0, 0, j] * first + D[0, 1, j] * start + D[0, 2, j] * w0 + D[0, 3, j]
-        b = _quarter(D, j, 0.25, u1, x1, w1)
-        c = D[1, 0, j] * u2 + D[1, 1, j] * x2 + D[1, 2, j] * w2 + D[1, 3, j]
-        d = _quarter(D, j, 0.75, u3, x3, w3)
-        e = D[2, 0, j] * last + D[2, 1, j] * x4 + D[2, 2, j] * w4 + D[2, 3, j]
+        a = _share(L, j, first, start, w0)
+        b = _share_between(L, M, R, j, 0.25, u1, x1, w1)
+        c = _share(M, j, u2, x2, w2)
+        d = _share_between(L, M, R, j, 0.75, u3, x3, w3)
+        e = _share(R, j, last, x4, w4)
         rough = max(abs(a - 2.0 * b + c), abs(b - 2.0 * c + d), abs(c - 2.0 * d + e))
         most = max(abs(a), abs(b), abs(c), abs(d), abs(e))
         near[j] = most
         worst = max(worst, most + 0.125 * rough)
     quick = 0.0
-    for j in lanes(V.shape[1]):
-        a, c, e = V[0, j] * w0, V[1, j] * w2, V[2, j] * w4
-        b = (0.375 * V[0, j] + 0.75 * V[1, j] - 0.125 * V[2, j]) * w1
-        d = (-0.125 * V[0, j] + 0.75 * V[1, j] + 0.375 * V[2, j]) * w3
+    for j in lanes(len(v0)):
+        a, c, e = v0[j] * w0, v1[j] * w2, v2[j] * w4
+        b = (0.375 * v0[j] + 0.75 * v1[j] - 0.125 * v2[j]) * w1
+        d = (-0.125 * v0[j] + 0.75 * v1[j] + 0.375 * v2[j]) * w3
         rough = max(2.0 * b - a - c, 2.0 * c - b - d, 2.0 * d - c - e, 0.0)
         quick = max(quick, max(a, b, c, d, e) + 0.125 * rough)
     blur = 0.0
@@ -498,21 +500,22 @@ def _check_interval(on: Limits, to: Checked, i: int) -> None:
 
 def _misses(on: Limits, to: Checked, i: int, k: int, first: int, last: int) -> float:
     """What the parabola on interval i may be wrong by, judged by the middle of the neighbour k beyond its end ``last``."""
-    D, other = on.D[i], on.D[k]
+    A, B, C, beyond = on.D[on.where[i, first]], on.D[on.where[i, 1]], on.D[on.where[i, last]], on.D[on.where[k, 1]]
     t = 1.0 + 0.5 * on.h[k] / on.h[i]
     a, b, c = _parabola(t)
     # the cubic term: 0.048 at most within, t (t − ½)(t − 1) out there; five times that, for jumps of a derivative
     share = 5.0 * 0.048 / (t * (t - 0.5) * (t - 1.0))
     u, x = max(abs(to.u[i, 0]), abs(to.u[i, 1])), max(to.x[i], to.x[i + 1])
     w, most = sqrt(x), 0.0
-    for j in lanes(D.shape[2]):
+    near = to.near[i]
+    for j in lanes(len(near)):
         d = (
-            abs(a * D[first, 0, j] + b * D[1, 0, j] + c * D[last, 0, j] - other[1, 0, j]) * u
-            + abs(a * D[first, 1, j] + b * D[1, 1, j] + c * D[last, 1, j] - other[1, 1, j]) * x
-            + abs(a * D[first, 2, j] + b * D[1, 2, j] + c * D[last, 2, j] - other[1, 2, j]) * w
-            + abs(a * D[first, 3, j] + b * D[1, 3, j] + c * D[last, 3, j] - other[1, 3, j])
+            abs(a * A[0, j] + b * B[0, j] + c * C[0, j] - beyond[0, j]) * u
+            + abs(a * A[1, j] + b * B[1, j] + c * C[1, j] - beyond[1, j]) * x
+            + abs(a * A[2, j] + b * B[2, j] + c * C[2, j] - beyond[2, j]) * w
+            + abs(a * A[3, j] + b * B[3, j] + c * C[3, j] - beyond[3, j])
         )
-        most = max(most, d if to.near[i, j] >= 0.9 else 0.0)
+        most = max(most, d if near[j] >= 0.9 else 0.0)
     return share * most
 
 
@@ -579,13 +582,13 @@ def _kind(on: Limits, at: Passing, near: Floats1, i: int, share: float, viscous:
     """CONSTANT where a limit that matters (more than ``share`` of it used) has little inertia beside its other terms."""
     if at.always[i] or on.fastest[i] == 0.0 or on.fastest[i + 1] == 0.0:
         return CONSTANT
-    D, h = on.D[i], on.h[i]
+    L, R, h = on.D[on.where[i, 0]], on.D[on.where[i, 2]], on.h[i]
     slow = min(at.level[i], at.level[i + 1])
     slope = 0.5 * h / sqrt(slow) if viscous and slow > 0.0 else 0.0
     for j in lanes(len(near)):
-        left, right = D[0, 0, j], D[2, 0, j]
+        left, right = L[0, j], R[0, j]
         small, large = min(abs(left), abs(right)), max(abs(left), abs(right))
-        bend = max(abs(D[0, 1, j]), abs(D[2, 1, j])) * h + slope * abs(D[0, 2, j])
+        bend = max(abs(L[1, j]), abs(R[1, j])) * h + slope * abs(L[2, j])
         if near[j] >= share and (left * right < 0.0 or small < 0.6 * large or bend > 0.25 * small):
             return CONSTANT
     return LINEAR
@@ -594,7 +597,7 @@ def _kind(on: Limits, at: Passing, near: Floats1, i: int, share: float, viscous:
 def _begin(on: Limits, at: Passing, near: Floats2, share: float, viscous: bool) -> None:
     """The kinds of all intervals, everything else still to be computed."""
     for i in range(len(on.h)):
-        at.kind[i] = _kind(on, at, near[i], i, share, viscous)
+        at.kind[i] = _kind(on, at, near[i], i, share, viscous and share > 0.0)
         at.room[i] = at.slower[i] = 0.0
         at.new[i] = at.moved[i] = True
     for p in range(len(on.fastest)):
@@ -618,7 +621,7 @@ def _profile(on: Limits, at: Passing, viscous: bool) -> int:
         if status != 0:
             return status
         worst = _straighten(on, at) if viscous else 0.0
-        if not _constant_where_sharp(on, at) and worst < 1e-7:
+        if worst < 1e-7 and not _constant_where_sharp(on, at):
             return 0
     return 0
 
@@ -693,60 +696,58 @@ def repeat(on: Limits, at: Passing, to: Checked, first: int, last: int, allowed:
 
 @native
 def assemble(
-    where: Integers2, g: Floats2, m: Floats2, c: Floats2, qp: Floats2, qpp: Floats2,
-    viscous: Floats2, dry: Floats2, rub: Floats3, rubs: bool, per_effort: Floats1, per_acceleration: Floats1,
-    per_velocity: Floats1, D: Floats4, speed: Floats3, largest: Floats2, fastest: Floats1,
+    source: Integers1, g: Floats2, m: Floats2, c: Floats2, qp: Floats2, qpp: Floats2,
+    viscous: Floats2, dry: Floats2, rub: Floats2, rubs: bool, per_effort: Floats1, per_acceleration: Floats1,
+    per_velocity: Floats1, D: Floats3, speed: Floats2, largest: Floats2,
 ) -> None:  # fmt: skip
-    """The coefficients of every limit on every interval, divided by the limit; the largest |m|, |c|, |k| of each.
+    """The coefficients of every limit at P points, divided by the limit; the largest |m|, |c|, |k| of each.
 
-    Rows are the torques of all n joints, then their accelerations, as far as D has rows, then rows of zeros. speed is
-    |q'| over the velocity limit; fastest (N+1,) comes as a cap, and goes as what velocity allows besides.
+    Rows are the torques of all n joints, then their accelerations, as far as D has rows, then rows of zeros; speed is
+    |q'| over the velocity limit, then zeros.
 
-    where   (N, 3) the points of an interval among the rows of g, m, c, qp, qpp: left, middle, right
+    source  (P,) the points among the rows of g, m, c, qp, qpp, viscous, dry
     g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp (viscous, dry), which is taken out here
-    rub     (N, 3, n) Coulomb friction that acts on the interval; the first and the last begin or end at rest, where
-            it is nothing: kept with and without it
-    rubs    whether there is any friction; viscous, dry and rub are not looked at where there is none
+    rub     (P, n) Coulomb friction that acts there; the first and the last three points, of the intervals that begin or
+            end at rest, where it is nothing, are kept with and without it; no points where there is none
+    rubs    whether there is any friction; viscous and dry are not looked at where there is none
     per_…   (n,) one over the limits, 0 where there is none
     """
-    N, n, J = where.shape[0], qp.shape[1], D.shape[3]
-    for f in range(4):
+    P, n, J = len(source), qp.shape[1], D.shape[2]
+    accelerates = J >= 2 * n
+    for j in range(J):
+        largest[0, j] = largest[1, j] = largest[3, j] = 0.0
+    for p in range(P):
+        q = source[p]
+        M, C, V, K, v = D[p, 0], D[p, 1], D[p, 2], D[p, 3], speed[p]
+        for j in range(2 * n if accelerates else n, J):
+            M[j] = C[j] = V[j] = K[j] = 0.0
+        for j in range(n, len(v)):
+            v[j] = 0.0
+        for j in lanes(n):
+            M[j] = (m[q, j] - g[q, j]) * per_effort[j]
+            C[j] = (c[q, j] - g[q, j]) * per_effort[j]
+            V[j] = 0.0
+            K[j] = g[q, j] * per_effort[j]
+            v[j] = abs(qp[q, j]) * per_velocity[j]
+        if rubs:
+            for j in lanes(n):
+                V[j] = viscous[q, j] * per_effort[j]
+                C[j] -= V[j] + dry[q, j] * per_effort[j]
+        if p < len(rub):
+            for j in lanes(n):
+                K[j] += rub[p, j] * per_effort[j]
+            if p < 3 or p >= P - 3:
+                _keep_rest_too(D[p], rub[p], per_effort)
+        if accelerates:
+            for j in lanes(n):
+                M[n + j] = qp[q, j] * per_acceleration[j]
+                C[n + j] = qpp[q, j] * per_acceleration[j]
+                V[n + j] = 0.0
+                K[n + j] = 0.0
         for j in lanes(J):
-            largest[f, j] = 0.0
-    for i in range(N):
-        for side in range(3):
-            p = where[i, side]
-            M, C, V, K = D[i, side, 0], D[i, side, 1], D[i, side, 2], D[i, side, 3]
-            for j in lanes(n):
-                M[j] = (m[p, j] - g[p, j]) * per_effort[j]
-                C[j] = (c[p, j] - g[p, j]) * per_effort[j]
-                V[j] = 0.0
-                K[j] = g[p, j] * per_effort[j]
-            if rubs:
-                for j in lanes(n):
-                    V[j] = viscous[p, j] * per_effort[j]
-                    C[j] -= V[j] + dry[p, j] * per_effort[j]
-                    K[j] += rub[i, side, j] * per_effort[j]
-                if i == 0 or i == N - 1:
-                    _keep_rest_too(D[i, side], rub[i, side], per_effort)
-            if J >= 2 * n:
-                for j in lanes(n):
-                    M[n + j] = qp[p, j] * per_acceleration[j]
-                    C[n + j] = qpp[p, j] * per_acceleration[j]
-                    V[n + j] = 0.0
-                    K[n + j] = 0.0
-            for j in lanes(2 * n if J >= 2 * n else n, J):
-                M[j] = C[j] = V[j] = K[j] = 0.0
-            for j in lanes(J):
-                largest[0, j] = max(largest[0, j], abs(M[j]))
-                largest[1, j] = max(largest[1, j], abs(C[j]))
-                largest[3, j] = max(largest[3, j], abs(K[j]))
-            most = 0.0
-            for j in lanes(n):
-                speed[i, side, j] = abs(qp[p, j]) * per_velocity[j]
-                most = max(most, speed[i, side, j])
-            if side != 1 and most * most * fastest[i + side // 2] > 1.0:
-                fastest[i + side // 2] = 1.0 / (most * most)
+            largest[0, j] = max(largest[0, j], abs(M[j]))
+            largest[1, j] = max(largest[1, j], abs(C[j]))
+            largest[3, j] = max(largest[3, j], abs(K[j]))
 
 
 def _keep_rest_too(D: Floats2, rub: Floats1, per_effort: Floats1) -> None:

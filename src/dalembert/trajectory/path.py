@@ -214,47 +214,48 @@ class PathProblem:
 def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
     """All limits on the grid."""
     s, where, n, keep = at.s, at.where, path.arm.n, path.keep
-    N, J = len(s) - 1, path.rows + -path.rows % LANES
-    D, speed, largest, fastest = np.empty((N, 3, 4, J)), np.empty((N, 3, n)), np.empty((4, J)), np.full(N + 1, 1e200)
-    smooth, rub = at.smooth, np.empty((0, 3, n))
-    if path.viscous or path.turning:
-        rub = np.zeros((N, 3, n))  # one sign for each interval: that of its middle
-    if path.turning:
-        smooth = smooth.copy()
-        smooth[[0, -2]] = False  # beside rest there is no Coulomb friction
+    source, smooth, rub = np.arange(len(at.qp)), at.smooth, np.empty((0, n))
+    if path.turning:  # each interval has points of its own, with one sign of Coulomb friction: that of its middle
         levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
-        rub[:] = levels[:, None] if at.Gamma is None else np.einsum("isbn,ib->isn", at.Gamma[where], levels)
+        rubs = np.repeat(levels, 3, axis=0)
+        source = where.ravel()
+        rub = rubs if at.Gamma is None else np.einsum("pbn,pb->pn", at.Gamma[source], rubs)
+        where = np.arange(len(source)).reshape(-1, 3)
+        smooth = smooth.copy()
+        smooth[[0, -2]] = False  # beside rest there is none
+    P, J, V = len(source), path.rows + -path.rows % LANES, n + -n % LANES
+    D, speed, largest = np.empty((P, 4, J)), np.empty((P, V)), np.empty((4, J))
     effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
     passes.assemble(
-        where, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, len(rub) > 0,
-        1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity, D, speed, largest, fastest,
+        source, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, path.viscous or path.turning,
+        1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity, D, speed, largest,
     )  # fmt: skip
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
     if len(fixed):  # a load that no timing changes
         j = int(fixed[0])
-        i = int(np.abs(D[:, 0, 3, j]).argmax())
-        raise _too_heavy(path, j, float(s[i]), float(D[i, 0, 3, j]))
-    return PathProblem(s, Limits(D, floor, speed, np.diff(s), smooth, fastest, 0.0))
+        load = D[where[:, 0], 3, j]
+        i = int(np.abs(load).argmax())
+        raise _too_heavy(path, j, float(s[i]), float(load[i]))
+    fastest = np.full(len(s), 1e-200)
+    most = np.square(speed.max(axis=1))
+    fastest[:-1] = np.maximum(fastest[:-1], most[where[:, 0]])
+    fastest[1:] = np.maximum(fastest[1:], most[where[:, 2]])
+    return PathProblem(s, Limits(D, where, floor, speed, np.diff(s), smooth, 1.0 / fastest, 0.0))
 
 
 def coarser(on: PathProblem, every: int) -> PathProblem:
     """The same limits on a grid that takes ``every`` so many intervals together."""
     if every == 1:
         return on
-    D, floor, speed, _, smooth, fastest, least = on.limits
+    where, smooth = on.limits.where, on.limits.smooth
     points = np.append(np.arange(0, len(on.s) - 1, every), len(on.s) - 1)
     left, right = points[:-1], points[1:]
-    middle = (left + right) // 2
-    s = on.s[points]
-    single = right - left == 1
-
-    def picked(values: Array) -> Array:
-        inner = values[middle, 0]
-        inner[single] = values[left[single], 1]
-        return np.stack([values[left, 0], inner, values[right - 1, 2]], axis=1)
-
-    return PathProblem(s, Limits(picked(D), floor, picked(speed), np.diff(s), smooth[right - 1], fastest[points], least))
+    inner = np.where(right - left > 1, where[(left + right) // 2, 0], where[left, 1])
+    where = np.stack([where[left, 0], inner, where[right - 1, 2]], axis=1)
+    s, fastest = on.s[points], on.limits.fastest[points]
+    limits = on.limits._replace(where=where, h=np.diff(s), smooth=smooth[right - 1], fastest=fastest)
+    return PathProblem(s, limits)
 
 
 def _too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
@@ -271,18 +272,17 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
 
     Where rest is possible all along the path, so is a motion that is slow enough: then the grid is to blame.
     """
-    D, k = on.limits.D, path.arm.n
-    i = min(abs(status) - 1, len(D) - 1)
+    D, where, k = on.limits.D, on.limits.where, path.arm.n
+    i = min(abs(status) - 1, len(where) - 1)
     s = float(on.s[i])
-    if np.abs(D[:, :, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
+    if np.abs(D[:, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
         return TooRough(f"the path is too rough at t = {path.time(s):.4g} s for a grid of {len(on.s)} points")
-    load = np.abs(D[max(0, i - 1) : i + 2, :, 3, :k])
-    if load.size and load.max() > 1.0:
-        where = np.unravel_index(int(load.argmax()), load.shape)
-        return _too_heavy(path, int(where[2]), s, float(load.max()))
+    load = np.abs(D[where[max(0, i - 1) : i + 2].ravel(), 3, :k])
+    if load.max() > 1.0:
+        return _too_heavy(path, int(load.max(axis=0).argmax()), s, float(load.max()))
     # the two rows that contradict each other at rest
     names = path.names
-    m, load = D[i, 0, 0, : path.rows], D[i, 0, 3, : path.rows]
+    m, load = D[where[i, 0], 0, : path.rows], D[where[i, 0], 3, : path.rows]
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(m > 0, (-1 - load) / m, np.where(m < 0, (1 - load) / m, -np.inf))
         high = np.where(m > 0, (1 - load) / m, np.where(m < 0, (-1 - load) / m, np.inf))

@@ -328,8 +328,8 @@ def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterat
         if seen is None:
             yield 0.0
         return
-    rubs = np.abs(on.limits.D[:, :, 2]).max(axis=(1, 2))
-    rubs = np.maximum(np.append(rubs, 0.0), np.append(0.0, rubs))
+    where = on.limits.where
+    rubs = np.abs(on.limits.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
     for share in FRICTION_SHARES:
         yield np.square(share / np.maximum(rubs, 1e-3 * rubs.max()))
 
@@ -339,9 +339,9 @@ def _top_speed(path: LimitedPath, on: PathProblem) -> float:
 
     Far above the x at which s̈ = ṡ² / length and ṡ² would take a whole limit at a typical point.
     """
-    D, speed = on.limits.D, on.limits.speed
-    need = (np.abs(D[:, 1, 1]) + np.abs(D[:, 1, 0]) / path.length).max(axis=1)
-    need = np.maximum(need, np.square(speed[:, 1].max(axis=1)))
+    middle = on.limits.where[:, 1]
+    m, c = np.abs(on.limits.D[middle, :2]).transpose(1, 0, 2)
+    need = np.maximum((c + m / path.length).max(axis=1), np.square(on.limits.speed[middle].max(axis=1)))
     return float(1e8 / max(np.median(need), 1e-3 * need.max()))
 
 
@@ -485,5 +485,6 @@ def _trajectory(
 def _shares(path: LimitedPath, profile: _Profile) -> tuple[Array, tuple[tuple[str, str], ...]]:
     """The largest share of every limit on each interval, and what the limits are."""
     ends = np.sqrt(np.stack([profile.x[:-1], profile.x[1:]], axis=1))[:, :, None]
-    speeds = (profile.on.limits.speed[:, ::2] * ends).max(axis=1)
+    limits, n = profile.on.limits, path.arm.n
+    speeds = (limits.speed[limits.where[:, ::2], :n] * ends).max(axis=1)
     return np.concatenate([profile.checked.near[:, : path.rows], speeds], axis=1), path.names
