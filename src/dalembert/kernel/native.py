@@ -49,35 +49,44 @@ def native(function: Callable[P, R]) -> Callable[P, R]:
     assert isinstance(function, FunctionType)
     _natives.setdefault(function.__module__, []).append(function)
     interface = interface_of(function)
-    types = tuple(type_ for _, type_ in interface.parameters)
+    packers = [_packer(type_) for _, type_ in interface.parameters]
     call: Callable[..., Any] | None = None
 
     def compiled(*given: Any) -> Any:
         nonlocal call
         if call is None:
             call = _entry(function)
-        passed: list[Any] = []
-        for value, type_ in zip(given, types, strict=True):
-            passed += _words(value, type_)
-        return call(*passed)
+        return call(*[word for pack, value in zip(packers, given, strict=True) for word in pack(value)])
 
     return update_wrapper(compiled, function)  # type: ignore[return-value]
 
 
-def _words(value: Any, type_: Type) -> Sequence[Any]:
-    """What is passed for a value: itself, the address and the shape of an array, or the address of a record."""
+Packer = Callable[[Any], Sequence[Any]]
+
+
+def _packer(type_: Type) -> Packer:
+    """What is passed for a value of this type: itself, the address and the shape of an array, the words of a record."""
     if isinstance(type_, str):
-        return (value,)
+        return lambda value: (value,)
     if isinstance(type_, ArrayType):
-        dtype = DTYPES[type_.element]
-        if not (value.dtype == dtype and value.ndim == type_.ndim and value.flags.c_contiguous):
+        return _array_packer(DTYPES[type_.element], type_.ndim)
+    packers = [_packer(part) for _, part in type_.fields]
+    layout = struct.Struct(
+        "".join("d" if part == FLOAT else "q" * (1 + getattr(part, "ndim", 0)) for _, part in type_.fields)
+    )
+    return lambda value: (layout.pack(*[word for pack, x in zip(packers, value, strict=True) for word in pack(x)]),)
+
+
+def _array_packer(dtype: np.dtype[Any], ndim: int) -> Packer:
+    def pack(value: Any) -> Sequence[Any]:
+        if value.dtype != dtype or value.ndim != ndim or not value.flags.c_contiguous:
             raise DalembertError(
-                f"an array of {value.dtype} in {value.ndim} dimensions was given to native code; it takes contiguous "
-                f"ones of {dtype} in {type_.ndim} there"
+                f"native code was given an array of {value.dtype} in {value.ndim} dimensions; it takes contiguous ones "
+                f"of {dtype} in {ndim} there"
             )
         return _address.from_address(id(value) + HEAD).value, *value.shape
-    words = [x for item, (_, part) in zip(value, type_.fields, strict=True) for x in _words(item, part)]
-    return (struct.pack("".join("d" if isinstance(x, float) else "q" for x in words), *words),)
+
+    return pack
 
 
 def _entry(function: FunctionType) -> Callable[..., Any]:

@@ -118,6 +118,8 @@ class Move:
     @property
     def start(self) -> float:
         """When the move begins in the motion as it was given."""
+        if self.clock is None:
+            return self.pieces[0].start
         return float(self.given_time(np.array([0.0]))[0])
 
     def given_time(self, r: Array) -> Array:
@@ -146,17 +148,22 @@ class Move:
 
     def times(self, r: Array) -> tuple[Array, Array, Array]:
         """t, dt/dr and d²t/dr²."""
+        if len(self.pieces) == 1:
+            return self._times_of(self.pieces[0], r)
         which = np.clip(np.searchsorted(self.marks, r, side="right") - 1, 0, len(self.pieces) - 1)
         times = np.empty((3, *np.shape(r)))
-        beside = 1e-12 * self.motion.duration
         for k, piece in enumerate(self.pieces):
             mine = which == k
-            times[:, mine] = piece.times(np.clip(r[mine] - self.marks[k], 0.0, piece.length))
-            # at its ends a piece has its own derivatives, not those of its neighbour
-            low = piece.start + beside if piece.start > 0.0 else 0.0
-            high = piece.end - beside if piece.end < self.motion.duration else piece.end
-            times[0, mine] = np.clip(times[0, mine], low, high)
+            times[:, mine] = self._times_of(piece, r[mine] - self.marks[k])
         return times[0], times[1], times[2]
+
+    def _times_of(self, piece: MovePiece, r: Array) -> tuple[Array, Array, Array]:
+        """The same on one of the pieces: at its ends it has its own derivatives, not those of its neighbour."""
+        t, first, second = piece.times(np.clip(r, 0.0, piece.length))
+        beside = 1e-12 * self.motion.duration
+        low = piece.start + beside if piece.start > 0.0 else 0.0
+        high = piece.end - beside if piece.end < self.motion.duration else piece.end
+        return np.clip(t, low, high), first, second
 
     def at(self, r: Array) -> tuple[Array, Array, Array]:
         """q, q' and q'' at r (N,): (N, n) each."""

@@ -698,12 +698,12 @@ def repeat(on: Limits, at: Passing, to: Checked, first: int, last: int, allowed:
 def assemble(
     source: Integers1, g: Floats2, m: Floats2, c: Floats2, qp: Floats2, qpp: Floats2,
     viscous: Floats2, dry: Floats2, rub: Floats2, rubs: bool, per_effort: Floats1, per_acceleration: Floats1,
-    per_velocity: Floats1, D: Floats3, speed: Floats2, largest: Floats2,
+    per_velocity: Floats1, D: Floats3, speed: Floats2, steepest: Floats1, largest: Floats2,
 ) -> None:  # fmt: skip
     """The coefficients of every limit at P points, divided by the limit; the largest |m|, |c|, |k| of each.
 
     Rows are the torques of all n joints, then their accelerations, as far as D has rows, then rows of zeros; speed is
-    |q'| over the velocity limit, then zeros.
+    |q'| over the velocity limit, then zeros; steepest (P,) the largest of these.
 
     source  (P,) the points among the rows of g, m, c, qp, qpp, viscous, dry
     g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp (viscous, dry), which is taken out here
@@ -723,12 +723,15 @@ def assemble(
             M[j] = C[j] = V[j] = K[j] = 0.0
         for j in range(n, len(v)):
             v[j] = 0.0
+        most = 0.0
         for j in lanes(n):
             M[j] = (m[q, j] - g[q, j]) * per_effort[j]
             C[j] = (c[q, j] - g[q, j]) * per_effort[j]
             V[j] = 0.0
             K[j] = g[q, j] * per_effort[j]
             v[j] = abs(qp[q, j]) * per_velocity[j]
+            most = max(most, v[j])
+        steepest[p] = most
         if rubs:
             for j in lanes(n):
                 V[j] = viscous[q, j] * per_effort[j]

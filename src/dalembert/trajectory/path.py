@@ -224,11 +224,11 @@ def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
         smooth = smooth.copy()
         smooth[[0, -2]] = False  # beside rest there is none
     P, J, V = len(source), path.rows + -path.rows % LANES, n + -n % LANES
-    D, speed, largest = np.empty((P, 4, J)), np.empty((P, V)), np.empty((4, J))
+    D, speed, steepest, largest = np.empty((P, 4, J)), np.empty((P, V)), np.empty(P), np.empty((4, J))
     effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
     passes.assemble(
         source, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, path.viscous or path.turning,
-        1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity, D, speed, largest,
+        1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity, D, speed, steepest, largest,
     )  # fmt: skip
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
@@ -237,11 +237,10 @@ def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
         load = D[where[:, 0], 3, j]
         i = int(np.abs(load).argmax())
         raise _too_heavy(path, j, float(s[i]), float(load[i]))
-    fastest = np.full(len(s), 1e-200)
-    most = np.square(speed.max(axis=1))
-    fastest[:-1] = np.maximum(fastest[:-1], most[where[:, 0]])
-    fastest[1:] = np.maximum(fastest[1:], most[where[:, 2]])
-    return PathProblem(s, Limits(D, where, floor, speed, np.diff(s), smooth, 1.0 / fastest, 0.0))
+    ends = np.append(steepest[where[:, 0]], steepest[where[-1, 2]])
+    ends[1:] = np.maximum(ends[1:], steepest[where[:, 2]])
+    fastest = 1.0 / np.maximum(np.square(ends), 1e-200)
+    return PathProblem(s, Limits(D, where, floor, speed, np.diff(s), smooth, fastest, 0.0))
 
 
 def coarser(on: PathProblem, every: int) -> PathProblem:

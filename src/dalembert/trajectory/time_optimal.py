@@ -78,23 +78,47 @@ class TimeOptimalReport:
 
     duration: float
     duration_before: float
-    s: Array
     t: Array
-    path: Array
-    path_velocity: Array
-    path_acceleration: Array
     largest_share: float
     stops: tuple[Stop, ...]
     smoothing: float
     rounds: int
     refinements: int
-    _moves: tuple[tuple[Array, Array, tuple[tuple[str, str], ...]], ...] = field(repr=False)
+    _timed: _Timed = field(repr=False)
+
+    @cached_property
+    def s(self) -> Array:
+        """The grid in the time of the motion as it was."""
+        paths, profiles = self._timed.paths, self._timed.profiles
+        return np.concatenate(
+            [path.move.given_time(profile.on.s) for path, profile in zip(paths, profiles, strict=True)]
+        )
+
+    @cached_property
+    def path(self) -> Array:
+        """The parameter of the path at the grid points."""
+        lengths = np.cumsum([0.0, *(path.length for path in self._timed.paths)])
+        return np.concatenate(
+            [begin + profile.on.s for begin, profile in zip(lengths, self._timed.profiles, strict=False)]
+        )
+
+    @cached_property
+    def path_velocity(self) -> Array:
+        """ṡ at the grid points."""
+        return np.concatenate([np.sqrt(profile.x) for profile in self._timed.profiles])
+
+    @cached_property
+    def path_acceleration(self) -> Array:
+        """s̈ at both ends of each interval."""
+        joint = np.zeros((1, 2))  # between two moves
+        return np.concatenate([part for profile in self._timed.profiles for part in (profile.u, joint)][:-1])
 
     @cached_property
     def active(self) -> tuple[Active, ...]:
         """The stretches, in order of time."""
         stretches: list[Active] = []
-        for t, shares, names in self._moves:
+        for path, profile, begin in zip(self._timed.paths, self._timed.profiles, self._timed.begins, strict=True):
+            t, shares, names = begin + profile.t, _shares(path, profile), path.names
             before = stretches[-1].end if stretches else 0.0
             if t[0] > before:
                 stretches.append(Active(before, float(t[0]), "", "dwell"))
@@ -322,12 +346,11 @@ def _passing(limits: Limits) -> Passing:
 
 def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterator[Array | float]:
     """Where to make √x straight first: as a coarser look had x; else slow, so that rest stays possible, then faster."""
+    if not path.viscous:
+        yield 0.0
+        return
     if seen is not None:
         yield np.interp(on.s, seen.on.s, seen.x)
-    if not path.viscous:
-        if seen is None:
-            yield 0.0
-        return
     where = on.limits.where
     rubs = np.abs(on.limits.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
     for share in FRICTION_SHARES:
@@ -457,34 +480,24 @@ def _trajectory(
         begins.append(now)
         now += profile.duration
     duration = now + sum(stop.dwell for stop in stops if stop.time >= was)
-    lengths = np.concatenate([[0.0], np.cumsum([path.length for path in paths])])
-    pieces = [
-        (begin + profile.t, *_shares(path, profile))
-        for begin, path, profile in zip(begins, paths, profiles, strict=True)
-    ]
-    joint = np.zeros((1, 2))  # between two moves
+    timed = _Timed(paths, profiles, np.array(begins))
     report = TimeOptimalReport(
         duration=duration,
         duration_before=motion.duration,
-        s=np.concatenate([path.move.given_time(profile.on.s) for path, profile in zip(paths, profiles, strict=True)]),
-        t=np.concatenate([t for t, _, _ in pieces]),
-        path=np.concatenate([begin + profile.on.s for begin, profile in zip(lengths, profiles, strict=False)]),
-        path_velocity=np.concatenate([np.sqrt(profile.x) for profile in profiles]),
-        path_acceleration=np.concatenate([part for profile in profiles for part in (profile.u, joint)][:-1]),
+        t=np.concatenate([begin + profile.t for begin, profile in zip(begins, profiles, strict=True)]),
         largest_share=1.0 + max(profile.worst for profile in profiles),
         stops=tuple(stops),
         smoothing=smoothing,
         rounds=max(profile.rounds for profile in profiles),
         refinements=max(profile.refinements for profile in profiles),
-        _moves=tuple(pieces),
+        _timed=timed,
     )
-    timed = _Timed(paths, profiles, np.array(begins))
     return Trajectory(duration, motion.n, timed, tuple(report.t.tolist()), None, report)
 
 
-def _shares(path: LimitedPath, profile: _Profile) -> tuple[Array, tuple[tuple[str, str], ...]]:
-    """The largest share of every limit on each interval, and what the limits are."""
+def _shares(path: LimitedPath, profile: _Profile) -> Array:
+    """The largest share of every limit on each interval."""
     ends = np.sqrt(np.stack([profile.x[:-1], profile.x[1:]], axis=1))[:, :, None]
     limits, n = profile.on.limits, path.arm.n
     speeds = (limits.speed[limits.where[:, ::2], :n] * ends).max(axis=1)
-    return np.concatenate([profile.checked.near[:, : path.rows], speeds], axis=1), path.names
+    return np.concatenate([profile.checked.near[:, : path.rows], speeds], axis=1)
