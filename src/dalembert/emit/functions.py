@@ -465,8 +465,9 @@ class _Translation:
         if isinstance(op, ast.Div):
             left, right = self._as(node, left, FLOAT), self._as(node, right, FLOAT)
             return Register(FLOAT, self.ir.let(f"fdiv {FAST} double {left.name}, {right.name}"))
-        if isinstance(op, ast.FloorDiv) and left.type == right.type == INT:
-            return Register(INT, self.ir.let(f"sdiv i64 {left.name}, {right.name}"))  # of what is not negative
+        if isinstance(op, ast.FloorDiv | ast.Mod) and left.type == right.type == INT:  # of what is not negative
+            how = "sdiv" if isinstance(op, ast.FloorDiv) else "srem"
+            return Register(INT, self.ir.let(f"{how} i64 {left.name}, {right.name}"))
         if type(op) not in CALCULATED or BOOL in (left.type, right.type):
             raise self._refuse(node, "arithmetic that is not understood")
         left, right = self._alike(node, left, right)

@@ -65,7 +65,7 @@ class Passing(NamedTuple):
 
     x, u     (N+1,) and (N, 2): the profile
     K, ends  (N+1, 2) the controllable set of each grid point; (N, 2) what the far end of each interval may be of the next
-    rows     (N, 3, 2J) P, Q and S of each interval: for x at its near end, then for its far end
+    rows     (2, 3, 2J) P, Q and S of an interval and its neighbour: for x at the near end, then for the far end
     x_most   (N+1,) x allowed by velocity limits, with what is kept free of them
     room, slower  (N,) kept free of every limit, as a share of it; the same for velocities
     level    (N+1,) where √x is made straight
@@ -142,12 +142,12 @@ def _end_rows(D: Floats2, floor: Floats1, share: float, level: float, ahead: flo
 
 def _interval_rows(on: Limits, at: Passing, i: int) -> None:
     """Both ends of interval i."""
-    share, kind = 1.0 - at.room[i], at.kind[i]
+    share, kind, into = 1.0 - at.room[i], at.kind[i], at.rows[i % 2]
     left = max(at.level[i], on.least) if at.x_most[i] > 0.0 else 0.0
     right = max(at.level[i + 1], on.least) if at.x_most[i + 1] > 0.0 else 0.0
-    _end_rows(on.D[on.where[i, 0]], on.floor, share, left, 0.0, at.rows[i], 0)
+    _end_rows(on.D[on.where[i, 0]], on.floor, share, left, 0.0, into, 0)
     if kind != LEFT_ONLY:
-        _end_rows(on.D[on.where[i, 2]], on.floor, share, right, 2.0 * on.h[i] if kind == CONSTANT else 0.0, at.rows[i], len(on.floor))
+        _end_rows(on.D[on.where[i, 2]], on.floor, share, right, 2.0 * on.h[i] if kind == CONSTANT else 0.0, into, len(on.floor))
 
 
 def _bounds(rows: Floats2, first: int, last: int, x: float) -> tuple[float, float]:
@@ -231,7 +231,8 @@ def _range(
 
 def _control(on: Limits, at: Passing, i: int) -> bool:
     """The controllable set of grid point i, from that of the next one; whether there is any."""
-    rows, h, J = at.rows[i], on.h[i], len(on.floor)
+    _interval_rows(on, at, i)
+    rows, h, J = at.rows[i % 2], on.h[i], len(on.floor)
     low, high = at.K[i + 1, 0], at.K[i + 1, 1]
     slope, last = 0.5 / h, 2 * J if at.kind[i] == CONSTANT else J
     if at.kind[i] == LINEAR:  # what of the next set the right end of this interval can stand
@@ -252,13 +253,10 @@ def _control(on: Limits, at: Passing, i: int) -> bool:
 def _backward(on: Limits, at: Passing) -> int:
     """The controllable sets of all grid points; i + 1 where no speed at grid point i lets the path be followed."""
     N, J = len(on.h), len(on.floor)
-    for i in range(N):
-        if at.new[i]:
-            _interval_rows(on, at, i)
-    end = at.rows[N - 1]
     a, b = 0.0, at.x_most[N]
     if at.kind[N - 1] == LINEAR:
-        a, b = _range(end, J, 2 * J, -HUGE, HUGE, 1.0, b)
+        _interval_rows(on, at, N - 1)
+        a, b = _range(at.rows[(N - 1) % 2], J, 2 * J, -HUGE, HUGE, 1.0, b)
     changed = a != at.K[N, 0] or b != at.K[N, 1]
     at.K[N, 0], at.K[N, 1] = a, b
     if b < a:
@@ -293,8 +291,11 @@ def _worthwhile(on: Limits, at: Passing, i: int, lowest: float, highest: float) 
 
     Next to a zero-inertia point a little more x can be had for a violent braking just after; it is not worth it.
     """
-    rows, step, high = at.rows[i], 2.0 * on.h[i], at.ends[i, 1]
-    if at.kind[i] != CONSTANT or lowest >= highest or highest <= 0.0 or not _leads_down(rows, step, highest, high):
+    if at.kind[i] != CONSTANT or lowest >= highest or highest <= 0.0:
+        return highest
+    _interval_rows(on, at, i)
+    rows, step, high = at.rows[i % 2], 2.0 * on.h[i], at.ends[i, 1]
+    if not _leads_down(rows, step, highest, high):
         return highest
     good, bad = lowest, highest
     for _ in range(60):
@@ -331,7 +332,7 @@ def _climb(rows: Floats2, h: float, start: float, most: float, low: float, high:
 
 def _go_on_linear(on: Limits, at: Passing, i: int) -> bool:
     """The next x, and u of interval i, which is linear; whether there is any."""
-    rows, h, x, last = at.rows[i], on.h[i], at.x[i], at.rows.shape[2]
+    rows, h, x, last = at.rows[i % 2], on.h[i], at.x[i], at.rows.shape[2]
     low, high = at.ends[i, 0], at.ends[i, 1]
     alpha, beta = _bounds(rows, 0, last // 2, x)
     y, good = _climb(rows, h, x + h * alpha, x + h * beta, low, high)
@@ -355,7 +356,7 @@ def _go_on_linear(on: Limits, at: Passing, i: int) -> bool:
 
 def _go_on_constant(on: Limits, at: Passing, i: int) -> bool:
     """The next x, and u of interval i, which is constant; whether there is any."""
-    rows, h, x, last = at.rows[i], on.h[i], at.x[i], at.rows.shape[2]
+    rows, h, x, last = at.rows[i % 2], on.h[i], at.x[i], at.rows.shape[2]
     low, high = at.ends[i, 0], at.ends[i, 1]
     alpha, beta = _bounds(rows, 0, last if at.kind[i] == CONSTANT else last // 2, x)
     y = min(x + 2.0 * h * beta, high)
@@ -379,6 +380,7 @@ def _forward(on: Limits, at: Passing) -> int:
         if not (changed or at.dirty[i] or (i + 1 < N and at.dirty[i + 1])):
             continue
         y, left, right = at.x[i + 1], at.u[i, 0], at.u[i, 1]
+        _interval_rows(on, at, i)
         if not (_go_on_linear(on, at, i) if at.kind[i] == LINEAR else _go_on_constant(on, at, i)):
             return -(i + 1)
         if changed or at.u[i, 0] != left or at.u[i, 1] != right:

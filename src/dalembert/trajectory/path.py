@@ -149,7 +149,7 @@ class PathSamples:
 
     where   (N, 3) the points of each interval: left end, middle, right end
     g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
-    viscous, dry   the friction in c, passive joints' included
+    viscous, dry   the friction in c, passive joints' included; no rows where there is none
     Gamma, speeds  Γ (None for the identity) and Γ q', of the joints whose friction counts
     still   (n,) joints that only tremble; smooth (N,) no knot and no turn at the next grid point
     """
@@ -185,11 +185,11 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
     q, qp, qpp = path.at(points)
     g = m = c = q
     if path.pushes:
-        rest = np.zeros_like(q)
+        rest = np.zeros(path.arm.n)
         g = path.inverse_dynamics(q, rest, rest)
         m = path.inverse_dynamics(q, rest, qp)
         c = path.inverse_dynamics(q, qp, qpp)
-    viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.zeros((2, *q.shape))
+    viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.empty((2, 0, path.arm.n))
     still, smooth, (Gamma, speeds) = np.zeros(path.arm.n, bool), ~at_knot[1:], path.speeds(q, qp)
     if path.turning:
         ways = np.sign(speeds[where[:, 1]][:, path.rubbing])

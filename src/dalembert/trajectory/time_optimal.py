@@ -338,7 +338,7 @@ def _passing(limits: Limits) -> Passing:
     N, J = len(limits.h), len(limits.floor)
     flags = np.zeros((4, N), bool)
     return Passing(
-        x=np.empty(N + 1), u=np.empty((N, 2)), K=np.empty((N + 1, 2)), ends=np.empty((N, 2)), rows=np.empty((N, 3, 2 * J)),
+        x=np.empty(N + 1), u=np.empty((N, 2)), K=np.empty((N + 1, 2)), ends=np.empty((N, 2)), rows=np.empty((2, 3, 2 * J)),
         x_most=np.empty(N + 1), room=np.empty(N), slower=np.empty(N), level=np.zeros(N + 1), kind=np.empty(N, np.int64),
         always=flags[0], new=flags[1], dirty=flags[2], moved=flags[3], step=np.empty(N),
     )  # fmt: skip
