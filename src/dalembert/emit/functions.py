@@ -8,8 +8,8 @@ such. The same text is translated here, from its syntax tree, for the machine. W
     statements   assignments, also to elements and to tuples of names; if, while, for … in range(…); break, continue,
                  return; calls
     expressions  arithmetic, comparisons, and, or, not, a if b else c; sqrt, abs, min, max, float, int, len;
-                 x.shape[k], elements x[i, j] and parts x[i] of arrays; calls of other such functions of the module;
-                 numbers that are constants of the module
+                 x.shape[k], elements x[i, j] and parts x[i] of arrays; calls of other such functions, also imported
+                 ones; numbers that are constants of the module
 
 A name keeps the type that it is given first; an int becomes a float where one is needed. Indices are not checked and not
 negative, and a division by zero gives an infinity: what the text needs, it must ask for.
@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from dalembert.emit.ir import IR, exact
 from dalembert.errors import DalembertError
@@ -138,11 +138,14 @@ def _type(annotation: str, names: dict[str, Any]) -> Type:
 def functions_ir(functions: Sequence[FunctionType]) -> str:
     """The module of these functions, which can be called from outside, and of those that they call."""
     listed = list(functions)
-    source = inspect.getsource(sys.modules[listed[0].__module__])
-    trees = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    trees: dict[str, dict[str, ast.FunctionDef]] = {}
     texts = []
     for function in listed:  # grows by those that are called
-        texts.append(_Translation(function, trees[function.__name__], function in functions, listed).text())
+        name = function.__module__
+        if name not in trees:
+            source = ast.parse(inspect.getsource(sys.modules[name]))
+            trees[name] = {node.name: node for node in source.body if isinstance(node, ast.FunctionDef)}
+        texts.append(_Translation(function, trees[name][function.__name__], function in functions, listed).text())
     return "\n".join((*texts, DECLARED))
 
 
@@ -184,7 +187,9 @@ class _Translation:
         return "\n".join((head, "entry:", *self.entry.lines, "  br label %begin", "begin:", *self.ir.lines, "}"))
 
     def _refuse(self, node: ast.AST, what: str) -> NotTranslated:
-        return NotTranslated(f"{self.function.__name__}, line {getattr(node, 'lineno', 0)}: {what}: {ast.unparse(node)[:80]}")
+        return NotTranslated(
+            f"{self.function.__name__}, line {getattr(node, 'lineno', 0)}: {what}: {ast.unparse(node)[:80]}"
+        )
 
     def _label(self, *names: str) -> tuple[str, ...]:
         self.labels += 1
@@ -399,8 +404,8 @@ class _Translation:
                 return Register(BOOL, self.ir.let(f"xor i1 {self._bool(operand).name}, true"))
             case ast.Compare(left, ops, rest):
                 return self._compare(node, left, ops, rest)
-            case ast.BoolOp(op, values):
-                return self._short_circuit(isinstance(op, ast.And), values)
+            case ast.BoolOp(connective, operands):
+                return self._short_circuit(isinstance(connective, ast.And), operands)
             case ast.IfExp(test, body, orelse):
                 return self._choose(node, self._bool(test), lambda: self._value(body), lambda: self._value(orelse))
             case ast.Call():
@@ -435,7 +440,7 @@ class _Translation:
     def _element(self, node: ast.Subscript) -> ArrayPart:
         """The part of an array that an index leaves; an element has no shape."""
         view = self._view(node.value)
-        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,)
         if len(indices) > len(view.shape):
             raise self._refuse(node, f"the array has {len(view.shape)} dimensions")
         position = "0"
@@ -510,9 +515,7 @@ class _Translation:
         self.ir.label(end)
         return Register(BOOL, self.ir.let(f"load i1, ptr %v.{name}"))
 
-    def _choose(
-        self, node: ast.AST, condition: Register, yes: Callable[[], Value], no: Callable[[], Value]
-    ) -> Value:
+    def _choose(self, node: ast.AST, condition: Register, yes: Callable[[], Value], no: Callable[[], Value]) -> Value:
         one_way, other_way, end = self._label("yes", "no", "chosen")
         (name,) = self._label("choice")
         self._branch(condition, one_way, other_way)
@@ -561,9 +564,10 @@ class _Translation:
         return least
 
     def _call_function(self, node: ast.Call, name: str) -> Sequence[Value]:
-        function = inspect.unwrap(self.function.__globals__.get(name))
-        if not isinstance(function, FunctionType) or function.__module__ != self.function.__module__:
-            raise self._refuse(node, "not a function of this module")
+        function = self.function.__globals__.get(name)
+        if not isinstance(function, FunctionType):
+            raise self._refuse(node, "not a function that the module knows")
+        function = cast(FunctionType, inspect.unwrap(function))
         interface = interface_of(function)
         if function not in self.listed:
             self.listed.append(function)

@@ -84,7 +84,7 @@ def object_code(ir: str, optimise: bool = False) -> bytes:
         module.data_layout = str(machine.target_data)
         module.verify()
         if optimise:
-            options = _llvm().create_pipeline_tuning_options(speed_level=2)
+            options = _llvm().create_pipeline_tuning_options(speed_level=1)
             options.loop_vectorization, options.loop_unrolling, options.slp_vectorization = True, False, False
             with _llvm().create_pass_builder(machine, options) as builder:
                 builder.getModulePassManager().run(module, builder)

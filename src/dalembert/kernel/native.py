@@ -15,26 +15,31 @@ from collections.abc import Callable, Sequence
 from functools import cache, update_wrapper
 from pathlib import Path
 from types import FunctionType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arrays import Array
 from dalembert.emit.functions import BOOL, FLOAT, INT, ArrayType, Type, functions_ir, interface_of
 from dalembert.errors import DalembertError
 from dalembert.kernel.cache import key_of
 from dalembert.kernel.compile import MachineCode, target
 from dalembert.kernel.make import code_of
 
-Floats1 = Floats2 = Floats3 = Floats4 = NDArray[np.float64]
-Integers1 = Integers2 = NDArray[np.int64]
-Flags1 = Flags2 = NDArray[np.bool_]
+# arrays by their number of dimensions, which the translation reads from the name
+Floats1: TypeAlias = Array
+Floats2: TypeAlias = Array
+Floats3: TypeAlias = Array
+Integers1: TypeAlias = NDArray[np.int64]
+Integers2: TypeAlias = NDArray[np.int64]
+Flags1: TypeAlias = NDArray[np.bool_]
 
 lanes = range  # of a loop whose iterations can be done side by side; sums, least and largest values may grow in it
 
-P, R = ParamSpec("P"), TypeVar("R")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-PASSED = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
+PASSED: dict[str, Any] = {FLOAT: ctypes.c_double, INT: ctypes.c_int64, BOOL: ctypes.c_bool}
 DTYPES = {FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), "i8": np.dtype(np.bool_)}
 
 HEAD = object.__basicsize__  # of a NumPy array, before the pointer to its data; its layout is part of NumPy's ABI
@@ -44,7 +49,7 @@ _natives: dict[str, list[FunctionType]] = {}  # by module
 _compiling = threading.Lock()
 
 
-def native(function: Callable[P, R]) -> Callable[P, R]:
+def native(function: Function) -> Function:
     """The function, compiled with its module when it is called first; it returns one number or nothing."""
     assert isinstance(function, FunctionType)
     _natives.setdefault(function.__module__, []).append(function)
@@ -58,7 +63,7 @@ def native(function: Callable[P, R]) -> Callable[P, R]:
             call = _entry(function)
         return call(*[word for pack, value in zip(packers, given, strict=True) for word in pack(value)])
 
-    return update_wrapper(compiled, function)  # type: ignore[return-value]
+    return cast(Function, update_wrapper(compiled, function))
 
 
 Packer = Callable[[Any], Sequence[Any]]
@@ -106,6 +111,16 @@ def _entry(function: FunctionType) -> Callable[..., Any]:
 
 @cache
 def _code(module: str) -> MachineCode:
-    source = Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8")
-    key = key_of("native", source, repr(target()))
+    key = key_of(
+        "native", *(Path(str(sys.modules[x].__file__)).read_text("utf-8") for x in _used(module)), repr(target())
+    )
     return code_of(key, lambda: functions_ir(_natives[module]), optimise=True)
+
+
+def _used(module: str) -> list[str]:
+    """The module, and those that it has functions from, directly or not."""
+    listed = [module]
+    for name in listed:
+        functions = (x for x in vars(sys.modules[name]).values() if isinstance(x, FunctionType))
+        listed += sorted({x.__module__ for x in functions} - set(listed) - {__name__, "math"})
+    return listed

@@ -22,7 +22,7 @@ import numpy as np
 
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError
-from dalembert.trajectory import passes
+from dalembert.trajectory import along
 from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -45,7 +45,7 @@ def states(motion: Trajectory, t: Array) -> tuple[Array, Array, Array]:
         q, qd, qdd = (np.asarray(x, float) for x in motion.evaluate(t))
         return q, qd, qdd
     q, qd, qdd = np.empty((3, len(t), motion.n))
-    passes.polynomials(t, *pieces, q, qd, qdd)
+    along.polynomials(t, *pieces, q, qd, qdd)
     return q, qd, qdd
 
 

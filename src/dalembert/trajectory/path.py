@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError, LimitError
-from dalembert.trajectory import passes
+from dalembert.trajectory import along
 from dalembert.trajectory.limits import JointLimits, too_heavy
 from dalembert.trajectory.moves import Move
 from dalembert.trajectory.passes import Limits
@@ -214,7 +214,8 @@ class PathProblem:
 def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
     """All limits on the grid."""
     s, where, n, keep = at.s, at.where, path.arm.n, path.keep
-    source, smooth, rub = np.arange(len(at.qp)), at.smooth, np.empty((0, n))
+    source, smooth = np.arange(len(at.qp)), at.smooth
+    rub: Array = np.empty((0, n))
     if path.turning:  # each interval has points of its own, with one sign of Coulomb friction: that of its middle
         levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
         rubs = np.repeat(levels, 3, axis=0)
@@ -226,7 +227,7 @@ def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
     P, J, V = len(source), path.rows + -path.rows % LANES, n + -n % LANES
     D, speed, steepest, largest = np.empty((P, 4, J)), np.empty((P, V)), np.empty(P), np.empty((4, J))
     effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
-    passes.assemble(
+    along.assemble(
         source, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, path.viscous or path.turning,
         1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity, D, speed, steepest, largest,
     )  # fmt: skip

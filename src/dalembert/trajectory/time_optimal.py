@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import Array, number
 from dalembert.errors import DalembertError, LimitError
-from dalembert.trajectory import passes
+from dalembert.trajectory import along
+from dalembert.trajectory.between import Checked, check
 from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
 from dalembert.trajectory.moves import Move, Stop, moves_of
-from dalembert.trajectory.passes import Checked, Limits, Passing
+from dalembert.trajectory.passes import Limits, Passing
 from dalembert.trajectory.path import LimitedPath, PathProblem, TooRough, coarser, even_grid, problem, sample, stuck
+from dalembert.trajectory.rounds import repeat
 from dalembert.trajectory.smoothing import smoothed
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -321,7 +323,7 @@ def _repeated(
         share = 0.0 if seen is None else 0.8
         first, last = 1, 1 if path.move.rough else rounds
         while True:
-            status = passes.repeat(limits, at, to, first, last, ALLOWED, share, path.viscous)
+            status = repeat(limits, at, to, first, last, ALLOWED, share, path.viscous)
             if status or not path.move.rough:
                 break
             _look_closer_at_the_ends(path, on, to)
@@ -426,8 +428,8 @@ def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _
     at = _passing(slow.on.limits)
     at.x[:], at.u[:] = (1.0 - share) * fast.x + share * slow.x, (1.0 - share) * fast.u + share * slow.u
     at.moved[:] = True
-    to = Checked(*(np.empty_like(x) for x in slow.checked[:-1]), slow.checked.rounds)
-    status = passes.check(slow.on.limits, at, to)
+    to = Checked._make(np.array(x) for x in slow.checked)
+    status = check(slow.on.limits, at, to)
     assert status == 0  # both can be passed, and what lies between them
     if path.move.rough:
         _look_closer_at_the_ends(path, slow.on, to)
@@ -458,7 +460,7 @@ class _Timed:
         end = profile.t[-1]
         law = np.empty((3, len(time)))
         within = np.clip(time, 0.0, end)
-        passes.law(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
+        along.law(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
         law[0, time >= end] = path.length
         q, qp, qpp = path.at(law[0])
         sd, sdd = law[1][:, None], law[2][:, None]
