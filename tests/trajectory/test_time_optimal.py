@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +19,11 @@ from scipy.optimize import brentq
 
 import dalembert as da
 from arms import REFERENCE, arm
-from dalembert.trajectory import passes
+from dalembert.trajectory import along, passes, rounds, time_optimal
 from dalembert.trajectory.limits import joint_limits
 from dalembert.trajectory.moves import moves_of
 from dalembert.trajectory.path import LimitedPath, even_grid, problem, sample
 from dalembert.trajectory.profiles import SmoothCurve
-from dalembert.trajectory.time_optimal import _passing
 from dalembert.trajectory.trajectory import Trajectory
 
 EXCESS = 1e-6
@@ -361,7 +364,7 @@ def test_published_profile_of_toppra() -> None:
     def solved(D: np.ndarray, h: np.ndarray, x_most: np.ndarray) -> passes.Passing:
         where = np.arange(3 * len(h)).reshape(-1, 3)
         limits = passes.Limits(D.reshape(-1, 4, 2), where, floor, speed, h, smooth[: len(h)], x_most, 0.0)
-        at = _passing(limits)
+        at = time_optimal._passing(limits)
         at.kind[:], at.x_most[:], at.room[:], at.new[:] = passes.LEFT_ONLY, x_most, 0.0, True
         at.x[:], at.K[:] = -1.0, -1.0
         assert passes.solve(limits, at) == 0
@@ -427,6 +430,33 @@ def test_a_wanted_duration_is_kept() -> None:
         slow = motion.time_optimal(a, limits, grid=300, duration=share * best)
         assert slow.duration == pytest.approx(share * best, rel=1e-6)
         assert excess(a, slow, limits) < EXCESS
+
+
+@pytest.mark.parametrize("viscous", [0.0, 20.0])
+def test_compiled_passes_do_what_their_text_does(viscous: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = rubbing(arm("planar-2r"), viscous, 1.0)
+    motion = a_path(a, 3, points=4)
+    limits = room_for(a, motion) | {"velocity": 2.0, "acceleration": 20.0}
+    compiled = motion.time_optimal(a, limits, grid=40)
+    for module, names in ((rounds, ("solve", "check")), (time_optimal, ("repeat", "check")), (along, ("assemble", "law"))):
+        for name in names:
+            monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
+    text = motion.time_optimal(a, limits, grid=40)
+    assert text.duration == pytest.approx(compiled.duration, rel=1e-9)
+    t = np.linspace(0, 0.99, 20) * text.duration
+    assert all(np.abs(x - y).max() < 1e-5 * np.abs(x).max() for x, y in zip(text(t), compiled(t), strict=True))
+
+
+def test_the_first_call_of_a_new_user_does_not_wait(tmp_path: Path) -> None:
+    """Everything is compiled: the arm and the passes. Processor time, for other processes may be at work."""
+    code = (
+        "import time, dalembert as da; arm = da.load('panda');"
+        "motion = da.spline([0, 1, 2], [[0.0] * 7, [0.4] * 7, [0.0] * 7]); start = time.process_time();"
+        "motion.time_optimal(arm); print(time.process_time() - start)"
+    )
+    environment = {**os.environ, "DALEMBERT_CACHE": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert float(run.stdout) < 2.0
 
 
 def test_coefficients_are_the_torques() -> None:

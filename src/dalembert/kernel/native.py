@@ -1,8 +1,8 @@
 """Plain Python functions over numbers and arrays, compiled: ``@native``.
 
-What :mod:`dalembert.emit.functions` understands of a module is compiled in one piece when the first of its functions is
-called, and kept in the cache of kernels under the module's text. The text itself runs as Python, too, without the
-compiler: ``function.__wrapped__``.
+The native functions of a module are compiled in one piece when the first of them is called, with all that they call,
+and kept in the cache of kernels under the text of the modules that have a part in it. :mod:`dalembert.emit.functions` says
+what they may be made of. The text runs as Python, too, without the compiler: ``function.__wrapped__``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache, update_wrapper
 from pathlib import Path
@@ -25,6 +24,7 @@ from dalembert.emit.functions import BOOL, FLOAT, INT, ArrayType, Type, function
 from dalembert.errors import DalembertError
 from dalembert.kernel.cache import key_of
 from dalembert.kernel.compile import MachineCode, target
+from dalembert.kernel.forks import COMPILING
 from dalembert.kernel.make import code_of
 
 # arrays by their number of dimensions, which the translation reads from the name
@@ -46,7 +46,6 @@ HEAD = object.__basicsize__  # of a NumPy array, before the pointer to its data;
 _address = ctypes.c_uint64
 
 _natives: dict[str, list[FunctionType]] = {}  # by module
-_compiling = threading.Lock()
 
 
 def native(function: Function) -> Function:
@@ -104,16 +103,15 @@ def _entry(function: FunctionType) -> Callable[..., Any]:
         else:
             kinds += [ctypes.c_void_p, *[ctypes.c_int64] * getattr(type_, "ndim", 0)]
     returned = PASSED[interface.returns[0]] if interface.returns else None
-    with _compiling:
+    with COMPILING:  # one unit for threads that ask at once
         address = _code(function.__module__).address(function.__name__)
     return ctypes.CFUNCTYPE(returned, *kinds)(address)
 
 
 @cache
 def _code(module: str) -> MachineCode:
-    key = key_of(
-        "native", *(Path(str(sys.modules[x].__file__)).read_text("utf-8") for x in _used(module)), repr(target())
-    )
+    texts = [Path(str(sys.modules[name].__file__)).read_text("utf-8") for name in _used(module)]
+    key = key_of("native", *texts, repr(target()))
     return code_of(key, lambda: functions_ir(_natives[module]), optimise=True)
 
 
