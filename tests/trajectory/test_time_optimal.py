@@ -438,7 +438,11 @@ def test_compiled_passes_do_what_their_text_does(viscous: float, monkeypatch: py
     motion = a_path(a, 3, points=4)
     limits = room_for(a, motion) | {"velocity": 2.0, "acceleration": 20.0}
     compiled = motion.time_optimal(a, limits, grid=40)
-    for module, names in ((rounds, ("solve", "check")), (time_optimal, ("repeat", "check")), (along, ("assemble", "law"))):
+    for module, names in (
+        (rounds, ("solve", "check")),
+        (time_optimal, ("repeat", "check")),
+        (along, ("assemble", "law")),
+    ):
         for name in names:
             monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
     text = motion.time_optimal(a, limits, grid=40)
