@@ -363,7 +363,7 @@ def test_published_profile_of_toppra() -> None:
 
     def solved(D: np.ndarray, h: np.ndarray, x_most: np.ndarray) -> passes.Passing:
         where = np.arange(3 * len(h)).reshape(-1, 3)
-        limits = passes.Limits(D.reshape(-1, 4, 2), where, floor, speed, h, smooth[: len(h)], x_most, 0.0)
+        limits = passes.PathLimits(D.reshape(-1, 4, 2), where, floor, speed, h, smooth[: len(h)], x_most, 0.0)
         at = time_optimal._passing(limits)
         at.kind[:], at.x_most[:], at.room[:], at.new[:] = passes.LEFT_ONLY, x_most, 0.0, True
         at.x[:], at.K[:] = -1.0, -1.0

@@ -10,7 +10,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from dalembert.kernel.native import Floats1, Floats2, Integers1, lanes, native
-from dalembert.trajectory.passes import Limits, Passing
+from dalembert.trajectory.passes import Passing, PathLimits
 
 
 class Checked(NamedTuple):
@@ -55,7 +55,7 @@ def _within(start: float, first: float, bend: float, t: float) -> float:
     return max(start + (2.0 * first + bend * t) * t, 0.0)
 
 
-def _check_interval(on: Limits, to: Checked, i: int) -> None:
+def _check_interval(on: PathLimits, to: Checked, i: int) -> None:
     """``near``, ``over``, ``fast`` and ``blur`` of interval i.
 
     Each share is taken at five points; what may be missed between them is an eighth of its second differences.
@@ -99,7 +99,7 @@ def _check_interval(on: Limits, to: Checked, i: int) -> None:
     to.over[i], to.fast[i], to.blur[i] = worst - 1.0 + blur, quick - 1.0, blur
 
 
-def _misses(on: Limits, to: Checked, i: int, k: int, first: int, last: int) -> float:
+def _misses(on: PathLimits, to: Checked, i: int, k: int, first: int, last: int) -> float:
     """What the parabola on interval i may be wrong by, judged by the middle of the neighbour k beyond its end ``last``."""
     A, B, C, beyond = on.D[on.where[i, first]], on.D[on.where[i, 1]], on.D[on.where[i, last]], on.D[on.where[k, 1]]
     t = 1.0 + 0.5 * on.h[k] / on.h[i]
@@ -155,7 +155,7 @@ def _duration(h: float, x: float, y: float, first: float, last: float) -> float:
 
 
 @native
-def check(on: Limits, at: Passing, to: Checked) -> int:
+def check(on: PathLimits, at: Passing, to: Checked) -> int:
     """The profile with its times, and how far each interval goes beyond its limits, inside as well as at its ends.
 
     Only where it has moved; i + 1 where interval i cannot be crossed.

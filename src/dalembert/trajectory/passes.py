@@ -35,9 +35,10 @@ from dalembert.kernel.native import Flags1, Floats1, Floats2, Floats3, Integers1
 CONSTANT, LINEAR, LEFT_ONLY = 1, 0, 2  # u on an interval; LEFT_ONLY is toppra's "collocation"
 HUGE = 1e300
 ROUND = 1e-13
+CORNER = 0.999  # of the largest x: below this it is no matter of avoiding the corner of a set
 
 
-class Limits(NamedTuple):
+class PathLimits(NamedTuple):
     """The limits on the N intervals of a path; J rows on torque and acceleration, V on velocity.
 
     D        (P, 4, J) m, c, v, k at P points; where (N, 3): the left end, the middle and the right end of each interval
@@ -118,10 +119,10 @@ def _end_rows(D: Floats2, floor: Floats1, share: float, level: float, ahead: flo
         S[first + j] = share * inverse if size > 0.0 else HUGE
 
 
-def _interval_rows(on: Limits, at: Passing, i: int) -> None:
-    """Both ends of interval i."""
+def _interval_rows(on: PathLimits, at: Passing, i: int, level: float) -> None:
+    """Both ends of interval i; √x is made straight at ``level`` at its near end."""
     share, kind, into = 1.0 - at.room[i], at.kind[i], at.rows[i % 2]
-    left = max(at.level[i], on.least) if at.x_most[i] > 0.0 else 0.0
+    left = max(level, on.least) if at.x_most[i] > 0.0 else 0.0
     right = max(at.level[i + 1], on.least) if at.x_most[i + 1] > 0.0 else 0.0
     _end_rows(on.D[on.where[i, 0]], on.floor, share, left, 0.0, into, 0)
     if kind != LEFT_ONLY:
@@ -208,9 +209,9 @@ def _range(
 # -- backward: from which speeds the motion can be ended -----------------------------------------------
 
 
-def _control(on: Limits, at: Passing, i: int) -> bool:
+def _control(on: PathLimits, at: Passing, i: int) -> bool:
     """The controllable set of grid point i, from that of the next one; whether there is any."""
-    _interval_rows(on, at, i)
+    _interval_rows(on, at, i, at.level[i])
     rows, h, J = at.rows[i % 2], on.h[i], len(on.floor)
     low, high = at.K[i + 1, 0], at.K[i + 1, 1]
     slope, last = 0.5 / h, 2 * J if at.kind[i] == CONSTANT else J
@@ -225,16 +226,16 @@ def _control(on: Limits, at: Passing, i: int) -> bool:
         _, beta = _bounds(rows, J, 2 * J, low)
         low, high, slope = low - h * beta, high - h * alpha, 1.0 / h
     a, b = _range(rows, 0, last, low, high, slope, at.x_most[i])
-    at.K[i, 0], at.K[i, 1] = a, b
+    at.K[i, 0], at.K[i, 1] = a, _worthwhile(on, at, i, max(a, CORNER * b), b)
     return b >= a
 
 
-def _backward(on: Limits, at: Passing) -> int:
+def _backward(on: PathLimits, at: Passing) -> int:
     """The controllable sets of all grid points; i + 1 where no speed at grid point i lets the path be followed."""
     N, J = len(on.h), len(on.floor)
     a, b = 0.0, at.x_most[N]
     if at.kind[N - 1] == LINEAR:
-        _interval_rows(on, at, N - 1)
+        _interval_rows(on, at, N - 1, at.level[N - 1])
         a, b = _range(at.rows[(N - 1) % 2], J, 2 * J, -HUGE, HUGE, 1.0, b)
     changed = a != at.K[N, 0] or b != at.K[N, 1]
     at.K[N, 0], at.K[N, 1] = a, b
@@ -265,14 +266,14 @@ def _leads_down(rows: Floats2, step: float, x: float, high: float) -> bool:
     return step * fall < -2.0
 
 
-def _worthwhile(on: Limits, at: Passing, i: int, lowest: float, highest: float) -> float:
+def _worthwhile(on: PathLimits, at: Passing, i: int, lowest: float, highest: float) -> float:
     """The largest x in the interval that does not cost more than it brings on the next interval i, of constant u.
 
     Next to a zero-inertia point a little more x can be had for a violent braking just after; it is not worth it.
     """
     if at.kind[i] != CONSTANT or lowest >= highest or highest <= 0.0:
         return highest
-    _interval_rows(on, at, i)
+    _interval_rows(on, at, i, max(at.level[i], highest))  # the slope of √x at the speed in question
     rows, step, high = at.rows[i % 2], 2.0 * on.h[i], at.ends[i, 1]
     if not _leads_down(rows, step, highest, high):
         return highest
@@ -309,7 +310,7 @@ def _climb(rows: Floats2, h: float, start: float, most: float, low: float, high:
     return y, y <= low
 
 
-def _go_on_linear(on: Limits, at: Passing, i: int) -> bool:
+def _go_on_linear(on: PathLimits, at: Passing, i: int) -> bool:
     """The next x, and u of interval i, which is linear; whether there is any."""
     rows, h, x, last = at.rows[i % 2], on.h[i], at.x[i], at.rows.shape[2]
     low, high = at.ends[i, 0], at.ends[i, 1]
@@ -333,7 +334,7 @@ def _go_on_linear(on: Limits, at: Passing, i: int) -> bool:
     return True
 
 
-def _go_on_constant(on: Limits, at: Passing, i: int) -> bool:
+def _go_on_constant(on: PathLimits, at: Passing, i: int) -> bool:
     """The next x, and u of interval i, which is constant; whether there is any."""
     rows, h, x, last = at.rows[i % 2], on.h[i], at.x[i], at.rows.shape[2]
     low, high = at.ends[i, 0], at.ends[i, 1]
@@ -349,7 +350,7 @@ def _go_on_constant(on: Limits, at: Passing, i: int) -> bool:
     return True
 
 
-def _forward(on: Limits, at: Passing) -> int:
+def _forward(on: PathLimits, at: Passing) -> int:
     """The fastest profile through the controllable sets; −(i + 1) where it is stuck at i."""
     N = len(on.h)
     start = _worthwhile(on, at, 0, at.K[0, 0], at.K[0, 1])
@@ -359,7 +360,7 @@ def _forward(on: Limits, at: Passing) -> int:
         if not (changed or at.dirty[i] or (i + 1 < N and at.dirty[i + 1])):
             continue
         y, left, right = at.x[i + 1], at.u[i, 0], at.u[i, 1]
-        _interval_rows(on, at, i)
+        _interval_rows(on, at, i, at.level[i])
         if not (_go_on_linear(on, at, i) if at.kind[i] == LINEAR else _go_on_constant(on, at, i)):
             return -(i + 1)
         if changed or at.u[i, 0] != left or at.u[i, 1] != right:
@@ -371,7 +372,7 @@ def _forward(on: Limits, at: Passing) -> int:
 
 
 @native
-def solve(on: Limits, at: Passing) -> int:
+def solve(on: PathLimits, at: Passing) -> int:
     """Backward over the controllable sets, then forward along the fastest profile.
 
     Returns 0, or i + 1 where no speed at grid point i lets the path be followed to its end; −(i + 1) where the forward
@@ -386,7 +387,7 @@ def solve(on: Limits, at: Passing) -> int:
     return status
 
 
-def straighten(on: Limits, at: Passing) -> float:
+def straighten(on: PathLimits, at: Passing) -> float:
     """√x made straight at the profile; the largest share of a limit by which it was not, where it was."""
     N, J, worst = len(on.h), len(on.floor), 0.0
     for p in range(N + 1):

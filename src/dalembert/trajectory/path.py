@@ -20,12 +20,12 @@ from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import along
 from dalembert.trajectory.limits import JointLimits, too_heavy
 from dalembert.trajectory.moves import Move
-from dalembert.trajectory.passes import Limits
+from dalembert.trajectory.passes import PathLimits
 from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 
 Indices = NDArray[np.intp]
 
-LANES = 4  # rows are made a multiple of this, for vectors
+LANES = 8  # rows are made a multiple of this, for vectors
 LOOKS = 257  # at the path before its grid is made
 BY_DISTANCE = 0.3  # how much the distance travelled has to say in the spacing of the grid
 
@@ -208,7 +208,7 @@ class PathProblem:
     """The limits on a grid, as the passes take them."""
 
     s: Array
-    limits: Limits
+    limits: PathLimits
 
 
 def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
@@ -241,7 +241,7 @@ def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
     ends = np.append(steepest[where[:, 0]], steepest[where[-1, 2]])
     ends[1:] = np.maximum(ends[1:], steepest[where[:, 2]])
     fastest = 1.0 / np.maximum(np.square(ends), 1e-200)
-    return PathProblem(s, Limits(D, where, floor, speed, np.diff(s), smooth, fastest, 0.0))
+    return PathProblem(s, PathLimits(D, where, floor, speed, np.diff(s), smooth, fastest, 0.0))
 
 
 def coarser(on: PathProblem, every: int) -> PathProblem:

@@ -10,12 +10,12 @@ from math import sqrt
 
 from dalembert.kernel.native import Floats1, Floats2, native
 from dalembert.trajectory.between import Checked, check
-from dalembert.trajectory.passes import CONSTANT, LINEAR, Limits, Passing, solve, straighten
+from dalembert.trajectory.passes import CONSTANT, LINEAR, Passing, PathLimits, solve, straighten
 
 STRAIGHTENED = 16  # times that √x is made straight before what is left of the difference has to do
 
 
-def _kind(on: Limits, at: Passing, near: Floats1, i: int, share: float, viscous: bool) -> int:
+def _kind(on: PathLimits, at: Passing, near: Floats1, i: int, share: float, viscous: bool) -> int:
     """CONSTANT where a limit that matters (more than ``share`` of it used) has little inertia beside its other terms."""
     if at.always[i] or on.fastest[i] == 0.0 or on.fastest[i + 1] == 0.0:
         return CONSTANT
@@ -31,7 +31,7 @@ def _kind(on: Limits, at: Passing, near: Floats1, i: int, share: float, viscous:
     return LINEAR
 
 
-def _begin(on: Limits, at: Passing, near: Floats2, share: float, viscous: bool) -> None:
+def _begin(on: PathLimits, at: Passing, near: Floats2, share: float, viscous: bool) -> None:
     """The kinds of all intervals, everything else still to be computed."""
     for i in range(len(on.h)):
         at.kind[i] = _kind(on, at, near[i], i, share, viscous and share > 0.0)
@@ -41,7 +41,7 @@ def _begin(on: Limits, at: Passing, near: Floats2, share: float, viscous: bool) 
         at.x[p], at.K[p, 0], at.x_most[p] = -1.0, -1.0, on.fastest[p]
 
 
-def _constant_where_sharp(on: Limits, at: Passing) -> bool:
+def _constant_where_sharp(on: PathLimits, at: Passing) -> bool:
     """Intervals on which a linear u would turn x(s) around too sharply made constant; whether there are any."""
     some = False
     for i in range(len(on.h)):
@@ -51,7 +51,7 @@ def _constant_where_sharp(on: Limits, at: Passing) -> bool:
     return some
 
 
-def _profile(on: Limits, at: Passing, viscous: bool) -> int:
+def _profile(on: PathLimits, at: Passing, viscous: bool) -> int:
     """The passes with √x straight where the profile is, and u constant where it has to be; the status of the last."""
     for k in range(2 * STRAIGHTENED):
         status = solve(on, at)
@@ -63,7 +63,7 @@ def _profile(on: Limits, at: Passing, viscous: bool) -> int:
     return 0
 
 
-def _more_room(on: Limits, at: Passing, to: Checked, allowed: float, round_: int, viscous: bool) -> None:
+def _more_room(on: PathLimits, at: Passing, to: Checked, allowed: float, round_: int, viscous: bool) -> None:
     """More room where a limit was exceeded and on neighbours, where it may be exceeded next; kinds to match."""
     N = len(on.h)
     reach, extra = 2, 0.25 if round_ == 1 else 5.0
@@ -102,7 +102,7 @@ def _more_room(on: Limits, at: Passing, to: Checked, allowed: float, round_: int
 
 @native
 def repeat(
-    on: Limits, at: Passing, to: Checked, first: int, last: int, allowed: float, share: float, viscous: bool
+    on: PathLimits, at: Passing, to: Checked, first: int, last: int, allowed: float, share: float, viscous: bool
 ) -> int:
     """Rounds of the passes, ``first`` to ``last``, until no limit is exceeded by more than ``allowed`` of it.
 

@@ -27,7 +27,7 @@ from dalembert.trajectory import along
 from dalembert.trajectory.between import Checked, check
 from dalembert.trajectory.limits import JointLimits, LimitsLike, joint_limits
 from dalembert.trajectory.moves import Move, Stop, moves_of
-from dalembert.trajectory.passes import Limits, Passing
+from dalembert.trajectory.passes import Passing, PathLimits
 from dalembert.trajectory.path import LimitedPath, PathProblem, TooRough, coarser, even_grid, problem, sample, stuck
 from dalembert.trajectory.rounds import repeat
 from dalembert.trajectory.smoothing import smoothed
@@ -36,7 +36,7 @@ from dalembert.trajectory.trajectory import Trajectory
 ALLOWED = 7e-7  # a limit may be exceeded by this share of it, anywhere
 TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for a finer grid
 HOPELESS = 0.1  # an excess, as a share of the limit, that two refinements have left over
-CONVERGED = 0.03  # by which the first look may be slower: the error of the grid itself is then below 1e-3
+CONVERGED = 0.015  # by which the first look may be slower: the error of the grid itself is then below 1e-3
 ROUNDS = 16  # of the passes on one grid
 REFINEMENTS = 6  # of the grid, where it is too coarse
 EVERY = 8  # intervals taken together for a first look
@@ -335,7 +335,7 @@ def _repeated(
     return None, status
 
 
-def _passing(limits: Limits) -> Passing:
+def _passing(limits: PathLimits) -> Passing:
     """Memory for the passes."""
     N, J = len(limits.h), len(limits.floor)
     flags = np.zeros((4, N), bool)
