@@ -5,17 +5,18 @@ WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
 
-.PHONY: help demo test lint format bench soak clean
+.PHONY: help demo test test-core lint format bench soak clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo     a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
-	@echo "make test     the whole test suite, on WORKERS=$(WORKERS) processes"
-	@echo "make lint     formatting, ruff and mypy, changing nothing"
-	@echo "make format   let ruff put the formatting right"
-	@echo "make bench    speed of inverse dynamics on this machine"
-	@echo "make soak     fuzzing of every reader, very many arms, new random examples: SOAK=1 takes at most an hour"
-	@echo "make clean    remove .venv, out and caches"
+	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
+	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
+	@echo "make test-core  the core alone, in an environment that has no extra"
+	@echo "make lint       formatting, ruff and mypy, changing nothing"
+	@echo "make format     let ruff put the formatting right"
+	@echo "make bench      speed of inverse dynamics on this machine"
+	@echo "make soak       fuzzing of every reader, very many arms, new random examples: SOAK=1 takes at most an hour"
+	@echo "make clean      remove .venv, out and caches"
 
 demo: .venv/.installed
 	$(BIN)/dalembert arms
@@ -29,6 +30,14 @@ demo: .venv/.installed
 
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# the checkout is copied before it is built: pip would leave its build folder in it
+test-core: .venv/.python
+	@rm -rf out/core && mkdir -p out/core/source
+	@cp -r pyproject.toml README.md LICENSE src out/core/source/
+	$(PYTHON) -m venv out/core/venv
+	out/core/venv/bin/python -m pip install --quiet --disable-pip-version-check out/core/source
+	DALEMBERT_CACHE=out/core/cache out/core/venv/bin/python tests/extras/core.py
 
 soak: .venv/.installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[soak]" || \
@@ -46,9 +55,11 @@ format: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/closed_chains.py
+	$(BIN)/python benchmarks/elementary.py
 	$(BIN)/python benchmarks/inverse_dynamics.py
 	$(BIN)/python benchmarks/map.py
 	$(BIN)/python benchmarks/quantities.py
+	$(BIN)/python benchmarks/readiness.py
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/rollout.py
 	$(BIN)/python benchmarks/time_optimal.py
@@ -67,7 +78,7 @@ clean:
 	@touch $@
 
 .venv/.installed: .venv/.python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[full]"
 	@touch $@
 
 .venv/.installed-dev: .venv/.installed pyproject.toml

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from math import prod
@@ -28,7 +29,7 @@ SHIPPED = [
 CLOSED = ["five-bar", "palletizer", "parallelogram"]
 FILES = ["gen3_7dof.urdf", "iiwa14.urdf", "panda_arm.urdf", "tx40.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
 COUPLED = ["gripper", "wrist"]  # some joints follow others
-REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain", *COUPLED, *CLOSED]
+REGISTRY = [*SHIPPED, *FILES, "random-tree", "random-chain", "terms", *COUPLED, *CLOSED]
 # files of arms that are shipped (ur5.urdf has the structure of ur10) and of the ur5e with other numbers and no rotors:
 # their graphs are those of the others but for numbers, and Pinocchio judges each of them
 TWINS = ["iiwa14.urdf", "panda_arm.urdf", "ur10.urdf", "ur10e.urdf", "ur5.urdf"]
@@ -44,11 +45,36 @@ def arm(name: str) -> da.Arm:
         return da.Arm(random_robot(np.random.default_rng(7), 8, tree=True))
     if name == "random-chain":
         return da.Arm(random_robot(np.random.default_rng(8), 5, tree=False))
+    if name == "terms":
+        return da.Arm(with_terms(random_robot(np.random.default_rng(9), 4, tree=False), FRICTIONS))
     if name in COUPLED:
         return da.Arm(gripper() if name == "gripper" else wrist())
     if not MODELS.exists():
         pytest.skip("../shared/data is not here")
     return da.load(MODELS / name, physical="warn")
+
+
+# every term that needs no load, on some joint
+FRICTIONS = (
+    Friction(0.3, (0.4, 0.2), stribeck={"level": 0.7, "speed": 0.5}, offset=-0.3),
+    Friction(tanh={"level": 0.6, "width": 0.3, "centre": 0.1}, spring={"stiffness": 3.0, "rest": 0.4}),
+    Friction(0.2, sigmoid={"level": 0.5, "width": 0.4, "shift": 0.2}, gas_spring={"force": 30.0, "a": 0.1, "b": 0.3, "angle": 0.5, "rate": 20.0, "length": 0.35}),
+    Friction(coulomb=0.1, harmonic=[{"order": 1, "sine": 0.4}, {"order": 4, "sine": 0.2, "cosine": -0.3}]),
+)  # fmt: skip
+LOADED = (
+    Friction(0.3, 0.4, load={"share": 0.1}),
+    Friction(0.1, gear={"driving": 0.15, "driven": 0.25}, spring={"stiffness": 2.0}),
+)
+
+
+def with_terms(robot: Robot, frictions: Sequence[Friction]) -> Robot:
+    """The robot whose moving joints have these frictions, in turn, and whose motors have none."""
+    of = {joint.name: frictions[k % len(frictions)] for k, joint in enumerate(robot.tree_joints)}
+    joints = []
+    for joint in robot.joints:
+        rotor = None if joint.rotor is None else replace(joint.rotor, viscous=0.0, coulomb=0.0)
+        joints.append(replace(joint, friction=of.get(joint.name, joint.friction), rotor=rotor))
+    return robot.replace(joints=tuple(joints))
 
 
 def states(a: da.Arm, count: int, seed: int = 0, scale: float = 2.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,7 +102,7 @@ def pulled(a: da.Arm, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
 
 def friction(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """The friction's torque, which depends on q where joints follow others and not linearly."""
-    return a.friction_torque(qd) if a.mechanism.linear else a.friction_torque(qd, q)
+    return a.friction_torque(qd, q) if a.placing.rubs_where or not a.mechanism.linear else a.friction_torque(qd)
 
 
 def one_level(a: da.Arm) -> da.Arm:
@@ -85,7 +111,10 @@ def one_level(a: da.Arm) -> da.Arm:
     def level(part):  # type: ignore[no-untyped-def]
         return None if part is None else replace(part, coulomb=(part.coulomb[0],) * 2)
 
-    joints = (replace(j, friction=level(j.friction), rotor=level(j.rotor)) for j in a.robot.joints)
+    joints = (
+        replace(j, friction=j.friction.replace(coulomb=j.friction.coulomb[0]), rotor=level(j.rotor))
+        for j in a.robot.joints
+    )
     return a.replace(joints=tuple(joints))
 
 
@@ -104,6 +133,7 @@ def on_floats(a: da.Arm, quantity: str, formulation: str, **batch: np.ndarray) -
 NUMPY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
     "sin": np.sin, "cos": np.cos, "sign": np.sign, "less": np.less, "select": np.where,
+    "exp": np.exp, "log": np.log, "tanh": np.tanh, "atan2": np.arctan2, "asin": np.arcsin, "acos": np.arccos,
 }  # fmt: skip
 
 

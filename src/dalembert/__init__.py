@@ -13,6 +13,7 @@ from dalembert.errors import (
     ClosureError,
     DalembertError,
     LimitError,
+    MissingExtraError,
     PathError,
     RobotError,
     ShapeError,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from dalembert.report.page import write_report
     from dalembert.report.study import study
     from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
-    from dalembert.robot.check import PhysicalWarning
+    from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, ComputedTorque
     from dalembert.simulation.simulate import simulate
     from dalembert.tip.controller import OperationalController, Wall
@@ -66,7 +67,7 @@ _LATER = {
         "report.page": "write_report",
         "report.study": "study",
         "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
-        "robot.check": "PhysicalWarning",
+        "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD ComputedTorque",
         "simulation.simulate": "simulate",
         "tip.controller": "OperationalController Wall",
@@ -97,6 +98,8 @@ __all__ = [
     "Limits",
     "Link",
     "Loop",
+    "MissingExtraError",
+    "ModelWarning",
     "OperationalController",
     "ParameterSet",
     "PathError",

@@ -24,6 +24,10 @@ def _shortened(sentence: str) -> str:
     return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST // 2]} … {sentence[-LONGEST // 2 :]}"
 
 
+class MissingExtraError(DalembertError, ImportError):
+    """An optional package that is not installed; the sentence ends with the command that installs it."""
+
+
 class RobotError(DalembertError):
     """A robot description (file, table or object) that cannot be a robot."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from typer.testing import CliRunner
 
 import arms
@@ -109,6 +110,32 @@ def test_polytope_is_what_the_motors_can_do() -> None:
     assert three.contains(three.vertices).all()
     flat = Polytope(np.zeros(1), np.ones((1, 3)), ("x",))
     assert flat.volume == 6 and flat.vertices.ravel().tolist() == [-3, 3]
+
+
+@pytest.mark.parametrize(
+    "m, n, rank", [(1, 3, 1), (2, 4, 2), (3, 3, 3), (3, 7, 3), (6, 7, 6), (3, 5, 2), (3, 4, 1), (4, 5, 3)]
+)
+def test_polytope_agrees_with_linear_programming(m: int, n: int, rank: int) -> None:
+    """Also where generators repeat each other, point the same way, or span fewer dimensions."""
+    rng = np.random.default_rng([m, n, rank])
+    for _ in range(5):
+        basis = np.linalg.qr(rng.normal(size=(m, m)))[0][:, :rank]
+        G = basis @ rng.normal(size=(rank, n))
+        G[:, -1] = G[:, 0]
+        p = Polytope(0.5 * G @ rng.uniform(-1, 1, n), G, ("x", "y", "z", "wx", "wy", "wz")[:m])
+        d = basis @ rng.normal(size=rank)
+        for direction in (d, rng.normal(size=m)):
+            unit = direction / np.linalg.norm(direction)
+            most = linprog(
+                np.r_[np.zeros(n), -1.0], A_eq=np.c_[G, -unit], b_eq=-p.center, bounds=[(-1, 1)] * n + [(0, None)]
+            )
+            assert p.max_acceleration(direction) == pytest.approx(
+                most.x[-1] if most.success else np.nan, rel=1e-6, abs=1e-7, nan_ok=True
+            )
+        for share, inside in ((0.999, True), (1.001, False)):
+            u = np.where(rng.uniform(size=n) < 0.5, -1.0, 1.0)
+            edge = G @ np.sign(G.T @ (basis @ (basis.T @ (G @ u))))
+            assert p.contains(p.center + share * edge) == inside
 
 
 def test_velocity_force_and_static() -> None:

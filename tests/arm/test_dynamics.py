@@ -613,7 +613,7 @@ def test_two_sided_friction(qd: float, viscous: float, forward: float, backward:
     from dalembert.equations.friction import friction_torque
 
     level = forward if qd > 0 else -backward if qd < 0 else 0.0
-    assert friction_torque(mechanism(robot), [qd])[0] == pytest.approx(viscous * qd + level)
+    assert friction_torque(mechanism(robot), [0.0], [qd], [0.0])[0] == pytest.approx(viscous * qd + level)
 
 
 def test_motor_side_friction_keeps_its_direction() -> None:
@@ -625,5 +625,5 @@ def test_motor_side_friction_keeps_its_direction() -> None:
     from dalembert.equations.friction import friction_torque
 
     m = mechanism(robot)
-    assert friction_torque(m, [2.0])[0] == pytest.approx(100 * 0.5 * 2.0 + 10 * 0.3)
-    assert friction_torque(m, [-2.0])[0] == pytest.approx(-100 * 0.5 * 2.0 - 10 * 0.1)
+    assert friction_torque(m, [0.0], [2.0], [0.0])[0] == pytest.approx(100 * 0.5 * 2.0 + 10 * 0.3)
+    assert friction_torque(m, [0.0], [-2.0], [0.0])[0] == pytest.approx(-100 * 0.5 * 2.0 - 10 * 0.1)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ import dalembert as da
 from dalembert.cli import torques as torques_module
 from dalembert.cli.main import app
 from dalembert.logs.formats import text
+from dalembert.report import page as report_page
 from dalembert.trajectory import csv_file
 
 HEADER = "t,q1,q2,qd1,qd2,qdd1,qdd2"
@@ -104,6 +107,34 @@ def test_show_says_notes_rotors_friction_and_payload(tmp_path: Path) -> None:
     da.load("scara").with_payload(2.5, (0.1, 0, 0)).save(tmp_path / "holding.toml")
     scara = run("show", tmp_path / "holding.toml").stdout
     assert "payload  2.5 kg at 0.1 0 0 m" in scara and "fully" in scara and "31 kg" in scara
+
+
+def test_what_a_model_leaves_out_is_one_line_on_stderr_and_in_show_and_report(tmp_path: Path) -> None:
+    robot = da.load("planar-2r").robot
+    links = tuple(replace(link, weight=0.35) for link in robot.links)
+    file = tmp_path / "arm.toml"
+    da.Arm(robot.replace(links=links, left_out=("the fluid (density)",))).save(file)
+    shown = run("show", file, width=120)
+    assert shown.stderr == f"warning: {file}: left out of the model, and torques depend on it: the fluid (density)\n"
+    assert re.search(r"left out\s+the fluid", shown.stdout) and "weight held" in shown.stdout and "0.35" in shown.stdout
+    with pytest.warns(da.ModelWarning, match="fluid"):
+        arm = da.load(file)
+    assert "Left out of the model: the fluid (density)." in report_page._the_arm(arm)
+
+
+def test_show_lists_further_terms_of_friction(tmp_path: Path) -> None:
+    assert "Further" not in run("show", "puma560", width=120).stdout
+    arm = da.load("scara")
+    friction = da.Friction(offset=-2.0, stribeck={"level": 1.5, "speed": 0.1}, spring={"stiffness": 30.0})
+    joints = [
+        replace(joint, friction=friction) if joint.name in ("joint1", "joint3") else joint for joint in arm.robot.joints
+    ]
+    arm.replace(joints=tuple(joints)).save(tmp_path / "sprung.toml")
+    output = run("show", tmp_path / "sprung.toml", width=80).stdout
+    assert "Stribeck friction: level 1.5 N m, speed 0.1 rad/s" in output and "torque offset: level -2 N m" in output
+    assert "Stribeck friction: level 1.5 N, speed 0.1 m/s" in output and "stiffness 30 N/m" in output
+    data = json.loads(run("show", tmp_path / "sprung.toml", "--json").stdout)
+    assert data["joints"][0]["friction"]["stribeck"] == {"level": 1.5, "speed": 0.1}
 
 
 def test_show_keeps_a_column_of_zeros_that_mean_something() -> None:

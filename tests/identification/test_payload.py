@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,18 @@ def test_without_noise_all_ten_parameters_return() -> None:
     assert np.allclose(found.inertia, TENSOR, atol=4e-3)
     assert found.relative_error < 1e-2
     assert found.attached_to(puma()).robot.payload is not None
+
+
+def test_a_load_has_its_weight_on_an_arm_whose_own_is_carried() -> None:
+    arm = puma()
+    light = arm.replace(links=tuple(replace(link, weight=0.4) for link in arm.robot.links))
+    runs = []
+    for seed, carrying in ((1, light), (2, light.with_payload(MASS, COM, TENSOR))):
+        t, q, qd, qdd = motion(seed)
+        runs.append({"t": t, "q": q, "qd": qd, "tau": carrying.inverse_dynamics(q, qd, qdd)})
+    found = identify_payload(light, *runs, cutoff=20.0)
+    assert found.mass == pytest.approx(MASS, rel=2e-3)
+    assert np.allclose(found.com, COM, atol=1e-3)
 
 
 def test_torque_error_bars_are_honest() -> None:

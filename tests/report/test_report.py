@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 import dalembert as da
 from dalembert.analysis.workspace import workspace_map
+from dalembert.arm.terms import TorqueTerms
 from dalembert.cli import simulate
 from dalembert.cli.main import app
 from dalembert.cli.terminal import plain
@@ -107,6 +108,11 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 # -- Example 7.2 ---------------------------------------------------------------------------------
+
+
+def test_every_part_of_a_torque_has_a_colour_of_its_own() -> None:
+    assert set(figures.CAUSES) == {part.name for part in fields(TorqueTerms)}
+    assert len({colour for colour, _ in figures.CAUSES.values()}) == len(figures.CAUSES)
 
 
 def test_the_page_of_example_7_2(example: str) -> None:

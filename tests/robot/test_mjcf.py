@@ -59,7 +59,9 @@ def test_ur5e_without_its_meshes():
     assert elbow.name == "elbow_joint"
     assert elbow.limits == Limits(-3.1415, 3.1415, effort=150)
     assert elbow.rotor == Rotor(inertia=0.1, gear=1, reflected=True)
-    assert robot.notes == ("contacts between geoms are ignored",)
+    assert len(robot.notes) == 2
+    assert robot.notes[1] == "contacts between geoms are ignored"
+    assert robot.left_out == ()
     # right angles come out exact, not as 1e-16: zeros cost nothing later
     assert {x for joint in robot.joints for row in joint.placement.rotation for x in row} <= {0.0, 1.0, -1.0}
 
@@ -100,13 +102,13 @@ def test_everything_at_once():
     assert [joint.type for joint in robot.joints if joint.child == "bracket"] == ["fixed"]
     notes = "\n".join(robot.notes)
     for what in (
-        "equality constraints are ignored: same",
+        "equality constraints that are not active are ignored: same",
         "tendons are ignored: cable",
         "contacts",
-        "springs are ignored: out",
     ):
         assert what in notes
     assert "drive no single joint are ignored: t" in notes
+    assert robot.left_out == ("contacts of <pair>",)
 
 
 @pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_armature"), reason="this MuJoCo's motors have no armature")
@@ -207,9 +209,3 @@ def test_a_missing_mesh_of_a_body_that_never_moves_is_only_said():
     world = '<body name="rock"><geom type="mesh" mesh="m"/></body>'
     notes = read_mjcf(simple(before=MESH, world=world)).notes
     assert any("body 'rock', which never moves" in note for note in notes)
-
-
-def test_without_mujoco(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
-    with pytest.raises(RobotError, match=r"pip install 'dalembert\[mujoco\]'"):
-        read_mjcf(simple())

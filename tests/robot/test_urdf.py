@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalembert.errors import RobotError
-from dalembert.robot.check import check
+from dalembert.robot.check import ModelWarning, check
 from dalembert.robot.inertia import Inertia
+from dalembert.robot.load import load_robot
 from dalembert.robot.mechanism import mechanism
 from dalembert.robot.model import Frame, Friction, Joint, Limits, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
@@ -137,7 +138,7 @@ def test_drake_rotors_are_ignored_and_said():
     for text in (urdf(link(), joint(inside=rotor)), urdf(link(), joint(), drive)):
         robot = parse_urdf(text)
         assert robot.joints[0].rotor is None
-        assert any("drake:rotor_inertia" in note for note in robot.notes)
+        assert robot.left_out == ("Drake's extension and no part of URDF: drake:rotor_inertia and drake:gear_ratio",)
 
 
 @pytest.mark.parametrize(
@@ -145,12 +146,11 @@ def test_drake_rotors_are_ignored_and_said():
     [
         ([joint(inside='<safety_controller k_velocity="1"/>')], "<safety_controller> is ignored.*joint 'j'"),
         ([joint(inside='<calibration rising="1"/>')], "<calibration> is ignored"),
-        ([joint(inside='<dynamics damping="1" spring_stiffness="3"/>')], "spring_stiffness of <dynamics>"),
         (
             [joint(kind="continuous", inside='<limit lower="-1" upper="1"/>')],
             "continuous joints are ignored: joint 'j'",
         ),
-        ([joint(), "<loop_joint/>", "<frame/>"], "loop_joint, frame"),
+        ([joint(), "<group/>", "<frame/>"], "group, frame"),
         (
             [joint(), "<transmission name='t'><mechanicalReduction>100</mechanicalReduction></transmission>"],
             "100 of tr",
@@ -165,12 +165,31 @@ def test_what_is_ignored_is_said(parts, note):
     assert re.search(note, notes[0])
 
 
+@pytest.mark.parametrize(
+    ("parts", "what"),
+    [
+        ([joint(inside='<dynamics damping="1" spring_stiffness="3"/>')], "spring_stiffness of <dynamics>"),
+        ([joint(), "<drake:linear_spring_damper/>"], "drake:linear_spring_damper"),
+        ([joint(), "<gazebo reference='j'><springStiffness>3</springStiffness></gazebo>"], "springStiffness of 'j'"),
+        ([joint(), "<gazebo reference='a'><turnGravityOff>true</turnGravityOff></gazebo>"], "turnGravityOff of 'a'"),
+    ],
+)
+def test_what_changes_torques_and_is_not_read_is_a_warning(parts, what, tmp_path):
+    (tmp_path / "arm.urdf").write_text(urdf(link(), *parts))
+    with pytest.warns(ModelWarning, match=what):
+        robot = load_robot(tmp_path / "arm.urdf")
+    assert robot.notes == ()
+    assert len(robot.left_out) == 1
+
+
 def test_shapes_need_no_note_and_no_meshes():
     shape = '<visual><geometry><mesh filename="package://nowhere/a.stl"/></geometry></visual>'
     text = urdf(
         link(), joint(), f'<link name="b">{shape}</link>', joint("k", "fixed", "a", "b"), "<gazebo/>", "<material/>"
     )
     assert parse_urdf(text).notes == ()
+    light = "<gazebo reference='a'><gravity>true</gravity><turnGravityOff>false</turnGravityOff></gazebo>"
+    assert parse_urdf(urdf(link(), joint(), light)).left_out == ()
 
 
 def test_tip():

@@ -383,7 +383,7 @@ def replace_coulomb(arm: da.Arm) -> da.Arm:
     joints = []
     for joint in arm.robot.joints:
         level = 0.5 * sum(joint.friction.coulomb)
-        joint = replace(joint, friction=replace(joint.friction, coulomb=(level, level)))
+        joint = replace(joint, friction=joint.friction.replace(coulomb=level))
         if joint.rotor is not None:
             level = 0.5 * sum(joint.rotor.coulomb)
             joint = replace(joint, rotor=replace(joint.rotor, coulomb=(level, level)))

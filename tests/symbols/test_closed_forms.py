@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -346,6 +346,31 @@ def test_coordinates_by_a_function() -> None:
     values = {**e.parameters, **dict(zip([*e.q, *e.qd, *e.qdd], [*x[0], *v[0], *acc[0]], strict=True))}
     assert relative(np.array(e.tau.subs(values), dtype=float)[:, 0], y.inverse_dynamics(x, v, acc)[0]) < 1e-12
     assert relative(np.array(e.C.subs(values), dtype=float), y.coriolis_matrix(x, v)[0]) < 1e-12
+    assert balanced(e.latex())
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda y: [y[0] + sympy.exp(-(y[1] ** 2)) / 3, y[1] + sympy.tanh(y[0] * y[1]) / 4],
+        lambda y: [y[0] + sympy.atan2(sympy.sin(y[1]), 3 + sympy.cos(y[1])), y[1] + sympy.atan(y[1]) / 2],
+        lambda y: [y[0] - sympy.asin(sympy.sin(y[1]) / 2), y[1] + sympy.acos(sympy.cos(y[0]) / 3) + 2 ** y[1]],
+        lambda y: [y[0] + sympy.log(2 + y[1] ** 2), y[1] + (1 + y[0] ** 2) ** sympy.Rational(1, 3)],
+    ],
+    ids=["exp-tanh", "atan2-atan", "asin-acos-2^y", "log-root"],
+)
+def test_coordinates_by_elementary_functions(f: Callable[[Sequence[Any]], list[Any]]) -> None:
+    """Values, slopes and their rates are those of SymPy, and so are the torques."""
+    a = da.load("planar-2r")
+    y = a.in_coordinates(f)
+    check_coordinates(a, y)
+    x, v, acc = states(a, 1, scale=1.0)
+    symbols = sympy.symbols("y_1 y_2", real=True)
+    at = dict(zip(symbols, x[0].tolist(), strict=True))
+    assert relative(y.tree_positions(x)[0, : a.n], np.array([float(q.subs(at)) for q in f(symbols)])) < 1e-13
+    e = y.equations()
+    values = {**e.parameters, **dict(zip([*e.q, *e.qd, *e.qdd], [*x[0], *v[0], *acc[0]], strict=True))}
+    assert relative(np.array(e.tau.subs(values), dtype=float)[:, 0], y.inverse_dynamics(x, v, acc)[0]) < 1e-12
     assert balanced(e.latex())
 
 

@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.interpolate import make_interp_spline
 
 import dalembert as da
 from arms import arm
 from dalembert.algebra.orientations import rotation_vector
 from dalembert.errors import PathError
 from dalembert.trajectory.csv_file import read_motion
+from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.inverse_kinematics import configuration_at
-from dalembert.trajectory.splines import Quintics, reconstructed
+from dalembert.trajectory.splines import reconstructed
 
 RNG = np.random.default_rng(3)
 Q0, Q1 = [0.1, -1.0, 2.0], [1.3, -2.5, 2.0]
@@ -299,6 +301,23 @@ def test_splines_that_cannot_be() -> None:
             da.spline(*args)
 
 
+@pytest.mark.parametrize("degree", [3, 5])
+@pytest.mark.parametrize("boundary", ["clamped", "natural", "not-a-knot", "periodic"])
+def test_splines_are_those_of_scipy(boundary: str, degree: int) -> None:
+    rng, half = np.random.default_rng(degree), (degree + 1) // 2
+    orders = {"clamped": range(1, half), "natural": range(half, degree)}.get(boundary, ())
+    zeros = [(order, np.zeros(2)) for order in orders]
+    conditions = (zeros, zeros) if zeros else {"not-a-knot": None}.get(boundary, boundary)
+    for count in (6, 7, 12, 40):
+        t = np.cumsum([0.0, *rng.uniform(0.5, 2.0, count - 1)])
+        q = rng.normal(size=(count, 2))
+        q[-1] = q[0]
+        theirs, at = make_interp_spline(t, q, k=degree, bc_type=conditions), np.linspace(0, t[-1], 101)
+        for order, ours in enumerate(da.spline(t, q, boundary, degree)(at)):
+            wanted = theirs.derivative(order)(at)
+            assert np.abs(ours - wanted).max() < 1e-11 * np.abs(wanted).max()
+
+
 def test_fourier_series_are_periodic_and_their_sums() -> None:
     a, b = RNG.normal(size=(2, 3, 4))
     motion = da.fourier((a, b), 0.5, offset=[1.0, 2.0, 3.0], duration=6.0)
@@ -317,10 +336,10 @@ def test_fourier_series_are_periodic_and_their_sums() -> None:
         da.fourier((a, b), 0.0)
 
 
-def test_quintics_keep_the_values_at_their_instants() -> None:
+def test_hermite_pieces_keep_the_values_at_their_nodes() -> None:
     x = np.sort(RNG.uniform(0, 5, 30))
     y = RNG.normal(size=(3, 30, 2))
-    for value, node in zip(Quintics(x, *y)(x), y, strict=True):
+    for value, node in zip(Hermite(x, y)(x), y, strict=True):
         assert np.array_equal(value, node)
 
 

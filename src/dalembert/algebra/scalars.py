@@ -12,6 +12,8 @@ Scalar = Any  # float, graph.Expr or a symbol: whatever has + - * /
 Values = Sequence[Scalar]  # q, q̇, q̈, τ, h_e
 Grid = list[list[Scalar]]  # B, C, J
 
+HIGHEST_POWER = 709.78271289338397  # e to this is still a double
+
 
 def zeros(n: int) -> Grid:
     """An n×n matrix to be filled."""
@@ -41,6 +43,51 @@ def cos(x: Scalar) -> Scalar:
 def sqrt(x: Scalar) -> Scalar:
     """√x for floats and for every scalar that has a ``sqrt`` method."""
     return math.sqrt(x) if isinstance(x, (int, float)) else x.sqrt()
+
+
+def exp(x: Scalar) -> Scalar:
+    """eˣ for floats and for every scalar that has an ``exp`` method; ∞ beyond the doubles."""
+    if isinstance(x, (int, float)):
+        return math.exp(x) if x <= HIGHEST_POWER else x * math.inf
+    return x.exp()
+
+
+def log(x: Scalar) -> Scalar:
+    """ln x for floats and for every scalar that has a ``log`` method; −∞ at 0, NaN below."""
+    if isinstance(x, (int, float)):
+        return math.log(x) if x > 0 else -math.inf if x == 0 else math.nan
+    return x.log()
+
+
+def tanh(x: Scalar) -> Scalar:
+    """tanh x for floats and for every scalar that has a ``tanh`` method."""
+    return math.tanh(x) if isinstance(x, (int, float)) else x.tanh()
+
+
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """The angle of the point (x, y), from −π to π, for floats and for every scalar that has an ``atan2`` method."""
+    if not isinstance(y, (int, float)):
+        return y.atan2(x)
+    return math.atan2(y, x) if isinstance(x, (int, float)) else x.ratan2(y)
+
+
+def atan(x: Scalar) -> Scalar:
+    """arctan x for what has an ``atan2``."""
+    return atan2(x, 1.0)
+
+
+def asin(x: Scalar) -> Scalar:
+    """arcsin x for floats and for every scalar that has an ``asin`` method; NaN where |x| > 1."""
+    if isinstance(x, (int, float)):
+        return math.asin(x) if abs(x) <= 1.0 else math.nan
+    return x.asin()
+
+
+def acos(x: Scalar) -> Scalar:
+    """arccos x for floats and for every scalar that has an ``acos`` method; NaN where |x| > 1."""
+    if isinstance(x, (int, float)):
+        return math.acos(x) if abs(x) <= 1.0 else math.nan
+    return x.acos()
 
 
 def sgn(x: Scalar) -> Scalar:

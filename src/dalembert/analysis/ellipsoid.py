@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE, double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.extras import extra
 from dalembert.motion.operational_space import Space
 from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP
@@ -26,6 +28,7 @@ from dalembert.tip.task_rows import Task, row_names, space_of, with_frame
 
 Array = NDArray[np.floating[Any]]
 Redundancy = Literal["pseudo-inverse", "dynamic", "exact"]
+FLAT = 1e-9  # relative: a polytope thinner than this has no thickness
 LimitsLike = ArrayLike | str  # numbers, or "arm" for the robot's own
 
 
@@ -331,7 +334,8 @@ class Polytope:
     @property
     def vertices(self) -> Array:
         """Its corners: (k, m); for two rows in the order in which they follow each other."""
-        from scipy.spatial import ConvexHull
+        with extra("motion", "the list of corners of a polytope"):
+            from scipy.spatial import ConvexHull
 
         m, n = self.generators.shape
         if m == 1:
@@ -364,28 +368,48 @@ class Polytope:
         values = [self._farthest(way) for way in d.reshape(-1, len(self.center))]
         return np.array(values).reshape(d.shape[:-1])
 
+    @cached_property
+    def _facets(self) -> tuple[Array, Array]:
+        """N (k, m) and h (k,): the accelerations a with |N (a − center)| ≤ h are the set.
+
+        A facet of a set of m dimensions is spanned by m − 1 generators; one of fewer dimensions has h = 0 across it.
+        """
+        n = self.generators.shape[1]
+        U, sizes, _ = np.linalg.svd(self.generators)
+        rank = int((sizes > FLAT * sizes.max(initial=0.0)).sum())
+        G, across = U[:, :rank].T @ self.generators, U[:, rank:].T
+        if rank < 2:
+            return np.concatenate([U.T[:rank], across]), np.r_[np.abs(G).sum(axis=1), np.zeros(len(across))]
+        spanning = G[:, list(itertools.combinations(range(n), rank - 1))].transpose(1, 0, 2)
+        frames, sizes, _ = np.linalg.svd(spanning)
+        frames = frames[sizes[:, -1] > FLAT * sizes[:, 0].max()]  # the others span less than a facet
+        normals = frames[:, :, -1]
+        heights = np.abs(normals @ G).sum(axis=1)
+        return np.concatenate([normals @ U[:, :rank].T, across]), np.r_[heights, np.zeros(len(across))]
+
     def _shortest(self, a: Array) -> float:
         """The least max |u_i| with G u = a."""
-        from scipy.optimize import linprog
-
-        m, n = self.generators.shape
-        ones = np.ones((n, 1))
-        least = linprog(
-            np.r_[np.zeros(n), 1.0],
-            A_ub=np.block([[np.eye(n), -ones], [-np.eye(n), -ones]]), b_ub=np.zeros(2 * n),
-            A_eq=np.c_[self.generators, np.zeros(m)], b_eq=a, bounds=[(None, None)] * n + [(0, None)],
-        )  # fmt: skip
-        return float(least.x[-1]) if least.success else np.inf
+        N, h = self._facets
+        size, slack = np.abs(N @ a), self._slack
+        if (size[h <= slack] > slack).any():
+            return np.inf
+        return float((size[h > slack] / h[h > slack]).max(initial=0.0))
 
     def _farthest(self, d: Array) -> float:
-        from scipy.optimize import linprog
+        """The largest s ≥ 0 with |N (s d − center)| ≤ h."""
+        N, h = self._facets
+        slope, start, slack = N @ d, N @ self.center, self._slack
+        level = np.abs(slope) <= FLAT
+        if (np.abs(start[level]) > h[level] + slack).any():
+            return np.nan
+        middle, width = start[~level] / slope[~level], h[~level] / np.abs(slope[~level])
+        first, last = (middle - width).max(initial=0.0), (middle + width).min(initial=np.inf)
+        return float(last) if first <= last + slack and last >= -slack else np.nan
 
-        n = self.generators.shape[1]
-        most = linprog(
-            np.r_[np.zeros(n), -1.0], A_eq=np.c_[self.generators, -d], b_eq=-self.center,
-            bounds=[(-1, 1)] * n + [(0, None)],
-        )  # fmt: skip
-        return float(most.x[-1]) if most.success else np.nan
+    @property
+    def _slack(self) -> float:
+        """What rounding may make of a zero."""
+        return FLAT * float(np.abs(self.generators).sum() + np.abs(self.center).sum())
 
 
 def _polygon(G: Array) -> Array:

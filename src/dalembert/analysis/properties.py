@@ -63,7 +63,11 @@ def energy_defect(arm: Arm, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, tip_wre
     rate = np.einsum("...i,...ij,...j", v, arm.inertia_matrix(q), qdd) + 0.5 * np.einsum(
         "...i,...ij,...j", v, arm.inertia_derivative(q, qd), v
     )
-    force = np.asarray(tau, float) - arm.friction_torque(qd, q) - arm.gravity_torque(q)
+    if any(body.depends("load") for body in arm.mechanism.bodies):
+        friction = arm.torque_terms(q, qd, qdd, tip_wrench).friction
+    else:
+        friction = arm.friction_torque(qd, q)
+    force = np.asarray(tau, float) - friction - arm.gravity_torque(q)
     if tip_wrench is not None:
         force = force - np.einsum("...ij,...i->...j", arm.jacobian(q), np.asarray(tip_wrench, float))
     return rate - np.einsum("...i,...i", v, force)

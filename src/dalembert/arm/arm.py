@@ -224,7 +224,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
 
         T is an n×n matrix; "absolute" for the angles of the links with the base, where joints are
         parallel; or a function y → q that runs on SymPy symbols and gives a list of formulas with sin, cos,
-        tan, sqrt, Abs and powers. The arm that is returned can do all that an arm can; its joints are y_1, y_2, …,
+        tan, asin, acos, atan, atan2, exp, log, tanh, sqrt, Abs and powers. The arm that is returned can do all that an arm can; its joints are y_1, y_2, …,
         and ``tree_positions(y)`` begins with the ``tree_positions(q)`` of this one, which is q where nothing follows.
 
         >>> import dalembert as da

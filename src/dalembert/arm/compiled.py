@@ -69,6 +69,7 @@ class Compiled:
         self.robot = robot
         self._kernels: dict[Any, np.ufunc] = {}
         self.quick_kernels: dict[str, np.ufunc] = {}  # by method, those that need no more than their arrays
+        self.singles: dict[str, Any] = {}  # their functions for one state, None where there is none
 
     @cached_property
     def mechanism(self) -> AnyMechanism:
@@ -138,6 +139,12 @@ class Compiled:
         if ufunc.nout == 1 and not given and formulation is None:
             self.quick_kernels[quantity] = ufunc
         return result
+
+    def prepare_single(self, quantity: str) -> None:
+        """Make the function for one state of a quick kernel."""
+        from dalembert.kernel.single import single_of
+
+        self.singles[quantity] = single_of(self.quick_kernels[quantity])
 
     def _run_placed(
         self, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], arrays: list[Any], out: Array | None

@@ -64,17 +64,23 @@ class ArmDynamics(Compiled):
         return self._run("gravity_torque", {"q": q})
 
     @quick
-    def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None) -> Array:
-        """F_v q̇ + F_s sgn(q̇): (…, n), S (7.42).
+    def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None) -> Array:
+        """F_v q̇ + F_s sgn(q̇) and all further terms, of springs too: (…, n), S (7.42).
 
-        Joints that follow others rub too, Γᵀ of it: where Γ is not constant, as in closed chains, q is needed.
+        q     is needed where a term depends on it, and where joints that follow others rub and Γ is not constant
+        load  the torque that each joint passes on, (…, n), is needed where a term depends on that; inverse_dynamics
+              finds it by itself
         """
-        if q is None and self.placing.rubs_where:
+        if q is None and (why := self.placing.rubs_where):
             raise DalembertError(
-                f"the friction of arm '{self.name}' depends on where it stands, since passive joints rub: "
-                "give friction_torque(qd, q)"
+                f"the friction of arm '{self.name}' depends on where it stands, since {why}: give friction_torque(qd, q)"
             )
-        return self._run("friction_torque", {"qd": qd}, {"q": q})
+        if load is None and (joint := next((body for body in self.mechanism.bodies if body.depends("load")), None)):
+            raise DalembertError(
+                f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q, load), or take it "
+                "from inverse_dynamics"
+            )
+        return self._run("friction_torque", {"qd": qd}, {"q": q, "load": load})
 
     @quick
     def joint_wrenches(
@@ -180,10 +186,10 @@ class ArmDynamics(Compiled):
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number."""
-        from dalembert.equations.regressor import PARAMETERS
+        """The names of the parameters: ``m_1``, ``mx_1``, …, ``Fs_n``, with the joint's number; then those of further terms."""
+        from dalembert.equations.regressor import names
 
-        return tuple(f"{name}_{k + 1}" for k in range(self.mechanism.tree.n) for name in PARAMETERS)
+        return tuple(names(self.mechanism.tree))
 
     def lagrange_euler(self, q: ArrayLike) -> LagrangeEuler:
         """The dynamic coefficients of M section 2: ``.D`` (…, n, n), ``.h`` (…, n, n, n), ``.c`` (…, n).

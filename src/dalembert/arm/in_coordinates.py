@@ -16,6 +16,7 @@ from dalembert.arrays import double
 from dalembert.coordinates.formula import symbols
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.extras import extra
 from dalembert.robot.couplings import Coupling, singular
 from dalembert.robot.model import Robot
 
@@ -52,7 +53,8 @@ def in_coordinates(arm: Arm, T: Any, offset: ArrayLike | None = None) -> Robot:
 
 
 def _by_formulas(arm: Arm, f: Callable[[Sequence[Any]], Sequence[Any]]) -> Robot:
-    import sympy
+    with extra("symbols", "a coordinate map given as a function"):
+        import sympy
 
     names = _names(arm)
     y = symbols(names)

@@ -1,7 +1,9 @@
 """Calls that cost little: the kernel is tried at once, and mistakes are looked for only where it refuses.
 
-A gufunc checks the shapes that it is given. What it does not know is the rule for types (float32 stays float32, everything
-else is float64), so that only arrays of float64 go this way; the rest, and what the gufunc refuses, takes the method's own.
+One state goes to a function in machine code (:mod:`dalembert.kernel.single`), which answers None to whatever else it is
+given. A gufunc checks the shapes that it is given. What it does not know is the rule for types (float32 stays float32,
+everything else is float64), so that only arrays of float64 go this way; the rest, and what the gufunc refuses, takes the
+method's own.
 """
 
 from __future__ import annotations
@@ -26,15 +28,23 @@ def quick(method: Method) -> Method:
 
     @wraps(method)
     def run(self: Any, *arrays: Any, **options: Any) -> Any:
-        if len(arrays) == count and not options:
+        if options:
+            return method(self, *arrays, **options)
+        single = self.singles.get(name)
+        if single is not None and (result := single(*arrays)) is not None:
+            return result
+        if len(arrays) == count:
             for array in arrays:
                 if type(array) is not ndarray or array.dtype is not DOUBLE:
                     break
             else:
                 try:
-                    return self.quick_kernels[name](*arrays)
+                    result = self.quick_kernels[name](*arrays)
                 except (KeyError, TypeError, ValueError):  # the first call, or a mistake, which the method names
-                    pass
+                    return method(self, *arrays)
+                if name not in self.singles:
+                    self.prepare_single(name)
+                return result
         return method(self, *arrays, **options)
 
     return cast(Method, run)

@@ -33,7 +33,7 @@ class Dalembert:
 
 @dataclass(frozen=True)
 class TorqueTerms:
-    """Who causes what at which joint; the eight fields sum to the torque.
+    """Who causes what at which joint; the nine fields sum to the torque.
 
     inertia      (…, n, n)     at joint i by joint j's acceleration, b_ij q̈_j, of links (and of rotors
                                standing still on them)
@@ -41,6 +41,7 @@ class TorqueTerms:
     centrifugal  (…, n, n)     at joint i by joint j's velocity, h_ijj q̇_j²
     coriolis     (…, n, n, n)  at joint i by the velocities of joints j < k, the pair counted once
     gravity, viscous, coulomb, contact   (…, n)
+    other        (…, n)        further terms of friction, springs and losses
     All in N m (revolute) or N (prismatic). S 7.1.3 reads these terms, Example 7.2 plots them.
     """
 
@@ -51,12 +52,13 @@ class TorqueTerms:
     gravity: Array
     viscous: Array
     coulomb: Array
+    other: Array
     contact: Array
 
     @property
     def friction(self) -> Array:
-        """Viscous plus Coulomb: (…, n)."""
-        return self.viscous + self.coulomb
+        """Viscous, Coulomb and other terms: (…, n)."""
+        return self.viscous + self.coulomb + self.other
 
     @property
     def by_joint(self) -> dict[str, Array]:

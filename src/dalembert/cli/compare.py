@@ -12,6 +12,7 @@ from typer import Argument, Option
 from dalembert.cli import options
 from dalembert.cli.terminal import Bar, console, plain, print_table, tell
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -194,10 +195,11 @@ def drawing(costs: Sequence[Cost], height: int = 18, step: int = 5) -> list[str]
 
 def figure(costs: Sequence[Cost]) -> Figure:
     """Growth with n: operations, and nanoseconds where they were measured."""
-    import matplotlib
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
+    with extra("plot", "a figure"):
+        import matplotlib
+        from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
+        from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 
     measured = any(cost.nanoseconds is not None for cost in costs)
     style = {

@@ -112,6 +112,8 @@ def identify(
     for path in (output, report, table):
         if path is not None:
             check_writable(path, overwrite=force)
+    if report is not None:
+        options.need_figures(f"{report}: a report")
     if output is not None and Path(output).suffix.lower() not in (".toml", ".urdf"):
         raise DalembertError(f"{output}: a calibrated arm is saved as .toml or .urdf")
     with saying_warnings(), Bar("identifying") as bar:

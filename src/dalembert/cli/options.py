@@ -11,6 +11,7 @@ from typer import Argument, Option
 import dalembert as da
 from dalembert.cli.terminal import plain, saying_warnings, tell
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.files import check_writable, whole_binary_file
 
 if TYPE_CHECKING:
@@ -166,12 +167,19 @@ def not_an_input(output: str | Path, words: str, *inputs: str | Path | None) -> 
             raise DalembertError(f"{output}: {words} made from; name another")
 
 
+def need_figures(what: str) -> None:
+    """Say before the work that ``what`` cannot be drawn, where Matplotlib is not installed."""
+    with extra("plot", what):
+        import matplotlib  # noqa: F401
+
+
 def check_plot(path: str | None, *, force: bool) -> None:
     """Say before the work why the figure, if one is asked for, could not be written."""
     if path is None:
         return
     if Path(path).suffix.lower() not in FIGURES:
         raise DalembertError(f"{path}: a figure is written as {', '.join(FIGURES)}; end the name with one of them")
+    need_figures(f"{path}: a figure")
     check_writable(path, overwrite=force)
 
 

@@ -67,6 +67,7 @@ def report(
     if check_limits:
         need_effort_limits(loaded, "; --limits gives them")
     options.not_an_input(out, "the report would overwrite the file it is", motion, arm, limits)
+    options.need_figures(f"{out}: a report")
     check_writable(out, overwrite=force)
     motions = [_from_file(loaded, motion)] if motion is not None else _example(loaded, example)
     from dalembert.analysis.sizing import without_effort_limit

@@ -13,6 +13,8 @@ import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import console, finite, number, numbers, plain, print_table
 
+STYLES = {"name": "bold", "note": "yellow", "left out": "bold yellow"}
+
 
 def show(
     arm: options.ArmArgument,
@@ -40,9 +42,9 @@ def _show_robot(robot: da.Robot) -> None:
     screen = console()
     facts = Table.grid(padding=(0, 2))
     for word, text in _facts(robot):
-        facts.add_row(word, Text(plain(text), "yellow" if word == "note" else "bold" if word == "name" else ""))
+        facts.add_row(word, Text(plain(text), STYLES.get(word, "")))
     screen.print(facts)
-    for title, columns, rows in (_joints(robot), _drives(robot), _links(robot)):
+    for title, columns, rows in (_joints(robot), _drives(robot), _terms(robot), _links(robot)):
         if rows:
             screen.print()
             print_table(columns, rows, title)
@@ -67,6 +69,7 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     if robot.payload is not None:
         body = robot.payload
         facts.append(("payload", f"{number(body.mass, 'kg')} at {numbers(body.com)} m in the tip's frame"))
+    facts += [("left out", what) for what in robot.left_out]
     facts += [("note", note) for note in robot.notes]
     return facts
 
@@ -98,7 +101,7 @@ def _drives(robot: da.Robot) -> Shown:
     rows = []
     for index, joint in _listed(robot):
         friction, rotor = joint.friction, joint.rotor
-        if rotor is None and friction == da.Friction():
+        if rotor is None and not friction.viscous and not any(friction.coulomb):
             continue
         cells = [index, plain(joint.name), _some(friction.viscous), _two_sided(friction.coulomb)]
         if rotor is None:
@@ -109,6 +112,17 @@ def _drives(robot: da.Robot) -> Shown:
         rows.append(cells)
     columns = ["", "joint", ">F_v", ">F_s", ">gear k_r", ">I_m", ">mass", ">motor F_v", ">motor F_s", "rotor counted"]
     return "Drives: viscous friction F_v, Coulomb friction F_s, rotor inertia I_m (kg m²)", columns, rows
+
+
+def _terms(robot: da.Robot) -> Shown:
+    """Friction beyond F_v and F_s, springs and losses: a line each."""
+    rows = []
+    for index, joint in _listed(robot):
+        for k, term in enumerate(joint.friction.further):
+            rows.append(
+                [index, plain(joint.name), term.text_at(joint.type)] if k == 0 else ["", "", term.text_at(joint.type)]
+            )
+    return "Further friction, springs and losses at the joints", ["", "joint", "term"], rows
 
 
 def _some(value: float, unit: str = "") -> str:
@@ -125,11 +139,13 @@ def _links(robot: da.Robot) -> Shown:
     for link in robot.links:
         body, name = link.inertia, plain(link.name)
         if body.is_zero:
-            rows.append([name, "–", "–", "–", ""])
+            rows.append([name, "–", "–", "–", "", ""])
         else:
             moments = numbers(principal_moments(body))
-            rows.append([name, number(body.mass), numbers(body.com), moments, "" if link.physical else "not physical"])
-    columns = ["name", ">mass", "centre of mass", "principal moments", ""]
+            weight = "" if link.weight == 1.0 else number(link.weight)
+            cells = [name, number(body.mass), numbers(body.com), moments, weight]
+            rows.append([*cells, "" if link.physical else "not physical"])
+    columns = ["name", ">mass", "centre of mass", "principal moments", ">weight held", ""]
     return "Links: mass (kg), centre of mass (m), principal moments (kg m²)", columns, rows
 
 
@@ -141,4 +157,7 @@ def _show_json(robot: da.Robot) -> None:
     data["total_mass"] = robot.mass
     for entry, link in zip(data["links"], robot.links, strict=True):
         entry["principal_moments"] = principal_moments(link.inertia)
+    for entry, joint in zip(data["joints"], robot.joints, strict=True):
+        friction = joint.friction
+        entry["friction"] = {**friction.written(), "viscous": friction.viscous, "coulomb": friction.coulomb}
     sys.stdout.write(json.dumps(finite(data), indent=2, ensure_ascii=False) + "\n")

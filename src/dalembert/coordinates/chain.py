@@ -18,6 +18,7 @@ from dalembert.algebra.scalars import (
     Grid,
     Scalar,
     Values,
+    atan2,
     cos,
     dot,
     exact_cos,
@@ -61,6 +62,10 @@ class Angle:
         """sin x"""
         c, s = _turn(self.shift)
         return s * self._cos + c * self._sin if s else c * self._sin
+
+    def radians(self) -> Scalar:
+        """x between −π and π"""
+        return atan2(self.sin(), self.cos())
 
 
 def _turn(angle: float) -> tuple[float, float]:

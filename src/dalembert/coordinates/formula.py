@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dalembert.algebra.scalars import Scalar, cos, less, select, sin, sqrt
+from dalembert.algebra.scalars import Scalar, acos, asin, atan, atan2, cos, exp, less, log, select, sin, sqrt, tanh
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "sin": sin,
-    "cos": cos,
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{f.__name__: f for f in (sin, cos, exp, log, tanh, atan2, atan, asin, acos)},
     "tan": lambda x: sin(x) / cos(x),
     "Abs": lambda x: select(less(x, 0.0), -x, x),
 }
-SLOPES: dict[str, Callable[[Any], Any]] = {  # of Abs, beside its kink
+SLOPES: dict[str, Callable[..., Any]] = {  # of Abs, beside its kink
     "sign": lambda x: 1.0 - 2.0 * less(x, 0.0),
     "DiracDelta": lambda _: 0.0,
 }
@@ -62,7 +62,8 @@ class Formula:
 
 def symbols(names: Sequence[str]) -> tuple[Any, ...]:
     """SymPy's symbols for coordinates: they are real, and a name may have primes."""
-    import sympy
+    with extra("symbols", "a coordinate map given as a function"):
+        import sympy
 
     return tuple(sympy.Symbol(name, real=True) for name in names)
 
@@ -91,11 +92,13 @@ def written(formula: Any, at: Mapping[str, Scalar]) -> Scalar:
         base = base if formula.exp.q == 1 else sqrt(base)
         power = _joined(lambda a, b: a * b, [base] * abs(formula.exp.p))
         return power if formula.exp.p > 0 else 1.0 / power
+    if formula.is_Pow:
+        return exp(written(formula.exp, at) * log(written(formula.base, at)))
     name = type(formula).__name__
     if name in FUNCTIONS or name in SLOPES:
-        return (FUNCTIONS | SLOPES)[name](written(formula.args[0], at))
+        return (FUNCTIONS | SLOPES)[name](*(written(x, at) for x in formula.args))
     raise DalembertError(
-        f"coordinates by '{formula}' cannot be compiled; formulas are made of +, −, ×, /, whole and half powers, sqrt, "
+        f"coordinates by '{formula}' cannot be compiled; formulas are made of +, −, ×, /, powers, sqrt, "
         f"{', '.join(FUNCTIONS)}"
     )
 

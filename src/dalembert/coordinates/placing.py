@@ -77,12 +77,16 @@ class Placing:
         return q
 
     @cached_property
-    def rubs_where(self) -> bool:
-        """Whether friction depends on where the mechanism stands: joints that follow rub, and Γ is not constant."""
+    def rubs_where(self) -> str:
+        """Why friction depends on where the mechanism stands; nothing if it does not."""
         m = self.mechanism
+        for body in m.tree.bodies:
+            if body.depends("q"):
+                term = next(term for term in body.further if "q" in term.of)
+                return f"joint '{body.name}' has {term.title.replace('the ', 'a ', 1)}"
         held = set(m.actuated)
-        rubs = (i not in held and bool(b.viscous or any(b.coulomb)) for i, b in enumerate(m.tree.bodies))
-        return not m.linear and any(rubs)
+        rubs = (i not in held and bool(b.viscous or any(b.coulomb) or b.further) for i, b in enumerate(m.tree.bodies))
+        return "passive joints rub" if not m.linear and any(rubs) else ""
 
     def unresisted(self) -> list[int]:
         """The coordinates that nothing resists, wherever the mechanism stands: there is no B⁻¹."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, dot, zeros
 from dalembert.algebra.vectors import ZERO, Mat, Vec
-from dalembert.coordinates.chain import AnyMechanism, Chain
+from dalembert.coordinates.chain import AnyMechanism, Chain, on_tree
 from dalembert.coordinates.loops import rates
 from dalembert.equations import (
     composite,
@@ -29,6 +29,7 @@ from dalembert.equations import (
     newton_euler,
 )
 from dalembert.equations.newton_euler import BaseMotion
+from dalembert.equations.regressor import WIDTH
 
 
 def inverse_dynamics(
@@ -45,7 +46,55 @@ def inverse_dynamics(
     if mechanism.identity:
         return tree(mechanism, q, qd, qdd, h_e, *extra)
     chain = Chain(mechanism, q, qd)
-    return chain.pull(tree(mechanism.tree, chain.q, chain.qd, chain.accelerations(qdd), h_e, *extra))
+    tau = chain.pull(tree(unloaded(mechanism).tree, chain.q, chain.qd, chain.accelerations(qdd), h_e, *extra))
+    for k, load in loads(mechanism, chain.q, qd, tau).items():
+        i = mechanism.actuated[k]
+        tau[k] = load + friction.friction(mechanism.tree.bodies[i], chain.q[i], qd[k], load)
+    return tau
+
+
+# -- friction that depends on the load, which only joints that are held can have -------------------
+
+
+def unloaded(mechanism: AnyMechanism) -> Any:
+    """The same without the terms that depend on the load."""
+    if not friction.loaded(mechanism.tree):
+        return mechanism
+    bodies = tuple(replace(b, terms=tuple(t for t in b.terms if "load" not in t.of)) for b in mechanism.tree.bodies)
+    return mechanism.with_tree(replace(mechanism.tree, bodies=bodies))
+
+
+def loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> dict[int, Scalar]:
+    """The loads of the held joints that ask for theirs, from the torques without the terms that depend on it.
+
+    q   of the whole tree
+    """
+    out = {}
+    for k, i in enumerate(mechanism.actuated):
+        body = mechanism.tree.bodies[i]
+        if body.depends("load"):
+            out[k] = tau[k] - friction.friction(body, q[i], qd[k], 0.0)
+    return out
+
+
+def relieved(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> tuple[Any, Values]:
+    """The mechanism and the torques with the terms of joints that feel their load taken off the torques."""
+    if mechanism.identity or not friction.loaded(mechanism.tree):
+        return friction.relieved(mechanism, q, qd, tau) if mechanism.identity else (mechanism, tau)
+    tree, x, net = mechanism.tree, Chain(mechanism, q).q, list(tau)
+    bodies = list(tree.bodies)
+    for k, i in enumerate(mechanism.actuated):
+        if bodies[i].depends("load"):
+            net[k] = friction.load_of(bodies[i], x[i], qd[k], tau[k])
+            bodies[i] = bodies[i].bare
+    return mechanism.with_tree(replace(tree, bodies=tuple(bodies))), net
+
+
+def friction_torque(mechanism: AnyMechanism, qd: Values, q: Values | None, load: Values | None) -> list[Scalar]:
+    """Γᵀ of the friction of all joints; where Γ is constant and no term asks for it, q is not needed."""
+    chain = Chain(mechanism, [0.0] * mechanism.n if q is None else q)
+    rest = on_tree(mechanism, [0.0] * mechanism.n if load is None else load)
+    return chain.pull(friction.friction_torque(mechanism.tree, chain.q, chain.push(qd), rest))
 
 
 def congruent(Gamma: Grid, B: Sequence[Values]) -> Grid:
@@ -161,6 +210,7 @@ def forward_dynamics(
     mechanism: AnyMechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
 ) -> list[Scalar]:
     """q̈_a = B_a⁻¹ (τ_a − τ′_a), S (7.115)."""
+    mechanism, tau = relieved(mechanism, q, qd, tau)
     rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     solution: list[Scalar] = factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
@@ -174,7 +224,23 @@ def regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, tree:
     chain = Chain(mechanism, q, qd)
     Y = tree(mechanism.tree, chain.q, chain.qd, chain.accelerations(qdd))
     columns = [chain.pull([row[k] for row in Y]) for k in range(len(Y[0]))]
-    return [[column[i] for column in columns] for i in range(mechanism.n)]
+    Y = [[column[i] for column in columns] for i in range(mechanism.n)]
+    if friction.loaded(mechanism.tree):
+        tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd)
+        _fill_loaded(Y, mechanism, loads(mechanism, chain.q, qd, tau), chain.q, qd)
+    return Y
+
+
+def _fill_loaded(Y: Grid, mechanism: AnyMechanism, load: dict[int, Scalar], q: Values, qd: Values) -> None:
+    """The columns of terms that depend on the load, at the loads of the joints that are held."""
+    at = WIDTH * mechanism.tree.n
+    for i, body in enumerate(mechanism.tree.bodies):
+        for term in body.further:
+            last = at + len(term.linear())
+            if "load" in term.of:
+                k = list(mechanism.actuated).index(i)
+                Y[k][at:last] = term.columns(q[i], qd[k], load[k])
+            at = last
 
 
 def tip_frame(mechanism: AnyMechanism, q: Values) -> tuple[Mat, Vec]:
@@ -223,14 +289,23 @@ def torque_terms(
     if h_e is not None:
         J = kinematics.jacobian(mechanism.tree, chain.q)
         contact = chain.pull([dot([J[k][i] for k in range(6)], h_e) for i in range(mechanism.tree.n)])
+    other = chain.pull(
+        [friction.further(*of) for of in zip(unloaded(mechanism).tree.bodies, chain.q, speeds, rest, strict=True)]
+    )
+    tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd, h_e) if friction.loaded(mechanism.tree) else []
+    for k, load in (loads(mechanism, chain.q, qd, tau) if tau else {}).items():
+        i = mechanism.actuated[k]
+        without, with_load = (friction.further(bodies[i], chain.q[i], qd[k], x) for x in (0.0, load))
+        other[k] = other[k] + (with_load - without)
     return (
         [[B_links[i][j] * qdd[j] for j in span] for i in span],
         [[(B[i][j] - B_links[i][j]) * qdd[j] for j in span] for i in span],
         [[c[i][j][j] * (qd[j] * qd[j]) for j in span] for i in span],
         [[[2.0 * c[i][j][k] * (qd[j] * qd[k]) if j < k else 0.0 for k in span] for j in span] for i in span],
-        chain.pull(lean_newton_euler.inverse_dynamics(mechanism.tree, chain.q, rest, rest)),
+        chain.pull(lean_newton_euler.inverse_dynamics(friction.bare(mechanism.tree), chain.q, rest, rest)),
         chain.pull([friction.viscous(body, v) for body, v in zip(bodies, speeds, strict=True)]),
         chain.pull([friction.coulomb(body, v) for body, v in zip(bodies, speeds, strict=True)]),
+        other,
         contact,
     )
 
@@ -266,15 +341,14 @@ def dalembert_coefficients(mechanism: AnyMechanism, q: Values, qd: Values) -> tu
 
 
 def smooth(mechanism: AnyMechanism, viscous: bool = True) -> Any:
-    """The same without dry friction, or without any, of passive joints too."""
-    bodies = (replace(b, coulomb=(0.0, 0.0), viscous=b.viscous if viscous else 0.0) for b in mechanism.tree.bodies)
+    """The same without dry friction, or without any, of passive joints too; springs stay."""
+    bodies = (friction.sliding(body) if viscous else body.frictionless for body in mechanism.tree.bodies)
     return mechanism.with_tree(replace(mechanism.tree, bodies=tuple(bodies)))
 
 
 def weightless(mechanism: AnyMechanism) -> Any:
     """The same where nothing pulls and nothing rubs: its torques are B q̈ + C q̇."""
-    bare = smooth(mechanism, viscous=False)
-    return bare.with_tree(replace(bare.tree, gravity=ZERO))
+    return mechanism.with_tree(replace(friction.bare(mechanism.tree), gravity=ZERO))
 
 
 # -- forces at the cuts --------------------------------------------------------------------------

@@ -10,17 +10,19 @@ The module has these functions:
     repeat the last state: they read and write the very same row, never past the arrays. Any other
     layout, and floats, go through a small copy on the stack.
 
-sin and cos are arithmetic (:mod:`dalembert.emit.trigonometry`).
+sin and cos are arithmetic (:mod:`dalembert.emit.trigonometry`), and so are exp, log, tanh, atan2, asin and acos
+(:mod:`dalembert.emit.elementary`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
+from dalembert.emit.elementary import ELEMENTARY
 from dalembert.emit.ir import IR
 from dalembert.emit.loops import loops
+from dalembert.emit.signature import Signature
 from dalembert.emit.transpose import declarations, load_group, store_group
 from dalembert.emit.trigonometry import sincos
 from dalembert.graph.passes import live_lines
@@ -40,29 +42,10 @@ UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'  # what a branch is ma
 
 # longer straight-line code than this is cut: register allocation and scheduling grow faster than linearly
 PART_LENGTH = 1500
+# instructions that an operation takes, roughly, where it is not one
+LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
 
 Chunk = tuple[str, list[int]]  # ("angles", lines) or ("lines", lines)
-
-
-@dataclass(frozen=True)
-class Signature:
-    """Names and core shapes of a kernel's inputs and outputs: ``(("q", (7,)), …)``."""
-
-    inputs: tuple[tuple[str, tuple[int, ...]], ...]
-    outputs: tuple[tuple[str, tuple[int, ...]], ...]
-
-    @property
-    def arrays(self) -> tuple[tuple[int, ...], ...]:
-        """All core shapes, inputs first."""
-        return tuple(shape for _, shape in (*self.inputs, *self.outputs))
-
-    def gufunc(self) -> str:
-        """NumPy's notation: ``(7),(7),(7)->(7)``."""
-
-        def words(arrays: Sequence[tuple[str, tuple[int, ...]]]) -> str:
-            return ",".join("(" + ",".join(str(k) for k in shape) + ")" for _, shape in arrays)
-
-        return words(self.inputs) + "->" + words(self.outputs)
 
 
 size = math.prod  # how many numbers an array of this core shape holds
@@ -135,13 +118,12 @@ def function_parts(
         rest = [k for k in stage if graph.op(k) not in ("sin", "cos")]
         if trig:
             order.append(("angles", trig))
-        for start in range(0, len(rest), PART_LENGTH):
-            order.append(("lines", rest[start : start + PART_LENGTH]))
+        order += [("lines", lines) for lines in _cut(graph, rest)]
     # pack chunks into parts of bounded length
     packed: list[list[Chunk]] = [[]]
     length = 0
     for kind, lines in order or [("lines", [])]:
-        weight = len(lines) * (15 if kind == "angles" else 1)
+        weight = _length(graph, lines)
         if packed[-1] and length + weight > PART_LENGTH * 1.3:
             packed.append([])
             length = 0
@@ -156,6 +138,24 @@ def function_parts(
         part = _Part(graph, signature, width, slot_of, lanes)
         functions.append(part.written(f"{name}{index}", chunks, kept, writers.get(index, [])))
     return functions, max(slot_of.values(), default=-1) + 1
+
+
+def _length(graph: Graph, lines: list[int]) -> int:
+    return sum(LENGTH.get(graph.op(k), 1) for k in lines)
+
+
+def _cut(graph: Graph, lines: list[int]) -> list[list[int]]:
+    """The lines in runs of bounded length."""
+    runs: list[list[int]] = []
+    room = 0
+    for k in lines:
+        length = _length(graph, [k])
+        if length > room:
+            runs.append([])
+            room = PART_LENGTH
+        runs[-1].append(k)
+        room -= length
+    return runs
 
 
 def _output_writers(graph: Graph, part_of: dict[int, int]) -> dict[int, list[int]]:
@@ -302,17 +302,29 @@ def _output_starts(signature: Signature) -> list[tuple[int, int, int]]:
     return starts
 
 
-def _instruction(text: IR, op: str, operands: list[str]) -> str:
+def _sign(text: IR, x: str) -> str:
+    """±1, but 0 stays 0 and NaN stays NaN; equality compares without raising flags."""
     v = text.vector
-    if op == "sign":  # ±1, but 0 stays 0 and NaN stays NaN; equality compares without raising flags
-        x = operands[0]
-        itself = text.let(f"fcmp ueq {v} {x}, {text.splat(0.0)}")
-        signed = text.let(f"call {v} @llvm.copysign.v{text.width}f64({v} {text.splat(1.0)}, {v} {x})")
-        return text.choice(itself, x, signed)
-    if op == "less":
-        smaller = text.let(f"fcmp olt {v} {operands[0]}, {operands[1]}")
-        return text.choice(smaller, text.splat(1.0), text.splat(0.0))
-    if op == "select":
-        chosen = text.let(f"fcmp une {v} {operands[0]}, {text.splat(0.0)}")
-        return text.choice(chosen, operands[1], operands[2])
-    return text.let(INSTRUCTIONS[op].format(*operands, v=v, s=f"v{text.width}f64"))
+    itself = text.let(f"fcmp ueq {v} {x}, {text.splat(0.0)}")
+    signed = text.let(f"call {v} @llvm.copysign.v{text.width}f64({v} {text.splat(1.0)}, {v} {x})")
+    return text.choice(itself, x, signed)
+
+
+def _less(text: IR, x: str, y: str) -> str:
+    smaller = text.let(f"fcmp olt {text.vector} {x}, {y}")
+    return text.choice(smaller, text.splat(1.0), text.splat(0.0))
+
+
+def _select(text: IR, condition: str, x: str, y: str) -> str:
+    chosen = text.let(f"fcmp une {text.vector} {condition}, {text.splat(0.0)}")
+    return text.choice(chosen, x, y)
+
+
+# operations that are several instructions
+WRITTEN: dict[str, Callable[..., str]] = {"sign": _sign, "less": _less, "select": _select, **ELEMENTARY}
+
+
+def _instruction(text: IR, op: str, operands: list[str]) -> str:
+    if op in WRITTEN:
+        return WRITTEN[op](text, *operands)
+    return text.let(INSTRUCTIONS[op].format(*operands, v=text.vector, s=f"v{text.width}f64"))

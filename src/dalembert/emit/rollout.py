@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from dalembert.emit.llvm import Signature, function_parts, module
+from dalembert.emit.llvm import function_parts, module
 from dalembert.emit.loops import InnerLoop
+from dalembert.emit.signature import Signature
 from dalembert.graph.program import Program
 from dalembert.graph.tape import Graph
 

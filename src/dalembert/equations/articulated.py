@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from dalembert.algebra.scalars import Scalar, Values
 from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, skew, vec_sum
 from dalembert.equations.composite import ForceMoment, LinkSteps, link_steps
-from dalembert.equations.friction import friction
-from dalembert.equations.lean_newton_euler import acceleration_matrix, load_tip, moment_of
+from dalembert.equations.friction import load_of
+from dalembert.equations.lean_newton_euler import acceleration_matrix, lifting, load_tip, moment_of
 from dalembert.equations.regrouping import LeanLink
 from dalembert.robot.mechanism import Mechanism
 
@@ -77,6 +77,7 @@ def forward_dynamics(
     for i in range(n):
         bodies[i].f, bodies[i].mu = f[i], mu[i]
 
+    lift = lifting(mechanism, q) if mechanism.lifts else []
     u: list[Scalar] = [0.0] * n
     over_D: list[Scalar] = [0.0] * n
     columns: list[ForceMoment] = []  # (u_f, u_μ) of every joint, in the frame where it was eliminated
@@ -88,7 +89,10 @@ def forward_dynamics(
         body.mu = vec_sum([body.mu, body.I @ c_w, body.H @ c_a])
         body.f = vec_sum([body.f, body.H.T @ c_w, body.M @ c_a])
         over_D[i] = 1.0 / (column.felt_by(link) + link.own_rotor)
-        u[i] = tau[i] - friction(mechanism.bodies[i], qd[i]) - (body.mu[2] if link.revolute else body.f[2])
+        held = body.mu[2] if link.revolute else body.f[2]
+        u[i] = load_of(mechanism.bodies[i], q[i], qd[i], tau[i]) - held
+        if lift:
+            u[i] = u[i] + lift[i]
         if j >= 0 and link.spins:
             # the rotor couples q̈_i with the parent's ω̇, so that the elimination is done there
             body, spin, column = _to_parent(s, i, body), link.spin, column.moved(s, i)

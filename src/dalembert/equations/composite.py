@@ -31,7 +31,8 @@ from dataclasses import dataclass, field
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, cos, sin, zeros
 from dalembert.algebra.vectors import NULL, ZERO, Mat, RotZ, Vec, Z, skew, vec_sum
-from dalembert.equations.lean_newton_euler import acceleration_matrix, moment_of
+from dalembert.equations.friction import bare, further, loaded, slopes
+from dalembert.equations.lean_newton_euler import acceleration_matrix, inverse_dynamics, moment_of
 from dalembert.equations.regrouping import LeanLink, lean_links
 from dalembert.robot.mechanism import Mechanism
 
@@ -298,8 +299,27 @@ def torque_derivatives(mechanism: Mechanism, q: Values, qd: Values, qdd: Values)
             C[j][i] = column.felt_by(earlier)
             dq[i][j] = _position_pair(row, earlier, s.omega[j], U[j], a[j])
             dq[j][i] = turn.felt_by(earlier)
-    dqd = [[2.0 * C[i][j] + (mechanism.bodies[i].viscous if i == j else 0.0) for j in range(n)] for i in range(n)]
+    dqd = [[2.0 * C[i][j] for j in range(n)] for i in range(n)]
+    if mechanism.lifts:
+        rest = [0.0] * n
+        carried, _ = torque_derivatives(mechanism.lifted, q, rest, rest)
+        dq = [[x - y for x, y in zip(*rows, strict=True)] for rows in zip(dq, carried, strict=True)]
+    _add_friction(mechanism, q, qd, qdd, dq, dqd)
     return dq, dqd
+
+
+def _add_friction(mechanism: Mechanism, q: Values, qd: Values, qdd: Values, dq: Grid, dqd: Grid) -> None:
+    """From the derivatives of ℓ = B q̈ + C q̇ + g to those of τ = ℓ + f(q, q̇, ℓ)."""
+    load: Values = [0.0] * mechanism.n
+    if loaded(mechanism):
+        load = inverse_dynamics(bare(mechanism), q, qd, qdd)
+    for i, body in enumerate(mechanism.bodies):
+        f_q, f_qd, f_load = slopes(further, body, q[i], qd[i], load[i])
+        if body.depends("load"):
+            dq[i], dqd[i] = ([(1.0 + f_load) * x for x in row] for row in (dq[i], dqd[i]))
+        if body.further:
+            dq[i][i] = dq[i][i] + f_q
+        dqd[i][i] = dqd[i][i] + (body.viscous + f_qd)
 
 
 def _position_pair(row: Covector, earlier: LeanLink, w: Vec, U: Mat, a: Vec) -> Scalar:

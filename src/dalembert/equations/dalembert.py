@@ -20,6 +20,7 @@ from dalembert.algebra.scalars import Grid, Scalar, Values, zeros
 from dalembert.algebra.vectors import ZERO, Vec, vec_sum
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames, jacobian
+from dalembert.equations.lean_newton_euler import lifting
 from dalembert.robot.mechanism import Mechanism
 
 
@@ -108,6 +109,9 @@ def coefficients(mechanism: Mechanism, q: Values, qd: Values) -> DalembertCoeffi
         for i in n
     ]
 
+    if mechanism.lifts:
+        c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]
+
     # the spin of rotor r on link e, F (10)–(13): k_r q̇_r about z_m, beyond the rotor's share in the augmented link
     for r, body in enumerate(bodies):
         if not body.has_rotor:
@@ -134,11 +138,11 @@ def inverse_dynamics(
     J = jacobian(mechanism, q) if h_e is not None else []
     tau = []
     for i, body in enumerate(mechanism.bodies):
-        torque = at.h_tran[i] + at.h_rot[i] + at.c[i] + friction(body, qd[i])
+        torque = at.h_tran[i] + at.h_rot[i] + at.c[i]
         for j in range(mechanism.n):
             torque = torque + (at.D_rot[i][j] + at.D_tran[i][j]) * qdd[j]
         if h_e is not None:
             for k in range(6):
                 torque = torque + J[k][i] * h_e[k]
-        tau.append(torque)
+        tau.append(torque + friction(body, q[i], qd[i], torque))
     return tau

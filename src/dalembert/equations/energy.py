@@ -37,10 +37,13 @@ def kinetic_energy(mechanism: Mechanism, q: Values, qd: Values) -> Scalar:
 
 
 def potential_energy(mechanism: Mechanism, q: Values) -> Scalar:
-    """U = −Σ m_i g_0ᵀ p_Ci over the augmented links, S (7.36), (7.74); zero for masses at the base origin."""
+    """U = −Σ m_i g_0ᵀ p_Ci over the augmented links, S (7.36), (7.74); zero for masses at the base origin.
+
+    What carries weight (:attr:`Link.weight`) takes it off U.
+    """
     F = frames(mechanism, q)
     U: Scalar = 0.0
     for i, body in enumerate(mechanism.bodies):
         p_C = F.p[i] + F.R[i] @ body.inertia.com
         U = U - body.inertia.mass * mechanism.gravity.dot(p_C)
-    return U
+    return U - potential_energy(mechanism.lifted, q) if mechanism.lifts else U

@@ -13,6 +13,7 @@ from dalembert.algebra.vectors import ZERO
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import inertia_matrix, torque_derivatives
 from dalembert.equations.factorisation import factorised
+from dalembert.equations.friction import bare, load_of, loaded, relieved, slopes
 from dalembert.equations.newton_euler import newton_euler
 from dalembert.robot.mechanism import Mechanism
 
@@ -21,6 +22,7 @@ def forward_dynamics(
     mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
 ) -> list[Scalar]:
     """q̈ by (7.115), τ′ being the inverse dynamics with q̈ = 0 as S 7.6 proposes."""
+    mechanism, tau = relieved(mechanism, q, qd, tau)
     rest = lean_newton_euler.inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     return factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
@@ -30,21 +32,28 @@ def forward_derivatives(mechanism: Mechanism, q: Values, qd: Values, tau: Values
     """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ): B q̈ + τ′ = τ differentiated, at the q̈ that solves it."""
     n = mechanism.n
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
-    rest = lean_newton_euler.inverse_dynamics(mechanism, q, qd, [0.0] * n)
-    qdd = factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
-    dq, dqd = torque_derivatives(mechanism, q, qd, qdd)
+    plain, net = relieved(mechanism, q, qd, tau)
+    rest = lean_newton_euler.inverse_dynamics(plain, q, qd, [0.0] * n)
+    qdd = factor.solve([t - r for t, r in zip(net, rest, strict=True)])
+    dq, dqd = torque_derivatives(plain, q, qd, qdd)
+    passed_on = [1.0] * n
+    for i in loaded(mechanism):  # B q̈ + τ′ = ℓ(q, q̇, τ)
+        by_q, by_qd, passed_on[i] = slopes(load_of, mechanism.bodies[i], q[i], qd[i], tau[i])
+        dq[i][i], dqd[i][i] = dq[i][i] - by_q, dqd[i][i] - by_qd
 
     def minus_inverse_times(A: Grid) -> Grid:
         columns = [factor.solve([-A[i][j] for i in range(n)]) for j in range(n)]
         return [[columns[j][i] for j in range(n)] for i in range(n)]
 
     inverse = [factor.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
+    if loaded(mechanism):
+        inverse = [[x * y for x, y in zip(row, passed_on, strict=True)] for row in inverse]
     return minus_inverse_times(dq), minus_inverse_times(dqd), inverse
 
 
 def column_by_column(mechanism: Mechanism, q: Values) -> Grid:
     """B(q) as S 7.6 constructs it: column i is the torque for g_0 = 0, q̇ = 0, q̈ = e_i."""
-    n, weightless = mechanism.n, replace(mechanism, gravity=ZERO)
+    n, weightless = mechanism.n, replace(bare(mechanism), gravity=ZERO)
     rest = [0.0] * n
     columns = [newton_euler(weightless, q, rest, [1.0 if k == i else 0.0 for k in range(n)]).tau for i in range(n)]
     return [[columns[j][i] for j in range(n)] for i in range(n)]

@@ -1,31 +1,129 @@
-"""Joint friction, S (7.42): F_v q̇ + F_s sgn(q̇)."""
+"""What a joint's torque has besides inertia, gravity and contact: the terms of :mod:`dalembert.terms`.
+
+S (7.42) has two of them, F_v q̇ + F_s sgn(q̇). Some depend on the load ℓ, the torque that the joint passes on, so that
+τ = ℓ + f(q, q̇, ℓ). For a given τ the load follows, since f depends on it by its size only, each way:
+
+    f = f_0 + w_σ |ℓ|,  σ = sgn ℓ:    ℓ = (τ − f_0) / (1 + σ w_σ)    with σ = sgn(τ − f_0).
+"""
 
 from __future__ import annotations
 
-from dalembert.algebra.scalars import Scalar, sgn
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dalembert.algebra.dual import Dual, slope
+from dalembert.algebra.scalars import Scalar, Values, less, select, total
 from dalembert.robot.mechanism import Body, Mechanism
+from dalembert.terms import Coulomb, Term
 
 
 def viscous(body: Body, qd: Scalar) -> Scalar:
     """F_v q̇"""
-    return body.viscous * qd
+    return body.terms[0].torque(0.0, qd, 0.0)
 
 
 def coulomb(body: Body, qd: Scalar) -> Scalar:
-    """F_s sgn(q̇), with a level of its own for each direction.
-
-    F_s⁺ at positive and −F_s⁻ at negative speed is ½(F_s⁺ + F_s⁻) sgn + ½(F_s⁺ − F_s⁻) sgn².
-    """
-    forward, backward = body.coulomb
-    s = sgn(qd)
-    return 0.5 * (forward + backward) * s + 0.5 * (forward - backward) * (s * s)
+    """F_s sgn(q̇)"""
+    return body.terms[1].torque(0.0, qd, 0.0)
 
 
-def friction(body: Body, qd: Scalar) -> Scalar:
-    """F_v q̇ + F_s sgn(q̇)"""
-    return viscous(body, qd) + coulomb(body, qd)
+def further(body: Body, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
+    """The terms beyond S (7.42)."""
+    x = position(body, q)
+    return total(term.torque(x, qd, load) for term in body.further)
 
 
-def friction_torque(mechanism: Mechanism, qd: list[Scalar]) -> list[Scalar]:
+def friction(body: Body, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
+    """F_v q̇ + F_s sgn(q̇), and what further terms there are."""
+    x = position(body, q)
+    torque = body.terms[0].torque(x, qd, load)
+    for term in body.terms[1:]:
+        torque = torque + term.torque(x, qd, load)
+    return torque
+
+
+def position(body: Body, q: Scalar) -> Scalar:
+    """q as terms take it; that of a passive joint, which is known by its sine and cosine, between −π and π."""
+    return q.radians() if body.depends("q") and hasattr(q, "radians") else q
+
+
+def load_of(body: Body, q: Scalar, qd: Scalar, tau: Scalar) -> Scalar:
+    """ℓ, what the joint passes on of its torque: τ − f."""
+    left = tau - friction(body, q, qd, 0.0)
+    if not body.depends("load"):
+        return left
+    forward, backward = (further(body, q, qd, way) - further(body, q, qd, 0.0) for way in (1.0, -1.0))
+    return left / (1.0 + select(less(0.0, left), forward, -backward))
+
+
+def slopes(law: Callable[..., Scalar], body: Body, *at: Scalar) -> list[Scalar]:
+    """The derivatives of a law of a body by each of its arguments."""
+    return [slope(law(body, *(Dual(x, 1.0 if k == j else 0.0) for j, x in enumerate(at)))) for k in range(len(at))]
+
+
+def friction_torque(mechanism: Mechanism, q: Values, qd: Values, load: Values) -> list[Scalar]:
     """The friction torque of every joint (N m)."""
-    return [friction(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)]
+    return [friction(*of) for of in zip(mechanism.bodies, q, qd, load, strict=True)]
+
+
+# -- sliding and sticking --------------------------------------------------------------------------
+
+
+def static(body: Body, q: Scalar = 0.0, load: Scalar = 0.0) -> tuple[Scalar, Scalar]:
+    """The dry friction that must be overcome to move forward, and backward: all static levels together."""
+    levels = [term.static(q, load) for term in body.terms]
+    return total(forward for forward, _ in levels), total(backward for _, backward in levels)
+
+
+def dry(body: Body, q: Scalar, way: Scalar) -> Scalar:
+    """The dry friction of a joint that moves this way."""
+    return Coulomb(*static(body, q), physical=False).torque(q, way, 0.0)
+
+
+def moving(body: Body, q: Scalar, qd: Scalar) -> Scalar:
+    """What friction changes with the speed: f(q, q̇) − f(q, 0)."""
+    return friction(body, q, qd, 0.0) - friction(body, q, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Sliding(Term):
+    """A term less its static level: what is left is continuous where the joint turns round."""
+
+    whole: Term
+
+    def torque(self, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
+        return self.whole.torque(q, qd, load) - Coulomb(*self.whole.static(q, load), physical=False).torque(q, qd, load)
+
+
+def sliding(body: Body) -> Body:
+    """The same without dry friction: without static levels, and without what depends on the load."""
+    further = [Sliding(term) if _sticks(term) else term for term in body.further if "load" not in term.of]
+    return replace(body, terms=(body.terms[0], Coulomb(0.0, 0.0), *further))
+
+
+def _sticks(term: Term) -> bool:
+    """Whether the term has a static level, or may have."""
+    return any(not isinstance(x, float) or x != 0.0 for x in term.static(0.0, 0.0))
+
+
+# -- the same tree with less -----------------------------------------------------------------------
+
+
+def bare(mechanism: Mechanism) -> Mechanism:
+    """The same tree with inertia and gravity alone."""
+    return replace(mechanism, bodies=tuple(body.bare for body in mechanism.bodies))
+
+
+def loaded(mechanism: Any) -> list[int]:
+    """The joints whose friction depends on the load."""
+    return [i for i, body in enumerate(mechanism.bodies) if body.depends("load")]
+
+
+def relieved(mechanism: Any, q: Values, qd: Values, tau: Values) -> tuple[Any, list[Scalar]]:
+    """The tree and the torques with the terms of joints that feel their load taken off the torques."""
+    bodies, net = list(mechanism.bodies), list(tau)
+    for i in loaded(mechanism):
+        net[i] = load_of(bodies[i], q[i], qd[i], tau[i])
+        bodies[i] = bodies[i].bare
+    return replace(mechanism, bodies=tuple(bodies)), net

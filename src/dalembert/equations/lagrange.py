@@ -76,11 +76,15 @@ def _B(mechanism: Mechanism, bodies: list[MovingBody]) -> Grid:
     return B
 
 
-def _g(mechanism: Mechanism, bodies: list[MovingBody]) -> list[Scalar]:
+def _g(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[Scalar]:
     g: list[Scalar] = [0.0] * mechanism.n
     for body in bodies:
         for i in body.joints:
             g[i] = g[i] - body.m * mechanism.gravity.dot(body.J_P[i])  # (7.39)
+    if mechanism.lifts:
+        lifted = mechanism.lifted
+        carried = _g(lifted, F, moving_bodies(lifted, F))
+        return [x - y for x, y in zip(g, carried, strict=True)]
     return g
 
 
@@ -144,7 +148,8 @@ def inertia_matrix(mechanism: Mechanism, q: Values) -> Grid:
 
 def gravity(mechanism: Mechanism, q: Values) -> list[Scalar]:
     """g(q), S (7.39)."""
-    return _g(mechanism, moving_bodies(mechanism, frames(mechanism, q)))
+    F = frames(mechanism, q)
+    return _g(mechanism, F, moving_bodies(mechanism, F))
 
 
 def inertia_derivatives(mechanism: Mechanism, q: Values) -> list[Grid]:
@@ -170,13 +175,14 @@ def inverse_dynamics(
     n = range(mechanism.n)
     F = frames(mechanism, q)
     bodies = moving_bodies(mechanism, F)
-    B, g = _B(mechanism, bodies), _g(mechanism, bodies)
+    B, g = _B(mechanism, bodies), _g(mechanism, F, bodies)
     C = _C(_christoffel(_dB(mechanism, F, bodies)), qd)
+    J = jacobian(mechanism, q) if h_e is not None else []
     tau = []
     for i, body in enumerate(mechanism.bodies):
         B_qdd, C_qd = total(B[i][j] * qdd[j] for j in n), total(C[i][j] * qd[j] for j in n)
-        tau.append(B_qdd + C_qd + friction(body, qd[i]) + g[i])  # (7.42)
-    if h_e is None:
-        return tau
-    J = jacobian(mechanism, q)
-    return [tau[i] + total(J[k][i] * h_e[k] for k in range(6)) for i in n]
+        load = B_qdd + C_qd + g[i]
+        if h_e is not None:
+            load = load + total(J[k][i] * h_e[k] for k in range(6))
+        tau.append(load + friction(body, q[i], qd[i], load))  # (7.42)
+    return tau

@@ -19,6 +19,7 @@ from dalembert.algebra.scalars import Grid, Scalar, Values, total, zeros
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, Vec, rotation_about, skew
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import homogeneous, jacobian, joint_motion
+from dalembert.equations.lean_newton_euler import lifting
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.mechanism import Mechanism, rotor_body
 from dalembert.robot.placement import Placement
@@ -144,6 +145,8 @@ def coefficients(mechanism: Mechanism, q: Values) -> LagrangeEulerCoefficients:
             D[i][i] = D[i][i] + joint.gear * joint.gear * joint.rotor_inertia
     # h_ikm = h_imk: what was computed with k before m on the way from the base serves both
     h = [[[h_i[min(k, m)][max(k, m)] for m in range(n)] for k in range(n)] for h_i in h]
+    if mechanism.lifts:
+        c = [x - y for x, y in zip(c, lifting(mechanism, q), strict=True)]
     return LagrangeEulerCoefficients(D, h, c)
 
 
@@ -156,7 +159,7 @@ def inverse_dynamics(
     J = jacobian(mechanism, q) if h_e is not None else []
     tau = []
     for i, body in enumerate(mechanism.bodies):
-        torque = at.c[i] + friction(body, qd[i])
+        torque = at.c[i]
         for k in n:
             torque = torque + at.D[i][k] * qdd[k]
             for m in n:
@@ -164,5 +167,5 @@ def inverse_dynamics(
         if h_e is not None:
             for k in range(6):
                 torque = torque + J[k][i] * h_e[k]
-        tau.append(torque)
+        tau.append(torque + friction(body, q[i], qd[i], torque))
     return tau

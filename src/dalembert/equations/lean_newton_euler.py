@@ -96,13 +96,16 @@ def inverse_dynamics(
     if h_e is not None and tip_body >= 0:
         load_tip(mechanism, links, turn, h_e, f, mu)
     tau: list[Scalar] = [0.0] * mechanism.n
+    lift = lifting(mechanism, q) if mechanism.lifts else []
     for i in reversed(range(mechanism.n)):
         link, body = links[i], bodies[i]
         j, k, I_m, z_m = link.parent, link.gear, link.rotor_inertia, link.rotor_axis
         torque = mu[i][2] if link.revolute else f[i][2]
         if body.has_rotor:
             torque = torque + (k * k * I_m * qdd[i] if link.reflected else k * I_m * (wd[j].dot(z_m) + k * qdd[i]))
-        tau[i] = torque + friction(body, qd[i])
+        if lift:
+            torque = torque - lift[i]
+        tau[i] = torque + friction(body, q[i], qd[i], torque)
         if j >= 0:
             # about the joint instead of the link's frame, which lies ``shift`` further along z
             shift = link.d if link.revolute else q[i] + link.offset
@@ -114,6 +117,12 @@ def inverse_dynamics(
             if body.has_rotor and not link.reflected:
                 mu[j] = mu[j] + k * I_m * (qdd[i] * z_m + qd[i] * w[j].cross(z_m))
     return tau
+
+
+def lifting(mechanism: Mechanism, q: Values) -> list[Scalar]:
+    """What the torques are spared where weight is carried (:attr:`Link.weight`): those that hold it at rest."""
+    rest = [0.0] * mechanism.n
+    return inverse_dynamics(mechanism.lifted, q, rest, rest)
 
 
 def load_tip(

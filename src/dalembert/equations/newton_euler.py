@@ -108,6 +108,13 @@ def newton_euler(
     for k, (f_load, mu_load) in (loads or {}).items():
         f_next[k], mu_next[k] = f_next[k] + f_load, mu_next[k] + mu_load
 
+    if mechanism.lifts:  # what carries the weight of links pulls them up, and they it down
+        rest = [0.0] * n
+        at_rest = newton_euler(mechanism.lifted, q, rest, rest)
+        for i, body in enumerate(bodies):
+            weight = -body.lifted.mass * at_rest.p_ddot_C[i]
+            f_next[i], mu_next[i] = f_next[i] + weight, mu_next[i] + body.lifted.com.cross(weight)
+
     f, mu, tau = [ZERO] * n, [ZERO] * n, [0.0] * n
     for i in reversed(range(n)):
         body, R, r = bodies[i], motions[i].R, motions[i].r
@@ -121,7 +128,7 @@ def newton_euler(
         if body.has_rotor:
             tau[i] = tau[i] + (k * k * I_m * qdd[i] if body.reflected else k * I_m * omega_dot_m[i].dot(z_m))
         if with_friction:
-            tau[i] = tau[i] + friction(body, qd[i])
+            tau[i] = tau[i] + friction(body, q[i], qd[i], tau[i])
 
         j, P, t = body.parent, body.placement.rotation, body.placement.translation
         if j >= 0:

@@ -70,6 +70,11 @@ def inverse_dynamics(
         f_next[e] = Vec(h_e[:3])
         n_next[e] = Vec(h_e[3:]) + (F.p_tip - p[e]).cross(f_next[e])
 
+    if mechanism.lifts:  # what carries the weight of links pulls them up, and they it down
+        for i, body in enumerate(bodies):
+            weight = body.lifted.mass * mechanism.gravity
+            f_next[i], n_next[i] = f_next[i] + weight, n_next[i] + (R[i] @ body.lifted.com).cross(weight)
+
     # backward equations
     tau: list[Scalar] = [0.0] * n
     for i in reversed(range(n)):
@@ -80,9 +85,10 @@ def inverse_dynamics(
         M_i = I_i @ omega_dot[i] + omega[i].cross(I_i @ omega[i])
         f_i = F_i + f_next[i]
         n_i = n_next[i] + p_star[i].cross(f_next[i]) + (p_star[i] + s_bar[i]).cross(F_i) + M_i
-        tau[i] = (n_i if body.revolute else f_i).dot(z[i]) + friction(body, qd[i])
+        tau[i] = (n_i if body.revolute else f_i).dot(z[i])
         if body.has_rotor:  # S (7.106)
             tau[i] = tau[i] + (k * k * I_m * qdd[i] if body.reflected else k * I_m * omega_dot_m[i].dot(z_m[i]))
+        tau[i] = tau[i] + friction(body, q[i], qd[i], tau[i])
         if j >= 0:
             f_next[j] = f_next[j] + f_i
             n_next[j] = n_next[j] + n_i + t[i].cross(f_i)

@@ -6,25 +6,32 @@ The parameters of joint i are, in this order,
 
 for the augmented link i: mass, first moments (7.72), inertia tensor about the origin of frame i
 (7.73) with the tensor's own entries (S writes I_xy for minus the entry), and the rotor that drives
-joint i, with its full coupling k_r I_m.
+joint i, with its full coupling k_r I_m. After those of all joints come the coefficients of further terms of
+friction (:mod:`dalembert.terms`), joint after joint.
 
 A link with mass m, first moments h and tensor I accelerates by a at its origin, with U = S(ω̇) +
 S(ω)S(ω). Joint j moves its origin by v_j and turns it by z_j, so that by virtual work
 
     τ_j = v_jᵀ (m a + U h) + z_jᵀ (h × a + I ω̇ + ω × I ω).
+
+Where a share s of a link's weight is carried (:attr:`Link.weight` is 1 − s), gravity is that much less in its columns: a
+has −(1 − s) g in it.
 """
 
 from __future__ import annotations
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, sgn
 from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, vec_sum
+from dalembert.equations.friction import bare, loaded, position
 from dalembert.equations.kinematics import joint_motion
-from dalembert.equations.lean_newton_euler import acceleration_matrix
-from dalembert.robot.mechanism import Mechanism
+from dalembert.equations.lean_newton_euler import acceleration_matrix, inverse_dynamics
+from dalembert.errors import RobotError
+from dalembert.robot.mechanism import Body, Mechanism
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 PARAMETERS = (*INERTIAL, "Im", "Fv", "Fs")  # of one joint, in the order of Y's columns
 WIDTH = len(PARAMETERS)
+SAME = 1e-12  # how near two centres of mass are that are one (beside 1 m)
 
 
 def parameters(mechanism: Mechanism) -> list[Scalar]:
@@ -34,13 +41,29 @@ def parameters(mechanism: Mechanism) -> list[Scalar]:
         I, h = body.inertia.tensor_at_origin, body.inertia.first_moments
         values += [body.inertia.mass, *h, I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2]]
         values += [body.rotor_inertia, body.viscous, 0.5 * (body.coulomb[0] + body.coulomb[1])]
-    return values
+    return values + [x for body in mechanism.bodies for term in body.further for x in term.coefficients]
+
+
+def names(mechanism: Mechanism) -> list[str]:
+    """What they are called: the kind and the joint's number; a second term of one kind at a joint is Fst_3b."""
+    out = [f"{kind}_{i + 1}" for i in range(mechanism.n) for kind in PARAMETERS]
+    for i, body in enumerate(mechanism.bodies):
+        for symbol in (symbol for term in body.further for symbol in term.symbols):
+            again = sum(name.rstrip("bcdefghij") == f"{symbol}_{i + 1}" for name in out)
+            out.append(f"{symbol}_{i + 1}{chr(ord('a') + again) if again else ''}")
+    return out
+
+
+def width(mechanism: Mechanism) -> int:
+    """How many parameters a tree has."""
+    return WIDTH * mechanism.n + sum(len(term.linear()) for body in mechanism.bodies for term in body.further)
 
 
 def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
     """Y(q, q̇, q̈), n rows; block-triangular for a chain as in S (7.80)."""
-    Y: Grid = [[0.0] * (mechanism.n * WIDTH) for _ in range(mechanism.n)]
+    Y: Grid = [[0.0] * width(mechanism) for _ in range(mechanism.n)]
     w, wd, U, a = {-1: ZERO}, {-1: ZERO}, {-1: NULL}, {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}
+    g = {-1: mechanism.base.rotation.T @ mechanism.gravity}  # in the axes of each link
     moves: dict[int, dict[int, tuple[Vec, Vec]]] = {-1: {}}  # link i → joint j → (z_j, v_j) in the axes of link i
     for i, body in enumerate(mechanism.bodies):
         p, P, t, motion = body.parent, body.placement.rotation, body.placement.translation, joint_motion(body, q[i])
@@ -57,6 +80,10 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
         if not body.revolute:
             a[i] = vec_sum([a[i], qdd[i] * z_i, 2.0 * qd[i] * w[i].cross(z_i)])
 
+        if mechanism.lifts:
+            g[i] = R.T @ (P.T @ g[p])
+        felt = a[i] + carried_share(body) * g[i] if not body.lifted.is_zero else a[i]
+
         # how every joint up to i moves link i
         moves[i] = {}
         for j, (z, v) in moves[p].items():
@@ -66,7 +93,7 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
 
         first = i * WIDTH
         for j, (z, v) in moves[i].items():
-            Y[j][first : first + len(INERTIAL)] = _link_columns(z, v, w[i], wd[i], U[i], a[i])
+            Y[j][first : first + len(INERTIAL)] = _link_columns(z, v, w[i], wd[i], U[i], felt)
 
         # the rotor of joint i on the parent link, S (7.111), (7.113), (7.114)
         k, z_m = body.gear, body.rotor_axis
@@ -78,7 +105,27 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
             for j, (z, _) in moves[p].items():
                 Y[j][I_m] = z.dot(spin)
         Y[i][F_v], Y[i][F_s] = qd[i], sgn(qd[i])
+
+    at = mechanism.n * WIDTH
+    load = inverse_dynamics(bare(mechanism), q, qd, qdd) if loaded(mechanism) else [0.0] * mechanism.n
+    for i, body in enumerate(mechanism.bodies):
+        for term in body.further:
+            columns = term.columns(position(body, q[i]), qd[i], load[i])
+            Y[i][at : at + len(columns)] = columns
+            at += len(columns)
     return Y
+
+
+def carried_share(body: Body) -> float:
+    """The share of a body's weight that is carried: 1 − weight, which all links of the body must have."""
+    lifted, whole = body.lifted, body.inertia
+    share = lifted.mass / whole.mass
+    if max(abs(x - y) for x, y in zip(lifted.com, whole.com, strict=True)) > SAME * (1.0 + whole.com.norm):
+        raise RobotError(
+            f"what joint '{body.name}' moves has parts with different weights (links, rotors, payload), so that its torques are "
+            "not linear in the parameters of the whole; give all of its links the same weight"
+        )
+    return share
 
 
 def _link_columns(z: Vec, v: Vec, w: Vec, wd: Vec, U: Mat, a: Vec) -> list[Scalar]:

@@ -8,7 +8,7 @@ from typing import Any
 from dalembert.algebra.scalars import Scalar, Values, total
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import christoffel, inertia_matrix
-from dalembert.equations.friction import coulomb, viscous
+from dalembert.equations.friction import bare, coulomb, further, loaded, viscous
 from dalembert.equations.kinematics import jacobian
 from dalembert.robot.mechanism import Mechanism
 
@@ -16,7 +16,7 @@ from dalembert.robot.mechanism import Mechanism
 def torque_terms(
     mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
 ) -> tuple[Any, ...]:
-    """(inertia, rotor, centrifugal, coriolis, gravity, viscous, coulomb, contact); they sum to τ.
+    """(inertia, rotor, centrifugal, coriolis, gravity, viscous, coulomb, other, contact); they sum to τ.
 
     inertia_ij     b_ij q̈_j of links and of rotors that stand still on them, S (7.40)
     rotor_ij       what the rotors' own spin adds to b_ij, times q̈_j: k_ri² I_mi and k_ri I_mi terms
@@ -33,13 +33,17 @@ def torque_terms(
     if h_e is not None:
         J = jacobian(mechanism, q)
         contact = [total(J[k][i] * h_e[k] for k in range(6)) for i in span]
+    load: Values = rest
+    if loaded(mechanism):
+        load = lean_newton_euler.inverse_dynamics(bare(mechanism), q, qd, qdd, h_e)
     return (
         [[B_links[i][j] * qdd[j] for j in span] for i in span],
         [[(B[i][j] - B_links[i][j]) * qdd[j] for j in span] for i in span],
         [[c[i][j][j] * (qd[j] * qd[j]) for j in span] for i in span],
         [[[2.0 * c[i][j][k] * (qd[j] * qd[k]) if j < k else 0.0 for k in span] for j in span] for i in span],
-        lean_newton_euler.inverse_dynamics(mechanism, q, rest, rest),
+        lean_newton_euler.inverse_dynamics(bare(mechanism), q, rest, rest),
         [viscous(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)],
         [coulomb(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)],
+        [further(*of) for of in zip(mechanism.bodies, q, qd, load, strict=True)],
         contact,
     )

@@ -30,7 +30,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, MissingExtraError
 
 MEMORY = 4 * 2**30  # bytes of address space; not enforced where the system has no such limit (Windows, macOS)
 SECONDS = 30.0  # per file
@@ -89,6 +89,8 @@ def ask(
             raise
     if kind == "answer":
         return plain, arrays
+    if kind == "missing":
+        raise MissingExtraError(str(plain))
     if kind == "refused":
         raise error(str(plain))
     if kind == "memory":

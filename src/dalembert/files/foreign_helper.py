@@ -9,7 +9,7 @@ from io import FileIO
 from pkgutil import resolve_name
 from typing import Any
 
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, MissingExtraError
 from dalembert.files.foreign import MEMORY, Arrays, read_message, write_message
 
 _answers: FileIO | None = None
@@ -47,6 +47,8 @@ def _answer(question: Mapping[str, Any]) -> tuple[str, Any, Arrays]:
         if question["folder"] is not None:
             os.chdir(question["folder"])  # relative paths mean what they mean to whoever asks
         return "answer", *resolve_name(question["function"])(**question["arguments"])
+    except MissingExtraError as error:
+        return "missing", str(error), {}
     except DalembertError as error:
         return "refused", str(error), {}
     except MemoryError:

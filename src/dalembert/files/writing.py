@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +55,8 @@ def whole_binary_file(
             yield file
             file.close()
             if target.exists():
+                import shutil
+
                 shutil.copymode(target, beside)
             else:
                 beside.chmod(0o666 & ~_umask())  # mkstemp makes it private; this is an ordinary file
@@ -75,6 +75,8 @@ def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """A new file in the target's folder, locked as long as it is written; it is gone afterwards."""
     start = f".{target.name[:50]}."
     _remove_abandoned(target.parent, start)
+    import tempfile
+
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=start, suffix=".part")
     file = os.fdopen(handle, "wb")
     try:

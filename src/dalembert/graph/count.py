@@ -18,6 +18,7 @@ class Operations:
     square_roots: int = 0
     sines: int = 0
     cosines: int = 0
+    functions: int = 0  # exp, log, tanh, atan2, asin, acos
 
     @property
     def total(self) -> int:
@@ -33,6 +34,7 @@ FIELD = {
     "sqrt": "square_roots",
     "sin": "sines",
     "cos": "cosines",
+    **dict.fromkeys(("exp", "log", "tanh", "atan2", "asin", "acos"), "functions"),
 }
 
 
@@ -104,6 +106,12 @@ class Counted:
     def sqrt(self) -> Counted:
         """One square root more."""
         return self._did("square_roots")
+
+    def _function(self, *_: object) -> Counted:
+        """One of the other functions more."""
+        return self._did("functions")
+
+    exp = log = tanh = atan2 = ratan2 = asin = acos = _function
 
     def sign(self) -> Counted:
         """A sign is a comparison, not an operation of the literature's counts."""

@@ -52,6 +52,9 @@ x - (x - y) -> y
 sin(-x) -> -sin(x)
 cos(-x) -> cos(x)
 sin(x) * sin(x) + cos(x) * cos(x) -> 1
+tanh(-x) -> -tanh(x)
+asin(-x) -> -asin(x)
+atan2(-x, y) -> -atan2(x, y)
 sign(-x) -> -sign(x)
 select(0, x, y) -> y
 select(1, x, y) -> x

@@ -28,6 +28,7 @@ Pair = tuple[int, int, float, float]  # two terms and their coefficients
 ONE = 0  # the term of constants
 LONG = 48  # sums of more terms are not searched for pairs: their number grows with the square
 ROUNDING = 2.3e-16
+ODD = ("sin", "tanh", "asin", "sign")  # f(−x) = −f(x)
 
 
 def condensed(graph: Graph) -> Graph:
@@ -137,7 +138,7 @@ class Sums:
             if ONE in (a, b):
                 return c * d, a if b == ONE else b
             return c * d, self._term("mul", (min(a, b), max(a, b)))
-        if op in ("sin", "cos", "sign"):
+        if op in ODD or op == "cos":
             c, term = x[0]
             sign = -1.0 if c < 0 else 1.0
             return 1.0 if op == "cos" else sign, self._term(op, (self._whole((sign * c, term)),))
@@ -339,7 +340,7 @@ class Sums:
             elif op in ("mul", "div"):
                 (s, a), (t, b) = (value[k] for k in args)
                 value[term] = (s != t, writer.apply(op, a, b, at=at))
-            elif op in ("sin", "cos", "sign"):
+            elif op in ODD or op == "cos":
                 s, a = value[args[0]]
                 value[term] = (s and op != "cos", writer.apply(op, a, at=at))
             else:

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dalembert.algebra.scalars import acos, asin, atan2, exp, log, tanh
 from dalembert.graph.rules import ALGEBRA, COMMUTES
 
 
@@ -34,6 +35,12 @@ OPERATIONS: dict[str, Callable[..., float]] = {
     "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan,
     "sin": lambda x: math.sin(x) if math.isfinite(x) else math.nan,
     "cos": lambda x: math.cos(x) if math.isfinite(x) else math.nan,
+    "exp": exp,
+    "log": log,
+    "tanh": tanh,
+    "atan2": atan2,
+    "asin": asin,
+    "acos": acos,
     "sign": lambda x: 1.0 if x > 0 else -1.0 if x < 0 else x * 0.0,
     "less": lambda x, y: 1.0 if x < y else 0.0,
     "select": lambda c, x, y: x if c != 0.0 else y,
@@ -168,6 +175,34 @@ class Expr:
     def cos(self) -> Expr:
         """cos x"""
         return self.graph.apply("cos", self)
+
+    def exp(self) -> Expr:
+        """eˣ"""
+        return self.graph.apply("exp", self)
+
+    def log(self) -> Expr:
+        """ln x"""
+        return self.graph.apply("log", self)
+
+    def tanh(self) -> Expr:
+        """tanh x"""
+        return self.graph.apply("tanh", self)
+
+    def atan2(self, x: Any) -> Expr:
+        """The angle of the point (x, this), from −π to π"""
+        return self.graph.apply("atan2", self, self.graph.lift(x))
+
+    def ratan2(self, y: Any) -> Expr:
+        """The angle of the point (this, y), from −π to π"""
+        return self.graph.apply("atan2", self.graph.lift(y), self)
+
+    def asin(self) -> Expr:
+        """arcsin x"""
+        return self.graph.apply("asin", self)
+
+    def acos(self) -> Expr:
+        """arccos x"""
+        return self.graph.apply("acos", self)
 
     def sign(self) -> Expr:
         """sgn x, with sgn 0 = 0"""

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.extras import extra
+
 Array = NDArray[np.float64]
 
 PANEL = 8  # columns that tpqrt handles together: the fastest for 20 to 90 columns
@@ -46,7 +48,8 @@ class TriangularSystem:
 
 def taken_in(R: Array, equations: Array) -> Array:
     """The triangle R of [Y, τ] with more equations, rows of [Y, τ]."""
-    from scipy.linalg.lapack import dtpqrt
+    with extra("identify", "identification"):
+        from scipy.linalg.lapack import dtpqrt
 
     return dtpqrt(0, min(PANEL, len(R)), R, equations, overwrite_a=True, overwrite_b=True)[0]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, MissingExtraError
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.physical import Belief, consistent, entries, links_of, scales, signed, ten, tensor
@@ -28,15 +28,13 @@ def spread_out(base: BaseParameters, values: Array) -> tuple[Array, list[str]]:
     try:
         none = np.zeros((0, base.rank))
         return consistent(base, none, np.zeros(0), Belief(), exactly=values)[0], []
-    except DalembertError as error:
-        impossible = "[identify]" not in str(error)
-    why = (
-        "no links that can exist give these torques, so that some of the calibrated arm's are marked physical = false; "
-        "physical=True (--consistent) finds the nearest that can"
-        if impossible
-        else "the nearest parameters are not those of bodies, and finding others needs pip install 'dalembert[identify]'"
-    )
-    return phi, [why]
+    except MissingExtraError as missing:
+        return phi, [f"the nearest parameters are not those of bodies, and {missing}"]
+    except DalembertError:
+        return phi, [
+            "no links that can exist give these torques, so that some of the calibrated arm's are marked "
+            "physical = false; physical=True (--consistent) finds the nearest that can"
+        ]
 
 
 def _least_change(base: BaseParameters, values: Array) -> Array:
@@ -163,7 +161,7 @@ def _links(robot: Robot, name: str, before: Array, wanted: Array, notes: list[st
     if whole is None:
         return {}
     problem = whole.impossible()
-    out = {name: Link(name, whole, physical=problem is None)}
+    out = {name: replace(robot.link(name), inertia=whole, physical=problem is None)}
     if problem is not None:
         notes.append(f"link '{name}' is marked physical = false: {problem}")
     if riding:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.identification.accumulate import JointTriangles, TriangularSystem, column_lengths
 
 Array = NDArray[np.float64]
@@ -53,7 +54,8 @@ def undetermined(whole: TriangularSystem, typical: Array, least: float = 0.0) ->
     Besides what is zero but for rounding, those whose own part is below ``least``: with equations of
     unit noise, 1/own part is the error in torque, at usual states, that the column leaves open.
     """
-    from scipy.linalg import qr
+    with extra("identify", "identification"):
+        from scipy.linalg import qr
 
     if not len(typical):
         return ()
@@ -183,7 +185,8 @@ def total(
     scale, which would be free otherwise. Gains in ``held`` stay 1: the payload does not reach those joints.
     Returns (π_b, g, covariance of π_b and the other gains, weights).
     """
-    from scipy.optimize import least_squares as minimised
+    with extra("identify", "identification"):
+        from scipy.optimize import least_squares as minimised
 
     n, b = len(noise), len(start)
     free = np.flatnonzero(~held)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import shown
 from dalembert.errors import ClosureError, DalembertError
+from dalembert.extras import extra
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_problem import CRITERIA, ExcitationProblem
@@ -236,7 +237,8 @@ class Search:
     def _improved(
         self, x: Array, powers: tuple[float, ...], rho: float, multipliers: dict[str, Array]
     ) -> tuple[Array, dict[str, Array]]:
-        from scipy.optimize import minimize
+        with extra("identify", "the search for an exciting motion"):
+            from scipy.optimize import minimize
 
         problem = self.problem
         for p in powers:

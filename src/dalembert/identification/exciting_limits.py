@@ -151,4 +151,4 @@ class Limited:
 
 def _without_coulomb(joint: Joint) -> Joint:
     rotor = None if joint.rotor is None else replace(joint.rotor, coulomb=(0.0, 0.0))
-    return replace(joint, friction=replace(joint.friction, coulomb=(0.0, 0.0)), rotor=rotor)
+    return replace(joint, friction=joint.friction.without("coulomb"), rotor=rotor)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.extras import extra
 from dalembert.trajectory.fourier import fourier
 from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
@@ -74,7 +75,8 @@ class SplineShapes:
 
     def at(self, count: int, anchored: bool) -> tuple[Array, Array, Array]:
         """All of them; the centre is where they start."""
-        from scipy.interpolate import BSpline
+        with extra("identify", "an exciting motion along splines"):
+            from scipy.interpolate import BSpline
 
         ends = DEGREE // 2 + 1
         free = np.eye(self.count + 2 * ends)[:, ends:-ends]
@@ -88,7 +90,8 @@ class SplineShapes:
 
     def trajectory(self, coefficients: Array, offset: Array) -> Trajectory:
         """The motion, from rest to rest."""
-        from scipy.interpolate import BSpline
+        with extra("identify", "an exciting motion along splines"):
+            from scipy.interpolate import BSpline
 
         spline = BSpline(self.knots, (coefficients + offset[:, None]).T, DEGREE)
         return Trajectory(self.duration, len(offset), SmoothCurve.of(spline))

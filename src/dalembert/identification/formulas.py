@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.equations.regressor import SAME, carried_share
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.identification.base import TOLERANCE, BaseParameters, Combinations, base_parameters, canonical_order
 from dalembert.identification.letters import assembled, parameter_letter
 from dalembert.identification.nullspace import Field, Number, hidden_changes, seats_of
@@ -44,7 +46,8 @@ class SymbolicBaseParameters(Combinations):
     @cached_property
     def expressions(self) -> tuple[Any, ...]:
         """Every base parameter as a SymPy expression."""
-        import sympy
+        with extra("identify", "a base parameter as a formula"):
+            import sympy
 
         symbols = [sympy.Symbol(parameter_letter(name).name) for name in self.parameters.names]
         return tuple(sympy.Add(*(self._sympy(x) * symbols[k] for k, x in row.items())) for row in self.coefficients)
@@ -83,7 +86,8 @@ class SymbolicBaseParameters(Combinations):
 
     def K_at(self, values: dict[str, float]) -> Array:
         """K for other values of the letters, by their names."""
-        import sympy
+        with extra("identify", "a base parameter as a formula"):
+            import sympy
 
         out = np.zeros((self.rank, self.parameters.size))
         places = [(r, k, self._raw(x)) for r, row in enumerate(self.coefficients) for k, x in row.items()]
@@ -96,7 +100,8 @@ class SymbolicBaseParameters(Combinations):
     # -- writing ---------------------------------------------------------------------------------
 
     def _raw(self, x: Number) -> Any:
-        import sympy
+        with extra("identify", "a base parameter as a formula"):
+            import sympy
 
         return self.field.domain.to_sympy(x) if self.field.exact else sympy.Float(x)
 
@@ -179,6 +184,7 @@ def symbolic_base_parameters(parameters: ParameterSet, lengths: str = "symbols")
 def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, dict[int, Number]]]:
     """Hidden changes, one for each dependent column: 1 there, 0 at the other dependent columns."""
     arm = parameters.arm
+    _check_weights(arm)
     seats, gravity, field = seats_of(arm.robot, lengths)
     changes = hidden_changes(seats, gravity, field, parameters.rotor, parameters.offset)
     if parameters.two_sided and parameters.offset:  # forward and backward levels can rise against each other
@@ -191,6 +197,16 @@ def _reduced(parameters: ParameterSet, lengths: str) -> tuple[Field, dict[int, d
     ]
     order = [*canonical_order(parameters), *range(parameters.size, len(index))]
     return field, {k: vector for k, vector in _echelon(vectors, order, field).items() if k < parameters.size}
+
+
+def _check_weights(arm: Arm) -> None:
+    """Weight that is carried in part by one link and not by another ties their parameters in ways no formula is known of."""
+    shares = [0.0 if body.lifted.is_zero else carried_share(body) for body in arm.mechanism.bodies]
+    if max(shares) - min(shares) > SAME or max(shares) > 1.0 - SAME:
+        raise DalembertError(
+            f"the links of arm '{arm.name}' have different weights, or none, which no formula is known for; base_parameters() "
+            "finds its base parameters in numbers"
+        )
 
 
 def _echelon(vectors: list[dict[int, Number]], order: list[int], field: Field) -> dict[int, dict[int, Number]]:
@@ -222,7 +238,8 @@ def _without(v: dict[int, Number], column: int, pivot: dict[int, Number], field:
 
 def written_factor(x: Any, letters: dict[str, Letter], style: Text) -> tuple[bool, str]:
     """A coefficient as (whether it is negative, its size); the size 1 is nothing."""
-    import sympy
+    with extra("identify", "a base parameter as a formula"):
+        import sympy
 
     top, bottom = sympy.fraction(sympy.together(x)) if letters else (x, sympy.Integer(1))
     terms, negative = _terms(sympy.expand(top), letters, style)
@@ -276,7 +293,8 @@ def _without_half_tangent(x: Any, tangent: Letter) -> Any:
     With both polynomials brought to the even degree 2k in S = sin α/2, C = cos α/2, every S^j C^(2k−j) is made
     of S² = (1 − cos α)/2, C² = (1 + cos α)/2 and S C = (sin α)/2.
     """
-    import sympy
+    with extra("identify", "a base parameter as a formula"):
+        import sympy
 
     t = sympy.Symbol(tangent.name)
     if t not in x.free_symbols:

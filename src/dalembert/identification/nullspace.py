@@ -31,6 +31,7 @@ import numpy as np
 from dalembert.algebra.vectors import Mat, Vec
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.robot.model import Joint, Robot
 from dalembert.robot.placement import Placement
 from dalembert.symbols.model import Model, model
@@ -391,7 +392,8 @@ def exact_field(lettered: Model, symbols: bool) -> Field:
     The cosine and sine of a twist that is no multiple of 15° are (1 − t²)/(1 + t²) and 2t/(1 + t²), with
     t = tan α/2 a letter, or a fraction so near that the angle is the same to the last digit.
     """
-    import sympy
+    with extra("identify", "a base parameter as a formula"):
+        import sympy
 
     ring = lettered.ring
     roots = [sympy.sqrt(letter.index) for letter in ring.letters if letter.kind == "root"]

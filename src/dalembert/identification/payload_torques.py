@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,10 +45,13 @@ def from_torques(
     # a rotor inertia is felt by its joint alone and costs nothing to allow for
     base = base_parameters(ParameterSet(arm, friction, offset=True, rotor=True))
     carry = carried(arm.mechanism.tip)
+    heavy = arm
+    if arm.mechanism.tree.lifts:  # and a load has its weight all the same
+        heavy = arm.replace(links=tuple(replace(link, weight=1.0) for link in arm.robot.links))
 
     def load(piece: Stretch) -> Array:
         at = WIDTH * arm.mechanism.tip_body
-        return arm.regressor(*piece.states)[:, :, at : at + 10] @ carry
+        return heavy.regressor(*piece.states)[:, :, at : at + 10] @ carry
 
     runs, unloaded = (ready, other), ready.count
     fastest = np.abs(ready.qd).max(axis=0)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.parameters import ParameterSet
 from dalembert.robot.inertia import Inertia
@@ -134,13 +135,9 @@ class Belief:
 
 
 def _cvxpy() -> Any:
-    try:
+    with extra("identify", "a physically consistent estimate"):
         import clarabel  # noqa: F401
         import cvxpy
-    except ImportError:
-        raise DalembertError(
-            "physically consistent estimates need cvxpy and Clarabel: pip install 'dalembert[identify]'"
-        ) from None
     return cvxpy
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.extras import extra
 from dalembert.identification.base import BaseParameters
 from dalembert.logs.conditioning import Conditioned
 
@@ -43,7 +44,8 @@ def turn_overs(
 
 def _best(rows: Array, ready: Conditioned, weight: Array, j: int) -> tuple[float, float]:
     """(w, c) of joint j, whose columns without Coulomb friction at the kept instants are ``rows`` (M, b_j)."""
-    from scipy.optimize import least_squares
+    with extra("identify", "identification"):
+        from scipy.optimize import least_squares
 
     rows = weight[:, None] * rows
     size = np.linalg.norm(rows, axis=0)

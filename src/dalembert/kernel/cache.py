@@ -15,9 +15,7 @@ import hashlib
 import hmac
 import math
 import os
-import random
 import re
-import secrets
 import stat
 import sys
 import time
@@ -104,9 +102,9 @@ def source_digest(package: Path = PACKAGE) -> bytes:
         rooms[:] = sorted(set(rooms) - (USERS if folder == str(package) else set()))
         for name in sorted(file for file in files if file.endswith(".py")):
             path = os.path.join(folder, name)
-            with open(path, "rb") as file:
+            with open(path, "rb", buffering=0) as file:
                 source = file.read()
-            digest.update(f"{os.path.relpath(path, package)}\0{len(source)}\0".encode() + source)
+            digest.update(f"{path[len(str(package)) :]}\0{len(source)}\0".encode() + source)
     return digest.digest()
 
 
@@ -133,6 +131,8 @@ def load(key: str) -> bytes | None:
 
 def store(key: str, code: bytes) -> None:
     """Keep ``code`` under ``key``; where the disk does not allow it, nothing is kept and a warning says why."""
+    from random import random
+
     most = bound()
     if not most:
         return
@@ -141,7 +141,7 @@ def store(key: str, code: bytes) -> None:
         _tidied(folder())
         with _new_file(folder(), content) as temporary:
             os.replace(temporary, folder() / f"{key}.o")
-        if random.random() < LOOKS * len(content) / most:
+        if random() < LOOKS * len(content) / most:
             tend()
     except _NoHome as problem:
         _say(f"compiled kernels are not kept on disk: {problem}")
@@ -279,7 +279,7 @@ def _trusted(path: Path, forbidden: int) -> bytes | None:
 def _new_file(path: Path, content: bytes) -> Iterator[Path]:
     """A file under a name of its own in the folder, which is made if need be; the file is gone afterwards."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path / f".new-{secrets.token_hex(8)}"
+    temporary = path / f".new-{os.urandom(8).hex()}"
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(content)
@@ -305,7 +305,7 @@ def _secret() -> bytes:
     secret = _trusted(path, 0o077)
     if secret is not None and len(secret) == SECRET_LENGTH:
         return secret
-    with _new_file(path.parent, secrets.token_bytes(SECRET_LENGTH)) as temporary:
+    with _new_file(path.parent, os.urandom(SECRET_LENGTH)) as temporary:
         if os.path.lexists(path):
             os.replace(temporary, path)
             _say(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import ctypes.util
 import gc
 import weakref
 from collections import deque
@@ -71,7 +70,11 @@ def _machine() -> Any:
 
 def _provide_trigonometry(llvm: Any) -> None:
     """The C library's sin and cos, for angles beyond the arithmetic's range."""
-    library = ctypes.CDLL(ctypes.util.find_library("m") or None)
+    library = ctypes.CDLL(None)  # what this process has loaded: Python and NumPy need them too
+    if not hasattr(library, "sin"):
+        from ctypes.util import find_library
+
+        library = ctypes.CDLL(find_library("m"))
     for name in ("sin", "cos"):
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
         llvm.add_symbol(f"dalembert_{name}", address)

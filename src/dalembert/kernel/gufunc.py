@@ -56,6 +56,14 @@ def _owned_by(ufunc: np.ufunc) -> _Owned | None:
     return owned if isinstance(owned, _Owned) else None
 
 
+def loop_of(ufunc: np.ufunc, kind: type[np.floating[Any]]) -> int:
+    """Where the loop of a ufunc for a type is."""
+    of = _Ufunc.from_address(id(ufunc))
+    types = ctypes.cast(of.types, ctypes.POINTER(ctypes.c_byte))
+    index = next(k for k in range(of.ntypes) if types[k * of.nargs] == np.dtype(kind).num)
+    return int(ctypes.cast(of.functions, ctypes.POINTER(ctypes.c_void_p))[index] or 0)
+
+
 @cache
 def _api() -> Callable[..., Any]:
     new = int(np.__version__.partition(".")[0]) >= 2

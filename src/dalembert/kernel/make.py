@@ -6,16 +6,19 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from dalembert.emit.llvm import Signature, llvm_ir
-from dalembert.graph.tape import Graph
+from dalembert.emit.signature import Signature
 from dalembert.kernel import cache
 from dalembert.kernel.compile import MachineCode, object_code, target
 from dalembert.kernel.forks import KEEPING
 from dalembert.kernel.gufunc import Recipe, gufunc
+
+if TYPE_CHECKING:
+    from dalembert.graph.tape import Graph
 
 KEPT = 128  # kernels that stay in memory although no arm holds them, so that an arm made again finds its own
 
@@ -64,10 +67,15 @@ def graph_kernel(
 ) -> np.ufunc:
     """The gufunc of a graph. ``recipe`` (function, arguments) makes it again, in another process."""
 
+    def ir() -> str:
+        from dalembert.emit.llvm import llvm_ir
+
+        return llvm_ir(graph(), signature, target().width)
+
     def make(key: str) -> np.ufunc:
         arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
         return gufunc(
-            code_of(key, lambda: llvm_ir(graph(), signature, target().width)),
+            code_of(key, ir),
             signature.gufunc(), len(signature.inputs), len(signature.outputs), name, f"{summary}. Arrays: {arrays}.",
             recipe,
         )  # fmt: skip

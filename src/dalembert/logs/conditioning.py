@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.logs.formats.raw import Array, check_size, counted
 from dalembert.logs.log import Log
 
@@ -234,7 +235,8 @@ def spectrum(log: Log, rate: float) -> tuple[Array, Array]:
 
     Of several logs that were joined, of the longest.
     """
-    from scipy.signal import periodogram
+    with extra("identify", "the conditioning of a log"):
+        from scipy.signal import periodogram
 
     if log.parts:
         longest = max(log.parts, key=len)
@@ -255,7 +257,8 @@ def _stretches(
     log: Log, step: float, longest: float, notes: list[str]
 ) -> list[tuple[Array, Array, Array | None, Array]]:
     """The log cut where time goes back or too much is missing, each stretch on even instants ``step`` apart."""
-    from scipy.interpolate import CubicSpline
+    with extra("identify", "the conditioning of a log"):
+        from scipy.interpolate import CubicSpline
 
     if log.parts:
         return [stretch for part in log.parts for stretch in _stretches(part, step, longest, notes)]
@@ -295,7 +298,8 @@ def _stretches(
 
 def _states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutoff: float) -> Stretch:
     """q, qd and qdd without phase shift: qdd from the logged qd, differentiated once, where there is one."""
-    from scipy.interpolate import make_interp_spline
+    with extra("identify", "the conditioning of a log"):
+        from scipy.interpolate import make_interp_spline
 
     at = np.arange(len(t)) / rate
     wide = STATES * cutoff
@@ -309,7 +313,8 @@ def _states(t: Array, q: Array, qd: Array | None, tau: Array, rate: float, cutof
 
 def low_pass(x: Array, rate: float, cutoff: float) -> Array:
     """Forwards and backwards through a fourth-order Butterworth low-pass: no phase shift."""
-    from scipy.signal import butter, sosfiltfilt
+    with extra("identify", "the conditioning of a log"):
+        from scipy.signal import butter, sosfiltfilt
 
     if cutoff >= 0.45 * rate:
         return x

@@ -35,7 +35,8 @@ from math import inf
 
 from dalembert.algebra.scalars import Scalar, dot, less, select, sgn, sqrt
 from dalembert.coordinates.pulled import factorised
-from dalembert.equations.friction import coulomb
+from dalembert.equations.friction import dry as dry_friction
+from dalembert.equations.friction import static
 from dalembert.motion.rubbing import Brakes, brakes, directions, drifts
 from dalembert.motion.stepping import Setting, Values, both, either, inertia_and_load, no, some
 
@@ -216,7 +217,7 @@ def strike(
         # at a dead centre of a linkage, the joint turns back while the others move on, and friction with it
         rows = _rows(G, n)
         braked = [*pressed, *(both(no(hard[0]), x) for x in fixed[n:])]
-        most = [h[0] * (body.coulomb[0] + body.coulomb[1]) for body in setting.contacts[n:]]
+        most = [h[0] * sum(static(body)) for body in setting.contacts[n:]]
         v, _ = _brakes(setting, matrix, rows, braked).hold(v, [0.0] * len(rows), most)
         v = [select(pressed[i], 0.0, x) for i, x in enumerate(v)]
         after = [*v, *(dot(g, v) for g in rows)]
@@ -310,7 +311,7 @@ def pivot(
             way.append(select(held[i], 0.0, select(slip[i], slip[i], select(moves, sgn(speed[i]), 0.0))))
         else:
             way.append(select(moves, sgn(speed[i]), both(both(rests[i], no(held[i])), slip[i])))
-    dry = [coulomb(body, w) for body, w in zip(setting.contacts, way, strict=True)]
+    dry = [dry_friction(body, 0.0, w) for body, w in zip(setting.contacts, way, strict=True)]
     a, push, rise = _solved(setting, B, r, held, dry, G, drift)
     fault: list[Scalar] = []
     new: list[Scalar] = []
@@ -319,7 +320,7 @@ def pivot(
             fault.append(0.0)
             new.append(0.0)
             continue
-        forward, backward = body.coulomb
+        forward, backward = static(body)
         lower, upper = setting.at_stops(i, q)
         up = both(held[i], both(less(forward, push[i]), no(upper)))
         down = both(held[i], both(less(push[i], -backward), no(lower)))
@@ -397,7 +398,7 @@ def _margins(
     setting: Setting, i: int, q: Values, held: Values, push: Values, push1: Values, tries: Values
 ) -> tuple[Scalar, Scalar, Scalar]:
     """(whether a held contact gives way in the pass, how much more it can bear at its beginning and at its end)."""
-    forward, backward = setting.contacts[i].coulomb
+    forward, backward = static(setting.contacts[i])
     lower, upper = setting.at_stops(i, q)
 
     def margin(p: Scalar) -> Scalar:
@@ -428,7 +429,7 @@ def watch(
             if lower > -inf:
                 nearest = _least(nearest, select(less(ahead, q1[i]), ahead, q1[i]) - lower)
         if setting.dry(i) or setting.stopped(i):
-            forward, backward = body.coulomb
+            forward, backward = static(body)
             lower, upper = setting.at_stops(i, q)
             overload = OVERLOAD * (1.0 + forward + backward)
             up = both(less(forward + overload, push1[i]), no(upper))

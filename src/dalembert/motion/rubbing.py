@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from dalembert.algebra.scalars import Grid, Scalar, Values, dot, less, select
 from dalembert.coordinates.chain import AnyMechanism, Chain, Cut, Many
 from dalembert.coordinates.triangles import Triangle, square_of
-from dalembert.equations.friction import coulomb, viscous
-from dalembert.robot.mechanism import Body
+from dalembert.equations.friction import dry, moving
 
 DEPENDENT = 1e-10  # of gᵀB⁻¹g: what is left of it by the directions before, below which they say the same
 
@@ -26,19 +25,19 @@ def actuated(mechanism: AnyMechanism, q: Values) -> list[Scalar]:
     return [q[i] for i in mechanism.actuated] if mechanism.by_newton else list(q)
 
 
-def _torque(mechanism: AnyMechanism, q: Values, qd: Values, law: Callable[[Body, Scalar], Scalar]) -> list[Scalar]:
+def _torque(mechanism: AnyMechanism, q: Values, qd: Values, law: Callable[..., Scalar]) -> list[Scalar]:
     chain = Chain(mechanism, q)
-    return chain.pull([law(body, v) for body, v in zip(mechanism.tree.bodies, chain.push(qd), strict=True)])
+    return chain.pull([law(*of) for of in zip(mechanism.tree.bodies, chain.q, chain.push(qd), strict=True)])
 
 
 def dry_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
-    """F_s sgn(q̇); for a closed chain Γᵀ F_s sgn(Γ q̇_a)."""
-    return _torque(mechanism, q, qd, coulomb)
+    """F_s sgn(q̇) with all static levels; for a closed chain Γᵀ F_s sgn(Γ q̇_a)."""
+    return _torque(mechanism, q, qd, dry)
 
 
-def viscous_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
-    """F_v q̇; for a closed chain Γᵀ F_v Γ q̇_a."""
-    return _torque(mechanism, q, qd, viscous)
+def moving_torque(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Scalar]:
+    """F_v q̇, and what further terms change with the speed; for a closed chain Γᵀ of it at Γ q̇_a."""
+    return _torque(mechanism, q, qd, moving)
 
 
 def directions(mechanism: AnyMechanism, q: Values, joints: Sequence[int]) -> Grid:

@@ -10,14 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf
+from typing import Any
 
 from dalembert.algebra.scalars import Scalar, Values, less, select
 from dalembert.algebra.vectors import Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.coordinates.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
+from dalembert.equations.friction import static
 from dalembert.equations.kinematics import frames
-from dalembert.equations.regressor import WIDTH
-from dalembert.motion.rubbing import clearances, viscous_torque
+from dalembert.equations.regressor import WIDTH, carried_share
+from dalembert.motion.rubbing import clearances, moving_torque
 from dalembert.robot.mechanism import Body
 from dalembert.robot.placement import Placement
 
@@ -58,6 +60,8 @@ class Moments:
     first_moments: Vec
     second_moments: Mat
 
+    is_zero = False
+
     def seen_from(self, placement: Placement) -> Moments:
         """The same body when its frame stands at ``placement``, in the outer frame's axes."""
         R, t, m = placement.rotation, placement.translation, self.mass
@@ -68,20 +72,31 @@ class Moments:
 
 
 def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism:
-    """The mechanism with the parameters of S (7.77) of every augmented link of its tree, 13 per joint."""
+    """The mechanism with the parameters of S (7.81): 13 of every joint of its tree, and those of further terms."""
     tree, bodies = mechanism.tree, []
+    at = WIDTH * tree.n
     for i, body in enumerate(tree.bodies):
         m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[WIDTH * i : WIDTH * (i + 1)]
         half = 0.5 * (xx + yy + zz)  # Σ = ½ tr(I) 1 − I
         Sigma = Mat.of(((half - xx, -xy, -xz), (-xy, half - yy, -yz), (-xz, -yz, half - zz)))
         inertia = Moments(m, Vec((hx, hy, hz)), Sigma)
-        bodies.append(replace(body, inertia=inertia, rotor_inertia=I_m, viscous=F_v, coulomb=(F_s, F_s)))  # type: ignore[arg-type]
+        rubbing = body.rubbing(F_v, F_s, F_s)
+        terms = list(rubbing.terms)
+        for k, term in enumerate(terms[2:], 2):
+            last = at + len(term.linear())
+            terms[k] = replace(term, **dict(zip(term.linear(), parameters[at:last], strict=True)))
+            at = last
+        new: Any = {"inertia": inertia, "rotor_inertia": I_m, "terms": tuple(terms)}
+        if not body.lifted.is_zero:
+            share = carried_share(body)
+            new["lifted"] = Moments(share * m, share * inertia.first_moments, share * Sigma)
+        bodies.append(replace(rubbing, **new))
     return mechanism.with_tree(replace(tree, bodies=tuple(bodies)))
 
 
 def has_dry_friction(body: Body) -> bool:
     """Whether the joint has dry friction, or may have: a parameter that is not known yet."""
-    return any(not isinstance(F, (int, float)) or F != 0.0 for F in body.coulomb)
+    return any(not isinstance(F, (int, float)) or F != 0.0 for F in static(body))
 
 
 @dataclass(frozen=True)
@@ -113,7 +128,7 @@ class Setting:
 
     def sticks(self, i: int) -> Scalar:
         """Whether there is dry friction that can hold the contact."""
-        forward, backward = self.contacts[i].coulomb
+        forward, backward = static(self.contacts[i])
         return less(0.0, forward + backward) if self.dry(i) else 0.0
 
     def stopped(self, i: int) -> bool:
@@ -246,6 +261,9 @@ def energies(mechanism: AnyMechanism, q: Values, qd: Values) -> tuple[Scalar, Sc
     for i, body in enumerate(mechanism.tree.bodies):
         h = body.inertia.mass * placed.p[i] + placed.R[i] @ body.inertia.first_moments
         U = U - mechanism.gravity.dot(h)
+        if not body.lifted.is_zero:
+            h = body.lifted.mass * placed.p[i] + placed.R[i] @ body.lifted.first_moments
+            U = U + mechanism.gravity.dot(h)
     return T, U
 
 
@@ -270,7 +288,7 @@ def discrete_legendre(
     n, mechanism = setting.n, smooth(setting.mechanism)
     C = coriolis_matrix(mechanism, q_m, v)
     rest = [0.0] * n
-    load, rubbed = inverse_dynamics(mechanism, q_m, rest, rest, h_e), viscous_torque(mechanism, q_m, v)
+    load, rubbed = inverse_dynamics(mechanism, q_m, rest, rest, h_e), moving_torque(mechanism, q_m, v)
     k = []
     for i in range(n):
         total = tau[i] - load[i] - rubbed[i]

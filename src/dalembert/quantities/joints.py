@@ -66,7 +66,12 @@ def _joint_wrenches(m: Mechanism, *arrays: Any) -> Any:
 
 def _gravity(m: Mechanism, q: Values) -> Any:
     rest = [0.0] * m.n
-    return lean_newton_euler.inverse_dynamics(m, q, rest, rest)
+    return lean_newton_euler.inverse_dynamics(friction.bare(m), q, rest, rest)
+
+
+def _friction(m: Mechanism, qd: Values, q: Values | None, load: Values | None) -> Any:
+    nothing = [0.0] * m.n
+    return friction.friction_torque(m, q or nothing, qd, load or nothing)
 
 
 def _fields(function: Equations) -> Equations:
@@ -233,7 +238,7 @@ JOINTS = table("joints", {
     ),
     "torque_terms": Quantity(
         MOTION + "inertia(n,n), rotor(n,n), centrifugal(n,n), coriolis(n,n,n), gravity(n), viscous(n), coulomb(n), "
-        "contact(n)", "the torque in its parts, S (7.40)",
+        "other(n), contact(n)", "the torque in its parts, S (7.40)",
         {"composite": terms.torque_terms}, ("tip_wrench",), held={"composite": pulled.torque_terms},
     ),
     "regressor": Quantity(
@@ -262,8 +267,8 @@ JOINTS = table("joints", {
     ),
     "gravity_torque": Quantity("q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, pulled=_covector),
     "friction_torque": Quantity(
-        "qd -> friction(n)", "F_v q̇ + F_s sgn(q̇), S (7.42); with q where passive joints rub",
-        {"joint": lambda m, qd, q: friction.friction_torque(m, qd)}, ("q",), _covector,
+        "qd -> friction(n)", "F_v q̇ + F_s sgn(q̇), S (7.42), and further terms, with q and load where they ask for it",
+        {"joint": _friction}, ("q", "load"), held={"joint": pulled.friction_torque},
     ),
     "pose": Quantity("q -> T(4,4)", "homogeneous matrix of the tip", {"frames": kinematics.pose}, pulled=_scalar),
     "link_poses": Quantity(

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dalembert.algebra.scalars import cos, less, select, sgn, sin, sqrt
+from dalembert.algebra.scalars import acos, asin, atan2, cos, exp, less, log, select, sgn, sin, sqrt, tanh
 from dalembert.coordinates.chain import AnyMechanism
 
 Arrays = dict[str, Any]
@@ -20,7 +20,8 @@ CLOSED_FORM = "closed-form"
 HELD = 4  # coordinates, beyond which closed forms are not tried unless asked for
 SCALARS: dict[str, Callable[..., Any]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
-    **{"div": operator.truediv, "sqrt": sqrt, "sin": sin, "cos": cos, "sign": sgn, "less": less, "select": select},
+    **{f.__name__: f for f in (sqrt, sin, cos, exp, log, tanh, atan2, asin, acos, less, select)},
+    **{"div": operator.truediv, "sign": sgn},
 }
 
 

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.loops import rows_of
-from dalembert.equations.regressor import WIDTH
+from dalembert.equations.regressor import width
 from dalembert.errors import DalembertError
 from dalembert.quantities.lighter import CLOSED_FORM, HELD, Arrays, closed_form, flat, has_closed_form
+from dalembert.terms import Term
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
     from dalembert.graph.count import Operations
     from dalembert.graph.tape import Graph
 
@@ -46,7 +47,7 @@ def _shapes(text: str) -> dict[str, Shape]:
 
 # the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
 INPUTS = _shapes(
-    "q(Q) qd(n) qdd(n) tau(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
+    "q(Q) qd(n) qdd(n) tau(n) load(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
     "row_gains(4m) joint_gains(3n) surface(8)"
     "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta
@@ -68,7 +69,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
         "n": n,
         "N": N,
         "Q": N if mechanism.by_newton else n,
-        "K": WIDTH * N,
+        "K": width(mechanism.tree),
         "P": 2 * N + 1,
         "L": len(mechanism.loops),
         "e": equations,
@@ -192,7 +193,7 @@ def _looked_up(table: str, name: str, bound: tuple[Any, ...]) -> Quantity:
 
 def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...] = ()) -> Signature:
     """Names and core shapes of the kernel's arrays."""
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
 
     letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound)}
 
@@ -279,6 +280,23 @@ def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options:
     return tally.operations()
 
 
+def identity(mechanism: AnyMechanism) -> str:
+    """What the kernels of a mechanism are kept by: its numbers, and the laws of its terms, which may be a user's own."""
+    laws = [_law(term) for body in mechanism.tree.bodies for term in body.further]
+    return "".join([repr(mechanism), *laws])
+
+
+def _law(term: Term) -> str:
+    """All that a term computes, as a tape."""
+    from dalembert.graph.tape import Graph
+
+    graph = Graph()
+    q, qd, load = map(graph.input, ("q", "qd", "load"))
+    columns = term.columns(q, qd, load) if term.linear() else ()
+    graph.output([*columns, term.torque(q, qd, load), *term.static(q, load)])
+    return repr((term.of, graph.nodes, graph.outputs))
+
+
 def kernel(
     mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
 ) -> np.ufunc:
@@ -288,7 +306,7 @@ def kernel(
     chosen = entry.chosen(formulation, mechanism)
     entry.check_options(options)
     return graph_kernel(
-        (entry.table, entry.name, repr(entry.bound), repr(mechanism), chosen, ",".join(options)),
+        (entry.table, entry.name, repr(entry.bound), identity(mechanism), chosen, ",".join(options)),
         signature(mechanism, entry, options),
         lambda: trace(mechanism, entry, chosen, options),
         entry.name,

@@ -25,12 +25,12 @@ from dalembert.motion import contact, control, stepping
 from dalembert.motion.methods import METHODS, Tableau
 from dalembert.motion.rubbing import clearance_count
 from dalembert.motion.stepping import Setting
-from dalembert.quantities.machine import Equations, Quantity, table, taped
+from dalembert.quantities.machine import Equations, Quantity, identity, table, taped
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
 
 LAWS: dict[str, Callable[..., list[Any]]] = {"pd": control.pd_gravity, "computed": control.computed_torque}
 PARABOLA = (0.0, 0.5, 1.0)  # parts of a step at which a reference is given that is asked for anywhere within it
@@ -469,7 +469,7 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
 
 
 def _signature(call: Call, sizes: Mapping[str, int]) -> Signature:
-    from dalembert.emit.llvm import Signature
+    from dalembert.emit.signature import Signature
 
     inputs, outputs = (tuple((f"{x}{k}_", (sizes[slot],)) for k, slot in enumerate(slots)) for x, slots in (
         ("x", call.inputs), ("y", call.outputs)
@@ -502,7 +502,7 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
             (rollout_kernel, (mechanism, plan)), kinds="d",
         )  # fmt: skip
 
-    return made(("rollout", repr(mechanism), repr(plan)), make)
+    return made(("rollout", identity(mechanism), repr(plan)), make)
 
 
 def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Plan:
@@ -530,7 +530,7 @@ def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:
     call = whole.calls()[name]
     arrays = _signature(call, whole.program.sizes)
     return graph_kernel(
-        ("piece", name, repr(mechanism), repr(plan)),
+        ("piece", name, identity(mechanism), repr(plan)),
         arrays,
         lambda: taped(arrays.inputs, whole.pieces[name]),
         name,

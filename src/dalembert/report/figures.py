@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.analysis.sizing import UNITS
 from dalembert.arm import Arm
+from dalembert.extras import extra
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, shortened, visible, with_glyphs
@@ -39,6 +40,7 @@ CAUSES = {
     "gravity": ("#5b9f70", "gravity"),
     "viscous": ("#8e62a8", "viscous friction"),
     "coulomb": ("#c8a8d8", "Coulomb friction"),
+    "other": ("#c2508a", "springs and further friction"),
     "contact": ("#bb4a3d", "force at the tip"),
 }
 STYLE: Any = {
@@ -90,8 +92,9 @@ HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: panels two 
 
 def alone(panel: Panel) -> Figure:
     """The panel by itself, without its key; its axes begin where those of its neighbours begin."""
-    import matplotlib
-    from matplotlib.figure import Figure
+    with extra("plot", "a figure"):
+        import matplotlib
+        from matplotlib.figure import Figure
 
     width, height = panel.size
     with matplotlib.rc_context(STYLE):
@@ -107,9 +110,10 @@ def alone(panel: Panel) -> Figure:
 
 def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
     """The panels side by side in one figure, with one legend for all."""
-    import matplotlib
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
+    with extra("plot", "a figure"):
+        import matplotlib
+        from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
 
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
@@ -269,7 +273,9 @@ def pair_panels(study: Study) -> list[Panel]:
     """Every term by itself: b_ij q̈_j, h_ijj q̇_j², 2 h_ijk q̇_j q̇_k and g_i, as in S Figs 7.6, 7.8, 7.11."""
     terms, n, names = study.terms, study.arm.n, study.arm.joint_names
     accelerating = terms.inertia + terms.rotor
-    words = {"gravity": "gravity", "viscous": "friction", "coulomb": "friction", "contact": "contact"}
+    words = {
+        "gravity": "gravity", "viscous": "friction", "coulomb": "friction", "other": "friction", "contact": "contact",
+    }  # fmt: skip
     present = dict.fromkeys(word for name, word in words.items() if name in study.causes)
     others = " and ".join(present).capitalize() or "Gravity"
     out = []
@@ -474,7 +480,7 @@ def time_axis(axes: Axes, study: Study) -> None:
 def _headroom(axes: Axes, lines: int) -> None:
     """Room above the curves for a legend of so many lines."""
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high + (high - low) * (0.04 + 0.14 * lines))
+    axes.set_ylim(low, high + (high - low) * (0.04 + 0.16 * lines))
 
 
 def _limits(axes: Axes, limit: float, y: Array) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.extras import extra
 from dalembert.files import check_writable, whole_file
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum
@@ -116,7 +117,8 @@ def _torque_panels(fit: Identification, run: PredictedRun) -> list[Panel]:
 
 
 def _spectrum_panels(fit: Identification) -> list[Panel]:
-    from scipy.signal import welch
+    with extra("identify", "the report on an identification"):
+        from scipy.signal import welch
 
     ready = fit.run.conditioned
     f, motion = spectrum(ready.log, ready.rate)

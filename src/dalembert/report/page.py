@@ -190,7 +190,8 @@ def _the_arm(arm: Arm) -> str:
     if arm.robot.payload is not None:
         com = ", ".join(number(x) for x in arm.robot.payload.com)
         payload = f" It holds {number(arm.robot.payload.mass)} kg, centred at ({com}) m in the tip's frame."
-    notes = "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
+    notes = "".join(f"<p><b>Left out of the model: {text(what)}.</b></p>" for what in arm.robot.left_out)
+    notes += "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
     if arm.loops:
         names = ", ".join(name for loop in arm.loops for name in loop.passive)
         closing = ", ".join(arm.loop_names)
@@ -200,8 +201,18 @@ def _the_arm(arm: Arm) -> str:
         payload += f" Some of its joints follow others: {text(rules)}."
     return (
         f'<h2 id="arm">The arm</h2>\n<p>Gravity is ({gravity}) m/s² in base axes.{payload}</p>'
-        f"{table_of_columns(columns)}{notes}"
+        f"{table_of_columns(columns)}{_terms(arm)}{notes}"
     )
+
+
+def _terms(arm: Arm) -> str:
+    """Friction beyond viscous and Coulomb, springs and losses, of passive joints too."""
+    rows = []
+    for joint in arm.robot.tree_joints:
+        if joint.friction.further:
+            terms = (re.sub(r"-(?=\d)", "−", term.text_at(joint.type)) for term in joint.friction.further)
+            rows.append([text(joint.name), "<br>".join(map(text, terms))])
+    return table(["joint", "springs and further friction"], rows, words=True) if rows else ""
 
 
 def _two_sided(positive: float, negative: float) -> str:
@@ -492,6 +503,7 @@ def _equations(arm: Arm) -> str:
         return ""
     closed_form = arm.equations()
     body = closed_form.latex().replace(r"\begin{align*}", "").replace(r"\end{align*}", "").strip()
+    body = body.replace(r"\frac", r"\dfrac")  # as large as align* has them
     rows = []
     for line in body.split(r"\\"):
         left, _, right = line.strip().partition("&=") if "&=" in line else ("", "", line.strip().lstrip("&"))

@@ -142,12 +142,14 @@ class Study:
         """The motion at every instant; between the rows of a table by quintic pieces."""
         if isinstance(self.motion, Trajectory):
             return self.motion
-        from dalembert.trajectory.splines import Quintics
+        from dalembert.trajectory.hermite import Hermite
 
         t = self.at.t - self.at.t[0]
         if len(t) < 2 or not (np.diff(t) > 0).all():
             raise DalembertError("the motion's instants must all differ")
-        return Trajectory(float(t[-1]), self.arm.n, Quintics(t, self.at.q, self.at.qd, self.at.qdd), sampled_at=t)
+        return Trajectory(
+            float(t[-1]), self.arm.n, Hermite(t, np.array([self.at.q, self.at.qd, self.at.qdd])), sampled_at=t
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ import warnings
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from dalembert.extras import extra
 from dalembert.report.words import visible
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 def figure_svg(figure: Figure, label: str, name: str) -> str:
     """The figure as an <svg>; ``name`` keeps its identifiers apart from those of others on the page."""
-    import matplotlib
+    with extra("plot", "a figure"):
+        import matplotlib
 
     file = StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -48,9 +50,10 @@ def _short(number: re.Match[str]) -> str:
 
 def formula_svg(latex: str, size: float = 17.0) -> str:
     """One line of LaTeX, without its dollars, as an <svg> that sits on the line of the text around it."""
-    import matplotlib
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
+    with extra("plot", "a figure"):
+        import matplotlib
+        from matplotlib.font_manager import FontProperties
+        from matplotlib.textpath import TextPath
 
     with matplotlib.rc_context({"mathtext.fontset": "cm"}):
         path: Any = TextPath((0, 0), f"${latex}$", size=size, prop=FontProperties(family="serif"))

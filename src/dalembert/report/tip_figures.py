@@ -12,6 +12,7 @@ from dalembert.analysis.ellipsoid import Ellipsoid, Polytope, components
 from dalembert.analysis.workspace import WorkspaceMap, map_plane
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.report import figures
 from dalembert.report.figures import INK, SOFT, STYLE, Panel, assemble
 from dalembert.report.skeleton import Pose, View, skeleton, views
@@ -82,8 +83,9 @@ def _ellipse(axes: Axes, at: Array, shift: Array, edge: Array, shifted: bool) ->
 
 def _ruler(axes: Axes, view: View, scale: float, largest: float, unit: str) -> None:
     """A bar that says how long an acceleration is on this picture."""
-    from matplotlib.lines import Line2D
-    from matplotlib.offsetbox import AnchoredOffsetbox, AuxTransformBox, TextArea, VPacker
+    with extra("plot", "a figure"):
+        from matplotlib.lines import Line2D
+        from matplotlib.offsetbox import AnchoredOffsetbox, AuxTransformBox, TextArea, VPacker
 
     power = 10.0 ** np.floor(np.log10(0.6 * largest))
     value = max(k * power for k in (1, 2, 5) if k * power <= 0.6 * largest)
@@ -195,8 +197,9 @@ def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
 
 def map_figure(workspace: WorkspaceMap) -> Figure:
     """The map as a picture, with the arm in the configuration of the largest value."""
-    import matplotlib
-    from matplotlib.figure import Figure
+    with extra("plot", "a figure"):
+        import matplotlib
+        from matplotlib.figure import Figure
 
     width, height = workspace.across[-1] - workspace.across[0], workspace.up[-1] - workspace.up[0]
     tall = 5.4

@@ -6,6 +6,8 @@ import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING
 
+from dalembert.extras import extra
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -47,7 +49,8 @@ def with_glyphs(figure: Figure) -> Figure:
 
     For pictures that are drawn here. In a page, the reader's browser finds the fonts.
     """
-    from matplotlib.text import Text
+    with extra("plot", "a figure"):
+        from matplotlib.text import Text
 
     for piece in figure.findobj(Text):
         words, families = piece.get_text(), list(piece.get_fontfamily())
@@ -65,7 +68,8 @@ def with_glyphs(figure: Figure) -> Figure:
 
 
 def _weight(weight: str | int) -> int:
-    from matplotlib.font_manager import weight_dict
+    with extra("plot", "a figure"):
+        from matplotlib.font_manager import weight_dict
 
     return weight_dict[weight] if isinstance(weight, str) else int(weight)
 
@@ -73,7 +77,8 @@ def _weight(weight: str | int) -> int:
 @cache
 def _families() -> tuple[str, ...]:
     """The families of fonts on this machine, but for those that have a box for everything."""
-    from matplotlib.font_manager import fontManager
+    with extra("plot", "a figure"):
+        from matplotlib.font_manager import fontManager
 
     return tuple(sorted({entry.name for entry in fontManager.ttflist if "last resort" not in entry.name.lower()}))
 
@@ -81,7 +86,8 @@ def _families() -> tuple[str, ...]:
 @cache
 def _drawn_by(family: str, weight: int) -> frozenset[str]:
     """The characters that this family has, upright and in this weight."""
-    from matplotlib.font_manager import fontManager, get_font
+    with extra("plot", "a figure"):
+        from matplotlib.font_manager import fontManager, get_font
 
     for entry in fontManager.ttflist:
         if (entry.name, entry.style, entry.stretch, _weight(entry.weight)) == (family, "normal", "normal", weight):

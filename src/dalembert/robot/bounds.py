@@ -27,6 +27,7 @@ MJCF_JOINTS = 1_000
 MJCF_HEIGHTS = 2**24  # points of height fields
 MJCF_NUMBERS = 10_000  # of a custom element, a user sensor, and each of nuser_body, nuser_geom, …, nuserdata and nkey
 MJCF_DELETIONS = 2_000_000  # meshes, textures, … and keyframes that no inertia needs, times all elements
+TERMS_OF_JOINT = 100  # of friction
 NAME = 1_000  # letters
 
 

@@ -20,6 +20,10 @@ class PhysicalWarning(UserWarning):
     """A link has an inertia that no body can have, and the robot was loaded all the same."""
 
 
+class ModelWarning(UserWarning):
+    """A robot's file says something that changes torques and that is no part of the model."""
+
+
 def check(
     robot: Robot,
     physical: Literal["error", "warn"] = "error",
@@ -101,10 +105,12 @@ def _numbers(robot: Robot) -> Iterator[tuple[str, Iterable[Any]]]:
         yield f"the inertia tensor of {what}", _values(inertia)[4:]
     for what, placement in _placements(robot):
         yield what, (*placement.translation, *(x for row in placement.rotation for x in row))
+    for link in robot.links:
+        yield f"the weight of link '{link.name}'", (link.weight,)
     for joint in robot.joints:
         yield f"the offset of joint '{joint.name}'", (joint.offset,)
         yield f"the axis of joint '{joint.name}'", joint.axis
-        yield f"the friction of joint '{joint.name}'", (joint.friction.viscous, *joint.friction.coulomb)
+        yield f"the friction of joint '{joint.name}'", [x for term in joint.friction for x in term.values]
         rotor = joint.rotor
         if rotor is not None:
             scalars = (rotor.inertia, rotor.gear, rotor.mass, rotor.transverse, rotor.viscous, *rotor.coulomb)

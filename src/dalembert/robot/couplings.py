@@ -16,11 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dalembert.algebra.records import settle
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import COUPLED_JOINTS, COUPLINGS, at_most
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import joints_around
-from dalembert.robot.placement import Placement, settle
+from dalembert.robot.placement import Placement
 from dalembert.robot.tables import nearest, shown, some
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def with_motors(
                 raise RobotError(f"{coupled(coupling.joints)}: {_unknown(name, [joint.name for joint in joints])}")
             joint, link = every_joint[place], every_link[0]
             body = f"{motor}:rotor"
-            every_link.append(replace(link, name=body, inertia=Inertia(), physical=True, massless=True))
+            every_link.append(replace(link, name=body, inertia=Inertia(), physical=True, massless=True, weight=1.0))
             limits = coupling.limits[k] if coupling.limits else type(joint.limits)()
             own: dict[str, Any] = {
                 "offset": 0.0,

@@ -32,7 +32,7 @@ NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Plac
 ROW_KEYS = (
     *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
     *INERTIA_KEYS,
-    *("physical", "note", "friction", "limits", "rotor", "pitch"),
+    *("physical", "weight", "note", "friction", "limits", "rotor", "pitch"),
 )
 
 
@@ -54,6 +54,7 @@ class Row:
     link: str | None = None
     inertia: Inertia = NO_INERTIA
     physical: bool = True
+    weight: float = 1.0
     note: str = ""
     friction: Friction = NO_FRICTION
     limits: Limits = NO_LIMITS
@@ -103,6 +104,7 @@ def read_row(value: object, where: str) -> Row:
         "link": table.name("link", None),
         "inertia": read_inertia(table),
         "physical": table.flag("physical", True),
+        "weight": table.number("weight", 1.0),
         "note": table.text("note", ""),
         "friction": read_friction(table),
         "limits": read_limits(table, turns=not slides),
@@ -236,7 +238,7 @@ def assemble(
                 joints[-1:], between, coupling = screw(joints[-1], row.pitch)
                 links.append(between)
                 couplings.append(coupling)
-        links.append(Link(child, row.inertia, row.physical))
+        links.append(Link(child, row.inertia, row.physical, weight=row.weight))
         if row.note:
             remarks.append(f"link '{child}': {row.note}")
     frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip
@@ -263,7 +265,7 @@ def _same(rows: tuple[Row, ...], convention: str, robot: Robot) -> bool:
     again = assemble(
         rows, convention, robot.name, base_link=robot.root, tip=robot.tip, notes=robot.notes,
         gravity=robot.gravity, base=robot.base, payload=robot.payload, source=robot.source,
-        couplings=robot.couplings,
+        couplings=robot.couplings, left_out=robot.left_out,
     )  # fmt: skip
     return again == robot
 
@@ -304,7 +306,8 @@ def _recover_row(joint: Joint, link: Link, convention: str) -> Row | None:
             a, d = fixed.translation[0], joint.offset if slides else fixed.translation[2]
         else:
             a, d = moved.translation[0], joint.offset if slides else _along_z(moved.translation, alpha)
-        row = Row(a, alpha, d, theta, link=link.name, inertia=link.inertia, physical=link.physical, **keep)
+        of_link: dict[str, Any] = {"inertia": link.inertia, "physical": link.physical, "weight": link.weight}
+        row = Row(a, alpha, d, theta, link=link.name, **of_link, **keep)
         if joint_of(row, convention, joint.name, joint.parent, joint.child) == joint:
             return row
     return None

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dalembert.algebra.records import number, settle
 from dalembert.algebra.scalars import Scalar
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike
-from dalembert.robot.placement import Placement, matrix, number, settle, vector
+from dalembert.robot.placement import Placement, matrix, vector
 
 
 def steiner(mass: Scalar, r: VecLike) -> Mat:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from dalembert.errors import RobotError
 from dalembert.robot.model import Robot
-from dalembert.robot.safe_xml import parse_xml, read_bytes
-from dalembert.robot.tables import nearest, told_at
+from dalembert.robot.tables import nearest, some, told_at
 
 LIBRARY = Path(__file__).parent / "library"
 SUFFIXES = (".toml", ".urdf", ".xml", ".mjcf")
@@ -32,15 +32,21 @@ def load_robot(
 
     A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an
     inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
-    that carries the end effector.
+    that carries the end effector. What the file says about torques and the model leaves out is a
+    :class:`ModelWarning`.
     """
-    from dalembert.robot.check import check
+    from dalembert.robot.check import ModelWarning, check
 
     path = Path(name_or_path)
     is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
     path = _shipped(str(name_or_path)) if is_name else path
     robot = _read(path, tip)
     check(robot.replace(source=str(path)), physical)  # its sentences name the file, not who published the numbers
+    if robot.left_out:
+        left_out = some(robot.left_out, 20, "; ")
+        warnings.warn(
+            f"{path}: left out of the model, and torques depend on it: {left_out}", ModelWarning, stacklevel=2
+        )
     return robot
 
 
@@ -94,6 +100,8 @@ def _toml(path: Path, tip: str | None) -> Robot:
 
 def _xml_kind(path: Path) -> str:
     """ ".mjcf" or ".urdf", by the file's root element."""
+    from dalembert.robot.safe_xml import parse_xml, read_bytes
+
     root = parse_xml(read_bytes(path), str(path))
     kinds = {"mujoco": ".mjcf", "robot": ".urdf"}
     if root.tag not in kinds:

@@ -12,10 +12,11 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from dalembert.algebra.records import number, settle
 from dalembert.algebra.vectors import ZERO, Vec, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS_IN_LOOPS, LOOPS, at_most
-from dalembert.robot.placement import Placement, number, settle, unit, vector
+from dalembert.robot.placement import Placement, unit, vector
 from dalembert.robot.tables import shown, some
 
 if TYPE_CHECKING:

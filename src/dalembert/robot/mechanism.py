@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.records import settle
+from dalembert.algebra.scalars import Scalar, total
 from dalembert.algebra.vectors import IDENTITY, Vec, VecLike
+from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import Robot, Rotor
-from dalembert.robot.placement import Placement, settle
+from dalembert.robot.model import Link, Robot, Rotor
+from dalembert.robot.placement import Placement
+from dalembert.terms import Coulomb, Term, Viscous
 
 NO_ROTOR = Rotor(reflected=True)
 
@@ -28,10 +31,12 @@ class Body:
     link_frame  frame i as seen from the joint's frame once that has moved
     inertia     augmented link i (its rotors included), in frame i
     link        link i without the rotors it carries, in frame i
+    lifted      the masses of link i whose weight is carried (:attr:`Link.weight`), at their centres, in frame i
     gear, rotor_inertia, rotor_axis    k_ri, I_mi and z_mi (in the parent's frame) of the joint's motor
     rotor_position, rotor_mass, rotor_transverse    where that rotor sits on the parent, and its mass
     reflected   only k_ri² I_mi counts, S 7.3.2's reduced model
-    viscous, coulomb   friction at the joint side, the motor's included
+    terms       friction, springs and losses at the joint side, the motor's friction included: viscous and Coulomb
+                friction first, which may be 0
     """
 
     name: str
@@ -50,13 +55,47 @@ class Body:
     rotor_mass: Scalar
     rotor_transverse: Scalar
     reflected: bool
-    viscous: Scalar
-    coulomb: tuple[Scalar, Scalar]
+    terms: tuple[Term, ...]
+    lifted: Inertia = Inertia()
 
     @property
     def has_rotor(self) -> bool:
         """Whether a spinning rotor contributes to the dynamics."""
         return not (isinstance(self.rotor_inertia, float) and self.rotor_inertia == 0.0)
+
+    @property
+    def viscous(self) -> Scalar:
+        """F_v"""
+        return total(term.damping for term in self.terms if isinstance(term, Viscous))
+
+    @property
+    def coulomb(self) -> tuple[Scalar, Scalar]:
+        """F_s at positive and at negative speed."""
+        levels = [term for term in self.terms if isinstance(term, Coulomb)]
+        return total(term.forward for term in levels), total(term.backward for term in levels)
+
+    @property
+    def further(self) -> tuple[Term, ...]:
+        """The terms beyond viscous and Coulomb friction."""
+        return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
+
+    def depends(self, on: str) -> bool:
+        """Whether a term beyond viscous and Coulomb friction depends on "q", "qd" or "load"."""
+        return any(on in term.of for term in self.further)
+
+    @property
+    def bare(self) -> Body:
+        """The same without any terms."""
+        return replace(self, terms=(Viscous(0.0), Coulomb(0.0, 0.0)))
+
+    @property
+    def frictionless(self) -> Body:
+        """The same with springs and other terms of the position alone."""
+        return replace(self.bare, terms=(*self.bare.terms, *(x for x in self.further if set(x.of) <= {"q"})))
+
+    def rubbing(self, viscous: Scalar, forward: Scalar, backward: Scalar) -> Body:
+        """The same with this viscous and Coulomb friction."""
+        return replace(self, terms=(Viscous(viscous), Coulomb(forward, backward), *self.further))
 
 
 @dataclass(frozen=True)
@@ -76,6 +115,22 @@ class Mechanism:
     def n(self) -> int:
         """How many joint variables there are."""
         return len(self.bodies)
+
+    @property
+    def lifts(self) -> bool:
+        """Whether some of its weight is carried."""
+        return any(not body.lifted.is_zero for body in self.bodies)
+
+    @property
+    def lifted(self) -> Mechanism:
+        """The same tree with nothing but the masses whose weight is carried."""
+        bodies = (
+            replace(
+                body.bare, inertia=body.lifted, link=body.lifted, rotor_inertia=0.0, rotor_mass=0.0, lifted=Inertia()
+            )
+            for body in self.bodies
+        )
+        return replace(self, bodies=tuple(bodies))
 
     # -- its coordinates: those of the tree itself, q = γ(q). A closed chain has the same names with others behind them
 
@@ -141,6 +196,19 @@ def places(robot: Robot) -> dict[str, tuple[int, Placement]]:
     return at
 
 
+def _lift(lifted: list[Inertia], i: int, link: Link, stands: Placement) -> None:
+    """Add the part of a link's mass whose weight is carried to body i, as a point."""
+    carried = Inertia((1.0 - link.weight) * link.inertia.mass, stands.point(link.inertia.com))
+    if i < 0 or carried.is_zero:
+        return
+    lifted[i] = lifted[i] + carried
+    if lifted[i].is_zero:
+        raise RobotError(
+            f"link '{link.name}' has weight = {link.weight:g}, and with the links fixed to it just as much weight is carried "
+            "as is added, which is not supported; change one of their weights a little"
+        )
+
+
 def mechanism(robot: Robot) -> Mechanism:
     """Merge the fixed joints, add payload and rotors to their links, and number what moves.
 
@@ -149,13 +217,17 @@ def mechanism(robot: Robot) -> Mechanism:
     at = places(robot)
     n = len(robot.tree_joints)
     links = [Inertia() for _ in range(n)]
+    lifted = [Inertia() for _ in range(n)]
 
     def attach(body: int, inertia: Inertia, placement: Placement) -> None:
         if body >= 0 and not inertia.is_zero:
             links[body] = links[body] + inertia.seen_from(placement)
 
     for link in robot.links:
-        attach(at[link.name][0], link.inertia, at[link.name][1])
+        i, stands = at[link.name]
+        attach(i, link.inertia, stands)
+        if link.weight != 1.0:
+            _lift(lifted, i, link, stands)
     assert robot.tip is not None
     tip_body, tip = at[robot.tip.link][0], at[robot.tip.link][1] @ robot.tip.placement
     if robot.payload is not None:
@@ -195,8 +267,8 @@ def mechanism(robot: Robot) -> Mechanism:
             rotor_mass=rotor.mass,
             rotor_transverse=rotor.transverse,
             reflected=rotor.reflected,
-            viscous=viscous,
-            coulomb=coulomb,
+            terms=(Viscous(viscous), Coulomb(*coulomb), *joint.friction.further),
+            lifted=lifted[len(bodies)],
         )
         bodies.append(body)
     whole = tuple(replace(body, inertia=inertia) for body, inertia in zip(bodies, augmented, strict=True))

@@ -2,15 +2,14 @@
 
 The compiler runs in the helper process, see :mod:`dalembert.robot.mujoco_compiler`; here its numbers become a robot.
 Mesh files are needed only for bodies that take their inertia from a mesh. MuJoCo's armature is a reflected rotor inertia; its
-joint ``ref`` is an offset. Equality constraints ``connect`` and ``weld`` are loops: closed chains, whose
+joint ``ref`` is an offset; stiffness and springref are a spring of the joint; gravcomp takes weight off a link. Equality constraints ``connect`` and ``weld`` are loops: closed chains, whose
 passive joints are, as far as can be, those without an actuator. Those of joints are couplings: the first joint
-follows the second, or where that is linear, the one without an actuator the other. What is not part of an arm's dynamics
-here (springs, tendons, other equality constraints, contacts) is said in ``Robot.notes``.
+follows the second, or where that is linear, the one without an actuator the other. What else changes torques (tendons,
+fluid, pairs in contact, other equality constraints) is in ``Robot.left_out``, and what is ignored but does not, in ``Robot.notes``.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,8 +49,6 @@ def read_mjcf(path_or_text: str | os.PathLike[str], tip: str | None = None) -> R
     root = parse_xml(content, source)
     check_format(root, "mujoco", source)
     _check_counts(root, source)
-    if importlib.util.find_spec("mujoco") is None:
-        raise RobotError(f"{source}: reading MJCF needs MuJoCo; pip install 'dalembert[mujoco]'")
     text, folder = None, None
     if isinstance(content, str):
         text = content
@@ -197,7 +194,7 @@ class _Reader:
             said = [f"actuators are ignored at joints that follow others: {', '.join(idle)}"] if idle else []
             robot = Robot(
                 model.name, tuple(self.links), tuple(self.joints), gravity, source=self.source,
-                notes=(*model.notes, *said), couplings=couplings,
+                notes=(*model.notes, *said), left_out=tuple(model.left_out), couplings=couplings,
             )  # fmt: skip
             return self._closed(self._with_tip(robot, tip))
 
@@ -267,7 +264,7 @@ class _Reader:
                 self.links.append(Link(child))
             self.joints.append(self._joint(joint, label, parent, child, placement))
             parent, placement = child, Placement()
-        self.links.append(Link(name, _inertia(model, body)))
+        self.links.append(Link(name, _inertia(model, body), weight=1.0 - float(model.body_gravcomp[body])))
         if count == 0:
             self.joints.append(Joint(f"{name}:fixed", "fixed", parent, name, placement))
 
@@ -298,10 +295,15 @@ class _Reader:
             _vector(model.jnt_axis[j]),
             -float(model.qpos0[model.jnt_qposadr[j]]) + 0.0,
             Placement(translation=-anchor) if anchor != ZERO else Placement(),
-            Friction(damping, (float(model.dof_frictionloss[dof]),) * 2),
+            Friction(damping, float(model.dof_frictionloss[dof]), **self._spring(j)),
             Limits(lower, upper, effort=self._effort(j)),
             Rotor(inertia=armature, gear=1.0, reflected=True) if armature else None,
         )
+
+    def _spring(self, j: int) -> dict[str, Any]:
+        """k (q − q_0): MuJoCo keeps springref as it keeps q, in radians and with ref."""
+        stiffness, rest = float(self.model.jnt_stiffness[j]), float(self.model.qpos_spring[self.model.jnt_qposadr[j]])
+        return {"spring": {"stiffness": stiffness, "rest": rest}} if stiffness else {}
 
     def _effort(self, j: int) -> float | None:
         """The largest force that the joint's one actuator, and the joint itself, let through."""

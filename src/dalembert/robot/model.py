@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from dalembert.algebra.records import number, settle
 from dalembert.algebra.vectors import ZERO, VecLike, rotation_about
 from dalembert.errors import RobotError
 from dalembert.robot.couplings import (
@@ -24,9 +25,10 @@ from dalembert.robot.couplings import (
     with_led_limits,
     with_motors,
 )
+from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, check_loops, loop_of
-from dalembert.robot.placement import Placement, number, settle, unit, vector
+from dalembert.robot.placement import Placement, unit, vector
 from dalembert.robot.tables import nearest, some
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
@@ -75,25 +77,6 @@ class Limits:
 
 
 LIMIT_KEYS = tuple(entry.name for entry in fields(Limits))
-
-
-@dataclass(frozen=True)
-class Friction:
-    """Friction at the joint side, S (7.42): viscous F_v (N m s/rad) and Coulomb F_s (N m).
-
-    ``coulomb`` is one level, or a pair (at positive speed, at negative speed), both ≥ 0.
-
-    >>> Friction(viscous=0.5, coulomb=(2.0, 1.5))
-    Friction(viscous=0.5, coulomb=(2.0, 1.5))
-    """
-
-    viscous: float = 0.0
-    coulomb: tuple[float, float] = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        settle(self, viscous=number(self.viscous), coulomb=_two_sided(self.coulomb, "Coulomb friction"))
-        if isinstance(self.viscous, float) and not self.viscous >= 0:
-            raise RobotError(f"viscous friction is {self.viscous:g}; it takes energy out and must be ≥ 0")
 
 
 ROTOR_NUMBERS = ("inertia", "gear", "mass", "transverse", "viscous")
@@ -153,6 +136,9 @@ class Link:
     ``massless=True`` marks what stands for no body at all: the link of a motor that moves several joints, and that
     between the turn and the slide of a screw. Identification looks for no mass there.
 
+    ``weight`` is the share of its weight that the joints hold: 0.4 where something else carries 60 % of it, at its
+    centre of mass (MJCF's gravcomp is 1 − weight). Its inertia is whole all the same.
+
     >>> Link("fore", Inertia(2.0, (0.2, 0.0, 0.0))).inertia.mass
     2.0
     """
@@ -161,8 +147,10 @@ class Link:
     inertia: Inertia = Inertia()
     physical: bool = True
     massless: bool = False
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
+        settle(self, weight=number(self.weight))
         if self.massless and not self.inertia.is_zero:
             raise RobotError(
                 f"link '{self.name}' is massless and has an inertia ({self.inertia.mass:g} kg); leave one of them out"
@@ -237,7 +225,8 @@ class Robot:
 
     ``base`` places the root link in the base frame, in which ``gravity`` (m/s²), poses, Jacobians
     and the tip wrench are expressed. ``tip`` is the end effector's frame. ``payload`` is a body
-    held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know.
+    held at the tip, in the tip's frame. ``notes`` says what a reader ignored or had to know, and ``left_out``
+    what in its file changes torques and is no part of the model; loading it is a :class:`ModelWarning`.
     ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
     ``couplings`` says which joints follow others: mimic joints, coupled wrists, screws.
 
@@ -257,13 +246,20 @@ class Robot:
     payload: Inertia | None = None
     source: str = ""
     notes: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = field(default=(), kw_only=True)
     loops: tuple[Loop, ...] = field(default=())
     couplings: tuple[Coupling, ...] = field(default=())
 
     def __post_init__(self) -> None:
         links, joints, couplings = with_motors(self.links, self.joints, self.couplings)
         settle(self, links=links, joints=joints, couplings=couplings, loops=tuple(self.loops))
-        settle(self, notes=tuple(self.notes), gravity=vector(self.gravity, "gravity"), joints=_in_order(self))
+        settle(
+            self,
+            notes=tuple(self.notes),
+            left_out=tuple(self.left_out),
+            gravity=vector(self.gravity, "gravity"),
+            joints=_in_order(self),
+        )
         if self.tip is None:
             settle(self, tip=Frame("tip", _default_tip(self)))
         elif self.tip.link not in {link.name for link in self.links}:
@@ -274,6 +270,19 @@ class Robot:
         if self.couplings:
             check_with_loops(self)
             assert self.moving_joints  # limits that leave no room are said
+        if self.loops or self.couplings:
+            self._check_friction()
+
+    def _check_friction(self) -> None:
+        """The torque that a joint passes on is determined only where a motor moves it."""
+        held = {joint.name for joint in self.moving_joints}
+        for joint in self.tree_joints:
+            term = next((term for term in joint.friction if "load" in term.of), None)
+            if term is not None and joint.name not in held:
+                raise RobotError(
+                    f"robot '{self.name}': joint '{joint.name}' follows other joints, and its friction '{term.name}' depends on "
+                    "the torque that it passes on, which is not determined there; give it to a joint that a motor moves"
+                )
 
     @property
     def root(self) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import RobotError
+from dalembert.extras import extra
 from dalembert.robot.bounds import MJCF_BODIES, MJCF_DELETIONS, MJCF_JOINTS, at_most
 from dalembert.robot.tables import some
 
@@ -22,9 +23,26 @@ LOOPS = ("connect", "weld")  # equality constraints that close chains
 # fields of the compiled model that an arm is made from
 FIELDS = (
     *("body_parentid", "body_pos", "body_quat", "body_ipos", "body_iquat", "body_inertia", "body_mass"),
+    *("body_gravcomp", "jnt_stiffness", "qpos_spring"),
     *("body_jntadr", "body_jntnum", "jnt_dofadr", "jnt_qposadr", "jnt_limited", "jnt_range", "jnt_pos", "jnt_axis"),
     *("jnt_actfrclimited", "jnt_actfrcrange", "dof_armature", "dof_damping", "dof_frictionloss", "qpos0"),
     *("site_bodyid", "site_pos", "site_quat"),
+)
+# what a flag of <option> switches off
+SWITCHES = {
+    ("SPRING", "PASSIVE"): ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"),
+    ("DAMPER", "PASSIVE"): (
+        *("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"),
+        *("actuator_damping", "actuator_dampingpoly"),
+    ),
+    ("FRICTIONLOSS", "CONSTRAINT"): ("dof_frictionloss", "tendon_frictionloss"),
+    ("LIMIT", "CONSTRAINT"): ("tendon_limited",),
+    ("EQUALITY", "CONSTRAINT"): ("eq_active0",),
+    ("GRAVITY",): ("body_gravcomp",),
+}
+TENDON_FORCES = (
+    *("tendon_stiffness", "tendon_stiffnesspoly", "tendon_damping", "tendon_dampingpoly"),
+    *("tendon_frictionloss", "tendon_armature", "tendon_limited"),
 )
 EQUALITY_FIELDS = ("eq_obj1id", "eq_obj2id", "eq_data")
 MOTOR_FIELDS = (
@@ -38,29 +56,29 @@ def compiled(source: str, text: str | None, folder: str | None) -> tuple[dict[st
 
     ``folder`` is where the meshes of a text are looked for.
     """
-    try:
+    with extra("mujoco", f"{source}: reading MJCF"):
         import mujoco
-    except ImportError as error:
-        raise RobotError(f"{source}: reading MJCF needs MuJoCo, which cannot be imported: {_one_line(error)}") from None
     try:
         spec = _spec(mujoco, source, text, folder)
     except ValueError as error:
         raise RobotError(f"{source}: MuJoCo cannot read it: {_one_line(error)}") from None
     at_most(MJCF_BODIES, len(spec.bodies), "bodies", source)  # attached models count as well
     at_most(MJCF_JOINTS, len(spec.joints), "joints", source)
-    notes = list(_ignored(spec))
+    notes: list[str] = []
     mesh_files = _drop_what_makes_no_inertia(mujoco, spec, notes, source)
     model = _compile(spec, mesh_files, source)
-    notes += _ignored_in(mujoco, model)
+    _switch_off(mujoco, model)
+    notes += _ignored(mujoco, model)
+    left_out = list(_left_out(mujoco, model))
     active = [(k, kind) for k, kind in enumerate(_words(mujoco.mjtEq, model.eq_type)) if model.eq_active0[k]]
     loops = [k for k, kind in active if kind in LOOPS]
     couplings = [k for k, kind in active if kind == "joint"]
-    on_joints = [int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)]
-    motors = np.flatnonzero(np.isin(model.actuator_trntype, on_joints))
+    motors = np.flatnonzero(_drives_a_joint(mujoco, model))
     loop_names = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_EQUALITY, k) for k in loops]
     plain = {
         "name": spec.modelname or "robot",
         "notes": notes,
+        "left_out": left_out,
         "bodies": _names(mujoco, model, "BODY", model.nbody),
         "joints": _names(mujoco, model, "JOINT", model.njnt),
         "sites": _names(mujoco, model, "SITE", model.nsite),
@@ -95,21 +113,6 @@ def _one_line(error: Exception) -> str:
 # --- before compiling: only what the dynamics need --------------------------------------------
 
 
-def _ignored(spec: Any) -> Iterator[str]:
-    """Notes on the parts of the file that are not read."""
-    equalities = [equality for equality in spec.equalities if not _is_read(equality)]
-    for what, elements in (("equality constraints", equalities), ("tendons", spec.tendons)):
-        if elements:
-            yield f"{what} are ignored: {some([e.name or 'unnamed' for e in elements], 5)}"
-    if spec.pairs or any(geom.contype or geom.conaffinity for geom in spec.geoms):
-        yield "contacts between geoms are ignored"
-
-
-def _is_read(equality: Any) -> bool:
-    """Whether an equality constraint joins two bodies or couples joints, and is active."""
-    return str(equality.type).rsplit("_", 1)[-1].lower() in (*LOOPS, "joint") and bool(equality.active)
-
-
 def _drop_what_makes_no_inertia(mujoco: Any, spec: Any, notes: list[str], source: str) -> dict[str, str]:
     """Free the model from files that the dynamics do not need; the mesh files left, and whose they are.
 
@@ -117,10 +120,6 @@ def _drop_what_makes_no_inertia(mujoco: Any, spec: Any, notes: list[str], source
     """
     if getattr(spec, "flexes", None):
         raise RobotError(f"{source}: the model has deformable bodies (flex), which is not supported")
-    on_joints = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    others = [actuator.name or "unnamed" for actuator in spec.actuators if actuator.trntype not in on_joints]
-    if others:
-        notes.append(f"actuators that drive no single joint are ignored: {some(others, 5)}")
     needs: dict[str, str] = {}  # mesh: the body whose inertia it makes
     no_group = max(spec.compiler.inertiagrouprange) + 1
     for body, moves in list(_bodies(spec.worldbody)):
@@ -207,30 +206,113 @@ def _compile(spec: Any, mesh_files: dict[str, str], source: str) -> Any:
 # --- after compiling: the model as MuJoCo has it ------------------------------------------------
 
 
-def _ignored_in(mujoco: Any, model: Any) -> Iterator[str]:
-    """Notes on forces that the compiled model has and this library has not."""
+def _switch_off(mujoco: Any, model: Any) -> None:
+    """Set to zero what the flags of <option> disable."""
+    for flags, fields in SWITCHES.items():
+        if _disabled(mujoco, model, *flags):
+            for field in fields:
+                if hasattr(model, field):
+                    getattr(model, field)[:] = 0
+    passive = not _disabled(mujoco, model, "PASSIVE") and not all(
+        _disabled(mujoco, model, flag) for flag in ("SPRING", "DAMPER")
+    )
+    if not passive or not model.ngravcomp:  # MuJoCo counts the bodies that it lifts, and not those that it pulls down
+        model.body_gravcomp[:] = 0
+
+
+def _disabled(mujoco: Any, model: Any, *flags: str) -> bool:
+    """Whether one of these flags is "disable"; those that this MuJoCo does not know are not."""
+    bits = [getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}", 0) for flag in flags]
+    return any(model.opt.disableflags & int(bit) for bit in bits)
+
+
+def _held_by_motors(model: Any, joints: list[str]) -> Iterator[str]:
+    """Weight is whole where the motors of all joints under it compensate it: their torques have it. What is mixed is left out."""
+    mixed: dict[str, None] = {}
+    for body in np.flatnonzero(model.body_gravcomp):
+        under = list(_joints_under(model, int(body)))
+        motors = [joint for joint in under if model.jnt_actgravcomp[joint]]
+        if len(motors) == len(under):
+            model.body_gravcomp[body] = 0
+        else:
+            mixed |= dict.fromkeys(joints[joint] for joint in motors)
+    if mixed:
+        yield f"actuatorgravcomp, where other joints have none: {some(list(mixed), 5)}"
+
+
+def _joints_under(model: Any, body: int) -> Iterator[int]:
+    """The joints between the world and a body."""
+    while body > 0:
+        first = int(model.body_jntadr[body])
+        yield from range(first, first + int(model.body_jntnum[body]))
+        body = int(model.body_parentid[body])
+
+
+def _left_out(mujoco: Any, model: Any) -> Iterator[str]:
+    """What changes torques and is no part of the model here."""
     joints = _names(mujoco, model, "JOINT", model.njnt)
-    springs = [name for j, name in enumerate(joints) if model.jnt_stiffness[j] != 0]
-    if springs:
-        yield f"joint springs are ignored: {some(springs, 5)}"
-    for field, what in (("jnt_stiffnesspoly", "nonlinear springs"), ("dof_dampingpoly", "nonlinear damping")):
-        if hasattr(model, field) and getattr(model, field).any():  # newer MuJoCo
-            yield f"{what} of joints is ignored"
-    if model.body_gravcomp.any():
-        yield "gravity compensation (gravcomp) is ignored"
+    yield from _held_by_motors(model, joints)
+    on_joints = _drives_a_joint(mujoco, model)
+    actuators = _names(mujoco, model, "ACTUATOR", model.nu)
+    for fields, names, what in (
+        (("jnt_stiffnesspoly",), joints, "nonlinear springs of joints"),
+        (("dof_dampingpoly",), joints, "nonlinear damping of joints"),
+        (("jnt_springyield",), joints, "springs of joints that yield"),
+        (TENDON_FORCES, _tendons(mujoco, model), "springs, damping, friction, inertia and limits of tendons"),
+        (("actuator_dampingpoly",), actuators, "nonlinear damping of actuators"),
+    ):
+        if having := [name for k, name in enumerate(names) if _any(model, fields, k)]:
+            yield f"{what}: {some(having, 5)}"
+    of_motors = ("actuator_armature", "actuator_damping")
+    if having := [name for k, name in enumerate(actuators) if not on_joints[k] and _any(model, of_motors, k)]:
+        yield f"armature and damping of actuators that drive no single joint: {some(having, 5)}"
+    equalities, kinds = _names(mujoco, model, "EQUALITY", model.neq), _words(mujoco.mjtEq, model.eq_type)
+    others = [k for k, kind in enumerate(kinds) if model.eq_active0[k] and kind not in (*LOOPS, "joint")]
+    if others:
+        yield f"equality constraints of tendons and flexible bodies: {some([equalities[k] for k in others], 5)}"
+    if model.npair and not _disabled(mujoco, model, "CONTACT", "CONSTRAINT"):
+        yield "contacts of <pair>"
     if model.opt.density != 0 or model.opt.viscosity != 0:
-        yield "the fluid (density, viscosity) is ignored"
-    flags = {"FRICTIONLOSS": "frictionloss", "DAMPER": "damper", "PASSIVE": "passive"}
-    for key, what in flags.items():
-        bit = getattr(mujoco.mjtDisableBit, f"mjDSBL_{key}", None)
-        if bit is not None and model.opt.disableflags & int(bit):
-            yield f'the flag {what}="disable" is ignored: the joints keep their friction'
+        yield "the fluid (density, viscosity)"
+    if (model.body_plugin >= 0).any():
+        yield "plugins of bodies"
+
+
+def _any(model: Any, fields: tuple[str, ...], k: int) -> bool:
+    """Whether one of these fields of element k is not zero; older MuJoCo has not all of them."""
+    return any(np.any(getattr(model, field)[k]) for field in fields if hasattr(model, field))
+
+
+def _drives_a_joint(mujoco: Any, model: Any) -> NDArray[Any]:
+    """Which actuators drive a single joint."""
+    on_joints = [int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)]
+    return np.isin(model.actuator_trntype, on_joints)
+
+
+def _ignored(mujoco: Any, model: Any) -> Iterator[str]:
+    """Notes on what is not read and changes no torque of the arm."""
+    if idle := [name for k, name in enumerate(_names(mujoco, model, "EQUALITY", model.neq)) if not model.eq_active0[k]]:
+        yield f"equality constraints that are not active are ignored: {some(idle, 5)}"
+    if idle := [name for k, name in enumerate(_tendons(mujoco, model)) if not _any(model, TENDON_FORCES, k)]:
+        yield f"tendons are ignored: {some(idle, 5)}"
+    actuators = _names(mujoco, model, "ACTUATOR", model.nu)
+    on_joints = _drives_a_joint(mujoco, model)
+    if idle := [name for k, name in enumerate(actuators) if not on_joints[k]]:
+        yield f"actuators that drive no single joint are ignored: {some(idle, 5)}"
+    if np.any(model.actuator_biastype != int(mujoco.mjtBias.mjBIAS_NONE)):
+        yield "the control laws of actuators (position, velocity, …) are ignored: torques are an input"
+    if (model.geom_contype | model.geom_conaffinity).any() and not _disabled(mujoco, model, "CONTACT", "CONSTRAINT"):
+        yield "contacts between geoms are ignored"
 
 
 def _names(mujoco: Any, model: Any, kind: str, count: int) -> list[str]:
     """The elements' names; a nameless one is called by its kind and number."""
     kind_id = getattr(mujoco.mjtObj, f"mjOBJ_{kind}")
     return [mujoco.mj_id2name(model, kind_id, k) or f"{kind.lower()}_{k}" for k in range(count)]
+
+
+def _tendons(mujoco: Any, model: Any) -> list[str]:
+    return _names(mujoco, model, "TENDON", model.ntendon)
 
 
 def _words(enumeration: Any, values: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -11,7 +11,8 @@ from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, ROTOR_NUMBERS, ROTOR_VECTORS, Friction, Joint, Limits, Robot, Rotor
 from dalembert.robot.placement import Placement, no_rotation
-from dalembert.robot.tables import Table, told_at
+from dalembert.robot.tables import Table, parse_angle, told_at
+from dalembert.terms import TERMS, Term
 
 INERTIA_KEYS = ("mass", "com", "inertia")
 PLACEMENT_KEYS = ("xyz", "rpy", "rotation")
@@ -97,10 +98,24 @@ def _part(parent: Table, kind: type[Any], default: Any, read: Callable[[Table], 
 def read_friction(parent: Table) -> Friction:
     """The ``friction`` of a joint."""
 
-    def read(table: Table) -> dict[str, Any]:
-        return {"viscous": table.number("viscous", 0.0), "coulomb": _coulomb(table)}
+    if isinstance(parent.get("friction", None), Friction):
+        return parent.get("friction")
+    table = parent.table("friction", tuple(TERMS))
+    if table is None:
+        return Friction()
+    with told_at(table.where):
+        return Friction(**{name: _in_radians(TERMS[name], value) for name, value in table.data.items()})
 
-    return _part(parent, Friction, Friction(), read)
+
+def _in_radians(kind: type[Term], value: Any) -> Any:
+    """The numbers of a term, angles in words as numbers."""
+    if isinstance(value, (list, tuple)):
+        return [_in_radians(kind, x) for x in value]
+    if not isinstance(value, Mapping):
+        return value
+    angles = {entry.name for entry in kind.numbers() if entry.metadata["unit"] == "rad"}
+    words = {key: parse_angle(x) for key, x in value.items() if key in angles and isinstance(x, str)}
+    return {**value, **{key: x for key, x in words.items() if x is not None}}
 
 
 def read_limits(parent: Table, *, turns: bool) -> Limits:

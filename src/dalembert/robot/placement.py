@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.records import number, settle
 from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, MatLike, Vec, VecLike, X, Y, Z, rotation_about
 from dalembert.errors import RobotError
 
 ORTHONORMAL = 1e-8  # how far R Rᵀ may be from 1: a rotation typed with fewer digits bends the arm measurably
-
-
-def settle(record: Any, **fields: Any) -> None:
-    """Set fields of a frozen record while it is being made."""
-    for name, value in fields.items():
-        object.__setattr__(record, name, value)
-
-
-def number(x: Scalar) -> Scalar:
-    """Plain numbers become floats; traced scalars and symbols pass as they are."""
-    try:
-        return float(x) if isinstance(x, (int, float)) or hasattr(x, "dtype") else x
-    except TypeError:  # a NumPy array where one number was meant
-        raise RobotError(f"one number was expected, not {x!r}") from None
-    except OverflowError:
-        raise RobotError("an integer is beyond ±1.8e308, the largest number that a float has") from None
 
 
 def vector(x: object, what: str) -> Vec:

@@ -6,7 +6,6 @@ rules and the same sentences.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,6 +53,8 @@ def nearest(word: str, known: Sequence[str]) -> str:
     lower = {name.lower(): name for name in known}
     same = [word.lower()] if word.lower() in lower else []
     likely = [name for name in islice(lower, 1000) if len(name) <= LONGEST_WORD] if len(word) <= LONGEST_WORD else []
+    import difflib
+
     close = same or difflib.get_close_matches(word.lower(), likely, n=3)
     return f"; did you mean {' or '.join(repr(lower[c]) for c in close)}?" if close else ""
 

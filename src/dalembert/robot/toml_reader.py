@@ -29,10 +29,13 @@ from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
 
-FILE_KEYS = ("name", "source", "notes", "gravity", "convention", "base", "tip", "payload", "joint", "loop", "coupling")
+FILE_KEYS = (
+    *("name", "source", "notes", "left_out", "gravity", "convention", "base", "tip", "payload"),
+    *("joint", "loop", "coupling"),
+)
 COUPLING_KEYS = ("joints", "of", "motors", "matrix", "offset", "higher", "limits")
 LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
-LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "note")
+LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "weight", "note")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
     *("friction", "limits", "rotor", "pitch"),
@@ -119,6 +122,7 @@ def _common(table: Table) -> dict[str, Any]:
         "payload": _payload(payload) if payload else None,
         "source": table.text("source", ""),
         "notes": table.texts("notes"),
+        "left_out": table.texts("left_out"),
     }
 
 
@@ -173,9 +177,9 @@ def _frames(table: Table) -> Robot:
     links, notes = [], []
     for link in _each(table, "link", LINK_KEYS):
         flags = (link.flag("physical", True), link.flag("massless", False))
-        name, inertia = link.name("name"), read_inertia(link)
+        name, inertia, weight = link.name("name"), read_inertia(link), link.number("weight", 1.0)
         with told_at(link.where):
-            links.append(Link(name, inertia, *flags))
+            links.append(Link(name, inertia, *flags, weight))
         note = link.text("note", "")
         if note:
             notes.append(f"link '{links[-1].name}': {note}")

@@ -16,7 +16,7 @@ from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop
-from dalembert.robot.model import STANDARD_GRAVITY, Friction, Joint, Link, Robot, Rotor
+from dalembert.robot.model import STANDARD_GRAVITY, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 from dalembert.robot.tables import parse_angle, shown
 
@@ -51,8 +51,9 @@ def _is_numeric(robot: Robot) -> bool:
 
 def _head(robot: Robot, convention: str) -> Lines:
     yield from _lines({"name": robot.name, "source": robot.source or None})
-    if robot.notes:
-        yield from ("notes = [", *(f"  {_written(note)}," for note in robot.notes), "]")
+    for key, sentences in (("notes", robot.notes), ("left_out", robot.left_out)):
+        if sentences:
+            yield from (f"{key} = [", *(f"  {_written(sentence)}," for sentence in sentences), "]")
     gravity = robot.gravity if robot.gravity != STANDARD_GRAVITY else None
     yield from _lines({"gravity": gravity, "convention": convention})
 
@@ -100,12 +101,16 @@ def _loop(loop: Loop) -> Fields:
 def _row(row: Row) -> Fields:
     names = {"name": row.name, "link": row.link, "type": row.type}
     numbers = {"a": row.a, "alpha": _angle(row.alpha), "d": row.d, "theta": _angle(row.theta)}
-    return {**names, **numbers, **_inertia(row.inertia), "physical": None if row.physical else False}
+    return {**names, **numbers, **_inertia(row.inertia), **_of_link(row)}
 
 
 def _link(link: Link) -> Fields:
-    flags = {"physical": None if link.physical else False, "massless": link.massless or None}
-    return {"name": link.name, **_inertia(link.inertia), **flags}
+    return {"name": link.name, **_inertia(link.inertia), **_of_link(link), "massless": link.massless or None}
+
+
+def _of_link(link: Link | Row) -> Fields:
+    """What is seldom said of a link."""
+    return {"physical": None if link.physical else False, "weight": None if link.weight == 1.0 else link.weight}
 
 
 def _joint(joint: Joint) -> Fields:
@@ -117,7 +122,7 @@ def _joint(joint: Joint) -> Fields:
 
 def _joint_parts(joint: Joint | Row) -> Lines:
     yield from _section("[joint.limits]", vars(joint.limits))
-    yield from _section("[joint.friction]", _changed(joint.friction, Friction()))
+    yield from _section("[joint.friction]", joint.friction.written())
     if joint.rotor is not None:
         # a rotor with nothing said is still a rotor: some of its table is written even when all is default
         always = {"inertia": joint.rotor.inertia, "gear": joint.rotor.gear, "reflected": joint.rotor.reflected}
@@ -126,7 +131,7 @@ def _joint_parts(joint: Joint | Row) -> Lines:
         )
 
 
-def _changed(part: Friction | Rotor, default: Friction | Rotor) -> Fields:
+def _changed(part: Rotor, default: Rotor) -> Fields:
     """The fields that are not what a reader assumes; one Coulomb level where both directions have the same."""
     out = {key: None if value == getattr(default, key) else value for key, value in vars(part).items()}
     forward, backward = part.coulomb
@@ -175,7 +180,7 @@ def _written(value: object) -> str:
         return _text(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(_lines(value))} }}"

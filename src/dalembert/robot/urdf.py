@@ -1,8 +1,8 @@
 """URDF in: links, joints, inertias, friction and limits, as the file says them.
 
 Fixed joints stay fixed joints here; ``mechanism`` merges them exactly. Shapes and meshes carry no
-dynamics and are not opened. What is not used is said in ``Robot.notes``; what would change the
-dynamics if it were left out (floating joints) is refused by name. ``<mimic>`` is a coupling.
+dynamics and are not opened. What is not used is said in ``Robot.notes``, or where torques depend on it
+(Drake's rotors, Gazebo's springs) in ``Robot.left_out``; floating joints are refused. ``<mimic>`` is a coupling.
 
 Two extensions are understood: Drake's ``drake:acceleration`` limit, and the ``<dalembert>`` elements of :mod:`dalembert.robot.urdf_writer`.
 """
@@ -37,6 +37,7 @@ from dalembert.robot.parts import symmetric
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.robot.tables import shown, some, told_at
+from dalembert.terms import TERMS, Term
 
 # what each element may hold, or what attributes it may have; anything else is named in a note
 KNOWN = {
@@ -51,6 +52,16 @@ KNOWN = {
     "mimic": {"joint", "multiplier", "offset"},
     "drake:mimic": {"joint", "multiplier", "offset"},
     "dynamics": {"damping", "friction"},
+}
+
+
+# elements that exert forces or close chains, which this reader does not know
+FORCES = {"drake:linear_spring_damper", "drake:linear_bushing_rpy", "drake:ball_constraint", "loop_joint"}
+# what changes torques in Gazebo, and with what values it does not
+GAZEBO = {
+    "springStiffness": ("0", "0.0"),
+    "turnGravityOff": ("false", "0"),
+    "gravity": ("true", "1"),
 }
 
 
@@ -74,11 +85,12 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
     _top_level(root, whole)
     ours = whole.only("dalembert")
     gravity = ours.numbers("gravity", 3, STANDARD_GRAVITY)
-    notes = tuple(whole.notes.sentences())
+    notes, left_out = whole.notes.sentences(whole.notes.ignored), whole.notes.sentences(whole.notes.left_out)
     with told_at(source):
         robot = Robot(
-            root.get("name") or "robot", links, joints, gravity, source=source, notes=notes, couplings=couplings
-        )
+            root.get("name") or "robot", links, joints, gravity, source=source, notes=notes, left_out=left_out,
+            couplings=couplings,
+        )  # fmt: skip
         if tip is not None:
             return robot.with_tip(tip)
         return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))) if ours.get("tip") else robot
@@ -94,17 +106,18 @@ def _refuse_macros(root: Element, source: str) -> None:
 
 
 class _Notes:
-    """What is ignored, gathered so that each kind is one sentence."""
+    """What is ignored, gathered so that each kind is one sentence; and what is left out though torques depend on it."""
 
     def __init__(self) -> None:
         self.ignored: dict[str, dict[str, None]] = {}  # by kind, in the order of the file
+        self.left_out: dict[str, dict[str, None]] = {}
 
-    def add(self, kind: str, which: str) -> None:
-        self.ignored.setdefault(kind, {})[which] = None
+    def add(self, kind: str, which: str, torques: bool = False) -> None:
+        (self.left_out if torques else self.ignored).setdefault(kind, {})[which] = None
 
-    def sentences(self) -> Iterator[str]:
-        for kind, which in self.ignored.items():
-            yield f"{kind}: {some(list(which), 50)}"
+    @staticmethod
+    def sentences(kinds: dict[str, dict[str, None]]) -> tuple[str, ...]:
+        return tuple(f"{kind}: {some(list(which), 50)}" for kind, which in kinds.items())
 
 
 class _UrdfElement:
@@ -137,7 +150,9 @@ class _UrdfElement:
         """Elements or attributes that this reader has no use for."""
         for name in names:
             if name not in KNOWN.get(self.tag, ()):
-                self.notes.add("ignored, not known to this reader", f"{name} {place}".strip())
+                torques = self.tag == "dynamics" or name in FORCES
+                kind = "not known to this reader" if torques else "ignored, not known to this reader"
+                self.notes.add(kind, f"{name} {place}".strip(), torques)
 
     def required(self, name: str) -> str:
         """An attribute that must be there."""
@@ -188,9 +203,10 @@ class _UrdfElement:
 def _link(link: _UrdfElement) -> Link:
     link.note_unknown((child.tag for child in link.element), "in a link")
     ours = link.only("dalembert")
-    inertia = _inertia(link.only("inertial"))
+    inertia, weight = _inertia(link.only("inertial")), ours.number("weight", 1.0)
+    flags = (ours.get("physical") != "false", ours.get("massless") == "true")
     with told_at(link.where):
-        return Link(link.required("name"), inertia, ours.get("physical") != "false", ours.get("massless") == "true")
+        return Link(link.required("name"), inertia, *flags, weight)
 
 
 def _inertia(inertial: _UrdfElement) -> Inertia:
@@ -264,7 +280,22 @@ def _end(joint: _UrdfElement, tag: str) -> str:
 def _friction(dynamics: _UrdfElement, ours: _UrdfElement) -> Friction:
     dynamics.note_unknown(dynamics.element.attrib, "of <dynamics>")
     level = dynamics.number("friction", 0.0)
-    return Friction(dynamics.number("damping", 0.0), ours.numbers("coulomb", 2, (level, level)))
+    friction = Friction(dynamics.number("damping", 0.0), ours.numbers("coulomb", 2, (level, level)))
+    return Friction.of(
+        [*friction, *(_term(_UrdfElement(x, ours.where, ours.notes)) for x in ours.element.findall("friction"))]
+    )
+
+
+def _term(element: _UrdfElement) -> Term:
+    """A term of friction as our own writer's extension says it."""
+    name = element.required("term")
+    if name not in TERMS:
+        raise RobotError(f"{element.where}: <friction> has term '{name}'; known are {', '.join(TERMS)}")
+    known = [entry.name for entry in TERMS[name].numbers()]
+    numbers = {key: element.number(key) if key in known else value for key, value in element.element.attrib.items()}
+    numbers.pop("term")
+    physical = {"physical": numbers.pop("physical") != "false"} if "physical" in numbers else {}
+    return TERMS[name].read({**numbers, **physical})
 
 
 def _limits(limit: _UrdfElement, ours: _UrdfElement, kind: str) -> Limits:
@@ -303,7 +334,12 @@ def _top_level(root: Element, whole: _UrdfElement) -> None:
     # Drake's rotors are no part of URDF: other readers do not see them, and a robot that means the same
     # to all of them is worth more than the inertia; whoever wants it can give the joints rotors
     if any(element.tag in ("drake:rotor_inertia", "drake:gear_ratio") for element in root.iter()):
-        whole.notes.add("ignored, Drake's extension and no part of URDF", "drake:rotor_inertia and drake:gear_ratio")
+        whole.notes.add("Drake's extension and no part of URDF", "drake:rotor_inertia and drake:gear_ratio", True)
+    for gazebo in root.findall("gazebo"):
+        for tag, does_nothing in GAZEBO.items():
+            text = (gazebo.findtext(tag) or "").strip().lower()
+            if text not in ("", *does_nothing):
+                whole.notes.add("Gazebo's extension and no part of URDF", f"{tag} of '{gazebo.get('reference')}'", True)
     for transmission in root.findall("transmission"):
         for reduction in transmission.iter("mechanicalReduction"):
             text = (reduction.text or "").strip()

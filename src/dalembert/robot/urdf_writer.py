@@ -1,7 +1,7 @@
 """URDF out: the same arm for everyone else's tools, and for ours without loss.
 
 URDF puts a link's frame at its joint, with the axis through the origin and no offset; robots in DH
-frames are re-expressed so first. What URDF cannot say (rotors, gravity, two-sided friction) is
+frames are re-expressed so first. What URDF cannot say (rotors, gravity, weight that is carried, two-sided friction) is
 written in ``<dalembert>`` elements, which :mod:`dalembert.robot.urdf` reads and others pass over.
 """
 
@@ -19,6 +19,7 @@ from dalembert.files import whole_file
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import ROTOR_NUMBERS, ROTOR_VECTORS, STANDARD_GRAVITY, Frame, Joint, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
+from dalembert.terms import Term
 
 # Other readers insist on a number where nothing is known; ours is told to forget it (``unlimited``).
 UNLIMITED = 1e9
@@ -173,6 +174,8 @@ def _write_link(root: Element, link: Link) -> None:
         entries = {key: _numbers(f"the inertia tensor of {what}", inertia.tensor[i][j]) for key, i, j in names}
         SubElement(inertial, "inertia", entries)
     ours = ({} if link.physical else {"physical": "false"}) | ({"massless": "true"} if link.massless else {})
+    if link.weight != 1.0:
+        ours["weight"] = _numbers(f"the weight of {what}", link.weight)
     if ours:
         SubElement(element, "dalembert", ours)
 
@@ -204,8 +207,11 @@ def _write_joint(root: Element, joint: Joint, mimic: tuple[str, float, float] | 
         SubElement(element, "dynamics", {k: _numbers(f"the friction of {what}", v) for k, v in numbers.items()})
     if coulomb[0] != coulomb[1]:
         ours["coulomb"] = _numbers(f"the Coulomb friction of {what}", *coulomb)
-    if ours or joint.rotor is not None:
+    further = friction.without("viscous", "coulomb")
+    if ours or further.terms or joint.rotor is not None:
         extension = SubElement(element, "dalembert", ours)
+        for term in further:
+            _write_term(extension, term, what)
         if joint.rotor is not None:
             _write_rotor(extension, joint.rotor, what)
 
@@ -228,6 +234,12 @@ def _write_limits(element: Element, joint: Joint, kind: str) -> dict[str, str]:
         element, "limit", {k: _numbers(f"the limits of joint '{joint.name}'", v) for k, v in (values | large).items()}
     )
     return {"unlimited": " ".join(missing)} if missing else {}
+
+
+def _write_term(parent: Element, term: Term, what: str) -> None:
+    values = zip(term.numbers(), term.values, strict=True)
+    numbers = {entry.name: _numbers(f"{term.title} of {what}", x) for entry, x in values}
+    SubElement(parent, "friction", numbers | ({} if term.physical else {"physical": "false"}), term=term.name)
 
 
 def _write_rotor(parent: Element, rotor: Rotor, what: str) -> None:

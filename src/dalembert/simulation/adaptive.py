@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.equations.regressor import WIDTH
+from dalembert.equations.friction import static
 from dalembert.errors import ClosureError, SimulationError
+from dalembert.extras import extra
 from dalembert.graph.program import repeat
 from dalembert.motion.contact import CREEP, OVERLOAD, REACHED
+from dalembert.motion.stepping import with_parameters
 from dalembert.quantities.rollouts import Plan, piece_kernels, rollout, setting_of
 from dalembert.simulation.closing import NEAR, Place, at_instant, singular
 from dalembert.simulation.fixed import tuple_of
@@ -101,7 +103,8 @@ class ContactDynamics:
 
 def adaptive(task: Task, solver: str, rtol: float, atol: float, progress: Progress | None) -> tuple[Array, Array]:
     """(q, qd) at the records, each state of the batch by itself; ``solver`` is one of SciPy's."""
-    from scipy import integrate
+    with extra("motion", "simulation with adaptive steps"):
+        from scipy import integrate
 
     q, qd = (np.empty((*task.batch, len(task.records), task.arm.n)) for _ in range(2))
     count = max(1, int(np.prod(task.batch, dtype=int)))
@@ -258,7 +261,8 @@ class _Flight:
 
     def _first(self, watched: list[Watch], path: Any, begin: float, end: float) -> tuple[float, str, int] | None:
         """The first event of a step: instant, kind and number."""
-        from scipy.optimize import brentq
+        with extra("motion", "simulation with adaptive steps"):
+            from scipy.optimize import brentq
 
         if not watched:
             return None
@@ -287,7 +291,8 @@ class _Flight:
 
     def _turns(self, path: Any, t: Array, y: Array) -> list[float]:
         """Where joints turn back between two samples: they may have been at a limit and off again."""
-        from scipy.optimize import brentq
+        with extra("motion", "simulation with adaptive steps"):
+            from scipy.optimize import brentq
 
         turns = []
         for i, (lower, upper) in enumerate(self.bounds):
@@ -333,9 +338,9 @@ class _Flight:
         setting = self.dynamics.setting
         if self.dynamics.plan.parameters:
             rows = (*setting.mechanism.actuated, *setting.rubs)
-            level = float(self.constants["parameters"][WIDTH * rows[i] + WIDTH - 1])
-            return level, level
-        return setting.contacts[i].coulomb
+            tree = with_parameters(setting.mechanism, self.constants["parameters"].tolist()).tree
+            return static(tree.bodies[rows[i]])
+        return static(setting.contacts[i])
 
     def _happened(self, t: float, kind: str, i: int, x: Array, still: Array) -> tuple[Array, Array]:
         """The state at the event, and who is to be stopped there."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.equations import regressor
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.motion.methods import METHODS
 from dalembert.quantities.machine import kernel
@@ -165,11 +166,5 @@ def simulate(
 
 
 def parameters_of(arm: Arm) -> Array:
-    """The dynamic parameters of the joints of the arm's tree, (13 N,): what ``simulate(parameters=…)`` takes."""
-    rows: list[float] = []
-    for body in arm.mechanism.tree.bodies:
-        I = body.inertia.tensor_at_origin
-        rows += [body.inertia.mass, *body.inertia.first_moments]
-        rows += [I[0][0], I[0][1], I[0][2], I[1][1], I[1][2], I[2][2]]
-        rows += [body.rotor_inertia, body.viscous, 0.5 * (body.coulomb[0] + body.coulomb[1])]
-    return np.array(rows, float)
+    """The dynamic parameters of the arm's tree, 13 of each joint and those of further terms: what ``parameters=`` takes."""
+    return np.array(regressor.parameters(arm.mechanism.tree), float)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import double, shown, which_state
-from dalembert.equations.regressor import WIDTH
+from dalembert.equations.regressor import WIDTH, width
 from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.motion.methods import check_method
+from dalembert.motion.stepping import has_dry_friction
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS, Plan, Rollout, rollout
 from dalembert.simulation.controllers import Controller
@@ -235,7 +236,7 @@ def make_task(
     restitution: Any = 0.0,
 ) -> Task:
     """Everything checked, or an error that names what is wrong."""
-    dry = friction and any(any(body.coulomb) for body in arm.mechanism.tree.bodies)
+    dry = friction and any(map(has_dry_friction, arm.mechanism.tree.bodies))
     asked = {
         "parameters": parameters is not None,
         "Newton": arm.mechanism.by_newton,
@@ -271,11 +272,11 @@ def make_task(
     if restitution:
         constants["restitution"] = np.array([restitution])
     if parameters is not None:
-        bodies = arm.mechanism.tree.n
+        bodies, count = arm.mechanism.tree.n, width(arm.mechanism.tree)
         counted = joints if bodies == n else f"arm '{arm.name}' has {bodies} joints in its tree"
-        constants["parameters"] = _numbers(
-            "parameters", parameters, WIDTH * bodies, f"{counted} of {WIDTH} parameters each"
-        )
+        more = count - WIDTH * bodies
+        why = f"{counted} of {WIDTH} parameters each" + (f" and {more} of further terms" if more else "")
+        constants["parameters"] = _numbers("parameters", parameters, count, why)
         leading.append(constants["parameters"].shape[:-1])
     torques, controller, function, law, tip = None, None, None, "none", None
     if isinstance(torque, Controller):

@@ -2,6 +2,8 @@
 
 ring.py         polynomials in symbols, sines and cosines, with s² → 1 − c²
 names.py        which letter each number of a robot gets
+laws.py         further terms of friction: their laws run on SymPy's expressions
+printers.py     these expressions in our letters, as LaTeX and as text
 model.py        a robot with letters for numbers
 closed_form.py  B by composite inertias, C by Christoffel symbols, g, friction
 write.py        sums as S groups them; text, LaTeX and SymPy made from one tree

@@ -75,7 +75,10 @@ class Seen:
 
 @dataclass
 class ClosedForm:
-    """The results, in polynomials. ``christoffel[i][j][k]`` is c_ijk; friction has q̇ and sgn q̇ in it."""
+    """The results, in polynomials. ``christoffel[i][j][k]`` is c_ijk; friction has q̇, sgn q̇ and functions in it.
+
+    carried   the part of the friction that is not the joint's own but of joints that follow it
+    """
 
     ring: Ring
     q: list[Letter]
@@ -85,6 +88,7 @@ class ClosedForm:
     christoffel: list[list[list[Polynomial]]]
     g: list[Polynomial]
     friction: list[Polynomial]
+    carried: list[Polynomial]
 
     @property
     def n(self) -> int:
@@ -130,13 +134,18 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     circles = Circles(model)
     seen = see(model, circles)
     n = len(seen)
-    composite = composites(model, seen, lambda fraction: tell(0.2 * fraction))
+    composite = composites(model, seen, [member.lumps for member in model.members], lambda x: tell(0.2 * x))
+    pulled = composite
+    if any(a is not b for x in model.members for a, b in zip(x.weighing, x.lumps, strict=True)):
+        pulled = composites(model, seen, [member.weighing for member in model.members], lambda x: None)
     zero = model.ring.number(0)
     B = [[zero] * n for _ in range(n)]
     g = [zero] * n
     gravity = _gravity_in_groups(model, seen)
     for i in range(n):
-        _inertia_column(model, seen, composite[i], i, B, g, gravity)
+        _inertia_column(model, seen, composite[i], i, B)
+        f, _ = _momentum(model, seen, pulled[i], i)
+        g[i] = -gravity[i].dot(f) + zero
         tell(0.2 + 0.1 * (i + 1) / n)
     ((B,), ((g,),)) = map(without_noise, ([B], [[g]]))
     christoffel = _christoffel(model, circles, B, lambda fraction: tell(0.3 + 0.4 * fraction))
@@ -153,22 +162,24 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
                 christoffel[i][j][k] = christoffel[i][k][j] = short(christoffel[i][j][k])
         tell(0.75 + 0.25 * (i + 1) / n)
     friction = [
-        F_v * qd + F_s * sgn + uneven * sgn * sgn
-        for (F_v, F_s, uneven), qd, sgn in zip((m.friction for m in model.members), model.qd, model.sgn, strict=True)
+        F_v * qd + F_s * sgn + uneven * sgn * sgn + member.further
+        for member, qd, sgn in zip(model.members, model.qd, model.sgn, strict=True)
+        for F_v, F_s, uneven in [member.friction]
     ]
     _name_single_tensors(model, B)
-    return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, [short(x) for x in g], friction)
+    g = [short(x) for x in g]
+    return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, g, friction, [zero] * n)
 
 
-def composites(model: Model, seen: list[Seen], tell: Progress) -> list[Lump]:
-    """For every joint, all that it moves as one body, about its origin, in its group's base axes."""
+def composites(model: Model, seen: list[Seen], lumps: list[list[Lump]], tell: Progress) -> list[Lump]:
+    """For every joint, all that it moves as one body, about its origin, in its group's base axes; of the members' ``lumps``."""
     zero = model.ring.number(0)
     none = Vec((zero, zero, zero))
     out = [Lump(zero, none, Mat((none, none, none))) for _ in seen]
     for i in reversed(range(len(seen))):
         own: Member = model.members[i]
         tell(1.0 - (i + 1) / len(seen))
-        for body in own.lumps:
+        for body in lumps[i]:
             out[i] = out[i] + body.turned(seen[i].M).turned(seen[i].spin)
         p = own.parent
         if p >= 0:
@@ -195,25 +206,24 @@ def _gravity_in_groups(model: Model, seen: list[Seen]) -> list[Vec]:
     return out
 
 
+def _momentum(model: Model, seen: list[Seen], body: Lump, i: int) -> tuple[Vec, Vec]:
+    """The momentum of the composite body at unit speed of joint i: f, and n about the joint's origin."""
+    at, m, h, I = seen[i], body.mass, body.first, body.tensor
+    if model.members[i].revolute:
+        return Vec((-h[1] * at.sigma, h[0] * at.sigma, m * 0)), I.T[2] * at.sigma
+    return m * at.slide, h.cross(at.slide)
+
+
 def _inertia_column(
     model: Model,
     seen: list[Seen],
     body: Lump,
     i: int,
     B: list[list[Polynomial]],
-    g: list[Polynomial],
-    gravity: list[Vec],
 ) -> None:
-    """b_ji for all joints j on the way from joint i to the base, and g_i."""
+    """b_ji for all joints j on the way from joint i to the base."""
     member, at = model.members[i], seen[i]
-    m, h, I = body.mass, body.first, body.tensor
-    # the momentum of the composite body at unit speed of joint i: f, and n about the joint's origin
-    if member.revolute:
-        f = Vec((-h[1] * at.sigma, h[0] * at.sigma, m * 0))
-        n = I.T[2] * at.sigma
-    else:
-        f, n = m * at.slide, h.cross(at.slide)
-    g[i] = -gravity[i].dot(f) + model.ring.number(0)
+    f, n = _momentum(model, seen, body, i)
     B[i][i] = _along(member, at, f, n) + model.ring.number(0)
     if member.rotor is not None:
         k_r, I_m, _, _ = member.rotor

@@ -5,6 +5,9 @@ symbols have T on all three sides. An angle k·q becomes (Tᵀk)·y + k·b: sums
 a joint that follows with any factor has a cosine and a sine of its own. T is square for a change of coordinates (S
 Problem 7.6); of coupled joints and of S 7.3.3's parallelogram it has a column for every joint that is held.
 
+Springs and the like of a passive joint have its angle T y + b as it stands; kernels know it by its sine and cosine and
+take it between −π and π, where both agree.
+
 Joints that are numbered 1', 2', 1'' … by their names keep these numbers; the sides of a parallelogram that are equal
 have one letter, that of an actuated joint.
 """
@@ -22,6 +25,7 @@ from typing import Any
 from dalembert.coordinates.closure import CoupledMechanism, Linear
 from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm, without_noise
+from dalembert.symbols.laws import Function, moved
 from dalembert.symbols.model import SAME
 from dalembert.symbols.names import Letter, braced, circle_letters, joint_variable, sign_of, upright
 from dalembert.symbols.ring import WIDTH, Polynomial, Ring, tidy
@@ -35,11 +39,13 @@ class Held:
 
     numbers  that of every coordinate, from 1
     turns    whether it is an angle
+    joints   the joint of the tree that it moves, from 0
     labels   how a number is written where it is not as it stands: 1'' for a joint called joint1''
     """
 
     numbers: Sequence[int]
     turns: Sequence[bool]
+    joints: Sequence[int]
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def variable(self, k: int, dots: int) -> Letter:
@@ -70,7 +76,7 @@ def in_linear_coordinates(tree: ClosedForm, robot: Robot, closed: CoupledMechani
     numbers, labels = [i + 1 for i in closed.actuated], _labels(robot)
     if robot.in_coordinates:  # y is numbered from 1, as the joints are that follow
         numbers, labels = list(range(1, closed.n + 1)), {}
-    held = Held(numbers, [body.revolute for body in closed.bodies], labels)
+    held = Held(numbers, [body.revolute for body in closed.bodies], closed.actuated, labels)
     return _Substitution(tree, *affine(closed), held, _equal_sides(tree, closed)).form()
 
 
@@ -177,6 +183,19 @@ class _Substitution:
                     self.slides[j] = self.ring.letter(copy(self.q[j]))
             moving = [self.slides.get(j, zero) for j in range(self.n)]
             self.images[k] = _combined(row, moving, self.ring.number(self.b[letter.index - 1]))
+        elif isinstance(letter, Function):
+            self.images[k] = moved(self.ring, letter, [self._used(letter.index - 1, x) for x in letter.uses])
+
+    def _used(self, i: int, letter: Letter) -> list[tuple[float, Letter | None]]:
+        """A letter of a function at joint i of the tree as a sum: (factor, letter) …, and a number with None."""
+        if letter.name == self.tree.q[i].name:
+            return [(self.b[i], None), *zip(self.T[i], self.q, strict=True)]
+        if letter.kind == "velocity":
+            return list(zip(self.T[i], (v.letter for v in self.qd), strict=True))
+        written = relabelled(letter, self.held.labels)
+        if letter.kind == "load":
+            written.index = self.held.joints.index(i) + 1
+        return [(1, written)]
 
     def _circle(self, cosine: Letter) -> tuple[Polynomial, Polynomial]:
         """cos and sin of an angle of the tree, in those of y."""
@@ -227,9 +246,10 @@ class _Substitution:
             ]
             for a, x in enumerate(pulled(inner)):
                 c[a][b][d] = c[a][d][b] = x
-        g, friction = (pulled([self(x) for x in values]) for values in (tree.g, tree.friction))
+        others = [zero if i in self.held.joints else x for i, x in enumerate(tree.friction)]
+        g, friction, carried = (pulled([self(x) for x in values]) for values in (tree.g, tree.friction, others))
         ((B,), c, ((g,),)) = map(without_noise, ([B], c, [[g]]))
-        return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction)
+        return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction, carried)
 
 
 def _combined(weights: Sequence[float], parts: Sequence[Polynomial], start: Polynomial) -> Polynomial:

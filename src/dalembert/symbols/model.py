@@ -17,12 +17,14 @@ from typing import Any
 from dalembert.algebra.scalars import QUARTER_TOLERANCE, Scalar
 from dalembert.algebra.vectors import IDENTITY, Mat, Vec, Z, rotation_about
 from dalembert.coordinates.chain import Angle
+from dalembert.equations.regressor import carried_share
 from dalembert.errors import DalembertError
 from dalembert.robot.dh import Row, joint_of, rows_of, tree_rows
 from dalembert.robot.inertia import Inertia, steiner
 from dalembert.robot.mechanism import Mechanism, mechanism
 from dalembert.robot.model import Joint, Robot, Rotor
 from dalembert.robot.placement import Placement
+from dalembert.symbols.laws import torque_of
 from dalembert.symbols.names import Letter, braced, joint_variable, letter, sign_of
 from dalembert.symbols.ring import Polynomial, Ring
 
@@ -39,6 +41,10 @@ class Lump:
     mass: Scalar
     first: Vec
     tensor: Mat
+
+    def weighing(self, share: Scalar) -> Lump:
+        """What gravity acts on where the joints hold only a share of its weight."""
+        return Lump(share * self.mass, share * self.first, share * self.tensor)
 
     def __add__(self, other: Lump) -> Lump:
         return Lump(self.mass + other.mass, self.first + other.first, self.tensor + other.tensor)
@@ -62,6 +68,8 @@ class Member:
     offset    added to the variable; quarter turns are not in it but in the lumps and the next R, t
     rotor     (k_r, I_m, z_m in the parent's moved frame, reflected), or None
     friction  (F_v, F_s, half the difference of the two Coulomb levels)
+    further   the torque of the other terms
+    weighing  the bodies as gravity acts on them, where something carries weight (:attr:`Link.weight`)
     """
 
     parent: int
@@ -73,6 +81,8 @@ class Member:
     lumps: list[Lump]
     rotor: tuple[Scalar, Scalar, Vec, bool] | None
     friction: tuple[Scalar, Scalar, Scalar]
+    further: Polynomial
+    weighing: list[Lump] = field(default_factory=list)
 
 
 @dataclass
@@ -308,20 +318,25 @@ class _Builder:
             index = number[joint.name]
             at[joint.child] = (index - 1, back @ end)
             rotor = self._rotor(joint.rotor, index, body, stands, joint_frame, joint.axis, out)
-            friction = self._friction(joint, index, rotor)
+            revolute, friction = joint.type != "prismatic", self._friction(joint, index, rotor)
+            torques = (torque_of(term, index, revolute, L) for term in joint.friction.further)
+            further = sum(torques, L.ring.number(0))
             out.append(
-                Member(body, joint.type != "prismatic", frame.rotation, frame.translation, offset, phase, [], rotor, friction)
-            )  # fmt: skip
+                Member(body, revolute, frame.rotation, frame.translation, offset, phase, [], rotor, friction, further)
+            )
             attached.append([joint.child])
         for i, names in enumerate(attached):
+            out[i].weighing = list(out[i].lumps)  # rotors
             if L.parameters == "all":
                 out[i].lumps = [self._augmented(i, at[names[0]][1])]
+                out[i].weighing = [self._weighing(out[i].lumps[0], 1.0 - self._share(i), str(i + 1), i + 1)]
             else:
                 bodies = [n for n in names if not robot.link(n).inertia.is_zero]
                 for k, link in enumerate(bodies):
                     sub = str(i + 1) + ("" if link == names[0] else "abcdefghijklmnopqrstuvwxyz"[k % 26])
                     lettered = self._link(robot.link(link).inertia, sub, i + 1, f"link '{link}'")
                     out[i].lumps.append(lump(*lettered, at[link][1]))
+                    out[i].weighing.append(self._weighing(out[i].lumps[-1], robot.link(link).weight, sub, i + 1))
         self._payload(out, at)
         return out
 
@@ -347,6 +362,18 @@ class _Builder:
         )
         return Lump(m, Vec(h), tensor).turned(stands.rotation).moved(stands.translation)
 
+    def _share(self, i: int) -> float:
+        """The share of body i's weight that is carried."""
+        body = self._mechanism.bodies[i]
+        return 0.0 if body.lifted.is_zero else carried_share(body)
+
+    def _weighing(self, body: Lump, weight: float, sub: str, i: int) -> Lump:
+        if weight == 1.0:
+            return body
+        return body.weighing(
+            self.letters(weight, "w", sub, "mass", i, f"share of its weight that the joints hold, link {sub}")
+        )
+
     @cached_property
     def _mechanism(self) -> Mechanism:
         return mechanism(self.robot)
@@ -366,6 +393,7 @@ class _Builder:
         com = L.vector(robot.payload.com, "l", "L", last, "centre of mass of the payload")
         tensor = L.tensor(robot.payload.tensor, "L", last, "inertia of the payload")
         out[body].lumps.append(lump(mass, com, tensor, stands @ replace(tip, translation=reach)))
+        out[body].weighing.append(out[body].lumps[-1])
 
     def _rotor(
         self,

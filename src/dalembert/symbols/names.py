@@ -12,7 +12,11 @@ p_i,x …                         where joint i stands on its parent link, for r
                                 the latter where the robot has an offset
 c_2, s_12 …                     cos ϑ_2, sin(ϑ_1+ϑ_2)
 m_L                             the payload
+w_i                             the share of its weight that the joints hold, where it is not 1
 F_vi, F_si, F_mi                friction: viscous and Coulomb at the joint; viscous at the motor
+F_sti, v_si, k_i, q_0,i …       further terms, by the symbols that they name themselves; with the term's initial, as in
+                                a_gi of a gas spring, where S uses the letter or another term of the joint has it
+τ̄_i                             the load of joint i: its torque without its own friction and springs
 g                               the acceleration of gravity
 m_i, m_iℓ_Cix, Î_ixx            with parameters="all": the augmented links of S (7.77)
 ==============================  =====================================================================
@@ -28,12 +32,17 @@ from dataclasses import dataclass, field
 # the order of factors in a product, as S writes them: 2 k_r I_m a ℓ g c_2 ϑ̇
 KINDS = (
     "root", "gear", "tensor", "mass", "friction", "length", "slide", "gravity", "twist", "cosine", "sine",
-    "velocity", "acceleration", "sign",
+    "velocity", "acceleration", "sign", "load", "function",
 )  # fmt: skip
 RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 RANK["sine"] = RANK["cosine"]  # s_23 c_4 s_5: by joint
 INERTIAL = {"gear", "tensor", "mass"}
 TRIGONOMETRIC = {"cosine", "sine"}
+RESERVED = frozenset("abcdegmpslIF")  # with a joint's number they are S's, or names of terms
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eps": "ε", "zeta": "ζ", "eta": "η", "kappa": "κ",
+    "lambda": "λ", "mu": "μ", "nu": "ν", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "psi": "ψ", "omega": "ω",
+}  # fmt: skip
 
 
 @dataclass
@@ -77,8 +86,9 @@ def letter(base: str, subscript: str, kind: str, index: int, value: float, meani
     >>> letter("m", "l1", "mass", 1, 2.0, "mass of link 1").latex
     'm_{\\\\ell_1}'
     """
-    latex_base = {"l": r"\ell", "Ih": r"\hat{I}", "d0": r"\bar{d}"}.get(base, base)
-    text_base = {"l": "ℓ", "Ih": "Î", "d0": "d°"}.get(base, base)
+    greek = {"eps": r"\varepsilon"}.get(base, rf"\{base}") if base in GREEK else base
+    latex_base = {"l": r"\ell", "Ih": r"\hat{I}", "d0": r"\bar{d}"}.get(base, greek)
+    text_base = {"l": "ℓ", "Ih": "Î", "d0": "d°"}.get(base, GREEK.get(base, base))
     latex_sub = text_sub = subscript.replace(",", "" if base == "Ih" else ",")
     if subscript.startswith("l" if kind == "friction" else ("l", "m")):  # of a link or a motor
         number, _, rest = subscript[1:].partition(",")

@@ -8,6 +8,7 @@ from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import CoupledMechanism, mechanism_of
 from dalembert.coordinates.formula import Formula
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import Progress, closed_form
 from dalembert.symbols.mapped import in_linear_coordinates
@@ -46,7 +47,8 @@ class FormulaEquations:
     """
 
     def __init__(self, e: Equations, closure: Formula) -> None:
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         n = len(closure.names)
         self.q, self.parameters = sympy.Matrix(closure.symbols), e.parameters
@@ -67,7 +69,8 @@ class FormulaEquations:
 
     def latex(self) -> str:
         """The equations as a LaTeX ``align*``."""
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         rows = [rf"\tau_{{{i}}} &= {sympy.latex(x)}" for i, x in enumerate(self.tau, 1)]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.extras import extra
 from dalembert.symbols.closed_form import ClosedForm, Progress
+from dalembert.symbols.laws import Function
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, braced
 from dalembert.symbols.ring import Polynomial
 from dalembert.symbols.write import (
+    MOTION,
     Latex,
     Product,
     Sum,
@@ -64,6 +68,7 @@ class Equations:
     parameters         {symbol: number} of the letters that occur
     angles             {c_12: cos(theta_1 + theta_2), …}; ``with_angles(e.B)`` puts them in, so that
                        the result can be differentiated
+    loads              {taubar_1: …} of joints whose friction depends on the torque that they pass on
     latex(), text()    all of it, or one term: latex("B11"); term("B11") gives it as SymPy
     evaluate(q, …)     the numbers
 
@@ -135,12 +140,14 @@ class Equations:
 
     @cached_property
     def _friction(self) -> list[Sum]:
-        return [
-            grouped(x, lambda letter: letter.kind in ("velocity", "sign"), by_angle=True) for x in self.form.friction
-        ]
+        return [grouped(x, lambda letter: letter.kind in MOTION, by_angle=True) for x in self.form.friction]
 
     def _tau_parts(self, i: int) -> Iterator[Sum]:
         """τ_i in the parts of S (7.82): accelerations, products of velocities, gravity, friction."""
+        yield from self._rigid_parts(i)
+        yield self._friction[i]
+
+    def _rigid_parts(self, i: int) -> Iterator[Sum]:
         f = self.form
         for j in range(self.n):
             yield times(self._B[i][j], _factor(f.qdd[j]))
@@ -151,7 +158,6 @@ class Equations:
                 speeds += times(self._christoffel[i][j][k], product, coefficient=1 if j == k else 2)
         yield speeds
         yield self._g[i]
-        yield self._friction[i]
 
     def _tau(self, i: int) -> Sum:
         return tuple(p for part in self._tau_parts(i) for p in part)
@@ -161,24 +167,29 @@ class Equations:
     @cached_property
     def _letters(self) -> list[Any]:
         """The SymPy object of every letter of the ring."""
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         def symbol(letter: Letter) -> Any:
             if letter.kind == "sign":
                 return sympy.sign(sum(sympy.nsimplify(f) * self.qd[j - 1] for j, f in letter.angle))
+            if isinstance(letter, Function):
+                return letter.expression
             return sympy.sqrt(letter.index) if letter.kind == "root" else sympy.Symbol(letter.name)
 
         return [symbol(letter) for letter in self.form.ring.letters]
 
     def _matrix(self, rows: list[list[Sum]]) -> sympy.ImmutableMatrix:
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         entries = {id(x): x for row in rows for x in row}  # B has most of them twice
         converted = {k: to_sympy(x, self._letters) for k, x in entries.items()}
         return sympy.ImmutableMatrix([[converted[id(x)] for x in row] for row in rows])
 
     def _symbols(self, variables: list[Letter]) -> sympy.ImmutableMatrix:
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         return sympy.ImmutableMatrix([sympy.Symbol(variable.name) for variable in variables])
 
@@ -190,12 +201,12 @@ class Equations:
     @cached_property
     def qd(self) -> sympy.ImmutableMatrix:
         """Their velocities."""
-        return self._symbols([_letter(x) for x in self.form.qd])
+        return self._symbols([x.letter for x in self.form.qd])
 
     @cached_property
     def qdd(self) -> sympy.ImmutableMatrix:
         """Their accelerations."""
-        return self._symbols([_letter(x) for x in self.form.qdd])
+        return self._symbols([x.letter for x in self.form.qdd])
 
     @cached_property
     def B(self) -> sympy.ImmutableMatrix:
@@ -215,7 +226,7 @@ class Equations:
 
     @cached_property
     def friction(self) -> sympy.ImmutableMatrix:
-        """F_v q̇ + F_s sgn q̇, S (7.42)."""
+        """F_v q̇ + F_s sgn q̇, S (7.42), and further terms."""
         return self._matrix([[x] for x in self._friction])
 
     @cached_property
@@ -233,7 +244,20 @@ class Equations:
         for x in everywhere:
             for m in x.terms:
                 mask |= m
-        return sorted(((k, f.ring.letters[k]) for k, _ in f.ring.exponents(mask)), key=lambda used: used[1].order)
+        used = {f.ring.letters[k].name for k, _ in f.ring.exponents(mask)}
+        used |= {x.name for law in self._laws for x in law.uses}
+        known = ((k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in used)
+        return sorted(known, key=lambda pair: pair[1].order)
+
+    @cached_property
+    def _laws(self) -> list[Function]:
+        """The functions of further terms of friction."""
+        return [letter for letter in self.form.ring.letters if isinstance(letter, Function)]
+
+    @cached_property
+    def _loads(self) -> dict[int, Letter]:
+        """The loads that friction depends on, by joint from 0."""
+        return {x.index - 1: x for law in self._laws for x in law.uses if x.kind == "load"}
 
     @cached_property
     def parameters(self) -> dict[sympy.Symbol, float]:
@@ -243,7 +267,8 @@ class Equations:
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """What s_2, c_12, … stand for."""
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         out = {}
         for k, letter in self._used:
@@ -253,9 +278,21 @@ class Equations:
                 out[self._letters[k]] = (sympy.cos if letter.kind == "cosine" else sympy.sin)(angle)
         return out
 
+    @cached_property
+    def loads(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """What taubar_1, … stand for: the torque of the joint without its own friction and springs."""
+        import sympy
+
+        out = {}
+        for i, load in self._loads.items():
+            carried = grouped(self.form.carried[i], lambda letter: letter.kind in MOTION, by_angle=True)
+            parts = (to_sympy(part, self._letters) for part in (*self._rigid_parts(i), carried))
+            out[sympy.Symbol(load.name)] = sympy.Add(*parts)
+        return out
+
     def with_angles(self, expression: Any) -> Any:
-        """The expression or matrix with cos(theta_1 + theta_2) for c_12 and so on."""
-        return expression.xreplace(self.angles)
+        """The expression or matrix with cos(theta_1 + theta_2) for c_12 and so on, and with the loads put in."""
+        return expression.xreplace(self.loads).xreplace(self.angles)
 
     # -- one term --------------------------------------------------------------------------------
 
@@ -343,10 +380,14 @@ class Equations:
     def legend(self) -> str:
         """What the letters mean, with their numbers."""
         rows = [(x.text, f"{x.value:.6g}", x.meaning) for _, x in self._used if x.is_parameter]
+        for i, load in self._loads.items():
+            number = load.text.partition("_")[2]
+            own = f"τ_{number} − f_{number}" if self.form.carried[i] else f"τ_{number} − F_{number}"
+            rows.append((load.text, own, f"load of joint {number}: its torque without its own friction and springs"))
         if not rows:
             return ""
-        wide = [max(len(row[k]) for row in rows) for k in (0, 1)]
-        lines = (f"  {a:<{wide[0]}} = {b:<{wide[1]}}  {c}".rstrip() for a, b, c in rows)
+        wide = [max(map(_width, column)) for column in list(zip(*rows, strict=True))[:2]]
+        lines = (f"  {_padded(a, wide[0])} = {_padded(b, wide[1])}  {c}".rstrip() for a, b, c in rows)
         return "Letters (SI units)\n" + "\n".join(lines) + "\n"
 
     def _summary(self) -> str:
@@ -400,7 +441,7 @@ class Equations:
             raise ShapeError(
                 f"q has shape {x.shape}, but '{self.name}' has {self.n} joints: the last axis must be {self.n}"
             )
-        values = self._values(x, v, a, parameters)
+        values = self._values(x, v, a, self._given(parameters))
         f, n, shape = self.form, range(self.n), x.shape[:-1]
 
         def at(p: Polynomial) -> Any:
@@ -418,19 +459,29 @@ class Equations:
                     C[..., i, j] += c * v[..., k]
                     if k != j:
                         C[..., i, k] += c * v[..., j]
-        friction = np.stack([at(p) for p in f.friction], -1)
-        tau = np.einsum("...ij,...j->...i", B, a) + np.einsum("...ij,...j->...i", C, v) + g + friction
-        return EquationValues(B, C, g, tau)
+        tau = np.einsum("...ij,...j->...i", B, a) + np.einsum("...ij,...j->...i", C, v) + g
+        if self._loads:
+            load = tau + np.stack([at(p) for p in f.carried], -1)
+            values = self._values(x, v, a, self._given(parameters), load)
+        return EquationValues(B, C, g, tau + np.stack([at(p) for p in f.friction], -1))
 
-    def _values(self, q: Array, qd: Array, qdd: Array, parameters: Mapping[Any, float] | None) -> list[Any]:
+    def _given(self, parameters: Mapping[Any, float] | None) -> dict[str, float]:
+        """The numbers of all parameters by name, with those that are given."""
+        known = {letter.name: letter.value for letter in self.form.ring.letters if letter.value is not None}
         given = {str(name): float(value) for name, value in (parameters or {}).items()}
-        unknown = set(given) - {letter.name for letter in self.form.ring.letters if letter.value is not None}
-        if unknown:
+        if unknown := set(given) - set(known):
             raise DalembertError(f"the equations of '{self.name}' have no parameter '{sorted(unknown)[0]}'")
+        return known | given
+
+    def _values(self, q: Array, qd: Array, qdd: Array, numbers: dict[str, float], load: Any = None) -> list[Any]:
+        """The value of every letter; of functions that need a load only where that is given."""
         out: list[Any] = []
         for letter in self.form.ring.letters:
             if letter.value is not None:
-                out.append(given.get(letter.name, letter.value))
+                out.append(numbers[letter.name])
+            elif isinstance(letter, Function):
+                needs = load is None and letter.needs_load
+                out.append(None if needs else letter.at({"velocity": qd, "slide": q, "load": load}, numbers))
             elif letter.kind in TRIGONOMETRIC:
                 angle = sum(factor * q[..., j - 1] for j, factor in letter.angle) + letter.phase
                 out.append(np.cos(angle) if letter.kind == "cosine" else np.sin(angle))
@@ -441,16 +492,21 @@ class Equations:
         return out
 
 
+def _width(text: str) -> int:
+    """How many columns a text takes; a mark on a letter takes none."""
+    return sum(not unicodedata.combining(character) for character in text)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
+
+
 def _swapped(name: str) -> str:
-    """B2,1 of B12."""
-    return "B" + ",".join(reversed(name[1:].split(",") if "," in name else name[1:]))
+    """B21 of B12."""
+    comma = "," if "," in name else ""
+    return "B" + comma.join(reversed(name[1:].split(",") if comma else name[1:]))
 
 
 def _factor(x: Polynomial) -> tuple[tuple[int, int], ...]:
     (monomial,) = x.terms
     return tuple(x.ring.exponents(monomial))
-
-
-def _letter(x: Polynomial) -> Letter:
-    letter: Letter = x.ring.letters[x.number]
-    return letter

@@ -171,6 +171,11 @@ class Polynomial:
         ((k, _),) = (pair for monomial in self.terms for pair in self.ring.exponents(monomial))
         return k
 
+    @property
+    def letter(self) -> Any:
+        """The letter that it is."""
+        return self.ring.letters[self.number]
+
     def derivative(self, of: dict[int, Terms]) -> Polynomial:
         """The derivative, given that of each letter: letter's number → its derivative."""
         ring, out = self.ring, dict[int, Coefficient]()

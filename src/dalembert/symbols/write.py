@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dalembert.extras import extra
 from dalembert.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
 from dalembert.symbols.ring import Coefficient, Polynomial, Ring, tidy
 
 WIDE = 100  # columns of text before a sum is broken
 LATEX_WIDE = 64  # printed characters of a line of LaTeX, about the width of a page
 
-MOTION = ("velocity", "acceleration", "sign")
+MOTION = ("velocity", "acceleration", "sign", "function")
 Factors = tuple[tuple[int, int], ...]  # (letter's number in the ring, exponent)
 
 
@@ -243,7 +244,8 @@ def _seen_length(latex: str) -> int:
 
 def to_sympy(x: Sum, letters: list[Any]) -> Any:
     """The sum as a SymPy expression; ``letters[k]`` is that of letter k."""
-    import sympy
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
 
     def product(p: Product) -> Any:
         c = p.coefficient

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.methods import RK4
-from dalembert.trajectory.splines import Quintics
+from dalembert.trajectory.hermite import Hermite
 
 if TYPE_CHECKING:
     from dalembert.tip.operational import OperationalSpace
@@ -91,7 +91,7 @@ def follow(
     return OperationalMotion(instants, q, qd, qdd, tau)
 
 
-def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array, Quintics]:
+def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array, Hermite]:
     instants = double("t", t)
     if instants.ndim != 1 or len(instants) < 2 or not (np.diff(instants) > 0).all():
         raise ShapeError(f"t has shape {instants.shape}; it needs two or more instants (N,), each after the one before")
@@ -107,20 +107,20 @@ def _path(op: OperationalSpace, t: ArrayLike, *motion: ArrayLike) -> tuple[Array
     if op.orientation != "geometric":  # angles may be given in (−π, π]; between instants they must not jump
         x = arrays[0]
         arrays[0] = x[0] + np.cumsum(np.vstack([np.zeros(op.m), op.difference(x[1:], x[:-1])]), axis=0)
-    return instants, Quintics(instants, *arrays)
+    return instants, Hermite(instants, np.array(arrays))
 
 
-def _wanted(path: Quintics, t: float) -> tuple[Array, Array, Array]:
+def _wanted(path: Hermite, t: float) -> tuple[Array, Array, Array]:
     x, xd, xdd = path(np.array([t]))
     return x[0], xd[0], xdd[0]
 
 
-def _kinematic_rate(op: OperationalSpace, path: Quintics) -> Rate:
+def _kinematic_rate(op: OperationalSpace, path: Hermite) -> Rate:
     """q̇ = J_A⁺ ẋ; what the state has as q̇ stays"""
     return lambda t, state: np.stack([np.linalg.pinv(op.jacobian(state[0])) @ _wanted(path, t)[1], np.zeros(op.arm.n)])
 
 
-def _dynamic_rate(op: OperationalSpace, path: Quintics, h_e: Array | None, tau0: Any) -> Rate:
+def _dynamic_rate(op: OperationalSpace, path: Hermite, h_e: Array | None, tau0: Any) -> Rate:
     """q̇, and q̈ of the torques (7.141)"""
 
     def rate(t: float, state: Array) -> Array:
@@ -141,7 +141,7 @@ def _integrated(rate: Rate, t0: float, t1: float, state: Array) -> Array:
     return state
 
 
-def _onto(op: OperationalSpace, path: Quintics, t: float, state: Array, kinematic: bool) -> Array:
+def _onto(op: OperationalSpace, path: Hermite, t: float, state: Array, kinematic: bool) -> Array:
     """Newton steps until the tip is where it should be; then q̇ with the tip's velocity as it should be."""
     (x, xd, _), (q, qd) = _wanted(path, t), state
 

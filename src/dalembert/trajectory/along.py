@@ -1,4 +1,4 @@
-"""Along a path: the coefficients of its limits, splines, and where a timing is at an instant, compiled."""
+"""Along a path: the coefficients of its limits, piecewise polynomials, and where a timing is at an instant, compiled."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _keep_rest_too(D: Floats2, rub: Floats1, per_effort: Floats1) -> None:
             D[f, j] *= rest
 
 
-def interval(T: Floats1, t: float) -> int:
+def _interval(T: Floats1, t: float) -> int:
     """The last interval that begins at t or before."""
     low, high = 0, len(T) - 1
     while high - low > 1:
@@ -88,22 +88,42 @@ def interval(T: Floats1, t: float) -> int:
     return low
 
 
+def _bernstein(F: Floats2, u: float, v: float, scale: float, into: Floats1) -> None:
+    """Σ Fₖ uᵏ vᵈ⁻ᵏ times ``scale``, for each joint."""
+    d = F.shape[0] - 1
+    for j in lanes(len(into)):
+        into[j] = F[d, j]
+    power = 1.0
+    for k in range(d - 1, -1, -1):
+        power *= v
+        for j in lanes(len(into)):
+            into[j] = into[j] * u + F[k, j] * power
+    for j in lanes(len(into)):
+        into[j] *= scale
+
+
 @native
-def polynomials(t: Floats1, T: Floats1, c: Floats3, q: Floats2, qd: Floats2, qdd: Floats2) -> None:
-    """q, q̇ and q̈ (M, n) at the instants t (M,) of polynomials (degree + 1, pieces, n) between the instants T."""
+def hermite(
+    t: Floats1, x: Floats1, y: Floats3, F: Floats3, F1: Floats3, F2: Floats3, q: Floats2, qd: Floats2, qdd: Floats2
+) -> None:
+    """q, q̇ and q̈ (M, n) at the instants t (M,): what :class:`Hermite` gives with the nodes x, y and factors F, F1, F2."""
     i = 0
     for p in range(len(t)):
-        if T[i] > t[p] or T[i + 1] <= t[p]:
-            i = interval(T, t[p])
-        x = t[p] - T[i]
-        for j in lanes(c.shape[2]):
-            q[p, j] = c[0, i, j]
-            qd[p, j] = qdd[p, j] = 0.0
-        for k in range(1, c.shape[0]):
-            for j in lanes(c.shape[2]):
-                qdd[p, j] = qdd[p, j] * x + 2.0 * qd[p, j]
-                qd[p, j] = qd[p, j] * x + q[p, j]
-                q[p, j] = q[p, j] * x + c[k, i, j]
+        if x[i] > t[p] or x[i + 1] <= t[p]:
+            i = _interval(x, t[p])
+        per_h = 1.0 / (x[i + 1] - x[i])
+        u, v = (t[p] - x[i]) * per_h, (x[i + 1] - t[p]) * per_h
+        _bernstein(F[i], u, v, 1.0, q[p])
+        _bernstein(F1[i], u, v, per_h, qd[p])
+        _bernstein(F2[i], u, v, per_h * per_h, qdd[p])
+        for j in lanes(q.shape[1]):
+            q[p, j] += y[0, i, j]
+        if t[p] == x[i] or t[p] == x[i + 1]:  # no rounding at the nodes themselves
+            node = i if t[p] == x[i] else i + 1
+            for j in range(q.shape[1]):
+                q[p, j], qd[p, j] = y[0, node, j], y[1, node, j]
+                if len(y) > 2:
+                    qdd[p, j] = y[2, node, j]
 
 
 @native
@@ -113,7 +133,7 @@ def law(t: Floats1, T: Floats1, s: Floats1, x: Floats1, u: Floats2, out: Floats2
     i = 0
     for p in range(len(t)):
         if T[i] > t[p] or (i + 1 < N and T[i + 1] <= t[p]):
-            i = interval(T, t[p])
+            i = _interval(T, t[p])
         h = s[i + 1] - s[i]
         bend = (u[i, 1] - u[i, 0]) / h
         d, sd = moved(sqrt(x[i]), u[i, 0], bend, t[p] - T[i])

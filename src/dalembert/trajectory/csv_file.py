@@ -18,14 +18,15 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError, MissingExtraError, ShapeError
 from dalembert.files import whole_file
 from dalembert.logs import units as si
 from dalembert.logs.formats.raw import counted, gathered, listed, name_and_unit
 from dalembert.logs.formats.text import TextTable, open_table
 from dalembert.logs.meaning import joint_order, meant
 from dalembert.robot.tables import nearest, shown
-from dalembert.trajectory.splines import Quintics, reconstructed
+from dalembert.trajectory.hermite import Hermite
+from dalembert.trajectory.splines import reconstructed
 from dalembert.trajectory.trajectory import Trajectory
 
 Progress = Callable[[float], None]
@@ -121,7 +122,7 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
     t = table.t - table.t[0]
-    pieces = Quintics(t, table.q, table.qd, table.qdd)
+    pieces = Hermite(t, np.array([table.q, table.qd, table.qdd]))
     return Trajectory(float(t[-1]), table.q.shape[1], pieces, sampled_at=t, notes=table.notes)
 
 
@@ -165,6 +166,8 @@ def _complete(path: Any, t: Array, groups: dict[str, Array], cutoff: float | Non
             groups.setdefault("qdd", second)
         else:
             groups["qdd"] = reconstructed(t, groups["qd"], cutoff)[0]
+    except MissingExtraError:
+        raise
     except DalembertError as error:
         missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
         raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None

@@ -22,8 +22,8 @@ from dalembert.errors import DalembertError, PathError, ShapeError
 from dalembert.logs.units import sliding_joints
 from dalembert.motion.methods import RK4
 from dalembert.trajectory.checks import finite
+from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.limits import position_limits, random_poses
-from dalembert.trajectory.splines import Quintics
 
 Branch = Literal["lower-elbow", "upper-elbow"]
 Excess = tuple[str, float, str, float, str]  # joint, value, side, limit, unit
@@ -290,7 +290,7 @@ class Followed:
     task: TipTask
     path: TipPath
     rotation: Array
-    between: Quintics  # near enough for one or two Newton steps
+    between: Hermite  # near enough for one or two Newton steps
 
     def __call__(self, s: Array) -> tuple[Array, Array, Array]:
         x, x1, x2 = self.path(s)
@@ -358,7 +358,7 @@ def follow(
         configurations.append(q)
     nodes, qs = np.array(instants), np.array(configurations)
     _, x1, x2 = path(nodes)
-    return Followed(task, path, rotation, Quintics(nodes, qs, *derivatives(task, qs, x1, x2)))
+    return Followed(task, path, rotation, Hermite(nodes, np.array([qs, *derivatives(task, qs, x1, x2)])))
 
 
 @dataclass(frozen=True, eq=False)

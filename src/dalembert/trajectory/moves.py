@@ -23,7 +23,7 @@ import numpy as np
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.trajectory import along
-from dalembert.trajectory.profiles import SmoothCurve
+from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.trajectory import Trajectory
 
 SAMPLES = 513  # instants at which a motion is looked at, besides its knots and the middles between them
@@ -39,13 +39,15 @@ BESIDE = 1e-12  # of a piece: how near to its ends derivatives are taken
 
 
 def states(motion: Trajectory, t: Array) -> tuple[Array, Array, Array]:
-    """q, q̇ and q̈ (M, n) at the instants t (M,), all three at once where the motion is made of polynomials."""
-    pieces = motion.evaluate.pieces if isinstance(motion.evaluate, SmoothCurve) else None
-    if pieces is None:
-        q, qd, qdd = (np.asarray(x, float) for x in motion.evaluate(t))
+    """q, q̇ and q̈ (M, n) at the instants t (M,)."""
+    curve = motion.evaluate
+    if not isinstance(curve, Hermite) or len(curve.y) < 2:
+        q, qd, qdd = (np.asarray(x, float) for x in curve(t))
         return q, qd, qdd
     q, qd, qdd = np.empty((3, len(t), motion.n))
-    along.polynomials(t, *pieces, q, qd, qdd)
+    x, y = np.ascontiguousarray(curve.x), np.ascontiguousarray(curve.y)
+    F, F1, F2 = curve.factors
+    along.hermite(t, x, y, F, F1, F2, q, qd, qdd)
     return q, qd, qdd
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import factorial
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError
 from dalembert.trajectory.checks import both_ends, joints, positive
+from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.trajectory import Trajectory
 
 ROUNDING = 1e-9  # relative: times and speeds that agree to this are the same
@@ -190,8 +189,6 @@ def polynomial(
     >>> polynomial([0.0], [1.0], 2.0, degree=5)(1.0)[1]
     array([0.9375])
     """
-    from scipy.interpolate import BPoly
-
     q0, q1 = both_ends(q0, q1)
     if degree not in (3, 5, 7):
         raise DalembertError(f"a polynomial motion has degree 3, 5 or 7, not {degree}")
@@ -212,8 +209,7 @@ def polynomial(
                 raise DalembertError(
                     f"{at} is given, but a polynomial of degree {degree} has no room for it; take degree {2 * order + 1}"
                 )
-    curve = BPoly.from_derivatives([0.0, T], np.stack(values, axis=1))  # (2 ends, orders, n)
-    return Trajectory(float(T), len(q0), SmoothCurve.of(curve))
+    return Trajectory(float(T), len(q0), Hermite(np.array([0.0, T]), np.array(values)))  # (orders, 2 ends, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,19 +222,6 @@ class SmoothCurve:
     def of(cls, curve: Any) -> SmoothCurve:
         """The curve and its derivatives."""
         return cls((curve, curve.derivative(1), curve.derivative(2)))
-
-    @cached_property
-    def pieces(self) -> tuple[Array, Array] | None:
-        """Of a spline: where its pieces meet, and their coefficients (degree + 1, pieces, n), the highest power first.
-
-        None of another curve: powers from one end are no good way to write a polynomial that comes to rest at the other.
-        """
-        curve = self.curves[0]
-        if not hasattr(curve, "t") or curve.k > 5 or curve.extrapolate == "periodic":
-            return None
-        knots = np.unique(curve.t[curve.k : len(curve.t) - curve.k])
-        powers = range(curve.k, -1, -1)
-        return knots, np.stack([curve(knots[:-1], nu=power) / factorial(power) for power in powers])
 
     @property
     def breaks(self) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import Array
+from dalembert.extras import extra
 from dalembert.trajectory.moves import Move, moves_of
 from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
@@ -68,7 +69,8 @@ def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:
 
 def _fit(s: Array, q: Array, tolerance: float) -> list[SmoothCurve]:
     """Smoothing splines, one for each joint, from the first point to the last."""
-    from scipy.interpolate import BSpline, splrep
+    with extra("motion", "the time-optimal timing of a path with noise"):
+        from scipy.interpolate import BSpline, splrep
 
     if len(s) <= DEGREE:  # between corners that are near to each other
         few, s = s, np.linspace(s[0], s[-1], 2 * DEGREE)

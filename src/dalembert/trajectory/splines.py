@@ -1,24 +1,26 @@
-"""Motions through waypoints: splines, and the quintic pieces between instants at which all is known."""
+"""Motions through waypoints: splines, and the derivatives of sampled positions."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.extras import extra
 from dalembert.robot.tables import nearest
+from dalembert.trajectory import hermite
 from dalembert.trajectory.checks import finite, joints
-from dalembert.trajectory.profiles import SmoothCurve
+from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.trajectory import Trajectory
 
 BOUNDARIES = ("clamped", "natural", "periodic", "not-a-knot")
 CONDITIONS = {"velocity": 1, "acceleration": 2, "jerk": 3}
+SIDES = ("start", "end")
 
 
 def spline(
@@ -41,8 +43,6 @@ def spline(
     >>> motion(1.0)[0], motion(0.0)[1]
     (array([2.]), array([0.]))
     """
-    from scipy.interpolate import make_interp_spline
-
     t = finite("times", times)
     if t.ndim != 1 or len(t) < 2:
         raise ShapeError(f"times has shape {t.shape}; it must be (k,) with at least two instants")
@@ -58,8 +58,8 @@ def spline(
     if degree not in (3, 5):
         raise DalembertError(f"a spline has degree 3 or 5, not {degree}")
     t = t - t[0]
-    n = q.shape[1]
-    conditions: Any
+    m, n = (degree + 1) // 2, q.shape[1]
+    values: Array | float = 0.0
     if isinstance(boundary, str):
         if boundary not in BOUNDARIES:
             raise DalembertError(f"unknown boundary '{boundary}'; known are {', '.join(BOUNDARIES)}")
@@ -72,79 +72,57 @@ def spline(
             q = np.concatenate([q[:-1], q[:1]])
         if boundary == "not-a-knot" and len(t) <= degree:
             raise DalembertError(f"a not-a-knot spline of degree {degree} needs at least {degree + 1} waypoints")
-        half = (degree + 1) // 2
-        orders = {"clamped": range(1, half), "natural": range(half, degree)}.get(boundary)
-        zeros = [(order, np.zeros(n)) for order in orders or ()]
-        conditions = (zeros, zeros) if zeros else {"not-a-knot": None}.get(boundary, boundary)
+        orders = {"clamped": range(1, m), "natural": range(m, degree)}.get(boundary, range(0))
+        conditions = {"periodic": _alike, "not-a-knot": _knotless}.get(
+            boundary, partial(_derivatives, (orders, orders))
+        )
     else:
-        conditions = _conditions(boundary, n, degree)
+        orders_of_ends, values = _end_values(boundary, n, degree)
+        conditions = partial(_derivatives, orders_of_ends)
     try:
-        curve = make_interp_spline(t, q, k=degree, bc_type=conditions)
+        curve = hermite.spline(t, q, m, conditions, values)
     except np.linalg.LinAlgError:
         raise DalembertError(
             f"{len(t)} waypoints with these boundary values do not determine a spline of degree {degree}"
         ) from None
-    return Trajectory(float(t[-1]), n, SmoothCurve.of(curve))
+    return Trajectory(float(t[-1]), n, curve)
 
 
-def _conditions(
-    boundary: Mapping[str, ArrayLike], n: int, degree: int
-) -> tuple[list[tuple[int, Array]], list[tuple[int, Array]]]:
-    """The values at both ends as SciPy takes them."""
-    known = [f"{side}_{name}" for side in ("start", "end") for name in CONDITIONS]
+def _derivatives(orders: tuple[Sequence[int], Sequence[int]], curve: Hermite) -> Array:
+    """Those of the given orders at the start, then those at the end."""
+    return np.concatenate([curve.derivatives(side)[np.array(k) - 1] for side, k in zip(SIDES, orders, strict=True)])
+
+
+def _alike(curve: Hermite) -> Array:
+    """How far derivatives differ between the ends: zero for a periodic curve."""
+    return (curve.derivatives("end") - curve.derivatives("start"))[:-1]
+
+
+def _knotless(curve: Hermite) -> Array:
+    """Jumps of the highest derivative at the first and the last inner nodes: zero where pieces are one polynomial."""
+    m = len(curve.y)
+    return np.concatenate([np.diff(curve.highest(pieces), axis=0) for pieces in (slice(m), slice(-m, None))])
+
+
+def _end_values(boundary: Mapping[str, ArrayLike], n: int, degree: int) -> tuple[tuple[list[int], list[int]], Array]:
+    """The orders of the derivatives that are given at both ends, and their values (degree − 1, n)."""
+    known = [f"{side}_{name}" for side in SIDES for name in CONDITIONS]
     for name in boundary:
         if name not in known:
             raise DalembertError(
                 f"unknown boundary value '{name}'{nearest(str(name), known) or ': known are ' + ', '.join(known)}"
             )
-    sides = []
-    for side in ("start", "end"):
-        values = [
-            (order, joints(f"{side}_{name}", boundary[f"{side}_{name}"], n))
-            for name, order in CONDITIONS.items()
-            if f"{side}_{name}" in boundary
-        ]
-        if len(values) != degree // 2:
+    orders, values = {}, []
+    for side in SIDES:
+        given = [name for name in CONDITIONS if f"{side}_{name}" in boundary]
+        if len(given) != degree // 2:
             raise DalembertError(
                 f"a spline of degree {degree} takes {degree // 2} boundary value{'s' if degree > 3 else ''} at its {side}, "
-                f"not {len(values)}"
+                f"not {len(given)}"
             )
-        sides.append(values)
-    return sides[0], sides[1]
-
-
-@dataclass(frozen=True, eq=False)
-class Quintics:
-    """Between instants x (N,), the quintic with the values y, y1, y2 (N, n) of both ends and their derivatives."""
-
-    x: Array
-    y: Array
-    y1: Array
-    y2: Array
-
-    @property
-    def breaks(self) -> Array:
-        """Where its pieces meet."""
-        return self.x
-
-    def __call__(self, x: Array) -> tuple[Array, Array, Array]:
-        i = np.clip(np.searchsorted(self.x, x, side="right") - 1, 0, len(self.x) - 2)
-        h = (self.x[i + 1] - self.x[i])[:, None]
-        u = (x - self.x[i])[:, None] / h
-        rise = self.y[i + 1] - self.y[i]
-        v0, v1 = h * self.y1[i], h * self.y1[i + 1]
-        a0, a1 = h * h * self.y2[i], h * h * self.y2[i + 1]
-        # in u: y0 + v0 u + ½ a0 u² + c3 u³ + c4 u⁴ + c5 u⁵ with the given values at u = 1
-        c3 = 10 * rise - 6 * v0 - 4 * v1 - 1.5 * a0 + 0.5 * a1
-        c4 = -15 * rise + 8 * v0 + 7 * v1 + 1.5 * a0 - a1
-        c5 = 6 * rise - 3 * (v0 + v1) - 0.5 * (a0 - a1)
-        q = self.y[i] + u * (v0 + u * (0.5 * a0 + u * (c3 + u * (c4 + u * c5))))
-        qd = (v0 + u * (a0 + u * (3 * c3 + u * (4 * c4 + u * 5 * c5)))) / h
-        qdd = (a0 + u * (6 * c3 + u * (12 * c4 + u * 20 * c5))) / (h * h)
-        for value, node in ((q, self.y), (qd, self.y1), (qdd, self.y2)):  # no rounding at the instants themselves
-            value[x == self.x[i]] = node[i[x == self.x[i]]]
-            value[x == self.x[i + 1]] = node[i[x == self.x[i + 1]] + 1]
-        return q, qd, qdd
+        orders[side] = [CONDITIONS[name] for name in given]
+        values += [joints(f"{side}_{name}", boundary[f"{side}_{name}"], n) for name in given]
+    return (orders["start"], orders["end"]), np.array(values)
 
 
 def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple[Array, Array]:
@@ -154,24 +132,21 @@ def reconstructed(t: Array, values: Array, cutoff: float | None = None) -> tuple
     ``cutoff`` (Hz; even sampling needed) the samples first go forwards and backwards through a
     second-order Butterworth low-pass, which shifts no phase either; use it for measured positions.
     """
-    from scipy.interpolate import make_interp_spline
-
     if len(t) < 6:
         raise DalembertError(f"a derivative needs values at 6 instants or more, not at {len(t)}")
     if cutoff is not None:
         values = _low_pass(t, values, cutoff)
-    # times and values from zero: large offsets would cost digits
-    derivatives: list[Array] = []
-    with np.errstate(all="ignore"), contextlib.suppress(ValueError):  # among them LinAlgError
-        curve = make_interp_spline(t - t[0], values - values[0], k=5)
-        derivatives = [curve.derivative(order)(t - t[0]) for order in (1, 2)]
-    if not derivatives or not np.isfinite(derivatives).all():
+    derivatives = np.full((3, *values.shape), np.nan)
+    with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
+        derivatives = hermite.spline(t, values, 3, _knotless).y
+    if not np.isfinite(derivatives).all():
         raise DalembertError("no smooth curve goes through the values; are instants too close, or values too large?")
-    return derivatives[0], derivatives[1]
+    return derivatives[1], derivatives[2]
 
 
 def _low_pass(t: Array, values: Array, cutoff: float) -> Array:
-    from scipy.signal import butter, filtfilt
+    with extra("motion", "a cutoff for measured positions"):
+        from scipy.signal import butter, filtfilt
 
     steps = np.diff(t)
     step = (t[-1] - t[0]) / (len(t) - 1)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.files import open_bounded
 from dalembert.logs.formats.raw import Raw, Request, damage_told
 
@@ -22,8 +23,9 @@ JOINTS = "joint_names"
 
 def read_matlab(path: Path, request: Request) -> Raw:
     """Every variable that is an array of numbers; joint_names tells whose columns they are."""
-    from scipy.io import loadmat, whosmat
-    from scipy.io.matlab import MatReadError
+    with extra("logs", f"{path}: a MATLAB file"):
+        from scipy.io import loadmat, whosmat
+        from scipy.io.matlab import MatReadError
 
     open_bounded(path, LARGEST, "MATLAB file").close()
     with damage_told(f"{path}: this is no MATLAB file", MatReadError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.files import open_bounded
 from dalembert.logs.formats.joint_states import FIELDS, JointStates, fields_of
 from dalembert.logs.formats.raw import LARGEST_FILE, Raw, Request, damage_told
@@ -22,14 +23,10 @@ ENCODINGS = ("cdr", "ros1", "json")
 
 def read_mcap(path: Path, request: Request) -> Raw:
     """JointState messages of an MCAP file; one whose recorder was stopped is read as far as it goes."""
-    try:
+    with extra("logs", f"{path}: an MCAP file"):
         from mcap.exceptions import EndOfFile, McapError
         from rosbags.serde import SerdeError
         from zstandard import ZstdError
-    except ImportError:
-        raise DalembertError(
-            f"{path}: MCAP files need the readers mcap and rosbags: pip install 'dalembert[identify]'"
-        ) from None
     states, others, decode = JointStates(str(path), request), set(), _Decoder(path)
     unreadable = damage_told(f"{path}: this MCAP file cannot be read", McapError, SerdeError, ZstdError, MemoryError)
     with open_bounded(path, LARGEST_FILE, "log") as stream, unreadable:
@@ -55,8 +52,9 @@ def read_mcap(path: Path, request: Request) -> Raw:
 
 def _messages(path: Path, stream: BinaryIO) -> Iterator[tuple[Any, Any, Any]]:
     """(schema or None, channel, message) one after the other as they stand in the file, a chunk in memory at a time."""
-    from mcap.exceptions import McapError
-    from mcap.records import Channel, Message, Schema
+    with extra("logs", "an MCAP file"):
+        from mcap.exceptions import McapError
+        from mcap.records import Channel, Message, Schema
 
     described: dict[tuple[type, int], Any] = {}
     for record in _records(path, stream):
@@ -72,9 +70,10 @@ def _messages(path: Path, stream: BinaryIO) -> Iterator[tuple[Any, Any, Any]]:
 
 def _records(path: Path, stream: BinaryIO) -> Iterator[Any]:
     """Every record of a file, those in chunks included; a chunk is unpacked after a look at its size."""
-    from mcap.exceptions import EndOfFile
-    from mcap.records import Chunk
-    from mcap.stream_reader import StreamReader
+    with extra("logs", "an MCAP file"):
+        from mcap.exceptions import EndOfFile
+        from mcap.records import Chunk
+        from mcap.stream_reader import StreamReader
 
     for record in StreamReader(stream, emit_chunks=True, record_size_limit=LARGEST_CHUNK).records:
         if not isinstance(record, Chunk):
@@ -91,8 +90,9 @@ def _records(path: Path, stream: BinaryIO) -> Iterator[Any]:
 
 def _unpacked(path: Path, chunk: Any) -> bytes:
     """What a chunk holds, if that is no more than it says and a chunk may."""
-    import lz4.frame
-    import zstandard
+    with extra("logs", "an MCAP file"):
+        import lz4.frame
+        import zstandard
 
     said = chunk.uncompressed_size
     if chunk.compression == "zstd":
@@ -112,7 +112,8 @@ class _Decoder:
     """Messages of a channel by its encoding: names, stamp (s), (position, velocity, effort)."""
 
     def __init__(self, path: Path) -> None:
-        from rosbags.typesys import Stores, get_typestore
+        with extra("logs", "an MCAP file"):
+            from rosbags.typesys import Stores, get_typestore
 
         self.path = path
         self.ros2, self.ros1 = get_typestore(Stores.LATEST), get_typestore(Stores.ROS1_NOETIC)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.files import open_bounded
 from dalembert.logs.formats.raw import (
     LARGEST_FILE,
@@ -34,10 +35,8 @@ BATCH = 1 << 16  # rows read at a time, since a file may say less about its list
 
 def read_parquet(path: Path, request: Request) -> Raw:
     """Numbers by column; what is missing is NaN, and text is left out."""
-    try:
+    with extra("logs", f"{path}: a Parquet file"):
         from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise DalembertError(f"{path}: Parquet files need pyarrow: pip install 'dalembert[identify]'") from None
     with (
         open_bounded(path, LARGEST_FILE, "log") as stream,
         damage_told(f"{path}: this is no Parquet file", ArrowException, OSError),
@@ -94,7 +93,8 @@ class _Lists:
     lengths: set[int] = field(default_factory=set)
 
     def add(self, values: Any) -> None:
-        from pyarrow import compute
+        with extra("logs", "a Parquet file"):
+            from pyarrow import compute
 
         self.present.append(values.is_valid().to_numpy(zero_copy_only=False))
         self.lengths.update(compute.unique(compute.list_value_length(values.drop_null())).to_pylist())
@@ -119,7 +119,8 @@ def _listed(about: Any, names: Collection[str]) -> int:
 
 def _is_plain(kind: Any) -> bool:
     """Whether a type is of single numbers or times."""
-    from pyarrow import types
+    with extra("logs", "a Parquet file"):
+        from pyarrow import types
 
     if types.is_dictionary(kind):
         return _is_plain(kind.value_type)
@@ -131,7 +132,8 @@ def _is_plain(kind: Any) -> bool:
 
 def _is_list(kind: Any) -> bool:
     """Whether a type is of lists of numbers."""
-    from pyarrow import types
+    with extra("logs", "a Parquet file"):
+        from pyarrow import types
 
     lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return lists and _is_plain(kind.value_type)
@@ -139,7 +141,8 @@ def _is_list(kind: Any) -> bool:
 
 def _values(values: Any) -> Array:
     """A column of single numbers or times; NaN where there is none. Times are in seconds since 1970."""
-    from pyarrow import float64, types
+    with extra("logs", "a Parquet file"):
+        from pyarrow import float64, types
 
     if types.is_dictionary(values.type):
         values = values.dictionary_decode()

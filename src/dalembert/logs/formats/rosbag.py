@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import DalembertError
+from dalembert.extras import extra
 from dalembert.files import open_bounded
 from dalembert.logs.formats.joint_states import JointStates, fields_of
 from dalembert.logs.formats.mcap_file import LARGEST_CHUNK
@@ -22,7 +23,7 @@ SQLITE = b"SQLite format 3\x00"
 
 def read_bag(path: Path, request: Request) -> Raw:
     """JointState messages of a bag. Other messages are not decoded, so their types need not be known."""
-    try:
+    with extra("logs", f"{path}: a ROS bag"):
         from apsw import Error as DatabaseError
         from rosbags.rosbag1 import Reader as Reader1
         from rosbags.rosbag1 import ReaderError as Reader1Error
@@ -31,8 +32,6 @@ def read_bag(path: Path, request: Request) -> Raw:
         from rosbags.serde import SerdeError
         from rosbags.typesys import Stores, get_typestore
         from ruamel.yaml.error import YAMLError
-    except ImportError:
-        raise DalembertError(f"{path}: ROS bags need the reader rosbags: pip install 'dalembert[identify]'") from None
     if path.is_dir() and not (path / "metadata.yaml").is_file():
         raise DalembertError(
             f"{path}: the folder is no ROS 2 bag, since it has no metadata.yaml; name the .db3 or .mcap file in it"
@@ -95,7 +94,8 @@ def _within_bounds(path: Path, unpack: Callable[[bytes], bytes]) -> Callable[[by
     """The same unpacking, of no more than a chunk may hold."""
     import bz2
 
-    import lz4.frame
+    with extra("logs", "a ROS bag"):
+        import lz4.frame
 
     def bounded(data: bytes) -> bytes:
         bounded_by = {bz2.decompress: bz2.BZ2Decompressor, lz4.frame.decompress: lz4.frame.LZ4FrameDecompressor}

@@ -1,0 +1,44 @@
+"""Optional packages: which extra installs them, and the sentence for one that is not installed.
+
+The core needs NumPy, llvmlite, Typer and Rich. Every other package is imported inside a function, in a
+``with extra(…)`` block; ``tests/extras`` checks that, and runs the core where none of them is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dalembert.errors import MissingExtraError
+
+# by extra, as in pyproject.toml: what is imported, and the package that brings it
+EXTRAS = {
+    "motion": {"scipy": "SciPy"},
+    "symbols": {"sympy": "SymPy"},
+    "plot": {"matplotlib": "Matplotlib"},
+    "identify": {"scipy": "SciPy", "sympy": "SymPy", "cvxpy": "CVXPY", "clarabel": "Clarabel"},
+    "logs": {
+        "scipy": "SciPy", "pyarrow": "pyarrow", "rosbags": "rosbags", "apsw": "rosbags", "ruamel": "rosbags",
+        "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
+    },
+    "mujoco": {"mujoco": "MuJoCo"},
+}  # fmt: skip
+
+
+@contextmanager
+def extra(name: str, what: str) -> Iterator[None]:
+    """Imports for ``what``; an import that fails is one sentence with the command that installs the extra ``name``.
+
+    >>> with extra("plot", "a figure"):
+    ...     from matplotlib.pictures import Picture
+    Traceback (most recent call last):
+    dalembert.errors.MissingExtraError: a figure needs Matplotlib; type: pip install 'dalembert[plot]'
+    """
+    try:
+        yield
+    except ImportError as problem:
+        package = (problem.name or str(problem)).partition(".")[0]
+        why = "" if isinstance(problem, ModuleNotFoundError) else f", which cannot be imported ({problem})"
+        raise MissingExtraError(
+            f"{what} needs {EXTRAS[name].get(package, package)}{why}; type: pip install 'dalembert[{name}]'"
+        ) from None

@@ -1,0 +1,111 @@
+"""A kernel's function for one state: about half of what the gufunc's own call costs.
+
+``single_of(gufunc)`` is a function of CPython, made of the machine code of :mod:`dalembert.emit.single`, which takes the
+gufunc's arrays as contiguous rows of float64 and gives an array, or None where it does not apply. Where the platform is not
+one whose layout of objects is known, there is none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib
+import platform
+import re
+import struct
+import sys
+import sysconfig
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dalembert.emit.single import MOST_ARRAYS, TABLE, single_ir
+from dalembert.kernel import cache as kept
+from dalembert.kernel.gufunc import loop_of
+from dalembert.kernel.make import code_of
+
+# invalid, division by zero and overflow, as each processor's fenv.h has them
+MASKS = {"x86_64": 0x0D, "AMD64": 0x0D, "aarch64": 0x07, "arm64": 0x07}
+_NEW_FROM_DESCR = 94  # the position in NumPy's table of C functions for arrays; fixed by its ABI
+_FASTCALL = 0x80
+
+
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+@cache
+def _method() -> Any:
+    """The function's definition, and what keeps its code; None on a platform that is not known."""
+    mask, threaded = MASKS.get(platform.machine()), sysconfig.get_config_var("Py_GIL_DISABLED")
+    if (
+        mask is None
+        or threaded
+        or sys.implementation.name != "cpython"
+        or sys.platform == "win32"
+        or sys.maxsize < 2**62
+    ):
+        return None
+    text = single_ir(object.__basicsize__, bytes.__basicsize__ - 1, mask)
+    code = code_of(kept.key_of("single", text), lambda: text)
+    return _MethodDef(b"single", code.address("single"), _FASTCALL, None), code
+
+
+@cache
+def _addresses() -> dict[str, int]:
+    """What the table holds that is the same for all kernels."""
+    new = int(np.__version__.partition(".")[0]) >= 2
+    core = importlib.import_module("numpy._core._multiarray_umath" if new else "numpy.core._multiarray_umath")
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = ctypes.cast(pointer(core._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    library = ctypes.CDLL(None)
+
+    def address(function: Any) -> int:
+        return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+    return {
+        "ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "new": int(table[_NEW_FROM_DESCR] or 0),
+        "clear": address(library.feclearexcept), "test": address(library.fetestexcept), "none": id(None),
+        "release": address(ctypes.pythonapi.Py_DecRef),
+    }  # fmt: skip
+
+
+def single_of(kernel: np.ufunc) -> Any:
+    """The function, which must not outlive the kernel; None where there is none."""
+    method = _method()
+    given, _, given_back = str(kernel.signature).partition("->")
+    inputs, outputs = (
+        [tuple(map(int, filter(None, shape.split(",")))) for shape in re.findall(r"\((.*?)\)", text)]
+        for text in (given, given_back)
+    )
+    if (
+        method is None
+        or len(outputs) != 1
+        or not outputs[0]
+        or len(inputs) >= MOST_ARRAYS
+        or any(len(x) != 1 for x in inputs)
+    ):
+        return None
+    shapes = (*inputs, *outputs)
+    strides = [8 * prod(core[k + 1 :]) for core in shapes for k in range(len(core))]
+    lists = {"shape": outputs[0], "dims": (1,), "steps": (*(8 * prod(core) for core in shapes), *strides)}
+    entries = _addresses() | {"inputs": len(inputs), "loop": loop_of(kernel, np.float64), "axes": len(outputs[0])}
+    lengths = [length for (length,) in inputs]
+    at = 8 * (len(TABLE) + len(lengths))
+    for name, numbers in lists.items():
+        entries[name] = at
+        at += 8 * len(numbers)
+    content = [*(entries[name] for name in TABLE), *lengths, *(x for numbers in lists.values() for x in numbers)]
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.addressof(method[0]), struct.pack(f"={len(content)}q", *content), None)

@@ -1,0 +1,104 @@
+"""The friction of a joint: a tuple of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dalembert.algebra.records import settle
+from dalembert.algebra.scalars import Scalar
+from dalembert.errors import RobotError
+from dalembert.robot.bounds import TERMS_OF_JOINT
+from dalembert.robot.tables import nearest
+from dalembert.terms import TERMS, Coulomb, Term, Viscous
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Friction:
+    """Friction, springs and losses at the joint side: S (7.42)'s F_v q̇ + F_s sgn(q̇), and further terms by name.
+
+    viscous   F_v (N m s/rad), ≥ 0
+    coulomb   F_s (N m), one level or a pair (at positive speed, at negative speed), both ≥ 0
+    others    offset, stribeck, tanh, sigmoid, load, gear, harmonic, spring, gas_spring: each a dict of its numbers,
+              or a list of them where a joint has several
+
+    >>> Friction(viscous=0.5, coulomb=(2.0, 1.5), spring={"stiffness": 30.0, "rest": 0.2})
+    Friction(viscous=0.5, coulomb=(2.0, 1.5), spring={'stiffness': 30.0, 'rest': 0.2})
+    >>> [term.text for term in Friction(stribeck={"level": 1.2, "speed": 0.05})]
+    ['Stribeck friction: level 1.2 N m, speed 0.05 rad/s']
+    """
+
+    terms: tuple[Term, ...]
+
+    def __init__(self, viscous: Any = 0.0, coulomb: Any = 0.0, **others: Any) -> None:
+        terms: list[Term] = []
+        for name, value in {"viscous": viscous, "coulomb": coulomb, **others}.items():
+            if name not in TERMS:
+                raise RobotError(
+                    f"there is no friction '{name}'; known are {', '.join(TERMS)}{nearest(name, list(TERMS))}"
+                )
+            terms += [x if isinstance(x, TERMS[name]) else TERMS[name].read(x) for x in _several(value)]
+        settle(self, terms=_ordered(terms))
+
+    @classmethod
+    def of(cls, terms: Iterable[Term]) -> Friction:
+        """From terms."""
+        friction = cls()
+        settle(friction, terms=_ordered(list(terms)))
+        return friction
+
+    def __iter__(self) -> Iterator[Term]:
+        return iter(self.terms)
+
+    def __repr__(self) -> str:
+        return f"Friction({', '.join(f'{name}={value!r}' for name, value in self.written().items())})"
+
+    @property
+    def viscous(self) -> Scalar:
+        """F_v"""
+        return next((term.damping for term in self.terms if isinstance(term, Viscous)), 0.0)
+
+    @property
+    def coulomb(self) -> tuple[Scalar, Scalar]:
+        """F_s at positive and at negative speed."""
+        return next(((term.forward, term.backward) for term in self.terms if isinstance(term, Coulomb)), (0.0, 0.0))
+
+    @property
+    def further(self) -> tuple[Term, ...]:
+        """The terms beyond S (7.42)."""
+        return tuple(term for term in self.terms if not isinstance(term, (Viscous, Coulomb)))
+
+    def replace(self, **terms: Any) -> Friction:
+        """The same with these terms instead of those of their names."""
+        return Friction(**{**self.written(), **terms})
+
+    def without(self, *names: str) -> Friction:
+        """The same without the terms of these names."""
+        return Friction.of(term for term in self.terms if term.name not in names)
+
+    def written(self) -> dict[str, Any]:
+        """The arguments that make it: {name: what the term is read from}, a list where there are several."""
+        out: dict[str, Any] = {}
+        for name in TERMS:
+            values = [term.written() for term in self.terms if term.name == name]
+            if values:
+                out[name] = values[0] if len(values) == 1 else values
+        return out
+
+
+def _several(value: Any) -> list[Any]:
+    """The terms under one name: a list of tables is several."""
+    several = isinstance(value, (list, tuple)) and any(isinstance(x, (Mapping, Term)) for x in value)
+    return list(value) if several else [value]
+
+
+def _ordered(terms: list[Term]) -> tuple[Term, ...]:
+    """In the order of the table: one of viscous and one of Coulomb friction first; none that does nothing."""
+    if len(terms) > TERMS_OF_JOINT:
+        raise RobotError(f"a joint has {len(terms)} terms of friction; at most {TERMS_OF_JOINT} are allowed")
+    for kind in (Viscous, Coulomb):
+        if len([term for term in terms if isinstance(term, kind)]) > 1:
+            raise RobotError(f"a joint has {kind.name} friction twice; add the numbers up")
+    does = [term for term in terms if any(not isinstance(x, float) or x != 0.0 for x in term.coefficients)]
+    return tuple(sorted(does, key=lambda term: list(TERMS).index(term.name)))

@@ -1,0 +1,38 @@
+"""The terms that a joint's torque may have besides inertia, gravity and contact: friction, springs, losses.
+
+Each term is one file, which says its law, its coefficients and its shape (:class:`term.Term`), and one line of
+``TERMS``. From these it works everywhere: in dynamics and derivatives, in the regressor and in identification, in
+simulation with sticking, in symbols, in reports and in robot files, whose ``friction`` tables have its name as a key.
+"""
+
+from __future__ import annotations
+
+from dalembert.terms.coulomb import Coulomb
+from dalembert.terms.gas_spring import GasSpring
+from dalembert.terms.gear_loss import GearLoss
+from dalembert.terms.gradual import Gradual
+from dalembert.terms.harmonic import Harmonic
+from dalembert.terms.load_friction import LoadFriction
+from dalembert.terms.offset import Offset
+from dalembert.terms.sigmoid import Sigmoid
+from dalembert.terms.spring import Spring
+from dalembert.terms.stribeck import Stribeck
+from dalembert.terms.term import Term
+from dalembert.terms.viscous import Viscous
+
+TERMS: dict[str, type[Term]] = {
+    term.name: term
+    for term in (
+        Viscous,
+        Coulomb,
+        Offset,
+        Stribeck,
+        Gradual,
+        Sigmoid,
+        LoadFriction,
+        GearLoss,
+        Harmonic,
+        Spring,
+        GasSpring,
+    )
+}

@@ -1,0 +1,25 @@
+"""Coulomb friction as a logistic curve that vanishes at rest: the form of published models of Franka's arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dalembert.algebra.scalars import Scalar, exp
+from dalembert.terms.term import Term, coefficient, shape
+
+
+@dataclass(frozen=True)
+class Sigmoid(Term):
+    """F_g (1/(1 + e^(−(q̇ + v_0)/w)) − 1/(1 + e^(−v_0/w)))"""
+
+    name = "sigmoid"
+    title = "sigmoid friction"
+    level: float = coefficient("Fg", "N m")
+    width: float = shape("w", "rad/s", least=0.0, above=True)
+    shift: float = shape("v0", "rad/s", 0.0)
+
+    def columns(self, q: Scalar, qd: Scalar, load: Scalar) -> tuple[Scalar, ...]:
+        return (self._step(qd + self.shift) - self._step(self.shift),)
+
+    def _step(self, v: Scalar) -> Scalar:
+        return 1.0 / (1.0 + exp(-v / self.width))

@@ -1,0 +1,183 @@
+"""What a term of a joint's torque is, beyond inertia, gravity and contact: friction, springs, losses.
+
+A term is a frozen record of numbers. Some of them are *coefficients*: the torque is linear in them, and identification
+finds them. The others give the term its *shape*. The law is written once, as what a unit of each coefficient brings
+(``columns``), for scalars of any kind: dynamics, derivatives, regressor, simulation and symbols all run it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar
+
+from dalembert.algebra.records import number, settle
+from dalembert.algebra.scalars import Scalar
+from dalembert.errors import RobotError
+
+SLIDING_UNITS = (("N m", "N"), ("per turn", "rad/m"), ("rad", "m"))  # of a prismatic joint
+CREEP = 1e-300  # a speed that is hardly any, and yet has a sign
+
+
+def coefficient(symbol: str, unit: str, default: Any = ..., *, negative: bool = False) -> Any:
+    """A field that the torque is linear in.
+
+    symbol    its name in identification and equations: "Fst" is Fst_3 at joint 3
+    negative  whether it may be below 0; where not, only a term that is marked ``physical=False`` can have it so
+    """
+    return _field(default, {"symbol": symbol, "unit": unit, "least": -math.inf if negative else 0.0, "linear": True})
+
+
+def shape(symbol: str, unit: str, default: Any = ..., *, least: float = -math.inf, above: bool = False) -> Any:
+    """A field that is no coefficient: it is at least ``least``, or ``above`` it."""
+    return _field(default, {"symbol": symbol, "unit": unit, "least": least, "above": above, "linear": False})
+
+
+def _field(default: Any, about: Mapping[str, Any]) -> Any:
+    return field(metadata=about) if default is ... else field(default=default, metadata=about)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A torque at a joint (N m, or N where it slides), as what its motor must bring up.
+
+    name      of the term in files
+    title     in messages and reports
+    of        what the torque depends on, of "q", "qd" and "load"
+    physical  False for numbers of a fit that no mechanism can have, such as friction that drives
+
+    ``load`` is the torque that the joint passes on: all that it needs without its own terms. The law may be any
+    function of q and q̇ plus one that is proportional to the size of the load, for each direction of it.
+    """
+
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    of: ClassVar[tuple[str, ...]] = ("qd",)
+    physical: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for entry in self.numbers():
+            value = number(getattr(self, entry.name))
+            settle(self, **{entry.name: value})
+            if not isinstance(value, float):
+                if not hasattr(value, "sin"):
+                    raise RobotError(f"{self.called(entry.name)} is {value!r}; it must be a number")
+                continue
+            if math.isnan(value):
+                raise RobotError(f"{self.called(entry.name)} is {value}; it must be a number")
+            least, above = entry.metadata["least"], entry.metadata.get("above", False)
+            counts = self.physical or not entry.metadata["linear"]
+            if counts and (value < least or (above and value == least)):
+                raise RobotError(
+                    f"{self.called(entry.name)} is {value:g}; it must be {'above' if above else 'at least'} {least:g}"
+                )
+
+    # -- the law -----------------------------------------------------------------------------------
+
+    def columns(self, q: Scalar, qd: Scalar, load: Scalar) -> tuple[Scalar, ...]:
+        """The torque of a unit of each coefficient."""
+        raise NotImplementedError
+
+    def torque(self, q: Scalar, qd: Scalar, load: Scalar) -> Scalar:
+        """The term's torque."""
+        return reduce(add, (x * y for x, y in zip(self.coefficients, self.columns(q, qd, load), strict=True)))
+
+    def static(self, q: Scalar, load: Scalar) -> tuple[Scalar, Scalar]:
+        """Its static levels: how far the torque jumps when the joint begins to move forward, and backward."""
+        if not {"qd", "load"} & set(self.of):
+            return 0.0, 0.0
+        rest = self.torque(q, 0.0, load)
+        return self.torque(q, CREEP, load) - rest, rest - self.torque(q, -CREEP, load)
+
+    # -- its numbers ---------------------------------------------------------------------------------
+
+    @classmethod
+    def called(cls, field: str) -> str:
+        """A number of the term in words: "the speed of Stribeck friction"."""
+        return f"the {field} of {cls.title}" if len(cls.numbers()) > 1 else cls.title
+
+    @classmethod
+    def numbers(cls) -> tuple[Any, ...]:
+        """The fields that are numbers, in order."""
+        return tuple(entry for entry in fields(cls) if entry.metadata)
+
+    @classmethod
+    def linear(cls) -> tuple[str, ...]:
+        """The names of the coefficients."""
+        return tuple(entry.name for entry in cls.numbers() if entry.metadata["linear"])
+
+    @property
+    def values(self) -> tuple[Scalar, ...]:
+        """All numbers."""
+        return tuple(getattr(self, entry.name) for entry in self.numbers())
+
+    @property
+    def coefficients(self) -> tuple[Scalar, ...]:
+        """The values of the coefficients."""
+        return tuple(getattr(self, name) for name in self.linear())
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """What identification calls the coefficients."""
+        return tuple(entry.metadata["symbol"] for entry in self.numbers() if entry.metadata["linear"])
+
+    @property
+    def text(self) -> str:
+        """The term with its numbers, as a line of a table has it."""
+        return self.text_at("revolute")
+
+    def text_at(self, joint_type: str) -> str:
+        """The same, in the units of a joint of this type: N and m where it slides."""
+        parts = []
+        for entry in self.numbers():
+            unit = entry.metadata["unit"]
+            unit = unit if joint_type != "prismatic" else reduce(_replaced, SLIDING_UNITS, unit)
+            parts.append(f"{entry.name} {getattr(self, entry.name):g} {unit}".rstrip())
+        title = self.title.removeprefix("the ")
+        return f"{title}: {', '.join(parts)}" + ("" if self.physical else " (not physical)")
+
+    # -- files ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def read(cls, value: Any) -> Term:
+        """From what a file or a call says: the numbers by name, in order, or the first of them alone."""
+        known = [entry.name for entry in cls.numbers()]
+        if isinstance(value, Mapping):
+            values = dict(value)
+            if unknown := [key for key in values if key not in (*known, "physical")]:
+                raise RobotError(f"{cls.name} has no '{unknown[0]}'; it has {', '.join((*known, 'physical'))}")
+        else:
+            listed = value.tolist() if hasattr(value, "tolist") else value
+            listed = tuple(listed) if isinstance(listed, (list, tuple)) else (listed,)
+            if len(listed) > len(known):
+                raise RobotError(f"{cls.name} has {len(listed)} numbers; it takes {', '.join(known)}")
+            values = dict(zip(known, listed, strict=False))
+        needed = [entry.name for entry in cls.numbers() if not _has_default(entry)]
+        if missing := [name for name in needed if name not in values]:
+            raise RobotError(f"{cls.name} has no {' and no '.join(missing)}; give {', '.join(needed)}")
+        if not isinstance(values.get("physical", True), bool):
+            raise RobotError(f"'physical' of {cls.name} is {values['physical']!r}; it must be true or false")
+        for key, x in values.items():
+            if key != "physical" and (isinstance(x, (bool, str)) or not (hasattr(x, "sin") or _is_number(x))):
+                raise RobotError(f"{cls.called(key)} is {x!r}; it must be a number")
+        return cls(**values)
+
+    def written(self) -> Any:
+        """What :meth:`read` takes: {name: number}, without what is at its default."""
+        values = {x.name: getattr(self, x.name) for x in self.numbers() if getattr(self, x.name) != x.default}
+        return values if self.physical else {**values, "physical": False}
+
+
+def _replaced(text: str, pair: tuple[str, str]) -> str:
+    return text.replace(*pair)
+
+
+def _has_default(entry: Any) -> bool:
+    return isinstance(entry.default, (int, float))
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float)) or getattr(x, "ndim", 1) == 0
