@@ -157,5 +157,5 @@ def test_other_python_is_refused_in_a_sentence(function: object, sentence: str) 
 def test_compiled_code_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DALEMBERT_CACHE", str(tmp_path))
     native_._code.__wrapped__(__name__)
-    monkeypatch.setattr(make, "object_code", None)  # nothing is compiled any more
+    monkeypatch.setattr(make, "optimised_code", None)  # nothing is compiled any more
     native_._code.__wrapped__(__name__)

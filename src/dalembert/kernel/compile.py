@@ -80,8 +80,17 @@ def _provide_trigonometry(llvm: Any) -> None:
         llvm.add_symbol(f"dalembert_{name}", address)
 
 
-def object_code(ir: str, optimise: bool = False) -> bytes:
-    """Compile IR to an object file for this machine; ``optimise`` what was not written in its final form."""
+def object_code(ir: str) -> bytes:
+    """Compile IR that is in its final form to an object file for this machine."""
+    return _object_code(ir, optimise=False)
+
+
+def optimised_code(ir: str) -> bytes:
+    """The same of IR that LLVM has to work on: names in memory, calls, loops that could be done by vectors."""
+    return _object_code(ir, optimise=True)
+
+
+def _object_code(ir: str, optimise: bool) -> bytes:
     with COMPILING, _machine() as machine, _llvm().parse_assembly(ir) as module:
         module.triple = target().triple
         module.data_layout = str(machine.target_data)

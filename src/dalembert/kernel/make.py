@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.emit.signature import Signature
 from dalembert.kernel import cache
-from dalembert.kernel.compile import MachineCode, object_code, target
+from dalembert.kernel.compile import MachineCode, object_code, optimised_code, target
 from dalembert.kernel.forks import KEEPING
 from dalembert.kernel.gufunc import Recipe, gufunc
 
@@ -57,7 +57,7 @@ def code_of(key: str, ir: Callable[[], str], optimise: bool = False) -> MachineC
     """The machine code kept under the key, or that of ``ir()``, which is then kept."""
     code = cache.load(key)
     if code is None:
-        code = object_code(ir(), optimise)
+        code = (optimised_code if optimise else object_code)(ir())
         cache.store(key, code)
     return MachineCode(code)
 
