@@ -21,7 +21,7 @@ import dalembert as da
 from arms import REFERENCE, arm
 from dalembert.trajectory import along, passes, rounds, time_optimal
 from dalembert.trajectory.limits import joint_limits
-from dalembert.trajectory.moves import moves_of
+from dalembert.trajectory.moves import moves_of, states
 from dalembert.trajectory.path import LimitedPath, even_grid, problem, sample
 from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
@@ -449,6 +449,18 @@ def test_compiled_passes_do_what_their_text_does(viscous: float, monkeypatch: py
     assert text.duration == pytest.approx(compiled.duration, rel=1e-9)
     t = np.linspace(0, 0.99, 20) * text.duration
     assert all(np.abs(x - y).max() < 1e-5 * np.abs(x).max() for x, y in zip(text(t), compiled(t), strict=True))
+
+
+def test_compiled_polynomials_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(0)
+    q0, q1 = rng.normal(size=(2, 7))
+    motions = [da.polynomial(q0, q1, 2.0, degree=degree) for degree in (3, 5, 7)]
+    motions += [da.spline(np.arange(5.0), rng.normal(size=(5, 7)), "natural", degree) for degree in (3, 5)]
+    for motion in motions:
+        near = motion.duration * np.logspace(-12, -2, 20)
+        t = np.sort(np.concatenate([rng.uniform(0, motion.duration, 99), motion.breaks, near, motion.duration - near]))
+        for x, y in zip(states(motion, t), motion.evaluate(t), strict=True):
+            assert np.abs(x - y).max() < 1e-14 * np.abs(y).max()
 
 
 def test_the_first_call_of_a_new_user_does_not_wait(tmp_path: Path) -> None:

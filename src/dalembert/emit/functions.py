@@ -5,8 +5,8 @@ such. The same text is translated here, from its syntax tree, for the machine. W
 
     types        float, int, bool; arrays FloatsN, IntegersN and FlagsN of N dimensions, contiguous; tuples of numbers as
                  what a function returns; NamedTuples of all these as parameters
-    statements   assignments, also to elements and to tuples of names; if, while, for … in range(…); break, continue,
-                 return; calls
+    statements   assignments, also to elements and to tuples of names; if, while, for … in range(…); for … in
+                 lanes(…), whose iterations LLVM may do side by side; break, continue, return; calls
     expressions  arithmetic, comparisons, and, or, not, a if b else c; sqrt, abs, min, max, float, int, len;
                  x.shape[k], elements x[i, j] and parts x[i] of arrays; calls of other such functions, also imported
                  ones; numbers that are constants of the module
