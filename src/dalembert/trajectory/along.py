@@ -38,7 +38,7 @@ def assemble(
         for j in range(n, len(v)):
             v[j] = 0.0
         most = 0.0
-        for j in lanes(n):
+        for j in range(n):
             M[j] = (m[q, j] - g[q, j]) * per_effort[j]
             C[j] = (c[q, j] - g[q, j]) * per_effort[j]
             V[j] = 0.0
@@ -47,16 +47,16 @@ def assemble(
             most = max(most, v[j])
         steepest[p] = most
         if rubs:
-            for j in lanes(n):
+            for j in range(n):
                 V[j] = viscous[q, j] * per_effort[j]
                 C[j] -= V[j] + dry[q, j] * per_effort[j]
         if p < len(rub):
-            for j in lanes(n):
+            for j in range(n):
                 K[j] += rub[p, j] * per_effort[j]
             if p < 3 or p >= P - 3:
                 _keep_rest_too(D[p], rub[p], per_effort)
         if accelerates:
-            for j in lanes(n):
+            for j in range(n):
                 M[n + j] = qp[q, j] * per_acceleration[j]
                 C[n + j] = qpp[q, j] * per_acceleration[j]
                 V[n + j] = 0.0
@@ -69,7 +69,7 @@ def assemble(
 
 def _keep_rest_too(D: Floats2, rub: Floats1, per_effort: Floats1) -> None:
     """|τ| ≤ 1 and |τ + rub| ≤ 1 together, which is |τ + rub/2| ≤ 1 − |rub|/2, from |τ + rub| ≤ 1."""
-    for j in lanes(len(rub)):
+    for j in range(len(rub)):
         D[3, j] -= 0.5 * rub[j] * per_effort[j]
         rest = 1.0 / max(1.0 - 0.5 * abs(rub[j]) * per_effort[j], 1e-6)
         for f in range(4):
@@ -91,14 +91,14 @@ def _interval(T: Floats1, t: float) -> int:
 def _bernstein(F: Floats2, u: float, v: float, scale: float, into: Floats1) -> None:
     """Σ Fₖ uᵏ vᵈ⁻ᵏ times ``scale``, for each joint."""
     d = F.shape[0] - 1
-    for j in lanes(len(into)):
+    for j in range(len(into)):
         into[j] = F[d, j]
     power = 1.0
     for k in range(d - 1, -1, -1):
         power *= v
-        for j in lanes(len(into)):
+        for j in range(len(into)):
             into[j] = into[j] * u + F[k, j] * power
-    for j in lanes(len(into)):
+    for j in range(len(into)):
         into[j] *= scale
 
 
@@ -116,7 +116,7 @@ def hermite(
         _bernstein(F[i], u, v, 1.0, q[p])
         _bernstein(F1[i], u, v, per_h, qd[p])
         _bernstein(F2[i], u, v, per_h * per_h, qdd[p])
-        for j in lanes(q.shape[1]):
+        for j in range(q.shape[1]):
             q[p, j] += y[0, i, j]
         if t[p] == x[i] or t[p] == x[i + 1]:  # no rounding at the nodes themselves
             node = i if t[p] == x[i] else i + 1
