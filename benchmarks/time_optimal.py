@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,8 +60,46 @@ def exceeds(arm: da.Arm, motion: Callable[[np.ndarray], tuple[np.ndarray, ...]],
     return max(float((np.abs(x) / limit).max()) for x, limit in pairs) - 1
 
 
+FIRST = """
+import time, dalembert as da
+arm = da.load("panda")
+motion = da.spline([0, 1, 2], [[0.0] * 7, [0.4] * 7, [0.0] * 7])
+wall, work = time.perf_counter(), time.process_time()
+motion.time_optimal(arm)
+print(time.perf_counter() - wall, time.process_time() - work)
+"""
+
+
+def first_call() -> tuple[float, float]:
+    """How long a new user's first call takes, from an empty cache: by the clock, and of the processor (s)."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "DALEMBERT_CACHE": folder}
+        run = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, env=environment, check=True)
+    wall, work = map(float, run.stdout.split())
+    return wall, work
+
+
+def with_friction(arm: da.Arm, viscous: float, coulomb: float) -> da.Arm:
+    """The arm with this friction in every joint."""
+    friction = da.Friction(viscous, (coulomb, coulomb))
+    return da.Arm(arm.robot.replace(joints=tuple(replace(joint, friction=friction) for joint in arm.robot.joints)))
+
+
+def rubbing(arm: da.Arm) -> None:
+    """The same paths with friction, which toppra does not know."""
+    arms = {"none": arm, "viscous": with_friction(arm, 5.0, 0.0), "both": with_friction(arm, 5.0, 1.0)}
+    rows = []
+    for seed in range(3):
+        motion = da.spline(np.arange(5.0), np.random.default_rng(seed).uniform(-1, 1, (5, 7)))
+        least = interleaved({name: lambda a=a, m=motion: m.time_optimal(a, grid=GRID) for name, a in arms.items()}, 15)
+        rows.append((f"{seed}, clamped", *(f"{least[name] * 1e3:.2f}" for name in arms)))
+    table("the same with friction (ms)", rows, ("panda, spline", *arms))
+
+
 def main() -> None:
     """One row for each path and each way in which toppra keeps a limit on the grid."""
+    wall, work = first_call()
+    print(f"first call of a new user, from an empty cache: {wall:.2f} s ({work:.2f} s of the processor)")
     one_core()
     toppra.setup_logging("ERROR")
     arm = da.load("panda")
@@ -84,6 +127,7 @@ def main() -> None:
         "toppra (ms)", "ratio",
     )  # fmt: skip
     table(f"time-optimal timing, {GRID} intervals, one core, dynamics included", rows, head)
+    rubbing(arm)
 
 
 if __name__ == "__main__":

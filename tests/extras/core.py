@@ -84,10 +84,7 @@ def motions_are_made_and_timed(folder: Path) -> Iterator[str]:
     }
     for name, motion in motions.items():
         assert motion.scaled(arm).limits_report(arm) == []
-        try:
-            assert motion.time_optimal(arm).duration > 0
-        except ModuleNotFoundError as missing:  # until trajectory/passes.py does without it
-            assert missing.name == "numba"
+        assert motion.time_optimal(arm).duration > 0
         yield name
     motions["cubic spline"].save(folder / "motion.csv")
     table = np.loadtxt(folder / "motion.csv", delimiter=",", skiprows=1)[:, :3]

@@ -60,7 +60,7 @@ def test_optional_packages_are_imported_for_an_extra_that_installs_them() -> Non
 
 def test_nothing_else_is_imported() -> None:
     """The core's packages and the standard library, beside the optional ones."""
-    known = {"dalembert", "numba", *CORE, *PACKAGES, *sys.stdlib_module_names}
+    known = {"dalembert", *CORE, *PACKAGES, *sys.stdlib_module_names}
     strange = set()
     for path in MODULES.values():
         for node in ast.walk(ast.parse(path.read_text())):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +19,9 @@ from scipy.optimize import brentq
 
 import dalembert as da
 from arms import REFERENCE, arm
-from dalembert.trajectory import passes
+from dalembert.trajectory import along, passes, rounds, time_optimal
 from dalembert.trajectory.limits import joint_limits
-from dalembert.trajectory.moves import moves_of
+from dalembert.trajectory.moves import moves_of, states
 from dalembert.trajectory.path import LimitedPath, even_grid, problem, sample
 from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory
@@ -351,29 +355,33 @@ def test_published_profile_of_toppra() -> None:
     s = np.linspace(0, 3, N + 1)
     # toppra looks at the left end of each interval only, and takes the piece that begins there
     qp, qpp = curve.derivative(1)(s), curve.derivative(2)(s)
-    D = np.zeros((N, 3, 4, 2))
+    D, speed = np.zeros((N, 3, 4, 2)), np.zeros((3 * N, 2))
     for side, points in ((0, slice(0, N)), (1, slice(0, N)), (2, slice(1, N + 1))):
         D[:, side, 0], D[:, side, 1] = qp[points] / case["amax"], qpp[points] / case["amax"]
     x_most = 1 / np.square(np.abs(qp) / case["vmax"]).max(axis=1)
-    floor = np.full(2, 1e-12)
-    K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
-    near, far = np.zeros((N, 6, 2)), np.zeros((N, 6, 2))
-    results = np.zeros(N + 1), 0.0, K, x, u, near, far, far
-    kind = np.full(N, passes.LEFT_ONLY, np.uint8)
-    h, none = np.diff(s), np.zeros(N)
+    floor, smooth = np.full(2, 1e-12), np.zeros(N, bool)
+
+    def solved(D: np.ndarray, h: np.ndarray, x_most: np.ndarray) -> passes.Passing:
+        where = np.arange(3 * len(h)).reshape(-1, 3)
+        limits = passes.PathLimits(D.reshape(-1, 4, 2), where, floor, speed, h, smooth[: len(h)], x_most, 0.0)
+        at = time_optimal._passing(limits)
+        at.kind[:], at.x_most[:], at.room[:], at.new[:] = passes.LEFT_ONLY, x_most, 0.0, True
+        at.x[:], at.K[:] = -1.0, -1.0
+        assert passes.solve(limits, at) == 0
+        return at
+
     # the greatest speeds are those at the start of an interval so short, and whose end is so free, as not to matter
     for i in range(N):
         alone = np.concatenate([D[i : i + 1, :2], np.zeros((1, 1, 4, 2))], axis=1)
-        short, cap = np.array([1e-9]), np.array([x_most[i], 1e9])
-        assert passes.solve(alone, floor, short, cap, none, kind, *results) == 0
-        assert abs(K[0, 1] - case["feasible_max"][i]) < case["tol"]
+        at = solved(alone, np.array([1e-9]), np.array([x_most[i], 1e9]))
+        assert abs(at.K[0, 1] - case["feasible_max"][i]) < case["tol"]
     ends = x_most.copy()
     ends[-1] = 0.0
-    assert passes.solve(D, floor, h, ends, none, kind, *results) == 0
-    assert np.abs(K[:, 1] - case["controllable_max"]).max() < 2 * case["tol"]
+    at = solved(D, np.diff(s), ends)
+    assert np.abs(at.K[:, 1] - case["controllable_max"]).max() < 2 * case["tol"]
     ends[0] = 0.0
-    assert passes.solve(D, floor, h, ends, none, kind, *results) == 0
-    assert np.abs(x - case["parametrization_x=sd^2"]).max() < 2 * case["tol"]
+    at = solved(D, np.diff(s), ends)
+    assert np.abs(at.x - case["parametrization_x=sd^2"]).max() < 2 * case["tol"]
     # and the profile that keeps the limits between the points as well, where toppra's does not
     motion = of_curve(curve, (1.0, 2.0))
     ours = motion.time_optimal(a, keep)
@@ -424,12 +432,47 @@ def test_a_wanted_duration_is_kept() -> None:
         assert excess(a, slow, limits) < EXCESS
 
 
-def test_numba_is_loaded_only_when_asked_for() -> None:
-    import subprocess
-    import sys
+@pytest.mark.parametrize("viscous", [0.0, 20.0])
+def test_compiled_passes_do_what_their_text_does(viscous: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = rubbing(arm("planar-2r"), viscous, 1.0)
+    motion = a_path(a, 3, points=4)
+    limits = room_for(a, motion) | {"velocity": 2.0, "acceleration": 20.0}
+    compiled = motion.time_optimal(a, limits, grid=40)
+    for module, names in (
+        (rounds, ("solve", "check")),
+        (time_optimal, ("repeat", "check")),
+        (along, ("assemble", "law")),
+    ):
+        for name in names:
+            monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
+    text = motion.time_optimal(a, limits, grid=40)
+    assert text.duration == pytest.approx(compiled.duration, rel=1e-9)
+    t = np.linspace(0, 0.99, 20) * text.duration
+    assert all(np.abs(x - y).max() < 1e-5 * np.abs(x).max() for x, y in zip(text(t), compiled(t), strict=True))
 
-    code = "import sys, dalembert as da; da.triangular([0.0], [1.0], duration=1.0).t; print('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+
+def test_compiled_polynomials_are_those_of_numpy() -> None:
+    rng = np.random.default_rng(0)
+    q0, q1 = rng.normal(size=(2, 7))
+    motions = [da.polynomial(q0, q1, 2.0, degree=degree) for degree in (3, 5, 7)]
+    motions += [da.spline(np.arange(5.0), rng.normal(size=(5, 7)), "natural", degree) for degree in (3, 5)]
+    for motion in motions:
+        near = motion.duration * np.logspace(-12, -2, 20)
+        t = np.sort(np.concatenate([rng.uniform(0, motion.duration, 99), motion.breaks, near, motion.duration - near]))
+        for x, y in zip(states(motion, t), motion.evaluate(t), strict=True):
+            assert np.abs(x - y).max() < 1e-14 * np.abs(y).max()
+
+
+def test_the_first_call_of_a_new_user_does_not_wait(tmp_path: Path) -> None:
+    """Everything is compiled: the arm and the passes. Processor time, for other processes may be at work."""
+    code = (
+        "import time, dalembert as da; arm = da.load('panda');"
+        "motion = da.spline([0, 1, 2], [[0.0] * 7, [0.4] * 7, [0.0] * 7]); start = time.process_time();"
+        "motion.time_optimal(arm); print(time.process_time() - start)"
+    )
+    environment = {**os.environ, "DALEMBERT_CACHE": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert float(run.stdout) < 2.0
 
 
 def test_coefficients_are_the_torques() -> None:
@@ -437,10 +480,11 @@ def test_coefficients_are_the_torques() -> None:
     a = rubbing(arm("puma560"), 3.0, 1.0)
     motion = a_path(a, 4)
     path = LimitedPath(moves_of(motion)[0][0], a, joint_limits(a, {"effort": 10.0, "acceleration": 5.0}))
-    on = problem(path, sample(path, even_grid(path, 50)), path.every_row)
+    on = problem(path, sample(path, even_grid(path, 50)))
     q, qp, qpp = motion(0.5 * (on.s[:-1] + on.s[1:]))
     x, u = 1.7, -0.6
-    rows = on.D[:, 1, 0] * u + on.D[:, 1, 1] * x + on.D[:, 1, 2] * np.sqrt(x) + on.D[:, 1, 3]
+    m, c, v, k = on.limits.D[on.limits.where[:, 1], :, : path.rows].transpose(1, 0, 2)
+    rows = m * u + c * x + v * np.sqrt(x) + k
     qdd = qp * u + qpp * x
     torque = a.inverse_dynamics(q, qp * np.sqrt(x), qdd)
     # beside rest the rows also stand for the torque without Coulomb friction

@@ -5,6 +5,11 @@ from __future__ import annotations
 import struct
 
 
+def exact(value: float) -> str:
+    """A number, written without rounding."""
+    return f"0x{struct.pack('>d', value).hex().upper()}"
+
+
 class IR:
     """The text of one function; what several instructions make is named by the last of them."""
 
@@ -33,8 +38,7 @@ class IR:
 
     def splat(self, value: float) -> str:
         """A vector constant, written without rounding."""
-        bits = struct.pack(">d", value).hex().upper()
-        return "<" + ", ".join([f"double 0x{bits}"] * self.width) + ">"
+        return "<" + ", ".join([f"double {exact(value)}"] * self.width) + ">"
 
     def integer_splat(self, value: int) -> str:
         """A vector of one integer."""

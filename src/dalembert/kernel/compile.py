@@ -82,26 +82,34 @@ def _provide_trigonometry(llvm: Any) -> None:
         llvm.add_symbol(f"dalembert_{name}", address)
 
 
-def object_code(modules: Sequence[str], tell: Callable[[float], None] = lambda fraction: None) -> bytes:
+def object_code(
+    modules: Sequence[str], tell: Callable[[float], None] = lambda fraction: None, optimise: bool = False
+) -> bytes:
     """Compile modules of IR for this machine: their object files, each after its length.
 
     Between modules ``tell`` is told how far it is, forks need not wait, and Ctrl-C is heard. Of several modules,
     which are the parts of a long tape, instructions are not scheduled a second time, after register allocation: that
-    takes up to half of the time and brings nothing.
+    takes up to half of the time and brings nothing. A tape's IR is in its final form; that of functions, with names in
+    memory, calls and loops that could be done by vectors, is for LLVM to ``optimise`` first.
     """
     opt = 2 if len(modules) == 1 else 1
     objects = []
     for k, ir in enumerate(modules):
-        objects.append(_object(ir, opt))
+        objects.append(_object(ir, opt, optimise))
         tell((k + 1) / len(modules))
     return b"".join(len(code).to_bytes(LENGTH_BYTES) + code for code in objects)
 
 
-def _object(ir: str, opt: int) -> bytes:
+def _object(ir: str, opt: int, optimise: bool) -> bytes:
     with COMPILING, _machine(opt) as machine, _llvm().parse_assembly(ir) as module:
         module.triple = target().triple
         module.data_layout = str(machine.target_data)
         module.verify()
+        if optimise:
+            options = _llvm().create_pipeline_tuning_options(speed_level=1)
+            options.loop_vectorization, options.loop_unrolling, options.slp_vectorization = True, False, False
+            with _llvm().create_pass_builder(machine, options) as builder:
+                builder.getModulePassManager().run(module, builder)
         return bytes(machine.emit_object(module))
 
 

@@ -55,12 +55,12 @@ def _found(key: str) -> np.ufunc | None:
     return _kernels.get(key)
 
 
-def code_of(key: str, ir: Callable[[], Sequence[str]], what: str) -> MachineCode:
+def code_of(key: str, ir: Callable[[], Sequence[str]], what: str, optimise: bool = False) -> MachineCode:
     """The machine code kept under the key, or that of ``ir()``, which is then kept; a bar names ``what`` is compiled."""
     code = cache.load(key)
     if code is None:
         with Bar(f"compiling {what}", PATIENCE) as bar:
-            code = object_code(ir(), bar)
+            code = object_code(ir(), bar, optimise)
         cache.store(key, code)
     return MachineCode(code)
 

@@ -63,13 +63,14 @@ class Hermite:
         return np.einsum("jk,kin->ijn", _basis(m), np.concatenate([left, right]))
 
     @cached_property
-    def _orders(self) -> list[Array]:
+    def factors(self) -> list[Array]:
         """Factors of uᵏ (1 − u)ᵈ⁻ᵏ in the curve and its first two derivatives, u = (x − xᵢ)/h: (N − 1, d + 1, n) each."""
         b, d = self.bernstein(slice(None)), 2 * len(self.y) - 1
         factors = []
         for order in range(3):
             shape = [comb(d - order, k) for k in range(d - order + 1)]
-            factors.append(perm(d, order) * np.diff(b, order, axis=1) * np.array(shape, float)[:, None])
+            factor = perm(d, order) * np.diff(b, order, axis=1) * np.array(shape, float)[:, None]
+            factors.append(np.ascontiguousarray(factor))
         return factors
 
     def __call__(self, x: Array) -> tuple[Array, Array, Array]:
@@ -81,7 +82,7 @@ class Hermite:
             for k in range(1, len(power)):
                 np.multiply(power[k - 1], base, out=power[k])
         values = []
-        for factors in self._orders:
+        for factors in self.factors:
             d = factors.shape[1] - 1
             values.append(np.einsum("ki,ikn->in", u[: d + 1] * v[d::-1], factors.take(i, axis=0)))
         values[0] += self.y[0, i]

@@ -22,6 +22,8 @@ import numpy as np
 
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError
+from dalembert.trajectory import along
+from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.trajectory import Trajectory
 
 SAMPLES = 513  # instants at which a motion is looked at, besides its knots and the middles between them
@@ -34,6 +36,19 @@ CORNER = 1e-4  # rad: a change of direction that asks for a stop; a change of sp
 TURN = 1e-2  # rad: the same at a rest, where the direction is extrapolated
 WIGGLE = 1e-6  # of the joints' range: what lies between two stops and is shorter counts as noise, not as a move
 BESIDE = 1e-12  # of a piece: how near to its ends derivatives are taken
+
+
+def states(motion: Trajectory, t: Array) -> tuple[Array, Array, Array]:
+    """q, q̇ and q̈ (M, n) at the instants t (M,)."""
+    curve = motion.evaluate
+    if not isinstance(curve, Hermite) or len(curve.y) < 2:
+        q, qd, qdd = (np.asarray(x, float) for x in curve(t))
+        return q, qd, qdd
+    q, qd, qdd = np.empty((3, len(t), motion.n))
+    x, y = np.ascontiguousarray(curve.x), np.ascontiguousarray(curve.y)
+    F, F1, F2 = curve.factors
+    along.hermite(t, x, y, F, F1, F2, q, qd, qdd)
+    return q, qd, qdd
 
 
 @dataclass(frozen=True)
@@ -105,6 +120,8 @@ class Move:
     @property
     def start(self) -> float:
         """When the move begins in the motion as it was given."""
+        if self.clock is None:
+            return self.pieces[0].start
         return float(self.given_time(np.array([0.0]))[0])
 
     def given_time(self, r: Array) -> Array:
@@ -133,22 +150,27 @@ class Move:
 
     def times(self, r: Array) -> tuple[Array, Array, Array]:
         """t, dt/dr and d²t/dr²."""
+        if len(self.pieces) == 1:
+            return self._times_of(self.pieces[0], r)
         which = np.clip(np.searchsorted(self.marks, r, side="right") - 1, 0, len(self.pieces) - 1)
         times = np.empty((3, *np.shape(r)))
-        beside = 1e-12 * self.motion.duration
         for k, piece in enumerate(self.pieces):
             mine = which == k
-            times[:, mine] = piece.times(np.clip(r[mine] - self.marks[k], 0.0, piece.length))
-            # at its ends a piece has its own derivatives, not those of its neighbour
-            low = piece.start + beside if piece.start > 0.0 else 0.0
-            high = piece.end - beside if piece.end < self.motion.duration else piece.end
-            times[0, mine] = np.clip(times[0, mine], low, high)
+            times[:, mine] = self._times_of(piece, r[mine] - self.marks[k])
         return times[0], times[1], times[2]
+
+    def _times_of(self, piece: MovePiece, r: Array) -> tuple[Array, Array, Array]:
+        """The same on one of the pieces: at its ends it has its own derivatives, not those of its neighbour."""
+        t, first, second = piece.times(np.clip(r, 0.0, piece.length))
+        beside = 1e-12 * self.motion.duration
+        low = piece.start + beside if piece.start > 0.0 else 0.0
+        high = piece.end - beside if piece.end < self.motion.duration else piece.end
+        return np.clip(t, low, high), first, second
 
     def at(self, r: Array) -> tuple[Array, Array, Array]:
         """q, q' and q'' at r (N,): (N, n) each."""
         t, first, second = self.times(r)
-        q, qd, qdd = (np.asarray(x, float) for x in self.motion.evaluate(t))
+        q, qd, qdd = states(self.motion, t)
         if self.plain:
             return q, qd, qdd
         first, second = first[:, None], second[:, None]
@@ -213,8 +235,7 @@ class _Look:
             raise DalembertError("the motion never moves, so it has no timing")
 
     def _at(self, t: Array) -> tuple[Array, Array, Array]:
-        q, qd, qdd = self.motion.evaluate(np.clip(t, 0.0, self.motion.duration))
-        return np.asarray(q, float), np.asarray(qd, float), np.asarray(qdd, float)
+        return states(self.motion, np.clip(t, 0.0, self.motion.duration))
 
     def _speed(self, t: Array) -> Array:
         return np.linalg.norm(self._at(t)[1], axis=1)

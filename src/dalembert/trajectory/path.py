@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import Array
 from dalembert.errors import DalembertError, LimitError
-from dalembert.trajectory import passes
+from dalembert.trajectory import along
 from dalembert.trajectory.limits import JointLimits, too_heavy
 from dalembert.trajectory.moves import Move
+from dalembert.trajectory.passes import PathLimits
 from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 
 Indices = NDArray[np.intp]
 
+LANES = 8  # rows are made a multiple of this, for vectors
 LOOKS = 257  # at the path before its grid is made
 BY_DISTANCE = 0.3  # how much the distance travelled has to say in the spacing of the grid
 
@@ -36,9 +38,10 @@ class LimitedPath:
         self.length, self.knots, self.at = move.length, move.knots, move.at
         self.tiny = 1e-12 * self.length
         self.inverse_dynamics = arm.inverse_dynamics
-        self.torque = np.flatnonzero(np.isfinite(keep.effort))
-        self.acceleration = np.flatnonzero(np.isfinite(keep.acceleration))
-        self.velocity = np.flatnonzero(np.isfinite(keep.velocity))
+        limited = np.isfinite(keep.effort)
+        self.pushes = bool(limited.any())
+        self.accelerates = bool(np.isfinite(keep.acceleration).any())
+        self.rows = (2 if self.accelerates else 1) * arm.n  # limits on torque, then on acceleration
         bodies, actuated = arm.mechanism.tree.bodies, arm.mechanism.actuated
         passive = [body for i, body in enumerate(bodies) if i not in actuated]
         self.dry = np.array([max(body.coulomb) for body in arm.mechanism.bodies], float)
@@ -46,7 +49,7 @@ class LimitedPath:
         # the joints whose friction counts: those of the tree where passive ones have some, which comes through Γ
         self.pulled = self.passive_dry or any(body.viscous > 0 for body in passive)
         F_v, self.forward, self.backward = friction_of(bodies if self.pulled else arm.mechanism.bodies)
-        self.viscous = bool(((F_v if self.pulled else F_v[self.torque]) > 0).any())
+        self.viscous = bool(((F_v if self.pulled else F_v[limited]) > 0).any())
         self.rubbing = (self.forward > 0) | (self.backward > 0)
         self.turning = bool(self.rubbing.any())
 
@@ -66,39 +69,10 @@ class LimitedPath:
         return Gamma, np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
 
     @property
-    def no_row(self) -> Rows:
-        """None of the limits."""
-        return Rows(self.torque[:0], self.acceleration[:0])
-
-    @property
-    def every_row(self) -> Rows:
-        """All limits on torque and acceleration."""
-        return Rows(self.torque, self.acceleration)
-
-    def names(self, rows: Rows) -> tuple[tuple[str, str], ...]:
-        """(joint, limit) of these rows, then of the velocity limits."""
-        joints = self.arm.joint_names
-        listed = (("effort", rows.torque), ("acceleration", rows.acceleration), ("velocity", self.velocity))
-        return tuple((joints[j], kind) for kind, which in listed for j in which)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Limits on torque and acceleration, by the joints they are on."""
-
-    torque: Indices
-    acceleration: Indices
-
-    def __len__(self) -> int:
-        return len(self.torque) + len(self.acceleration)
-
-    def split(self, chosen: NDArray[np.bool_]) -> tuple[Rows, Rows]:
-        """The chosen rows, and the others."""
-        k = len(self.torque)
-        return (
-            Rows(self.torque[chosen[:k]], self.acceleration[chosen[k:]]),
-            Rows(self.torque[~chosen[:k]], self.acceleration[~chosen[k:]]),
-        )
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """(joint, limit) of the rows on torque and acceleration, then of the limits on velocity."""
+        kinds = ("effort", "acceleration", "velocity") if self.accelerates else ("effort", "velocity")
+        return tuple((joint, kind) for kind in kinds for joint in self.arm.joint_names)
 
 
 # -- the grid ------------------------------------------------------------------------------------
@@ -175,7 +149,7 @@ class PathSamples:
 
     where   (N, 3) the points of each interval: left end, middle, right end
     g, m, c torques of the arm: at rest, for q̈ = q' at rest, and for q̇ = q', q̈ = q''
-    viscous, dry   the friction in c, passive joints' included
+    viscous, dry   the friction in c, passive joints' included; no rows where there is none
     Gamma, speeds  Γ (None for the identity) and Γ q', of the joints whose friction counts
     still   (n,) joints that only tremble; smooth (N,) no knot and no turn at the next grid point
     """
@@ -210,12 +184,12 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
     points[knots] += path.tiny
     q, qp, qpp = path.at(points)
     g = m = c = q
-    if len(path.torque):
-        rest = np.zeros_like(q)
+    if path.pushes:
+        rest = np.zeros(path.arm.n)
         g = path.inverse_dynamics(q, rest, rest)
         m = path.inverse_dynamics(q, rest, qp)
         c = path.inverse_dynamics(q, qp, qpp)
-    viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.zeros((2, *q.shape))
+    viscous, dry = friction_along(path.arm, q, qp) if path.viscous or path.turning else np.empty((2, 0, path.arm.n))
     still, smooth, (Gamma, speeds) = np.zeros(path.arm.n, bool), ~at_knot[1:], path.speeds(q, qp)
     if path.turning:
         ways = np.sign(speeds[where[:, 1]][:, path.rubbing])
@@ -229,59 +203,59 @@ def sample(path: LimitedPath, s: Array) -> PathSamples:
 # -- the limits on it ------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(frozen=True)
 class PathProblem:
-    """Some limits on N intervals, as the passes take them; J rows.
-
-    D       (N, 3, 4, J) m, c, v, k over the limit, at the left end, the middle and the right end
-    floor   (J,) an |m| that is as good as none
-    speed   (N, 3, n_v) |q'| over the velocity limit
-    x_most  (N+1,) what velocity limits allow
-    """
+    """The limits on a grid, as the passes take them."""
 
     s: Array
-    h: Array
-    rows: Rows
-    D: Array
-    floor: Array
-    speed: Array
-    x_most: Array
-    smooth: NDArray[np.bool_]
+    limits: PathLimits
 
 
-def problem(path: LimitedPath, at: PathSamples, rows: Rows, every: int = 1) -> PathProblem:
-    """These rows on the grid, or on a coarser one that takes ``every`` so many intervals together."""
-    s, where, smooth = at.s, at.where, at.smooth
-    if every > 1:
-        points = np.unique(np.append(np.arange(0, len(s), every), len(s) - 1))
-        left, right = points[:-1], points[1:]
-        inner = np.where(right - left > 1, where[(left + right) // 2, 0], where[left, 1])
-        where = np.stack([where[left, 0], inner, where[right - 1, 2]], axis=1)
-        s, smooth = s[points], smooth[right - 1]
-    N, J, keep = len(s) - 1, len(rows), path.keep
-    D, speed, largest = np.empty((N, 3, 4, J)), np.empty((N, 3, len(path.velocity))), np.empty((4, J))
-    x_most = np.full(N + 1, 1e200)
-    rests = np.zeros(N, bool)
-    rests[[0, -1]] = True
-    effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
-    rub = np.zeros((N, 3, path.arm.n))  # one sign for each interval: that of its middle
-    if path.turning:
-        smooth = smooth.copy()
-        smooth[:-1] &= rests[:-1] == rests[1:]
+def problem(path: LimitedPath, at: PathSamples) -> PathProblem:
+    """All limits on the grid."""
+    s, where, n, keep = at.s, at.where, path.arm.n, path.keep
+    source, smooth = np.arange(len(at.qp)), at.smooth
+    rub: Array = np.empty((0, n))
+    if path.turning:  # each interval has points of its own, with one sign of Coulomb friction: that of its middle
         levels = coulomb(at.speeds[where[:, 1]], path.forward, path.backward)
-        rub[:] = levels[:, None] if at.Gamma is None else np.einsum("isbn,ib->isn", at.Gamma[where], levels)
-    passes.assemble(
-        where, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, rests,
-        effort, keep.acceleration, keep.velocity, rows.torque, rows.acceleration, path.velocity,
-        D, speed, largest, x_most,
+        rubs = np.repeat(levels, 3, axis=0)
+        source = where.ravel()
+        rub = rubs if at.Gamma is None else np.einsum("pbn,pb->pn", at.Gamma[source], rubs)
+        where = np.arange(len(source)).reshape(-1, 3)
+        smooth = smooth.copy()
+        smooth[[0, -2]] = False  # beside rest there is none
+    P, J, V = len(source), path.rows + -path.rows % LANES, n + -n % LANES
+    D, speed, steepest, largest = np.empty((P, 4, J)), np.empty((P, V)), np.empty(P), np.empty((4, J))
+    effort = keep.effort - np.where(at.still, path.dry, 0.0)  # a joint that only trembles may rub either way
+    along.assemble(
+        source, at.g, at.m, at.c, at.qp, at.qpp, at.viscous, at.dry, rub, path.viscous or path.turning,
+        1.0 / effort, 1.0 / keep.acceleration, 1.0 / keep.velocity, D, speed, steepest, largest,
     )  # fmt: skip
     floor = 1e-9 * np.maximum(largest[0], largest[1] * path.length)
     fixed = np.flatnonzero((floor == 0) & (largest[3] > 1.0))
     if len(fixed):  # a load that no timing changes
         j = int(fixed[0])
-        i = int(np.abs(D[:, 0, 3, j]).argmax())
-        raise _too_heavy(path, int(rows.torque[j]), float(s[i]), float(D[i, 0, 3, j]))
-    return PathProblem(s, np.diff(s), rows, D, floor, speed, x_most, smooth)
+        load = D[where[:, 0], 3, j]
+        i = int(np.abs(load).argmax())
+        raise _too_heavy(path, j, float(s[i]), float(load[i]))
+    ends = np.append(steepest[where[:, 0]], steepest[where[-1, 2]])
+    ends[1:] = np.maximum(ends[1:], steepest[where[:, 2]])
+    fastest = 1.0 / np.maximum(np.square(ends), 1e-200)
+    return PathProblem(s, PathLimits(D, where, floor, speed, np.diff(s), smooth, fastest, 0.0))
+
+
+def coarser(on: PathProblem, every: int) -> PathProblem:
+    """The same limits on a grid that takes ``every`` so many intervals together."""
+    if every == 1:
+        return on
+    where, smooth = on.limits.where, on.limits.smooth
+    points = np.append(np.arange(0, len(on.s) - 1, every), len(on.s) - 1)
+    left, right = points[:-1], points[1:]
+    inner = np.where(right - left > 1, where[(left + right) // 2, 0], where[left, 1])
+    where = np.stack([where[left, 0], inner, where[right - 1, 2]], axis=1)
+    s, fastest = on.s[points], on.limits.fastest[points]
+    limits = on.limits._replace(where=where, h=np.diff(s), smooth=smooth[right - 1], fastest=fastest)
+    return PathProblem(s, limits)
 
 
 def _too_heavy(path: LimitedPath, joint: int, s: float, share: float) -> LimitError:
@@ -298,17 +272,17 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
 
     Where rest is possible all along the path, so is a motion that is slow enough: then the grid is to blame.
     """
-    i = min(abs(status) - 1, len(on.h) - 1)
-    s, k = float(on.s[i]), len(on.rows.torque)
-    if np.abs(on.D[:, :, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
+    D, where, k = on.limits.D, on.limits.where, path.arm.n
+    i = min(abs(status) - 1, len(where) - 1)
+    s = float(on.s[i])
+    if np.abs(D[:, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
         return TooRough(f"the path is too rough at t = {path.time(s):.4g} s for a grid of {len(on.s)} points")
-    load = np.abs(on.D[max(0, i - 1) : i + 2, :, 3, :k])
-    if load.size and load.max() > 1.0:
-        where = np.unravel_index(int(load.argmax()), load.shape)
-        return _too_heavy(path, int(on.rows.torque[where[2]]), s, float(load.max()))
+    load = np.abs(D[where[max(0, i - 1) : i + 2].ravel(), 3, :k])
+    if load.max() > 1.0:
+        return _too_heavy(path, int(load.max(axis=0).argmax()), s, float(load.max()))
     # the two rows that contradict each other at rest
-    names = path.names(on.rows)
-    m, load = on.D[i, 0, 0], on.D[i, 0, 3]
+    names = path.names
+    m, load = D[where[i, 0], 0, : path.rows], D[where[i, 0], 3, : path.rows]
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(m > 0, (-1 - load) / m, np.where(m < 0, (1 - load) / m, -np.inf))
         high = np.where(m > 0, (1 - load) / m, np.where(m < 0, (-1 - load) / m, np.inf))

@@ -12,6 +12,7 @@ docs/scaling.md tells why it works.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -22,17 +23,20 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.arrays import Array, number
 from dalembert.errors import DalembertError, LimitError
-from dalembert.trajectory import passes
+from dalembert.trajectory import along
+from dalembert.trajectory.between import Checked, check
 from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, joint_limits
 from dalembert.trajectory.moves import Move, Stop, moves_of
-from dalembert.trajectory.path import LimitedPath, PathProblem, TooRough, even_grid, problem, sample, stuck
+from dalembert.trajectory.passes import Passing, PathLimits
+from dalembert.trajectory.path import LimitedPath, PathProblem, TooRough, coarser, even_grid, problem, sample, stuck
+from dalembert.trajectory.rounds import repeat
 from dalembert.trajectory.smoothing import smoothed
 from dalembert.trajectory.trajectory import Trajectory
 
 ALLOWED = 7e-7  # a limit may be exceeded by this share of it, anywhere
 TOO_ROUGH = 2e-2  # shares of a limit that are known no better than this ask for a finer grid
 HOPELESS = 0.1  # an excess, as a share of the limit, that two refinements have left over
-CONVERGED = 0.03  # by which the first look may be slower: the error of the grid itself is then below 1e-3
+CONVERGED = 0.015  # by which the first look may be slower: the error of the grid itself is then below 1e-3
 ROUNDS = 16  # of the passes on one grid
 REFINEMENTS = 6  # of the grid, where it is too coarse
 EVERY = 8  # intervals taken together for a first look
@@ -41,7 +45,7 @@ SMOOTHING = (1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)  # of the joints' range: tolera
 SAMPLED = 50  # knots of a path that is known from samples
 WORTH = 5e-4  # of the duration: what smoothing such a path must bring
 FEWEST = 100  # intervals of a short move among longer ones
-MATTERS = 0.6  # a limit of which less than this share is taken at the first look is left out at first
+FRICTION_SHARES = (0.02, 0.1, 0.5, 2.0)  # of a limit: speeds by the viscous friction they bring, to begin with
 
 
 @dataclass(frozen=True)
@@ -76,23 +80,47 @@ class TimeOptimalReport:
 
     duration: float
     duration_before: float
-    s: Array
     t: Array
-    path: Array
-    path_velocity: Array
-    path_acceleration: Array
     largest_share: float
     stops: tuple[Stop, ...]
     smoothing: float
     rounds: int
     refinements: int
-    _moves: tuple[tuple[Array, Array, tuple[tuple[str, str], ...]], ...] = field(repr=False)
+    _timed: _Timed = field(repr=False)
+
+    @cached_property
+    def s(self) -> Array:
+        """The grid in the time of the motion as it was."""
+        paths, profiles = self._timed.paths, self._timed.profiles
+        return np.concatenate(
+            [path.move.given_time(profile.on.s) for path, profile in zip(paths, profiles, strict=True)]
+        )
+
+    @cached_property
+    def path(self) -> Array:
+        """The parameter of the path at the grid points."""
+        lengths = np.cumsum([0.0, *(path.length for path in self._timed.paths)])
+        return np.concatenate(
+            [begin + profile.on.s for begin, profile in zip(lengths, self._timed.profiles, strict=False)]
+        )
+
+    @cached_property
+    def path_velocity(self) -> Array:
+        """ṡ at the grid points."""
+        return np.concatenate([np.sqrt(profile.x) for profile in self._timed.profiles])
+
+    @cached_property
+    def path_acceleration(self) -> Array:
+        """s̈ at both ends of each interval."""
+        joint = np.zeros((1, 2))  # between two moves
+        return np.concatenate([part for profile in self._timed.profiles for part in (profile.u, joint)][:-1])
 
     @cached_property
     def active(self) -> tuple[Active, ...]:
         """The stretches, in order of time."""
         stretches: list[Active] = []
-        for t, shares, names in self._moves:
+        for path, profile, begin in zip(self._timed.paths, self._timed.profiles, self._timed.begins, strict=True):
+            t, shares, names = begin + profile.t, _shares(path, profile), path.names
             before = stretches[-1].end if stretches else 0.0
             if t[0] > before:
                 stretches.append(Active(before, float(t[0]), "", "dwell"))
@@ -182,55 +210,52 @@ class _Profile:
     """ṡ² and s̈ along a path, when each grid point is passed, and how far each limit is used."""
 
     on: PathProblem
-    x: Array
-    u: Array
-    t: Array
-    near: Array  # (N, J) the largest share of each row's limit
-    over: Array  # (N,) the excess of torque and acceleration, as a share of the limit
-    fast: Array  # (N,) that of velocity
-    blur: Array  # (N,) how well ``over`` is known
-    rounds: int
+    checked: Checked
     refinements: int
 
     @property
-    def duration(self) -> float:
-        return float(self.t[-1])
+    def x(self) -> Array:
+        return self.checked.x
 
     @property
+    def u(self) -> Array:
+        return self.checked.u
+
+    @property
+    def t(self) -> Array:
+        return self.checked.t
+
+    @property
+    def rounds(self) -> int:
+        return int(self.checked.rounds[0])
+
+    @property
+    def duration(self) -> float:
+        return float(self.checked.t[-1])
+
+    @cached_property
     def worst(self) -> float:
         """The largest excess over any limit."""
-        return max(float(self.over.max(initial=-1.0)), float(self.fast.max(initial=-1.0)))
+        return max(float(self.checked.over.max()), float(self.checked.fast.max()))
 
     @property
     def coarse(self) -> NDArray[np.bool_]:
         """The intervals on which the grid is too coarse."""
-        return (self.blur > TOO_ROUGH) | (self.over > ALLOWED) | (self.fast > ALLOWED)
+        return (self.checked.blur > TOO_ROUGH) | (self.checked.over > ALLOWED) | (self.checked.fast > ALLOWED)
 
 
-def _checked(path: LimitedPath, on: PathProblem, x: Array, u: Array, rounds: int, refinements: int) -> _Profile | int:
-    """The profile with its limits checked everywhere; i + 1 where interval i cannot be crossed."""
-    N = len(on.h)
-    t, near, over, fast, blur = np.empty(N + 1), np.empty((N, len(on.rows))), np.empty(N), np.empty(N), np.empty(N)
-    if unpassed := passes.times(on.h, x, u, t):
-        return int(unpassed)
-    passes.check(on.D, on.speed, on.h, on.smooth, x, u, over, fast, near, blur)
-    if path.move.rough:
-        _look_closer_at_the_ends(path, on, x, u, over)
-    return _Profile(on, x, u, t, near, over, fast, blur, rounds, refinements)
-
-
-def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, x: Array, u: Array, over: Array) -> None:
+def _look_closer_at_the_ends(path: LimitedPath, on: PathProblem, to: Checked) -> None:
     """What the limits see there, where q'' begins like a root and no parabola follows it, into ``over``."""
-    N = len(on.h)
+    h, x, u, over, N = on.limits.h, to.x, to.u, to.over, len(on.limits.h)
     i = np.unique(np.clip([0, 1, 2, N - 3, N - 2, N - 1], 0, N - 1))
-    d = on.h[i, None] * CLOSE_BY
-    bend = ((u[i, 1] - u[i, 0]) / on.h[i])[:, None]
+    d = h[i, None] * CLOSE_BY
+    bend = ((u[i, 1] - u[i, 0]) / h[i])[:, None]
     sd2 = np.maximum(x[i, None] + (2.0 * u[i, :1] + bend * d) * d, 0.0).ravel()[:, None]
     sdd = (u[i, :1] + bend * d).ravel()[:, None]
     q, qp, qpp = path.at((on.s[i, None] + d).ravel())
     qdd = qp * sdd + qpp * sd2
     shares = (np.abs(qdd) / path.keep.acceleration).max(axis=1)
-    if len(path.torque):
+    if path.pushes:
         torque = path.inverse_dynamics(q, qp * np.sqrt(sd2), qdd)
         shares = np.maximum(shares, (np.abs(torque) / path.keep.effort).max(axis=1))
     over[i] = np.maximum(over[i], shares.reshape(len(i), -1).max(axis=1) - 1.0)
@@ -259,84 +284,81 @@ def _solve(path: LimitedPath, s: Array, cap: float) -> _Profile:
 
 def _on_grid(path: LimitedPath, s: Array, cap: float, refinements: int) -> tuple[_Profile, NDArray[np.bool_]]:
     """The profile on this grid, and the intervals that should be halved before it can be trusted."""
-    at = sample(path, s)
-    look = problem(path, at, path.every_row, every=EVERY if len(s) > 16 * EVERY else 1)
+    on = problem(path, sample(path, s))
+    look = coarser(on, EVERY if len(s) > 16 * EVERY else 1)
     top = _top_speed(path, look)
-    most = min(top, cap * cap)
-    seen, _ = _repeated(path, look, most, top, 1, refinements)
-    coarser = np.inf if seen is None else seen.duration
-    rows, others = path.every_row, path.no_row
-    if seen is not None:
-        rows, others = rows.split(seen.near.max(axis=0, initial=0.0) > MATTERS)
-    while True:
-        profile, status = _repeated(path, problem(path, at, rows), most, top, ROUNDS, refinements, seen)
-        if profile is None:
-            raise stuck(path, problem(path, at, path.every_row), status)
-        if not len(others) or passes.largest_share(problem(path, at, others).D, profile.x, profile.u) < 0.99:
-            imprecise = refinements < 2 and coarser > (1.0 + CONVERGED) * profile.duration and len(look.h) < len(s) - 1
-            return profile, profile.coarse | imprecise
-        rows, others, seen = path.every_row, path.no_row, None
+    on, look = (_capped(each, min(top, cap * cap), top) for each in (on, look))
+    seen, _ = _repeated(path, look, 1, refinements, None)
+    profile, status = _repeated(path, on, ROUNDS, refinements, seen)
+    if profile is None:
+        raise stuck(path, on, status)
+    slower = seen is None or seen.duration > (1.0 + CONVERGED) * profile.duration
+    imprecise = refinements < 2 and slower and len(look.s) < len(s)
+    return profile, profile.coarse | imprecise
+
+
+def _capped(on: PathProblem, most: float, top: float) -> PathProblem:
+    """The limits with x ≤ most as well; top is an x above anything that matters."""
+    limits = on.limits._replace(fastest=np.minimum(on.limits.fastest, most), least=1e-18 * top)
+    return PathProblem(on.s, limits)
 
 
 def _repeated(
-    path: LimitedPath,
-    on: PathProblem,
-    most: float,
-    top: float,
-    rounds: int,
-    refinements: int,
-    seen: _Profile | None = None,
+    path: LimitedPath, on: PathProblem, rounds: int, refinements: int, seen: _Profile | None
 ) -> tuple[_Profile | None, int]:
     """The passes, repeated with more room where a limit was exceeded, and the status of the last of them.
 
-    The best profile that keeps all limits; the last one where none does; None where there is none.
+    The first profile that keeps all limits; the last one where none does; None where there is none.
     seen  a look at a coarser grid: shares of the limits, and speeds, to begin with
     """
-    D, h, N, J = on.D, on.h, len(on.h), len(on.rows)
-    level = np.zeros(N + 1)  # where √x is made straight first; 0 where nothing is known
-    near, shares_from = np.full((N, J), np.inf), 0.0
+    limits, at = on.limits, _passing(on.limits)
+    N, J = len(limits.h), len(limits.floor)
+    to = Checked(
+        np.empty(N + 1), np.empty((N, 2)), np.empty(N + 1), np.zeros((N, J)),
+        np.empty(N), np.empty(N), np.empty(N), np.zeros(1, np.int64),
+    )  # fmt: skip
+    status = 0
+    for level in _levels(path, on, seen):
+        at.level[:] = level
+        if seen is not None:
+            to.near[:] = seen.checked.near[np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1]
+        share = 0.0 if seen is None else 0.8
+        first, last = 1, 1 if path.move.rough else rounds
+        while True:
+            status = repeat(limits, at, to, first, last, ALLOWED, share, path.viscous)
+            if status or not path.move.rough:
+                break
+            _look_closer_at_the_ends(path, on, to)
+            if last == rounds or max(to.over.max(), to.fast.max()) <= ALLOWED:
+                break
+            first, last = first + 1, last + 1
+        if to.rounds[0]:
+            return _Profile(on, to, refinements), status
+    return None, status
+
+
+def _passing(limits: PathLimits) -> Passing:
+    """Memory for the passes."""
+    N, J = len(limits.h), len(limits.floor)
+    flags = np.zeros((4, N), bool)
+    return Passing(
+        x=np.empty(N + 1), u=np.empty((N, 2)), K=np.empty((N + 1, 2)), ends=np.empty((N, 2)), rows=np.empty((2, 3, 2 * J)),
+        x_most=np.empty(N + 1), room=np.empty(N), slower=np.empty(N), level=np.zeros(N + 1), kind=np.empty(N, np.int64),
+        always=flags[0], new=flags[1], dirty=flags[2], moved=flags[3], step=np.empty(N),
+    )  # fmt: skip
+
+
+def _levels(path: LimitedPath, on: PathProblem, seen: _Profile | None) -> Iterator[Array | float]:
+    """Where to make √x straight first: as a coarser look had x; else slow, so that rest stays possible, then faster."""
+    if not path.viscous:
+        yield 0.0
+        return
     if seen is not None:
-        every = path.every_row
-        kept = np.concatenate(
-            [np.isin(every.torque, on.rows.torque), np.isin(every.acceleration, on.rows.acceleration)]
-        )
-        interval = np.clip(np.searchsorted(seen.on.s, on.s[:-1], side="right") - 1, 0, len(seen.on.h) - 1)
-        near, shares_from = np.ascontiguousarray(seen.near[interval][:, kept]), 0.8
-        level = np.interp(on.s, seen.on.s, seen.x)
-    solve = passes.solve_rubbing if path.viscous else passes.solve
-    near_rows, far_rows = np.empty((N, 6, J)), np.empty((N, 6, J))
-    work = near_rows, far_rows, np.empty((N, 6, 2 * J)) if path.viscous else far_rows
-    fastest = np.minimum(on.x_most, most)
-    x_most, room, slower, kind = fastest.copy(), np.zeros(N), np.zeros(N), np.zeros(N, np.uint8)
-    always = np.zeros(N, bool)  # where u stays constant whatever the shares say
-    passes.kinds(D, h, near, fastest, level, kind, shares_from)
-    best, status = None, 0
-    for round_ in range(1, rounds + 1):
-        K, x, u = np.empty((N + 1, 2)), np.empty(N + 1), np.empty((N, 2))
-        status = int(solve(D, on.floor, h, x_most, room, kind, level, 1e-18 * top, K, x, u, *work))
-        if status != 0:
-            break
-        if passes.safe_between(h, x, u, kind):
-            always |= kind == passes.CONSTANT
-            if round_ < rounds:
-                continue
-        profile = _checked(path, on, x, u, round_, refinements)
-        if isinstance(profile, int):
-            status = profile
-            break
-        worst = profile.worst
-        if best is None or best.worst > ALLOWED or (worst <= ALLOWED and profile.duration < best.duration):
-            best = profile
-        if worst <= ALLOWED:
-            break
-        level[:] = x
-        reach = 2 if round_ < 5 else min(4 ** (round_ - 3), 10**6)  # an excess that wanders about is fenced in
-        extra = 0.25 if round_ == 1 else 5.0
-        always |= (profile.over > 1e-3 + profile.blur) & (kind == passes.LINEAR)
-        passes.tighten(profile.over, profile.fast, ALLOWED, fastest, reach, extra, room, slower, x_most)
-        passes.kinds(D, h, profile.near, fastest, level, kind, 0.8)
-        kind[always] = passes.CONSTANT
-    return best, status
+        yield np.interp(on.s, seen.on.s, seen.x)
+    where = on.limits.where
+    rubs = np.abs(on.limits.D[np.append(where[:, 0], where[-1, 2]), 2]).max(axis=1)
+    for share in FRICTION_SHARES:
+        yield np.square(share / np.maximum(rubs, 1e-3 * rubs.max()))
 
 
 def _top_speed(path: LimitedPath, on: PathProblem) -> float:
@@ -344,8 +366,9 @@ def _top_speed(path: LimitedPath, on: PathProblem) -> float:
 
     Far above the x at which s̈ = ṡ² / length and ṡ² would take a whole limit at a typical point.
     """
-    need = (np.abs(on.D[:, 1, 1]) + np.abs(on.D[:, 1, 0]) / path.length).max(axis=1, initial=0.0)
-    need = np.maximum(need, np.square(on.speed[:, 1].max(axis=1, initial=0.0)))
+    middle = on.limits.where[:, 1]
+    m, c = np.abs(on.limits.D[middle, :2]).transpose(1, 0, 2)
+    need = np.maximum((c + m / path.length).max(axis=1), np.square(on.limits.speed[middle].max(axis=1)))
     return float(1e8 / max(np.median(need), 1e-3 * need.max()))
 
 
@@ -404,10 +427,15 @@ def _between(paths: list[LimitedPath], fast: list[_Profile], slow: list[_Profile
 
 def _mixed(path: LimitedPath, fast: _Profile, slow: _Profile, share: float) -> _Profile:
     """ṡ² and s̈ with this share of the slower profile, checked as any profile is."""
-    x, u = (1.0 - share) * fast.x + share * slow.x, (1.0 - share) * fast.u + share * slow.u
-    profile = _checked(path, slow.on, x, u, slow.rounds, slow.refinements)
-    assert isinstance(profile, _Profile)  # both can be passed, and what lies between them
-    return profile
+    at = _passing(slow.on.limits)
+    at.x[:], at.u[:] = (1.0 - share) * fast.x + share * slow.x, (1.0 - share) * fast.u + share * slow.u
+    at.moved[:] = True
+    to = Checked._make(np.array(x) for x in slow.checked)
+    status = check(slow.on.limits, at, to)
+    assert status == 0  # both can be passed, and what lies between them
+    if path.move.rough:
+        _look_closer_at_the_ends(path, slow.on, to)
+    return _Profile(slow.on, to, slow.refinements)
 
 
 # -- the new motion ----------------------------------------------------------------------------------
@@ -434,7 +462,7 @@ class _Timed:
         end = profile.t[-1]
         law = np.empty((3, len(time)))
         within = np.clip(time, 0.0, end)
-        passes.at(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
+        along.law(np.ascontiguousarray(within), profile.t, profile.on.s, profile.x, profile.u, law)
         law[0, time >= end] = path.length
         q, qp, qpp = path.at(law[0])
         sd, sdd = law[1][:, None], law[2][:, None]
@@ -456,33 +484,24 @@ def _trajectory(
         begins.append(now)
         now += profile.duration
     duration = now + sum(stop.dwell for stop in stops if stop.time >= was)
-    lengths = np.concatenate([[0.0], np.cumsum([path.length for path in paths])])
-    pieces = [
-        (begin + profile.t, *_shares(path, profile))
-        for begin, path, profile in zip(begins, paths, profiles, strict=True)
-    ]
-    joint = np.zeros((1, 2))  # between two moves
+    timed = _Timed(paths, profiles, np.array(begins))
     report = TimeOptimalReport(
         duration=duration,
         duration_before=motion.duration,
-        s=np.concatenate([path.move.given_time(profile.on.s) for path, profile in zip(paths, profiles, strict=True)]),
-        t=np.concatenate([t for t, _, _ in pieces]),
-        path=np.concatenate([begin + profile.on.s for begin, profile in zip(lengths, profiles, strict=False)]),
-        path_velocity=np.concatenate([np.sqrt(profile.x) for profile in profiles]),
-        path_acceleration=np.concatenate([part for profile in profiles for part in (profile.u, joint)][:-1]),
+        t=np.concatenate([begin + profile.t for begin, profile in zip(begins, profiles, strict=True)]),
         largest_share=1.0 + max(profile.worst for profile in profiles),
         stops=tuple(stops),
         smoothing=smoothing,
         rounds=max(profile.rounds for profile in profiles),
         refinements=max(profile.refinements for profile in profiles),
-        _moves=tuple(pieces),
+        _timed=timed,
     )
-    timed = _Timed(paths, profiles, np.array(begins))
     return Trajectory(duration, motion.n, timed, tuple(report.t.tolist()), None, report)
 
 
-def _shares(path: LimitedPath, profile: _Profile) -> tuple[Array, tuple[tuple[str, str], ...]]:
-    """The largest share of every limit on each interval, and what the limits are."""
+def _shares(path: LimitedPath, profile: _Profile) -> Array:
+    """The largest share of every limit on each interval."""
     ends = np.sqrt(np.stack([profile.x[:-1], profile.x[1:]], axis=1))[:, :, None]
-    shares = np.concatenate([profile.near, (profile.on.speed[:, ::2] * ends).max(axis=1)], axis=1)
-    return shares, path.names(profile.on.rows)
+    limits, n = profile.on.limits, path.arm.n
+    speeds = (limits.speed[limits.where[:, ::2], :n] * ends).max(axis=1)
+    return np.concatenate([profile.checked.near[:, : path.rows], speeds], axis=1)

@@ -1,0 +1,143 @@
+"""Along a path: the coefficients of its limits, piecewise polynomials, and where a timing is at an instant, compiled."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from dalembert.kernel.native import Floats1, Floats2, Floats3, Integers1, lanes, native
+from dalembert.trajectory.between import moved
+
+
+@native
+def assemble(
+    source: Integers1, g: Floats2, m: Floats2, c: Floats2, qp: Floats2, qpp: Floats2,
+    viscous: Floats2, dry: Floats2, rub: Floats2, rubs: bool, per_effort: Floats1, per_acceleration: Floats1,
+    per_velocity: Floats1, D: Floats3, speed: Floats2, steepest: Floats1, largest: Floats2,
+) -> None:  # fmt: skip
+    """The coefficients of every limit at P points, divided by the limit; the largest |m|, |c|, |k| of each.
+
+    Rows are the torques of all n joints, then their accelerations, as far as D has rows, then rows of zeros; speed is
+    |q'| over the velocity limit, then zeros; steepest (P,) the largest of these.
+
+    source  (P,) the points among the rows of g, m, c, qp, qpp, viscous, dry
+    g, m, c friction-free: gravity, B q', B q'' + C q' plus friction at qp (viscous, dry), which is taken out here
+    rub     (P, n) Coulomb friction that acts there; the first and the last three points, of the intervals that begin or
+            end at rest, where it is nothing, are kept with and without it; no points where there is none
+    rubs    whether there is any friction; viscous and dry are not looked at where there is none
+    per_…   (n,) one over the limits, 0 where there is none
+    """
+    P, n, J = len(source), qp.shape[1], D.shape[2]
+    accelerates = 2 * n <= J
+    for j in range(J):
+        largest[0, j] = largest[1, j] = largest[3, j] = 0.0
+    for p in range(P):
+        q = source[p]
+        M, C, V, K, v = D[p, 0], D[p, 1], D[p, 2], D[p, 3], speed[p]
+        for j in range(2 * n if accelerates else n, J):
+            M[j] = C[j] = V[j] = K[j] = 0.0
+        for j in range(n, len(v)):
+            v[j] = 0.0
+        most = 0.0
+        for j in range(n):
+            M[j] = (m[q, j] - g[q, j]) * per_effort[j]
+            C[j] = (c[q, j] - g[q, j]) * per_effort[j]
+            V[j] = 0.0
+            K[j] = g[q, j] * per_effort[j]
+            v[j] = abs(qp[q, j]) * per_velocity[j]
+            most = max(most, v[j])
+        steepest[p] = most
+        if rubs:
+            for j in range(n):
+                V[j] = viscous[q, j] * per_effort[j]
+                C[j] -= V[j] + dry[q, j] * per_effort[j]
+        if p < len(rub):
+            for j in range(n):
+                K[j] += rub[p, j] * per_effort[j]
+            if p < 3 or p >= P - 3:
+                _keep_rest_too(D[p], rub[p], per_effort)
+        if accelerates:
+            for j in range(n):
+                M[n + j] = qp[q, j] * per_acceleration[j]
+                C[n + j] = qpp[q, j] * per_acceleration[j]
+                V[n + j] = 0.0
+                K[n + j] = 0.0
+        for j in lanes(J):
+            largest[0, j] = max(largest[0, j], abs(M[j]))
+            largest[1, j] = max(largest[1, j], abs(C[j]))
+            largest[3, j] = max(largest[3, j], abs(K[j]))
+
+
+def _keep_rest_too(D: Floats2, rub: Floats1, per_effort: Floats1) -> None:
+    """|τ| ≤ 1 and |τ + rub| ≤ 1 together, which is |τ + rub/2| ≤ 1 − |rub|/2, from |τ + rub| ≤ 1."""
+    for j in range(len(rub)):
+        D[3, j] -= 0.5 * rub[j] * per_effort[j]
+        rest = 1.0 / max(1.0 - 0.5 * abs(rub[j]) * per_effort[j], 1e-6)
+        for f in range(4):
+            D[f, j] *= rest
+
+
+def _interval(T: Floats1, t: float) -> int:
+    """The last interval that begins at t or before."""
+    low, high = 0, len(T) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if T[middle] <= t:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _bernstein(F: Floats2, u: float, v: float, scale: float, into: Floats1) -> None:
+    """Σ Fₖ uᵏ vᵈ⁻ᵏ times ``scale``, for each joint."""
+    d = F.shape[0] - 1
+    for j in range(len(into)):
+        into[j] = F[d, j]
+    power = 1.0
+    for k in range(d - 1, -1, -1):
+        power *= v
+        for j in range(len(into)):
+            into[j] = into[j] * u + F[k, j] * power
+    for j in range(len(into)):
+        into[j] *= scale
+
+
+@native
+def hermite(
+    t: Floats1, x: Floats1, y: Floats3, F: Floats3, F1: Floats3, F2: Floats3, q: Floats2, qd: Floats2, qdd: Floats2
+) -> None:
+    """q, q̇ and q̈ (M, n) at the instants t (M,): what :class:`Hermite` gives with the nodes x, y and factors F, F1, F2."""
+    i = 0
+    for p in range(len(t)):
+        if x[i] > t[p] or x[i + 1] <= t[p]:
+            i = _interval(x, t[p])
+        per_h = 1.0 / (x[i + 1] - x[i])
+        u, v = (t[p] - x[i]) * per_h, (x[i + 1] - t[p]) * per_h
+        _bernstein(F[i], u, v, 1.0, q[p])
+        _bernstein(F1[i], u, v, per_h, qd[p])
+        _bernstein(F2[i], u, v, per_h * per_h, qdd[p])
+        for j in range(q.shape[1]):
+            q[p, j] += y[0, i, j]
+        if t[p] == x[i] or t[p] == x[i + 1]:  # no rounding at the nodes themselves
+            node = i if t[p] == x[i] else i + 1
+            for j in range(q.shape[1]):
+                q[p, j], qd[p, j] = y[0, node, j], y[1, node, j]
+                if len(y) > 2:
+                    qdd[p, j] = y[2, node, j]
+
+
+@native
+def law(t: Floats1, T: Floats1, s: Floats1, x: Floats1, u: Floats2, out: Floats2) -> None:
+    """(s, ṡ, s̈) at the instants t, by intervals; each interval keeps to its own side of its knots."""
+    N = u.shape[0]
+    i = 0
+    for p in range(len(t)):
+        if T[i] > t[p] or (i + 1 < N and T[i + 1] <= t[p]):
+            i = _interval(T, t[p])
+        h = s[i + 1] - s[i]
+        bend = (u[i, 1] - u[i, 0]) / h
+        d, sd = moved(sqrt(x[i]), u[i, 0], bend, t[p] - T[i])
+        d = min(max(d, 0.0 if i == 0 else 3e-12 * s[N]), h if i == N - 1 else h - 3e-12 * s[N])
+        out[0, p] = s[i] + d
+        out[1, p] = max(sd, 0.0)
+        out[2, p] = u[i, 0] + bend * d
