@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.scalars import Scalar
+from dalembert.extras import extra
 from dalembert.symbols.names import GREEK, RESERVED, Letter, braced, joint_variable, letter
 from dalembert.symbols.ring import Polynomial, Ring
 from dalembert.terms import Term
@@ -37,7 +38,8 @@ class Function(Letter):
 
     def at(self, motion: Mapping[str, Any], numbers: Mapping[str, float]) -> Any:
         """Its value: ``motion`` has the arrays (…, n) that letters of a kind are columns of."""
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         symbols = [sympy.Symbol(used.name) for used in self.uses]
         columns = (
@@ -69,7 +71,8 @@ def torque_of(term: Term, index: int, revolute: bool, lettering: Lettering) -> P
 
 def function(ring: Ring, expression: sympy.Expr, known: Sequence[Letter], index: int) -> Polynomial:
     """An expression as a polynomial: a number times a letter."""
-    import sympy
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
 
     if expression.is_number:
         return ring.number(float(expression))
@@ -86,7 +89,8 @@ def function(ring: Ring, expression: sympy.Expr, known: Sequence[Letter], index:
 
 def moved(ring: Ring, law: Function, sums: Sequence[Sequence[tuple[float, Letter | None]]]) -> Polynomial:
     """The function with a sum of others, (factor, letter) …, for each letter that it uses."""
-    import sympy
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
 
     images = {
         sympy.Symbol(old.name): sympy.Add(*(_exact(f) * (sympy.Symbol(x.name) if x else 1) for f, x in parts if f))
@@ -137,21 +141,24 @@ def _scalar(x: Polynomial) -> Scalar:
 
 def symbol(letter: Letter) -> Symbolic:
     """The letter, to compute with."""
-    import sympy
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
 
     return Symbolic(sympy.Symbol(letter.name))
 
 
 def expression_of(x: Scalar) -> sympy.Expr:
     """A scalar as SymPy's; |x| for x sgn x."""
-    import sympy
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
 
     value = x.value if isinstance(x, Symbolic) else _exact(x)
     return value.replace(lambda part: part.is_Mul and part.has(sympy.sign), _with_sizes)
 
 
 def _with_sizes(product: sympy.Expr) -> sympy.Expr:
-    import sympy
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
 
     for sign in (factor for factor in product.args if isinstance(factor, sympy.sign)):
         (x,) = sign.args
@@ -161,7 +168,8 @@ def _with_sizes(product: sympy.Expr) -> sympy.Expr:
 
 
 def _exact(x: float) -> sympy.Expr:
-    import sympy
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
 
     return sympy.Integer(int(x)) if float(x).is_integer() else sympy.Float(x)
 
@@ -177,7 +185,8 @@ class Symbolic:
     @property
     def value(self) -> sympy.Expr:
         """The expression; of a condition 1 where it holds and 0 elsewhere."""
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         if isinstance(self.expression, sympy.Expr):
             return self.expression
@@ -212,7 +221,8 @@ class Symbolic:
         return Symbolic(-self.value)
 
     def _of(self, name: str, *others: Scalar) -> Symbolic:
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         return Symbolic(getattr(sympy, name)(self.value, *map(expression_of, others)))
 
@@ -266,7 +276,8 @@ class Symbolic:
 
     def select(self, x: Scalar, y: Scalar) -> Symbolic:
         """x where the condition holds, else y."""
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         condition = sympy.Ne(self.expression, 0) if isinstance(self.expression, sympy.Expr) else self.expression
         return Symbolic(sympy.Piecewise((expression_of(x), condition), (expression_of(y), True)))

@@ -281,7 +281,8 @@ class Equations:
     @cached_property
     def loads(self) -> dict[sympy.Symbol, sympy.Expr]:
         """What taubar_1, … stand for: the torque of the joint without its own friction and springs."""
-        import sympy
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
 
         out = {}
         for i, load in self._loads.items():

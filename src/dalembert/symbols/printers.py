@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import sympy
-from sympy.printing.latex import LatexPrinter
-from sympy.printing.str import StrPrinter
+from dalembert.extras import extra
+
+with extra("symbols", "the SymPy form of the equations"):
+    import sympy
+    from sympy.printing.latex import LatexPrinter
+    from sympy.printing.str import StrPrinter
 
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 PRODUCT, POWER = (sympy.printing.precedence.PRECEDENCE[kind] for kind in ("Mul", "Pow"))
