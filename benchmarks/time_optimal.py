@@ -113,10 +113,11 @@ def main() -> None:
             motion = da.spline(np.arange(5.0), way, boundary=ends)
             for scheme in (INTERPOLATION, COLLOCATION):
                 theirs = peer(way, ends, scheme, arm)
-                calls = {
+                calls = {  # each of ours after one of theirs, with the caches full of it
                     "ours": lambda m=motion: m.time_optimal(arm, grid=GRID),
-                    "new": lambda m=motion: replace(m).time_optimal(arm, grid=GRID),
                     "toppra": theirs,
+                    "new": lambda m=motion: replace(m).time_optimal(arm, grid=GRID),
+                    "again": theirs,
                 }
                 least = interleaved(calls, 15)
                 fast, found = motion.time_optimal(arm, grid=GRID), theirs()
