@@ -35,6 +35,8 @@ REST = 1e-6  # of the largest speed: what is left of the speed at a rest
 CORNER = 1e-4  # rad: a change of direction that asks for a stop; a change of speed that counts, as a share of it
 TURN = 1e-2  # rad: the same at a rest, where the direction is extrapolated
 WIGGLE = 1e-6  # of the joints' range: what lies between two stops and is shorter counts as noise, not as a move
+LOOKS = 257  # at the path of a move before a grid is made
+BY_DISTANCE = 0.3  # how much the distance travelled has to say in the spacing of the grid
 BESIDE = 1e-12  # of a piece: how near to its ends derivatives are taken
 
 
@@ -166,6 +168,18 @@ class Move:
         low = piece.start + beside if piece.start > 0.0 else 0.0
         high = piece.end - beside if piece.end < self.motion.duration else piece.end
         return np.clip(t, low, high), first, second
+
+    @cached_property
+    def spacing(self) -> tuple[Array, Array]:
+        """r at some points, and the share of an even grid that lies before each of them.
+
+        Even in a mean of the parameter and the distance travelled, so that no part of the path is passed in a few steps,
+        however its parameter came about.
+        """
+        r = np.unique(np.append(np.linspace(0.0, self.length, LOOKS), self.knots))
+        speed = np.linalg.norm(self.at(r)[1], axis=1)
+        way = np.append(0.0, np.cumsum(0.5 * (speed[:-1] + speed[1:]) * np.diff(r)))
+        return r, (1.0 - BY_DISTANCE) * r / self.length + BY_DISTANCE * way / way[-1]
 
     def at(self, r: Array) -> tuple[Array, Array, Array]:
         """q, q' and q'' at r (N,): (N, n) each."""

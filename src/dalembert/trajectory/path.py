@@ -26,8 +26,6 @@ from dalembert.trajectory.scaling import coulomb, friction_along, friction_of
 Indices = NDArray[np.intp]
 
 LANES = 8  # rows are made a multiple of this, for vectors
-LOOKS = 257  # at the path before its grid is made
-BY_DISTANCE = 0.3  # how much the distance travelled has to say in the spacing of the grid
 
 
 class LimitedPath:
@@ -79,15 +77,8 @@ class LimitedPath:
 
 
 def even_grid(path: LimitedPath, count: int) -> Array:
-    """Grid points: every knot, the points where a joint with Coulomb friction turns, and even steps between.
-
-    The steps are even in a mean of the parameter and the distance travelled, so that no part of the path is passed in
-    a few of them, however its parameter came about.
-    """
-    r = np.unique(np.append(np.linspace(0.0, path.length, LOOKS), path.knots))
-    speed = np.linalg.norm(path.at(r)[1], axis=1)
-    way = np.append(0.0, np.cumsum(0.5 * (speed[:-1] + speed[1:]) * np.diff(r)))
-    share = (1.0 - BY_DISTANCE) * r / path.length + BY_DISTANCE * way / way[-1]
+    """Grid points: every knot, the points where a joint with Coulomb friction turns, and even steps between."""
+    r, share = path.move.spacing
     marks = np.interp(np.concatenate([[0.0], path.knots, [path.length]]), r, share)
     pieces = np.maximum(2, np.ceil(count * np.diff(marks) - 1e-9)).astype(int)
     steps = [a + (b - a) * np.arange(k) / k for a, b, k in zip(marks[:-1], marks[1:], pieces, strict=True)]

@@ -26,7 +26,7 @@ from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import along
 from dalembert.trajectory.between import Checked, check
 from dalembert.trajectory.limits import JointLimits, LimitsLike, check_terms, joint_limits
-from dalembert.trajectory.moves import Move, Stop, moves_of
+from dalembert.trajectory.moves import Move, Stop
 from dalembert.trajectory.passes import Passing, PathLimits
 from dalembert.trajectory.path import LimitedPath, PathProblem, TooRough, coarser, even_grid, problem, sample, stuck
 from dalembert.trajectory.rounds import repeat
@@ -154,7 +154,7 @@ def time_optimal(
     if not (isinstance(grid, int) and grid >= 2):
         raise DalembertError(f"grid is {grid!r}; it must be a whole number of intervals, at least 2")
     wanted = None if duration is None else number("duration", duration)
-    moves, stops = moves_of(motion)
+    moves, stops = motion.moves
     whole = sum(move.length for move in moves)
     paths: list[LimitedPath] = []
     best: list[_Profile] = []

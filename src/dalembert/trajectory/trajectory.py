@@ -19,6 +19,7 @@ from dalembert.errors import DalembertError, ShapeError
 if TYPE_CHECKING:
     from dalembert.trajectory.limits import LimitsLike
     from dalembert.trajectory.limits_check import LimitExcess
+    from dalembert.trajectory.moves import Move, Stop
     from dalembert.trajectory.scaling import ScalingReport
     from dalembert.trajectory.time_optimal import TimeOptimalReport
 
@@ -27,6 +28,7 @@ Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 # what the methods of a motion hand on to, by the modules that are built on it: imported when it is first called
 HANDS_ON = {
     "limits_report": "trajectory.limits_check:limits_report",
+    "moves": "trajectory.moves:moves_of",
     "save": "trajectory.csv_file:save",
     "scaled": "trajectory.scaling:scaled",
     "time_optimal": "trajectory.time_optimal:time_optimal",
@@ -91,6 +93,11 @@ class Trajectory:
         """The instants at which any derivative may jump: the knots, and where the pieces of a spline meet."""
         pieces = np.asarray(getattr(self.evaluate, "breaks", ()), float).ravel()
         return self._apart(np.concatenate([np.array(self.knots, float), pieces]))
+
+    @cached_property
+    def moves(self) -> tuple[list[Move], list[Stop]]:
+        """Its stretches from rest to rest, and the stops between them: what :meth:`time_optimal` works on."""
+        return handed_on(HANDS_ON, "moves")(self)
 
     # -- at the sample instants ------------------------------------------------------------------
 
