@@ -96,6 +96,21 @@ def test_derivatives_are_those_of_the_law(term: Term) -> None:
             assert ours[k] == pytest.approx(expected, abs=2e-8)
 
 
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "stribeck"])
+def test_derivatives_of_narrow_steps_are_numbers_at_any_speed(name: str) -> None:
+    term = TERMS[name](1.0, 1e-4)  # type: ignore[call-arg]
+    body = replace(arm("pendulum").mechanism.bodies[0], terms=(*arm("pendulum").mechanism.bodies[0].bare.terms, term))
+    assert all(slopes(further, body, 0.0, qd, 0.0)[1] == 0.0 for qd in (-3.0, 3.0))
+
+
+def test_terms_that_no_load_could_drive_are_refused_together_too() -> None:
+    assert len(Friction(load=0.4, gear=(0.9, 0.5)).terms) == 2
+    with pytest.raises(
+        da.RobotError, match=r"lose 1\.1 of it to load and gear, and no load could drive the joint; .*below 1"
+    ):
+        Friction(load=0.6, gear=(0.1, 0.5))
+
+
 def test_wrong_numbers_get_one_sentence() -> None:
     for wrong, sentence in [
         ({"stribek": {}}, "there is no friction 'stribek'; known are viscous, coulomb, offset"),

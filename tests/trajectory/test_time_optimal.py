@@ -18,7 +18,7 @@ from scipy.interpolate import CubicSpline, PPoly
 from scipy.optimize import brentq
 
 import dalembert as da
-from arms import REFERENCE, arm
+from arms import REFERENCE, arm, with_terms
 from dalembert.trajectory import along, passes, rounds, time_optimal
 from dalembert.trajectory.limits import joint_limits
 from dalembert.trajectory.moves import moves_of, states
@@ -205,6 +205,18 @@ def test_no_limit_is_exceeded_anywhere(name: str, friction: tuple[float, float],
     both = limits | {"velocity": 0.7 * np.abs(fast.qd).max(axis=0), "acceleration": 0.7 * np.abs(fast.qdd).max(axis=0)}
     slower = motion.time_optimal(a, both, grid=400)
     assert excess(a, slower, both) < EXCESS and slower.duration > fast.duration
+
+
+def test_no_limit_is_exceeded_with_friction_that_drives() -> None:
+    """A calibrated arm may have friction below 0, marked as not physical: it counts as any other."""
+    driving = da.Friction(
+        {"damping": -4.0, "physical": False}, {"forward": -3.0, "backward": -2.0, "physical": False}
+    )  # fmt: skip
+    for friction in (driving, driving.without("coulomb")):
+        a = da.Arm(with_terms(arm("planar-2r").robot, [friction]))
+        motion = a_path(a, 5)
+        limits = room_for(a, motion)
+        assert excess(a, motion.time_optimal(a, limits, grid=400), limits) < EXCESS
 
 
 @settings(max_examples=30)

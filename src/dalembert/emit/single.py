@@ -11,7 +11,8 @@ from __future__ import annotations
 # what stands in the table, in eight bytes each: numbers, addresses, and (shape, dims, steps) where in it lists begin; the
 # lengths of the inputs follow
 TABLE = (
-    "inputs", "loop", "ndarray", "float64", "new", "clear", "test", "none", "release", "axes", "shape", "dims", "steps",
+    "inputs", "loop", "ndarray", "float64", "new", "clear", "test", "none", "keep", "release", "axes", "shape", "dims",
+    "steps",
 )  # fmt: skip
 MOST_ARRAYS = 16
 
@@ -70,9 +71,8 @@ taken:
   br label %look
 make:
   %float64.at = inttoptr i64 %float64 to ptr
-  %held = load i64, ptr %float64.at
-  %held.more = add i64 %held, 1
-  store i64 %held.more, ptr %float64.at
+  %keep.at = inttoptr i64 %keep to ptr
+  call void %keep.at(ptr %float64.at)
   %new.at = inttoptr i64 %new to ptr
   %ndarray.at = inttoptr i64 %ndarray to ptr
   %shape.at = getelementptr i8, ptr %table, i64 %shape
@@ -109,9 +109,8 @@ drop:
   br label %refuse
 refuse:
   %none.at = inttoptr i64 %none to ptr
-  %refs = load i64, ptr %none.at
-  %refs.more = add i64 %refs, 1
-  store i64 %refs.more, ptr %none.at
+  %keep.none = inttoptr i64 %keep to ptr
+  call void %keep.none(ptr %none.at)
   ret ptr %none.at
 }}
 """
@@ -120,7 +119,7 @@ refuse:
 def single_ir(head: int, bytes_head: int, mask: int) -> str:
     """The function's text.
 
-    head        bytes before an array's fields, the reference count first and the class last
+    head        bytes before an array's fields, the class last
     bytes_head  bytes before the content of a ``bytes`` object
     mask        the flags that count, as fetestexcept takes them: invalid, division by zero, overflow
     """

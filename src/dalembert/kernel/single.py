@@ -23,6 +23,7 @@ import numpy as np
 
 from dalembert.emit.single import MOST_ARRAYS, TABLE, single_ir
 from dalembert.kernel import cache as kept
+from dalembert.kernel.compile import target
 from dalembert.kernel.gufunc import loop_of
 from dalembert.kernel.make import code_of
 
@@ -56,7 +57,7 @@ def _method() -> Any:
     ):
         return None
     text = single_ir(object.__basicsize__, bytes.__basicsize__ - 1, mask)
-    code = code_of(kept.key_of("single", text), lambda: [text], "the call for one state")
+    code = code_of(kept.key_of("single", text, repr(target())), lambda: [text], "the call for one state")
     return _MethodDef(b"single", code.address("single"), _FASTCALL, None), code
 
 
@@ -76,7 +77,8 @@ def _addresses() -> dict[str, int]:
     return {
         "ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "new": int(table[_NEW_FROM_DESCR] or 0),
         "clear": address(library.feclearexcept), "test": address(library.fetestexcept), "none": id(None),
-        "release": address(ctypes.pythonapi.Py_DecRef),
+        # CPython counts references itself: None and other immortal objects are not counted from 3.12 on
+        "keep": address(ctypes.pythonapi.Py_IncRef), "release": address(ctypes.pythonapi.Py_DecRef),
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalembert.algebra.records import settle
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Scalar, total
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import TERMS_OF_JOINT
 from dalembert.robot.tables import nearest
@@ -39,6 +39,7 @@ class Friction:
                     f"there is no friction '{name}'; known are {', '.join(TERMS)}{nearest(name, list(TERMS))}"
                 )
             terms += [x if isinstance(x, TERMS[name]) else TERMS[name].read(x) for x in _several(value)]
+        _check_driven(terms)
         settle(self, terms=_ordered(terms))
 
     @classmethod
@@ -91,6 +92,17 @@ def _several(value: Any) -> list[Any]:
     """The terms under one name: a list of tables is several."""
     several = isinstance(value, (list, tuple)) and any(isinstance(x, (Mapping, Term)) for x in value)
     return list(value) if several else [value]
+
+
+def _check_driven(terms: list[Term]) -> None:
+    """Terms of the load may each leave something of a load that drives the joint, and together nothing."""
+    taking = [term for term in terms if "load" in term.of and term.physical]
+    lost = total(term.torque(0.0, -1.0, 0.0) - term.torque(0.0, -1.0, 1.0) for term in taking)
+    if isinstance(lost, float) and lost >= 1.0:
+        raise RobotError(
+            f"a load that drives the joint would lose {lost:g} of it to {' and '.join(term.name for term in taking)}, and no "
+            "load could drive the joint; what they take must be below 1"
+        )
 
 
 def _ordered(terms: list[Term]) -> tuple[Term, ...]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar, exp
+from dalembert.algebra.scalars import Scalar, tanh
 from dalembert.terms.term import Term, coefficient, shape
 
 
 @dataclass(frozen=True)
 class Sigmoid(Term):
-    """F_g (1/(1 + e^(−(q̇ + v_0)/w)) − 1/(1 + e^(−v_0/w)))"""
+    """F_g (1/(1 + e^(−(q̇ + v_0)/w)) − 1/(1 + e^(−v_0/w)))
+
+    1/(1 + e^(−x)) is ½ (1 + tanh x/2), which has a derivative at any speed: e^(−x) overflows.
+    """
 
     name = "sigmoid"
     title = "sigmoid friction"
@@ -19,7 +22,7 @@ class Sigmoid(Term):
     shift: float = shape("v0", "rad/s", 0.0)
 
     def columns(self, q: Scalar, qd: Scalar, load: Scalar) -> tuple[Scalar, ...]:
-        return (self._step(qd + self.shift) - self._step(self.shift),)
+        return (0.5 * (self._tanh(qd + self.shift) - self._tanh(self.shift)),)
 
-    def _step(self, v: Scalar) -> Scalar:
-        return 1.0 / (1.0 + exp(-v / self.width))
+    def _tanh(self, v: Scalar) -> Scalar:
+        return tanh(0.5 * v / self.width)
