@@ -73,7 +73,8 @@ def with_terms(robot: Robot, frictions: Sequence[Friction]) -> Robot:
     joints = []
     for joint in robot.joints:
         rotor = None if joint.rotor is None else replace(joint.rotor, viscous=0.0, coulomb=0.0)
-        joints.append(replace(joint, friction=of.get(joint.name, joint.friction), rotor=rotor))
+        terms = (x for x in of.get(joint.name, joint.friction) if joint.type != "prismatic" or not x.turns)
+        joints.append(replace(joint, friction=Friction.of(terms), rotor=rotor))
     return robot.replace(joints=tuple(joints))
 
 

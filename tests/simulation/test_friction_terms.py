@@ -298,7 +298,8 @@ def test_work_of_the_terms_is_the_change_of_energy() -> None:
     work = np.sum(0.5 * (power[1:] + power[:-1]) * np.diff(run.t))
     assert work == pytest.approx(run.energy[-1] - run.energy[0], abs=2e-4)
 
-    spring = lift(spring={"stiffness": 200.0, "rest": 0.1}, gas_spring={"force": 5.0, "a": 0.1, "b": 0.3})
+    sprung = Friction(spring={"stiffness": 200.0, "rest": 0.1}, gas_spring={"force": 5.0, "a": 0.1, "b": 0.3})
+    spring = da.Arm(with_terms(arm("pendulum").robot, [sprung]))
     swing = da.simulate(spring, [0.3], [0.5], None, 1.0, method="dop853", friction=False)
 
     def stored(x: float) -> float:

@@ -111,6 +111,14 @@ def test_terms_that_no_load_could_drive_are_refused_together_too() -> None:
         Friction(load=0.6, gear=(0.1, 0.5))
 
 
+def test_a_prismatic_joint_has_no_gas_spring() -> None:
+    row = {"type": "prismatic", "mass": 1.0, "friction": {"gas_spring": {"force": 1.0, "a": 0.1, "b": 0.3}}}
+    with pytest.raises(
+        da.RobotError, match=r"is prismatic and has the gas spring \('gas_spring'\), which acts on a joint"
+    ):
+        da.from_dh([row])
+
+
 def test_wrong_numbers_get_one_sentence() -> None:
     for wrong, sentence in [
         ({"stribek": {}}, "there is no friction 'stribek'; known are viscous, coulomb, offset"),

@@ -3,7 +3,8 @@
 It has the form of a function of CPython with fast arguments, ``(self, args, count)``. ``self`` is a ``bytes`` object that
 holds a table of numbers and addresses (:mod:`dalembert.kernel.single` fills it); one function serves every kernel. Arrays
 that are not what it expects, and results for which the processor has raised a floating-point flag, are answered with None:
-the caller then goes the ordinary way, which names mistakes and warns.
+the caller then goes the ordinary way, which names mistakes and warns. Underflow, which NumPy ignores unless it is told
+otherwise, is no such flag.
 """
 
 from __future__ import annotations

@@ -193,15 +193,16 @@ def _with_load(chosen: ParameterSet, solved: Callable[..., Identification], note
     names = [parameter.name for parameter in chosen.members if parameter.loaded]
     if not names:
         return chosen
-    torques = [np.zeros(1)]
-    while len(torques) <= LOADS:
+    before, fits, settled = np.zeros(1), 0, False
+    while not settled and fits < LOADS:
         fit = solved(chosen, [], [])
-        chosen = replace(chosen, load_from=fit.full)
-        torques.append(fit.run.predicted)
-        if np.linalg.norm(torques[-1] - torques[-2]) <= SETTLED * np.linalg.norm(torques[-1]):
-            break
-    settled = "" if len(torques) <= LOADS else ", which do not settle"
-    notes.append(f"the load of {listed(names)} is that of the fit itself, after {len(torques) - 1} fits{settled}")
+        chosen, torques, fits = replace(chosen, load_from=fit.full), fit.run.predicted, fits + 1
+        settled = bool(np.linalg.norm(torques - before) <= SETTLED * np.linalg.norm(torques))
+        before = torques
+    notes.append(
+        f"the load of {listed(names)} is that of the fit itself, after {fits} fits"
+        + ("" if settled else ", which do not settle")
+    )
     return chosen
 
 

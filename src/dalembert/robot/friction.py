@@ -39,7 +39,6 @@ class Friction:
                     f"there is no friction '{name}'; known are {', '.join(TERMS)}{nearest(name, list(TERMS))}"
                 )
             terms += [x if isinstance(x, TERMS[name]) else TERMS[name].read(x) for x in _several(value)]
-        _check_driven(terms)
         settle(self, terms=_ordered(terms))
 
     @classmethod
@@ -109,6 +108,7 @@ def _ordered(terms: list[Term]) -> tuple[Term, ...]:
     """In the order of the table: one of viscous and one of Coulomb friction first; none that does nothing."""
     if len(terms) > TERMS_OF_JOINT:
         raise RobotError(f"a joint has {len(terms)} terms of friction; at most {TERMS_OF_JOINT} are allowed")
+    _check_driven(terms)
     for kind in (Viscous, Coulomb):
         if len([term for term in terms if isinstance(term, kind)]) > 1:
             raise RobotError(f"a joint has {kind.name} friction twice; add the numbers up")

@@ -191,6 +191,12 @@ class Joint:
         if self.type not in JOINT_TYPES:
             raise RobotError(f"joint '{self.name}' has type '{self.type}'; known types are {', '.join(JOINT_TYPES)}")
         settle(self, axis=unit(self.axis, f"the axis of joint '{self.name}'"), offset=number(self.offset))
+        term = next((term for term in self.friction if term.turns), None)
+        if self.type == "prismatic" and term is not None:
+            raise RobotError(
+                f"joint '{self.name}' is prismatic and has {term.title} ('{term.name}'), which acts on a joint that turns; "
+                "a spring along a prismatic joint is 'spring' and 'offset'"
+            )
 
     @property
     def moves(self) -> bool:

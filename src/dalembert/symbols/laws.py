@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from dalembert.symbols.model import Lettering
 
 
+def _sympy() -> Any:
+    with extra("symbols", "friction beyond viscous and Coulomb in equations"):
+        import sympy
+
+    return sympy
+
+
 @dataclass
 class Function(Letter):
     """A letter that stands for an expression; ``uses`` are the letters that occur in it."""
@@ -38,9 +45,7 @@ class Function(Letter):
 
     def at(self, motion: Mapping[str, Any], numbers: Mapping[str, float]) -> Any:
         """Its value: ``motion`` has the arrays (…, n) that letters of a kind are columns of."""
-        with extra("symbols", "the SymPy form of the equations"):
-            import sympy
-
+        sympy = _sympy()
         symbols = [sympy.Symbol(used.name) for used in self.uses]
         columns = (
             numbers[used.name] if used.value is not None else motion[used.kind][..., used.index - 1]
@@ -71,9 +76,7 @@ def torque_of(term: Term, index: int, revolute: bool, lettering: Lettering) -> P
 
 def function(ring: Ring, expression: sympy.Expr, known: Sequence[Letter], index: int) -> Polynomial:
     """An expression as a polynomial: a number times a letter."""
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
+    sympy = _sympy()
     if expression.is_number:
         return ring.number(float(expression))
     factor, expression = expression.as_coeff_Mul()
@@ -89,9 +92,7 @@ def function(ring: Ring, expression: sympy.Expr, known: Sequence[Letter], index:
 
 def moved(ring: Ring, law: Function, sums: Sequence[Sequence[tuple[float, Letter | None]]]) -> Polynomial:
     """The function with a sum of others, (factor, letter) …, for each letter that it uses."""
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
+    sympy = _sympy()
     images = {
         sympy.Symbol(old.name): sympy.Add(*(_exact(f) * (sympy.Symbol(x.name) if x else 1) for f, x in parts if f))
         for old, parts in zip(law.uses, sums, strict=True)
@@ -141,25 +142,19 @@ def _scalar(x: Polynomial) -> Scalar:
 
 def symbol(letter: Letter) -> Symbolic:
     """The letter, to compute with."""
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
+    sympy = _sympy()
     return Symbolic(sympy.Symbol(letter.name))
 
 
 def expression_of(x: Scalar) -> sympy.Expr:
     """A scalar as SymPy's; |x| for x sgn x."""
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
+    sympy = _sympy()
     value = x.value if isinstance(x, Symbolic) else _exact(x)
     return value.replace(lambda part: part.is_Mul and part.has(sympy.sign), _with_sizes)
 
 
 def _with_sizes(product: sympy.Expr) -> sympy.Expr:
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
+    sympy = _sympy()
     for sign in (factor for factor in product.args if isinstance(factor, sympy.sign)):
         (x,) = sign.args
         if any(factor.as_base_exp()[0] == x for factor in product.args):
@@ -168,9 +163,7 @@ def _with_sizes(product: sympy.Expr) -> sympy.Expr:
 
 
 def _exact(x: float) -> sympy.Expr:
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
+    sympy = _sympy()
     return sympy.Integer(int(x)) if float(x).is_integer() else sympy.Float(x)
 
 
@@ -185,9 +178,7 @@ class Symbolic:
     @property
     def value(self) -> sympy.Expr:
         """The expression; of a condition 1 where it holds and 0 elsewhere."""
-        with extra("symbols", "the SymPy form of the equations"):
-            import sympy
-
+        sympy = _sympy()
         if isinstance(self.expression, sympy.Expr):
             return self.expression
         return sympy.Piecewise((1, self.expression), (0, True))
@@ -221,9 +212,7 @@ class Symbolic:
         return Symbolic(-self.value)
 
     def _of(self, name: str, *others: Scalar) -> Symbolic:
-        with extra("symbols", "the SymPy form of the equations"):
-            import sympy
-
+        sympy = _sympy()
         return Symbolic(getattr(sympy, name)(self.value, *map(expression_of, others)))
 
     def sin(self) -> Symbolic:
@@ -276,9 +265,7 @@ class Symbolic:
 
     def select(self, x: Scalar, y: Scalar) -> Symbolic:
         """x where the condition holds, else y."""
-        with extra("symbols", "the SymPy form of the equations"):
-            import sympy
-
+        sympy = _sympy()
         condition = sympy.Ne(self.expression, 0) if isinstance(self.expression, sympy.Expr) else self.expression
         return Symbolic(sympy.Piecewise((expression_of(x), condition), (expression_of(y), True)))
 

@@ -21,6 +21,7 @@ class GasSpring(Term):
     name = "gas_spring"
     title = "the gas spring"
     of = ("q",)
+    turns = True
     force: float = coefficient("F", "N", negative=True)
     a: float = shape("a", "m", least=0.0, above=True)
     b: float = shape("b", "m", least=0.0, above=True)

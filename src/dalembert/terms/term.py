@@ -52,6 +52,7 @@ class Term:
     name      of the term in files
     title     in messages and reports
     of        what the torque depends on, of "q", "qd" and "load"
+    turns     whether only a joint that turns can have it
     physical  False for numbers of a fit that no mechanism can have, such as friction that drives
 
     ``load`` is the torque that the joint passes on: all that it needs without its own terms. The law may be any
@@ -61,6 +62,7 @@ class Term:
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
     of: ClassVar[tuple[str, ...]] = ("qd",)
+    turns: ClassVar[bool] = False
     physical: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
