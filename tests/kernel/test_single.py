@@ -91,6 +91,15 @@ def test_it_keeps_no_references_and_loses_none() -> None:
     assert max(abs(x - y) for x, y in zip(before, after, strict=True)) < 50
 
 
+def test_it_keeps_its_kernel() -> None:
+    kernel = arm("planar-2r").kernel("inverse_dynamics")
+    before = sys.getrefcount(kernel)
+    single = single_of(kernel)
+    assert sys.getrefcount(kernel) == before + 1
+    del single
+    assert sys.getrefcount(kernel) == before
+
+
 def test_threads_use_it_at_once() -> None:
     a, wrong = da.load("panda"), list[int]()
     x = [row.copy() for row in np.random.default_rng(0).uniform(-1, 1, (3, 7))]

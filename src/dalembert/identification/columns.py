@@ -13,7 +13,7 @@ from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.parameters import Drive, JointTerm
 from dalembert.robot.tables import nearest
-from dalembert.terms import TERMS, Coulomb, Gradual, Harmonic, Stribeck, Term, Viscous
+from dalembert.terms import TERMS, Coulomb, Harmonic, Stribeck, Tanh, Term, Viscous
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def stribeck_terms(arm: Arm, speeds: Array) -> tuple[JointTerm, ...]:
 def gradual_terms(arm: Arm, widths: Array, centres: Array) -> tuple[JointTerm, ...]:
     """Coulomb friction that turns over gradually, and not at rest exactly, at every joint that is held."""
     shapes = zip(widths.tolist(), centres.tolist(), strict=True)
-    return held_terms(arm, {j: Gradual(0.0, w, c) for j, (w, c) in enumerate(shapes)})
+    return held_terms(arm, {j: Tanh(0.0, w, c) for j, (w, c) in enumerate(shapes)})
 
 
 def balance_terms(arm: Arm, joints: Sequence[str | int]) -> tuple[JointTerm, ...]:

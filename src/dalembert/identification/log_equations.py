@@ -23,7 +23,7 @@ from dalembert.identification.parameters import ParameterSet
 from dalembert.identification.turn_over import turn_overs
 from dalembert.logs.conditioning import Conditioned, Stretch
 from dalembert.logs.log import per_joint
-from dalembert.terms import Gradual
+from dalembert.terms import Tanh
 
 Array = NDArray[np.float64]
 Progress = Callable[[str, float], None]
@@ -108,7 +108,7 @@ class LogEquations:
                 raise DalembertError("the width of a sigmoid must be above 0")
             return widths, np.zeros(self.arm.n)
         weights = np.where(self.moving, 1.0, self.at_rest)
-        sharp = tuple((j, term) for j, term in parameters.further if not isinstance(term, Gradual))
+        sharp = tuple((j, term) for j, term in parameters.further if not isinstance(term, Tanh))
         base = base_parameters(replace(parameters, terms=sharp))
         widths, centres = turn_overs(base, self.ready, weights, self.step)
         notes.append(

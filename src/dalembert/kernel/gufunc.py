@@ -64,19 +64,23 @@ def loop_of(ufunc: np.ufunc, kind: type[np.floating[Any]]) -> int:
     return int(ctypes.cast(of.functions, ctypes.POINTER(ctypes.c_void_p))[index] or 0)
 
 
-@cache
-def _api() -> Callable[..., Any]:
+def numpy_c_functions(table: str) -> Any:
+    """The addresses in one of NumPy's tables of C functions, _ARRAY_API or _UFUNC_API."""
     new = int(np.__version__.partition(".")[0]) >= 2
     umath = importlib.import_module("numpy._core._multiarray_umath" if new else "numpy.core._multiarray_umath")
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(pointer(umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.cast(pointer(getattr(umath, table), None), ctypes.POINTER(ctypes.c_void_p))
+
+
+@cache
+def _api() -> Callable[..., Any]:
     prototype = ctypes.PYFUNCTYPE(
         ctypes.py_object,
         ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int,
         ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p,
     )  # fmt: skip
-    return prototype(table[_FROM_FUNC_AND_DATA_AND_SIGNATURE])
+    return prototype(numpy_c_functions("_UFUNC_API")[_FROM_FUNC_AND_DATA_AND_SIGNATURE])
 
 
 def gufunc(

@@ -8,8 +8,6 @@ one whose layout of objects is known, there is none.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
-import importlib
 import platform
 import re
 import struct
@@ -24,7 +22,7 @@ import numpy as np
 from dalembert.emit.single import MOST_ARRAYS, TABLE, single_ir
 from dalembert.kernel import cache as kept
 from dalembert.kernel.compile import target
-from dalembert.kernel.gufunc import loop_of
+from dalembert.kernel.gufunc import loop_of, numpy_c_functions
 from dalembert.kernel.make import code_of
 
 # invalid, division by zero and overflow, as each processor's fenv.h has them
@@ -64,12 +62,7 @@ def _method() -> Any:
 @cache
 def _addresses() -> dict[str, int]:
     """What the table holds that is the same for all kernels."""
-    new = int(np.__version__.partition(".")[0]) >= 2
-    core = importlib.import_module("numpy._core._multiarray_umath" if new else "numpy.core._multiarray_umath")
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(pointer(core._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
-    library = ctypes.CDLL(None)
+    table, library = numpy_c_functions("_ARRAY_API"), ctypes.CDLL(None)
 
     def address(function: Any) -> int:
         return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
@@ -83,7 +76,7 @@ def _addresses() -> dict[str, int]:
 
 
 def single_of(kernel: np.ufunc) -> Any:
-    """The function, which must not outlive the kernel; None where there is none."""
+    """The function, which keeps the kernel; None where there is none."""
     method = _method()
     given, _, given_back = str(kernel.signature).partition("->")
     inputs, outputs = (
@@ -109,5 +102,6 @@ def single_of(kernel: np.ufunc) -> Any:
         at += 8 * len(numbers)
     content = [*(entries[name] for name in TABLE), *lengths, *(x for numbers in lists.values() for x in numbers)]
     make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.addressof(method[0]), struct.pack(f"={len(content)}q", *content), None)
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    # what stands for the function's module is an object that lives as long as the function
+    return make(ctypes.addressof(method[0]), struct.pack(f"={len(content)}q", *content), kernel)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dalembert.terms.coulomb import Coulomb
 from dalembert.terms.gas_spring import GasSpring
 from dalembert.terms.gear_loss import GearLoss
-from dalembert.terms.gradual import Gradual
 from dalembert.terms.harmonic import Harmonic
 from dalembert.terms.load_friction import LoadFriction
 from dalembert.terms.offset import Offset
 from dalembert.terms.sigmoid import Sigmoid
 from dalembert.terms.spring import Spring
 from dalembert.terms.stribeck import Stribeck
+from dalembert.terms.tanh import Tanh
 from dalembert.terms.term import Term
 from dalembert.terms.viscous import Viscous
 
@@ -27,7 +27,7 @@ TERMS: dict[str, type[Term]] = {
         Coulomb,
         Offset,
         Stribeck,
-        Gradual,
+        Tanh,
         Sigmoid,
         LoadFriction,
         GearLoss,

@@ -9,7 +9,7 @@ from dalembert.terms.term import Term, coefficient, shape
 
 
 @dataclass(frozen=True)
-class Gradual(Term):
+class Tanh(Term):
     """F_t tanh((q̇ − v_0)/w)"""
 
     name = "tanh"
