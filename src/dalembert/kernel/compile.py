@@ -72,14 +72,18 @@ def _machine(opt: int = 2) -> Any:
 
 def _provide_trigonometry(llvm: Any) -> None:
     """The C library's sin and cos, for angles beyond the arithmetic's range."""
+    for name in ("sin", "cos"):
+        llvm.add_symbol(f"dalembert_{name}", c_function(name))
+
+
+def c_function(name: str) -> int:
+    """Where a function of the C library for numbers is."""
     library = ctypes.CDLL(None)  # what this process has loaded: Python and NumPy need them too
-    if not hasattr(library, "sin"):
+    if not hasattr(library, name):
         from ctypes.util import find_library
 
         library = ctypes.CDLL(find_library("m"))
-    for name in ("sin", "cos"):
-        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-        llvm.add_symbol(f"dalembert_{name}", address)
+    return int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
 
 
 def object_code(

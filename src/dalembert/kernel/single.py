@@ -21,7 +21,7 @@ import numpy as np
 
 from dalembert.emit.single import MOST_ARRAYS, TABLE, single_ir
 from dalembert.kernel import cache as kept
-from dalembert.kernel.compile import target
+from dalembert.kernel.compile import c_function, target
 from dalembert.kernel.gufunc import loop_of, numpy_c_functions
 from dalembert.kernel.make import code_of
 
@@ -62,14 +62,14 @@ def _method() -> Any:
 @cache
 def _addresses() -> dict[str, int]:
     """What the table holds that is the same for all kernels."""
-    table, library = numpy_c_functions("_ARRAY_API"), ctypes.CDLL(None)
 
     def address(function: Any) -> int:
         return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
 
     return {
-        "ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "new": int(table[_NEW_FROM_DESCR] or 0),
-        "clear": address(library.feclearexcept), "test": address(library.fetestexcept), "none": id(None),
+        "ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "none": id(None),
+        "new": int(numpy_c_functions("_ARRAY_API")[_NEW_FROM_DESCR] or 0),
+        "clear": c_function("feclearexcept"), "test": c_function("fetestexcept"),
         # CPython counts references itself: None and other immortal objects are not counted from 3.12 on
         "keep": address(ctypes.pythonapi.Py_IncRef), "release": address(ctypes.pythonapi.Py_DecRef),
     }  # fmt: skip
