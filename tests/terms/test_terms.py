@@ -111,6 +111,13 @@ def test_terms_that_no_load_could_drive_are_refused_together_too() -> None:
         Friction(load=0.6, gear=(0.1, 0.5))
 
 
+def test_units_of_a_prismatic_joint() -> None:
+    friction = Friction(0.5, stribeck=(1.2, 0.05), harmonic=(8.0, 0.3), spring=30.0)
+    assert [term.text_at("prismatic").partition(": ")[2] for term in friction] == [
+        "damping 0.5 N s/m", "level 1.2 N, speed 0.05 m/s", "order 8 rad/m, sine 0.3 N, cosine 0 N", "stiffness 30 N/m, rest 0 m",
+    ]  # fmt: skip
+
+
 def test_a_prismatic_joint_has_no_gas_spring() -> None:
     row = {"type": "prismatic", "mass": 1.0, "friction": {"gas_spring": {"force": 1.0, "a": 0.1, "b": 0.3}}}
     with pytest.raises(

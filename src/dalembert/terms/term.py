@@ -18,7 +18,7 @@ from dalembert.algebra.records import number, settle
 from dalembert.algebra.scalars import Scalar, total
 from dalembert.errors import RobotError
 
-SLIDING_UNITS = (("N m", "N"), ("per turn", "rad/m"), ("rad", "m"))  # of a prismatic joint
+SLIDING_UNITS = (("N m", "N"), ("rad", "m"), ("per turn", "rad/m"))  # of a prismatic joint, replaced in this order
 CREEP = 1e-300  # a speed that is hardly any, and yet has a sign
 GRADUAL = 1e-200  # what changes by less at such a speed does not jump
 
