@@ -56,6 +56,12 @@ def _display() -> Progress:
     )  # fmt: skip
 
 
+def _on_terminal() -> bool:
+    """Whether stderr is a terminal; a program may have put anything that can be written to in its place, or nothing."""
+    asked = getattr(sys.stderr, "isatty", None)
+    return asked is not None and not getattr(sys.stderr, "closed", False) and bool(asked())
+
+
 _screen = _Screen()
 if hasattr(os, "register_at_fork"):  # a child has neither the thread that draws nor one that holds the lock
     os.register_at_fork(after_in_child=_screen.__init__)  # type: ignore[misc]
@@ -74,7 +80,7 @@ class Bar:
         self.task: TaskID | None = None
 
     def __enter__(self) -> Bar:
-        self.over = sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty()
+        self.over = not _on_terminal()
         self.started = time.monotonic()
         self.waiting = threading.Timer(self.patience, self._show)  # for work that says nothing while it goes on
         self.waiting.daemon = True

@@ -71,6 +71,10 @@ def test_no_bar_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
             bar(0.5)
             assert bar.task is None and threading.active_count() == threads
         assert stream is None or stream.getvalue() == ""
+    monkeypatch.setattr(sys, "stderr", object())  # as programs that log put something there that can only be written to
+    with Bar("counting", patience=0.0) as bar:
+        bar(0.5)
+        assert bar.task is None
 
 
 def test_bars_within_bars_share_the_screen() -> None:
