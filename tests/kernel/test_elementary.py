@@ -11,13 +11,17 @@ import numpy as np
 import pytest
 
 from dalembert.algebra import scalars
+from dalembert.algebra.dual import Dual
 from dalembert.emit.elementary import ELEMENTARY, HIGHEST, LOWEST, NEAR
 from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.count import Tally, count
 from dalembert.graph.derivative import forward, gradient
-from dalembert.graph.tape import OPERATIONS, Graph, evaluate
+from dalembert.graph.tape import OPERATIONS, Expr, Graph, evaluate
+from dalembert.identification.states import Samples
 from dalembert.kernel.compile import MachineCode, object_code, target
 from dalembert.kernel.gufunc import gufunc
+from dalembert.quantities.lighter import SCALARS
+from dalembert.symbols.laws import Symbolic
 from test_kernels import ulps
 
 ROOM = np.random.default_rng(12)
@@ -188,3 +192,9 @@ def test_numbers_mix_with_expressions_and_functions_are_counted() -> None:
     values(tally.scalar())
     assert evaluate(g, [-0.7]) == values(-0.7)
     assert count(g).functions == tally.operations().functions == 5
+
+
+@pytest.mark.parametrize("name", ELEMENTARY)
+def test_laws_of_terms_can_use_it_everywhere(name: str) -> None:
+    """In dynamics, in derivatives, in identification, in symbols, and where a tape is run again."""
+    assert all(hasattr(scalar, name) for scalar in (Expr, Dual, Samples, Symbolic)) and name in SCALARS
