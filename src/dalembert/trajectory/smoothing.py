@@ -69,7 +69,7 @@ def _thinned(q: Array, tolerance: float) -> NDArray[np.intp]:
 
 def _fit(s: Array, q: Array, tolerance: float) -> list[SmoothCurve]:
     """Smoothing splines, one for each joint, from the first point to the last."""
-    with extra("motion", "the time-optimal timing of a path with noise"):
+    with extra("motion", "the time-optimal timing of a path known from samples, or with noise"):
         from scipy.interpolate import BSpline, splrep
 
     if len(s) <= DEGREE:  # between corners that are near to each other
