@@ -11,7 +11,7 @@ from __future__ import annotations
 # what stands in the table, in eight bytes each: numbers, addresses, and (shape, dims, steps) where in it lists begin; the
 # lengths of the inputs follow
 TABLE = (
-    "inputs", "loop", "ndarray", "float64", "new", "clear", "test", "none", "release", "axes", "shape", "dims", "steps",
+    "inputs", "loop", "ndarray", "float64", "new", "clear", "test", "none", "retain", "release", "axes", "shape", "dims", "steps",
 )  # fmt: skip
 MOST_ARRAYS = 16
 
@@ -70,9 +70,8 @@ taken:
   br label %look
 make:
   %float64.at = inttoptr i64 %float64 to ptr
-  %held = load i64, ptr %float64.at
-  %held.more = add i64 %held, 1
-  store i64 %held.more, ptr %float64.at
+  %retain.at = inttoptr i64 %retain to ptr
+  call void %retain.at(ptr %float64.at)
   %new.at = inttoptr i64 %new to ptr
   %ndarray.at = inttoptr i64 %ndarray to ptr
   %shape.at = getelementptr i8, ptr %table, i64 %shape
@@ -109,9 +108,8 @@ drop:
   br label %refuse
 refuse:
   %none.at = inttoptr i64 %none to ptr
-  %refs = load i64, ptr %none.at
-  %refs.more = add i64 %refs, 1
-  store i64 %refs.more, ptr %none.at
+  %retain.none = inttoptr i64 %retain to ptr
+  call void %retain.none(ptr %none.at)
   ret ptr %none.at
 }}
 """

@@ -76,7 +76,7 @@ def _addresses() -> dict[str, int]:
     return {
         "ndarray": id(np.ndarray), "float64": id(np.dtype(np.float64)), "new": int(table[_NEW_FROM_DESCR] or 0),
         "clear": address(library.feclearexcept), "test": address(library.fetestexcept), "none": id(None),
-        "release": address(ctypes.pythonapi.Py_DecRef),
+        "retain": address(ctypes.pythonapi.Py_IncRef), "release": address(ctypes.pythonapi.Py_DecRef),
     }  # fmt: skip
 
 
