@@ -27,7 +27,7 @@ from dalembert.cli.ellipsoid import limits_of
 from dalembert.cli.identify import boxes_of, couplings_of, pairs_of, reading_of
 from dalembert.cli.options import list_of, numbers_of
 from dalembert.errors import DalembertError
-from dalembert.identification.columns import coupling_columns
+from dalembert.identification.columns import drives_of
 from dalembert.kernel import cache as kept
 from dalembert.logs.formats.raw import Request
 from dalembert.logs.formats.rosbag import read_bag
@@ -349,7 +349,7 @@ OPTIONS: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda text: list_of("--gains", text), "1 2,3"),
     (lambda text: pairs_of("--unit", text.split()), "q=deg t=ms"),
     (lambda text: boxes_of(text.split(";")), "link1=0 0 0 1 1 1;link2=-1 -1 -1 1 1 1"),
-    (lambda text: coupling_columns(arm(), couplings_of(text.split())), "1:2 joint1:joint2:0.5"),
+    (lambda text: drives_of(arm(), couplings_of(text.split())), "1:2 joint1:joint2:0.5"),
     (joints_of, "2..12"),
     (lambda text: limits_of(arm(), text, "effort"), "1 2"),
     (lambda text: space_of(arm(), with_frame(arm(), "tip"), "zyz", text), "x y"),
