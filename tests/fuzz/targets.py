@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ import dalembert as da
 import folders  # noqa: F401
 from dalembert.cli.compare import joints_of
 from dalembert.cli.ellipsoid import limits_of
-from dalembert.cli.identify import boxes_of, couplings_of, pairs_of, reading_of
+from dalembert.cli.identify import boxes_of, couplings_of, pairs_of, reading_of, terms_of
 from dalembert.cli.options import list_of, numbers_of
 from dalembert.errors import DalembertError
-from dalembert.identification.columns import coupling_columns
+from dalembert.identification.columns import drives_of
 from dalembert.kernel import cache as kept
 from dalembert.logs.formats.raw import Request
 from dalembert.logs.formats.rosbag import read_bag
@@ -90,6 +90,28 @@ def saved(suffix: str, *names: str) -> Callable[[Path], Seeds]:
 
 def shipped(*names: str) -> Callable[[Path], Seeds]:
     return lambda folder: [(LIBRARY / f"{name}.toml").read_bytes() for name in names]
+
+
+# every term of friction, and a weight that is carried in part
+RUBBING = {
+    "viscous": 0.3, "coulomb": [0.4, 0.2], "offset": -0.3, "stribeck": {"level": 0.7, "speed": 0.5},
+    "tanh": {"level": 0.6, "width": 0.3, "centre": 0.1}, "sigmoid": {"level": 0.5, "width": 0.4}, "load": 0.1,
+    "gear": {"driving": 0.1, "driven": 0.2}, "harmonic": [{"order": 1, "sine": 0.4}, {"order": 4, "cosine": -0.3}],
+    "spring": {"stiffness": 3.0, "rest": 0.4}, "gas_spring": {"force": 30.0, "a": 0.1, "b": 0.3, "rate": 20.0},
+}  # fmt: skip
+
+
+def rubbing(suffix: str) -> Callable[[Path], Seeds]:
+    """An arm whose joints have all of them."""
+
+    def seeds(folder: Path) -> Iterator[bytes]:
+        robot = da.load("pr-arm").robot
+        joints = tuple(replace(joint, friction=da.Friction(**RUBBING)) for joint in robot.joints)
+        links = tuple(replace(link, weight=0.4) for link in robot.links)
+        da.Arm(robot.replace(joints=joints, links=links)).save(folder / f"seed{suffix}")
+        yield (folder / f"seed{suffix}").read_bytes()
+
+    return seeds
 
 
 def loaded_and_saved(*suffixes: str) -> Callable[[Path], None]:
@@ -349,7 +371,8 @@ OPTIONS: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda text: list_of("--gains", text), "1 2,3"),
     (lambda text: pairs_of("--unit", text.split()), "q=deg t=ms"),
     (lambda text: boxes_of(text.split(";")), "link1=0 0 0 1 1 1;link2=-1 -1 -1 1 1 1"),
-    (lambda text: coupling_columns(arm(), couplings_of(text.split())), "1:2 joint1:joint2:0.5"),
+    (lambda text: terms_of(text.split(), arm().joint_names), "1:spring:rest=0.2 joint2:stribeck:speed=0.1"),
+    (lambda text: drives_of(arm(), couplings_of(text.split())), "1:2 joint1:joint2:0.5"),
     (joints_of, "2..12"),
     (lambda text: limits_of(arm(), text, "effort"), "1 2"),
     (lambda text: space_of(arm(), with_frame(arm(), "tip"), "zyz", text), "x y"),
@@ -458,6 +481,8 @@ TARGETS: tuple[Target, ...] = (
     Target("urdf text", ".urdf", saved(".urdf", "pendulum"), lambda path: parse_urdf(path.read_bytes().decode(errors="replace")), XML_WORDS),
     Target("mjcf", ".xml", lambda folder: [text.encode() for text in MJCF], lambda path: read_mjcf(path), MJCF_WORDS),
     Target("toml", ".toml", shipped("planar-2r", "pr-arm", "scara"), loaded_and_saved(".toml", ".urdf"), TOML_WORDS),
+    Target("toml terms", ".toml", rubbing(".toml"), loaded_and_saved(".toml", ".urdf"), TOML_WORDS),
+    Target("urdf terms", ".urdf", rubbing(".urdf"), loaded_and_saved(".toml", ".urdf"), XML_WORDS),
     Target("toml loops", ".toml", shipped("five-bar", "parallelogram"), loaded_and_saved(".toml"), TOML_WORDS),
     Target("dh rows", ".json", dh_rows, table_of_rows, (b'"alpha": ', b'"rotor": {', b"[", b"]", b"null", b"1e999", b"NaN")),
     *(Target(f"limits {suffix}", suffix, lambda folder, suffix=suffix: LIMITS[suffix], limits, LIMIT_WORDS) for suffix in LIMITS),

@@ -82,7 +82,7 @@ def test_it_keeps_no_references_and_loses_none() -> None:
         single(z, z, z)
     before = sys.getrefcount(double), sys.getrefcount(z), sys.getrefcount(None)
     kept = [single(z, z, z) for _ in range(1000)]
-    assert sys.getrefcount(double) >= before[0] + 1000
+    assert sys.getrefcount(double) >= before[0] + (1000 if before[0] < 2**30 else 0)  # it may be immortal
     del kept
     refused = [single(z, z) for _ in range(1000)]
     assert sys.getrefcount(None) >= before[2]

@@ -109,7 +109,7 @@ LEFT_OUT = {
     "equality constraints of tendons": {
         "after": TENDON.format("") + '<equality><tendon name="e" tendon1="t"/></equality>'
     },
-    "contacts of <pair>": {
+    "contacts between geoms that can touch": {
         "after": '<worldbody><geom name="g" size="1"/><body><geom name="h" size="1"/></body></worldbody>'
         '<contact><pair geom1="g" geom2="h"/></contact>'
     },
@@ -162,3 +162,26 @@ def test_left_out_and_weight_outlive_a_file(tmp_path):
         again = da.load(tmp_path / "again.toml")
     assert again.robot == loaded.robot
     assert [x.weight for x in da.load(tmp_path / "again.urdf").robot.links] == [x.weight for x in loaded.robot.links]
+
+
+@pytest.mark.parametrize(
+    ("floor", "geom", "contact", "touches"),
+    [
+        ("", "", "", True),
+        ('<geom type="plane" size="1 1 1"/>', "", '<contact><exclude body1="a" body2="c"/></contact>', True),
+        ("", "", '<contact><exclude body1="c" body2="a"/></contact>', False),
+        ("", 'contype="0" conaffinity="0"', "", False),
+        ("", 'contype="2" conaffinity="1"', "", False),
+        ("", 'contype="2" conaffinity="1"', '<contact><pair geom1="ga" geom2="gb"/></contact>', True),
+        ("", "", '<option><flag contact="disable"/></option>', False),
+    ],
+)
+def test_geoms_that_can_touch_are_left_out_with_a_warning(floor: str, geom: str, contact: str, touches: bool) -> None:
+    """As MuJoCo looks for contacts, parents and children aside; it agrees where all geoms are at one place."""
+    links = "".join(f'<body name="{x}"><joint axis="0 1 0"/><geom name="g{x}" size="0.1" {geom}/>' for x in "abc")
+    text = f"<mujoco><worldbody>{floor}{links}{'</body>' * 3}</worldbody>{contact}</mujoco>"
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert (data.ncon > 0) == touches
+    assert (read_mjcf(text).left_out == ("contacts between geoms that can touch",)) == touches

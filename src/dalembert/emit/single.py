@@ -12,8 +12,7 @@ from __future__ import annotations
 # what stands in the table, in eight bytes each: numbers, addresses, and (shape, dims, steps) where in it lists begin; the
 # lengths of the inputs follow
 TABLE = (
-    "inputs", "loop", "ndarray", "float64", "new", "clear", "test", "none", "keep", "release", "axes", "shape", "dims",
-    "steps",
+    "inputs", "loop", "ndarray", "float64", "new", "clear", "test", "none", "retain", "release", "axes", "shape", "dims", "steps",
 )  # fmt: skip
 MOST_ARRAYS = 16
 
@@ -72,8 +71,8 @@ taken:
   br label %look
 make:
   %float64.at = inttoptr i64 %float64 to ptr
-  %keep.at = inttoptr i64 %keep to ptr
-  call void %keep.at(ptr %float64.at)
+  %retain.at = inttoptr i64 %retain to ptr
+  call void %retain.at(ptr %float64.at)
   %new.at = inttoptr i64 %new to ptr
   %ndarray.at = inttoptr i64 %ndarray to ptr
   %shape.at = getelementptr i8, ptr %table, i64 %shape
@@ -110,8 +109,8 @@ drop:
   br label %refuse
 refuse:
   %none.at = inttoptr i64 %none to ptr
-  %keep.none = inttoptr i64 %keep to ptr
-  call void %keep.none(ptr %none.at)
+  %retain.none = inttoptr i64 %retain to ptr
+  call void %retain.none(ptr %none.at)
   ret ptr %none.at
 }}
 """

@@ -71,7 +71,7 @@ def _addresses() -> dict[str, int]:
         "new": int(numpy_c_functions("_ARRAY_API")[_NEW_FROM_DESCR] or 0),
         "clear": c_function("feclearexcept"), "test": c_function("fetestexcept"),
         # CPython counts references itself: None and other immortal objects are not counted from 3.12 on
-        "keep": address(ctypes.pythonapi.Py_IncRef), "release": address(ctypes.pythonapi.Py_DecRef),
+        "retain": address(ctypes.pythonapi.Py_IncRef), "release": address(ctypes.pythonapi.Py_DecRef),
     }  # fmt: skip
 
 

@@ -270,12 +270,29 @@ def _left_out(mujoco: Any, model: Any) -> Iterator[str]:
     others = [k for k, kind in enumerate(kinds) if model.eq_active0[k] and kind not in (*LOOPS, "joint")]
     if others:
         yield f"equality constraints of tendons and flexible bodies: {some([equalities[k] for k in others], 5)}"
-    if model.npair and not _disabled(mujoco, model, "CONTACT", "CONSTRAINT"):
-        yield "contacts of <pair>"
+    if not _disabled(mujoco, model, "CONTACT", "CONSTRAINT") and (model.npair or _can_touch(mujoco, model)):
+        yield "contacts between geoms that can touch"
     if model.opt.density != 0 or model.opt.viscosity != 0:
         yield "the fluid (density, viscosity)"
     if (model.body_plugin >= 0).any():
         yield "plugins of bodies"
+
+
+def _can_touch(mujoco: Any, model: Any) -> bool:
+    """Whether MuJoCo would look for contacts between any two geoms: of bodies that move against each other, of kinds that
+    collide, neither parent and child nor excluded."""
+    kinds = np.column_stack([model.geom_bodyid, model.geom_contype, model.geom_conaffinity]).astype(np.int64)
+    body, kind, affinity = np.unique(kinds, axis=0).T
+    weld = model.body_weldid[body]
+    above = model.body_weldid[model.body_parentid[weld]]
+    touches = (kind[:, None] & affinity) | (affinity[:, None] & kind) != 0
+    touches &= weld[:, None] != weld
+    if not _disabled(mujoco, model, "FILTERPARENT"):
+        moves = weld > 0
+        touches &= ~((above[:, None] == weld) & moves[:, None] & moves)
+        touches &= ~((above == weld[:, None]) & moves[:, None] & moves)
+    low, high = np.minimum(body[:, None], body), np.maximum(body[:, None], body)
+    return bool((touches & ~np.isin((low << 16) + high, model.exclude_signature)).any())
 
 
 def _any(model: Any, fields: tuple[str, ...], k: int) -> bool:
@@ -301,8 +318,6 @@ def _ignored(mujoco: Any, model: Any) -> Iterator[str]:
         yield f"actuators that drive no single joint are ignored: {some(idle, 5)}"
     if np.any(model.actuator_biastype != int(mujoco.mjtBias.mjBIAS_NONE)):
         yield "the control laws of actuators (position, velocity, …) are ignored: torques are an input"
-    if (model.geom_contype | model.geom_conaffinity).any() and not _disabled(mujoco, model, "CONTACT", "CONSTRAINT"):
-        yield "contacts between geoms are ignored"
 
 
 def _names(mujoco: Any, model: Any, kind: str, count: int) -> list[str]:
