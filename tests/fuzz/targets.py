@@ -102,11 +102,13 @@ RUBBING = {
 
 
 def rubbing(suffix: str) -> Callable[[Path], Seeds]:
-    """An arm whose joints have all of them."""
+    """An arm whose joints have all of them that they can have."""
 
     def seeds(folder: Path) -> Iterator[bytes]:
         robot = da.load("pr-arm").robot
-        joints = tuple(replace(joint, friction=da.Friction(**RUBBING)) for joint in robot.joints)
+        whole = da.Friction(**RUBBING)
+        friction = {"prismatic": whole.without("gas_spring")}  # which acts on a joint that turns
+        joints = tuple(replace(joint, friction=friction.get(joint.type, whole)) for joint in robot.joints)
         links = tuple(replace(link, weight=0.4) for link in robot.links)
         da.Arm(robot.replace(joints=joints, links=links)).save(folder / f"seed{suffix}")
         yield (folder / f"seed{suffix}").read_bytes()
