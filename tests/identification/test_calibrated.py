@@ -15,6 +15,7 @@ import dalembert as da
 from arms import FRICTIONS, LOADED, arm, random_robot, relative, states, with_terms
 from dalembert.cli.main import app
 from dalembert.identification.calibrated import calibrated_arm
+from dalembert.identification.columns import terms_of
 from dalembert.identification.parameters import Drive, ParameterSet
 from dalembert.identification.states import States
 from dalembert.terms import TERMS, Stribeck
@@ -222,6 +223,8 @@ def test_terms_are_asked_for_in_words() -> None:
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             da.identify(a, log, terms=terms)
+    with pytest.raises(da.DalembertError, match="joint 'joint1' slides; the gas spring acts on a joint that turns"):
+        terms_of(arm("pr-arm"), {"gas_spring": {"a": 0.1, "b": 0.4}})
 
 
 def test_possible_estimates_keep_the_signs_of_terms() -> None:

@@ -53,10 +53,14 @@ def balance_terms(arm: Arm, joints: Sequence[str | int]) -> tuple[JointTerm, ...
     terms: list[JointTerm] = []
     for joint in joints:
         j = joint_index(arm, joint)
-        if arm.robot.moving_joints[j].type == "prismatic":
-            raise DalembertError(f"joint '{arm.joint_names[j]}' slides; a counterbalance acts on a joint that turns")
+        _check_turns(arm, j, "a counterbalance")
         terms += [(arm.mechanism.actuated[j], Harmonic(order)) for order in (1.0, 2.0)]
     return tuple(terms)
+
+
+def _check_turns(arm: Arm, j: int, what: str) -> None:
+    if arm.robot.moving_joints[j].type == "prismatic":
+        raise DalembertError(f"joint '{arm.joint_names[j]}' slides; {what} acts on a joint that turns")
 
 
 def drives_of(arm: Arm, pairs: Sequence[Any]) -> tuple[Drive, ...]:
@@ -86,7 +90,11 @@ def terms_of(arm: Arm, pattern: Any) -> tuple[JointTerm, ...]:
         entries = [(joint_index(arm, joint), entry) for joint, entry in pattern.items()]
     else:
         entries = [(j, pattern) for j in range(arm.n)]
-    return tuple((arm.mechanism.actuated[j], term) for j, entry in entries for term in _terms(entry))
+    terms = [(j, term) for j, entry in entries for term in _terms(entry)]
+    for j, term in terms:
+        if term.turns:
+            _check_turns(arm, j, term.title)
+    return tuple((arm.mechanism.actuated[j], term) for j, term in terms)
 
 
 def _terms(entry: Any) -> list[Term]:
