@@ -85,6 +85,15 @@ def test_it_is_read_as_it_is_written(term: Term) -> None:
 
 
 @each_term
+def test_several_of_a_name_are_read_as_they_are_written(term: Term) -> None:
+    if term.name in ("viscous", "coulomb"):
+        return
+    friction = Friction.of([term, term])
+    assert Friction(**friction.written()) == friction
+    assert friction.replace(viscous=1.0).further == (term, term)
+
+
+@each_term
 def test_derivatives_are_those_of_the_law(term: Term) -> None:
     body = replace(arm("pendulum").mechanism.bodies[0], terms=(*arm("pendulum").mechanism.bodies[0].bare.terms, term))
     at, h = np.array([0.4, -0.7, 1.3]), 1e-6
@@ -108,6 +117,7 @@ def test_wrong_numbers_get_one_sentence() -> None:
         ({"gas_spring": {"force": 1.0, "a": 0.2, "b": 0.2}}, "both 0.2 m from the axis"),
         ({"gear": [1.1, 1.0]}, "the driven of gear losses is 1; it must be below 1"),
         ({"gear": [0.1]}, "gear has no driven; give driving, driven"),
+        ({"load": 0.6, "gear": [0.1, 0.5]}, "load and gear together lose 1.1 of a load that drives the joint"),
     ]:
         with pytest.raises(da.RobotError) as error:
             Friction(**wrong)
@@ -245,3 +255,10 @@ def test_files_hold_them(termed: da.Arm, tmp_path, ending: str) -> None:  # type
     assert [j.friction for j in again.robot.tree_joints] == [j.friction for j in termed.robot.tree_joints]
     q, qd, qdd = states(termed, 5)
     assert relative(again.inverse_dynamics(q, qd, qdd), termed.inverse_dynamics(q, qd, qdd)) < 1e-13
+
+
+def test_angles_in_words_are_for_joints_that_turn() -> None:
+    spring = {"spring": {"stiffness": 1.0, "rest": "90 deg"}}
+    assert da.from_dh([{"friction": spring}]).robot.joints[0].friction.further[0].rest == pytest.approx(math.pi / 2)
+    with pytest.raises(da.RobotError, match="the rest of the spring is '90 deg'; it must be a number"):
+        da.from_dh([{"type": "prismatic", "friction": spring}])
