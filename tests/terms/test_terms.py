@@ -178,20 +178,23 @@ def test_power_of_all_forces_is_the_rate_of_the_kinetic_energy(termed: da.Arm) -
     assert relative(energy_defect(termed, q, qd, tau) + 1.0, np.ones(20)) < 1e-10
 
 
-def test_derivatives_match_differences(termed: da.Arm) -> None:
-    q, qd, qdd = (x[0] for x in states(termed, 1, seed=3))
-    tau, h = termed.inverse_dynamics(q, qd, qdd), 1e-6
+def derivatives_match_differences(a: da.Arm, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> None:
+    tau, h = a.inverse_dynamics(q, qd, qdd), 1e-6
 
     def differences(function, x: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
-        return np.stack([(function(x + d) - function(x - d)) / (2 * h) for d in h * np.eye(termed.n)], axis=-1)
+        return np.stack([(function(x + d) - function(x - d)) / (2 * h) for d in h * np.eye(a.n)], axis=-1)
 
-    dq, dqd = termed.torque_derivatives(q, qd, qdd)
-    assert relative(dq, differences(lambda x: termed.inverse_dynamics(x, qd, qdd), q)) < 1e-6
-    assert relative(dqd, differences(lambda x: termed.inverse_dynamics(q, x, qdd), qd)) < 1e-6
-    dq, dqd, dtau = termed.forward_derivatives(q, qd, tau)
-    assert relative(dq, differences(lambda x: termed.forward_dynamics(x, qd, tau), q)) < 1e-6
-    assert relative(dqd, differences(lambda x: termed.forward_dynamics(q, x, tau), qd)) < 1e-6
-    assert relative(dtau, differences(lambda x: termed.forward_dynamics(q, qd, x), tau)) < 1e-6
+    dq, dqd = a.torque_derivatives(q, qd, qdd)
+    assert relative(dq, differences(lambda x: a.inverse_dynamics(x, qd, qdd), q)) < 1e-6
+    assert relative(dqd, differences(lambda x: a.inverse_dynamics(q, x, qdd), qd)) < 1e-6
+    dq, dqd, dtau = a.forward_derivatives(q, qd, tau)
+    assert relative(dq, differences(lambda x: a.forward_dynamics(x, qd, tau), q)) < 1e-6
+    assert relative(dqd, differences(lambda x: a.forward_dynamics(q, x, tau), qd)) < 1e-6
+    assert relative(dtau, differences(lambda x: a.forward_dynamics(q, qd, x), tau)) < 1e-6
+
+
+def test_derivatives_match_differences(termed: da.Arm) -> None:
+    derivatives_match_differences(termed, *(x[0] for x in states(termed, 1, seed=3)))
 
 
 def test_regressor_has_their_columns() -> None:
@@ -238,6 +241,7 @@ def test_on_joints_that_are_tied(name: str, frictions: tuple[Friction, ...]) -> 
     assert relative(a.torque_terms(q, qd, qdd).total, load + own) < 1e-11
     one_sided = all(friction.coulomb[0] == friction.coulomb[1] for friction in frictions)
     assert not one_sided or relative(a.regressor(q, qd, qdd) @ a.parameters, load + own) < 1e-11
+    derivatives_match_differences(a, q[0], qd[0], qdd[0])
 
 
 def test_a_passive_joint_cannot_feel_its_load() -> None:
