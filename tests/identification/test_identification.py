@@ -714,3 +714,22 @@ def test_kr300_with_prior_is_not_fooled() -> None:
         assert plain.validation_error > 0.5
         assert believed.validation_error < 0.25
         assert believed.positive_definite
+
+
+def test_wrong_terms_and_friction_get_one_sentence_and_what_is_replaced_a_note() -> None:
+    geared = da.from_dh(
+        [{"a": 0.5, "mass": 2.0, "com": (-0.2, 0, 0), "friction": {"gear": [0.1, 0.2], "viscous": 0.3}}]
+    )
+    arm = geared.replace(gravity=(0.0, -9.81, 0.0))
+    t = np.linspace(0.0, 6.0, 601)
+    q, qd, qdd = (x[:, None] for x in (2 * np.sin(2 * t), 4 * np.cos(2 * t), -8 * np.sin(2 * t)))
+    log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
+    for wrong in ([1], [["load"]], 3, {"joint1": None}):
+        with pytest.raises(da.DalembertError, match="the terms of a joint are asked for with"):
+            da.identify(arm, log, terms=wrong)
+    with pytest.raises(da.DalembertError, match="the rest of the spring is inf; it must be a finite number"):
+        da.identify(arm, log, terms={"joint1": {"spring": {"rest": np.inf}}})
+    with pytest.raises(da.DalembertError, match="friction is False; it must be a tuple of viscous and coulomb"):
+        da.identify(arm, log, friction=False)
+    notes = da.identify(arm, log, terms=["load"]).notes
+    assert any("'gear' of joint 'joint1' is left out, since 'load' is asked for there" in note for note in notes)

@@ -92,6 +92,8 @@ def terms_of(arm: Arm, pattern: Any) -> tuple[JointTerm, ...]:
 def _terms(entry: Any) -> list[Term]:
     """The terms of one joint: a name, several, or {name: shape, or a list of shapes}."""
     names = [entry] if isinstance(entry, str) else entry
+    if not isinstance(names, (list, tuple, Mapping)) or not all(isinstance(name, str) for name in names):
+        raise DalembertError(f"the terms of a joint are asked for with {entry!r}; give names, or {{name: shape}}")
     shapes = names if isinstance(names, Mapping) else {name: {} for name in names}
     return [
         _shaped(name, numbers)

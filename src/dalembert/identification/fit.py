@@ -15,7 +15,7 @@ from dalembert.identification import estimate as ways
 from dalembert.identification.columns import balance_terms, drives_of, gradual_terms, stribeck_terms, terms_of
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
-from dalembert.identification.parameters import FRICTION, ParameterSet, has_rotors
+from dalembert.identification.parameters import FRICTION, JointTerm, ParameterSet, has_rotors, kind_of
 from dalembert.identification.physical import Belief
 from dalembert.identification.result import Identification, Source, make_run
 from dalembert.identification.solution import solution
@@ -108,6 +108,10 @@ def identify(
     (True, 1)
     """
     _check_options(method, prior_kind, prior_deviation, reading, loaded, payload)
+    if not isinstance(friction, (list, tuple)):
+        raise DalembertError(
+            f"friction is {friction!r}; it must be a tuple of {' and '.join(FRICTION)}, or () for none"
+        )
     if damping is not None and method != "damped":
         raise DalembertError(f"damping is for method='damped', and the method is '{method}'")
     physical = physical or prior is not None or bool(bounds)
@@ -137,7 +141,9 @@ def identify(
         notes.append("no rotor inertias are identified (rotor=False), and the calibrated arm's rotors have none")
     equations = LogEquations(arm, ready, dead_zone, "coulomb" in friction, step)
     chosen = ParameterSet(arm, kinds, two_sided, offset, rotor, drives=drives_of(arm, coupling))
-    chosen = chosen.with_terms((*balance_terms(arm, balance), *terms_of(arm, terms)))
+    asked = (*balance_terms(arm, balance), *terms_of(arm, terms))
+    notes += _replaced(chosen, asked)
+    chosen = chosen.with_terms(asked)
     if sigmoid is not False:
         chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(sigmoid, chosen, notes)))
     if stribeck is not False:
@@ -234,6 +240,17 @@ def _check_options(
         )
     if method != "total" and (loaded is not None or payload is not None):
         raise DalembertError("loaded and payload are for method='total'")
+
+
+def _replaced(chosen: ParameterSet, asked: Sequence[JointTerm]) -> list[str]:
+    """What the arm has and another term is asked for instead, such as load-dependent friction for gear losses."""
+    names = [joint.name for joint in chosen.arm.robot.tree_joints]
+    return [
+        f"'{own.name}' of joint '{names[j]}' is left out, since '{term.name}' is asked for there: a joint has one of them"
+        for j, own in chosen.further
+        for k, term in asked
+        if j == k and kind_of(own) == kind_of(term) and own.name != term.name
+    ]
 
 
 def _several(logs: Any) -> list[Any]:
