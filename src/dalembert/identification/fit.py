@@ -141,9 +141,9 @@ def identify(
         notes.append("no rotor inertias are identified (rotor=False), and the calibrated arm's rotors have none")
     equations = LogEquations(arm, ready, dead_zone, "coulomb" in friction, step)
     chosen = ParameterSet(arm, kinds, two_sided, offset, rotor, drives=drives_of(arm, coupling))
-    asked = (*balance_terms(arm, balance), *terms_of(arm, terms))
-    notes += _replaced(chosen, asked)
-    chosen = chosen.with_terms(asked)
+    wanted = (*balance_terms(arm, balance), *terms_of(arm, terms))
+    notes += _replaced(chosen, wanted)
+    chosen = chosen.with_terms(wanted)
     if sigmoid is not False:
         chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(sigmoid, chosen, notes)))
     if stribeck is not False:
