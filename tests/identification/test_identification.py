@@ -731,5 +731,19 @@ def test_wrong_terms_and_friction_get_one_sentence_and_what_is_replaced_a_note()
         da.identify(arm, log, terms={"joint1": {"spring": {"rest": np.inf}}})
     with pytest.raises(da.DalembertError, match="friction is False; it must be a tuple of viscous and coulomb"):
         da.identify(arm, log, friction=False)
+    for option, value, sentence in (
+        ("coupling", [5, 6], "a coupling is two joints and perhaps a ratio"),
+        ("coupling", 3, "coupling is 3; it must be a list"),
+        ("balance", 1, "balance is 1; it must be a list"),
+    ):
+        with pytest.raises(da.DalembertError, match=sentence):
+            da.identify(arm, log, **{option: value})
+    both = da.Arm(
+        arm.robot.replace(joints=[replace(j, friction=j.friction.replace(load=0.1)) for j in arm.robot.joints])
+    )
+    with pytest.raises(
+        da.DalembertError, match="joint 'joint1' has 'load' and 'gear', which no log tells apart; ask for"
+    ):
+        da.identify(both, log)
     notes = da.identify(arm, log, terms=["load"]).notes
     assert any("'gear' of joint 'joint1' is left out, since 'load' is asked for there" in note for note in notes)

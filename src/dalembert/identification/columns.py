@@ -51,7 +51,7 @@ def gradual_terms(arm: Arm, widths: Array, centres: Array) -> tuple[JointTerm, .
 def balance_terms(arm: Arm, joints: Sequence[str | int]) -> tuple[JointTerm, ...]:
     """A counterbalance (spring, gas or hydraulic) on a joint: sin q, cos q, sin 2q, cos 2q of its own angle."""
     terms: list[JointTerm] = []
-    for joint in joints:
+    for joint in _listed("balance", joints, "[2]"):
         j = joint_index(arm, joint)
         if arm.robot.moving_joints[j].type == "prismatic":
             raise DalembertError(f"joint '{arm.joint_names[j]}' slides; a counterbalance acts on a joint that turns")
@@ -62,15 +62,21 @@ def balance_terms(arm: Arm, joints: Sequence[str | int]) -> tuple[JointTerm, ...
 def drives_of(arm: Arm, pairs: Sequence[Any]) -> tuple[Drive, ...]:
     """Drives that turn with two joints: (i, j) or (i, j, r) for one at the speed q̇_i·r + q̇_j."""
     drives: list[Drive] = []
-    for pair in pairs:
-        if len(pair) not in (2, 3):
+    for pair in _listed("coupling", pairs, "[(5, 6)]"):
+        if not isinstance(pair, (list, tuple)) or len(pair) not in (2, 3):
             raise DalembertError(f"a coupling is two joints and perhaps a ratio, such as (5, 6), not {pair!r}")
-        i, j = joint_index(arm, pair[0]), joint_index(arm, pair[1])
-        ratio = float(pair[2]) if len(pair) == 3 else 1.0
-        if i == j or not np.isfinite(ratio) or ratio == 0:
+        i, j, ratio = joint_index(arm, pair[0]), joint_index(arm, pair[1]), pair[2] if len(pair) == 3 else 1.0
+        if i == j or not isinstance(ratio, (int, float)) or not np.isfinite(ratio) or ratio == 0:
             raise DalembertError(f"a coupling joins two joints by a ratio that is not 0, not {pair!r}")
-        drives.append(Drive(i, j, ratio))
+        drives.append(Drive(i, j, float(ratio)))
     return tuple(drives)
+
+
+def _listed(option: str, value: Any, example: str) -> Sequence[Any]:
+    """A list that is one."""
+    if not isinstance(value, (list, tuple)):
+        raise DalembertError(f"{option} is {value!r}; it must be a list, such as {example}")
+    return value
 
 
 def terms_of(arm: Arm, pattern: Any) -> tuple[JointTerm, ...]:

@@ -144,6 +144,7 @@ def identify(
     wanted = (*balance_terms(arm, balance), *terms_of(arm, terms))
     notes += _replaced(chosen, wanted)
     chosen = chosen.with_terms(wanted)
+    _check_losses(chosen)
     if sigmoid is not False:
         chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(sigmoid, chosen, notes)))
     if stribeck is not False:
@@ -251,6 +252,18 @@ def _replaced(chosen: ParameterSet, asked: Sequence[JointTerm]) -> list[str]:
         for k, term in asked
         if j == k and kind_of(own) == kind_of(term) and own.name != term.name
     ]
+
+
+def _check_losses(chosen: ParameterSet) -> None:
+    """A log shows one loss of the load at a joint: that of 'load' is that of 'gear' with both of its numbers the same."""
+    losses = [(j, term.name) for j, term in chosen.further if "load" in term.of]
+    for j, joint in enumerate(chosen.arm.robot.tree_joints):
+        names = [name for k, name in losses if k == j]
+        if len(names) > 1:
+            raise DalembertError(
+                f"joint '{joint.name}' has {' and '.join(map(repr, names))}, which no log tells apart; ask for one of them, as in "
+                f"terms={{'{joint.name}': ['{names[-1]}']}}"
+            )
 
 
 def _several(logs: Any) -> list[Any]:
