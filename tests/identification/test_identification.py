@@ -747,3 +747,24 @@ def test_wrong_terms_and_friction_get_one_sentence_and_what_is_replaced_a_note()
         da.identify(both, log)
     notes = da.identify(arm, log, terms=["load"]).notes
     assert any("'gear' of joint 'joint1' is left out, since 'load' is asked for there" in note for note in notes)
+
+
+def test_a_load_that_the_log_does_not_tell_leaves_the_best_fit_and_a_warning() -> None:
+    """Terms of a joint that follows can stand for those of its leader, of which only these are no part of its load."""
+    ripple = {"viscous": 0.5, "harmonic": {"order": 1, "cosine": 4.0}}
+    rows = [
+        {"a": 0.5, "mass": 4.0, "com": (-0.2, 0, 0), "inertia": 0.1 * np.eye(3), "friction": ripple} for _ in range(3)
+    ]
+    rows[1] |= {"friction": ripple | {"load": 0.05}}
+    arm = da.from_dh(rows, gravity=(0, -9.81, 0)).replace(couplings=[da.Coupling("joint3", "joint2", 0.5)])
+    t = np.arange(0.0, 8.0, 0.005)[:, None]
+    w, amplitude, phase = (np.array(x) for x in ([1.3, 2.1, 3.7], [[0.5, 0.3], [0.2, 0.3], [0.1, 0.1]], [0.0, 1.0]))
+    q, qd, qdd = (
+        sum(a * v**k * np.sin(v * t + phase + k * np.pi / 2) for a, v in zip(amplitude, w, strict=True))
+        for k in range(3)
+    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fit = da.identify(arm, {"t": t[:, 0], "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    assert any("the log does not tell the load of mu_2, and the best of" in str(x.message) for x in said)
+    assert fit.relative_error < 1e-3

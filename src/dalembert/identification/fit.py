@@ -30,6 +30,7 @@ from dalembert.robot.tables import nearest
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
 LOADS = 12  # fits after which the load of a term is taken as it is
 SETTLED = 1e-6  # of the torques: what another fit may change
+WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
 NOTHING = 1e-30  # N m: torques so small are zero
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
@@ -165,12 +166,8 @@ def identify(
             )
         return solution(equations, base, joints, method, damping, belief, weighed, notes, warned)
 
-    chosen = _with_load(chosen, solved, notes)
-    result = solved(chosen, notes, warned)
-    if chosen.load_from is not None:  # from now on the load is that of the result itself
-        chosen = replace(chosen, load_from=result.full)
-        base = replace(result.base, parameters=chosen)
-        result = replace(result, base=base, run=make_run(base, result.parameters, ready, result.gains))
+    chosen = _with_load(chosen, solved, notes, warned)
+    result = _with_own_load(solved(chosen, notes, warned))
     given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
     result = replace(result, reading=given, conditioning=kept)
     judged = tuple(result.judged(other) for other in others)
@@ -192,24 +189,45 @@ def identify(
     return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
 
 
-def _with_load(chosen: ParameterSet, solved: Callable[..., Identification], notes: list[str]) -> ParameterSet:
+def _with_load(
+    chosen: ParameterSet,
+    solved: Callable[[ParameterSet, list[str], list[str]], Identification],
+    notes: list[str],
+    warned: list[str],
+) -> ParameterSet:
     """The set with the load of its terms that depend on it: that of a fit with the load of the fit before.
 
-    The first has the load of the arm as it was given.
+    The first has the load of the arm as it was given. Where they do not settle, or on a fit that is worse than one before, it
+    is the load of the one that explains the torques best with its own.
     """
     names = [parameter.name for parameter in chosen.members if parameter.loaded]
     if not names:
         return chosen
-    torques = [np.zeros(1)]
-    while len(torques) <= LOADS:
+    before, best, error, least = np.zeros(1), chosen, np.inf, np.inf
+    count, settled = 0, False
+    while not settled and count < LOADS:
         fit = solved(chosen, [], [])
+        error = _with_own_load(fit).relative_error
+        best, least = (chosen, error) if error < least else (best, least)
         chosen = replace(chosen, load_from=fit.full)
-        torques.append(fit.run.predicted)
-        if np.linalg.norm(torques[-1] - torques[-2]) <= SETTLED * np.linalg.norm(torques[-1]):
-            break
-    settled = "" if len(torques) <= LOADS else ", which do not settle"
-    notes.append(f"the load of {listed(names)} is that of the fit itself, after {len(torques) - 1} fits{settled}")
-    return chosen
+        change, before = np.linalg.norm(fit.run.predicted - before), fit.run.predicted
+        count, settled = count + 1, bool(change <= SETTLED * np.linalg.norm(before))
+    if settled and error <= WORSE * least + SETTLED:
+        notes.append(f"the load of {listed(names)} is that of the fit itself, after {count} fits")
+        return chosen
+    warned.append(
+        f"the log does not tell the load of {listed(names)}, and the best of {count} fits is kept; leave terms out that others "
+        "can stand for"
+    )
+    return best
+
+
+def _with_own_load(result: Identification) -> Identification:
+    """The result, its load being that of itself."""
+    if not any(parameter.loaded for parameter in result.base.parameters.members):
+        return result
+    base = replace(result.base, parameters=replace(result.base.parameters, load_from=result.full))
+    return replace(result, base=base, run=make_run(base, result.parameters, result.run.conditioned, result.gains))
 
 
 def _without_rotor_inertias(arm: Arm) -> Arm:
