@@ -714,3 +714,57 @@ def test_kr300_with_prior_is_not_fooled() -> None:
         assert plain.validation_error > 0.5
         assert believed.validation_error < 0.25
         assert believed.positive_definite
+
+
+def test_wrong_terms_and_friction_get_one_sentence_and_what_is_replaced_a_note() -> None:
+    geared = da.from_dh(
+        [{"a": 0.5, "mass": 2.0, "com": (-0.2, 0, 0), "friction": {"gear": [0.1, 0.2], "viscous": 0.3}}]
+    )
+    arm = geared.replace(gravity=(0.0, -9.81, 0.0))
+    t = np.linspace(0.0, 6.0, 601)
+    q, qd, qdd = (x[:, None] for x in (2 * np.sin(2 * t), 4 * np.cos(2 * t), -8 * np.sin(2 * t)))
+    log = {"t": t, "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)}
+    for wrong in ([1], [["load"]], 3, {"joint1": None}):
+        with pytest.raises(da.DalembertError, match="the terms of a joint are asked for with"):
+            da.identify(arm, log, terms=wrong)
+    with pytest.raises(da.DalembertError, match="the rest of the spring is inf; it must be a finite number"):
+        da.identify(arm, log, terms={"joint1": {"spring": {"rest": np.inf}}})
+    with pytest.raises(da.DalembertError, match="friction is False; it must be a tuple of viscous and coulomb"):
+        da.identify(arm, log, friction=False)
+    for option, value, sentence in (
+        ("coupling", [5, 6], "a coupling is two joints and perhaps a ratio"),
+        ("coupling", 3, "coupling is 3; it must be a list"),
+        ("balance", 1, "balance is 1; it must be a list"),
+    ):
+        with pytest.raises(da.DalembertError, match=sentence):
+            da.identify(arm, log, **{option: value})
+    both = da.Arm(
+        arm.robot.replace(joints=[replace(j, friction=j.friction.replace(load=0.1)) for j in arm.robot.joints])
+    )
+    with pytest.raises(
+        da.DalembertError, match="joint 'joint1' has 'load' and 'gear', which no log tells apart; ask for"
+    ):
+        da.identify(both, log)
+    notes = da.identify(arm, log, terms=["load"]).notes
+    assert any("'gear' of joint 'joint1' is left out, since 'load' is asked for there" in note for note in notes)
+
+
+def test_a_load_that_the_log_does_not_tell_leaves_the_best_fit_and_a_warning() -> None:
+    """Terms of a joint that follows can stand for those of its leader, of which only these are no part of its load."""
+    ripple = {"viscous": 0.5, "harmonic": {"order": 1, "cosine": 4.0}}
+    rows = [
+        {"a": 0.5, "mass": 4.0, "com": (-0.2, 0, 0), "inertia": 0.1 * np.eye(3), "friction": ripple} for _ in range(3)
+    ]
+    rows[1] |= {"friction": ripple | {"load": 0.05}}
+    arm = da.from_dh(rows, gravity=(0, -9.81, 0)).replace(couplings=[da.Coupling("joint3", "joint2", 0.5)])
+    t = np.arange(0.0, 8.0, 0.005)[:, None]
+    w, amplitude, phase = (np.array(x) for x in ([1.3, 2.1, 3.7], [[0.5, 0.3], [0.2, 0.3], [0.1, 0.1]], [0.0, 1.0]))
+    q, qd, qdd = (
+        sum(a * v**k * np.sin(v * t + phase + k * np.pi / 2) for a, v in zip(amplitude, w, strict=True))
+        for k in range(3)
+    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fit = da.identify(arm, {"t": t[:, 0], "q": q, "qd": qd, "tau": arm.inverse_dynamics(q, qd, qdd)})
+    assert any("the log does not tell the load of mu_2, and the best of" in str(x.message) for x in said)
+    assert fit.relative_error < 1e-3

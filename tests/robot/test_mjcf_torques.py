@@ -137,6 +137,13 @@ def test_nonlinear_springs_and_damping_are_left_out():
     assert read_mjcf(text).left_out == ("nonlinear springs of joints: a", "nonlinear damping of joints: a")
 
 
+@pytest.mark.parametrize("wrong", ['stiffness="-3"', 'damping="-3"', 'frictionloss="-3"', 'armature="-3"'])
+def test_a_number_that_no_joint_can_have_is_told_with_its_joint(wrong):
+    text = f'<mujoco><worldbody><body><joint name="hip" {wrong}/><geom size="0.1"/></body></worldbody></mujoco>'
+    with pytest.raises(da.RobotError, match=r"joint 'hip': .* is -3; it "):
+        read_mjcf(text)
+
+
 def test_what_is_ignored_and_changes_no_torque_is_no_warning(tmp_path):
     servo = '<actuator><position joint="a" kp="10"/><motor name="pull" tendon="t"/></actuator>'
     idle = '<equality><joint name="off" joint1="b" joint2="a" active="false"/></equality>'

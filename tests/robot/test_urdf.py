@@ -427,3 +427,27 @@ def test_what_xml_cannot_hold_is_refused():
         write_urdf(Robot("r", [Link("a\x07")], []))
     with pytest.raises(RobotError, match="mass of link 'a' is nan"):
         write_urdf(Robot("r", [Link("a", Inertia(math.nan))], []))
+
+
+ONE_JOINT = """<robot name="u"><link name="base"/><link name="link"/><joint name="j" type="{kind}">
+<parent link="base"/><child link="link"/><axis xyz="0 0 1"/>{said}</joint></robot>"""
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ('<fricton term="offset" level="1"/>', "<dalembert> has 'fricton'.*did you mean 'friction'?"),
+        ('<friction term="spring" stiffness="1" physical="maybe"/>', "'physical' of <friction> is 'maybe'; it must be"),
+        ('<rotor inertia="1" gaer="3"/>', "<rotor> has 'gaer'.*did you mean 'gear'?"),
+    ],
+)
+def test_our_own_elements_have_nothing_that_is_not_known(said: str, sentence: str) -> None:
+    with pytest.raises(RobotError, match=f"joint 'j': {sentence}"):
+        read_urdf(ONE_JOINT.format(kind="continuous", said=f"<dalembert>{said}</dalembert>"))
+
+
+def test_friction_and_rotors_of_fixed_joints_are_noted() -> None:
+    said = '<dynamics damping="1"/><dalembert><rotor inertia="1"/></dalembert>'
+    notes = read_urdf(ONE_JOINT.format(kind="fixed", said=said)).notes
+    assert notes == tuple(f"the {what} of fixed joints is not used: joint 'j'" for what in ("friction", "rotor"))
+    assert not read_urdf(ONE_JOINT.format(kind="fixed", said='<dynamics damping="0" friction="0"/>')).notes

@@ -85,6 +85,15 @@ def test_it_is_read_as_it_is_written(term: Term) -> None:
 
 
 @each_term
+def test_several_of_a_name_are_read_as_they_are_written(term: Term) -> None:
+    if term.name in ("viscous", "coulomb"):
+        return
+    friction = Friction.of([term, term])
+    assert Friction(**friction.written()) == friction
+    assert friction.replace(viscous=1.0).further == (term, term)
+
+
+@each_term
 def test_derivatives_are_those_of_the_law(term: Term) -> None:
     body = replace(arm("pendulum").mechanism.bodies[0], terms=(*arm("pendulum").mechanism.bodies[0].bare.terms, term))
     at, h = np.array([0.4, -0.7, 1.3]), 1e-6
@@ -134,10 +143,12 @@ def test_wrong_numbers_get_one_sentence() -> None:
         ({"stribeck": {"level": -1.0, "speed": 1.0}}, "the level of Stribeck friction is -1; it must be at least 0"),
         ({"spring": {"stiffness": 1.0, "length": 2.0}}, "spring has no 'length'; it has stiffness, rest, physical"),
         ({"spring": {"stiffness": "soft"}}, "the stiffness of the spring is 'soft'; it must be a number"),
-        ({"viscous": math.nan}, "viscous friction is nan"),
+        ({"viscous": math.nan}, "viscous friction is nan; it must be a finite number"),
+        ({"spring": {"stiffness": 1.0, "rest": math.inf}}, "the rest of the spring is inf; it must be a finite number"),
         ({"gas_spring": {"force": 1.0, "a": 0.2, "b": 0.2}}, "both 0.2 m from the axis"),
         ({"gear": [1.1, 1.0]}, "the driven of gear losses is 1; it must be below 1"),
         ({"gear": [0.1]}, "gear has no driven; give driving, driven"),
+        ({"load": 0.6, "gear": [0.1, 0.5]}, "load and gear together lose 1.1 of a load that drives the joint"),
     ]:
         with pytest.raises(da.RobotError) as error:
             Friction(**wrong)
@@ -198,20 +209,23 @@ def test_power_of_all_forces_is_the_rate_of_the_kinetic_energy(termed: da.Arm) -
     assert relative(energy_defect(termed, q, qd, tau) + 1.0, np.ones(20)) < 1e-10
 
 
-def test_derivatives_match_differences(termed: da.Arm) -> None:
-    q, qd, qdd = (x[0] for x in states(termed, 1, seed=3))
-    tau, h = termed.inverse_dynamics(q, qd, qdd), 1e-6
+def derivatives_match_differences(a: da.Arm, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> None:
+    tau, h = a.inverse_dynamics(q, qd, qdd), 1e-6
 
     def differences(function, x: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
-        return np.stack([(function(x + d) - function(x - d)) / (2 * h) for d in h * np.eye(termed.n)], axis=-1)
+        return np.stack([(function(x + d) - function(x - d)) / (2 * h) for d in h * np.eye(a.n)], axis=-1)
 
-    dq, dqd = termed.torque_derivatives(q, qd, qdd)
-    assert relative(dq, differences(lambda x: termed.inverse_dynamics(x, qd, qdd), q)) < 1e-6
-    assert relative(dqd, differences(lambda x: termed.inverse_dynamics(q, x, qdd), qd)) < 1e-6
-    dq, dqd, dtau = termed.forward_derivatives(q, qd, tau)
-    assert relative(dq, differences(lambda x: termed.forward_dynamics(x, qd, tau), q)) < 1e-6
-    assert relative(dqd, differences(lambda x: termed.forward_dynamics(q, x, tau), qd)) < 1e-6
-    assert relative(dtau, differences(lambda x: termed.forward_dynamics(q, qd, x), tau)) < 1e-6
+    dq, dqd = a.torque_derivatives(q, qd, qdd)
+    assert relative(dq, differences(lambda x: a.inverse_dynamics(x, qd, qdd), q)) < 1e-6
+    assert relative(dqd, differences(lambda x: a.inverse_dynamics(q, x, qdd), qd)) < 1e-6
+    dq, dqd, dtau = a.forward_derivatives(q, qd, tau)
+    assert relative(dq, differences(lambda x: a.forward_dynamics(x, qd, tau), q)) < 1e-6
+    assert relative(dqd, differences(lambda x: a.forward_dynamics(q, x, tau), qd)) < 1e-6
+    assert relative(dtau, differences(lambda x: a.forward_dynamics(q, qd, x), tau)) < 1e-6
+
+
+def test_derivatives_match_differences(termed: da.Arm) -> None:
+    derivatives_match_differences(termed, *(x[0] for x in states(termed, 1, seed=3)))
 
 
 def test_regressor_has_their_columns() -> None:
@@ -258,6 +272,7 @@ def test_on_joints_that_are_tied(name: str, frictions: tuple[Friction, ...]) -> 
     assert relative(a.torque_terms(q, qd, qdd).total, load + own) < 1e-11
     one_sided = all(friction.coulomb[0] == friction.coulomb[1] for friction in frictions)
     assert not one_sided or relative(a.regressor(q, qd, qdd) @ a.parameters, load + own) < 1e-11
+    derivatives_match_differences(a, q[0], qd[0], qdd[0])
 
 
 def test_a_passive_joint_cannot_feel_its_load() -> None:
@@ -275,3 +290,10 @@ def test_files_hold_them(termed: da.Arm, tmp_path, ending: str) -> None:  # type
     assert [j.friction for j in again.robot.tree_joints] == [j.friction for j in termed.robot.tree_joints]
     q, qd, qdd = states(termed, 5)
     assert relative(again.inverse_dynamics(q, qd, qdd), termed.inverse_dynamics(q, qd, qdd)) < 1e-13
+
+
+def test_angles_in_words_are_for_joints_that_turn() -> None:
+    spring = {"spring": {"stiffness": 1.0, "rest": "90 deg"}}
+    assert da.from_dh([{"friction": spring}]).robot.joints[0].friction.further[0].rest == pytest.approx(math.pi / 2)
+    with pytest.raises(da.RobotError, match="the rest of the spring is '90 deg'; it must be a number"):
+        da.from_dh([{"type": "prismatic", "friction": spring}])

@@ -18,7 +18,7 @@ from scipy.interpolate import CubicSpline, PPoly
 from scipy.optimize import brentq
 
 import dalembert as da
-from arms import REFERENCE, arm, with_terms
+from arms import REFERENCE, arm
 from dalembert.trajectory import along, passes, rounds, time_optimal
 from dalembert.trajectory.limits import joint_limits
 from dalembert.trajectory.moves import moves_of, states
@@ -207,16 +207,23 @@ def test_no_limit_is_exceeded_anywhere(name: str, friction: tuple[float, float],
     assert excess(a, slower, both) < EXCESS and slower.duration > fast.duration
 
 
-def test_no_limit_is_exceeded_with_friction_that_drives() -> None:
-    """A calibrated arm may have friction below 0, marked as not physical: it counts as any other."""
-    driving = da.Friction(
-        {"damping": -4.0, "physical": False}, {"forward": -3.0, "backward": -2.0, "physical": False}
-    )  # fmt: skip
-    for friction in (driving, driving.without("coulomb")):
-        a = da.Arm(with_terms(arm("planar-2r").robot, [friction]))
-        motion = a_path(a, 5)
-        limits = room_for(a, motion)
-        assert excess(a, motion.time_optimal(a, limits, grid=400), limits) < EXCESS
+@pytest.mark.parametrize(("viscous", "coulomb"), [(-30.0, 0.0), (0.0, -20.0)])
+def test_friction_below_0_of_a_fit_exceeds_no_limit(viscous: float, coulomb: float) -> None:
+    told: dict[str, Any] = {
+        "viscous": {"damping": viscous, "physical": False},
+        "coulomb": {"forward": coulomb, "backward": coulomb, "physical": False},
+    }
+    robot = arm("planar-2r").robot
+    a = da.Arm(robot.replace(joints=[replace(joint, friction=da.Friction(**told)) for joint in robot.joints]))
+    motion = da.spline([0.0, 1.0], [[0.0, 0.0], [1.0, 1.0]])
+    limits = {"effort": [10000.0, 5000.0]}
+    assert excess(a, motion.time_optimal(a, limits), limits) < EXCESS
+
+
+def test_what_friction_takes_is_told_in_newton_metres_at_the_ends_too() -> None:
+    motion = da.spline([0.0, 1.0], [[0.0, 0.0], [1.0, 1.0]])
+    with pytest.raises(da.LimitError, match=r"gravity and Coulomb friction alone take (19|20)\d{3}.*of joint 'joint2'"):
+        motion.time_optimal(rubbing(arm("planar-2r"), 0.0, 20000.0), {"effort": [10000.0, 5000.0]})
 
 
 @settings(max_examples=30)

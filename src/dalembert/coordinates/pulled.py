@@ -77,9 +77,10 @@ def loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> dict[i
 def with_loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> list[Scalar]:
     """The torques with the terms that depend on the load, from those without them; q of the whole tree."""
     whole = list(tau)
-    for k, load in loads(mechanism, q, qd, tau).items():
-        i = mechanism.actuated[k]
-        whole[k] = load + friction.friction(mechanism.tree.bodies[i], q[i], qd[k], load)
+    for k, i in enumerate(mechanism.actuated):
+        body = mechanism.tree.bodies[i]
+        if body.depends("load"):
+            whole[k] = friction.with_load(body, q[i], qd[k], tau[k])
     return whole
 
 
@@ -221,6 +222,36 @@ def forward_dynamics(
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     solution: list[Scalar] = factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
     return solution
+
+
+def torque_derivatives(
+    mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, tree: Callable[..., tuple[Grid, Grid]]
+) -> list[Grid]:
+    """∂τ_a/∂q_a and ∂τ_a/∂q̇_a where γ is linear: Γᵀ (∂τ/∂q) Γ, and what the load changes of a joint's friction."""
+    chain, plain = Chain(mechanism, q, qd), unloaded(mechanism)
+    parts = [both_sides(chain, part) for part in tree(plain.tree, chain.q, chain.qd, chain.accelerations(qdd))]
+    tau = inverse_dynamics(plain, q, qd, qdd) if friction.loaded(mechanism.tree) else []
+    for k in range(len(tau)):
+        body, x = mechanism.tree.bodies[mechanism.actuated[k]], chain.q[mechanism.actuated[k]]
+        if body.depends("load"):
+            *own, by_tau = friction.slopes(friction.with_load, body, x, qd[k], tau[k])
+            for part, slope in zip(parts, own, strict=True):
+                part[k] = [by_tau * y + (slope if j == k else 0.0) for j, y in enumerate(part[k])]
+    return parts
+
+
+def forward_derivative(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> Grid:
+    """∂q̈_a/∂τ_a: B_a⁻¹, and what a joint passes on of its torque."""
+    n, x = mechanism.n, Chain(mechanism, q).q
+    factor = factorised(mechanism, inertia_matrix(mechanism, q))
+    inverse = [factor.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
+    for k, i in enumerate(mechanism.actuated):
+        body = mechanism.tree.bodies[i]
+        if body.depends("load"):
+            passed_on = friction.slopes(friction.load_of, body, x[i], qd[k], tau[k])[-1]
+            for row in inverse:
+                row[k] = row[k] * passed_on
+    return inverse
 
 
 def regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, tree: Callable[..., Grid]) -> Grid:

@@ -55,14 +55,21 @@ def load_of(body: Body, q: Scalar, qd: Scalar, tau: Scalar) -> Scalar:
     return _passed_on(left, lambda load: further(body, q, qd, load)) if body.depends("load") else left
 
 
+def with_load(body: Body, q: Scalar, qd: Scalar, tau: Scalar) -> Scalar:
+    """The joint's torque, from that without the terms that depend on the load: ℓ + f(q, q̇, ℓ)."""
+    load = tau - friction(body, q, qd, 0.0)
+    return load + friction(body, q, qd, load)
+
+
 def _passed_on(left: Scalar, law: Callable[[Scalar], Scalar]) -> Scalar:
     """ℓ = left / (1 + σ w_σ), where the law takes w_σ |ℓ| more than without a load."""
     forward, backward = (law(way) - law(0.0) for way in (1.0, -1.0))
     return left / (1.0 + select(less(0.0, left), forward, -backward))
 
 
-def slopes(law: Callable[..., Scalar], body: Body, *at: Scalar) -> list[Scalar]:
+def slopes(law: Callable[..., Scalar], body: Body, q: Scalar, *others: Scalar) -> list[Scalar]:
     """The derivatives of a law of a body by each of its arguments."""
+    at = (position(body, q), *others)
     return [slope(law(body, *(Dual(x, 1.0 if k == j else 0.0) for j, x in enumerate(at)))) for k in range(len(at))]
 
 

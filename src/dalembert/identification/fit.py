@@ -15,7 +15,7 @@ from dalembert.identification import estimate as ways
 from dalembert.identification.columns import balance_terms, drives_of, gradual_terms, stribeck_terms, terms_of
 from dalembert.identification.hints import hints
 from dalembert.identification.log_equations import LogEquations, Progress
-from dalembert.identification.parameters import FRICTION, ParameterSet, has_rotors
+from dalembert.identification.parameters import FRICTION, JointTerm, ParameterSet, has_rotors, kind_of
 from dalembert.identification.physical import Belief
 from dalembert.identification.result import Identification, Source, make_run
 from dalembert.identification.solution import solution
@@ -30,6 +30,7 @@ from dalembert.robot.tables import nearest
 READING = ("columns", "gains", "gears", "motor_side", "time_unit", "units", "joint_names", "topic")
 LOADS = 12  # fits after which the load of a term is taken as it is
 SETTLED = 1e-6  # of the torques: what another fit may change
+WORSE = 2.0  # a fit that settles may be worse than the best before it by no more than this
 NOTHING = 1e-30  # N m: torques so small are zero
 UNLIKE = 0.5  # a relative error above which the arm is hardly the one that moved
 
@@ -108,6 +109,10 @@ def identify(
     (True, 1)
     """
     _check_options(method, prior_kind, prior_deviation, reading, loaded, payload)
+    if not isinstance(friction, (list, tuple)):
+        raise DalembertError(
+            f"friction is {friction!r}; it must be a tuple of {' and '.join(FRICTION)}, or () for none"
+        )
     if damping is not None and method != "damped":
         raise DalembertError(f"damping is for method='damped', and the method is '{method}'")
     physical = physical or prior is not None or bool(bounds)
@@ -137,7 +142,10 @@ def identify(
         notes.append("no rotor inertias are identified (rotor=False), and the calibrated arm's rotors have none")
     equations = LogEquations(arm, ready, dead_zone, "coulomb" in friction, step)
     chosen = ParameterSet(arm, kinds, two_sided, offset, rotor, drives=drives_of(arm, coupling))
-    chosen = chosen.with_terms((*balance_terms(arm, balance), *terms_of(arm, terms)))
+    wanted = (*balance_terms(arm, balance), *terms_of(arm, terms))
+    notes += _replaced(chosen, wanted)
+    chosen = chosen.with_terms(wanted)
+    _check_losses(chosen)
     if sigmoid is not False:
         chosen = chosen.with_terms(gradual_terms(arm, *equations.sigmoids(sigmoid, chosen, notes)))
     if stribeck is not False:
@@ -158,12 +166,8 @@ def identify(
             )
         return solution(equations, base, joints, method, damping, belief, weighed, notes, warned)
 
-    chosen = _with_load(chosen, solved, notes)
-    result = solved(chosen, notes, warned)
-    if chosen.load_from is not None:  # from now on the load is that of the result itself
-        chosen = replace(chosen, load_from=result.full)
-        base = replace(result.base, parameters=chosen)
-        result = replace(result, base=base, run=make_run(base, result.parameters, ready, result.gains))
+    chosen = _with_load(chosen, solved, notes, warned)
+    result = _with_own_load(solved(chosen, notes, warned))
     given, kept = ({k: v for k, v in options.items() if v is not None} for options in (reading, how))
     result = replace(result, reading=given, conditioning=kept)
     judged = tuple(result.judged(other) for other in others)
@@ -185,25 +189,45 @@ def identify(
     return replace(result, notes=tuple(dict.fromkeys(notes)), warnings=tuple(warned))
 
 
-def _with_load(chosen: ParameterSet, solved: Callable[..., Identification], notes: list[str]) -> ParameterSet:
+def _with_load(
+    chosen: ParameterSet,
+    solved: Callable[[ParameterSet, list[str], list[str]], Identification],
+    notes: list[str],
+    warned: list[str],
+) -> ParameterSet:
     """The set with the load of its terms that depend on it: that of a fit with the load of the fit before.
 
-    The first has the load of the arm as it was given.
+    The first has the load of the arm as it was given. Where they do not settle, or on a fit that is worse than one before, it
+    is the load of the one that explains the torques best with its own.
     """
     names = [parameter.name for parameter in chosen.members if parameter.loaded]
     if not names:
         return chosen
-    before, fits, settled = np.zeros(1), 0, False
-    while not settled and fits < LOADS:
+    before, best, error, least = np.zeros(1), chosen, np.inf, np.inf
+    count, settled = 0, False
+    while not settled and count < LOADS:
         fit = solved(chosen, [], [])
-        chosen, torques, fits = replace(chosen, load_from=fit.full), fit.run.predicted, fits + 1
-        settled = bool(np.linalg.norm(torques - before) <= SETTLED * np.linalg.norm(torques))
-        before = torques
-    notes.append(
-        f"the load of {listed(names)} is that of the fit itself, after {fits} fits"
-        + ("" if settled else ", which do not settle")
+        error = _with_own_load(fit).relative_error
+        best, least = (chosen, error) if error < least else (best, least)
+        chosen = replace(chosen, load_from=fit.full)
+        change, before = np.linalg.norm(fit.run.predicted - before), fit.run.predicted
+        count, settled = count + 1, bool(change <= SETTLED * np.linalg.norm(before))
+    if settled and error <= WORSE * least + SETTLED:
+        notes.append(f"the load of {listed(names)} is that of the fit itself, after {count} fits")
+        return chosen
+    warned.append(
+        f"the log does not tell the load of {listed(names)}, and the best of {count} fits is kept; leave terms out that others "
+        "can stand for"
     )
-    return chosen
+    return best
+
+
+def _with_own_load(result: Identification) -> Identification:
+    """The result, its load being that of itself."""
+    if not any(parameter.loaded for parameter in result.base.parameters.members):
+        return result
+    base = replace(result.base, parameters=replace(result.base.parameters, load_from=result.full))
+    return replace(result, base=base, run=make_run(base, result.parameters, result.run.conditioned, result.gains))
 
 
 def _without_rotor_inertias(arm: Arm) -> Arm:
@@ -235,6 +259,29 @@ def _check_options(
         )
     if method != "total" and (loaded is not None or payload is not None):
         raise DalembertError("loaded and payload are for method='total'")
+
+
+def _replaced(chosen: ParameterSet, asked: Sequence[JointTerm]) -> list[str]:
+    """What the arm has and another term is asked for instead, such as load-dependent friction for gear losses."""
+    names = [joint.name for joint in chosen.arm.robot.tree_joints]
+    return [
+        f"'{own.name}' of joint '{names[j]}' is left out, since '{term.name}' is asked for there: a joint has one of them"
+        for j, own in chosen.further
+        for k, term in asked
+        if j == k and kind_of(own) == kind_of(term) and own.name != term.name
+    ]
+
+
+def _check_losses(chosen: ParameterSet) -> None:
+    """A log shows one loss of the load at a joint: that of 'load' is that of 'gear' with both of its numbers the same."""
+    losses = [(j, term.name) for j, term in chosen.further if "load" in term.of]
+    for j, joint in enumerate(chosen.arm.robot.tree_joints):
+        names = [name for k, name in losses if k == j]
+        if len(names) > 1:
+            raise DalembertError(
+                f"joint '{joint.name}' has {' and '.join(map(repr, names))}, which no log tells apart; ask for one of them, as in "
+                f"terms={{'{joint.name}': ['{names[-1]}']}}"
+            )
 
 
 def _several(logs: Any) -> list[Any]:

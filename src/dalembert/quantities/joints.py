@@ -130,16 +130,13 @@ def _scalar(m: AnyMechanism, x: Arrays, tree: Equations) -> Any:
 
 def _torque_derivatives(m: AnyMechanism, x: Arrays, tree: Equations) -> Any:
     if m.linear:
-        chain, inner = _on_tree(m, x)
-        return [pulled.both_sides(chain, part) for part in tree(m.tree, *inner.values())]
+        return pulled.torque_derivatives(m, x["q"], x["qd"], x["qdd"], tree)
     return _slopes(m, pulled.inverse_dynamics(m, x["q"], x["qd"], x["qdd"]), x["q"], x["qd"])
 
 
 def _forward_derivatives(m: AnyMechanism, q: Values, qd: Values, tau: Values) -> Any:
-    n = m.n
-    factor = pulled.factorised(m, pulled.inertia_matrix(m, q))
     dq, dqd = _slopes(m, pulled.forward_dynamics(m, q, qd, tau), q, qd)
-    return dq, dqd, [factor.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
+    return dq, dqd, pulled.forward_derivative(m, q, qd, tau)
 
 
 def _slopes(m: AnyMechanism, values: list[Any], q: Values, qd: Values) -> tuple[Any, Any]:

@@ -110,7 +110,6 @@ def _numbers(robot: Robot) -> Iterator[tuple[str, Iterable[Any]]]:
     for joint in robot.joints:
         yield f"the offset of joint '{joint.name}'", (joint.offset,)
         yield f"the axis of joint '{joint.name}'", joint.axis
-        yield f"the friction of joint '{joint.name}'", [x for term in joint.friction for x in term.values]
         rotor = joint.rotor
         if rotor is not None:
             scalars = (rotor.inertia, rotor.gear, rotor.mass, rotor.transverse, rotor.viscous, *rotor.coulomb)

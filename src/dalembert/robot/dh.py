@@ -106,7 +106,7 @@ def read_row(value: object, where: str) -> Row:
         "physical": table.flag("physical", True),
         "weight": table.number("weight", 1.0),
         "note": table.text("note", ""),
-        "friction": read_friction(table),
+        "friction": read_friction(table, turns=not slides),
         "limits": read_limits(table, turns=not slides),
         "rotor": read_rotor(table),
     }

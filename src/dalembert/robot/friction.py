@@ -81,9 +81,9 @@ class Friction:
         """The arguments that make it: {name: what the term is read from}, a list where there are several."""
         out: dict[str, Any] = {}
         for name in TERMS:
-            values = [term.written() for term in self.terms if term.name == name]
-            if values:
-                out[name] = values[0] if len(values) == 1 else values
+            terms = [term for term in self.terms if term.name == name]
+            if terms:
+                out[name] = terms[0].written() if len(terms) == 1 else [Term.written(term) for term in terms]
         return out
 
 
@@ -112,5 +112,15 @@ def _ordered(terms: list[Term]) -> tuple[Term, ...]:
     for kind in (Viscous, Coulomb):
         if len([term for term in terms if isinstance(term, kind)]) > 1:
             raise RobotError(f"a joint has {kind.name} friction twice; add the numbers up")
+    _check_losses(terms)
     does = [term for term in terms if any(not isinstance(x, float) or x != 0.0 for x in term.coefficients)]
     return tuple(sorted(does, key=lambda term: list(TERMS).index(term.name)))
+
+
+def _check_losses(terms: list[Term]) -> None:
+    """Losses that grow with the load leave some of it: with all of it lost, no load could drive the joint."""
+    losses = [term for term in terms if "load" in term.of and term.physical]
+    lost = sum(term.torque(0.0, -1.0, 0.0) - term.torque(0.0, -1.0, 1.0) for term in losses)
+    if isinstance(lost, float) and lost >= 1.0:
+        names = " and ".join(dict.fromkeys(term.name for term in losses))
+        raise RobotError(f"{names} together lose {lost:g} of a load that drives the joint; it must be below 1")

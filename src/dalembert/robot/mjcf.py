@@ -262,7 +262,8 @@ class _Reader:
             child = name if last else f"{name}:{label}"
             if not last:
                 self.links.append(Link(child))
-            self.joints.append(self._joint(joint, label, parent, child, placement))
+            with told_at(f"{self.source}: joint '{label}'"):
+                self.joints.append(self._joint(joint, label, parent, child, placement))
             parent, placement = child, Placement()
         self.links.append(Link(name, _inertia(model, body), weight=1.0 - float(model.body_gravcomp[body])))
         if count == 0:

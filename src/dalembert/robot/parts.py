@@ -95,8 +95,8 @@ def _part(parent: Table, kind: type[Any], default: Any, read: Callable[[Table], 
         return kind(**values)
 
 
-def read_friction(parent: Table) -> Friction:
-    """The ``friction`` of a joint."""
+def read_friction(parent: Table, *, turns: bool) -> Friction:
+    """The ``friction`` of a joint; one that ``turns`` takes angles in words."""
 
     if isinstance(parent.get("friction", None), Friction):
         return parent.get("friction")
@@ -104,7 +104,9 @@ def read_friction(parent: Table) -> Friction:
     if table is None:
         return Friction()
     with told_at(table.where):
-        return Friction(**{name: _in_radians(TERMS[name], value) for name, value in table.data.items()})
+        return Friction(
+            **{name: _in_radians(TERMS[name], value) if turns else value for name, value in table.data.items()}
+        )
 
 
 def _in_radians(kind: type[Term], value: Any) -> Any:

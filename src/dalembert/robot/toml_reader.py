@@ -217,7 +217,7 @@ def _joint(table: Table) -> Joint:
         "axis": table.vector("axis", (0.0, 0.0, 1.0)),
         "offset": table.number("offset", 0.0, angle=turns),
         "link_frame": read_placement_at(table, "link_frame"),
-        "friction": read_friction(table),
+        "friction": read_friction(table, turns=turns),
         "limits": read_limits(table, turns=turns),
         "rotor": read_rotor(table),
     }

@@ -36,7 +36,7 @@ from dalembert.robot.model import (
 from dalembert.robot.parts import symmetric
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
-from dalembert.robot.tables import shown, some, told_at
+from dalembert.robot.tables import nearest, shown, some, told_at
 from dalembert.terms import TERMS, Term
 
 # what each element may hold, or what attributes it may have; anything else is named in a note
@@ -54,6 +54,13 @@ KNOWN = {
     "dynamics": {"damping", "friction"},
 }
 
+# what a <dalembert> element may hold and say, by the element that it stands in; anything else is an error
+OURS = {
+    "robot": {"gravity", "tip", "tip_name"},
+    "link": {"physical", "massless", "weight"},
+    "joint": {"type", "coulomb", "unlimited", "acceleration", "friction", "rotor"},
+    "rotor": {*ROTOR_NUMBERS, *ROTOR_VECTORS, "coulomb", "reflected", "physical"},
+}
 
 # elements that exert forces or close chains, which this reader does not know
 FORCES = {"drake:linear_spring_damper", "drake:linear_bushing_rpy", "drake:ball_constraint", "loop_joint"}
@@ -83,7 +90,7 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
     links, joints = tuple(map(_link, whole.each("link"))), tuple(map(_joint, whole.each("joint")))
     couplings = tuple(_mimics(whole))
     _top_level(root, whole)
-    ours = whole.only("dalembert")
+    ours = whole.ours()
     gravity = ours.numbers("gravity", 3, STANDARD_GRAVITY)
     notes, left_out = whole.notes.sentences(whole.notes.ignored), whole.notes.sentences(whole.notes.left_out)
     with told_at(source):
@@ -146,6 +153,27 @@ class _UrdfElement:
             self.notes.add("only the first of several is used", f"<{tag}> in {self.name}")
         return _UrdfElement(children[0] if children else None, self.where, self.notes)
 
+    def ours(self) -> _UrdfElement:
+        """Its <dalembert> element."""
+        return self.only("dalembert").with_known(OURS[self.tag])
+
+    def with_known(self, known: set[str]) -> _UrdfElement:
+        """The same, if it says nothing else: an extension of our own has no other readers."""
+        for name in (*self.element.attrib, *(child.tag for child in self.element)):
+            if name not in known:
+                raise RobotError(
+                    f"{self.where}: <{self.tag}> has '{name}'; it may have {', '.join(sorted(known))}"
+                    f"{nearest(name, sorted(known))}"
+                )
+        return self
+
+    def flag(self, name: str, default: bool) -> bool:
+        """An attribute that is "true" or "false"."""
+        text = self.get(name, "true" if default else "false")
+        if text not in ("true", "false"):
+            raise RobotError(f"{self.where}: '{name}' of <{self.tag}> is {shown(text)}; it must be true or false")
+        return text == "true"
+
     def note_unknown(self, names: Iterable[str], place: str) -> None:
         """Elements or attributes that this reader has no use for."""
         for name in names:
@@ -202,9 +230,9 @@ class _UrdfElement:
 
 def _link(link: _UrdfElement) -> Link:
     link.note_unknown((child.tag for child in link.element), "in a link")
-    ours = link.only("dalembert")
+    ours = link.ours()
     inertia, weight = _inertia(link.only("inertial")), ours.number("weight", 1.0)
-    flags = (ours.get("physical") != "false", ours.get("massless") == "true")
+    flags = (ours.flag("physical", True), ours.flag("massless", False))
     with told_at(link.where):
         return Link(link.required("name"), inertia, *flags, weight)
 
@@ -239,15 +267,19 @@ def _joint(joint: _UrdfElement) -> Joint:
             joint.notes.add(f"<{tag}> is ignored, it is no part of the dynamics", f"joint '{name}'")
     parent, child = _end(joint, "parent"), _end(joint, "child")
     placement = joint.origin()
+    ours, dynamics = joint.ours(), joint.only("dynamics")
     if kind == "fixed":  # some exporters give fixed joints an axis of 0 0 0; nothing turns there
+        with told_at(where):
+            given = {"friction": _friction(dynamics, ours) != Friction(), "rotor": ours.only("rotor").given}
+        for what in [what for what, is_given in given.items() if is_given]:
+            joint.notes.add(f"the {what} of fixed joints is not used", f"joint '{name}'")
         return Joint(name, "fixed", parent, child, placement)
-    ours = joint.only("dalembert")
     axis = joint.only("axis").numbers("xyz", 3, X)
     with told_at(where):
         parts: dict[str, Any] = {
-            "friction": _friction(joint.only("dynamics"), ours),
+            "friction": _friction(dynamics, ours),
             "limits": _limits(joint.only("limit"), ours, kind),
-            "rotor": _rotor(ours.only("rotor")),
+            "rotor": _rotor(ours.only("rotor").with_known(OURS["rotor"])),
         }
         return Joint(name, ours.get("type", kind), parent, child, placement, axis, **parts)  # type: ignore[arg-type]
 
@@ -294,8 +326,7 @@ def _term(element: _UrdfElement) -> Term:
     known = [entry.name for entry in TERMS[name].numbers()]
     numbers = {key: element.number(key) if key in known else value for key, value in element.element.attrib.items()}
     numbers.pop("term")
-    physical = {"physical": numbers.pop("physical") != "false"} if "physical" in numbers else {}
-    return TERMS[name].read({**numbers, **physical})
+    return TERMS[name].read({**numbers, "physical": element.flag("physical", True)})
 
 
 def _limits(limit: _UrdfElement, ours: _UrdfElement, kind: str) -> Limits:
@@ -320,7 +351,7 @@ def _rotor(rotor: _UrdfElement) -> Rotor | None:
     scalars = {key: rotor.number(key, getattr(Rotor, key)) for key in ROTOR_NUMBERS}
     vectors = {key: rotor.numbers(key, 3) for key in ROTOR_VECTORS}
     coulomb = rotor.numbers("coulomb", 2, (0.0, 0.0))
-    flags = {"reflected": rotor.get("reflected") == "true", "physical": rotor.get("physical") != "false"}
+    flags = {"reflected": rotor.flag("reflected", False), "physical": rotor.flag("physical", True)}
     return Rotor(**scalars, **vectors, coulomb=coulomb, **flags)
 
 

@@ -73,8 +73,8 @@ class Term:
                 if not hasattr(value, "sin"):
                     raise RobotError(f"{self.called(entry.name)} is {value!r}; it must be a number")
                 continue
-            if math.isnan(value):
-                raise RobotError(f"{self.called(entry.name)} is {value}; it must be a number")
+            if not math.isfinite(value):
+                raise RobotError(f"{self.called(entry.name)} is {value}; it must be a finite number")
             least, above = entry.metadata["least"], entry.metadata.get("above", False)
             counts = self.physical or not entry.metadata["linear"]
             if counts and (value < least or (above and value == least)):

@@ -45,7 +45,7 @@ class LimitedPath:
         self.dry = np.array([max(map(abs, body.coulomb)) for body in arm.mechanism.bodies], float)
         self.passive_dry = any(any(body.coulomb) for body in passive)
         # the joints whose friction counts: those of the tree where passive ones have some, which comes through Γ
-        self.pulled = self.passive_dry or any(body.viscous != 0 for body in passive)
+        self.pulled = self.passive_dry or any(body.viscous for body in passive)
         F_v, self.forward, self.backward = friction_of(bodies if self.pulled else arm.mechanism.bodies)
         self.viscous = bool(((F_v if self.pulled else F_v[limited]) != 0).any())
         self.rubbing = (self.forward != 0) | (self.backward != 0)
@@ -268,7 +268,8 @@ def stuck(path: LimitedPath, on: PathProblem, status: int) -> DalembertError:
     s = float(on.s[i])
     if np.abs(D[:, 3, :k]).max(initial=0.0) < 1.0 - 1e-6:
         return TooRough(f"the path is too rough at t = {path.time(s):.4g} s for a grid of {len(on.s)} points")
-    load = np.abs(D[where[max(0, i - 1) : i + 2].ravel(), 3, :k])
+    inner = where[1:-1]  # the first and the last interval have those of rest too, in a unit of their own
+    load = np.abs(D[inner[max(0, min(i, len(inner)) - 2) : i + 1].ravel(), 3, :k])
     if load.max() > 1.0:
         return _too_heavy(path, int(load.max(axis=0).argmax()), s, float(load.max()))
     # the two rows that contradict each other at rest
