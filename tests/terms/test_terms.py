@@ -262,6 +262,13 @@ def test_files_hold_them(termed: da.Arm, tmp_path, ending: str) -> None:  # type
     assert relative(again.inverse_dynamics(q, qd, qdd), termed.inverse_dynamics(q, qd, qdd)) < 1e-13
 
 
+def test_a_joint_may_have_a_hundred_terms() -> None:
+    ripple = [{"order": k, "sine": 1.0} for k in range(1, 102)]
+    assert len(Friction(harmonic=ripple[:100]).terms) == 100
+    with pytest.raises(da.RobotError, match="a joint has 101 terms of friction; at most 100 are allowed"):
+        Friction(harmonic=ripple)
+
+
 def test_angles_in_words_are_for_joints_that_turn() -> None:
     spring = {"spring": {"stiffness": 1.0, "rest": "90 deg"}}
     assert da.from_dh([{"friction": spring}]).robot.joints[0].friction.further[0].rest == pytest.approx(math.pi / 2)

@@ -95,13 +95,13 @@ def _several(value: Any) -> list[Any]:
 
 def _ordered(terms: list[Term]) -> tuple[Term, ...]:
     """In the order of the table: one of viscous and one of Coulomb friction first; none that does nothing."""
-    if len(terms) > TERMS_OF_JOINT:
-        raise RobotError(f"a joint has {len(terms)} terms of friction; at most {TERMS_OF_JOINT} are allowed")
     for kind in (Viscous, Coulomb):
         if len([term for term in terms if isinstance(term, kind)]) > 1:
             raise RobotError(f"a joint has {kind.name} friction twice; add the numbers up")
     _check_losses(terms)
     does = [term for term in terms if any(not isinstance(x, float) or x != 0.0 for x in term.coefficients)]
+    if len(does) > TERMS_OF_JOINT:
+        raise RobotError(f"a joint has {len(does)} terms of friction; at most {TERMS_OF_JOINT} are allowed")
     return tuple(sorted(does, key=lambda term: list(TERMS).index(term.name)))
 
 
