@@ -735,6 +735,7 @@ def test_wrong_terms_and_friction_get_one_sentence_and_what_is_replaced_a_note()
         ("coupling", [5, 6], "a coupling is two joints and perhaps a ratio"),
         ("coupling", 3, "coupling is 3; it must be a list"),
         ("balance", 1, "balance is 1; it must be a list"),
+        ("dead_zone", -1.0, "dead_zone is -1.0; it is a speed, and must be at least 0"),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             da.identify(arm, log, **{option: value})

@@ -112,14 +112,6 @@ def test_derivatives_of_narrow_steps_are_numbers_at_any_speed(name: str) -> None
     assert all(slopes(further, body, 0.0, qd, 0.0)[1] == 0.0 for qd in (-3.0, 3.0))
 
 
-def test_terms_that_no_load_could_drive_are_refused_together_too() -> None:
-    assert len(Friction(load=0.4, gear=(0.9, 0.5)).terms) == 2
-    with pytest.raises(
-        da.RobotError, match=r"lose 1\.1 of it to load and gear, and no load could drive the joint; .*below 1"
-    ):
-        Friction(load=0.6, gear=(0.1, 0.5))
-
-
 def test_units_of_a_prismatic_joint() -> None:
     friction = Friction(0.5, stribeck=(1.2, 0.05), harmonic=(8.0, 0.3), spring=30.0)
     assert [term.text_at("prismatic").partition(": ")[2] for term in friction] == [
@@ -290,6 +282,13 @@ def test_files_hold_them(termed: da.Arm, tmp_path, ending: str) -> None:  # type
     assert [j.friction for j in again.robot.tree_joints] == [j.friction for j in termed.robot.tree_joints]
     q, qd, qdd = states(termed, 5)
     assert relative(again.inverse_dynamics(q, qd, qdd), termed.inverse_dynamics(q, qd, qdd)) < 1e-13
+
+
+def test_a_joint_may_have_a_hundred_terms() -> None:
+    ripple = [{"order": k, "sine": 1.0} for k in range(1, 102)]
+    assert len(Friction(harmonic=ripple[:100]).terms) == 100
+    with pytest.raises(da.RobotError, match="a joint has 101 terms of friction; at most 100 are allowed"):
+        Friction(harmonic=ripple)
 
 
 def test_angles_in_words_are_for_joints_that_turn() -> None:

@@ -46,6 +46,8 @@ class LogEquations:
         self.arm, self.ready, self.step = arm, ready, step
         self.fastest = np.abs(ready.qd).max(axis=0)
         self.zone = 0.01 * self.fastest if dead_zone is None else per_joint("dead_zone", dead_zone, self.arm.n)
+        if (self.zone < 0).any():
+            raise DalembertError(f"dead_zone is {dead_zone!r}; it is a speed, and must be at least 0")
         self.at_rest = REST if dead_zone is None else 0.0
         if not dry:
             self.zone = np.zeros(self.arm.n)

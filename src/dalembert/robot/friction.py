@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalembert.algebra.records import settle
-from dalembert.algebra.scalars import Scalar, total
+from dalembert.algebra.scalars import Scalar
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import TERMS_OF_JOINT
 from dalembert.robot.tables import nearest
@@ -93,27 +93,15 @@ def _several(value: Any) -> list[Any]:
     return list(value) if several else [value]
 
 
-def _check_driven(terms: list[Term]) -> None:
-    """Terms of the load may each leave something of a load that drives the joint, and together nothing."""
-    taking = [term for term in terms if "load" in term.of and term.physical]
-    lost = total(term.torque(0.0, -1.0, 0.0) - term.torque(0.0, -1.0, 1.0) for term in taking)
-    if isinstance(lost, float) and lost >= 1.0:
-        raise RobotError(
-            f"a load that drives the joint would lose {lost:g} of it to {' and '.join(term.name for term in taking)}, and no "
-            "load could drive the joint; what they take must be below 1"
-        )
-
-
 def _ordered(terms: list[Term]) -> tuple[Term, ...]:
     """In the order of the table: one of viscous and one of Coulomb friction first; none that does nothing."""
-    if len(terms) > TERMS_OF_JOINT:
-        raise RobotError(f"a joint has {len(terms)} terms of friction; at most {TERMS_OF_JOINT} are allowed")
-    _check_driven(terms)
     for kind in (Viscous, Coulomb):
         if len([term for term in terms if isinstance(term, kind)]) > 1:
             raise RobotError(f"a joint has {kind.name} friction twice; add the numbers up")
     _check_losses(terms)
     does = [term for term in terms if any(not isinstance(x, float) or x != 0.0 for x in term.coefficients)]
+    if len(does) > TERMS_OF_JOINT:
+        raise RobotError(f"a joint has {len(does)} terms of friction; at most {TERMS_OF_JOINT} are allowed")
     return tuple(sorted(does, key=lambda term: list(TERMS).index(term.name)))
 
 
