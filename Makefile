@@ -37,7 +37,7 @@ test-core: .venv/.python
 	@cp -r pyproject.toml README.md LICENSE src out/core/source/
 	$(PYTHON) -m venv out/core/venv
 	out/core/venv/bin/python -m pip install --quiet --disable-pip-version-check out/core/source
-	DALEMBERT_CACHE=out/core/cache out/core/venv/bin/python tests/extras/core.py
+	DALEMBERT_CACHE=out/core/cache out/core/venv/bin/python tests/environment/core.py
 
 soak: .venv/.installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[soak]" || \

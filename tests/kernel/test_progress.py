@@ -20,9 +20,9 @@ import dalembert as da
 from arms import states
 from dalembert import progress
 from dalembert.emit import llvm
+from dalembert.environment.progress import Bar
 from dalembert.kernel import compile as compile_
 from dalembert.kernel import make
-from dalembert.progress import Bar
 
 
 class Terminal(io.StringIO):

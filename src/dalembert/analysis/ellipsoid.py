@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE, double
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError, SingularityError
-from dalembert.extras import extra
 from dalembert.motion.operational_space import Space
 from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP

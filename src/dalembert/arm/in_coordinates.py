@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double
 from dalembert.coordinates.formula import symbols
+from dalembert.environment.extras import extra
 from dalembert.equations.kinematics import frames
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.extras import extra
 from dalembert.robot.couplings import Coupling, singular
 from dalembert.robot.model import Robot
 

@@ -11,9 +11,9 @@ from typer import Argument, Option
 
 from dalembert.cli import options
 from dalembert.cli.terminal import console, plain, print_table, tell
+from dalembert.environment.extras import extra
+from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
-from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,8 +9,8 @@ from typer import Option
 
 from dalembert.cli import options
 from dalembert.cli.terminal import plain
+from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from dalembert.symbols.present import Equations

@@ -10,9 +10,9 @@ from typer import Option
 import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import number, print_table, say, tell
+from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
-from dalembert.progress import Bar
 
 Criterion = Literal["condition", "scaled-condition", "d-optimal"]
 WORDS = {"condition": "condition number", "scaled-condition": "scaled condition number", "d-optimal": "log det"}

@@ -12,9 +12,9 @@ from typer import Argument, Option
 import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import console, finite, number, print_table, say, saying_warnings, tell
+from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
-from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from dalembert.identification.result import Identification

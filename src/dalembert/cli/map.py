@@ -9,8 +9,8 @@ from typer import Option
 from dalembert.cli import options
 from dalembert.cli.ellipsoid import limits_of
 from dalembert.cli.terminal import number, numbers, plain, tell
+from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.progress import Bar
 
 
 def map_(

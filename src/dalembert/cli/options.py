@@ -10,8 +10,8 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli.terminal import plain, saying_warnings, tell
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.files import check_writable, whole_binary_file
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.identify import reading_of
 from dalembert.cli.terminal import number, print_table, say, saying_warnings, tell
+from dalembert.environment.progress import Bar
 from dalembert.files import check_writable
-from dalembert.progress import Bar
 
 
 def payload(

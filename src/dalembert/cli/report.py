@@ -12,9 +12,9 @@ import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import need_effort_limits, read
+from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable
-from dalembert.progress import Bar
 
 EXAMPLES = ("7.2",)
 _ABOUT = {

@@ -11,8 +11,8 @@ import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import number, plain, print_table, tell
 from dalembert.cli.torques import write
+from dalembert.environment.progress import Bar
 from dalembert.files import check_writable
-from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

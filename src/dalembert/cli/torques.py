@@ -14,9 +14,9 @@ from typer import Argument, Option
 import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import number, plain, print_table, say
+from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
-from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from dalembert.algebra.scalars import Scalar, acos, asin, atan, atan2, cos, exp, less, log, select, sin, sqrt, tanh
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f.__name__: f for f in (sin, cos, exp, log, tanh, atan2, atan, asin, acos)},

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 
 Array = NDArray[np.float64]
 

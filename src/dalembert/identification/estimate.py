@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.identification.accumulate import JointTriangles, TriangularSystem, column_lengths
 
 Array = NDArray[np.float64]

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import shown
+from dalembert.environment.extras import extra
 from dalembert.errors import ClosureError, DalembertError
-from dalembert.extras import extra
 from dalembert.identification.base import BaseParameters, base_parameters
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_problem import CRITERIA, ExcitationProblem

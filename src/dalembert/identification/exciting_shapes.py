@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 from dalembert.trajectory.fourier import fourier
 from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory

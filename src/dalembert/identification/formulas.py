@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.extras import extra
 from dalembert.equations.regressor import SAME, carried_share
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.identification.base import TOLERANCE, BaseParameters, Combinations, base_parameters, canonical_order
 from dalembert.identification.letters import assembled, parameter_letter
 from dalembert.identification.nullspace import Field, Number, hidden_changes, seats_of

@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra.vectors import Mat, Vec
+from dalembert.environment.extras import extra
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.robot.model import Joint, Robot
 from dalembert.robot.placement import Placement
 from dalembert.symbols.model import Model, model

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.extras import extra
 from dalembert.equations.regressor import INERTIAL
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.parameters import ParameterSet
 from dalembert.robot.inertia import Inertia

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 from dalembert.identification.base import BaseParameters
 from dalembert.logs.conditioning import Conditioned
 

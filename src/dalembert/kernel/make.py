@@ -12,11 +12,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from dalembert.emit.signature import Signature
+from dalembert.environment.progress import Bar
 from dalembert.kernel import cache
 from dalembert.kernel.compile import MachineCode, object_code, target
 from dalembert.kernel.forks import KEEPING
 from dalembert.kernel.gufunc import Recipe, gufunc
-from dalembert.progress import Bar
 
 if TYPE_CHECKING:
     from dalembert.graph.tape import Graph

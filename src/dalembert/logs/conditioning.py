@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.logs.formats.raw import Array, check_size, counted
 from dalembert.logs.log import Log
 

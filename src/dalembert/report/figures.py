@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dalembert.analysis.sizing import UNITS
 from dalembert.arm import Arm
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, shortened, visible, with_glyphs

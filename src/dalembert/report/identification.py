@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 from dalembert.files import check_writable, whole_file
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum

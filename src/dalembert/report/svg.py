@@ -8,7 +8,7 @@ import warnings
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 from dalembert.report.words import visible
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.ellipsoid import Ellipsoid, Polytope, components
 from dalembert.analysis.workspace import WorkspaceMap, map_plane
 from dalembert.arm import Arm
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.report import figures
 from dalembert.report.figures import INK, SOFT, STYLE, Panel, assemble
 from dalembert.report.skeleton import Pose, View, skeleton, views

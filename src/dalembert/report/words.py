@@ -6,7 +6,7 @@ import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.extras import extra
 from dalembert.errors import RobotError
-from dalembert.extras import extra
 from dalembert.robot.bounds import MJCF_BODIES, MJCF_DELETIONS, MJCF_JOINTS, at_most
 from dalembert.robot.tables import some
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.extras import extra
 from dalembert.equations.friction import static
 from dalembert.errors import ClosureError, SimulationError
-from dalembert.extras import extra
 from dalembert.graph.program import repeat
 from dalembert.motion.contact import CREEP, OVERLOAD, REACHED
 from dalembert.motion.stepping import with_parameters

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.scalars import Scalar
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 from dalembert.symbols.names import GREEK, RESERVED, Letter, braced, joint_variable, letter
 from dalembert.symbols.ring import Polynomial, Ring
 from dalembert.terms import Term

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import CoupledMechanism, mechanism_of
 from dalembert.coordinates.formula import Formula
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import Progress, closed_form
 from dalembert.symbols.mapped import in_linear_coordinates

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.extras import extra
 from dalembert.symbols.closed_form import ClosedForm, Progress
 from dalembert.symbols.laws import Function
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, braced

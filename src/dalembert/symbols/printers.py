@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 
 with extra("symbols", "the SymPy form of the equations"):
     import sympy

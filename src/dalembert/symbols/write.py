@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 from dalembert.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
 from dalembert.symbols.ring import Coefficient, Polynomial, Ring, tidy
 

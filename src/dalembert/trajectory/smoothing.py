@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import Array
-from dalembert.extras import extra
+from dalembert.environment.extras import extra
 from dalembert.trajectory.moves import Move, moves_of
 from dalembert.trajectory.profiles import SmoothCurve
 from dalembert.trajectory.trajectory import Trajectory

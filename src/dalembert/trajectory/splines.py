@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arrays import Array
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.extras import extra
 from dalembert.robot.tables import nearest
 from dalembert.trajectory import hermite
 from dalembert.trajectory.checks import finite, joints

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.files import open_bounded
 from dalembert.logs.formats.joint_states import FIELDS, JointStates, fields_of
 from dalembert.logs.formats.raw import LARGEST_FILE, Raw, Request, damage_told

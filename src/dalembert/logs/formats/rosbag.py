@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.extras import extra
 from dalembert.files import open_bounded
 from dalembert.logs.formats.joint_states import JointStates, fields_of
 from dalembert.logs.formats.mcap_file import LARGEST_CHUNK

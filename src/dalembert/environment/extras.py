@@ -1,7 +1,7 @@
 """Optional packages: which extra installs them, and the sentence for one that is not installed.
 
 The core needs NumPy, llvmlite, Typer and Rich. Every other package is imported inside a function, in a
-``with extra(…)`` block; ``tests/extras`` checks that, and runs the core where none of them is installed.
+``with extra(…)`` block; ``tests/environment`` checks that, and runs the core where none of them is installed.
 """
 
 from __future__ import annotations

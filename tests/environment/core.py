@@ -1,6 +1,6 @@
 """The core, where no optional package can be imported: it computes, counts, compiles and prints.
 
-``make test-core`` runs this in an environment without any extra, ``tests/extras/test_extras.py`` where their imports
+``make test-core`` runs this in an environment without any extra, ``tests/environment/test_extras.py`` where their imports
 fail. It needs nothing but the package.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import dalembert as da
-from dalembert.extras import EXTRAS
+from dalembert.environment.extras import EXTRAS
 
 RNG = np.random.default_rng(7)
 PACKAGES = {package for packages in EXTRAS.values() for package in packages}

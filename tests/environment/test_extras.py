@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dalembert as da
-from dalembert.extras import EXTRAS, extra
+from dalembert.environment.extras import EXTRAS, extra
 from imports import MODULES, ROOT
 
 PACKAGES = {package for packages in EXTRAS.values() for package in packages}
