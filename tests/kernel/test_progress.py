@@ -18,8 +18,8 @@ import pytest
 
 import dalembert as da
 from arms import states
-from dalembert import progress
 from dalembert.emit import llvm
+from dalembert.environment import progress
 from dalembert.environment.progress import Bar
 from dalembert.kernel import compile as compile_
 from dalembert.kernel import make
