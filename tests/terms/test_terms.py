@@ -272,6 +272,16 @@ def test_a_passive_joint_cannot_feel_its_load() -> None:
         da.Arm(with_terms(arm("five-bar").robot, LOADED[:1]))
 
 
+@pytest.mark.parametrize("share", [1.5, -1.5])
+def test_losses_of_a_fit_that_leave_no_load_have_no_forward_dynamics(share: float) -> None:
+    a = da.Arm(with_terms(arm("planar-2r").robot, [Friction(load={"share": share, "physical": False})]))
+    z = np.zeros(2)
+    assert np.isfinite(a.inverse_dynamics(z, z, z)).all()
+    for ask in (lambda: a.forward_dynamics(z, z, z), lambda: da.simulate(a, z, z, z, 0.1)):
+        with pytest.raises(da.DalembertError, match="takes all of it at joint joint1, joint2, so that no acceleration"):
+            ask()
+
+
 # -- files ---------------------------------------------------------------------------------------------
 
 

@@ -207,12 +207,23 @@ class ArmDynamics(Compiled):
         return Dalembert(*self._run("dalembert", {"q": q, "qd": qd}))
 
     def _needs_inertia(self) -> None:
-        """B⁻¹ exists only when every joint moves something; names the joints that do not."""
+        """Accelerations follow from torques only where every joint moves something and losses leave some of a load."""
+        if self._all_lost:
+            raise DalembertError(
+                f"arm '{self.name}': friction that depends on the load takes all of it at joint {', '.join(self._all_lost)}, so "
+                "that no acceleration follows from a torque; what 'load' and 'gear' take must be below 1"
+            )
         if self._inert:
             raise SingularInertiaError(
                 f"arm '{self.name}' has no B⁻¹: nothing resists joint {', '.join(self._inert)}; "
                 "give the links behind it a mass and an inertia about its axis, or the joint a rotor"
             )
+
+    @cached_property
+    def _all_lost(self) -> list[str]:
+        from dalembert.equations.friction import leaves_a_load
+
+        return [body.name for body in self.mechanism.bodies if body.depends("load") and not leaves_a_load(body)]
 
     @cached_property
     def _inert(self) -> list[str]:

@@ -67,6 +67,15 @@ def _passed_on(left: Scalar, law: Callable[[Scalar], Scalar]) -> Scalar:
     return left / (1.0 + select(less(0.0, left), forward, -backward))
 
 
+def leaves_a_load(body: Body) -> bool:
+    """Whether a torque has one load, both ways of motion: 1 + σ w_σ > 0."""
+    return all(
+        1.0 + way * (further(body, 0.0, speed, way) - further(body, 0.0, speed, 0.0)) > 0.0
+        for speed in (-1.0, 1.0)
+        for way in (-1.0, 1.0)
+    )
+
+
 def slopes(law: Callable[..., Scalar], body: Body, q: Scalar, *others: Scalar) -> list[Scalar]:
     """The derivatives of a law of a body by each of its arguments."""
     at = (position(body, q), *others)
