@@ -219,7 +219,7 @@ def test_terms_are_asked_for_in_words() -> None:
         (["coulomb"], "friction="),
         ({"joint7": ["spring"]}, "no joint 'joint7'"),
         ({"spring": {"stiffness": 3.0}}, "give its shape"),
-        (["harmonic"], "harmonic has no order"),
+        (["harmonic"], "the torque ripple is asked for without its order"),
     ):
         with pytest.raises(da.DalembertError, match=sentence):
             da.identify(a, log, terms=terms)

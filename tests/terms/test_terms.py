@@ -147,6 +147,22 @@ def test_wrong_numbers_get_one_sentence() -> None:
         assert sentence in str(error.value)
 
 
+def test_mistakes_in_python_get_one_sentence() -> None:
+    a, motion = arm("planar-2r"), da.spline([0.0, 1.0], [[0.0, 0.0], [0.3, 0.3]])
+    t = np.linspace(0.0, 2.0, 400)
+    log = {"t": t, "q": np.sin(np.outer(t, [3.0, 4.0])), "tau": np.cos(np.outer(t, [3.0, 4.0]))}
+    for ask, sentence in (
+        (lambda: Friction.of([1]), "friction is made of terms, not of 1"),  # type: ignore[list-item]
+        (lambda: Friction(1.0).without("viscos"), "there is no friction 'viscos'; known are .*did you mean 'viscous'"),
+        (lambda: motion.scaled("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
+        (lambda: motion.time_optimal("panda"), "the arm is given as 'panda'; it must be an Arm"),  # type: ignore[arg-type]
+        (lambda: da.identify(a, log, cutoff="a"), "cutoff is not"),  # type: ignore[arg-type]
+        (lambda: da.identify(a, log, terms=["stribeck"]), "Stribeck friction is asked for without its speed; give "),
+    ):
+        with pytest.raises(da.DalembertError, match=sentence):
+            ask()
+
+
 # -- arms ----------------------------------------------------------------------------------------------
 
 

@@ -129,4 +129,8 @@ def _shaped(name: str, shape: Any) -> Term:
             f"{kind.title} is asked for with {shape!r}; give its shape, {{{', '.join(known) or 'nothing'}}}: "
             f"{', '.join(kind.linear())} {'are' if len(kind.linear()) > 1 else 'is'} what the log says"
         )
+    if missing := [number for number in kind.needed() if number in known and number not in shape]:
+        raise DalembertError(
+            f"{kind.title} is asked for without its {' and '.join(missing)}; give {{'{name}': {{'{missing[0]}': …}}}}"
+        )
     return kind.read({**dict.fromkeys(kind.linear(), 0.0), **shape})

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.arrays import number
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.logs.formats.raw import Array, check_size, counted
@@ -163,7 +164,7 @@ def condition(
     notes: list[str] = []
     rate = 1.0 / usual_step(log)
     how = "chosen from the motion's spectrum" if cutoff is None else "as asked"
-    cutoff = automatic_cutoff(log) if cutoff is None else cutoff
+    cutoff = automatic_cutoff(log) if cutoff is None else number("cutoff", cutoff)
     slowest = min(1.0 / usual_step(part) for part in log.separate)
     if not 0 < cutoff < 0.5 * slowest:
         raise DalembertError(

@@ -34,18 +34,20 @@ class Friction:
     def __init__(self, viscous: Any = 0.0, coulomb: Any = 0.0, **others: Any) -> None:
         terms: list[Term] = []
         for name, value in {"viscous": viscous, "coulomb": coulomb, **others}.items():
-            if name not in TERMS:
-                raise RobotError(
-                    f"there is no friction '{name}'; known are {', '.join(TERMS)}{nearest(name, list(TERMS))}"
-                )
+            _check_name(name)
             terms += [x if isinstance(x, TERMS[name]) else TERMS[name].read(x) for x in _several(value)]
         settle(self, terms=_ordered(terms))
 
     @classmethod
     def of(cls, terms: Iterable[Term]) -> Friction:
         """From terms."""
-        friction = cls()
-        settle(friction, terms=_ordered(list(terms)))
+        friction, given = cls(), list(terms)
+        for term in given:
+            if not isinstance(term, Term):
+                raise RobotError(
+                    f"friction is made of terms, not of {term!r}; Friction(viscous=…) takes numbers by name"
+                )
+        settle(friction, terms=_ordered(given))
         return friction
 
     def __iter__(self) -> Iterator[Term]:
@@ -75,6 +77,8 @@ class Friction:
 
     def without(self, *names: str) -> Friction:
         """The same without the terms of these names."""
+        for name in names:
+            _check_name(name)
         return Friction.of(term for term in self.terms if term.name not in names)
 
     def written(self) -> dict[str, Any]:
@@ -85,6 +89,11 @@ class Friction:
             if terms:
                 out[name] = terms[0].written() if len(terms) == 1 else [Term.written(term) for term in terms]
         return out
+
+
+def _check_name(name: str) -> None:
+    if name not in TERMS:
+        raise RobotError(f"there is no friction '{name}'; known are {', '.join(TERMS)}{nearest(name, list(TERMS))}")
 
 
 def _several(value: Any) -> list[Any]:

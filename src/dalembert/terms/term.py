@@ -122,6 +122,11 @@ class Term:
         return tuple(entry for entry in fields(cls) if entry.metadata)
 
     @classmethod
+    def needed(cls) -> list[str]:
+        """The names of those that have no default."""
+        return [entry.name for entry in cls.numbers() if not isinstance(entry.default, (int, float))]
+
+    @classmethod
     def linear(cls) -> tuple[str, ...]:
         """The names of the coefficients."""
         return tuple(entry.name for entry in cls.numbers() if entry.metadata["linear"])
@@ -172,7 +177,7 @@ class Term:
             if len(listed) > len(known):
                 raise RobotError(f"{cls.name} has {len(listed)} numbers; it takes {', '.join(known)}")
             values = dict(zip(known, listed, strict=False))
-        needed = [entry.name for entry in cls.numbers() if not _has_default(entry)]
+        needed = cls.needed()
         if missing := [name for name in needed if name not in values]:
             raise RobotError(f"{cls.name} has no {' and no '.join(missing)}; give {', '.join(needed)}")
         if not isinstance(values.get("physical", True), bool):
@@ -190,10 +195,6 @@ class Term:
 
 def _replaced(text: str, pair: tuple[str, str]) -> str:
     return text.replace(*pair)
-
-
-def _has_default(entry: Any) -> bool:
-    return isinstance(entry.default, (int, float))
 
 
 def _is_number(x: Any) -> bool:

@@ -105,9 +105,9 @@ def coulomb(sign: Array, forward: Array, backward: Array) -> Array:
 
 def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster: bool = False) -> Trajectory:
     """See :meth:`Trajectory.scaled`."""
+    motion.fits(arm)
     check_terms(arm, "scaled")
     keep = joint_limits(arm, limits)
-    motion.fits(arm)
     top = np.inf if allow_faster else 1.0
     t = _instants(motion)
     parts = _parts(motion, arm, t)

@@ -147,10 +147,10 @@ def time_optimal(
     motion: Trajectory, arm: Arm, limits: LimitsLike = None, grid: int = 1000, duration: float | None = None
 ) -> Trajectory:
     """See :meth:`Trajectory.time_optimal`."""
+    motion.fits(arm)
     keep = joint_limits(arm, limits)
     if np.isfinite(keep.effort).any():
         check_terms(arm, "time_optimal")
-    motion.fits(arm)
     if not (isinstance(grid, int) and grid >= 2):
         raise DalembertError(f"grid is {grid!r}; it must be a whole number of intervals, at least 2")
     wanted = None if duration is None else number("duration", duration)

@@ -135,7 +135,9 @@ class Trajectory:
     # -- what it asks of an arm ------------------------------------------------------------------
 
     def fits(self, arm: Arm) -> None:
-        """A sentence if ``arm`` has another number of joints."""
+        """A sentence if ``arm`` is none, or has another number of joints."""
+        if not isinstance(arm, Arm):
+            raise DalembertError(f"the arm is given as {arm!r}; it must be an Arm, such as da.load('panda') gives")
         if arm.n != self.n:
             raise ShapeError(f"the motion has {self.n} joints, but arm '{arm.name}' has {arm.n}")
 
