@@ -86,8 +86,10 @@ def with_loads(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> l
 
 def relieved(mechanism: AnyMechanism, q: Values, qd: Values, tau: Values) -> tuple[Any, Values]:
     """The mechanism and the torques with the terms of joints that feel their load taken off the torques."""
-    if mechanism.identity or not friction.loaded(mechanism.tree):
-        return friction.relieved(mechanism, q, qd, tau) if mechanism.identity else (mechanism, tau)
+    if mechanism.identity:
+        return friction.relieved(mechanism, q, qd, tau)
+    if not friction.loaded(mechanism.tree):
+        return mechanism, tau
     tree, x, net = mechanism.tree, Chain(mechanism, q).q, list(tau)
     bodies = list(tree.bodies)
     for k, i in enumerate(mechanism.actuated):

@@ -1,11 +1,12 @@
 """MJCF in, through MuJoCo's own compiler: its defaults, classes, includes and inertia rules as they are.
 
 The compiler runs in the helper process, see :mod:`dalembert.robot.mujoco_compiler`; here its numbers become a robot.
-Mesh files are needed only for bodies that take their inertia from a mesh. MuJoCo's armature is a reflected rotor inertia; its
-joint ``ref`` is an offset; stiffness and springref are a spring of the joint; gravcomp takes weight off a link. Equality constraints ``connect`` and ``weld`` are loops: closed chains, whose
-passive joints are, as far as can be, those without an actuator. Those of joints are couplings: the first joint
-follows the second, or where that is linear, the one without an actuator the other. What else changes torques (tendons,
-fluid, pairs in contact, other equality constraints) is in ``Robot.left_out``, and what is ignored but does not, in ``Robot.notes``.
+Mesh files are needed only for bodies that take their inertia from a mesh. MuJoCo's armature is a reflected rotor inertia;
+its joint ``ref`` is an offset; stiffness and springref are a spring of the joint; gravcomp takes weight off a link.
+Equality constraints ``connect`` and ``weld`` are loops: closed chains, whose passive joints are, as far as can be, those
+without an actuator. Those of joints are couplings: the first joint follows the second, or where that is linear, the one
+without an actuator the other. What else changes torques (tendons, fluid, contacts, other equality constraints) is in
+``Robot.left_out``, and what is ignored and changes none, in ``Robot.notes``.
 """
 
 from __future__ import annotations
