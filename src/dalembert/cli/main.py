@@ -15,6 +15,7 @@ from typer import Option
 from typer.core import TyperGroup
 
 from dalembert.cli.arms import arms
+from dalembert.cli.book import book
 from dalembert.cli.cache import cache
 from dalembert.cli.compare import compare
 from dalembert.cli.ellipsoid import ellipsoid
@@ -35,7 +36,7 @@ WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
     arms, show, equations, parameters, identify, compare, ellipsoid, map_, torques, report, simulate, excite, payload,
-    cache,
+    book, cache,
 )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ SECTIONS = (
 )  # fmt: skip
 TOLERANCE = 1e-9  # of the largest number on either side
 PERTURBED = 1.01  # a symbol of the formula, in :func:`spoilt`
+GOLDEN = 0.6180339887
 
 Names = dict[str, Any]
 
@@ -66,6 +67,7 @@ class Section:
 
     document: str
     title: str
+    notebook: str
     given: tuple[str, ...]
     rows: tuple[Row, ...] = field(repr=False)
 
@@ -82,6 +84,7 @@ def sections() -> tuple[Section, ...]:
         Section(
             table["document"],
             table["title"],
+            table.get("notebook", ""),
             tuple(table.get("given", ())),
             tuple(Row(document=table["document"], section=table["title"], **row) for row in table["row"]),
         )
@@ -133,10 +136,13 @@ def _setting(given: tuple[str, ...]) -> Mapping[str, Any]:
     return names
 
 
+def _section(row: Row) -> Section:
+    return next(section for section in sections() if row in section.rows)
+
+
 def setting(row: Row) -> Names:
     """The names that a row's call and formula may use."""
-    section = next(section for section in sections() if row in section.rows)
-    names = dict(_setting(section.given))
+    names = dict(_setting(_section(row).given))
     exec(row.given, names)
     return names
 
@@ -146,18 +152,41 @@ def computed(row: Row, names: Names | None = None) -> Any:
     return eval(row.call, setting(row) if names is None else names)
 
 
+def script(row: Row) -> str:
+    """The row as a Python program of its own, which prints both sides.
+
+    >>> print(script(find("7.6 remark on inverse dynamics")[0])[-105:])
+    <BLANKLINE>
+    computed = arm.forward_dynamics(q, qd, arm.inverse_dynamics(q, qd, qdd))
+    on_the_page = qdd
+    print(computed)
+    print(on_the_page)
+    """
+    blocks = _read("given")
+    parts = ["from types import SimpleNamespace\n\nimport numpy as np\n\nimport dalembert as da"]
+    parts += [blocks[block].strip() for block in _section(row).given]
+    parts += [row.given.strip()] * bool(row.given)
+    parts.append(f"computed = {row.call}\non_the_page = {row.formula}\nprint(computed)\nprint(on_the_page)")
+    return "\n\n".join(parts)
+
+
 def written(row: Row, names: Names | None = None) -> Any:
     """What the formula of the page gives."""
     return eval(row.formula, setting(row) if names is None else names)
 
 
-def holds(row: Row, left: Any, right: Any) -> bool:
-    """Whether a call and a formula agree."""
+def difference(left: Any, right: Any) -> float:
+    """The largest difference of two sides, relative to the largest number on either; infinite where their shapes differ."""
     one, other = _numbers(left), _numbers(right)
     if one.shape != other.shape or not (np.isfinite(one).all() and np.isfinite(other).all()):
-        return False
+        return float("inf")
     size = max(np.abs(one).max(initial=0.0), np.abs(other).max(initial=0.0))
-    return bool(np.abs(one - other).max(initial=0.0) <= row.tolerance * size)
+    return float(np.abs(one - other).max(initial=0.0) / (size or 1.0))
+
+
+def holds(row: Row, left: Any, right: Any) -> bool:
+    """Whether a call and a formula agree."""
+    return difference(left, right) <= row.tolerance
 
 
 def spoilt(row: Row, names: Names | None = None) -> Iterator[tuple[str, Any]]:
@@ -212,11 +241,10 @@ def _larger(x: Any) -> Any:
 
 
 def _numbers(x: Any) -> np.ndarray:
-    """An array of doubles; SymPy's letters stand for numbers that their names decide."""
+    """All numbers, one after the other; SymPy's letters stand for numbers that their names decide."""
     if isinstance(x, list | tuple):
-        return np.concatenate([_numbers(y).ravel() for y in x]) if x else np.zeros(0)
+        return np.concatenate([_numbers(y) for y in x])
     if hasattr(x, "free_symbols"):
-        values = {s: 0.5 + (sum(map(ord, str(s))) * 0.6180339887) % 1.0 for s in x.free_symbols}
-        exact = x.subs(values)
-        return np.array(exact.tolist() if hasattr(exact, "tolist") else exact, float)
-    return np.asarray(x, float)
+        values = {letter: 0.5 + (sum(map(ord, str(letter))) * GOLDEN) % 1.0 for letter in x.free_symbols}
+        x = np.array(x.subs(values).tolist() if hasattr(x, "tolist") else x.subs(values), float)
+    return np.asarray(x, float).ravel()
