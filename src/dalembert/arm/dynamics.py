@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array, Compiled
 from dalembert.arm.quick import quick
-from dalembert.arm.terms import Dalembert, LagrangeEuler, TorqueTerms
+from dalembert.arm.terms import Dalembert, LagrangeEuler, RecursionSteps, TorqueTerms
 from dalembert.errors import DalembertError, SingularInertiaError
 
 
@@ -100,6 +101,34 @@ class ArmDynamics(Compiled):
         return self._run(
             "joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
         )
+
+    def recursion(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
+        axes: Literal["link", "base"] = "link",
+    ) -> RecursionSteps:
+        """Every step of the Newton–Euler recursion by link: ω, ω̇, ṗ, p̈, p̈_C, ω̇_m, F, M, f, μ (…, N, 3) and τ (…, N).
+
+        axes  "link": each link's quantities in the axes of its own frame, S (7.107)–(7.114) and M Table 2, ω̇_mi in
+              those of the link that carries the rotor; "base": all in base axes, S (7.93)–(7.106) and M Table 1
+        p̈_i and p̈_Ci include −g_0, as in the book, where the recursion starts from p̈_0 − g_0. Links are augmented: the
+        rotors that a link carries count with it. N is n for an open arm. For closed chains and coupled joints, the
+        steps cover all N joints of the tree, with the reactions of the loops, and Γᵀ τ are the torques of the n drives.
+
+        >>> import dalembert as da
+        >>> steps = da.load("planar-2r").recursion([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
+        >>> steps.omega[:, 2], steps.p_ddot[0]
+        (array([1., 3.]), array([-1.  ,  9.81,  0.  ]))
+        """
+        if axes not in ("link", "base"):
+            raise DalembertError(f"axes is {axes!r}; it must be 'link' (S 7.5.2, M Table 2) or 'base' (M Table 1)")
+        formulation = "newton-euler" if axes == "link" else "newton-euler-base"
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        return RecursionSteps(*self._run("recursion", {"q": q, "qd": qd, "qdd": qdd}, options, formulation))
 
     def torque_terms(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tip_wrench: ArrayLike | None = None

@@ -32,6 +32,32 @@ class Dalembert:
 
 
 @dataclass(frozen=True)
+class RecursionSteps:
+    """Every step of the Newton–Euler recursion, S 7.5.2: (…, N, 3) each, for all N joints of the tree; tau (…, N).
+
+    omega, omega_dot   ω_i, ω̇_i                                      rad/s, rad/s²   (7.107), (7.108)
+    p_dot              ṗ_i, velocity of the origin of frame i         m/s             (7.94)
+    p_ddot, p_ddot_C   p̈_i and p̈_Ci (M: v̇_i, ā_i) less g_0           m/s²            (7.109), (7.110)
+    omega_dot_m        ω̇_mi of the rotor that drives joint i          rad/s²          (7.111)
+    F, M               m_i p̈_Ci and Ī_i ω̇_i + ω_i × (Ī_i ω_i)         N, N m          M Tables 1, 2
+    f, mu              f_i, μ_i that link i−1 exerts on link i         N, N m          (7.112), (7.113)
+    tau                τ_i at the joints of the tree                   N m or N        (7.114)
+    """
+
+    omega: Array
+    omega_dot: Array
+    p_dot: Array
+    p_ddot: Array
+    p_ddot_C: Array
+    omega_dot_m: Array
+    F: Array
+    M: Array
+    f: Array
+    mu: Array
+    tau: Array
+
+
+@dataclass(frozen=True)
 class TorqueTerms:
     """Who causes what at which joint; the nine fields sum to the torque.
 

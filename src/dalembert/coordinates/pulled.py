@@ -26,9 +26,10 @@ from dalembert.equations import (
     kinematics,
     lagrange_euler,
     lean_newton_euler,
-    newton_euler,
 )
 from dalembert.equations.newton_euler import BaseMotion
+from dalembert.equations.recursion import Steps
+from dalembert.equations.recursion import recursion as tree_recursion
 from dalembert.equations.regressor import WIDTH
 
 
@@ -418,7 +419,24 @@ def joint_wrenches(
     base: BaseMotion | None = None,
 ) -> list[list[Scalar]]:
     """[f_i, μ_i] of all joints of the tree with the loops' forces on its links, S (7.112), (7.113)."""
+    steps = recursion(mechanism, q, qd, qdd, h_e, base)
+    return [[*f, *mu] for f, mu in zip(steps.f, steps.mu, strict=True)]
+
+
+def recursion(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
+    axes: str = "link",
+) -> Steps:
+    """Every step of S 7.5.2 for all joints of the tree, with the loops' forces on its links; Γᵀ τ are the torques."""
+    if mechanism.identity:
+        return tree_recursion(mechanism.tree, q, qd, qdd, h_e, base, axes=axes)
     cuts, chain, qdd_tree = _cut(mechanism, q, qd, qdd, h_e, base)
+    assert chain.qd is not None
     F = kinematics.frames(mechanism.tree, chain.q)
     loads: dict[int, tuple[Vec, Vec]] = {}
     for loop, (f, mu) in zip(mechanism.loops, cuts, strict=True):
@@ -429,13 +447,17 @@ def joint_wrenches(
         ):
             if body < 0:
                 continue
-            f_i, mu_i = sign * (F.R[body].T @ f), sign * (F.R[body].T @ mu)
-            mu_i = mu_i + place.translation.cross(f_i)
+            f_i = sign * f
+            mu_i = sign * mu + (F.R[body] @ place.translation).cross(f_i)
             old_f, old_mu = loads.get(body, (ZERO, ZERO))
             loads[body] = (old_f + f_i, old_mu + mu_i)
-    assert chain.qd is not None
-    run = newton_euler.newton_euler(mechanism.tree, chain.q, chain.qd, qdd_tree, h_e, base, loads=loads)
-    return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
+    steps = tree_recursion(unloaded(mechanism).tree, chain.q, chain.qd, qdd_tree, h_e, base, loads, axes)
+    if friction.loaded(mechanism.tree):  # the loads of the joints that are held are those of all that follow them too
+        without = chain.pull(steps.tau)
+        for k, whole in enumerate(with_loads(mechanism, chain.q, qd, without)):
+            i = mechanism.actuated[k]
+            steps.tau[i] = steps.tau[i] + (whole - without[k])
+    return steps
 
 
 def _cut(

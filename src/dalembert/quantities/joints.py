@@ -60,12 +60,6 @@ def _on_fixed_base(name: str, function: Equations) -> Equations:
     return run
 
 
-@_on_moving_base
-def _joint_wrenches(m: Mechanism, *arrays: Any) -> Any:
-    run = newton_euler.newton_euler(m, *arrays)
-    return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
-
-
 def _gravity(m: Mechanism, q: Values) -> Any:
     rest = [0.0] * m.n
     return lean_newton_euler.inverse_dynamics(friction.bare(m), q, rest, rest)
@@ -209,7 +203,16 @@ JOINTS = table("joints", {
     ),
     "joint_wrenches": Quantity(
         MOTION + "wrench(N,6)", "force f_i and moment μ_i that link i−1 exerts on link i, S (7.112), (7.113)",
-        {"newton-euler": _joint_wrenches}, CONTACT, held={"newton-euler": _on_moving_base(pulled.joint_wrenches)},
+        {"newton-euler": _on_moving_base(pulled.joint_wrenches)}, CONTACT,
+    ),
+    "recursion": Quantity(
+        MOTION + "omega(N,3), omega_dot(N,3), p_dot(N,3), p_ddot(N,3), p_ddot_C(N,3), omega_dot_m(N,3), F(N,3), M(N,3), "
+        "f(N,3), mu(N,3), tau(N)", "every step of the Newton–Euler recursion, S (7.107)–(7.114), M Tables 1 and 2",
+        {
+            "newton-euler": _on_moving_base(_fields(pulled.recursion)),
+            "newton-euler-base": _on_moving_base(_fields(partial(pulled.recursion, axes="base"))),
+        },
+        CONTACT,
     ),
     "forward_dynamics": Quantity(
         "q, qd, tau -> qdd(n)", "joint accelerations for given torques, S (7.115)",
