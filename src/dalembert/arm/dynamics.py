@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array, Compiled
 from dalembert.arm.quick import quick
-from dalembert.arm.terms import Dalembert, LagrangeEuler, RecursionSteps, TorqueTerms
+from dalembert.arm.terms import BodyEnergies, BodyJacobians, Dalembert, LagrangeEuler, RecursionSteps, TorqueTerms
 from dalembert.errors import DalembertError, SingularInertiaError
 
 
@@ -175,6 +175,31 @@ class ArmDynamics(Compiled):
         """Potential energy of the moving parts (J), zero for masses at the base's origin: (…), S (7.36)."""
         return self._run("potential_energy", {"q": q})
 
+    def body_jacobians(self, q: ArrayLike) -> BodyJacobians:
+        """The Jacobians of every link and rotor, S (7.16)–(7.19), (7.25)–(7.29): (…, N, 3, n) each, in base axes.
+
+        With the masses and tensors that come with them, B(q) = Σ_i m_ℓi J_PᵀJ_P + J_Oᵀ I_ℓi J_O + the same of the
+        rotors, S (7.32). N counts the joints of the tree, n for an open arm.
+
+        >>> import dalembert as da
+        >>> at = da.load("planar-2r").body_jacobians([0.0, 0.0])
+        >>> at.link_linear[1, 1], at.rotor_angular[1, 2]  # S 7.3.2
+        (array([1.5, 0.5]), array([  1., 100.]))
+        """
+        return BodyJacobians(*self._run("body_jacobians", {"q": q}))
+
+    def body_energies(self, q: ArrayLike, qd: ArrayLike) -> BodyEnergies:
+        """Kinetic and potential energy (J) of every link and rotor: (…, N) each, S (7.20), (7.30), (7.34), (7.35).
+
+        They sum to :meth:`kinetic_energy` and :meth:`potential_energy`.
+
+        >>> import dalembert as da
+        >>> at = da.load("planar-2r").body_energies([0.0, 0.0], [1.0, 0.0])
+        >>> at.link_kinetic, at.rotor_kinetic
+        (array([11.25, 61.25]), array([50.   ,  2.505]))
+        """
+        return BodyEnergies(*self._run("body_energies", {"q": q, "qd": qd}))
+
     def torque_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
         """(∂τ/∂q, ∂τ/∂q̇): two arrays (…, n, n). ∂τ/∂q̈ is the inertia matrix.
 
@@ -201,6 +226,22 @@ class ArmDynamics(Compiled):
         True
         """
         return self._run("regressor", {"q": q, "qd": qd, "qdd": qdd})
+
+    def energy_regressors(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
+        """(β_T, β_U), two arrays (…, N, 11): T = Σ_i β_Tiᵀ π_i and U = Σ_i β_Uiᵀ π_i, S (7.76).
+
+        π_i are the 11 parameters of S (7.77), the first 11 of the 13 that joint i of the tree has in :attr:`parameters`:
+        ``arm.parameters[: 13 * N].reshape(N, 13)[:, :11]``. Friction has no part in the energies. The regressor Y
+        follows from them by Lagrange's equations, S (7.79).
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> beta_T, beta_U = arm.energy_regressors([0.1, 0.2], [0.3, 0.4])
+        >>> pi = arm.parameters.reshape(2, 13)[:, :11]
+        >>> np.allclose((beta_T * pi).sum(), arm.kinetic_energy([0.1, 0.2], [0.3, 0.4]))
+        True
+        """
+        return self._run("energy_regressors", {"q": q, "qd": qd})  # type: ignore[return-value]
 
     @property
     def parameters(self) -> Array:

@@ -58,6 +58,44 @@ class RecursionSteps:
 
 
 @dataclass(frozen=True)
+class BodyJacobians:
+    """The links ℓ_i and rotors m_i of all N joints of the tree, by themselves, in base axes.
+
+    link_linear, link_angular    (…, N, 3, n)  J_P^(ℓi) and J_O^(ℓi), S (7.16)–(7.19)
+    rotor_linear, rotor_angular  (…, N, 3, n)  J_P^(mi) and J_O^(mi), S (7.25)–(7.29)
+    link_mass, rotor_mass        (…, N)        m_ℓi, m_mi (kg)
+    link_position, rotor_position (…, N, 3)    p_ℓi, p_mi, the centres of mass (m)
+    link_tensor, rotor_tensor    (…, N, 3, 3)  I_ℓi, I_mi about them (kg m²), S (7.12)
+    All zero for joints without a rotor. A reflected rotor has I_mi z_m z_mᵀ and J_O = [0 … k_r z_m … 0], S 7.3.2.
+    """
+
+    link_mass: Array
+    link_position: Array
+    link_linear: Array
+    link_angular: Array
+    link_tensor: Array
+    rotor_mass: Array
+    rotor_position: Array
+    rotor_linear: Array
+    rotor_angular: Array
+    rotor_tensor: Array
+
+
+@dataclass(frozen=True)
+class BodyEnergies:
+    """Energies (J) of each link and each rotor: (…, N), for all N joints of the tree.
+
+    link_kinetic, rotor_kinetic      T_ℓi of S (7.13), (7.20) and T_mi of (7.21), (7.30)
+    link_potential, rotor_potential  U_ℓi of S (7.34) and U_mi of (7.35); 0 for a rotor on the base, which does not move
+    """
+
+    link_kinetic: Array
+    rotor_kinetic: Array
+    link_potential: Array
+    rotor_potential: Array
+
+
+@dataclass(frozen=True)
 class TorqueTerms:
     """Who causes what at which joint; the nine fields sum to the torque.
 

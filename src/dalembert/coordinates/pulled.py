@@ -11,7 +11,7 @@ own equations stand there and nothing else. ``tree`` is the formulation that the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, dot, zeros
@@ -24,6 +24,7 @@ from dalembert.equations import (
     factorisation,
     friction,
     kinematics,
+    lagrange,
     lagrange_euler,
     lean_newton_euler,
 )
@@ -310,6 +311,21 @@ def jacobian_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
     return [
         [x + sparse_dot(row, column_dot) for x, column_dot in zip(xs, dots, strict=True)]
         for xs, row in zip(Jd, J, strict=True)
+    ]
+
+
+def body_jacobians(mechanism: AnyMechanism, q: Values) -> list[Any]:
+    """The Jacobians of all links and rotors of the tree, each as 3×n: J Γ, S (7.16)–(7.19), (7.25)–(7.29)."""
+    chain = None if mechanism.identity else Chain(mechanism, q)
+    steps = lagrange.body_jacobians(mechanism.tree, q if chain is None else chain.q)
+
+    def rows(bodies: list[list[Vec]]) -> list[Grid]:
+        by_row = [[[J[k] for J in columns] for k in range(3)] for columns in bodies]
+        return by_row if chain is None else [[chain.pull(row) for row in body] for body in by_row]
+
+    return [
+        rows(getattr(steps, field.name)) if field.name.endswith(("linear", "angular")) else getattr(steps, field.name)
+        for field in fields(steps)
     ]
 
 

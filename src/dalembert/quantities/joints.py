@@ -259,6 +259,10 @@ JOINTS = table("joints", {
         MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
         {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor),
     ),
+    "energy_regressors": Quantity(
+        "q, qd -> beta_T(N,11), beta_U(N,11)", "β_T and β_U with T = Σ β_Tᵀ π and U = Σ β_Uᵀ π, S (7.76)",
+        {"links": _fields(regressor.energy_regressors)}, pulled=_scalar,
+    ),
     "lagrange_euler": Quantity(
         "q -> D(n,n), h(n,n,n), c(n)", "the coefficients D_ik, h_ikm, c_i of M (2.11), (2.14), (2.15)",
         {"lagrange-euler": _fields(lagrange_euler.coefficients)},
@@ -278,6 +282,16 @@ JOINTS = table("joints", {
     ),
     "potential_energy": Quantity(
         "q -> U()", "potential energy, S (7.36)", {"links": energy.potential_energy}, pulled=_scalar
+    ),
+    "body_jacobians": Quantity(
+        "q -> link_mass(N), link_position(N,3), link_linear(N,3,n), link_angular(N,3,n), link_tensor(N,3,3), "
+        "rotor_mass(N), rotor_position(N,3), rotor_linear(N,3,n), rotor_angular(N,3,n), rotor_tensor(N,3,3)",
+        "Jacobians of the links and rotors, S (7.16)–(7.19), (7.25)–(7.29)", {"lagrange": pulled.body_jacobians},
+    ),
+    "body_energies": Quantity(
+        "q, qd -> link_kinetic(N), rotor_kinetic(N), link_potential(N), rotor_potential(N)",
+        "energies of each link and rotor, S (7.20), (7.30), (7.34), (7.35)",
+        {"lagrange": _fields(lagrange.body_energies)}, pulled=_scalar,
     ),
     "gravity_torque": Quantity("q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, pulled=_covector),
     "friction_torque": Quantity(
