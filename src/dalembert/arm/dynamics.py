@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array, Compiled
 from dalembert.arm.quick import quick
-from dalembert.arm.terms import BodyEnergies, BodyJacobians, Dalembert, LagrangeEuler, RecursionSteps, TorqueTerms
+from dalembert.arm.terms import (
+    BodyEnergies,
+    BodyJacobians,
+    Dalembert,
+    DalembertTerms,
+    LagrangeEuler,
+    RecursionSteps,
+    TorqueTerms,
+)
 from dalembert.errors import DalembertError, SingularInertiaError
 
 
@@ -275,6 +283,19 @@ class ArmDynamics(Compiled):
         h_rot + c, M (4.1), before friction and contact.
         """
         return Dalembert(*self._run("dalembert", {"q": q, "qd": qd}))
+
+    def dalembert_terms(self, q: ArrayLike, qd: ArrayLike) -> DalembertTerms:
+        """h^tran and h^rot of M (4.3), (4.4) term by term: (…, n, N) each, at joint i the share of link s.
+
+        M's four sums ``.tran_1 … .tran_4``, the two terms ``.rot_1 .rot_2``, and what prismatic joints and rotors add;
+        ``.split`` has every term as its parts with p = q (centrifugal) and p ≠ q (Coriolis).
+
+        >>> import dalembert as da
+        >>> at = da.load("planar-2r").dalembert_terms([0.0, 0.5], [1.0, 2.0])
+        >>> at.centrifugal.round(2), at.coriolis.round(2)
+        (array([-47.94,  11.99]), array([-47.94,   0.  ]))
+        """
+        return DalembertTerms(*self._run("dalembert_terms", {"q": q, "qd": qd}))
 
     def _needs_inertia(self) -> None:
         """Accelerations follow from torques only where every joint moves something and losses leave some of a load."""

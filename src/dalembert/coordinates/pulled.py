@@ -393,6 +393,24 @@ def dalembert_coefficients(mechanism: AnyMechanism, q: Values, qd: Values) -> tu
     )
 
 
+def dalembert_terms(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Any]:
+    """M (4.3), (4.4) term by term: of all links of the tree, at the joints that are held; p and q count the tree's joints.
+
+    Last what D^tran and D^rot make of Γ̇ q̇_a, the accelerations of joints that follow others not linearly.
+    """
+    span, still = range(mechanism.n), [0.0] * mechanism.n
+    chain = None if mechanism.identity else Chain(mechanism, q, qd)
+    x, v = (q, qd) if chain is None else (chain.q, chain.qd)
+    assert v is not None
+    terms = [getattr(dalembert.velocity_terms(mechanism.tree, x, v), f.name) for f in fields(dalembert.VelocityTerms)]
+    if chain is None:
+        return [*terms, still, still]
+    columns = [[chain.pull([row[s] for row in term]) for s in range(mechanism.tree.n)] for term in terms]
+    at, drift = dalembert.coefficients(mechanism.tree, x, v), chain.accelerations(still)
+    closure = [chain.pull([sparse_dot(row, drift) for row in D]) for D in (at.D_tran, at.D_rot)]
+    return [*([[column[i] for column in term] for i in span] for term in columns), *closure]
+
+
 # -- the same mechanism with less ------------------------------------------------------------------
 
 

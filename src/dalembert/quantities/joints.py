@@ -273,6 +273,11 @@ JOINTS = table("joints", {
         "the coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)",
         {"dalembert": _fields(dalembert.coefficients)}, held={"dalembert": pulled.dalembert_coefficients},
     ),
+    "dalembert_terms": Quantity(
+        "q, qd -> tran_1(n,N), tran_2(n,N), tran_3(n,N), tran_4(n,N), tran_sliding(n,N), rot_1(n,N), rot_2(n,N), "
+        "rot_rotor(n,N), centrifugal_1(n,N), centrifugal_3(n,N), centrifugal_rot(n,N), closure_tran(n), closure_rot(n)",
+        "every term of M (4.3) and (4.4), by link, and the parts with p = q", {"dalembert": pulled.dalembert_terms},
+    ),
     "forward_derivatives": Quantity(
         "q, qd, tau -> dq(n,n), dqd(n,n), dtau(n,n)", "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
         {"composite": forward_dynamics.forward_derivatives}, held={"composite": _forward_derivatives},
