@@ -60,12 +60,6 @@ def _on_fixed_base(name: str, function: Equations) -> Equations:
     return run
 
 
-@_on_moving_base
-def _joint_wrenches(m: Mechanism, *arrays: Any) -> Any:
-    run = newton_euler.newton_euler(m, *arrays)
-    return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
-
-
 def _gravity(m: Mechanism, q: Values) -> Any:
     rest = [0.0] * m.n
     return lean_newton_euler.inverse_dynamics(friction.bare(m), q, rest, rest)
@@ -209,7 +203,16 @@ JOINTS = table("joints", {
     ),
     "joint_wrenches": Quantity(
         MOTION + "wrench(N,6)", "force f_i and moment μ_i that link i−1 exerts on link i, S (7.112), (7.113)",
-        {"newton-euler": _joint_wrenches}, CONTACT, held={"newton-euler": _on_moving_base(pulled.joint_wrenches)},
+        {"newton-euler": _on_moving_base(pulled.joint_wrenches)}, CONTACT,
+    ),
+    "recursion": Quantity(
+        MOTION + "omega(N,3), omega_dot(N,3), p_dot(N,3), p_ddot(N,3), p_ddot_C(N,3), omega_dot_m(N,3), F(N,3), M(N,3), "
+        "f(N,3), mu(N,3), tau(N)", "every step of the Newton–Euler recursion, S (7.107)–(7.114), M Tables 1 and 2",
+        {
+            "newton-euler": _on_moving_base(_fields(pulled.recursion)),
+            "newton-euler-base": _on_moving_base(_fields(partial(pulled.recursion, axes="base"))),
+        },
+        CONTACT,
     ),
     "forward_dynamics": Quantity(
         "q, qd, tau -> qdd(n)", "joint accelerations for given torques, S (7.115)",
@@ -256,6 +259,10 @@ JOINTS = table("joints", {
         MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
         {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor),
     ),
+    "energy_regressors": Quantity(
+        "q, qd -> beta_T(N,11), beta_U(N,11)", "β_T and β_U with T = Σ β_Tᵀ π and U = Σ β_Uᵀ π, S (7.76)",
+        {"links": _fields(regressor.energy_regressors)}, pulled=_scalar,
+    ),
     "lagrange_euler": Quantity(
         "q -> D(n,n), h(n,n,n), c(n)", "the coefficients D_ik, h_ikm, c_i of M (2.11), (2.14), (2.15)",
         {"lagrange-euler": _fields(lagrange_euler.coefficients)},
@@ -266,6 +273,11 @@ JOINTS = table("joints", {
         "the coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)",
         {"dalembert": _fields(dalembert.coefficients)}, held={"dalembert": pulled.dalembert_coefficients},
     ),
+    "dalembert_terms": Quantity(
+        "q, qd -> tran_1(n,N), tran_2(n,N), tran_3(n,N), tran_4(n,N), tran_sliding(n,N), rot_1(n,N), rot_2(n,N), "
+        "rot_rotor(n,N), centrifugal_1(n,N), centrifugal_3(n,N), centrifugal_rot(n,N), closure_tran(n), closure_rot(n)",
+        "every term of M (4.3) and (4.4), by link, and the parts with p = q", {"dalembert": pulled.dalembert_terms},
+    ),
     "forward_derivatives": Quantity(
         "q, qd, tau -> dq(n,n), dqd(n,n), dtau(n,n)", "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
         {"composite": forward_dynamics.forward_derivatives}, held={"composite": _forward_derivatives},
@@ -275,6 +287,16 @@ JOINTS = table("joints", {
     ),
     "potential_energy": Quantity(
         "q -> U()", "potential energy, S (7.36)", {"links": energy.potential_energy}, pulled=_scalar
+    ),
+    "body_jacobians": Quantity(
+        "q -> link_mass(N), link_position(N,3), link_linear(N,3,n), link_angular(N,3,n), link_tensor(N,3,3), "
+        "rotor_mass(N), rotor_position(N,3), rotor_linear(N,3,n), rotor_angular(N,3,n), rotor_tensor(N,3,3)",
+        "Jacobians of the links and rotors, S (7.16)–(7.19), (7.25)–(7.29)", {"lagrange": pulled.body_jacobians},
+    ),
+    "body_energies": Quantity(
+        "q, qd -> link_kinetic(N), rotor_kinetic(N), link_potential(N), rotor_potential(N)",
+        "energies of each link and rotor, S (7.20), (7.30), (7.34), (7.35)",
+        {"lagrange": _fields(lagrange.body_energies)}, pulled=_scalar,
     ),
     "gravity_torque": Quantity("q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, pulled=_covector),
     "friction_torque": Quantity(
