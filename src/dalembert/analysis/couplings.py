@@ -116,16 +116,16 @@ class Couplings:
         """
         from dalembert.symbols.conditions import condition
 
-        reasons = {(kind, at): why for kind, at, why in self._all}
-        wanted = (letter, _sorted(letter, indices))
-        if wanted not in reasons:
+        words = {"b": self.inertia, "h": self.velocity, "g": self.gravity}
+        at = tuple(indices)
+        if letter not in words or len(at) != words[letter].ndim or not all(k in range(1, self.arm.n + 1) for k in at):
             n = self.arm.n
             raise DalembertError(
-                f"there is no coefficient {name(letter, indices)}; arm '{self.arm.name}' has b_ij, h_ijk and g_i with i, j, k "
-                f"from 1 to {n}, as in condition('b', 1, {n})"
+                f"there is no coefficient {letter!r} {', '.join(map(str, at))}; arm '{self.arm.name}' has b_ij, h_ijk and g_i with "
+                f"i, j, k from 1 to {n}, as in condition('b', 1, {n})"
             )
-        vanishes = reasons[wanted] != "nonzero"
-        return condition(self.arm.robot, self.arm.mechanism, letter, indices, name(letter, indices), vanishes)
+        vanishes = words[letter][tuple(k - 1 for k in at)] != "nonzero"
+        return condition(self.arm.robot, self.arm.mechanism, letter, at, name(letter, at), vanishes)
 
     def text(self) -> str:
         """All of it as a table to read."""
@@ -152,11 +152,6 @@ class Couplings:
 def name(letter: str, indices: tuple[int, ...]) -> str:
     """b_12, h_112, g_1; with commas from joint 10 on."""
     return f"{letter}_{('' if max(indices, default=0) < 10 else ',').join(map(str, indices))}"
-
-
-def _sorted(letter: str, indices: tuple[int, ...]) -> tuple[int, ...]:
-    """The indices of the coefficient that is equal to this one by symmetry."""
-    return (*indices[:1], *sorted(indices[1:])) if letter == "h" else tuple(sorted(indices))
 
 
 def couplings(arm: Arm) -> Couplings:
