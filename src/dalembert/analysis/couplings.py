@@ -10,7 +10,7 @@ joint i is h_ijk + h_ikj. Here h_ijk is the symmetric one, c_ijk of S (7.45) and
 "nonzero"    not zero, but perhaps at particular configurations: M's reason 3, :meth:`Couplings.at`
 
 Each is found by running Lagrange's equations at random configurations on numbers that carry their rounding error
-(:mod:`sized`): on the arm's own numbers, on others with its structure, and on any with its tree (:mod:`variations`). A
+(:mod:`rounded`): on the arm's own numbers, on others with its structure, and on any with its tree (:mod:`variations`). A
 coefficient that is not identically zero vanishes at a random draw with probability 0.
 """
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.analysis.sized import Array, Sized, stacked
+from dalembert.analysis.rounded import UNIT, Array, Rounded, stacked
 from dalembert.analysis.variations import other_numbers, other_placements
 from dalembert.arm import Arm
 from dalembert.arrays import DOUBLE
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from dalembert.symbols.conditions import Condition
 
 DRAWS = 4
-ROUNDING = 1e-13  # of a coefficient's size: some hundred roundings
-SOLVED = 1e-9  # where closed chains are solved for numerically
+SAFETY = 8.0  # times the bound of rounding, which counts first-order errors
+SOLVED = 1e-10  # how well the joints of a closed chain are known, where they are solved for
 MARKS = {"always": "a", "structure": "s", "numbers": "n", "nonzero": "×"}
 REASONS = {
     "always": "always zero, for every arm with this tree of joints",
@@ -199,32 +199,32 @@ class _Coefficients:
     tree: Mechanism
     q: Array
     closure: Closure | None
-    rounding: float
+    known: float  # how well the closure is, relative
 
     @staticmethod
     def of(arm: Arm, q: Array) -> _Coefficients:
         """The arm's own."""
-        tree, rounding = arm.mechanism.tree, ROUNDING if arm.mechanism.linear else SOLVED
+        tree, known = arm.mechanism.tree, UNIT if arm.mechanism.linear else SOLVED
         if arm.mechanism.identity:
-            return _Coefficients(tree, q, None, rounding)
+            return _Coefficients(tree, q, None, known)
         Gamma = np.asarray(arm.closure_jacobian(q), DOUBLE)
         along = [arm.closure_derivative(q, np.broadcast_to(e, q.shape)) for e in np.eye(arm.n)]
-        return _Coefficients(tree, np.asarray(arm.tree_positions(q), DOUBLE), (Gamma, np.stack(along, -1)), rounding)
+        return _Coefficients(tree, np.asarray(arm.tree_positions(q), DOUBLE), (Gamma, np.stack(along, -1)), known)
 
     def on(self, tree: Mechanism, closure: Closure | None) -> _Coefficients:
         """On another tree, with another closure."""
-        return _Coefficients(tree, self.q, closure, self.rounding)
+        return _Coefficients(tree, self.q, closure, self.known)
 
 
 def _zeros(x: _Coefficients) -> Zeros:
     """Which of b_ij, h_ijk and g_i are zero at all of the configurations."""
-    count, q = len(x.q), [Sized(values) for values in x.q.T]
+    count, q = len(x.q), [Rounded(values) for values in x.q.T]
     tree: Any = [f(x.tree, q) for f in (lagrange.inertia_matrix, lagrange.christoffel, lagrange.gravity)]
-    values, sizes = zip(*(stacked(nested, count) for nested in tree), strict=True)
+    values, errors = zip(*(stacked(nested, count) for nested in tree), strict=True)
     if x.closure is not None:
-        values = _pulled(*values, *x.closure)
-        sizes = _pulled(*sizes, *map(np.abs, x.closure))
-    b, h, g = ((np.abs(v) <= x.rounding * s).all(axis=0) for v, s in zip(values, sizes, strict=True))
+        off = [e + x.known * np.abs(v) for v, e in zip(values, errors, strict=True)]
+        values, errors = _pulled(*values, *x.closure), _pulled(*off, *map(np.abs, x.closure))
+    b, h, g = ((np.abs(v) <= SAFETY * e).all(axis=0) for v, e in zip(values, errors, strict=True))
     return b, h, g
 
 

@@ -253,9 +253,12 @@ def dynamic_manipulability(
 def velocity_manipulability(
     arm: Arm, q: ArrayLike, velocity_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
-    """The tip velocities of joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1."""
-    at = reach(arm, q, task, frame)
-    return _image(np.zeros_like(at.center), at.J * sizes(arm, velocity_limits, "velocity"), at.rows, "velocity")
+    """The tip velocities of joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1. Masses have no part in it."""
+    space = task_space(arm, task, frame)
+    kernel = machine.kernel(with_frame(arm, frame), TIP["jacobian"].of(space))
+    with np.errstate(all="ignore"):
+        J, _ = kernel(np.asarray(arm.placed(q), DOUBLE), np.zeros(2))
+    return _image(np.zeros(J.shape[:-1]), J * sizes(arm, velocity_limits, "velocity"), row_names(space), "velocity")
 
 
 def manipulability(

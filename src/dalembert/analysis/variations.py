@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from dalembert.algebra.vectors import Mat, Vec
-from dalembert.analysis.sized import Sized
+from dalembert.analysis.rounded import Rounded
 from dalembert.equations.kinematics import frames
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.mechanism import Body, Mechanism, places
@@ -32,14 +32,14 @@ def other_numbers(
     kept as they are where the chain closes by another formula.
     """
     in_loops = _bodies_of_loops(robot, mechanism)
-    factors: dict[float, Sized] = {}
+    factors: dict[float, Rounded] = {}
     bodies = _other_bodies(mechanism, robot, rng, count)
     for i, steps in _lengths(mechanism):
         move = Vec((0.0, 0.0, 0.0))
         for length, direction in steps:
-            factor = Sized(rng.uniform(0.4, 1.8, count))
+            factor = Rounded(rng.uniform(0.4, 1.8, count))
             if i in in_loops:
-                factor = factors.setdefault(round(length, 9), factor) if linear else Sized(np.ones(count))
+                factor = factors.setdefault(round(length, 9), factor) if linear else Rounded(np.ones(count))
             move = move + (factor - 1.0) * length * direction
         at = bodies[i].placement
         bodies[i] = replace(bodies[i], placement=replace(at, translation=at.translation + move))
@@ -69,12 +69,12 @@ def _other_bodies(mechanism: Mechanism, robot: Robot, rng: np.random.Generator, 
 def _other_body(body: Body, real: bool, rng: np.random.Generator, count: int) -> Body:
     """Any rigid body, and any rotor about the same axis where there is one; all of its weight held by the joints."""
 
-    def positive() -> Sized:
-        return Sized(rng.uniform(0.5, 2.0, count))
+    def positive() -> Rounded:
+        return Rounded(rng.uniform(0.5, 2.0, count))
 
     link = body.link
     if real:
-        xx, yy, zz, xy, xz, yz = (Sized(rng.normal(size=count)) for _ in range(6))
+        xx, yy, zz, xy, xz, yz = (Rounded(rng.normal(size=count)) for _ in range(6))
         link = Inertia(positive(), _vector(rng, count), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
     changed = replace(body, link=link, inertia=link, lifted=Inertia())
     if not (body.rotor_inertia or body.rotor_mass or body.rotor_transverse):
@@ -86,13 +86,13 @@ def _other_body(body: Body, real: bool, rng: np.random.Generator, count: int) ->
 
 
 def _vector(rng: np.random.Generator, count: int) -> Vec:
-    return Vec(Sized(rng.normal(size=count)) for _ in range(3))
+    return Vec(Rounded(rng.normal(size=count)) for _ in range(3))
 
 
 def _rotation(rng: np.random.Generator, count: int) -> Mat:
     Q, _ = np.linalg.qr(rng.normal(size=(count, 3, 3)))
     Q = Q * np.linalg.det(Q)[:, None, None]
-    return Mat.of([Sized(Q[:, i, j]) for j in range(3)] for i in range(3))
+    return Mat.of([Rounded(Q[:, i, j]) for j in range(3)] for i in range(3))
 
 
 def _bodies_of_loops(robot: Robot, tree: Mechanism) -> Collection[int]:

@@ -129,6 +129,10 @@ class Condition:
         if self.impossible:
             positive = "positive masses, inertias and gear ratios"
             lines.append(f"No design with {positive} has {self.name} = 0 at every q.")
+        elif self.solutions and not self.vanishes:
+            texts = {symbol: x.text for symbol, x in zip(self._letters, self.ring.letters, strict=True)}
+            values = ((texts[symbol], " or ".join(f"{x:.4g}" for x in xs)) for symbol, xs in self.solutions.items())
+            lines.append("One number changed is enough: " + ", ".join(f"{text} = {x}" for text, x in values))
         return "\n".join(lines)
 
     __str__ = text
