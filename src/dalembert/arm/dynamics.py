@@ -32,7 +32,8 @@ class ArmDynamics(Compiled):
         q, qd, qdd   (…, n) positions, velocities, accelerations
         tip_wrench   (…, 6) [fx fy fz mx my mz] exerted by the end effector on the environment, in
                      base axes, at the tip
-        base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes
+        base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes; p̈ is the acceleration of the origin of the base
+                     frame, in which poses are given
         formulation  "newton-euler" for the page's own form; the fastest unless given
         Returns      (…, n) in N m (revolute) or N (prismatic)
         """
@@ -48,20 +49,36 @@ class ArmDynamics(Compiled):
         qd: ArrayLike,
         tau: ArrayLike,
         tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
         formulation: str | None = None,
     ) -> Array:
         """Joint accelerations q̈ for given torques: (…, n), S (7.115).
 
+        tip_wrench   (…, 6), and base_motion (…, 9), as in :meth:`inverse_dynamics`: p̈ is the acceleration of the
+                     origin of the base frame
         formulation  "composite" (inertia matrix and factorisation) or "articulated" (articulated
                      bodies); unless given, the one with fewer operations for this arm
         """
         self._needs_inertia()
-        return self._run("forward_dynamics", {"q": q, "qd": qd, "tau": tau}, {"tip_wrench": tip_wrench}, formulation)
+        return self._run(
+            "forward_dynamics", {"q": q, "qd": qd, "tau": tau},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation,
+        )  # fmt: skip
 
     @quick
-    def gravity_torque(self, q: ArrayLike) -> Array:
-        """g(q), the torques that hold the arm still against gravity: (…, n), S (7.39)."""
-        return self._run("gravity_torque", {"q": q})
+    def gravity_torque(self, q: ArrayLike, base_motion: ArrayLike | None = None) -> Array:
+        """g(q), the torques that hold the arm still against gravity: (…, n), S (7.39).
+
+        base_motion  (…, 9), as in :meth:`inverse_dynamics`: the torques then hold the arm still on a base whose
+                     origin accelerates with p̈ and which turns with ω and ω̇
+
+        >>> import dalembert as da
+        >>> arm = da.load("pendulum")
+        >>> falling = arm.gravity_torque([0.3], [0, 0, 0, 0, 0, 0, *arm.robot.gravity])
+        >>> abs(float(falling[0])) < 1e-12
+        True
+        """
+        return self._run("gravity_torque", {"q": q}, {"base_motion": base_motion})
 
     @quick
     def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None) -> Array:
@@ -95,23 +112,33 @@ class ArmDynamics(Compiled):
 
         f_i (N) and μ_i (N m, about the origin of the joint's frame) are what link i−1 exerts on
         link i, in the axes of link i's frame: S (7.112), (7.113). Of an arm with closed chains, for all
-        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them.
+        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them. ``tip_wrench`` and
+        ``base_motion`` are those of :meth:`inverse_dynamics`.
         """
         return self._run(
             "joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
         )
 
     def torque_terms(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tip_wrench: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
     ) -> TorqueTerms:
         """The torque in its parts: what every joint's acceleration and every pair of velocities causes where.
+
+        ``.total`` is what :meth:`inverse_dynamics` gives for the same arguments; with ``base_motion``, in which p̈ is
+        the acceleration of the origin of the base frame, ``.base`` is all that the moving base adds.
 
         >>> import dalembert as da
         >>> terms = da.load("planar-2r").torque_terms([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
         >>> terms.coriolis[0, 0, 1].round(2), terms.centrifugal[1, 0].round(2)
         (np.float64(-47.94), np.float64(11.99))
         """
-        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench}))
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, options))
 
     @quick
     def inertia_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:

@@ -97,7 +97,7 @@ class LinkSteps:
     links: list[LeanLink]
     turn: list[RotZ] = field(default_factory=list)
     shift: list[Vec] = field(default_factory=list)  # from the joint to the link's frame, in link axes
-    omega: dict[int, Vec] = field(default_factory=lambda: {-1: ZERO})
+    omega: dict[int, Vec] = field(default_factory=dict)
     shift_velocity: list[Vec] = field(default_factory=list)  # of that shift, in link axes
     step_velocity: list[Vec] = field(default_factory=list)  # ω_p × t, in the parent's axes
 
@@ -116,10 +116,10 @@ class LinkSteps:
             i = j
 
 
-def link_steps(mechanism: Mechanism, q: Values, qd: Values | None = None) -> LinkSteps:
-    """Sines, cosines and, where velocities are given, what moves."""
+def link_steps(mechanism: Mechanism, q: Values, qd: Values | None = None, omega: Vec = ZERO) -> LinkSteps:
+    """Sines, cosines and, where velocities are given, what moves; ``omega`` is that of the root link, in its axes."""
     links = lean_links(mechanism)
-    s = LinkSteps(links)
+    s = LinkSteps(links, omega={-1: omega})
     for i, link in enumerate(links):
         x = q[i] + link.offset
         s.turn.append(RotZ(cos(x), sin(x)) if link.revolute else RotZ(1.0, 0.0))
