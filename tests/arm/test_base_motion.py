@@ -106,3 +106,98 @@ def test_a_base_motion_of_another_size_is_told() -> None:
     a = arm("planar-2r")
     with pytest.raises(da.ShapeError, match=r"base_motion has shape \(6,\), but base_motion has 9 components"):
         a.gravity_torque([0.0, 0.0], np.zeros(6))
+
+
+# -- simulation ------------------------------------------------------------------------------------
+
+
+def swaying(t: float) -> np.ndarray:
+    """A base that turns about z by 0.4 sin 3t, and whose origin sways along x."""
+    angle = 3.0 * t
+    return np.array([0, 0, 1.2 * np.cos(angle), 0, 0, -3.6 * np.sin(angle), 2.0 * np.cos(2.0 * t), 0, 0])
+
+
+def test_a_simulation_on_a_turning_base_is_one_of_the_larger_arm() -> None:
+    """Driven so that it turns as prescribed, the larger arm moves its own joints in the same way."""
+    a = arm("planar-2r").replace(gravity=(0, 0, 0))  # its gravity would turn with the base axes
+    run = da.simulate(a, [0.3, -0.5], [0.4, 0.2], [3.0, -1.0], 0.5, base_motion=swaying, method="dop853", friction=False)
+    larger = on_six_joints(a.robot)
+    q, qd, qdd = np.zeros((3, len(run.t), 6))
+    q[:, 3], qd[:, 3], qdd[:, 3] = 0.4 * np.sin(3 * run.t), *(np.array([swaying(t) for t in run.t])[:, [2, 5]].T)
+    x = 2.0 * np.cos(2.0 * run.t)  # along the base's own x-axis, which has turned
+    qdd[:, 0], qdd[:, 1] = x * np.cos(q[:, 3]), x * np.sin(q[:, 3])
+    state = (np.concatenate(pair, axis=1) for pair in ((q, run.q), (qd, run.qd), (qdd, run.qdd)))
+    tau = larger.inverse_dynamics(*state)[:, 6:]
+    assert relative(tau - larger_friction(larger, qd, run.qd), np.broadcast_to([3.0, -1.0], tau.shape)) < 1e-8
+
+
+def larger_friction(larger: da.Arm, qd: np.ndarray, own: np.ndarray) -> np.ndarray:
+    return larger.friction_torque(np.concatenate([qd, own], axis=1))[:, 6:]
+
+
+@pytest.mark.parametrize("name", ["planar-2r", "five-bar"])
+def test_methods_agree_on_a_moving_base(name: str) -> None:
+    """Compiled steps, adaptive ones, variational ones, and steps from Python."""
+    a = arm(name)
+    q0, tau = a.home + 0.1, a.gravity_torque(a.home)
+    reference = da.simulate(a, q0, None, tau, 0.2, base_motion=swaying, method="dop853", friction=False)
+
+    def error(**options: object) -> float:
+        run = da.simulate(a, q0, None, options.pop("torque", tau), 0.2, base_motion=swaying, friction=False, **options)
+        return float(np.abs(run.q[-1] - reference.q[-1]).max() / np.abs(reference.q[-1] - q0).max())
+
+    assert error() < 1e-9
+    assert error(torque=lambda t, q, qd: tau) < 1e-9
+    assert error(method="variational", step=1e-3) < 1e-4
+    # the acceleration that is recorded is that of forward dynamics
+    b = np.array([swaying(t) for t in reference.t])
+    smooth = a.torque_terms(reference.q, reference.qd, 0 * reference.q).friction
+    qdd = a.forward_dynamics(reference.q, reference.qd, tau + smooth, base_motion=b)
+    assert relative(reference.qdd, qdd) < 1e-8
+
+
+def test_energy_changes_by_the_power_of_the_base() -> None:
+    """dE/dt = −q̇ᵀ τ_base, for an arm that nothing else drives."""
+    a = arm("planar-2r")
+    run = da.simulate(a, [0.3, 0.5], None, None, 0.5, base_motion=swaying, friction=False)
+    b = np.array([swaying(t) for t in run.t])
+    power = -np.sum(run.qd * a.torque_terms(run.q, run.qd, run.qdd, base_motion=b).base, axis=1)
+    h = run.t[1]
+    work = h / 3 * (power[:-2:2] + 4 * power[1:-1:2] + power[2::2]).sum()
+    assert run.energy[-1] - run.energy[0] == pytest.approx(work, rel=1e-8) and abs(work) > 1.0
+
+
+def test_base_motion_follows_the_rule_for_torques() -> None:
+    """Constant, over the steps, for a batch, or a function of time; with dry friction and stops too."""
+    a, b = arm("planar-2r"), np.array([0.1, -0.2, 0.7, 0.0, 0.0, 0.5, 1.0, -2.0, 0.3])
+    short = {"duration": 0.02, "stops": "contact", "restitution": 0.5}
+
+    def end(base: object, **more: object) -> np.ndarray:
+        return da.simulate(a, [0.3, -0.5], [0.4, 0.2], None, base_motion=base, **(short | more)).q[..., -1, :]
+
+    constant = end(b)
+    assert relative(end(np.tile(b, (20, 1))), constant) == 0.0
+    assert relative(end(lambda t: b), constant) < 1e-15
+    assert relative(end(np.stack([b, 0 * b])[:, None])[0], constant) == 0.0
+    assert relative(end(lambda t: np.stack([b, 0 * b]))[1], end(None)) < 1e-14
+    assert relative(end(b, method="dop853"), constant) < 1e-9
+    assert relative(end(lambda t: b, method="dop853"), constant) < 1e-9
+    assert relative(end(None), constant) > 1e-4
+    felt = a.replace(gravity=tuple(np.array(a.robot.gravity) - b[6:]))
+    pushed = da.simulate(felt, [0.3, -0.5], [0.4, 0.2], None, **short).q[-1]
+    assert relative(end(np.r_[np.zeros(6), b[6:]]), pushed) < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("base", "sentence"),
+    [
+        (np.zeros(6), r"base_motion has shape \(6,\), but a base_motion has 9 components"),
+        (np.zeros((7, 9)), r"base_motion has shape \(7, 9\): time is its second-last axis"),
+        (np.full(9, np.nan), "base_motion holds a value that is not a finite number"),
+        (lambda t: np.zeros(3), r"the base_motion at t = 0 s has shape \(3,\), but a base_motion has 9"),
+        (lambda t, q, qd: np.zeros(9), r"the base_motion function must give numbers of shape \(…, 9\)"),
+    ],
+)
+def test_what_is_no_base_motion_is_told(base: object, sentence: str) -> None:
+    with pytest.raises(da.ShapeError, match=sentence):
+        da.simulate(arm("planar-2r"), [0.0, 0.0], None, None, 0.01, base_motion=base)
