@@ -164,6 +164,34 @@ class ArmDynamics(Compiled):
         return self._run("christoffel", {"q": q}, formulation=formulation)
 
     @quick
+    def velocity_product_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
+        """Γ(q) with C(q, q̇) q̇ = Γ(q) [q̇q̇]: (…, n, n(n+1)/2), S (7.117); [q̇q̇] is :meth:`velocity_products`.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, q, qd = da.load("planar-2r"), [0.3, 0.8], np.array([1.0, -2.0])
+        >>> np.allclose(arm.velocity_product_matrix(q) @ arm.velocity_products(qd), arm.coriolis_matrix(q, qd) @ qd)
+        True
+        """
+        return self._run("velocity_product_matrix", {"q": q}, formulation=formulation)
+
+    def velocity_products(self, qd: ArrayLike) -> Array:
+        """[q̇q̇] = [q̇_1², q̇_1 q̇_2, …, q̇_{n−1} q̇_n, q̇_n²]: (…, n(n+1)/2), S (7.117), in (rad/s)² or (m/s)².
+
+        >>> import dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> dict(zip(arm.velocity_product_names, arm.velocity_products([3.0, 2.0]).tolist()))
+        {'q̇_1²': 9.0, 'q̇_1 q̇_2': 6.0, 'q̇_2²': 4.0}
+        """
+        rate, (j, k) = self.checked("qd", qd), np.triu_indices(self.n)
+        return rate[..., j] * rate[..., k]
+
+    @property
+    def velocity_product_names(self) -> tuple[str, ...]:
+        """The names of the entries of [q̇q̇], with the joints' numbers: ``q̇_1²``, ``q̇_1 q̇_2``, …"""
+        pairs = zip(*(index.tolist() for index in np.triu_indices(self.n)), strict=True)
+        return tuple(f"q̇_{j + 1}²" if j == k else f"q̇_{j + 1} q̇_{k + 1}" for j, k in pairs)
+
+    @quick
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """½ q̇ᵀ B q̇ (J): (…), S (7.31)."""
         return self._run("kinetic_energy", {"q": q, "qd": qd})

@@ -26,8 +26,9 @@ to trN 1 − N of that link.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, cos, sin, zeros
 from dalembert.algebra.vectors import NULL, ZERO, Mat, RotZ, Vec, Z, skew, vec_sum
@@ -272,6 +273,16 @@ def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
     n = mechanism.n
     at = [coriolis_matrix(mechanism, q, [1.0 if j == k else 0.0 for j in range(n)]) for k in range(n)]
     return [[[at[max(j, k)][i][min(j, k)] for k in range(n)] for j in range(n)] for i in range(n)]
+
+
+def velocity_product_matrix(
+    mechanism: Any, q: Values, symbols: Callable[[Any, Values], list[Grid]] = christoffel
+) -> Grid:
+    """Γ(q) of S (7.117), with C q̇ = Γ [q̇q̇]: c_ijj for q̇_j², and c_ijk + c_ikj for q̇_j q̇_k, j < k."""
+    span = range(mechanism.n)
+    return [
+        [c[j][k] if j == k else 2.0 * c[j][k] for j in span for k in span if j <= k] for c in symbols(mechanism, q)
+    ]
 
 
 def torque_derivatives(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> tuple[Grid, Grid]:

@@ -245,6 +245,14 @@ JOINTS = table("joints", {
             "lagrange": partial(pulled.christoffel, tree=lagrange.coriolis_matrix),
         },
     ),
+    "velocity_product_matrix": Quantity(
+        "q -> Gamma(n,V)", "Γ(q) with C q̇ = Γ [q̇q̇], S (7.117)",
+        {
+            "composite": composite.velocity_product_matrix,
+            "lagrange": partial(composite.velocity_product_matrix, symbols=lagrange.christoffel),
+        },
+        held={"composite": partial(composite.velocity_product_matrix, symbols=pulled.christoffel)},
+    ),
     "torque_derivatives": Quantity(
         MOTION + "dq(n,n), dqd(n,n)", "∂τ/∂q and ∂τ/∂q̇",
         {"composite": composite.torque_derivatives}, pulled=_torque_derivatives,
