@@ -150,7 +150,7 @@ def test_a_row_of_the_scaling_table_is_the_motion_with_its_time_stretched() -> N
         assert duration == slow.duration
         assert relative(torque, np.abs(a.inverse_dynamics(*slow(t))).max(axis=0)) < 1e-4
     row = table.factor.tolist().index(table.fits)
-    assert table.exceeded[row] == pytest.approx(1.0, abs=1e-4)
+    assert table.exceeded[row] == pytest.approx(1.0, abs=1e-6)
     assert table.share == pytest.approx(table.torque / [j.limits.effort for j in a.robot.moving_joints])
     assert "just keeps every limit" in str(table) and "panda_joint7 (N m)" in str(table)
 

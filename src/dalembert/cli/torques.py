@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from dalembert.trajectory.csv_file import Array, MotionTable
+    from dalembert.trajectory.scaling_table import ScalingTable
 
 CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the bar work
 
@@ -66,26 +67,25 @@ def torques(
         options.not_an_input(output, "the torques would overwrite the file they are", motion, arm)
         check_writable(output, overwrite=force)
     table, _ = read(loaded, motion)
+    stretched = None
+    if scaling is not None:
+        stretched = da.read_trajectory(motion, loaded).scaling_table(loaded, options.list_of("--scaling", scaling))
     tau = _torques(loaded, table, wrench)
     write(output, ["t", *(f"tau{k + 1}" for k in range(loaded.n))], (table.t, tau), force=force)
     beyond = _summary(loaded, table.t, tau, output)
-    if scaling is not None:
-        _scaling_table(loaded, table, scaling)
+    if stretched is not None:
+        _show_scaling(stretched)
     if check_limits and beyond:
         say("error", *beyond)
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
-def _scaling_table(arm: da.Arm, motion: MotionTable, factors: str) -> None:
-    """A table on stderr: what stretching the time of the motion does to its torques, S 7.7."""
-    from dalembert.trajectory.csv_file import trajectory_of
-
-    count = len(factors.replace(",", " ").split())
-    stretched = trajectory_of(motion).scaling_table(arm, options.row_of("--scaling", factors, "c", max(1, count)))
-    first, *others = stretched.columns
-    rows = [[plain(cell) for cell in row] for row in stretched.rows]
-    print_table([first, *(f">{heading}" for heading in others)], rows, "Time stretched by a factor c", stderr=True)
-    tell(stretched.note, stderr=True)
+def _show_scaling(table: ScalingTable) -> None:
+    """What stretching the time of the motion does to its torques, S 7.7, on stderr."""
+    first, *others = table.columns
+    rows = [[plain(cell) for cell in row] for row in table.rows]
+    print_table([first, *(f">{heading}" for heading in others)], rows, "time stretched by a factor c", stderr=True)
+    tell(plain(table.note), stderr=True)
 
 
 def read(arm: da.Arm, path: Path) -> tuple[MotionTable, list[str]]:

@@ -118,11 +118,7 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     ...     read_trajectory(f"{folder}/motion.csv").duration
     2.0
     """
-    return trajectory_of(read_motion(path, arm, strict=True, cutoff=cutoff), path)
-
-
-def trajectory_of(table: MotionTable, path: str | os.PathLike[str] = "the motion") -> Trajectory:
-    """The motion that has these values at its instants, and quintic pieces between them."""
+    table = read_motion(path, arm, strict=True, cutoff=cutoff)
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
     t = table.t - table.t[0]

@@ -125,17 +125,10 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
     check_terms(arm, "scaled")
     keep = joint_limits(arm, limits)
     top = np.inf if allow_faster else 1.0
-    t = instants(motion)
-    parts = torque_parts(motion, arm, t)
+    parts = torque_parts(motion, arm, _instants(motion))
+    speed, *_ = _fastest(arm, keep, parts, top)
+    parts = _closer(motion, arm, keep, parts, [speed if np.isfinite(speed) else 1.0])
     speed, limit, row, joint = _fastest(arm, keep, parts, top)
-    # look again, between the instants, wherever a limit is nearly reached at that speed
-    t = _between(t, shares(keep, parts, speed if np.isfinite(speed) else 1.0))
-    if len(t):
-        more = torque_parts(motion, arm, t)
-        parts = TorqueParts(
-            *(np.concatenate([getattr(parts, f.name), getattr(more, f.name)]) for f in fields(TorqueParts))
-        )
-        speed, limit, row, joint = _fastest(arm, keep, parts, top)
     if not np.isfinite(speed):
         raise LimitError(
             "the motion never moves a limited joint: it can be as fast as you like, so no c is the largest"
@@ -192,7 +185,21 @@ class Stretched:
         return q, np.asarray(qd) / self.c, np.asarray(qdd) / self.c**2
 
 
-def instants(motion: Trajectory) -> Array:
+def parts_at(motion: Trajectory, arm: Arm, keep: JointLimits, speeds: Sequence[float]) -> TorqueParts:
+    """The parts of the torque along the motion, closer together where a limit is nearly reached at these speeds."""
+    return _closer(motion, arm, keep, torque_parts(motion, arm, _instants(motion)), speeds)
+
+
+def _closer(
+    motion: Trajectory, arm: Arm, keep: JointLimits, parts: TorqueParts, speeds: Sequence[float]
+) -> TorqueParts:
+    """The parts with further ones between their instants, wherever a limit is nearly reached at one of the speeds."""
+    t = np.unique(np.concatenate([_between(parts.t, shares(keep, parts, speed)) for speed in speeds]))
+    more = torque_parts(motion, arm, t)
+    return TorqueParts(*(np.concatenate([getattr(parts, f.name), getattr(more, f.name)]) for f in fields(TorqueParts)))
+
+
+def _instants(motion: Trajectory) -> Array:
     """Even instants, and both sides of every knot."""
     T = motion.duration
     knots = np.array([k for k in motion.knots if 0 < k < T])

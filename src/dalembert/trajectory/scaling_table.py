@@ -12,7 +12,7 @@ from dalembert.arrays import Array
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory.checks import finite
 from dalembert.trajectory.limits import KINDS, LimitsLike, check_terms, joint_limits, sliding_joints
-from dalembert.trajectory.scaling import instants, scaled, shares, torque_parts
+from dalembert.trajectory.scaling import parts_at, scaled, shares
 from dalembert.trajectory.trajectory import Trajectory
 
 FACTORS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
@@ -87,7 +87,7 @@ def scaling_table(
         raise DalembertError(f"factors is {factors!r:.80}; it must be a list of numbers above zero, such as [1, 1.5, 2]")
     fits, why = _fitting(motion, arm, limits)
     every = np.unique(asked if fits is None else np.append(asked, fits))
-    parts = torque_parts(motion, arm, instants(motion))
+    parts = parts_at(motion, arm, keep, (1.0 / every).tolist())
     torque = np.stack([np.abs(parts.torque(1.0 / c)).max(axis=0) for c in every])
     taken = np.stack([shares(keep, parts, 1.0 / c).max(axis=0) for c in every])  # (K, n, 3)
     worst, kind = np.divmod(taken.reshape(len(every), -1).argmax(axis=1), len(KINDS))
