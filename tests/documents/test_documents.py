@@ -105,7 +105,9 @@ def test_a_script_runs_by_itself() -> None:
     """One with letters of the page, and one that names none of them."""
     for place in ("7.39", "Problem 7.11"):
         program = script(find(place)[0])
-        lines = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.splitlines()
+        lines = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
         assert len(lines) >= 2
 
 

@@ -35,7 +35,9 @@ def book(
         lines += [f"Correction: {row.misprint}"] * bool(row.misprint)
         lines += ["", "call", _indented(row.call), "gives", _indented(_shown(computed))]
         lines += ["formula of the page", _indented(row.formula), "gives", _indented(_shown(written))]
-        lines += [f"largest difference {documents.difference(computed, written):.1e}; proved for all arms in {row.test}"]
+        lines += [
+            f"largest difference {documents.difference(computed, written):.1e}; proved for all arms in {row.test}"
+        ]
         tell(("\n" if k else "") + "\n".join(lines))
 
 

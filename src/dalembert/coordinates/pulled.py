@@ -27,6 +27,8 @@ from dalembert.equations import (
     lagrange,
     lagrange_euler,
     lean_newton_euler,
+    newton_euler,
+    terms,
 )
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.recursion import Steps
@@ -218,11 +220,16 @@ def factorised(mechanism: AnyMechanism, B: Sequence[Values]) -> Any:
 
 
 def forward_dynamics(
-    mechanism: AnyMechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    tau: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
 ) -> list[Scalar]:
     """q̈_a = B_a⁻¹ (τ_a − τ′_a), S (7.115)."""
     mechanism, tau = relieved(mechanism, q, qd, tau)
-    rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
+    rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e, base)
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     solution: list[Scalar] = factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
     return solution
@@ -329,8 +336,19 @@ def body_jacobians(mechanism: AnyMechanism, q: Values) -> list[Any]:
     ]
 
 
+def base_torque(mechanism: AnyMechanism, q: Values, qd: Values, base: BaseMotion) -> list[Scalar]:
+    """What the motion of the base adds to the torques, Γᵀ of that on the tree."""
+    chain = Chain(mechanism, q)
+    return chain.pull(terms.base_torque(mechanism.tree, chain.q, chain.push(qd), base))
+
+
 def torque_terms(
-    mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
 ) -> tuple[Any, ...]:
     """The parts of :func:`dalembert.equations.terms.torque_terms`, on the actuated joints."""
     n, span = mechanism.n, range(mechanism.n)
@@ -348,7 +366,7 @@ def torque_terms(
     other = chain.pull(
         [friction.further(*of) for of in zip(unloaded(mechanism).tree.bodies, chain.q, speeds, rest, strict=True)]
     )
-    tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd, h_e) if friction.loaded(mechanism.tree) else []
+    tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd, h_e, base) if friction.loaded(mechanism.tree) else []
     for k, load in (loads(mechanism, chain.q, qd, tau) if tau else {}).items():
         i = mechanism.actuated[k]
         without, with_load = (friction.further(bodies[i], chain.q[i], qd[k], x) for x in (0.0, load))
@@ -363,6 +381,7 @@ def torque_terms(
         chain.pull([friction.coulomb(body, v) for body, v in zip(bodies, speeds, strict=True)]),
         other,
         contact,
+        [0.0] * n if base is None else base_torque(mechanism, q, qd, base),
     )
 
 

@@ -20,7 +20,7 @@ from dalembert.robot.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class BaseMotion:
-    """How the base moves, in base axes: ω_0, ω̇_0 and p̈_0."""
+    """How the base moves, in base axes: ω_0, ω̇_0, and p̈_0 of the origin of the base frame."""
 
     omega: VecLike = ZERO
     omega_dot: VecLike = ZERO
@@ -29,6 +29,17 @@ class BaseMotion:
     def __post_init__(self) -> None:
         for field in fields(self):
             object.__setattr__(self, field.name, Vec(getattr(self, field.name)))
+
+    @classmethod
+    def of(cls, numbers: Values) -> BaseMotion:
+        """From [ω, ω̇, p̈], nine numbers."""
+        return cls(tuple(numbers[0:3]), tuple(numbers[3:6]), tuple(numbers[6:9]))
+
+    def felt(self, mechanism: Mechanism) -> Vec:
+        """p̈ − g_0 at the origin of the root link, by (7.102), in base axes: gravity acts through the acceleration."""
+        t = mechanism.base.translation
+        p_ddot = self.acceleration + self.omega_dot.cross(t) + self.omega.cross(self.omega.cross(t))
+        return p_ddot - mechanism.gravity
 
 
 @dataclass
@@ -73,7 +84,7 @@ def newton_euler(
     R_0 = mechanism.base.rotation
     # initial conditions: ω_0, ω̇_0 and p̈_0 − g_0, so that gravity acts through the acceleration
     omega, omega_dot = {-1: R_0.T @ base.omega}, {-1: R_0.T @ base.omega_dot}
-    p_ddot = {-1: R_0.T @ (base.acceleration - mechanism.gravity)}
+    p_ddot = {-1: R_0.T @ base.felt(mechanism)}
     p_ddot_C: dict[int, Vec] = {}
     omega_dot_m: dict[int, Vec] = {}
     motions = [joint_motion(body, q_i) for body, q_i in zip(bodies, q, strict=True)]

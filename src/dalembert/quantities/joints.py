@@ -39,11 +39,10 @@ DEEP = 60.0  # products a joint in the factorisation of B, as in a chain of 20: 
 
 
 def _on_moving_base(function: Equations) -> Equations:
-    """A function of (q, q̇, q̈, h_e, base), the motion of the base given as nine numbers."""
+    """A function of (q, q̇, q̈ or τ, h_e, base), the motion of the base given as nine numbers."""
 
     def run(m: Any, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: Any = None) -> Any:
-        motion = None if base is None else BaseMotion(tuple(base[0:3]), tuple(base[3:6]), tuple(base[6:9]))
-        return function(m, q, qd, qdd, h_e, motion)
+        return function(m, q, qd, qdd, h_e, None if base is None else BaseMotion.of(base))
 
     return run
 
@@ -60,9 +59,9 @@ def _on_fixed_base(name: str, function: Equations) -> Equations:
     return run
 
 
-def _gravity(m: Mechanism, q: Values) -> Any:
+def _gravity(m: Mechanism, q: Values, base: Any = None) -> Any:
     rest = [0.0] * m.n
-    return lean_newton_euler.inverse_dynamics(friction.bare(m), q, rest, rest)
+    return _on_moving_base(lean_newton_euler.inverse_dynamics)(friction.bare(m), q, rest, rest, None, base)
 
 
 def _friction(m: Mechanism, qd: Values, q: Values | None, load: Values | None) -> Any:
@@ -216,9 +215,12 @@ JOINTS = table("joints", {
     ),
     "forward_dynamics": Quantity(
         "q, qd, tau -> qdd(n)", "joint accelerations for given torques, S (7.115)",
-        {"composite": forward_dynamics.forward_dynamics, "articulated": articulated.forward_dynamics},
-        ("tip_wrench",), rivals=("composite", "articulated"), settled=_lighter_forward_dynamics,
-        held={"composite": pulled.forward_dynamics},
+        {
+            "composite": _on_moving_base(forward_dynamics.forward_dynamics),
+            "articulated": _on_moving_base(articulated.forward_dynamics),
+        },
+        CONTACT, rivals=("composite", "articulated"), settled=_lighter_forward_dynamics,
+        held={"composite": _on_moving_base(pulled.forward_dynamics)},
     ),
     "inertia_matrix": Quantity(
         "q -> B(n,n)", "B(q), S (7.32)",
@@ -246,14 +248,23 @@ JOINTS = table("joints", {
             "lagrange": partial(pulled.christoffel, tree=lagrange.coriolis_matrix),
         },
     ),
+    "velocity_product_matrix": Quantity(
+        "q -> Gamma(n,V)", "Γ(q) with C q̇ = Γ [q̇q̇], S (7.117)",
+        {
+            "composite": composite.velocity_product_matrix,
+            "lagrange": partial(composite.velocity_product_matrix, symbols=lagrange.christoffel),
+        },
+        held={"composite": partial(composite.velocity_product_matrix, symbols=pulled.christoffel)},
+    ),
     "torque_derivatives": Quantity(
         MOTION + "dq(n,n), dqd(n,n)", "∂τ/∂q and ∂τ/∂q̇",
         {"composite": composite.torque_derivatives}, pulled=_torque_derivatives,
     ),
     "torque_terms": Quantity(
         MOTION + "inertia(n,n), rotor(n,n), centrifugal(n,n), coriolis(n,n,n), gravity(n), viscous(n), coulomb(n), "
-        "other(n), contact(n)", "the torque in its parts, S (7.40)",
-        {"composite": terms.torque_terms}, ("tip_wrench",), held={"composite": pulled.torque_terms},
+        "other(n), contact(n), base(n)", "the torque in its parts, S (7.40)",
+        {"composite": _on_moving_base(terms.torque_terms)}, CONTACT,
+        held={"composite": _on_moving_base(pulled.torque_terms)},
     ),
     "regressor": Quantity(
         MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
@@ -298,7 +309,9 @@ JOINTS = table("joints", {
         "energies of each link and rotor, S (7.20), (7.30), (7.34), (7.35)",
         {"lagrange": _fields(lagrange.body_energies)}, pulled=_scalar,
     ),
-    "gravity_torque": Quantity("q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, pulled=_covector),
+    "gravity_torque": Quantity(
+        "q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, ("base_motion",), pulled=_covector
+    ),
     "friction_torque": Quantity(
         "qd -> friction(n)", "F_v q̇ + F_s sgn(q̇), S (7.42), and further terms, with q and load where they ask for it",
         {"joint": _friction}, ("q", "load"), held={"joint": pulled.friction_torque},
