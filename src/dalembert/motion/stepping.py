@@ -15,7 +15,14 @@ from typing import Any
 from dalembert.algebra.scalars import Scalar, Values, less, select
 from dalembert.algebra.vectors import Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain
-from dalembert.coordinates.pulled import base_torque, coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
+from dalembert.coordinates.pulled import (
+    base_torque,
+    coriolis_matrix,
+    factorised,
+    inertia_matrix,
+    inverse_dynamics,
+    smooth,
+)
 from dalembert.equations.friction import static, varies
 from dalembert.equations.kinematics import frames
 from dalembert.equations.newton_euler import BaseMotion
@@ -291,7 +298,14 @@ def midpoint(q: Values, v: Values, h: Values) -> tuple[list[Scalar]]:
 
 
 def discrete_legendre(
-    setting: Setting, q_m: Values, p: Values, v: Values, rounds: Values, h: Values, tau: Values, h_e: Values | None,
+    setting: Setting,
+    q_m: Values,
+    p: Values,
+    v: Values,
+    rounds: Values,
+    h: Values,
+    tau: Values,
+    h_e: Values | None,
     base: BaseMotion | None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar], list[Scalar]]:
     """One round of solving the discrete Euler–Lagrange equations of the midpoint Lagrangian.
