@@ -394,7 +394,10 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         "finish": of(contact.finish),
     }
     draft.call("clock", "trial done h", "step left turn turns")
-    for given, sample, within in (("sample", draft.followed, draft.references), ("sample_base", draft.felt, draft.bases)):
+    for given, sample, within in (
+        ("sample", draft.followed, draft.references),
+        ("sample_base", draft.felt, draft.bases),
+    ):
         for k, part in enumerate(tableau.instants if within else ()):
             draft.pieces[f"{given}_{k}"] = stepping.reference_at(part)
             draft.call(f"{given}_{k}", f"{' '.join(within)} done step h", f"{sample}_{k}")

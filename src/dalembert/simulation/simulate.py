@@ -168,7 +168,19 @@ def simulate(
     True
     """
     task = make_task(
-        arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters, restitution,
+        arm,
+        q0,
+        qd0,
+        torque,
+        duration,
+        method,
+        step,
+        every,
+        tip_wrench,
+        friction,
+        stops,
+        parameters,
+        restitution,
         base_motion,
     )
     solver = METHODS[method].solver
