@@ -52,8 +52,9 @@ class ArmDynamics(Compiled):
     ) -> Array:
         """Joint accelerations q̈ for given torques: (…, n), S (7.115).
 
-        formulation  "composite" (inertia matrix and factorisation) or "articulated" (articulated
-                     bodies); unless given, the one with fewer operations for this arm
+        formulation  "composite" (inertia matrix and factorisation), "articulated" (articulated bodies), or
+                     "column-by-column" (the procedure of S 7.6, for comparison); unless given, the first
+                     or the second, whichever has fewer operations for this arm
         """
         self._needs_inertia()
         return self._run("forward_dynamics", {"q": q, "qd": qd, "tau": tau}, {"tip_wrench": tip_wrench}, formulation)

@@ -213,7 +213,11 @@ JOINTS = table("joints", {
     ),
     "forward_dynamics": Quantity(
         "q, qd, tau -> qdd(n)", "joint accelerations for given torques, S (7.115)",
-        {"composite": forward_dynamics.forward_dynamics, "articulated": articulated.forward_dynamics},
+        {
+            "composite": forward_dynamics.forward_dynamics,
+            "articulated": articulated.forward_dynamics,
+            "column-by-column": forward_dynamics.as_in_the_book,
+        },
         ("tip_wrench",), rivals=("composite", "articulated"), settled=_lighter_forward_dynamics,
         held={"composite": pulled.forward_dynamics},
     ),
