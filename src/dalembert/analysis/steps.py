@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dalembert.arm import Arm
 from dalembert.equations import newton_euler
-from dalembert.graph.count import Counted, Operations, Spared, Tally
+from dalembert.graph.count import Counted, Nontrivial, Operations, Tally
 from dalembert.quantities import machine
 from dalembert.quantities.joints import JOINTS
 
@@ -29,8 +29,8 @@ ALONG_Z, CROSS_Z = (0, 1), (2, 2)  # z_0 q̇ added, ω × z_0 q̇ added: z_0 = (
 OTHER = "other"
 # equation: what it computes; M's row in Table 2 for each joint; its share for each joint but the last
 STEPS: dict[str, tuple[str, tuple[Count, ...], tuple[Count, ...]]] = {
-    "M (2.1)": ("rotation matrix R_i of the joint", ((4, 0),), ()),
-    "frame i−1": ("a joint placed anywhere on its link: P, t", (), ()),
+    "M (2.1)": ("R_i of the joint", ((4, 0),), ()),
+    "frame i−1": ("P, t of the joint", (), ()),
     "(7.107)": ("ω_i", (TURN, ALONG_Z), ()),
     "(7.108)": ("ω̇_i", (TURN, ALONG_Z, CROSS_Z), ()),
     "(7.109)": ("p̈_i", (TURN, CROSS, CROSS, CROSS, SUM, SUM), ()),
@@ -40,7 +40,7 @@ STEPS: dict[str, tuple[str, tuple[Count, ...], tuple[Count, ...]]] = {
     "(7.113)": ("μ_i", (CROSS, TURN, TURN, CROSS, SUM, SUM), (TURN, CROSS, SUM, SUM)),
     "(7.114)": ("τ_i", (DOT,), ()),
     "(7.42)": ("friction", ((1, 1),), ()),
-    OTHER: ("coordinates, loops, carried weight", (), ()),
+    OTHER: ("coordinates, loops", (), ()),
 }
 
 
@@ -51,14 +51,14 @@ class Step:
     equation  its number in S, or what the step is for
     what      what it computes
     written   as the formula stands
-    spared    the same without multiplications by 0, 1 and −1 and additions of 0
+    nontrivial    the same without multiplications by 0, 1 and −1 and additions of 0; nothing is shared
     table_2   M's row in Table 2, counted by hand for as many joints; zero where M has no such step
     """
 
     equation: str
     what: str
     written: Operations
-    spared: Operations
+    nontrivial: Operations
     table_2: Operations
 
 
@@ -67,13 +67,13 @@ def steps(arm: Arm) -> tuple[Step, ...]:
 
     >>> import dalembert as da
     >>> first = steps(da.load("planar-2r"))[2]
-    >>> first.equation, first.what, first.written.multiplications, first.spared.multiplications
+    >>> first.equation, first.what, first.written.multiplications, first.nontrivial.multiplications
     ('(7.107)', 'ω_i', 24, 8)
     """
-    written, spared = _by_step(arm, Counted), _by_step(arm, Spared)
+    written, nontrivial = _by_step(arm, Counted), _by_step(arm, Nontrivial)
     n = arm.mechanism.tree.n
     return tuple(
-        Step(equation, what, written[equation], spared[equation], by_hand(each, further, n))
+        Step(equation, what, written[equation], nontrivial[equation], by_hand(each, further, n))
         for equation, (what, each, further) in STEPS.items()
         if equation in written
     )

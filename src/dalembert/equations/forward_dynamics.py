@@ -29,9 +29,7 @@ def forward_dynamics(
     return factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
 
 
-def as_in_the_book(
-    mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
-) -> list[Scalar]:
+def as_in_the_book(mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None) -> list[Scalar]:
     """q̈ by (7.115), with τ′ and every column of B by the recursion of Fig. 7.14, as S 7.6 proposes."""
     mechanism, tau = relieved(mechanism, q, qd, tau)
     rest = newton_euler(mechanism, q, qd, [0.0] * mechanism.n, h_e).tau

@@ -131,8 +131,8 @@ class Counted:
         return self
 
 
-class Spared(Counted):
-    """A scalar that counts as a careful person does: multiplying by 0, 1 or −1 and adding 0 cost nothing.
+class Nontrivial(Counted):
+    """A scalar that does not count trivial operations: multiplying by 0, 1 or −1, and adding 0.
 
     Still nothing is shared: what is written twice counts twice.
     """
