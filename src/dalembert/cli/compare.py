@@ -13,6 +13,7 @@ from dalembert.cli import options
 from dalembert.cli.terminal import console, plain, print_table, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
+from dalembert.sources import introduction
 
 if TYPE_CHECKING:
     from dalembert.analysis.price import Cost, Polynomial
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dalembert.graph.count import Operations
 
 MOST_JOINTS = 24
+EXPLAINED = (3, 4, 5, 6)  # joints of general chains: from three on, every joint adds the same
 LETTERS = {"lagrange-euler": "e", "newton-euler": "n", "dalembert": "d", "lean": "l"}  # in the drawing of growth
 COLUMNS = [">M\n×", ">\n+", ">written\n×", ">\n+", ">compiled\n×", ">\n+", ">\ntrig", ">\nns"]
 
@@ -49,9 +51,9 @@ def compare(
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
 ) -> None:
-    """Compare the formulations of inverse dynamics: M's Table 3, operations as written and compiled, ns per state.
+    """Compare the formulations of inverse dynamics: operations as published, written and compiled, ns per state.
 
-    Growth with the number of joints covers direct dynamics too.
+    The published operations are those of M's Table 3. Growth with the number of joints covers direct dynamics too.
     """
     if explain:
         if joints is not None or plot is not None:
@@ -142,61 +144,60 @@ def _show_direct(costs: Sequence[Cost]) -> None:
     console().print(
         "S 7.6 says O(n) for inverse and O(n²) for direct dynamics: τ′ and the n columns of B are n + 1 runs of a recursion of "
         "O(n), the formulation column-by-column. Solving (7.115) for q̈ adds the term in n³, which S does not count. Composite "
-        "bodies give the same B with far fewer operations in n²; articulated bodies need neither B nor its inverse."
+        "bodies give the same B with far fewer operations in n²; articulated bodies need neither B nor its inverse. "
+        f"{introduction('S')}"
     )
 
 
 def _explain(arm: Arm | None) -> None:
     """The recursion's operations by equation: of an arm, or what one joint more adds to a general chain."""
     from dalembert.analysis.price import TABLE_3, chain, polynomial
-    from dalembert.analysis.steps import Step, steps, summed
+    from dalembert.analysis.steps import steps
 
-    kinds, fields = ("written", "nontrivial", "table_2"), ("multiplications", "additions")
+    arms = [chain(n) for n in EXPLAINED] if arm is None else [arm]
+    tables = [steps(each) for each in arms]
 
-    def counts(step: Step) -> list[int]:
-        return [getattr(getattr(step, kind), field) for kind in kinds for field in fields]
+    def counts(k: int) -> list[list[int]]:
+        """Of every step of one of the arms, and of all together."""
+        rows = [[y for x in (step.written, step.nontrivial, step.table_2) for y in _pair(x)] for step in tables[k]]
+        return [*rows, [sum(column) for column in zip(*rows, strict=True)]]
 
-    def totals(of: Sequence[Step]) -> list[int]:
-        return [getattr(summed(getattr(step, kind) for step in of), field) for kind in kinds for field in fields]
-
-    heads = ["\nequation", "\nwhat", ">written\n×", ">\n+", ">nontrivial\n×", ">\n+", ">M Table 2\n×", ">\n+"]
-    if arm is not None:
-        found = steps(arm)
-        rows = [[step.equation, step.what, *map(str, counts(step))] for step in found]
-        title = f"{plain(arm.name)}: Newton–Euler inverse dynamics by equation of S 7.5.2"
-        print_table(heads, [*rows, ["", "total", *map(str, totals(found))]], title)
-        for name in ("newton-euler", "lean"):
-            compiled = arm.operations("inverse_dynamics", name).compiled
-            console().print(
-                f"{name}, compiled: {compiled.multiplications} multiplications, {compiled.additions} additions"
-            )
-    else:
-        arms = [chain(n) for n in (3, 4, 5, 6)]
-        grown = [steps(each) for each in arms]
-        rows = [
-            [a.equation, a.what, *(str(y - x) for x, y in zip(counts(a), counts(b), strict=True))]
-            for a, b in zip(grown[0], grown[1], strict=True)
-        ]
-        added = [y - x for x, y in zip(totals(grown[0]), totals(grown[1]), strict=True)]
+    compiled = {
+        name: [_pair(each.operations("inverse_dynamics", name).compiled) for each in arms]
+        for name in ("newton-euler", "lean")
+    }
+    if arm is None:
         title = "Newton–Euler inverse dynamics by equation of S 7.5.2: what one general revolute joint more adds"
-        print_table(heads, [*rows, ["", "total", *map(str, added)]], title)
-        lines = {"written": [], "nontrivial": [], "M Table 2, row by row": []}
-        for line, pair in zip(lines.values(), (slice(0, 2), slice(2, 4), slice(4, 6)), strict=True):
-            line += [totals(found)[pair] for found in grown]
-        for name in ("newton-euler", "lean"):
-            compiled = [each.operations("inverse_dynamics", name).compiled for each in arms]
-            lines[f"{name}, compiled"] = [[x.multiplications, x.additions] for x in compiled]
-        fits = {
-            name: [polynomial(list(enumerate(y, 3))) for y in zip(*line, strict=True)] for name, line in lines.items()
+        cells = [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(counts(0), counts(1), strict=True)]
+        totals = [counts(k)[-1] for k in range(len(arms))]
+        series = {
+            "written": [x[0:2] for x in totals],
+            "nontrivial": [x[2:4] for x in totals],
+            "M Table 2, row by row": [x[4:6] for x in totals],
+            **{f"{name}, compiled": pairs for name, pairs in compiled.items()},
         }
-        for name, (times, plus) in {"M Table 3 as printed": TABLE_3["newton-euler"], **fits}.items():
-            console().print(f"{name}: {in_n(times)} multiplications, {in_n(plus)} additions")
+        lines = {"M Table 3 as printed": [in_n(p) for p in TABLE_3["newton-euler"]]}
+        for name, pairs in series.items():
+            lines[name] = [in_n(polynomial(list(zip(EXPLAINED, y, strict=True)))) for y in zip(*pairs, strict=True)]
+    else:
+        title = f"{plain(arm.name)}: Newton–Euler inverse dynamics by equation of S 7.5.2"
+        cells = counts(0)
+        lines = {f"{name}, compiled": [str(x) for x in pairs[0]] for name, pairs in compiled.items()}
+    names = [*((step.equation, step.what) for step in tables[0]), ("", "total")]
+    heads = ["\nequation", "\nwhat", ">written\n×", ">\n+", ">nontrivial\n×", ">\n+", ">M Table 2\n×", ">\n+"]
+    print_table(heads, [[*name, *map(str, row)] for name, row in zip(names, cells, strict=True)], title)
+    for name, (times, plus) in lines.items():
+        console().print(f"{name}: {times} multiplications, {plus} additions")
     console().print(
         "written: the formulas as they stand. nontrivial: without products with 0, 1 and −1 and sums with 0; nothing is shared. "
         "M Table 2: its rows counted by hand, 9 × and 6 + for a matrix times a vector, 6 × and 3 + for a cross product, no × for "
         "z_0 = (0, 0, 1). P, t: where the joint stands on its link; in M it stands on the z-axis of a DH frame, R_i takes 4 "
-        "multiplications, and there are no rotors."
+        f"multiplications, and there are no rotors. {introduction()}"
     )
+
+
+def _pair(operations: Operations) -> list[int]:
+    return [operations.multiplications, operations.additions]
 
 
 def _nanoseconds(cost: Cost) -> str:
@@ -207,7 +208,7 @@ def _cells(cost: Cost) -> list[str]:
     def two(operations: Operations | None, missing: str) -> list[str]:
         if operations is None:
             return [missing, missing]
-        return [str(operations.multiplications), str(operations.additions)]
+        return [str(x) for x in _pair(operations)]
 
     compiled = cost.compiled
     trig = "—" if compiled is None else str(compiled.sines + compiled.cosines)
@@ -218,11 +219,11 @@ def _cells(cost: Cost) -> list[str]:
 def _notes(costs: Sequence[Cost]) -> None:
     from dalembert.analysis.price import MANY_JOINTS, STATES
 
-    words = "× multiplications, + additions. M: its Table 3, evaluated at n. written: the formulas as they stand. "
+    words = "× multiplications, + additions. M: Table 3, evaluated at n. written: the formulas as they stand. "
     words += "compiled: after simplification; trig: sines and cosines that are left."
     if any(cost.nanoseconds is not None for cost in costs):
         words += f" ns: for each state, measured here in batches of {STATES} on one core."
-    console().print(words)
+    console().print(f"{words} {introduction('M')}")
     if any(cost.compiled is None for cost in costs):
         console().print(
             f"— not traced: formulations of degree 4 with more than {MANY_JOINTS} joints take long; --all takes them too."
