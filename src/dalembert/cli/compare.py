@@ -138,9 +138,7 @@ def _show_direct(costs: Sequence[Cost]) -> None:
     for name, mine in by_name.items():
         if len(mine) > DIRECT[name] + 1 and mine[0].n > 1:
             fit = polynomial([(cost.n, cost.written.total) for cost in mine])
-            console().print(
-                f"{name}: written = {in_n(fit)}; compiled grows as n^{exponent(mine):.1f} at n = {mine[-1].n}"
-            )
+            console().print(f"{name}: written = {in_n(fit)}; compiled grows as n^{exponent(mine):.1f}")
     console().print(
         "S 7.6 says O(n) for inverse and O(n²) for direct dynamics: τ′ and the n columns of B are n + 1 runs of a recursion of "
         "O(n), the formulation column-by-column. Solving (7.115) for q̈ adds the term in n³, which S does not count. Composite "
@@ -190,7 +188,7 @@ def _explain(arm: Arm | None) -> None:
         console().print(f"{name}: {times} multiplications, {plus} additions")
     console().print(
         "written: the formulas as they stand. nontrivial: without products with 0, 1 and −1 and sums with 0; nothing is shared. "
-        "M Table 2: its rows counted by hand, 9 × and 6 + for a matrix times a vector, 6 × and 3 + for a cross product, no × for "
+        "M Table 2: its rows for revolute joints counted by hand, 9 × and 6 + for a matrix times a vector, 6 × and 3 + for a cross product, no × for "
         "z_0 = (0, 0, 1). P, t: where the joint stands on its link; in M it stands on the z-axis of a DH frame, R_i takes 4 "
         f"multiplications, and there are no rotors. {introduction()}"
     )
