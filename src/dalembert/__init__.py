@@ -22,6 +22,9 @@ from dalembert.errors import (
     SingularityError,
 )
 from dalembert.kernel import forks as _forks  # noqa: F401
+from dalembert.sources import introduction as _introduction
+
+__doc__ = f"{__doc__}\n{_introduction()} Their equations are cited as S (7.42) and M (2.11).\n"
 
 TYPE_CHECKING = False  # typing's own would have to be imported: nothing is, so that the command can begin at once
 if TYPE_CHECKING:
