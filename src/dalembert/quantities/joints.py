@@ -24,6 +24,7 @@ from dalembert.equations import (
     lean_newton_euler,
     newton_euler,
     newton_euler_base,
+    passive_newton_euler,
     regressor,
     terms,
 )
@@ -255,6 +256,14 @@ JOINTS = table("joints", {
     "regressor": Quantity(
         MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
         {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor),
+    ),
+    "reference_torque": Quantity(
+        "q, qd, qd_r, qdd_r -> tau(n)", "B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r), C of S (7.44)",
+        {"passive": passive_newton_euler.reference_torque}, pulled=_by(pulled.reference_torque),
+    ),
+    "reference_regressor": Quantity(
+        "q, qd, qd_r, qdd_r -> Y(n,K)", "Y(q, q̇, q̇_r, q̈_r) with reference_torque = Yπ",
+        {"virtual-work": regressor.reference_regressor}, pulled=_by(pulled.reference_regressor),
     ),
     "lagrange_euler": Quantity(
         "q -> D(n,n), h(n,n,n), c(n)", "the coefficients D_ik, h_ikm, c_i of M (2.11), (2.14), (2.15)",
