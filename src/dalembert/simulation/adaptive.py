@@ -40,7 +40,9 @@ class ContactDynamics:
     """Accelerations with dry friction and stops, on arrays of any shape; τ − Jᵀ h_e is given."""
 
     def __init__(self, task: Task) -> None:
-        plan = replace(task.plan, method=Plan.method, law="given", tip_wrench=False, tip=None, twofold=task.twofold)
+        plan = replace(
+            task.plan, method=Plan.method, law="given", tip_wrench=False, tip=None, twofold=task.twofold, model=None, columns=()
+        )  # fmt: skip
         mechanism = task.arm.mechanism
         self.n, self.plan, self.task = task.arm.n, plan, task
         self.pieces = piece_kernels(mechanism, plan)
