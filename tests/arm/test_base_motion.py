@@ -120,9 +120,7 @@ def swaying(t: float) -> np.ndarray:
 def test_a_simulation_on_a_turning_base_is_one_of_the_larger_arm() -> None:
     """Driven so that it turns as prescribed, the larger arm moves its own joints in the same way."""
     a = arm("planar-2r").replace(gravity=(0, 0, 0))  # its gravity would turn with the base axes
-    run = da.simulate(
-        a, [0.3, -0.5], [0.4, 0.2], [3.0, -1.0], 0.5, base_motion=swaying, method="dop853", friction=False
-    )
+    run = da.simulate(a, [0.3, -0.5], [0.4, 0.2], [3.0, -1.0], 0.5, base_motion=swaying, method="dop853", friction=False)
     larger = on_six_joints(a.robot)
     q, qd, qdd = np.zeros((3, len(run.t), 6))
     q[:, 3], qd[:, 3], qdd[:, 3] = 0.4 * np.sin(3 * run.t), *(np.array([swaying(t) for t in run.t])[:, [2, 5]].T)

@@ -30,11 +30,7 @@ def inertia_matrix(at: Any) -> np.ndarray:
     B = 0.0
     for kind in ("link", "rotor"):
         m, J_P, J_O, I = (np.asarray(at[f"{kind}_{x}"]) for x in ("mass", "linear", "angular", "tensor"))
-        B = (
-            B
-            + np.einsum("...b,...bxi,...bxj->...ij", m, J_P, J_P)
-            + np.einsum("...bxi,...bxy,...byj->...ij", J_O, I, J_O)
-        )
+        B = B + np.einsum("...b,...bxi,...bxj->...ij", m, J_P, J_P) + np.einsum("...bxi,...bxy,...byj->...ij", J_O, I, J_O)
     return np.asarray(B)
 
 

@@ -25,9 +25,7 @@ def motion(m: Mechanism, seed: int) -> tuple[Callable[[float], tuple[list[float]
     """q(t), q̇(t), q̈(t) of a motion with constant accelerations, and a wrench at the tip."""
     rng = np.random.default_rng(seed)
     q, qd, qdd = rng.uniform(-1.5, 1.5, (3, m.n))
-    return lambda t: ((q + qd * t + qdd * t * t / 2).tolist(), (qd + qdd * t).tolist(), qdd.tolist()), rng.normal(
-        size=6
-    )
+    return lambda t: ((q + qd * t + qdd * t * t / 2).tolist(), (qd + qdd * t).tolist(), qdd.tolist()), rng.normal(size=6)
 
 
 def slope(f: Callable[[float], Any]) -> np.ndarray:

@@ -97,9 +97,7 @@ class Couplings:
         """
         held = self.arm.checked("q", q)
         if held.ndim != 1:
-            raise ShapeError(
-                f"q has shape {held.shape}; couplings are told at one configuration, shape ({self.arm.n},)"
-            )
+            raise ShapeError(f"q has shape {held.shape}; couplings are told at one configuration, shape ({self.arm.n},)")
         zero = dict(zip("bhg", _zeros(_Coefficients.of(self.arm, np.asarray(held, DOUBLE)[None])), strict=True))
         return tuple(
             name(letter, at)
@@ -144,9 +142,7 @@ class Couplings:
             lines += [f"    {'  ' * j}{' '.join(h[i, j, j:])}" for j in n]
         lines.append("")
         for why in MARKS:
-            counts = ", ".join(
-                f"{sum(1 for x, _, w in self._all if x == letter and w == why)} {letter}" for letter in "bhg"
-            )
+            counts = ", ".join(f"{sum(1 for x, _, w in self._all if x == letter and w == why)} {letter}" for letter in "bhg")
             lines.append(f"{why:<10}{counts}")
         return "\n".join(lines) + "\n"
 

@@ -110,9 +110,7 @@ class Condition:
             if any(p.degree() < 1 for p in left):
                 continue
             roots = [[float(r) for r in p.nroots() if abs(sympy.im(r)) < SAME_ROOT] for p in left]
-            common = [
-                r for r in roots[0] if all(any(abs(r - x) <= SAME_ROOT * (1 + abs(r)) for x in rs) for rs in roots)
-            ]
+            common = [r for r in roots[0] if all(any(abs(r - x) <= SAME_ROOT * (1 + abs(r)) for x in rs) for rs in roots)]
             fitting = tuple(r for r in common if _allowed(letters[symbol], r))
             if fitting:
                 out[symbol] = fitting
@@ -323,8 +321,7 @@ def _grouped(x: Polynomial) -> Sum:
             of = dict(term.factors)
             common = {k: min(e, of[k]) for k, e in common.items() if k in of}
         rests = tuple(
-            replace(t, factors=tuple((k, e - common.get(k, 0)) for k, e in t.factors if e > common.get(k, 0)))
-            for t in inner
+            replace(t, factors=tuple((k, e - common.get(k, 0)) for k, e in t.factors if e > common.get(k, 0))) for t in inner
         )
         out.append(replace(product, factors=product.factors + tuple(common.items()), sums=(rests,)))
     return tuple(out)
