@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dalembert.report.study import study
     from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
     from dalembert.robot.check import ModelWarning, PhysicalWarning
-    from dalembert.simulation.controllers import PD, ComputedTorque
+    from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
     from dalembert.simulation.simulate import simulate
     from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
@@ -71,7 +71,7 @@ _LATER = {
         "report.study": "study",
         "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
         "robot.check": "ModelWarning PhysicalWarning",
-        "simulation.controllers": "PD ComputedTorque",
+        "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
         "simulation.simulate": "simulate",
         "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
@@ -86,12 +86,14 @@ _LATER = {
 
 __all__ = [
     "PD",
+    "Adaptive",
     "Arm",
     "CacheWarning",
     "ClosureError",
     "ComputedTorque",
     "Coupling",
     "DalembertError",
+    "Feedforward",
     "Frame",
     "Friction",
     "IdentificationWarning",

@@ -206,6 +206,16 @@ def _moved(x: Values, parts: Values, slopes: Sequence[Values]) -> list[Scalar]:
     return list(x)
 
 
+def learn(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar]]]:
+    """What is learnt by a stage, or by the end of a step: δ after as much of the step with each rate."""
+
+    def state(learned: Values, *values: Values) -> tuple[list[Scalar]]:
+        *rates, h = values
+        return (_moved(learned, [weight * h[0] for weight in weights], rates),)
+
+    return state
+
+
 def combine(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
     """The state at the end, x + h Σ b_i k_i, from (q, q̇), the velocities of the later stages, all accelerations and h.
 
