@@ -31,8 +31,8 @@ from dalembert.cli.show import show
 from dalembert.cli.simulate import simulate
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
+from dalembert.documents.sources import cited, introduction
 from dalembert.errors import DalembertError
-from dalembert.sources import cited, introduction
 
 WRONG_INPUT = 2
 # in the order of --help

@@ -31,7 +31,7 @@ Names = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Row:
+class MapRow:
     """One place of a document.
 
     at         "(7.32)", "Fig. 7.6", "Problem 7.5", …; several that are shown together are "(7.16), (7.17)"
@@ -69,7 +69,7 @@ class Section:
     title: str
     notebook: str
     given: tuple[str, ...]
-    rows: tuple[Row, ...] = field(repr=False)
+    rows: tuple[MapRow, ...] = field(repr=False)
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -86,19 +86,19 @@ def sections() -> tuple[Section, ...]:
             table["title"],
             table.get("notebook", ""),
             tuple(table.get("given", ())),
-            tuple(Row(document=table["document"], section=table["title"], **row) for row in table["row"]),
+            tuple(MapRow(document=table["document"], section=table["title"], **row) for row in table["row"]),
         )
         for table in tables
     )
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[MapRow]:
     """All rows, in the order of the pages."""
     for section in sections():
         yield from section.rows
 
 
-def find(place: str) -> list[Row]:
+def find(place: str) -> list[MapRow]:
     """The rows of a place: "7.32", "S (7.32)", "M Table 1", "Problem 7.5".
 
     >>> [row.place for row in find("7.32")]
@@ -114,7 +114,7 @@ def find(place: str) -> list[Row]:
     return found
 
 
-def _places(row: Row) -> set[str]:
+def _places(row: MapRow) -> set[str]:
     parts = [part.replace("(", "").replace(")", "").strip().casefold() for part in row.at.split(",")]
     return {name for part in parts for name in (part, f"{row.document.casefold()} {part}")}
 
@@ -136,23 +136,23 @@ def _setting(given: tuple[str, ...]) -> Mapping[str, Any]:
     return names
 
 
-def _section(row: Row) -> Section:
+def _section(row: MapRow) -> Section:
     return next(section for section in sections() if row in section.rows)
 
 
-def setting(row: Row) -> Names:
+def setting(row: MapRow) -> Names:
     """The names that a row's call and formula may use."""
     names = dict(_setting(_section(row).given))
     exec(row.given, names)
     return names
 
 
-def computed(row: Row, names: Names | None = None) -> Any:
+def computed(row: MapRow, names: Names | None = None) -> Any:
     """What the call gives."""
     return eval(row.call, setting(row) if names is None else names)
 
 
-def script(row: Row) -> str:
+def script(row: MapRow) -> str:
     """The row as a Python program of its own, which prints both sides.
 
     >>> print(script(find("7.6 remark on inverse dynamics")[0])[-105:])
@@ -170,7 +170,7 @@ def script(row: Row) -> str:
     return "\n\n".join(parts)
 
 
-def written(row: Row, names: Names | None = None) -> Any:
+def written(row: MapRow, names: Names | None = None) -> Any:
     """What the formula of the page gives."""
     return eval(row.formula, setting(row) if names is None else names)
 
@@ -184,12 +184,12 @@ def difference(left: Any, right: Any) -> float:
     return float(np.abs(one - other).max(initial=0.0) / (size or 1.0))
 
 
-def holds(row: Row, left: Any, right: Any) -> bool:
+def holds(row: MapRow, left: Any, right: Any) -> bool:
     """Whether a call and a formula agree."""
     return difference(left, right) <= row.tolerance
 
 
-def spoilt(row: Row, names: Names | None = None) -> Iterator[tuple[str, Any]]:
+def spoilt(row: MapRow, names: Names | None = None) -> Iterator[tuple[str, Any]]:
     """The formula with one symbol 1 % larger, or one sign turned, at a time: what was changed, and what comes out."""
     names = setting(row) if names is None else names
     for k, node in enumerate(ast.walk(ast.parse(row.formula, mode="eval"))):
