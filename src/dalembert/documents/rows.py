@@ -105,13 +105,13 @@ def find(place: str) -> list[MapRow]:
     ['S (7.32)']
     """
     wanted = place.replace("(", "").replace(")", "").strip().casefold()
-    found = [row for row in rows() if wanted in _places(row)]
-    if not found:
+    matching = [row for row in rows() if wanted in _places(row)]
+    if not matching:
         raise DalembertError(
             f"'{place}' is no place in the two documents; try an equation such as 7.32 or M 2.11, or 'Fig. 7.6', "
             "'Example 7.2', 'Table 3', 'Problem 7.5'"
         )
-    return found
+    return matching
 
 
 def _places(row: MapRow) -> set[str]:
@@ -177,11 +177,11 @@ def written(row: MapRow, names: Names | None = None) -> Any:
 
 def difference(left: Any, right: Any) -> float:
     """The largest difference of two sides, relative to the largest number on either; infinite where their shapes differ."""
-    one, other = _numbers(left), _numbers(right)
-    if one.shape != other.shape or not (np.isfinite(one).all() and np.isfinite(other).all()):
+    left_side, right_side = _numbers(left), _numbers(right)
+    if left_side.shape != right_side.shape or not (np.isfinite(left_side).all() and np.isfinite(right_side).all()):
         return float("inf")
-    size = max(np.abs(one).max(initial=0.0), np.abs(other).max(initial=0.0))
-    return float(np.abs(one - other).max(initial=0.0) / (size or 1.0))
+    size = max(np.abs(left_side).max(initial=0.0), np.abs(right_side).max(initial=0.0))
+    return float(np.abs(left_side - right_side).max(initial=0.0) / (size or 1.0))
 
 
 def holds(row: MapRow, left: Any, right: Any) -> bool:
