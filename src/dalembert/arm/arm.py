@@ -22,6 +22,7 @@ from dalembert.arm.kinematics import Kinematics
 from dalembert.arrays import double, number
 from dalembert.errors import ShapeError
 from dalembert.robot.inertia import Inertia
+from dalembert.robot.omissions import omissions
 
 if TYPE_CHECKING:
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
@@ -60,7 +61,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
         loops, following = len(self.loops), len(self.passive_names)
         joints = f"{self.n} {'actuated ' if loops else ''}joint" + "s" * (self.n != 1)
         chains = f", {loops} closed chain" + "s" * (loops != 1) if loops else f", {following} coupled" * bool(following)
-        return f"<Arm {self.name!r}: {joints}{chains}>"
+        without = f", without {', '.join(self.omitted)}" if self.omitted else ""
+        return f"<Arm {self.name!r}: {joints}{chains}{without}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Arm) and self.robot == other.robot
@@ -81,6 +83,35 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
     def replace(self, **changes: Any) -> Arm:
         """A new arm whose robot has some fields changed, such as ``gravity=(0, 0, 0)``."""
         return Arm(self.robot.replace(**changes))
+
+    def approximate(self, drop: str | Sequence[str] = ()) -> Arm:
+        """A new arm whose torques leave out summands of S (7.40), M (4.1): an approximate model, traced and compiled anew.
+
+        drop  names, to which those that were dropped before are added:
+              "coriolis"        (h_ijk + h_ikj) q̇_j q̇_k, j < k, the pairs of different joints
+              "centrifugal"     h_ijj q̇_j²; with "coriolis" all velocity terms go
+              "off-diagonal"    b_ij q̈_j, i ≠ j
+              "rotor-coupling"  what rotors add besides k_r² I_m (S 7.3.2)
+              "rotational"      M's D_rot and h_rot: inertia tensors about the centres of mass, and rotor inertias
+              "translational"   M's D_tran and h_tran; gravity stays
+        The names are read in the coordinates that the arm holds. Gravity, friction, springs and contact stay, and
+        friction that depends on the load sees the load of the approximate model.
+
+        >>> import dalembert as da
+        >>> arm = da.load("puma560")
+        >>> lighter = arm.approximate(drop=("coriolis", "centrifugal"))
+        >>> lighter
+        <Arm 'puma560': 6 joints, without coriolis, centrifugal>
+        >>> operations = [a.operations("inverse_dynamics").compiled.total for a in (arm, lighter)]
+        >>> operations[1] < operations[0]
+        True
+        """
+        return self.replace(omitted=(*self.omitted, *omissions(drop)))
+
+    @property
+    def omitted(self) -> tuple[str, ...]:
+        """What an approximate model leaves out; empty for the whole model."""
+        return self.robot.omitted
 
     def with_payload(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike | None = None) -> Arm:
         """A new arm that holds a body at its tip.

@@ -310,7 +310,7 @@ def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         draft.call("accelerate", f"{x} {v} {draft.load(part)}", f"a{k}")
     draft.combine(tableau, "h", unsafe)
     # of many joints, what is linear in their number
-    long = n > 8 and setting.mechanism.identity and not plan.parameters
+    long = n > 8 and setting.mechanism.identity and not plan.parameters and not setting.mechanism.omitted
     draft.pieces["accelerate"] = draft.loaded(_articulated if long else lambda *values: (stepping.accelerate(*values),))
     slots = {f"q qd {_each('qv', range(2, end + 1))} {_each('a', range(1, end))}": n}
     return draft.finished(slots, {"q": f"q{end}", "qd": f"v{end}"}, {})
