@@ -45,15 +45,17 @@ def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any
     return stepping.energies(stepping.with_parameters(m, parameters), q, qd)
 
 
-def _row(arrays: str, summary: str, equations: Equations) -> Quantity:
-    return Quantity(arrays, summary, {"stepping": equations}, condensed=0)
+def _row(arrays: str, summary: str, equations: Equations, whole: tuple[str, ...] = ()) -> Quantity:
+    return Quantity(arrays, summary, {"stepping": equations}, condensed=0, whole=whole)
 
 
 ROLLOUTS = table("rollouts", {
     "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", _tip_torque),
     "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
-    "energy": _row("q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies),
+    "energy": _row(
+        "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies, ("off-diagonal",)
+    ),
     **{name: _row("q, qd, reference, kp, kd -> tau(n)", f"the law '{name}'", law) for name, law in LAWS.items()},
 })  # fmt: skip
 

@@ -29,6 +29,7 @@ from dalembert.report.html import (
 )
 from dalembert.report.study import Study
 from dalembert.report.svg import formula_svg
+from dalembert.robot.omissions import OMISSIONS
 
 Progress = Callable[[float], None]
 
@@ -190,7 +191,8 @@ def _the_arm(arm: Arm) -> str:
     if arm.robot.payload is not None:
         com = ", ".join(number(x) for x in arm.robot.payload.com)
         payload = f" It holds {number(arm.robot.payload.mass)} kg, centred at ({com}) m in the tip's frame."
-    notes = "".join(f"<p><b>Left out of the model: {text(what)}.</b></p>" for what in arm.robot.left_out)
+    left_out = (*(OMISSIONS[name] for name in arm.omitted), *arm.robot.left_out)
+    notes = "".join(f"<p><b>Left out of the model: {text(what)}.</b></p>" for what in left_out)
     notes += "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
     if arm.loops:
         names = ", ".join(name for loop in arm.loops for name in loop.passive)
