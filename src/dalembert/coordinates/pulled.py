@@ -19,6 +19,7 @@ from dalembert.algebra.vectors import ZERO, Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain, on_tree
 from dalembert.coordinates.loops import rates
 from dalembert.equations import (
+    centrifugal,
     composite,
     dalembert,
     factorisation,
@@ -81,6 +82,8 @@ def _approximate_torque(
 
 def _centrifugal(mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., list[Scalar]]) -> list[Scalar]:
     """Σ_j h_ijj q̇_j²: what the torques are while one joint moves, the one after the other."""
+    if mechanism.identity:
+        return centrifugal.centrifugal_torques(mechanism, q, qd)
     n, light = mechanism.n, weightless(mechanism)
     alone = ([qd[j] if i == j else 0.0 for i in range(n)] for j in range(n))
     return list(map(total, zip(*(inverse_dynamics(light, q, v, [0.0] * n, tree=tree) for v in alone), strict=True)))
@@ -215,11 +218,11 @@ def _approximate_coriolis(mechanism: AnyMechanism, q: Values, qd: Values, tree: 
     if {"coriolis", "centrifugal"} <= set(mechanism.omitted):
         return zeros(n)
     alone = [coriolis_matrix(whole, q, [qd[j] if i == j else 0.0 for i in range(n)], tree) for j in range(n)]
-    centrifugal = [[alone[j][i][j] for j in range(n)] for i in range(n)]
+    own = [[alone[j][i][j] for j in range(n)] for i in range(n)]
     if "coriolis" in mechanism.omitted:
-        return centrifugal
+        return own
     C = coriolis_matrix(whole, q, qd, tree)
-    return [[x - y for x, y in zip(*rows, strict=True)] for rows in zip(C, centrifugal, strict=True)]
+    return [[x - y for x, y in zip(*rows, strict=True)] for rows in zip(C, own, strict=True)]
 
 
 def inertia_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
