@@ -26,6 +26,7 @@ from dalembert.robot.omissions import omissions
 
 if TYPE_CHECKING:
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
+    from dalembert.analysis.omissions import Omissions
     from dalembert.identification.base import BaseParameters
     from dalembert.identification.formulas import SymbolicBaseParameters
     from dalembert.symbols.present import Equations
@@ -40,6 +41,7 @@ HANDS_ON = {
     "velocity_manipulability": "analysis.ellipsoid:velocity_manipulability",
     "force_manipulability": "analysis.ellipsoid:force_manipulability",
     "static_manipulability": "analysis.ellipsoid:static_manipulability",
+    "omissions": "analysis.omissions:omissions",
     "base_parameters": "identification.formulas:base_parameters_of",
 }
 
@@ -107,6 +109,23 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
         True
         """
         return self.replace(omitted=(*self.omitted, *omissions(drop)))
+
+    def omissions(self, motion: Any, tip_wrench: ArrayLike | None = None) -> Omissions:
+        """What can be neglected along a motion: for each name of :meth:`approximate`, and for some together, the error and
+        what it saves.
+
+        motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
+        tip_wrench  (6,) by the tip on its environment, in base axes
+        Returns     a table: ``["coriolis"].share`` (n,) of the RMS torque, ``.error.rms`` and ``.error.peak`` (n,) in N m
+                    (N where a joint slides), ``.operations`` of inverse dynamics; ``str()`` shows it
+
+        >>> import dalembert as da
+        >>> arm, motion = da.load("planar-2r"), da.polynomial([0.0, 0.0], [1.0, -1.0], 1.0)
+        >>> study = arm.omissions(motion)
+        >>> study["rotor-coupling"].share.round(4), study.negligible(0.01)
+        (array([0.0001, 0.001 ]), ('rotor-coupling',))
+        """
+        return handed_on(HANDS_ON, "omissions")(self, motion, tip_wrench)
 
     @property
     def omitted(self) -> tuple[str, ...]:
