@@ -4,6 +4,7 @@ the operations saved. M's conclusion asks for "an appropriate approximate model"
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +96,9 @@ class Omissions:
         lines = [["whole model (RMS torque)", *whole, "", f"{self.operations.total}", ""]]
         for row in self.rows:
             worst = int(np.argmax(row.peak_share))
-            peak = f"{row.error.peak[worst]:.3g} {self.torque.units[worst]} ({percent(row.peak_share[worst])})"
+            size = float(row.error.peak[worst])
+            shown = f"{size:.0f}" if size >= 1000 else f"{size:.3g}"
+            peak = f"{shown} {self.torque.units[worst]} ({percent(row.peak_share[worst])})"
             saved = f"{100 * self.saved(row):.0f} %".replace("-", "−")
             lines.append([f"− {row.name}", *map(percent, row.share), peak, f"{row.operations.total}", saved])
         return lines
@@ -130,10 +133,10 @@ def omissions(
     arm: Arm,
     motion: Motion,
     tip_wrench: ArrayLike | None = None,
-    drops: tuple[tuple[str, ...], ...] = DROPS,
+    further: Mapping[tuple[str, ...], Arm] | None = None,
     progress: Progress | None = None,
 ) -> Omissions:
-    """What can be neglected along a motion, see :meth:`Arm.omissions`."""
+    """What can be neglected along a motion, see :meth:`Arm.omissions`; and ``further`` approximate models, by their names."""
     at = samples(motion)
     check_fits(arm, at)
     h = None if tip_wrench is None else double("tip_wrench", tip_wrench)
@@ -142,13 +145,13 @@ def omissions(
     check_finite(arm, at.t, tau)
     units = joint_units(arm)["torque"]
     torque, rows = demand(at.t, "torque", units, tau), []
-    for k, drop in enumerate(drops):
-        less = arm.approximate(drop)
+    models = {drop: arm.approximate(drop) for drop in DROPS} | dict(further or {})
+    for k, (drop, less) in enumerate(models.items()):
         error = demand(at.t, "error", units, tau - less.inverse_dynamics(at.q, at.qd, at.qdd, h))
         shares = _share(error.rms, torque.rms), _share(error.peak, torque.peak)
         rows.append(Omission(drop, error, *shares, less.operations("inverse_dynamics").compiled))
         if progress is not None:
-            progress((k + 1) / len(drops))
+            progress((k + 1) / len(models))
     return Omissions(arm.name, arm.joint_names, torque, arm.operations("inverse_dynamics").compiled, tuple(rows))
 
 

@@ -8,7 +8,7 @@ so that importing an arm is cheap and imports point one way.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,6 +41,7 @@ HANDS_ON = {
     "velocity_manipulability": "analysis.ellipsoid:velocity_manipulability",
     "force_manipulability": "analysis.ellipsoid:force_manipulability",
     "static_manipulability": "analysis.ellipsoid:static_manipulability",
+    "approximate": "identification.small:without_small_parameters",
     "omissions": "analysis.omissions:omissions",
     "base_parameters": "identification.formulas:base_parameters_of",
 }
@@ -86,7 +87,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
         """A new arm whose robot has some fields changed, such as ``gravity=(0, 0, 0)``."""
         return Arm(self.robot.replace(**changes))
 
-    def approximate(self, drop: str | Sequence[str] = ()) -> Arm:
+    def approximate(self, drop: str | Sequence[str] = (), *, small: float | None = None, motion: Any = None) -> Arm:
         """A new arm whose torques leave out summands of S (7.40), M (4.1): an approximate model, traced and compiled anew.
 
         drop  names, to which those that were dropped before are added:
@@ -96,6 +97,9 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
               "rotor-coupling"  what rotors add besides k_r² I_m (S 7.3.2)
               "rotational"      M's D_rot and h_rot: inertia tensors about the centres of mass, and rotor inertias
               "translational"   M's D_tran and h_tran; gravity stays
+        small, motion
+              leave out, too, the parameters that matter least along the motion, as many as change the torque of no joint by
+              more than this share of its RMS; ``robot.notes`` names them
         The names are read in the coordinates that the arm holds. Gravity, friction, springs and contact stay, and
         friction that depends on the load sees the load of the approximate model.
 
@@ -108,14 +112,18 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
         >>> operations[1] < operations[0]
         True
         """
-        return self.replace(omitted=(*self.omitted, *omissions(drop)))
+        less = self.replace(omitted=(*self.omitted, *omissions(drop)))
+        return less if small is None and motion is None else handed_on(HANDS_ON, "approximate")(less, small, motion)
 
-    def omissions(self, motion: Any, tip_wrench: ArrayLike | None = None) -> Omissions:
+    def omissions(
+        self, motion: Any, tip_wrench: ArrayLike | None = None, further: Mapping[tuple[str, ...], Arm] | None = None
+    ) -> Omissions:
         """What can be neglected along a motion: for each name of :meth:`approximate`, and for some together, the error and
         what it saves.
 
         motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
         tip_wrench  (6,) by the tip on its environment, in base axes
+        further     more approximate models to judge, such as {("small parameters",): arm.approximate(small=0.01, motion=motion)}
         Returns     a table: ``["coriolis"].share`` (n,) of the RMS torque, ``.error.rms`` and ``.error.peak`` (n,) in N m
                     (N where a joint slides), ``.operations`` of inverse dynamics; ``str()`` shows it
 
@@ -125,7 +133,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
         >>> study["rotor-coupling"].share.round(4), study.negligible(0.01)
         (array([0.0001, 0.001 ]), ('rotor-coupling',))
         """
-        return handed_on(HANDS_ON, "omissions")(self, motion, tip_wrench)
+        return handed_on(HANDS_ON, "omissions")(self, motion, tip_wrench, further)
 
     @property
     def omitted(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import typer
 from typer import Option
 from typer.core import TyperGroup
 
+from dalembert.cli.approximate import approximate
 from dalembert.cli.arms import arms
 from dalembert.cli.cache import cache
 from dalembert.cli.compare import compare
@@ -34,8 +35,8 @@ from dalembert.errors import DalembertError
 WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
-    arms, show, equations, parameters, identify, compare, ellipsoid, map_, torques, report, simulate, excite, payload,
-    cache,
+    arms, show, equations, parameters, identify, compare, ellipsoid, map_, torques, approximate, report, simulate, excite,
+    payload, cache,
 )  # fmt: skip
 
 
