@@ -71,7 +71,7 @@ class Omissions:
 
     def negligible(self, share: float = 0.01) -> tuple[str, ...]:
         """The names whose terms, each by itself, change the RMS torque of no joint by more than this share."""
-        single = (row for row in self.rows if len(row.drop) == 1)
+        single = (row for row in self.rows if len(row.drop) == 1 and row.drop[0] in OMISSIONS)
         return tuple(row.name for row in single if row.share.max(initial=0.0) <= share)
 
     def table(self) -> list[dict[str, Any]]:

@@ -83,7 +83,7 @@ def _approximate_torque(
 def _centrifugal(mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., list[Scalar]]) -> list[Scalar]:
     """Σ_j h_ijj q̇_j²: what the torques are while one joint moves, the one after the other."""
     if mechanism.identity:
-        return centrifugal.centrifugal_torques(mechanism, q, qd)
+        return centrifugal.centrifugal_torques(mechanism.tree, q, qd)
     n, light = mechanism.n, weightless(mechanism)
     alone = ([qd[j] if i == j else 0.0 for i in range(n)] for j in range(n))
     return list(map(total, zip(*(inverse_dynamics(light, q, v, [0.0] * n, tree=tree) for v in alone), strict=True)))
