@@ -66,9 +66,9 @@ def steps(arm: Arm) -> tuple[Step, ...]:
     """The operations of Newton–Euler inverse dynamics by equation: one :class:`Step` each, which sum to the whole.
 
     >>> import dalembert as da
-    >>> first = steps(da.load("planar-2r"))[2]
-    >>> first.equation, first.what, first.written.multiplications, first.nontrivial.multiplications
-    ('(7.107)', 'ω_i', 24, 8)
+    >>> moment = steps(da.load("planar-2r"))[8]
+    >>> moment.equation, moment.what, moment.written.multiplications, moment.nontrivial.multiplications
+    ('(7.113)', 'μ_i', 91, 11)
     """
     written, nontrivial = _by_step(arm, Counted), _by_step(arm, Nontrivial)
     n = arm.mechanism.tree.n
