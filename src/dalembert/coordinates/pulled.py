@@ -29,7 +29,7 @@ from dalembert.equations import (
     lean_newton_euler,
 )
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.equations.recursion import LinkSteps
+from dalembert.equations.recursion import NewtonEulerSteps
 from dalembert.equations.recursion import recursion as tree_recursion
 from dalembert.equations.regressor import WIDTH
 
@@ -465,7 +465,7 @@ def recursion(
     h_e: Values | None = None,
     base: BaseMotion | None = None,
     axes: str = "link",
-) -> LinkSteps:
+) -> NewtonEulerSteps:
     """Every step of S 7.5.2 for all joints of the tree, with the loops' forces on its links; Γᵀ τ are the torques."""
     if mechanism.identity:
         return tree_recursion(mechanism.tree, q, qd, qdd, h_e, base, axes=axes)
