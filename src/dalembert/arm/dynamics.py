@@ -41,7 +41,8 @@ class ArmDynamics(Compiled):
         q, qd, qdd   (…, n) positions, velocities, accelerations
         tip_wrench   (…, 6) [fx fy fz mx my mz] exerted by the end effector on the environment, in
                      base axes, at the tip
-        base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes
+        base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes; p̈ is the acceleration of the origin of the base
+                     frame, in which poses are given
         formulation  "newton-euler" for the page's own form; the fastest unless given
         Returns      (…, n) in N m (revolute) or N (prismatic)
         """
@@ -57,20 +58,37 @@ class ArmDynamics(Compiled):
         qd: ArrayLike,
         tau: ArrayLike,
         tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
         formulation: str | None = None,
     ) -> Array:
         """Joint accelerations q̈ for given torques: (…, n), S (7.115).
 
-        formulation  "composite" (inertia matrix and factorisation) or "articulated" (articulated
-                     bodies); unless given, the one with fewer operations for this arm
+        tip_wrench   (…, 6), and base_motion (…, 9), as in :meth:`inverse_dynamics`: p̈ is the acceleration of the
+                     origin of the base frame
+        formulation  "composite" (inertia matrix and factorisation), "articulated" (articulated bodies), or
+                     "column-by-column" (the procedure of S 7.6, for comparison); unless given, the first
+                     or the second, whichever has fewer operations for this arm
         """
         self._needs_inertia()
-        return self._run("forward_dynamics", {"q": q, "qd": qd, "tau": tau}, {"tip_wrench": tip_wrench}, formulation)
+        return self._run(
+            "forward_dynamics", {"q": q, "qd": qd, "tau": tau},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation,
+        )  # fmt: skip
 
     @quick
-    def gravity_torque(self, q: ArrayLike) -> Array:
-        """g(q), the torques that hold the arm still against gravity: (…, n), S (7.39)."""
-        return self._run("gravity_torque", {"q": q})
+    def gravity_torque(self, q: ArrayLike, base_motion: ArrayLike | None = None) -> Array:
+        """g(q), the torques that hold the arm still against gravity: (…, n), S (7.39).
+
+        base_motion  (…, 9), as in :meth:`inverse_dynamics`: the torques then hold the arm still on a base whose
+                     origin accelerates with p̈ and which turns with ω and ω̇
+
+        >>> import dalembert as da
+        >>> arm = da.load("pendulum")
+        >>> falling = arm.gravity_torque([0.3], [0, 0, 0, 0, 0, 0, *arm.robot.gravity])
+        >>> abs(float(falling[0])) < 1e-12
+        True
+        """
+        return self._run("gravity_torque", {"q": q}, {"base_motion": base_motion})
 
     @quick
     def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None) -> Array:
@@ -104,7 +122,8 @@ class ArmDynamics(Compiled):
 
         f_i (N) and μ_i (N m, about the origin of the joint's frame) are what link i−1 exerts on
         link i, in the axes of link i's frame: S (7.112), (7.113). Of an arm with closed chains, for all
-        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them.
+        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them. ``tip_wrench`` and
+        ``base_motion`` are those of :meth:`inverse_dynamics`.
         """
         return self._run(
             "joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
@@ -139,16 +158,25 @@ class ArmDynamics(Compiled):
         return RecursionSteps(*self._run("recursion", {"q": q, "qd": qd, "qdd": qdd}, options, formulation))
 
     def torque_terms(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tip_wrench: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
     ) -> TorqueTerms:
         """The torque in its parts: what every joint's acceleration and every pair of velocities causes where.
+
+        ``.total`` is what :meth:`inverse_dynamics` gives for the same arguments; with ``base_motion``, in which p̈ is
+        the acceleration of the origin of the base frame, ``.base`` is all that the moving base adds.
 
         >>> import dalembert as da
         >>> terms = da.load("planar-2r").torque_terms([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
         >>> terms.coriolis[0, 0, 1].round(2), terms.centrifugal[1, 0].round(2)
         (np.float64(-47.94), np.float64(11.99))
         """
-        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench}))
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, options))
 
     @quick
     def inertia_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
@@ -172,6 +200,34 @@ class ArmDynamics(Compiled):
     def christoffel(self, q: ArrayLike, formulation: str | None = None) -> Array:
         """The Christoffel symbols c_ijk: (…, n, n, n), S (7.45); C_ij = Σ_k c_ijk q̇_k."""
         return self._run("christoffel", {"q": q}, formulation=formulation)
+
+    @quick
+    def velocity_product_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
+        """Γ(q) with C(q, q̇) q̇ = Γ(q) [q̇q̇]: (…, n, n(n+1)/2), S (7.117); [q̇q̇] is :meth:`velocity_products`.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, q, qd = da.load("planar-2r"), [0.3, 0.8], np.array([1.0, -2.0])
+        >>> np.allclose(arm.velocity_product_matrix(q) @ arm.velocity_products(qd), arm.coriolis_matrix(q, qd) @ qd)
+        True
+        """
+        return self._run("velocity_product_matrix", {"q": q}, formulation=formulation)
+
+    def velocity_products(self, qd: ArrayLike) -> Array:
+        """[q̇q̇] = [q̇_1², q̇_1 q̇_2, …, q̇_{n−1} q̇_n, q̇_n²]: (…, n(n+1)/2), S (7.117), in (rad/s)² or (m/s)².
+
+        >>> import dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> dict(zip(arm.velocity_product_names, arm.velocity_products([3.0, 2.0]).tolist()))
+        {'q̇_1²': 9.0, 'q̇_1 q̇_2': 6.0, 'q̇_2²': 4.0}
+        """
+        rate, (j, k) = self.checked("qd", qd), np.triu_indices(self.n)
+        return rate[..., j] * rate[..., k]
+
+    @property
+    def velocity_product_names(self) -> tuple[str, ...]:
+        """The names of the entries of [q̇q̇], with the joints' numbers: ``q̇_1²``, ``q̇_1 q̇_2``, …"""
+        pairs = zip(*(index.tolist() for index in np.triu_indices(self.n)), strict=True)
+        return tuple(f"q̇_{j + 1}²" if j == k else f"q̇_{j + 1} q̇_{k + 1}" for j, k in pairs)
 
     @quick
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -234,6 +290,37 @@ class ArmDynamics(Compiled):
         True
         """
         return self._run("regressor", {"q": q, "qd": qd, "qdd": qdd})
+
+    @quick
+    def reference_torque(self, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, qdd_r: ArrayLike) -> Array:
+        """B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r): (…, n), the torque of passivity-based control.
+
+        C is the matrix of Christoffel symbols, S (7.44), so that Ḃ − 2C is skew-symmetric; it is not formed: a recursion
+        as short as inverse dynamics gives the product. Friction f is that of the velocity q̇_r.
+
+        q, qd        (…, n) the state
+        qd_r, qdd_r  (…, n) the reference velocity and its derivative, such as q̇_d + Λ (q_d − q)
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> q, qd, qd_r, qdd_r = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
+        >>> tau = arm.inertia_matrix(q) @ qdd_r + arm.coriolis_matrix(q, qd) @ qd_r + arm.gravity_torque(q)
+        >>> np.allclose(arm.reference_torque(q, qd, qd_r, qdd_r), tau)
+        True
+        """
+        return self._run("reference_torque", {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r})
+
+    @quick
+    def reference_regressor(self, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, qdd_r: ArrayLike) -> Array:
+        """Y(q, q̇, q̇_r, q̈_r): (…, n, 13N), with :meth:`reference_torque` = Y π; π is :attr:`parameters`.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> x = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
+        >>> np.allclose(arm.reference_regressor(*x) @ arm.parameters, arm.reference_torque(*x))
+        True
+        """
+        return self._run("reference_regressor", {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r})
 
     def energy_regressors(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
         """(β_T, β_U), two arrays (…, N, 11): T = Σ_i β_Tiᵀ π_i and U = Σ_i β_Uiᵀ π_i, S (7.76).

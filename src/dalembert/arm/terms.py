@@ -156,7 +156,7 @@ class DalembertTerms:
 
 @dataclass(frozen=True)
 class TorqueTerms:
-    """Who causes what at which joint; the nine fields sum to the torque.
+    """Who causes what at which joint; the ten fields sum to the torque.
 
     inertia      (…, n, n)     at joint i by joint j's acceleration, b_ij q̈_j, of links (and of rotors
                                standing still on them)
@@ -165,6 +165,7 @@ class TorqueTerms:
     coriolis     (…, n, n, n)  at joint i by the velocities of joints j < k, the pair counted once
     gravity, viscous, coulomb, contact   (…, n)
     other        (…, n)        further terms of friction, springs and losses
+    base         (…, n)        what the motion of the base adds; 0 unless ``base_motion`` is given
     All in N m (revolute) or N (prismatic). S 7.1.3 reads these terms, Example 7.2 plots them.
     """
 
@@ -177,6 +178,7 @@ class TorqueTerms:
     coulomb: Array
     other: Array
     contact: Array
+    base: Array
 
     @property
     def friction(self) -> Array:

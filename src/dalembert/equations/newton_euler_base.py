@@ -37,7 +37,7 @@ def newton_euler_base(
     z = at.z
 
     # initial conditions: v̇_0 is the base's acceleration less g_0, so that gravity acts through it
-    omega, omega_dot, v_dot = {-1: base.omega}, {-1: base.omega_dot}, {-1: base.acceleration - mechanism.gravity}
+    omega, omega_dot, v_dot = {-1: base.omega}, {-1: base.omega_dot}, {-1: base.felt(mechanism)}
     R, p = (
         {-1: mechanism.base.rotation, **dict(enumerate(at.R))},
         {-1: mechanism.base.translation, **dict(enumerate(at.p))},
