@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dalembert.symbols.conditions import Condition
 
 DRAWS = 4
+MOST = 24  # joints of a tree: bounds of rounding grow with every joint, and hide what is not zero in the end
 SAFETY = 8.0  # times the bound of rounding, which counts first-order errors
 SOLVED = 1e-10  # how well the joints of a closed chain are known, where they are solved for
 MARKS = {"always": "a", "structure": "s", "numbers": "n", "nonzero": "×"}
@@ -65,6 +66,12 @@ class Couplings:
     velocity: Words
     gravity: Words
     arm: Arm = field(repr=False)
+    _closed_forms: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def _equations(self, parameters: str) -> Any:
+        if parameters not in self._closed_forms:
+            self._closed_forms[parameters] = self.arm.equations(parameters)
+        return self._closed_forms[parameters]
 
     @property
     def _all(self) -> list[tuple[str, tuple[int, ...], str]]:
@@ -97,7 +104,9 @@ class Couplings:
         """
         held = self.arm.checked("q", q)
         if held.ndim != 1:
-            raise ShapeError(f"q has shape {held.shape}; couplings are told at one configuration, shape ({self.arm.n},)")
+            raise ShapeError(
+                f"q has shape {held.shape}; couplings are told at one configuration, shape ({self.arm.n},)"
+            )
         zero = dict(zip("bhg", _zeros(_Coefficients.of(self.arm, np.asarray(held, DOUBLE)[None])), strict=True))
         return tuple(
             name(letter, at)
@@ -125,7 +134,7 @@ class Couplings:
                 f"i, j, k from 1 to {n}, as in condition('b', 1, {n})"
             )
         vanishes = words[letter][tuple(k - 1 for k in at)] != "nonzero"
-        return condition(self.arm.robot, self.arm.mechanism, letter, at, name(letter, at), vanishes)
+        return condition(self._equations, letter, at, name(letter, at), vanishes)
 
     def text(self) -> str:
         """All of it as a table to read."""
@@ -142,7 +151,9 @@ class Couplings:
             lines += [f"    {'  ' * j}{' '.join(h[i, j, j:])}" for j in n]
         lines.append("")
         for why in MARKS:
-            counts = ", ".join(f"{sum(1 for x, _, w in self._all if x == letter and w == why)} {letter}" for letter in "bhg")
+            counts = ", ".join(
+                f"{sum(1 for x, _, w in self._all if x == letter and w == why)} {letter}" for letter in "bhg"
+            )
             lines.append(f"{why:<10}{counts}")
         return "\n".join(lines) + "\n"
 
@@ -156,6 +167,11 @@ def name(letter: str, indices: tuple[int, ...]) -> str:
 
 def couplings(arm: Arm) -> Couplings:
     """See :meth:`Arm.couplings`."""
+    if arm.mechanism.tree.n > MOST:
+        raise DalembertError(
+            f"arm '{arm.name}' has {arm.mechanism.tree.n} joints; couplings are told of up to {MOST}, since rounding hides "
+            "small coefficients of longer chains; ask a part of it"
+        )
     rng = np.random.default_rng(0)
     tree, robot, linear = arm.mechanism.tree, arm.robot, arm.mechanism.linear
     own = _Coefficients.of(arm, _configurations(arm, rng))

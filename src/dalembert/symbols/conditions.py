@@ -15,13 +15,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.scalars import exact_cos, exact_sin
-from dalembert.coordinates.chain import AnyMechanism
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm
+from dalembert.symbols.model import DESIGN
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, upright, weighted_sum
-from dalembert.symbols.of_robot import equations_of
 from dalembert.symbols.present import Equations
 from dalembert.symbols.ring import WIDTH, Coefficient, Polynomial, Ring, Terms, tidy
 from dalembert.symbols.write import Product, Sum, Text, by_inertia, joined, to_sympy, written
@@ -110,7 +108,9 @@ class Condition:
             if any(p.degree() < 1 for p in left):
                 continue
             roots = [[float(r) for r in p.nroots() if abs(sympy.im(r)) < SAME_ROOT] for p in left]
-            common = [r for r in roots[0] if all(any(abs(r - x) <= SAME_ROOT * (1 + abs(r)) for x in rs) for rs in roots)]
+            common = [
+                r for r in roots[0] if all(any(abs(r - x) <= SAME_ROOT * (1 + abs(r)) for x in rs) for rs in roots)
+            ]
             fitting = tuple(r for r in common if _allowed(letters[symbol], r))
             if fitting:
                 out[symbol] = fitting
@@ -139,14 +139,18 @@ class Condition:
 
 
 def condition(
-    robot: Robot, mechanism: AnyMechanism, letter: str, indices: tuple[int, ...], name: str, vanishes: bool
+    closed_form: Callable[[str], Any], letter: str, indices: tuple[int, ...], name: str, vanishes: bool
 ) -> Condition:
-    """The conditions of b_ij, h_ijk or g_i; ``vanishes`` says whether the arm's own numbers satisfy them."""
-    for parameters in ("design", "all"):  # all, where a number that is 0 has no letter of its own
-        equations = equations_of(robot, mechanism, parameters)
+    """The conditions of b_ij, h_ijk or g_i.
+
+    closed_form  gives an arm's equations, by what becomes a letter in them
+    vanishes     whether the arm's own numbers satisfy the conditions
+    """
+    for parameters in (DESIGN, "all"):  # all, where a number that is 0 has no letter of its own
+        equations = closed_form(parameters)
         if not isinstance(equations, Equations):
             raise DalembertError(
-                f"arm '{robot.name}' has no design conditions in these coordinates, which are formulas of its joints' own; "
+                f"{name} has no design conditions in these coordinates, which are formulas that follow no table of letters; "
                 "ask the arm in the coordinates of its joints"
             )
         x = _coefficient(equations.form, letter, [k - 1 for k in indices])
@@ -321,7 +325,8 @@ def _grouped(x: Polynomial) -> Sum:
             of = dict(term.factors)
             common = {k: min(e, of[k]) for k, e in common.items() if k in of}
         rests = tuple(
-            replace(t, factors=tuple((k, e - common.get(k, 0)) for k, e in t.factors if e > common.get(k, 0))) for t in inner
+            replace(t, factors=tuple((k, e - common.get(k, 0)) for k, e in t.factors if e > common.get(k, 0)))
+            for t in inner
         )
         out.append(replace(product, factors=product.factors + tuple(common.items()), sums=(rests,)))
     return tuple(out)
