@@ -16,6 +16,7 @@ coefficient that is not identically zero vanishes at a random draw with probabil
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,9 @@ class Couplings:
     def _all(self) -> list[tuple[str, tuple[int, ...], str]]:
         """(b, h or g, indices from 1, reason) of every coefficient, those that are equal by symmetry once."""
         n = range(self.arm.n)
-        rows = [("b", (i, j), self.inertia[i, j]) for i in n for j in n if i <= j]
+        rows: list[tuple[str, tuple[int, ...], str]] = [
+            ("b", (i, j), self.inertia[i, j]) for i in n for j in n if i <= j
+        ]
         rows += [("h", (i, j, k), self.velocity[i, j, k]) for i in n for j in n for k in n if j <= k]
         rows += [("g", (i,), self.gravity[i]) for i in n]
         return [(letter, tuple(k + 1 for k in at), str(reason)) for letter, at, reason in rows]
@@ -133,8 +136,8 @@ class Couplings:
                 f"there is no coefficient {letter!r} {', '.join(map(str, at))}; arm '{self.arm.name}' has b_ij, h_ijk and g_i with "
                 f"i, j, k from 1 to {n}, as in condition('b', 1, {n})"
             )
-        vanishes = words[letter][tuple(k - 1 for k in at)] != "nonzero"
-        return condition(self._equations, letter, at, name(letter, at), vanishes)
+        reason = str(words[letter][tuple(k - 1 for k in at)])
+        return condition(self._equations, letter, at, name(letter, at), reason)
 
     def text(self) -> str:
         """All of it as a table to read."""
@@ -167,6 +170,8 @@ def name(letter: str, indices: tuple[int, ...]) -> str:
 
 def couplings(arm: Arm) -> Couplings:
     """See :meth:`Arm.couplings`."""
+    if not arm.n:
+        raise DalembertError(f"arm '{arm.name}' has no moving joint, so it has no equations of motion")
     if arm.mechanism.tree.n > MOST:
         raise DalembertError(
             f"arm '{arm.name}' has {arm.mechanism.tree.n} joints; couplings are told of up to {MOST}, since rounding hides "
@@ -180,11 +185,11 @@ def couplings(arm: Arm) -> Couplings:
         "structure": own.on(other_numbers(tree, robot, rng, DRAWS, linear=linear), own.closure),
         "numbers": own,
     }
-    words: list[Words] = [np.full((arm.n,) * rank, "nonzero", "<U9") for rank in (2, 3, 1)]
+    b, h, g = words = [np.full((arm.n,) * rank, "nonzero", "<U9") for rank in (2, 3, 1)]
     for reason, drawn in reversed(draws.items()):
         for word, zero in zip(words, _zeros(drawn), strict=True):
             word[zero] = reason
-    return Couplings(*words, arm)
+    return Couplings(b, h, g, arm)
 
 
 def _configurations(arm: Arm, rng: np.random.Generator) -> Array:
@@ -239,13 +244,15 @@ def _zeros(x: _Coefficients) -> Zeros:
     values, errors = zip(*(stacked(nested, count) for nested in tree), strict=True)
     if x.closure is not None:
         off = [e + x.known * np.abs(v) for v, e in zip(values, errors, strict=True)]
-        values, errors = _pulled(*values, *x.closure), _pulled(*off, *map(np.abs, x.closure))
+        Gamma, D = x.closure
+        values, errors = _pulled(values, Gamma, D), _pulled(off, np.abs(Gamma), np.abs(D))
     b, h, g = ((np.abs(v) <= SAFETY * e).all(axis=0) for v, e in zip(values, errors, strict=True))
     return b, h, g
 
 
-def _pulled(B: Array, c: Array, g: Array, Gamma: Array, D: Array) -> tuple[Array, Array, Array]:
+def _pulled(of_tree: Sequence[Array], Gamma: Array, D: Array) -> tuple[Array, Array, Array]:
     """B, c and g in the coordinates held: Γᵀ B Γ, Γᵀ (c Γ Γ + B ∂Γ/∂q) and Γᵀ g."""
+    B, c, g = of_tree
     swing = np.einsum("dai,dbj,dck,dabc->dijk", Gamma, Gamma, Gamma, c, optimize=True)
     bend = np.einsum("dai,dab,dbjk->dijk", Gamma, B, D, optimize=True)
     return np.einsum("dai,dab,dbj->dij", Gamma, B, Gamma), swing + bend, np.einsum("dai,da->di", Gamma, g)

@@ -26,7 +26,7 @@ class Rounded:
     __slots__ = ("error", "value")
     __array_ufunc__ = None  # NumPy leaves the operators to us
 
-    def __init__(self, value: ArrayLike, error: ArrayLike = 0.0) -> None:
+    def __init__(self, value: ArrayLike, error: Array | float = 0.0) -> None:
         """``error`` is that of the operands; what rounding the value adds to it is added here."""
         self.value: Array = np.asarray(value, float)
         self.error: Array = error + UNIT * np.abs(self.value)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.algebra.scalars import exact_cos, exact_sin
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.symbols.closed_form import ClosedForm
+from dalembert.symbols.closed_form import FLOAT_NOISE, ClosedForm
 from dalembert.symbols.model import DESIGN
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, upright, weighted_sum
 from dalembert.symbols.present import Equations
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     import sympy
 
 Weights = tuple[tuple[int, float], ...]  # of the coordinates in an angle, the first one positive
-Function = tuple[int, Weights, str]  # monomial of prismatic positions, angle, "cos" or "sin"
+Function = tuple[
+    int, Weights, float, str
+]  # monomial of prismatic positions, angle, constant added to it, "cos" or "sin"
+Waves = dict[Weights, tuple[Coefficient, Coefficient]]  # angle → what its cosine and its sine are multiplied by
 SAME_ROOT = 1e-9
 SHOWN = 3  # functions of q that a line of text names
 MANY = 300  # terms above which a condition is left as it is
@@ -58,7 +61,7 @@ class Condition:
 
     name: str
     parts: tuple[Part, ...]
-    vanishes: bool
+    reason: str
     diagonal: bool
     ring: Ring
 
@@ -73,6 +76,11 @@ class Condition:
     def equations(self) -> tuple[sympy.Expr, ...]:
         """What must be zero: SymPy, factored, in S's letters; none where the structure makes the coefficient zero."""
         return tuple(to_sympy(part.sum, self._letters) for part in self.parts)
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether the coefficient is zero at every q as the arm is."""
+        return self.reason != "nonzero"
 
     @property
     def functions(self) -> tuple[tuple[str, ...], ...]:
@@ -104,8 +112,9 @@ class Condition:
         out: dict[Any, tuple[float, ...]] = {}
         for symbol in used:
             others = {s: value for s, value in numbers.items() if s != symbol}
-            left = [sympy.Poly(e.subs(others), symbol) for e in self.equations]
-            if any(p.degree() < 1 for p in left):
+            left = [sympy.Poly(sympy.N(e.subs(others)), symbol) for e in self.equations]
+            angle = {s for s in used if letters[s].kind == "twist" and letters[s].index == letters[symbol].index}
+            if any(p.degree() < 1 for p in left) or len(angle - {symbol}) + (symbol in angle) > 1:
                 continue
             roots = [[float(r) for r in p.nroots() if abs(sympy.im(r)) < SAME_ROOT] for p in left]
             common = [
@@ -118,6 +127,8 @@ class Condition:
 
     def text(self) -> str:
         """The conditions to read."""
+        if not self.parts and self.reason == "numbers":
+            return f"{self.name} = 0 at every q since numbers of the arm are 0 that have no letter in its closed form"
         if not self.parts:
             return f"{self.name} = 0 at every q by the structure of the arm, whatever its numbers"
         heads = [", ".join(part.of if len(part.of) <= SHOWN else (*part.of[: SHOWN - 1], "…")) for part in self.parts]
@@ -139,12 +150,12 @@ class Condition:
 
 
 def condition(
-    closed_form: Callable[[str], Any], letter: str, indices: tuple[int, ...], name: str, vanishes: bool
+    closed_form: Callable[[str], Any], letter: str, indices: tuple[int, ...], name: str, reason: str
 ) -> Condition:
     """The conditions of b_ij, h_ijk or g_i.
 
     closed_form  gives an arm's equations, by what becomes a letter in them
-    vanishes     whether the arm's own numbers satisfy the conditions
+    reason       "nonzero", or why the coefficient is zero for the arm's own numbers
     """
     for parameters in (DESIGN, "all"):  # all, where a number that is 0 has no letter of its own
         equations = closed_form(parameters)
@@ -154,7 +165,7 @@ def condition(
                 "ask the arm in the coordinates of its joints"
             )
         x = _coefficient(equations.form, letter, [k - 1 for k in indices])
-        if x or not vanishes:
+        if x or reason != "numbers":
             break
     ring = equations.form.ring
     parts: dict[Sum, Part] = {}
@@ -163,14 +174,14 @@ def condition(
         known = parts.get(zero, Part((), zero, _one_sign(ring, terms)))
         parts[zero] = replace(known, of=(*known.of, _written(equations.form, function)))
     diagonal = letter == "b" and indices[0] == indices[1]
-    return Condition(name, tuple(parts.values()), vanishes, diagonal, ring)
+    return Condition(name, tuple(parts.values()), reason, diagonal, ring)
 
 
 def _coefficient(form: ClosedForm, letter: str, at: list[int]) -> Polynomial:
     entry: Any = {"b": form.B, "h": form.christoffel, "g": form.g}[letter]
     for k in at:
         entry = entry[k]
-    return entry  # type: ignore[no-any-return]
+    return entry
 
 
 # -- independent functions of q ------------------------------------------------------------------
@@ -182,7 +193,8 @@ def _by_function(form: ClosedForm, x: Polynomial) -> dict[Function, Terms]:
     phases: dict[Weights, float] = {}
     out: dict[Function, Terms] = {}
     for monomial, c in x.terms.items():
-        slides, design, waves = 0, 0, {(): (c, 0)}  # angle → (of its cosine, of its sine)
+        slides, design = 0, 0
+        waves: Waves = {(): (c, 0)}
         phase: dict[Weights, float] = {(): 0.0}
         for k, e in ring.exponents(monomial):
             letter, unit = ring.letters[k], e << (WIDTH * k)
@@ -194,16 +206,18 @@ def _by_function(form: ClosedForm, x: Polynomial) -> dict[Function, Terms]:
             else:
                 design += unit
         for weights, (cosine, sine) in waves.items():
-            shift = phase[weights] - phases.setdefault(weights, phase[weights])
+            first = phases.setdefault(weights, phase[weights])
+            shift = phase[weights] - first
             turned = _turned(cosine, sine, shift) if shift else (cosine, sine)
             for kind, value in zip(("cos", "sin"), turned, strict=True):
-                terms = out.setdefault((slides, weights, kind), {})
+                terms = out.setdefault((slides, weights, first, kind), {})
                 terms[design] = terms.get(design, 0) + value
-    kept = {f: {m: tidy(c) for m, c in terms.items() if c != 0} for f, terms in out.items()}
+    noise = FLOAT_NOISE * float(max(map(abs, x.terms.values()), default=0))
+    kept = {
+        f: {m: tidy(c) for m, c in terms.items() if abs(c) > (noise if isinstance(c, float) else 0)}
+        for f, terms in out.items()
+    }
     return {f: terms for f, terms in kept.items() if terms}
-
-
-Waves = dict[Weights, tuple[Coefficient, Coefficient]]
 
 
 def _times(waves: Waves, phase: dict[Weights, float], letter: Letter) -> tuple[Waves, dict[Weights, float]]:
@@ -225,8 +239,10 @@ def _times(waves: Waves, phase: dict[Weights, float], letter: Letter) -> tuple[W
             if not angle:
                 x, y = (_turned(x, y, shift)[0] if shift else x), 0
                 shift = 0.0
+            if shift != shifts.setdefault(angle, shift):
+                x, y = _turned(x, y, shift - shifts[angle])
             had = out.get(angle, (0, 0))
-            out[angle], shifts[angle] = (had[0] + x, had[1] + y), shift
+            out[angle] = (had[0] + x, had[1] + y)
     return out, shifts
 
 
@@ -237,19 +253,20 @@ def _turned(c: Coefficient, s: Coefficient, shift: float) -> tuple[Coefficient, 
 
 
 def _order(function: Function) -> Any:
-    slides, weights, kind = function
+    slides, weights, _, kind = function
     return sum(abs(w) for _, w in weights), slides, weights, kind
 
 
 def _written(form: ClosedForm, function: Function) -> str:
     """d_2² c_12, with a letter of its own for an angle that has one."""
-    slides, weights, kind = function
+    slides, weights, phase, kind = function
     words = [Text().name(form.ring.letters[k], e) for k, e in form.ring.exponents(slides)]
     if weights:
         _, angle, _ = weighted_sum([(w, form.q[joint - 1]) for joint, w in weights])
         word = {"cos": "cosine", "sin": "sine"}[kind]
         own = (x.text for x in form.ring.letters if x.kind == word and x.angle == upright(weights)[0])
-        words.append(next(own, f"{kind}({angle})"))
+        constant = f"{phase:+.6g}".replace("-", "−") if phase else ""
+        words.append(next(own, f"{kind}({angle}{constant})"))
     return " ".join(words) or "1"
 
 
@@ -295,7 +312,6 @@ def _factors(ring: Ring, terms: Terms) -> list[Terms]:
         import sympy
     used = sorted({k for m in terms for k, _ in ring.exponents(m)})
     symbols = sympy.symbols(f"x:{len(used)}")
-    place = {k: i for i, k in enumerate(used)}
 
     def exponents(m: int) -> tuple[int, ...]:
         of = dict(ring.exponents(m))
@@ -305,7 +321,10 @@ def _factors(ring: Ring, terms: Terms) -> list[Terms]:
         return sympy.Rational(c.numerator, c.denominator)
 
     poly = sympy.Poly({exponents(m): rational(c) for m, c in terms.items()}, *symbols)
-    monomial: Callable[[tuple[int, ...]], int] = lambda es: sum(es[i] << (WIDTH * k) for k, i in place.items())
+
+    def monomial(es: tuple[int, ...]) -> int:
+        return sum(e << (WIDTH * k) for k, e in zip(used, es, strict=True))
+
     return [
         {monomial(es): Fraction(int(c.p), int(c.q)) for es, c in factor.terms()} for factor, _ in poly.factor_list()[1]
     ]
