@@ -66,8 +66,12 @@ class Couplings:
     inertia: Words
     velocity: Words
     gravity: Words
-    arm: Arm = field(repr=False)
-    _closed_forms: dict[str, Any] = field(default_factory=dict, repr=False)
+    arm: Arm
+    _closed_forms: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(self.named(why))} {why}" for why in MARKS)
+        return f"<Couplings of {self.arm.name!r}: {counts}>"
 
     def _equations(self, parameters: str) -> Any:
         if parameters not in self._closed_forms:
@@ -124,7 +128,7 @@ class Couplings:
 
         >>> import dalembert as da
         >>> da.load("parallelogram").couplings().condition("b", 1, 2).equations
-        (a_1''*m_l3'*(a_1' - l_3') + a_1'*l_2'*m_l2',)
+        (a_1'*l_2'*m_l2' + a_1''*m_l3'*(a_1' - l_3'),)
         """
         from dalembert.symbols.conditions import condition
 

@@ -23,7 +23,8 @@ def couplings(
     condition: Annotated[
         str | None,
         Option(
-            metavar="b12", help="The design that makes one coefficient zero: b12, h112 or g1 (joints 1,10 as h1,10,10)."
+            metavar="b12",
+            help="Which design makes one coefficient zero: b12, h112 or g1 (with commas from joint 10 on: b1,10).",
         ),
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the table as JSON, for programs.")] = False,

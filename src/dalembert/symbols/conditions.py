@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     import sympy
 
 Weights = tuple[tuple[int, float], ...]  # of the coordinates in an angle, the first one positive
-Function = tuple[
-    int, Weights, float, str
-]  # monomial of prismatic positions, angle, constant added to it, "cos" or "sin"
+# monomial of prismatic positions, angle, constant added to it, "cos" or "sin"
+Function = tuple[int, Weights, float, str]
 Waves = dict[Weights, tuple[Coefficient, Coefficient]]  # angle → what its cosine and its sine are multiplied by
 SAME_ROOT = 1e-9
 SHOWN = 3  # functions of q that a line of text names
@@ -113,14 +112,15 @@ class Condition:
         for symbol in used:
             others = {s: value for s, value in numbers.items() if s != symbol}
             left = [sympy.Poly(sympy.N(e.subs(others)), symbol) for e in self.equations]
-            angle = {s for s in used if letters[s].kind == "twist" and letters[s].index == letters[symbol].index}
-            if any(p.degree() < 1 for p in left) or len(angle - {symbol}) + (symbol in angle) > 1:
+            own = letters[symbol]
+            twist = [s for s in used if own.kind == letters[s].kind == "twist" and own.index == letters[s].index]
+            if any(p.degree() < 1 for p in left) or len(twist) > 1:  # a cosine and its sine are not two numbers
                 continue
             roots = [[float(r) for r in p.nroots() if abs(sympy.im(r)) < SAME_ROOT] for p in left]
             common = [
                 r for r in roots[0] if all(any(abs(r - x) <= SAME_ROOT * (1 + abs(r)) for x in rs) for rs in roots)
             ]
-            fitting = tuple(r for r in common if _allowed(letters[symbol], r))
+            fitting = tuple(r for r in common if _allowed(own, r))
             if fitting:
                 out[symbol] = fitting
         return out
@@ -161,8 +161,7 @@ def condition(
         equations = closed_form(parameters)
         if not isinstance(equations, Equations):
             raise DalembertError(
-                f"{name} has no design conditions in these coordinates, which are formulas that follow no table of letters; "
-                "ask the arm in the coordinates of its joints"
+                f"{name} has no design condition in coordinates that a function gives; ask the arm in the coordinates of its joints"
             )
         x = _coefficient(equations.form, letter, [k - 1 for k in indices])
         if x or reason != "numbers":
@@ -275,9 +274,14 @@ def _written(form: ClosedForm, function: Function) -> str:
 
 def _positive(letter: Letter) -> bool:
     """Whether a letter of a design stands for something positive; lengths, products of inertia and cosines have any sign."""
-    if letter.kind == "mass":
-        return not letter.name.startswith("ml_")
-    return letter.kind in ("gear", "root") or (letter.kind == "tensor" and letter.name[-2:] not in ("xy", "xz", "yz"))
+    signed = {
+        "mass": letter.name.startswith("ml_"),  # a first moment
+        "tensor": letter.name[-2:] in ("xy", "xz", "yz"),
+        "gravity": letter.name != "g",  # a component
+        "gear": False,
+        "root": False,
+    }
+    return not signed.get(letter.kind, True)
 
 
 def _allowed(letter: Letter, value: float) -> bool:
@@ -289,7 +293,7 @@ def _one_sign(ring: Ring, terms: Terms) -> bool:
     if len({c > 0 for c in terms.values()}) > 1:
         return False
     factors = [[(ring.letters[k], e) for k, e in ring.exponents(m)] for m in terms]
-    signed = [[e for letter, e in term if not _positive(letter) and letter.kind != "gravity"] for term in factors]
+    signed = [[e for letter, e in term if not _positive(letter)] for term in factors]
     return all(e % 2 == 0 for exponents in signed for e in exponents) and not all(signed)
 
 
