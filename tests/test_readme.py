@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import runpy
@@ -92,6 +93,21 @@ def test_commands_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.M
                 assert lines(said) == lines(shown), command
             ran += 1
     assert ran >= 6
+
+
+@pytest.mark.parametrize("page", ["dynamics.md", "operational-space.md"])
+def test_blocks_of_the_docs_print_what_the_page_says(page: str) -> None:
+    """Of pages whose other blocks are fragments: the Python blocks that are followed by what they print."""
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
+    compared = 0
+    for (kind, code), (then, printed) in itertools.pairwise(blocks):
+        if (kind, then) == ("python", "text"):
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                exec(compile(code, page, "exec"), {})
+            assert lines(said.getvalue()) == lines(printed)
+            compared += 1
+    assert compared
 
 
 def test_the_table_of_arms_is_complete() -> None:
