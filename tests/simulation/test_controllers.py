@@ -280,7 +280,7 @@ def test_adaptation_runs_the_same_compiled_and_from_python() -> None:
 
 
 def test_a_chosen_parameter_is_learnt() -> None:
-    """A point mass at the tip of the planar arm changes three parameters of its second link, in known proportions."""
+    """A point mass at the tip, the origin of the planar arm's last frame, changes m_2 alone: the arm weighs its load."""
     model, motion = arm("planar-2r"), motion_of("planar-2r", 0.4)
     a = model.with_payload(12.0)
     chosen = da.ParameterSet(model, only=["mx_2", "Izz_2", "m_2"])
