@@ -14,7 +14,7 @@ from imports import MODULES, ROOT, circles, imports, name_of, reached, room_of
 
 # a room may import from rooms before it in this list, and from errors.py, which has no imports
 ORDER = [
-    {"arrays", "errors", "environment", "files"},
+    {"arrays", "errors", "environment", "files", "documents"},
     {"algebra"},
     {"terms"},
     {"robot"},
@@ -28,7 +28,6 @@ ORDER = [
     {"logs"},
     {"trajectory", "tip", "identification", "simulation", "analysis"},
     {"report"},
-    {"documents"},
     {"studio", "cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

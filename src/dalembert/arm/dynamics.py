@@ -65,8 +65,9 @@ class ArmDynamics(Compiled):
 
         tip_wrench   (…, 6), and base_motion (…, 9), as in :meth:`inverse_dynamics`: p̈ is the acceleration of the
                      origin of the base frame
-        formulation  "composite" (inertia matrix and factorisation) or "articulated" (articulated
-                     bodies); unless given, the one with fewer operations for this arm
+        formulation  "composite" (inertia matrix and factorisation), "articulated" (articulated bodies), or
+                     "column-by-column" (the procedure of S 7.6, for comparison); unless given, the first
+                     or the second, whichever has fewer operations for this arm
         """
         self._needs_inertia()
         return self._run(

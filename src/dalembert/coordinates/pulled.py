@@ -27,12 +27,11 @@ from dalembert.equations import (
     lagrange,
     lagrange_euler,
     lean_newton_euler,
-    newton_euler,
     passive_newton_euler,
     terms,
 )
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.equations.recursion import Steps
+from dalembert.equations.recursion import NewtonEulerSteps
 from dalembert.equations.recursion import recursion as tree_recursion
 from dalembert.equations.regressor import WIDTH
 from dalembert.equations.regressor import reference_regressor as tree_regressor
@@ -518,7 +517,7 @@ def recursion(
     h_e: Values | None = None,
     base: BaseMotion | None = None,
     axes: str = "link",
-) -> Steps:
+) -> NewtonEulerSteps:
     """Every step of S 7.5.2 for all joints of the tree, with the loops' forces on its links; Γᵀ τ are the torques."""
     if mechanism.identity:
         return tree_recursion(mechanism.tree, q, qd, qdd, h_e, base, axes=axes)

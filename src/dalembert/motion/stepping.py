@@ -323,11 +323,10 @@ def discrete_legendre(
     L_d(q_0, q_1) = h L(q_m, v) with q_m = (q_0 + q_1)/2 and v = (q_1 − q_0)/h. With the forces f at the
     midpoint, p_0 = −D_1 L_d − h/2 f and p_1 = D_2 L_d + h/2 f read
 
-        B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e,
+        B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e − τ_b,
 
-    less what a motion of the base takes,
-    since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is solved for v by fixed-point
-    iteration, which gains a factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
+    τ_b being what a motion of the base adds, since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is
+    solved for v by fixed-point iteration, which gains a factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
     """
     n, mechanism = setting.n, smooth(setting.mechanism)
     C = coriolis_matrix(mechanism, q_m, v)

@@ -219,6 +219,7 @@ JOINTS = table("joints", {
         {
             "composite": _on_moving_base(forward_dynamics.forward_dynamics),
             "articulated": _on_moving_base(articulated.forward_dynamics),
+            "column-by-column": _on_moving_base(forward_dynamics.as_in_the_book),
         },
         CONTACT, rivals=("composite", "articulated"), settled=_lighter_forward_dynamics,
         held={"composite": _on_moving_base(pulled.forward_dynamics)},

@@ -281,10 +281,21 @@ def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options:
     from dalembert.graph.count import Tally
 
     tally = Tally()
-    shapes = signature(mechanism, entry, options).inputs
-    arrays = {name: [tally.scalar() for _ in range(prod(shape))] for name, shape in shapes}
-    entry.values(mechanism, formulation, arrays)
+    run_on(mechanism, entry, formulation, tally.scalar, options)
     return tally.operations()
+
+
+def run_on(
+    mechanism: AnyMechanism,
+    entry: Quantity,
+    formulation: str,
+    scalar: Callable[[], Any],
+    options: tuple[str, ...] = (),
+) -> None:
+    """Run a quantity's formulas as they stand on scalars of any kind."""
+    shapes = signature(mechanism, entry, options).inputs
+    arrays = {name: [scalar() for _ in range(prod(shape))] for name, shape in shapes}
+    entry.values(mechanism, formulation, arrays)
 
 
 def identity(mechanism: AnyMechanism) -> str:
