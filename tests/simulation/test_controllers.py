@@ -327,5 +327,7 @@ def test_adaptive_mistakes() -> None:
     refused("cannot call a Python function", da.Adaptive(1.0, 1.0, 1.0, pose), tip_wrench=lambda t, q, qd: np.zeros(6))
     with pytest.raises(DalembertError, match="and the model is another one"):
         da.Adaptive(1.0, 1.0, 1.0, pose, model=a.with_payload(1.0), parameters=fv)
+    with pytest.raises(DalembertError, match="parameters is a list; it must be a da.ParameterSet"):
+        da.Adaptive(1.0, 1.0, 1.0, pose, parameters=["m_2"])  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="lambda_ must be finite and not negative"):
         da.Adaptive(1.0, -1.0, 1.0, pose)

@@ -159,8 +159,9 @@ def _applied(
         gains.append(_gain(f"--{name}", text))
     motion = da.read_trajectory(follow, arm)
     if control == "feedforward":
-        return da.Feedforward(motion, *gains, model=known), motion
-    return {"computed": da.ComputedTorque, "pd": da.PD, "adaptive": da.Adaptive}[control](*gains, motion, known), motion
+        return da.Feedforward(motion, *gains, known), motion
+    laws: dict[str, Any] = {"computed": da.ComputedTorque, "pd": da.PD, "adaptive": da.Adaptive}
+    return laws[control](*gains, motion, known), motion
 
 
 def _gain(option: str, text: str) -> Any:

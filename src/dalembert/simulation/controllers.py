@@ -275,7 +275,8 @@ class Adaptive(Controller):
     True
     """
 
-    law, words, constants, memoryless = "adaptive", ("lambda_", "kd"), ("kp", "kd", "gamma"), "passivity"
+    law, memoryless, words = "adaptive", "passivity", ("lambda_", "kd")
+    constants: tuple[str, ...] = ("kp", "kd", "gamma")
 
     def __init__(
         self,
@@ -287,6 +288,11 @@ class Adaptive(Controller):
         parameters: ParameterSet | BaseParameters | None = None,
     ) -> None:
         if parameters is not None:
+            if not isinstance(parameters, (ParameterSet, BaseParameters)):
+                raise DalembertError(
+                    f"Adaptive: parameters is a {type(parameters).__name__}; it must be a da.ParameterSet, such as "
+                    "da.ParameterSet(model, only=['m_2']), or model.base_parameters()"
+                )
             own = parameters.parameters.arm if isinstance(parameters, BaseParameters) else parameters.arm
             if model is not None and model != own:
                 raise DalembertError(
