@@ -159,7 +159,7 @@ def _applied(
         gains.append(_gain(f"--{name}", text))
     motion = da.read_trajectory(follow, arm)
     if control == "feedforward":
-        return da.Feedforward(motion, *gains, known), motion
+        return da.Feedforward(motion, gains[0], gains[1], known), motion
     laws: dict[str, Any] = {"computed": da.ComputedTorque, "pd": da.PD, "adaptive": da.Adaptive}
     return laws[control](*gains, motion, known), motion
 
