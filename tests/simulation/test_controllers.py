@@ -89,6 +89,24 @@ def test_every_law_is_that_of_its_model(name: str) -> None:
         assert np.allclose(tau, control.torque(a.replace(gravity=(1.0, 2.0, 3.0)), t, q, qd)), law
 
 
+@pytest.mark.parametrize("name", ["planar-2r", "gripper", "five-bar"])
+def test_approximate_models_drive_the_whole_arm(name: str) -> None:
+    """Computed torque whose model leaves terms out: B (y − q̈) is what the model's torque lacks at (q, q̇, y)."""
+    a, motion = arm(name), motion_of(name)
+    model = a.approximate(drop=("coriolis", "off-diagonal"))
+    run = da.simulate(a, *start(name), da.ComputedTorque(KP, KD, motion, model=model), 0.1, friction=False)
+    _, qd_d, qdd_d = motion(run.t)
+    y = qdd_d + KD * (qd_d - run.qd) + KP * run.tracking_error
+    lack = a.inverse_dynamics(run.q, run.qd, y) - model.inverse_dynamics(run.q, run.qd, y)
+    inertia = np.einsum("tij,tj->ti", a.inertia_matrix(run.q), y - run.qdd)
+    assert run.largest_tracking_error.max() > 1e-6
+    assert np.allclose(inertia, lack, atol=1e-9 * np.abs(run.tau).max())
+    with pytest.raises(DalembertError, match="leaves out coriolis, off-diagonal terms, and the law rests on"):
+        da.simulate(a, *start(name), da.Adaptive(1.0, 1.0, 0.0, motion, model=model), 0.1)
+    with pytest.raises(DalembertError, match="reference_torque has no meaning for an approximate model"):
+        model.reference_torque(a.home, *[np.zeros(a.n)] * 3)
+
+
 @pytest.mark.parametrize("method", ["rk4", "dop853", "variational"])
 def test_the_arm_itself_as_model_changes_nothing(method: str) -> None:
     a, motion = arm("planar-2r"), motion_of("planar-2r")

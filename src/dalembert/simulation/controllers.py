@@ -306,6 +306,16 @@ class Adaptive(Controller):
         if not self.gamma.any():
             self.law, self.constants = "passivity", ("kp", "kd")
 
+    def check_model(self, arm: Arm) -> None:
+        """An error if the law cannot know this arm by its model."""
+        super().check_model(arm)
+        known = self.model or arm
+        if known.mechanism.omitted:
+            raise DalembertError(
+                f"Adaptive: the model '{known.name}' leaves out {', '.join(known.mechanism.omitted)} terms, and the law rests on "
+                "the skew-symmetry that all of C and B have together; give the whole arm, model.replace(omitted=())"
+            )
+
     def gains(self, arm: Arm, friction: bool = True) -> dict[str, Array]:
         """The :attr:`constants` for an arm: Λ, K_D and Γ."""
         gains = super().gains(arm, friction)
