@@ -706,3 +706,47 @@ def test_ellipsoid_prints_both_measures() -> None:
     assert "w = √det(J Jᵀ) = 0.8415" in shown and "w_d = √det(J (BᵀB)⁻¹ Jᵀ) = 3.182e-05" in shown
     data = json.loads(run("ellipsoid", "planar-2r", "--q", "0.3 1.0", "--json").stdout)
     assert data["manipulability"]["w"] == pytest.approx(np.sin(1.0))
+
+
+# -- simulate with a controller ------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    path = tmp_path / "slow.csv"
+    da.polynomial([0.1, 0.2], [0.4, -0.1], duration=0.2).save(path)
+    return path
+
+
+def test_simulate_follows_a_motion_and_says_how_well(slow: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run.csv"
+    of = ("simulate", "planar-2r", "--follow", slow, "-o", out, "--force", "--step", "0.002")
+    exact = run(*of, width=140)
+    assert "RMS error" in exact.stderr and "largest" in exact.stderr and "0.2 s, 101 instants" in exact.stderr
+    a, motion = da.load("planar-2r"), da.read_trajectory(slow)
+    for control, more in {
+        da.ComputedTorque(100.0, 20.0, motion, model=a): (),
+        da.Feedforward(motion, [9000.0, 3000.0], 400.0, model=a): (
+            "--control=feedforward",
+            "--kp=9000 3000",
+            "--kd=400",
+        ),
+        da.PD(9000.0, 400.0, motion, model=a): ("--control=pd", "--kp=9000", "--kd=400"),
+        da.Adaptive(900.0, 10.0, 30.0, motion, model=a): ("--control=adaptive", "--kd=900", "--gamma=30"),
+    }.items():
+        told = run(*of, "--payload", 10, "--model", "planar-2r", *more, width=140).stderr
+        expected = da.simulate(a.with_payload(10.0), motion.q[0], motion.qd[0], control, 0.2, step=2e-3)
+        written = np.genfromtxt(out, delimiter=",", names=True)
+        assert np.allclose([written["q1"], written["q2"]], expected.q.T, atol=1e-12)
+        assert f"{expected.rms_tracking_error[0]:.4g} rad" in told
+        assert ("adapted parameters" in told) == isinstance(control, da.Adaptive)
+
+
+def test_simulate_with_a_controller_says_what_is_missing(slow: Path) -> None:
+    of = ("simulate", "planar-2r")
+    assert "--kp is for a controller, which needs a motion" in mistake(*of, "--kp", 3)
+    assert "--control pd is for a controller" in mistake(*of, "--control", "pd")
+    assert "--control adaptive needs --kd" in mistake(*of, "--follow", slow, "--control", "adaptive")
+    assert "--gamma is no gain of --control computed, which takes --kp" in mistake(*of, "--follow", slow, "--gamma", 1)
+    assert "leave --torque away" in mistake(*of, "--follow", slow, "--torque", "gravity")
+    assert "the model 'pendulum' has 1 joints" in mistake(*of, "--follow", slow, "--model", "pendulum")
