@@ -232,6 +232,39 @@ def test_what_has_no_meaning_is_refused_in_a_sentence() -> None:
         less.approximate("velocity")
 
 
+# what an approximate model leaves as it is
+UNTOUCHED = {
+    "gravity_torque",
+    "friction_torque",
+    "potential_energy",
+    "pose",
+    "link_poses",
+    "jacobian",
+    "jacobian_derivative",
+}
+UNTOUCHED |= {"closure", "closure_jacobian", "closure_derivative", "tree_motion", "loop_residual", "loop_equations"}
+
+
+@pytest.mark.parametrize("name", ["planar-3r", "five-bar"])
+def test_every_quantity_leaves_terms_out_or_is_refused(name: str) -> None:
+    """Whoever adds a quantity says so: ``whole=`` in its row, equations of coordinates.pulled, or the set above."""
+    a, rng = arms.arm(name), np.random.default_rng(2)
+    less = a.approximate((*BOTH, "off-diagonal"))
+    q, qd, qdd = arms.states(a, 1, seed=8)
+    known = {"q": placed(a, q), "qd": qd, "qdd": qdd, "tau": qdd, "tree_q": rng.normal(size=(1, a.mechanism.tree.n))}
+    for quantity, entry in joints.known(a.mechanism).items():
+        if quantity in ("torque_derivatives", "forward_derivatives") or quantity in UNTOUCHED:
+            continue  # these have no equations on floats, and are compared with differences
+        batch = {x: known[x] for x in entry.inputs}
+        whole = values(a, quantity, **batch)
+        try:
+            entry.chosen(None, less.mechanism)
+        except da.DalembertError:
+            continue
+        same = all(np.array_equal(x, y) for x, y in zip(whole, values(less, quantity, **batch), strict=True))
+        assert not same, quantity
+
+
 def test_simulation_runs_on_the_approximate_equations() -> None:
     less = da.load("planar-2r").approximate((*BOTH, "off-diagonal"))
     tau = np.array([800.0, 200.0])
