@@ -638,7 +638,14 @@ def test_the_command_of_a_shell_is_the_module() -> None:
     assert project["scripts"] == {"dalembert": "dalembert.__main__:main"}
     code = "import sys; before = set(sys.modules); import dalembert; print(sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    ours = {"dalembert", "dalembert.errors", "dalembert.kernel", "dalembert.kernel.forks", "dalembert.documents", "dalembert.documents.sources"}
+    ours = {
+        "dalembert",
+        "dalembert.errors",
+        "dalembert.kernel",
+        "dalembert.kernel.forks",
+        "dalembert.documents",
+        "dalembert.documents.sources",
+    }
     assert set(ast.literal_eval(loaded.stdout)) <= {"__future__", *ours}
 
 

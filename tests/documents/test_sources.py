@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import dalembert as da
 from dalembert.cli.main import COMMANDS, app
-from dalembert.report.html import page
 from dalembert.documents.sources import CITATION, SOURCES, cited, introduction
+from dalembert.report.html import page
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
