@@ -14,6 +14,7 @@ import numpy as np
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.symbols.closed_form import ClosedForm, Progress
+from dalembert.symbols.differences import Difference, with_differences
 from dalembert.symbols.laws import Function
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, braced
 from dalembert.symbols.ring import Polynomial
@@ -96,8 +97,13 @@ class Equations:
     # -- sums, as they are written ---------------------------------------------------------------
 
     @cached_property
+    def _shown(self) -> ClosedForm:
+        """The form as it is written: lengths that occur only as a difference have a letter."""
+        return with_differences(self.form)
+
+    @cached_property
     def _B(self) -> list[list[Sum]]:
-        return [[by_inertia(x) for x in row] for row in self.form.B]
+        return [[by_inertia(x) for x in row] for row in self._shown.B]
 
     @cached_property
     def _christoffel(self) -> list[list[list[Sum]]]:
@@ -106,7 +112,7 @@ class Equations:
         for i in n:
             for j in n:
                 for k in range(j, self.n):
-                    out[i][j][k] = out[i][k][j] = shortest(self.form.christoffel[i][j][k])
+                    out[i][j][k] = out[i][k][j] = shortest(self._shown.christoffel[i][j][k])
         return out
 
     @cached_property
@@ -116,7 +122,7 @@ class Equations:
     def _coriolis(self, i: int, j: int) -> Sum:
         """c_ij = Σ_k c_ijk q̇_k, S (7.44), with velocities that have the same c_ijk in one bracket."""
         groups: list[tuple[int, list[tuple[int, int]]]] = []
-        polynomials = self.form.christoffel[i][j]
+        polynomials = self._shown.christoffel[i][j]
         for k, x in enumerate(polynomials):
             if not x:
                 continue
@@ -136,11 +142,11 @@ class Equations:
 
     @cached_property
     def _g(self) -> list[Sum]:
-        return [by_angle(x) for x in self.form.g]
+        return [by_angle(x) for x in self._shown.g]
 
     @cached_property
     def _friction(self) -> list[Sum]:
-        return [grouped(x, lambda letter: letter.kind in MOTION, by_angle=True) for x in self.form.friction]
+        return [grouped(x, lambda letter: letter.kind in MOTION, by_angle=True) for x in self._shown.friction]
 
     def _tau_parts(self, i: int) -> Iterator[Sum]:
         """τ_i in the parts of S (7.82): accelerations, products of velocities, gravity, friction."""
@@ -175,9 +181,11 @@ class Equations:
                 return sympy.sign(sum(sympy.nsimplify(f) * self.qd[j - 1] for j, f in letter.angle))
             if isinstance(letter, Function):
                 return letter.expression
+            if isinstance(letter, Difference):
+                return sympy.Add(*(factor * sympy.Symbol(part.name) for factor, part in letter.parts))
             return sympy.sqrt(letter.index) if letter.kind == "root" else sympy.Symbol(letter.name)
 
-        return [symbol(letter) for letter in self.form.ring.letters]
+        return [symbol(letter) for letter in self._shown.ring.letters]
 
     def _matrix(self, rows: list[list[Sum]]) -> sympy.ImmutableMatrix:
         with extra("symbols", "the SymPy form of the equations"):
@@ -234,19 +242,17 @@ class Equations:
         """The joint torques τ, S (7.42), (7.82)."""
         return self._matrix([[self._tau(i)] for i in range(self.n)])
 
-    @property
-    def _used(self) -> list[tuple[int, Letter]]:
-        """The letters that occur, with their numbers."""
-        f = self.form
-        everywhere = [*(x for row in f.B for x in row), *f.g, *f.friction]
-        everywhere += [x for matrix in f.christoffel for row in matrix for x in row]
+    def _used(self, f: ClosedForm, *energy: Polynomial) -> list[tuple[int, Letter]]:
+        """The letters that occur in B, C, g, friction and ``energy``, with their numbers."""
         mask = 0
-        for x in everywhere:
+        for x in (*f.polynomials(), *f.friction, *energy):
             for m in x.terms:
                 mask |= m
         used = {f.ring.letters[k].name for k, _ in f.ring.exponents(mask)}
         used |= {x.name for law in self._laws for x in law.uses}
-        known = ((k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in used)
+        known = [(k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in used]
+        made = {part.name for _, x in known if isinstance(x, Difference) for _, part in x.parts} - used
+        known += [(k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in made]
         return sorted(known, key=lambda pair: pair[1].order)
 
     @cached_property
@@ -262,7 +268,7 @@ class Equations:
     @cached_property
     def parameters(self) -> dict[sympy.Symbol, float]:
         """The number of every letter that is a parameter."""
-        return {self._letters[k]: float(letter.value or 0.0) for k, letter in self._used if letter.is_parameter}
+        return {self._letters[k]: float(x.value or 0.0) for k, x in self._used(self.form, self.form.U) if x.is_parameter}
 
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
@@ -271,7 +277,7 @@ class Equations:
             import sympy
 
         out = {}
-        for k, letter in self._used:
+        for k, letter in self._used(self.form, self.form.U):
             if letter.kind in TRIGONOMETRIC:
                 angle = sum(sympy.nsimplify(f) * self.q[j - 1] for j, f in letter.angle)
                 angle += sympy.Float(letter.phase) if letter.phase else 0
@@ -286,7 +292,7 @@ class Equations:
 
         out = {}
         for i, load in self._loads.items():
-            carried = grouped(self.form.carried[i], lambda letter: letter.kind in MOTION, by_angle=True)
+            carried = grouped(self._shown.carried[i], lambda letter: letter.kind in MOTION, by_angle=True)
             parts = (to_sympy(part, self._letters) for part in (*self._rigid_parts(i), carried))
             out[sympy.Symbol(load.name)] = sympy.Add(*parts)
         return out
@@ -335,7 +341,7 @@ class Equations:
         """The equations, or one term, as plain text. Very large ones are summed up unless ``whole``."""
         if term is not None:
             name, _, terms = self._named(term)
-            return broken(f"{name} = ", written(self.form.ring, terms, Text()))
+            return broken(f"{name} = ", written(self._shown.ring, terms, Text()))
         if self.size > MANY and not whole:
             return self._summary()
         lines: list[str] = []
@@ -360,10 +366,10 @@ class Equations:
     def _written_torque(self, name: str, style: Text) -> list[str]:
         """The parts of tau1 …, each in one line."""
         parts = self._tau_parts(int(name.removeprefix("tau")) - 1)
-        return [joined(written(self.form.ring, x, style), style) for x in parts if x] or ["0"]
+        return [joined(written(self._shown.ring, x, style), style) for x in parts if x] or ["0"]
 
     def _text_part(self, letter: str) -> Iterator[str]:
-        ring, zero = self.form.ring, []
+        ring, zero = self._shown.ring, []
         for name in self._names(letter):
             short, _, terms = self._named(name)
             if letter == "tau":
@@ -380,7 +386,7 @@ class Equations:
 
     def legend(self) -> str:
         """What the letters mean, with their numbers."""
-        rows = [(x.text, f"{x.value:.6g}", x.meaning) for _, x in self._used if x.is_parameter]
+        rows = [(x.text, f"{x.value:.6g}", x.meaning) for _, x in self._used(self._shown) if x.is_parameter]
         for i, load in self._loads.items():
             number = load.text.partition("_")[2]
             own = f"τ_{number} − f_{number}" if self.form.carried[i] else f"τ_{number} − F_{number}"
@@ -408,7 +414,7 @@ class Equations:
 
         Entries of B, C and g that are zero are left out when there are more than three joints.
         """
-        ring, style = self.form.ring, Latex()
+        ring, style = self._shown.ring, Latex()
         if term is not None:
             return joined(written(ring, self._named(term)[2], style), style)
         lines = []
@@ -421,6 +427,7 @@ class Equations:
                     lines += aligned(self._left_side(name, True), [joined(written(ring, terms, style), style)])
             if progress:
                 progress(k / len(PARTS))
+        lines += [rf"{x.latex} &= {x.latex_of_parts}" for _, x in self._used(self._shown) if isinstance(x, Difference)]
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
 
     def _repr_latex_(self) -> str | None:
