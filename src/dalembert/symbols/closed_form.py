@@ -73,13 +73,24 @@ class Seen:
     r: Vec
 
 
+@dataclass(frozen=True)
+class Tree:
+    """The robot in letters, its bodies as they are seen, and what writes a polynomial in fewer terms."""
+
+    model: Model
+    seen: list[Seen]
+    short: Callable[[Polynomial], Polynomial]
+
+
 @dataclass
 class ClosedForm:
     """The results, in polynomials. ``christoffel[i][j][k]`` is c_ijk; friction has q̇, sgn q̇ and functions in it.
 
     carried   the part of the friction that is not the joint's own but of joints that follow it
     U         the potential energy, S (7.36)
+    pi        the parameters of S (7.77) by name, and what they are
     far_ends  (link, letter of its length) → the joint at the link's far end, where a loop is closed there
+    tree      what it was computed from, on the tree itself
     """
 
     ring: Ring
@@ -92,7 +103,9 @@ class ClosedForm:
     friction: list[Polynomial]
     carried: list[Polynomial]
     U: Polynomial
+    pi: list[tuple[Letter, Polynomial]]
     far_ends: dict[tuple[int, int], str] = field(default_factory=dict)
+    tree: Tree | None = None
 
     @property
     def n(self) -> int:
@@ -187,16 +200,19 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
     ]
     _name_single_tensors(model, B)
     g, U = [short(x) for x in g], short(_potential_energy(model, seen, pulled))
-    return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, g, friction, [zero] * n, U)
+    return ClosedForm(
+        model.ring, model.q, model.qd, model.qdd, B, christoffel, g, friction, [zero] * n, U, model.pi,
+        tree=Tree(model, seen, short),
+    )  # fmt: skip
 
 
 def _potential_energy(model: Model, seen: list[Seen], pulled: list[Lump]) -> Polynomial:
     """U = −Σ g_0ᵀ (m_i p_i + m_i r_i,Ci), S (7.36), (7.75), over what each joint on the base moves."""
-    U = model.ring.number(0)
+    U, root = model.ring.number(0), model.base.rotation.T @ model.base.translation
     for member, at, body in zip(model.members, seen, pulled, strict=True):
         if member.parent < 0:
             first = body.first if at.turn is None else at.turn @ body.first
-            U = U - model.gravity.dot(body.mass * (model.base + at.r) + first)
+            U = U - model.gravity.dot(body.mass * (root + at.r) + first)
     return without_noise([[[U]]])[0][0][0]
 
 

@@ -6,12 +6,14 @@ is so in more than one formula and no formula gets longer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from dalembert.symbols.closed_form import ClosedForm
 from dalembert.symbols.names import Letter
-from dalembert.symbols.ring import WIDTH, Polynomial, Ring
+from dalembert.symbols.ring import FIELD, WIDTH, Polynomial, Ring, Terms
 
 MANY = 2000  # terms above which nobody looks for such lengths
 
@@ -29,68 +31,84 @@ class Difference(Letter):
         return f"{x.latex} {'+' if sign > 0 else '-'} {y.latex}"
 
 
+Change = Callable[[Polynomial], Polynomial]
+
+
 def with_differences(form: ClosedForm) -> ClosedForm:
     """The same formulas, for reading, in a ring that has letters for such lengths."""
-    if sum(map(len, form.polynomials())) > MANY:
-        return form
+    ring, change = differences(form.ring, form.polynomials(), form.far_ends)
+    return form.map(change, ring)
+
+
+def differences(
+    given: Ring, formulas: Sequence[Polynomial], far_ends: Mapping[tuple[int, int], str], *, spelt: bool = False
+) -> tuple[Ring, Change]:
+    """A ring with letters for the lengths that are shorter so in these formulas, and what takes a polynomial there.
+
+    far_ends  as in :class:`ClosedForm`
+    spelt     whether such a letter is written (ℓ_1 − a_1) instead of ℓ̄_1
+    """
     ring = Ring()
-    ring.letters, ring._squares, ring._high = list(form.ring.letters), form.ring._squares, form.ring._high
-    form = form.map(lambda x: Polynomial(ring, x.terms), ring)
+    ring.letters, ring._squares, ring._high = list(given.letters), given._squares, given._high
+    now = [Polynomial(ring, x.terms) for x in formulas]
+    changes: list[Change] = []
     lengths = [k for k, letter in enumerate(ring.letters) if letter.kind == "length"]
-    for k in (k for k in lengths if ring.letters[k].name.startswith("l_")):
-        for other, sign in list(_candidates(form, k, lengths)):
-            shorter = _substituted(form, k, other, sign)
-            gained = [len(x) - len(y) for x, y in zip(form.polynomials(), shorter.polynomials(), strict=True)]
-            if min(gained) >= 0 and sum(map(bool, gained)) > 1:
-                form = shorter
-                break
-            del ring.letters[-1]
-    return form
+    if sum(map(len, now)) <= MANY:
+        for k in (k for k in lengths if ring.letters[k].name.startswith("l_")):
+            for other, sign in _candidates(now, k, lengths):
+                meaning = far_ends.get((ring.letters[k].index, other)) if sign < 0 else None
+                change = _substitution(ring, k, other, _difference(ring, k, other, sign, meaning, spelt))
+                shorter = list(map(change, now))
+                gained = [len(x) - len(y) for x, y in zip(now, shorter, strict=True)]
+                if min(gained) >= 0 and sum(map(bool, gained)) > 1:
+                    now, changes = shorter, [*changes, change]
+                    break
+                del ring.letters[-1]
+
+    def changed(x: Polynomial) -> Polynomial:
+        return reduce(lambda y, change: change(y), changes, Polynomial(ring, x.terms))
+
+    return ring, changed
 
 
-def _candidates(form: ClosedForm, k: int, lengths: list[int]) -> Iterator[tuple[int, int]]:
+def _candidates(formulas: Sequence[Polynomial], k: int, lengths: list[int]) -> list[tuple[int, int]]:
     """The lengths y, with a sign, of which some formula has x ± y times the same: (y's number, sign) for letter x."""
     unit, seen = 1 << (WIDTH * k), set[tuple[int, int]]()
-    for polynomial in form.polynomials():
+    for polynomial in formulas:
         for monomial, c in polynomial.terms.items():
-            if (monomial >> (WIDTH * k)) & 15 == 1:
+            if (monomial >> (WIDTH * k)) & FIELD == 1:
                 for other in lengths:
                     d = polynomial.terms.get(monomial - unit + (1 << (WIDTH * other)), 0)
                     if other != k and d in (c, -c):
                         seen.add((other, 1 if d == c else -1))
-    yield from sorted(seen)
+    return sorted(seen)
 
 
-def _substituted(form: ClosedForm, k: int, other: int, sign: int) -> ClosedForm:
-    """The formulas with x = x̄ − sign · y for letter k, x̄ being a new letter of the ring."""
-    ring = form.ring
+def _difference(ring: Ring, k: int, other: int, sign: int, far_end: str | None, spelt: bool) -> Difference:
     x, y = ring.letters[k], ring.letters[other]
     value = (x.value or 0.0) + sign * (y.value or 0.0)
-    head, _, below = x.latex.partition("_")
-    base, _, index = x.text.partition("_")
+    name, latex, text = x.name.replace("l_", "lbar_", 1), rf"\bar{{\ell}}{x.latex[4:]}", f"ℓ\u0304{x.text[1:]}"
     meaning = f"{x.text} {'+' if sign > 0 else '−'} {y.text}"
-    if sign < 0 and (x.index, other) in form.far_ends:
-        owner = x.meaning.partition(",")[0]
-        meaning += f", distance of the {owner} from the axis of '{form.far_ends[x.index, other]}'"
-    difference = Difference(
-        x.name.replace("l_", "lbar_", 1), rf"\bar{{{head}}}_{below}", f"{base}\u0304_{index}", "length", x.index, value,
-        meaning, parts=((1, x), (sign, y)),
-    )  # fmt: skip
-    image = ring.letter(difference) - sign * ring.known(other)
+    if spelt:
+        latex, text = f"({x.latex} {'+' if sign > 0 else '-'} {y.latex})", f"({meaning})"
+    if far_end is not None:
+        meaning += f", distance of the {x.meaning.partition(',')[0]} from the axis of '{far_end}'"
+    return Difference(name, latex, text, "length", x.index, value, meaning, parts=((1, x), (sign, y)))
+
+
+def _substitution(ring: Ring, k: int, other: int, letter: Difference) -> Change:
+    """x = x̄ ∓ y put in for letter k, x̄ = x ± y being a new letter of the ring."""
+    (_, (sign, _)) = letter.parts
+    image = ring.letter(letter) - sign * ring.known(other)
 
     def changed(p: Polynomial) -> Polynomial:
-        powers: dict[int, dict[int, object]] = {}
+        powers: dict[int, Terms] = {}
         for monomial, c in p.terms.items():
-            e = (monomial >> (WIDTH * k)) & 15
+            e = (monomial >> (WIDTH * k)) & FIELD
             powers.setdefault(e, {})[monomial - (e << (WIDTH * k))] = c
         if not powers.keys() - {0}:
             return p
-        out = ring.number(0)
-        for e, terms in powers.items():
-            term = Polynomial(ring, terms)
-            for _ in range(e):
-                term = term * image
-            out = out + term
-        return out
+        parts = (math.prod([image] * e, start=Polynomial(ring, terms)) for e, terms in powers.items())
+        return sum(parts, ring.number(0))
 
-    return form.map(changed, ring)
+    return changed

@@ -245,7 +245,8 @@ class Substitution:
         others = [zero if i in self.held.joints else x for i, x in enumerate(tree.friction)]
         g, friction, carried = (pulled([self(x) for x in values]) for values in (tree.g, tree.friction, others))
         ((B,), c, ((g,),)) = map(without_noise, ([B], c, [[g]]))
-        return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction, carried, self(tree.U))
+        pi = [(relabelled(name, self.held.labels), self(x)) for name, x in tree.pi]
+        return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction, carried, self(tree.U), pi)
 
 
 def _combined(weights: Sequence[float], parts: Sequence[Polynomial], start: Polynomial) -> Polynomial:

@@ -98,21 +98,21 @@ class Member:
 class Model:
     """The robot in letters.
 
-    ``base`` is the origin of the root link from that of the base frame, in the root's axes, as ``gravity`` is. ``q`` are the
-    letters of the joint variables; ``slides`` (joint → d_i), ``qd``, ``qdd`` and ``sgn``
+    ``base`` is where the root link stands, ``gravity`` is in the root's axes. ``q`` are the letters of the joint variables; ``slides`` (joint → d_i), ``qd``, ``qdd`` and ``sgn``
     are those letters of the motion that are in the ring.
     """
 
     ring: Ring
     members: list[Member]
     gravity: Vec
-    base: Vec
+    base: Placement
     q: list[Letter]
     slides: dict[int, Polynomial]
     qd: list[Polynomial]
     qdd: list[Polynomial]
     sgn: list[Polynomial]
     tensors: dict[str, list[Letter]] = field(default_factory=dict)  # link → letters of its tensor
+    pi: list[tuple[Letter, Polynomial]] = field(default_factory=list)  # the parameters of S (7.77): name, what it is
 
 
 class Lettering:
@@ -192,7 +192,19 @@ def model(robot: Robot, parameters: str = "nonzero") -> Model:
     slides = {i - 1: ring.letter(q[i - 1]) for i, turns in numbered if not turns}
     signs = [sign_of([(v, 1)]) for v in qd]
     v, a, sgn = ([ring.letter(x) for x in letters] for letters in (qd, qdd, signs))
-    return Model(ring, members, build.gravity(), build.base(), q, slides, v, a, sgn, build.tensors)
+    return Model(
+        ring,
+        members,
+        build.gravity(),
+        build.base(),
+        q,
+        slides,
+        v,
+        a,
+        sgn,
+        build.tensors,
+        build.dynamic_parameters(members),
+    )
 
 
 def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:
@@ -356,25 +368,44 @@ class _Builder:
 
     def _augmented(self, i: int, stands: Placement) -> Lump:
         """The ten parameters of augmented link i about the origin of its frame, S (7.77), all in letters."""
-        body, L, k = self._mechanism.bodies[i].inertia, self.letters, i + 1
-        ring, name = L.ring, f"augmented link {k}"
+        m, hx, hy, hz, *entries = map(self.letters.ring.letter, self._augmented_letters(i))
+        at = dict(zip(PAIRS, entries, strict=True))
+        tensor = _symmetric(lambda j, k, axes: at[j, k])
+        return Lump(m, Vec((hx, hy, hz)), tensor).turned(stands.rotation).moved(stands.translation)
 
-        def make(value: Scalar, base: str, sub: str, kind: str, what: str) -> Polynomial:
-            return ring.letter(letter(base, sub, kind, k, float(value), f"{what} of {name}"))
-
-        m = make(body.mass, "m", str(k), "mass", "mass")
-        h = []
+    def _augmented_letters(self, i: int) -> list[Letter]:
+        """m, m ℓ_C and Î of augmented link i, S (7.77), the tensor's entries in the order of PAIRS."""
+        body, k = self._mechanism.bodies[i].inertia, i + 1
+        name = f"augmented link {k}"
+        out = [letter("m", str(k), "mass", k, float(body.mass), f"mass of {name}")]
         for c, axis in zip(body.first_moments, AXES, strict=True):
             written = Letter(
                 f"ml_{k}{axis}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{axis}}}", f"m_{k}ℓ_C{k}{axis}", "mass", k, float(c),
                 f"first moment of {name}, {axis}",
             )  # fmt: skip
-            h.append(ring.letter(written))
-        at_origin = body.tensor_at_origin
-        tensor = _symmetric(
-            lambda j, l, axes: make(at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}")
-        )
-        return Lump(m, Vec(h), tensor).turned(stands.rotation).moved(stands.translation)
+            out.append(written)
+        for j, l in PAIRS:
+            axes, value = AXES[j] + AXES[l], float(body.tensor_at_origin[j][l])
+            out.append(letter("Ih", f"{k},{axes}", "tensor", k, value, f"tensor entry {axes} of {name}"))
+        return out
+
+    def dynamic_parameters(self, members: list[Member]) -> list[tuple[Letter, Polynomial]]:
+        """π_i of S (7.77) for every joint: the augmented link's, made of its bodies, and I_mi."""
+        out: list[tuple[Letter, Polynomial]] = []
+        zero = self.letters.ring.number(0)
+        for i, member in enumerate(members):
+            none = Vec((zero, zero, zero))
+            whole = sum(member.lumps, Lump(zero, none, Mat((none, none, none))))
+            own = whole.moved(-member.link.translation).turned(member.link.rotation.T)
+            letters = self._augmented_letters(i)
+            if self.letters.parameters == "numbers":
+                out += [(x, self.letters.ring.number(x.value)) for x in letters]
+            else:
+                entries = (own.tensor[j][k] for j, k in PAIRS)
+                out += [(x, y + zero) for x, y in zip(letters, (own.mass, *own.first, *entries), strict=True)]
+            if member.rotor is not None:
+                out.append((letter("I", f"m{i + 1}", "tensor", i + 1, 0.0, ""), member.rotor[1] + zero))
+        return out
 
     def _share(self, i: int) -> float:
         """The share of body i's weight that is carried."""
@@ -480,12 +511,11 @@ class _Builder:
         base = L.exact_placement(Placement(self.robot.base.rotation))
         return base.rotation.T @ Vec(map(L.exact, lettered))
 
-
-    def base(self) -> Vec:
-        """Where the root link stands in the base frame, in the root's axes."""
+    def base(self) -> Placement:
+        """Where the root link stands in the base frame."""
         L, base = self.letters, self.robot.base
-        back = L.exact_placement(Placement(base.rotation)).rotation.T
-        return back @ L.vector(base.translation, "p", "0", 0, "origin of the root link in the base frame")
+        at = L.vector(base.translation, "p", "0", 0, "origin of the root link in the base frame")
+        return replace(L.exact_placement(Placement(base.rotation)), translation=at)
 
 
 def _special(angle: float) -> bool:

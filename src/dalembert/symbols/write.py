@@ -7,12 +7,12 @@ m_ℓ2 (a_1² + ℓ_2² + 2 a_1 ℓ_2 c_2); g_1 by the angle, as in (m_ℓ1 ℓ_
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dalembert.environment.extras import extra
 from dalembert.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
 from dalembert.symbols.ring import WIDTH, Coefficient, Polynomial, Ring, tidy
 
@@ -252,27 +252,20 @@ def aligned(name: str, parts: list[str]) -> list[str]:
     rows: list[str] = []
     for part in parts:
         start = "" if not rows else "- " if part.startswith("-") else "+ "
-        rows += _filled(start + part.removeprefix("-" if rows else ""), [""], "", LATEX_WIDE, _seen_length)
+        rows += _filled(start + part.removeprefix("-" if rows else ""), [""], "", LATEX_WIDE, seen_length)
     return [f"{name} &= {rows[0]}", *(rf"&\quad {row}" for row in rows[1:])]
 
 
-def _seen_length(latex: str) -> int:
+def seen_length(latex: str) -> int:
     """About how many characters of a line are seen in print."""
     return len(re.sub(r"[{}_^ ]", "", re.sub(r"\\[a-zA-Z]+", "x", latex)))
 
 
-# -- SymPy ---------------------------------------------------------------------------------------
+def text_width(text: str) -> int:
+    """How many columns a text takes; a mark on a letter takes none."""
+    return sum(not unicodedata.combining(character) for character in text)
 
 
-def to_sympy(x: Sum, letters: list[Any]) -> Any:
-    """The sum as a SymPy expression; ``letters[k]`` is that of letter k."""
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
-    def product(p: Product) -> Any:
-        c = p.coefficient
-        number = sympy.Float(c) if isinstance(c, float) else sympy.Rational(c.numerator, c.denominator)
-        powers = (letters[k] ** e if e > 1 else letters[k] for k, e in p.factors)
-        return sympy.Mul(number, *powers, *(to_sympy(inner, letters) for inner in p.sums))
-
-    return sympy.Add(*map(product, x))
+def padded(text: str, width: int) -> str:
+    """The text with blanks up to that many columns."""
+    return text + " " * (width - text_width(text))
