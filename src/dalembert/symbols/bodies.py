@@ -29,7 +29,7 @@ Table = list[list[Polynomial]]
 
 
 @dataclass
-class Step:
+class BodyStep:
     """One link (ℓ_i), payload (L) or rotor (m_i): its Jacobians (3×n), its share of B, and its potential energy."""
 
     label: Letter
@@ -40,31 +40,31 @@ class Step:
 
 
 @dataclass
-class Steps:
+class LagrangeSteps:
     """Every body by itself, and B, ∂b_ij/∂q_k, the Christoffel symbols and g of all of them; ``gravity`` is g_0."""
 
-    bodies: list[Step]
+    bodies: list[BodyStep]
     B: Table
     dB: list[Table]
     christoffel: list[Table]
     g: list[Polynomial]
     gravity: list[Polynomial]
 
-    def map(self, change: Callable[[Polynomial], Polynomial], relabel: Callable[[Letter], Letter]) -> Steps:
+    def map(self, change: Callable[[Polynomial], Polynomial], relabel: Callable[[Letter], Letter]) -> LagrangeSteps:
         """The same in other letters."""
 
         def changed(x: Any) -> Any:
             return change(x) if isinstance(x, Polynomial) else [changed(y) for y in x]
 
         bodies = [
-            Step(relabel(x.label), changed(x.J_P), changed(x.J_O), changed(x.B), change(x.U)) for x in self.bodies
+            BodyStep(relabel(x.label), changed(x.J_P), changed(x.J_O), changed(x.B), change(x.U)) for x in self.bodies
         ]
-        return Steps(
+        return LagrangeSteps(
             bodies, changed(self.B), changed(self.dB), changed(self.christoffel), changed(self.g), changed(self.gravity)
         )
 
 
-def steps_of(tree: Tree) -> Steps:
+def steps_of(tree: Tree) -> LagrangeSteps:
     """Lagrange's way through S 7.1 and 7.2.1, on the tree."""
     model, zero = tree.model, tree.model.ring.number(0)
     if not all(lump.body for member in model.members for lump in member.lumps):
@@ -92,10 +92,10 @@ def steps_of(tree: Tree) -> Steps:
         if label.kind == "tensor" and mechanism.bodies[label.index - 1].reflected:
             B[label.index - 1][label.index - 1] += reflected[label.index - 1][label.index - 1]
         U = -body.m * mechanism.gravity.dot(body.p)  # (7.34), (7.35)
-        steps.append(Step(label, jacobian(body.J_P), jacobian(body.J_O), short(B), short(U)))
+        steps.append(BodyStep(label, jacobian(body.J_P), jacobian(body.J_O), short(B), short(U)))
     bodies = [body for _, body in named]
     dB = inertia_derivatives_of(mechanism, F, bodies)
-    return Steps(
+    return LagrangeSteps(
         steps,
         short(inertia_of(mechanism, bodies)),
         short(dB),

@@ -5,11 +5,12 @@ What is written here is computed: Jacobians, energies, B, Christoffel symbols an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalembert.symbols.bodies import Step, Table
+from dalembert.symbols.bodies import BodyStep, Table
 from dalembert.symbols.differences import Difference
 from dalembert.symbols.names import Letter, braced
 from dalembert.symbols.write import (
@@ -46,7 +47,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Formula:
+class Line:
     """One formula: its terms, each with its sign; ``parted`` where each of them begins a line."""
 
     name: Name
@@ -60,7 +61,7 @@ class Section:
 
     title: str
     equations: str
-    rows: list[list[Matrix | Formula]]
+    rows: list[list[Matrix | Line]]
     remark: str = ""
 
 
@@ -77,7 +78,7 @@ def derivation(e: Equations, style: Text) -> str:
 
 def document(body: str, title: str) -> str:
     """A whole LaTeX document with that body."""
-    words = title.translate(str.maketrans({x: rf"\{x}" for x in "_&%#$"}))
+    words = re.sub(r"([_&%#$])", r"\\\1", title)
     head = "\\documentclass{article}\n\\usepackage{amsmath}\n\\usepackage[margin=25mm]{geometry}\n\\begin{document}\n"
     return f"{head}\\section*{{{words}}}\n{body}\\end{{document}}\n"
 
@@ -95,10 +96,10 @@ class _Writer:
     def matrix(self, name: Name, rows: Sequence[Sequence[Sum]], entry: Callable[[int, int], Name]) -> Matrix:
         return Matrix(name, [[self.sum(x) for x in row] for row in rows], entry)
 
-    def formula(self, name: Name, x: Sum) -> Formula:
-        return Formula(name, written(self.ring, x, self.style))
+    def formula(self, name: Name, x: Sum) -> Line:
+        return Line(name, written(self.ring, x, self.style))
 
-    def term(self, name: str) -> Formula:
+    def term(self, name: str) -> Line:
         """A term by its name, as b_12 = b_21."""
         return self.formula((self.e.left_side(name, False), self.e.left_side(name, True)), self.e.named(name)[2])
 
@@ -107,10 +108,10 @@ class _Writer:
         e, steps = self.e, self.e.steps
         links, rotors = ([x for x in steps.bodies if (x.label.kind == "tensor") == spins] for spins in (False, True))
 
-        def jacobians(bodies: list[Step]) -> list[list[Matrix | Formula]]:
+        def jacobians(bodies: list[BodyStep]) -> list[list[Matrix | Line]]:
             return [[self._jacobian("P", x.label, x.J_P), self._jacobian("O", x.label, x.J_O)] for x in bodies]
 
-        def energy(letter: str, k: int) -> list[list[Matrix | Formula]]:
+        def energy(letter: str, k: int) -> list[list[Matrix | Line]]:
             every = ((x.label, e.energies(x)[k]) for x in steps.bodies)
             return [[self.formula(_energy(letter, label), terms)] for label, terms in every if terms]
 
@@ -132,19 +133,17 @@ class _Writer:
     def torques(self) -> list[Section]:
         """The equations of motion, and the regressor."""
         e, style = self.e, self.style
-        torques: list[list[Matrix | Formula]] = []
+        torques: list[list[Matrix | Line]] = []
         for x in e.names("tau"):
             parts = [
                 f"{style.minus} {part[1:]}" if part.startswith(style.minus) else part
                 for part in e.written_torque(x, style)
             ]
-            torques.append([Formula(e.named(x)[:2], parts, parted=True)])
+            torques.append([Line(e.named(x)[:2], parts, parted=True)])
         for x in self.ring.letters:
             if isinstance(x, Difference):
-                torques.append(
-                    [Formula((x.text, x.latex), [x.latex_of_parts if isinstance(style, Latex) else x.meaning])]
-                )
-        regressor: list[list[Matrix | Formula]] = [[Formula((x, x), terms)] for x, terms in e.regressor.rows(style)]
+                torques.append([Line((x.text, x.latex), [x.latex_of_parts if isinstance(style, Latex) else x.meaning])])
+        regressor: list[list[Matrix | Line]] = [[Line((x, x), terms)] for x, terms in e.regressor.rows(style)]
         return [
             Section("Equations of motion", "(7.42)", torques),
             Section("Dynamic parameters and regressor", "(7.77), (7.81)", regressor, "all other entries of Y vanish"),
@@ -159,11 +158,11 @@ class _Writer:
             printer: Any = LatexOf({x.name: x.latex for x in e.form.q})
         else:
             printer = TextOf({x.name: x.text for x in e.form.q})
-        held, follows = {x.name for x in e.form.q}, list[list[Matrix | Formula]]()
+        held, follows = {x.name for x in e.form.q}, list[list[Matrix | Line]]()
         for x, value in zip(e.tree.form.q, e.gamma, strict=True):
             mark = "'" if x.name in held else ""  # coordinates that are called as joints of the tree are
             if x.name != str(value):
-                follows.append([Formula((x.text + mark, x.latex + mark), [printer.doprint(value)])])
+                follows.append([Line((x.text + mark, x.latex + mark), [printer.doprint(value)])])
         rows = [[printer.doprint(x) for x in e.Gamma.row(i)] for i in range(e.Gamma.rows)]
         Gamma = Matrix(("Γ = ∂γ/∂q", r"\boldsymbol{\Gamma}"), rows, _indexed("Γ", r"\Gamma"))
         return [
@@ -179,7 +178,7 @@ class _Writer:
         entry = _indexed(f"J_{kind}^({label.text})", rf"\boldsymbol{{J}}_{kind}^{{({label.latex})}}")
         return self.matrix(name, [[by_inertia(x) for x in row] for row in rows], entry)
 
-    def _christoffel(self, c: list[Table]) -> Iterator[list[Matrix | Formula]]:
+    def _christoffel(self, c: list[Table]) -> Iterator[list[Matrix | Line]]:
         """Those that do not vanish: c_112 = c_121 = …"""
         n = range(len(c))
         for i in n:
@@ -224,12 +223,12 @@ def _energy(letter: str, label: Letter) -> Name:
 # -- pages -------------------------------------------------------------------------------------------
 
 
-def _entries(matrix: Matrix) -> Iterator[Formula]:
+def _entries(matrix: Matrix) -> Iterator[Line]:
     """The entries of a matrix that is too wide, one by one; those that are zero left out."""
     for i, row in enumerate(matrix.rows, 1):
         for j, x in enumerate(row, 1):
             if x != "0":
-                yield Formula(matrix.entry(i, j), [x])
+                yield Line(matrix.entry(i, j), [x])
 
 
 def _text_page(sections: Sequence[Section]) -> str:
@@ -253,8 +252,8 @@ def _text_section(section: Section) -> Iterator[str]:
     yield ""
 
 
-def _text_block(x: Matrix | Formula) -> list[str]:
-    if isinstance(x, Formula):
+def _text_block(x: Matrix | Line) -> list[str]:
+    if isinstance(x, Line):
         return broken(f"  {x.name[0]} = ", x.terms).splitlines()
     columns = [[*column] for column in zip(*x.rows, strict=True)]
     widths = [max(map(text_width, column)) for column in columns]
@@ -292,7 +291,7 @@ def _latex_section(section: Section) -> str:
             if isinstance(x, Matrix) and width <= LATEX_WIDEST:
                 lines.append(_latex_matrix(x))
             else:
-                formulas = [x] if isinstance(x, Formula) else list(_entries(x))
+                formulas = [x] if isinstance(x, Line) else list(_entries(x))
                 lines += [line for y in formulas for line in _latex_formula(y)]
     title = section.title
     for symbol, latex in LATEX_WORDS.items():
@@ -310,7 +309,7 @@ LATEX_WORDS = {
 }  # fmt: skip
 
 
-def _latex_formula(x: Formula) -> list[str]:
+def _latex_formula(x: Line) -> list[str]:
     style = Latex()
     return aligned(x.name[1], [joined([term], style) for term in x.terms] if x.parted else [joined(x.terms, style)])
 
@@ -320,7 +319,7 @@ def _latex_matrix(x: Matrix) -> str:
     return rf"{x.name[1]} &= \begin{{bmatrix}} {rows} \end{{bmatrix}}"
 
 
-def _latex_width(x: Matrix | Formula) -> int:
-    if isinstance(x, Formula):
+def _latex_width(x: Matrix | Line) -> int:
+    if isinstance(x, Line):
         return seen_length(x.name[1]) + sum(map(seen_length, x.terms))
     return seen_length(x.name[1]) + sum(2 + max(map(seen_length, column)) for column in zip(*x.rows, strict=True))

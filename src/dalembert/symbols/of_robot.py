@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dalembert.coordinates.chain import AnyMechanism
@@ -12,7 +11,7 @@ from dalembert.coordinates.formula import Formula
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.robot.model import Robot
-from dalembert.symbols.bodies import Steps, steps_of
+from dalembert.symbols.bodies import LagrangeSteps, steps_of
 from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
 from dalembert.symbols.mapped import affine, in_linear_coordinates, labelled
 from dalembert.symbols.model import model
@@ -50,7 +49,12 @@ def equations_of(
         )
     # y is another name for the joints of an ordinary arm, which come first in its tree
     n = len(bare.tree_joints)
-    arm = partial(equations_of, bare, mechanism_of(bare), parameters)
+
+    def arm() -> Equations:
+        on_joints = equations_of(bare, mechanism_of(bare), parameters)
+        assert isinstance(on_joints, Equations)
+        return on_joints
+
     return Equations(robot.name, held, replace(origin, tree=arm, gamma=(T[:n], b[:n])))
 
 
@@ -59,7 +63,7 @@ def _form(robot: Robot, mechanism: AnyMechanism, parameters: str) -> ClosedForm:
     return in_linear_coordinates(form, robot, mechanism) if isinstance(mechanism, CoupledMechanism) else form
 
 
-def _steps(form: ClosedForm) -> Steps:
+def _steps(form: ClosedForm) -> LagrangeSteps:
     assert form.tree is not None
     return steps_of(form.tree)
 
@@ -68,7 +72,7 @@ def _tree(robot: Robot, mechanism: CoupledMechanism, form: ClosedForm, origin: O
     """The equations of the tree, its joints numbered as in the equations of the closed chain."""
     put = labelled(form, robot, mechanism)
 
-    def steps() -> Steps:
+    def steps() -> LagrangeSteps:
         return _steps(form).map(put, lambda letter: relabelled(letter, put.held.labels))
 
     def augmented() -> ClosedForm:

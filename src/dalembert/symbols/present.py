@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.symbols.bodies import Step, Steps
+from dalembert.symbols.bodies import BodyStep, LagrangeSteps
 from dalembert.symbols.closed_form import ClosedForm, Progress
 from dalembert.symbols.derivation import derivation
 from dalembert.symbols.differences import Difference, with_differences
@@ -78,7 +78,7 @@ class Origin:
     tree       the equations of the tree, and T, b of q = T y + b, where joints follow others
     """
 
-    steps: Callable[[], Steps]
+    steps: Callable[[], LagrangeSteps]
     augmented: Callable[[], ClosedForm]
     numbers: bool = False
     tree: Callable[[], Equations] | None = None
@@ -301,7 +301,7 @@ class Equations:
         return Regressor(self.form, self._origin.augmented(), self._origin.numbers, self.with_angles)
 
     @cached_property
-    def steps(self) -> Steps:
+    def steps(self) -> LagrangeSteps:
         """Every link and rotor by itself, as polynomials: what ``bodies`` and ``derivation`` are made of."""
         return self._origin.steps()
 
@@ -323,14 +323,14 @@ class Equations:
         if self.tree is not self:
             return self.tree.bodies
 
-        def body(step: Step) -> BodyEquations:
-            J = (self._matrix([[by_inertia(x) for x in row] for row in rows]) for rows in (step.J_P, step.J_O))
+        def body(step: BodyStep) -> BodyEquations:
+            J_P, J_O = (self._matrix([[by_inertia(x) for x in row] for row in rows]) for rows in (step.J_P, step.J_O))
             T, U = (to_sympy(x, self._letters) for x in self.energies(step))
-            return BodyEquations(*J, T, U)
+            return BodyEquations(J_P, J_O, T, U)
 
         return {step.label.name: body(step) for step in self.steps.bodies}
 
-    def energies(self, step: Step) -> tuple[Sum, Sum]:
+    def energies(self, step: BodyStep) -> tuple[Sum, Sum]:
         """T and U of one body, S (7.20), (7.30), (7.34), (7.35)."""
         return self._kinetic([[by_inertia(x) for x in row] for row in step.B]), by_angle(step.U)
 
@@ -345,7 +345,7 @@ class Equations:
 
         >>> import dalembert as da
         >>> da.load("parallelogram").equations().gamma.T
-        Matrix([[theta_1', theta_1'' - theta_1', -theta_1'' + theta_1' + pi, theta_1'']])
+        Matrix([[theta_1', -theta_1' + theta_1'', theta_1' - theta_1'' + pi, theta_1'']])
         """
         with extra("symbols", "the SymPy form of the equations"):
             import sympy
@@ -376,8 +376,8 @@ class Equations:
         used = {f.ring.letters[k].name for k, _ in f.ring.exponents(mask)}
         used |= {x.name for law in self._laws for x in law.uses}
         known = [(k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in used]
-        made = {part.name for _, x in known if isinstance(x, Difference) for _, part in x.parts} - used
-        known += [(k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in made]
+        within = {part.name for _, x in known if isinstance(x, Difference) for _, part in x.parts} - used
+        known += [(k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in within]
         return sorted(known, key=lambda pair: pair[1].order)
 
     @cached_property
