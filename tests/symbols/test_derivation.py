@@ -372,3 +372,12 @@ def test_coordinates_by_a_function_have_energies() -> None:
     values = {**e.joints.parameters, **dict(zip([*e.q, *e.qd], [*q, *qd], strict=True))}
     assert np.isclose(float(e.T.subs(values)), a.kinetic_energy(q, qd)) and cos(e.q[0]) != sin(e.q[0])
     assert np.isclose(float(e.L.subs(values)), a.kinetic_energy(q, qd) - a.potential_energy(q))
+
+
+def test_the_page_prints_what_it_says(capsys: pytest.CaptureFixture) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "dynamics.md").read_text()
+    section = page[page.index("## Equations in letters") :]
+    code, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", section, re.DOTALL).groups()
+    exec(compile(code, "dynamics.md", "exec"), {})
+    assert capsys.readouterr().out == printed
+    assert equations("scara").size == 82 and equations("pendulum").size == 2
