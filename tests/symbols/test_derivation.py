@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from dalembert.symbols.differences import with_differences
 from dalembert.symbols.present import Equations
 
 SMALL = ["cartesian-2", "cartesian-2-45", "pendulum", "planar-2r", "pr-arm", "planar-3r", "scara", "parallelogram"]
-OTHER = ["absolute", "payload", "chain", "branched"]  # made here
+OTHER = ["absolute", "payload", "closed with payload", "reflected", "based elsewhere", "chain", "branched"]  # made here
 
 
 @cache
@@ -31,11 +32,20 @@ def small(name: str) -> da.Arm:
     made = {
         "absolute": lambda: da.load("planar-2r").in_coordinates("absolute"),
         "payload": lambda: da.load("pr-arm").with_payload(3.0, (0.1, 0.0, 0.0)),
+        "closed with payload": lambda: da.load("parallelogram").with_payload(4.0, (0.1, 0.0, 0.0)),
+        "reflected": lambda: da.Arm(_reflected(da.load("planar-2r").robot)),
+        "based elsewhere": lambda: da.load("planar-2r").replace(base=da.Placement.rpy(0.0, 0.0, np.pi / 2, (1, 2, 3))),
         "loaded": lambda: da.Arm(with_terms(da.load("planar-2r").robot, [LOADED[0], FRICTIONS[0]])),
         "chain": lambda: da.Arm(random_robot(np.random.default_rng(0), 2)),
         "branched": lambda: da.Arm(random_robot(np.random.default_rng(3), 3, tree=True)),
     }
     return made[name]() if name in made else arm(name)
+
+
+def _reflected(robot: Any) -> Any:
+    """S 7.3.2's reduced model: rotors without mass that count with k_r² I_m only."""
+    rotors = [replace(joint.rotor, reflected=True, mass=0.0) for joint in robot.joints]
+    return robot.replace(joints=tuple(replace(j, rotor=r) for j, r in zip(robot.joints, rotors, strict=True)))
 
 
 @cache
@@ -185,7 +195,7 @@ def alike(x: Any, y: Any) -> bool:
     return all(abs(c) < 1e-13 for c in (x - y).terms.values())
 
 
-@pytest.mark.parametrize("name", [*SMALL, "absolute", "payload", "branched"])
+@pytest.mark.parametrize("name", [*SMALL, *OTHER[:5], "branched"])
 def test_energies_in_letters_equal_those_of_the_arm(name: str) -> None:
     e, a = equations(name), small(name)
     q, qd, qdd = (x[0] for x in states(a, 1, seed=2))
@@ -255,7 +265,7 @@ def test_problem_7_5_with_its_payload(payload: tuple) -> None:
 
 
 @pytest.mark.parametrize("parameters", ["nonzero", "all", "numbers"])
-@pytest.mark.parametrize("name", [*SMALL, "absolute", "payload", "branched", "loaded"])
+@pytest.mark.parametrize("name", [*SMALL, "absolute", "payload", "closed with payload", "branched", "loaded"])
 def test_y_times_pi_is_tau_and_y_is_the_arms_regressor(name: str, parameters: str) -> None:
     e, a = equations(name, parameters), small(name)
     r, state = e.regressor, tuple(x[0] for x in states(a, 1, seed=5))
@@ -380,4 +390,4 @@ def test_the_page_prints_what_it_says(capsys: pytest.CaptureFixture) -> None:
     code, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", section, re.DOTALL).groups()
     exec(compile(code, "dynamics.md", "exec"), {})
     assert capsys.readouterr().out == printed
-    assert equations("scara").size == 82 and equations("pendulum").size == 2
+    assert equations("scara").size == 82 and equations("pendulum").size == 4

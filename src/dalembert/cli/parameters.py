@@ -72,8 +72,12 @@ def parameters(
     if payload is not None:
         from dalembert.symbols.regressor import parameters_with_payload
 
-        sums = (f"{name} = {formula}" for name, formula in parameters_with_payload(loaded.robot))
-        tell(f"The payload adds to {', '.join(sums)}.")
+        sums = [f"{name} = {formula}" for name, formula in parameters_with_payload(loaded.robot)]
+        tell(
+            f"The payload is part of {', '.join(sums)}."
+            if sums
+            else "The tip does not move, and no joint feels the payload."
+        )
     options.tell_numbers(loaded)
     if isinstance(base, SymbolicBaseParameters) and base.at_lengths < base.rank:
         tell(

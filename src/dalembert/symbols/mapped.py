@@ -161,7 +161,8 @@ class Substitution:
 
     def _image(self, k: int, letter: Letter) -> None:
         """What stands for a letter of the tree that depends on the motion."""
-        zero, row = self.ring.number(0), tuple(self.T[letter.index - 1]) if letter.index else ()
+        zero = self.ring.number(0)
+        row = tuple(self.T[letter.index - 1]) if letter.kind in ("velocity", "sign", "slide") else ()
         if letter.kind == "cosine":  # its sine is the next letter
             self.images[k], self.images[k + 1] = self._circle(letter)
         elif letter.kind == "acceleration":

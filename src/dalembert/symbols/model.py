@@ -193,18 +193,9 @@ def model(robot: Robot, parameters: str = "nonzero") -> Model:
     signs = [sign_of([(v, 1)]) for v in qd]
     v, a, sgn = ([ring.letter(x) for x in letters] for letters in (qd, qdd, signs))
     return Model(
-        ring,
-        members,
-        build.gravity(),
-        build.base(),
-        q,
-        slides,
-        v,
-        a,
-        sgn,
-        build.tensors,
+        ring, members, build.gravity(), build.base(), q, slides, v, a, sgn, build.tensors,
         build.dynamic_parameters(members),
-    )
+    )  # fmt: skip
 
 
 def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:

@@ -85,7 +85,8 @@ def _tree(robot: Robot, mechanism: CoupledMechanism, form: ClosedForm, origin: O
 class FormulaEquations:
     """B, C, g, tau, T, U, L in SymPy, in y_i, ydot_i, yddot_i, with q = f(y); ``parameters`` as in Equations.
 
-    ``joints`` are the equations in q itself, with the derivation and the regressor. B_y = Jᵀ B J, C_y = Jᵀ (C J + B J̇), g_y = Jᵀ g with J = ∂f/∂y, in SymPy's own way of writing.
+    ``joints`` are the equations in q itself, with the derivation and the regressor. B_y = Jᵀ B J,
+    C_y = Jᵀ (C J + B J̇), g_y = Jᵀ g with J = ∂f/∂y, in SymPy's own way of writing.
     """
 
     def __init__(self, e: Equations, closure: Formula) -> None:

@@ -102,7 +102,7 @@ class Equations:
     T, U, L, N         energies and Lagrangian, S (7.31), (7.36), (7.37), and Ḃ − 2C, S (7.47)
     bodies             {"l1": …, "m2": …}: Jacobians and energies of every link and rotor, S (7.16)–(7.35)
     regressor          Y and π with τ = Y π, S (7.81), (7.83), (7.84)
-    tree, gamma, Gamma of a closed chain or coupled joints: the equations of the tree, q' = γ(q) and Γ = ∂γ/∂q
+    tree, gamma, Gamma for closed chains and coupled joints: the equations of the tree, q' = γ(q) and Γ = ∂γ/∂q
     derivation()       the way from the Jacobians to the torques, step by step, in LaTeX or text
     q, qd, qdd         SymPy columns of the joint variables and their derivatives
     parameters         {symbol: number} of the letters that occur
@@ -307,14 +307,14 @@ class Equations:
 
     @cached_property
     def tree(self) -> Equations:
-        """The equations of the tree whose joints follow q; of an ordinary arm these equations themselves."""
+        """The equations of the tree whose joints follow q; for an ordinary arm, these equations themselves."""
         return self if self._origin.tree is None else self._origin.tree()
 
     @cached_property
     def bodies(self) -> dict[str, BodyEquations]:
         """J_P, J_O, T and U of every link "l1", rotor "m1" and of the payload "L", S (7.16)–(7.35).
 
-        Of a closed chain they are functions of the joint variables of its tree, ``tree.q``.
+        For a closed chain they are functions of the joint variables of its tree, ``tree.q``.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").equations().bodies["m2"].J_O[2, :]
@@ -558,8 +558,8 @@ class Equations:
         """The derivation step by step, as the body of a LaTeX document (amsmath) or, with "text", as plain text.
 
         Jacobians and energies of every link and rotor, T, U, B, Christoffel symbols, C, Ḃ − 2C, g, the torques and the
-        regressor, each with its equation's number in S; of a closed chain first those of its tree, then Γ. All of it is
-        computed, by :mod:`dalembert.equations.lagrange` on these letters.
+        regressor, each with its equation number in S. For a closed chain these are the steps of its tree, followed by Γ and
+        the equations of the chain. All of it is computed, by :mod:`dalembert.equations.lagrange` run on these letters.
 
         >>> import dalembert as da
         >>> print(*da.load("pendulum").equations().derivation("text").splitlines()[:6], sep=chr(10))
