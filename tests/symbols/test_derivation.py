@@ -158,6 +158,18 @@ def test_the_parallelogram_is_printed_as_in_7_3_3() -> None:
     assert np.isclose(other[0, 0], 5 * (0.4**2 - 0.3**2) + 12 * (0.1**2 - 0.2**2))
 
 
+def test_the_decoupled_b_a_of_7_3_3() -> None:
+    """b_a11 and b_a22 (as in ERRATA) under the condition that makes b_a12 vanish."""
+    e = equations("parallelogram")
+    I1, I2, I3, I4, m1, m2, m3, m4 = letters("I_l1' I_l2' I_l3' I_l1'' m_l1' m_l2' m_l3' m_l1''")
+    a1, a4, l1, l2, l3, l4 = letters("a_1' a_1'' l_1' l_2' l_3' l_1''")
+    bar = l3 - a1
+    B = e.B.subs(m3, m2 * l2 * a1 / (a4 * bar))
+    assert sympy.simplify(B[0, 1]) == 0
+    assert sympy.simplify(B[0, 0] - (I1 + m1 * l1**2 + m2 * a1**2 * (1 + l2 * bar / (a1 * a4)) + I3)) == 0
+    assert sympy.simplify(B[1, 1] - (I4 + m4 * l4**2 + I2 + m2 * l2**2 * (1 + a1 * a4 / (l2 * bar)))) == 0
+
+
 def test_the_decoupled_parallelogram_has_a_constant_diagonal_b() -> None:
     B = da.load("parallelogram-decoupled").equations("numbers").B
     assert not B.free_symbols and B[0, 1] == B[1, 0] == 0

@@ -78,7 +78,7 @@ def derivation(e: Equations, style: Text) -> str:
 
 def document(body: str, title: str) -> str:
     """A whole LaTeX document with that body."""
-    words = re.sub(r"([_&%#$])", r"\\\1", title)
+    words = re.sub(r"([_&%#$])", r"\\\1", re.sub(r"[\\{}~^]", " ", title))
     head = "\\documentclass{article}\n\\usepackage{amsmath}\n\\usepackage[margin=25mm]{geometry}\n\\begin{document}\n"
     return f"{head}\\section*{{{words}}}\n{body}\\end{{document}}\n"
 
@@ -175,8 +175,7 @@ class _Writer:
 
     def _jacobian(self, kind: str, label: Letter, rows: Table) -> Matrix:
         name = f"J_{kind}^({label.text})", rf"\boldsymbol{{J}}_{kind}^{{({label.latex})}}"
-        entry = _indexed(f"J_{kind}^({label.text})", rf"\boldsymbol{{J}}_{kind}^{{({label.latex})}}")
-        return self.matrix(name, [[by_inertia(x) for x in row] for row in rows], entry)
+        return self.matrix(name, [[by_inertia(x) for x in row] for row in rows], _indexed(*name))
 
     def _christoffel(self, c: list[Table]) -> Iterator[list[Matrix | Line]]:
         """Those that do not vanish: c_112 = c_121 = …"""
