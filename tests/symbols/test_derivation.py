@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import shutil
 import subprocess
@@ -350,6 +351,13 @@ def test_the_latex_of_the_derivation_compiles_and_fits_the_page(name: str, tmp_p
         ["pdflatex", "-interaction=nonstopmode", "arm.tex"], cwd=tmp_path, capture_output=True, text=True
     )
     assert made.returncode == 0 and "Overfull" not in made.stdout, made.stdout[-2000:]
+
+
+@pytest.mark.parametrize("name", ["planar-2r", "parallelogram", "absolute"])
+def test_equations_survive_pickling(name: str) -> None:
+    e = equations(name)
+    again = pickle.loads(pickle.dumps(e))
+    assert again.derivation("text") == e.derivation("text") and again.regressor.Y == e.regressor.Y
 
 
 def test_what_has_no_derivation_is_said() -> None:

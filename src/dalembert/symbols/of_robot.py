@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dalembert.coordinates.chain import AnyMechanism
@@ -13,7 +14,7 @@ from dalembert.errors import DalembertError
 from dalembert.robot.model import Robot
 from dalembert.symbols.bodies import LagrangeSteps, steps_of
 from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
-from dalembert.symbols.mapped import affine, in_linear_coordinates, labelled
+from dalembert.symbols.mapped import Substitution, affine, in_linear_coordinates, labelled
 from dalembert.symbols.model import model
 from dalembert.symbols.names import relabelled
 from dalembert.symbols.present import Equations, Origin
@@ -38,24 +39,16 @@ def equations_of(
             "mimic joints and coupling matrices, and formulas may be put in once); the equations of the tree are those of arm.tree.equations()"
         )
     form = closed_form(model(robot, parameters), progress)
-    origin = Origin(lambda: _steps(form), lambda: _form(robot, mechanism, "all"), parameters == "numbers")
+    # functions of modules, not closures, so that equations can be pickled
+    origin = Origin(partial(_steps, form), partial(_form, robot, mechanism, "all"), parameters == "numbers")
     if not isinstance(mechanism, CoupledMechanism):
         return Equations(robot.name, form, origin)
     held, (T, b) = in_linear_coordinates(form, robot, mechanism), affine(mechanism)
-    bare = robot.without_coordinates() if robot.in_coordinates else robot
-    if bare is robot or bare.tree is not bare:
-        return Equations(
-            robot.name, held, replace(origin, tree=lambda: _tree(robot, mechanism, form, origin), gamma=(T, b))
-        )
-    # y is another name for the joints of an ordinary arm, which come first in its tree
-    n = len(bare.tree_joints)
-
-    def arm() -> Equations:
-        on_joints = equations_of(bare, mechanism_of(bare), parameters)
-        assert isinstance(on_joints, Equations)
-        return on_joints
-
-    return Equations(robot.name, held, replace(origin, tree=arm, gamma=(T[:n], b[:n])))
+    tree, n = partial(_tree, robot, mechanism, form, origin), mechanism.tree.n
+    if robot.in_coordinates and not (bare := robot.without_coordinates()).ties:
+        # y is another name for the joints of an ordinary arm, which come first in its tree
+        tree, n = partial(_on_joints, bare, parameters), len(bare.tree_joints)
+    return Equations(robot.name, held, replace(origin, tree=tree, gamma=(T[:n], b[:n])))
 
 
 def _form(robot: Robot, mechanism: AnyMechanism, parameters: str) -> ClosedForm:
@@ -68,18 +61,27 @@ def _steps(form: ClosedForm) -> LagrangeSteps:
     return steps_of(form.tree)
 
 
+def _on_joints(robot: Robot, parameters: str) -> Equations:
+    """The equations of an arm in its joint variables, in which no formula stands for them."""
+    equations = equations_of(robot, mechanism_of(robot), parameters)
+    assert isinstance(equations, Equations)
+    return equations
+
+
 def _tree(robot: Robot, mechanism: CoupledMechanism, form: ClosedForm, origin: Origin) -> Equations:
     """The equations of the tree, its joints numbered as in the equations of the closed chain."""
     put = labelled(form, robot, mechanism)
-
-    def steps() -> LagrangeSteps:
-        return _steps(form).map(put, lambda letter: relabelled(letter, put.held.labels))
-
-    def augmented() -> ClosedForm:
-        return labelled(closed_form(model(robot, "all")), robot, mechanism).form()
-
+    steps, augmented = partial(_labelled_steps, form, put), partial(_labelled_form, robot, mechanism)
     own = replace(origin, steps=steps, augmented=augmented)
     return Equations(f"{robot.name}, its tree", put.form(), own, list(put.held.labels.values()))
+
+
+def _labelled_steps(form: ClosedForm, put: Substitution) -> LagrangeSteps:
+    return _steps(form).map(put, partial(relabelled, labels=put.held.labels))
+
+
+def _labelled_form(robot: Robot, mechanism: CoupledMechanism) -> ClosedForm:
+    return labelled(closed_form(model(robot, "all")), robot, mechanism).form()
 
 
 class FormulaEquations:
