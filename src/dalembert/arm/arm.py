@@ -297,7 +297,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
     # -- closed forms --------------------------------------------------------------------------------
 
     def equations(self, parameters: str = "nonzero", progress: Callable[[float], None] | None = None) -> Equations:
-        """B, C, g and τ in closed form: SymPy with S's letters, LaTeX, text.
+        """B, C, g, τ, energies and regressor in closed form: SymPy with S's letters, LaTeX, text, and the derivation.
 
         parameters  "nonzero": every number that is not zero becomes a letter; "all": all ten inertial
                     parameters of every link, S (7.77); "numbers": only the joint variables are letters
