@@ -58,6 +58,20 @@ def test_python_blocks_print_what_the_page_says(tmp_path: Path, monkeypatch: pyt
     assert da.load("mine.toml") == names["mine"]
 
 
+PAIR = re.compile(r"^```python\n(.*?)^```\n+```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if PAIR.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_python_blocks_of_the_docs_print_what_the_page_says(page: Path) -> None:
+    """Those that are followed by what they print, each by itself."""
+    for code, printed in PAIR.findall(page.read_text(encoding="utf-8")):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(compile(code, page.name, "exec"), {})
+        assert lines(said.getvalue()) == lines(printed)
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_commands_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -97,7 +111,7 @@ def test_blocks_of_the_docs_print_what_the_page_says(page: str) -> None:
 
 
 def test_the_table_of_arms_is_complete() -> None:
-    table = README.partition("## Shipped arms")[2].partition("\n\nS is")[0]
+    table = README.partition("## Shipped arms")[2].partition("\n## ")[0]
     letters = dict.fromkeys(da.arms())
     for names, joints in re.findall(r"^\| (`.*?`) \| (\w+) \|", table, re.MULTILINE):
         for name in re.findall(r"`(.*?)`", names):

@@ -93,7 +93,7 @@ def test_who_sticks_and_who_slips_solves_the_convex_problem(name):
     moving = set()
     for _ in range(60):
         load = G.T @ (F * rng.uniform(-2.5, 2.5, len(F)))
-        _, qdd, rise = dynamics.modes(q, q, np.zeros(a.n), a.gravity_torque(q) + load, {})
+        _, qdd, rise = dynamics.modes(q, q, np.zeros(a.n), (a.gravity_torque(q) + load,), {})
         assert np.abs(qdd - least(a.inertia_matrix(q), G, F, load)).max() < 1e-9 * np.abs(load).max()
         moving.add(tuple(np.abs(rise) > 1e-9))
     assert len(moving) > 4
@@ -194,6 +194,8 @@ CASES = {
     "steps": (np.linspace(0.0, 3.0, 40)[:, None], {}),
     "PD": (da.PD(30.0, 2.0, [0.3]), {}),
     "computed torque": (da.ComputedTorque(400.0, 40.0, wave), {}),
+    "feedforward": (da.Feedforward(wave, 30.0, 2.0), {}),
+    "adaptive": (da.Adaptive(2.0, 10.0, 0.05, wave), {}),
     "function": (lambda t, q, qd: -0.2 * qd + np.sin(9 * t), {"tip_wrench": [0.5, 0.2, 0, 0, 0, 0]}),
     "wrench of steps": ([1.0], {"tip_wrench": np.linspace(0.0, 3.0, 40)[:, None] * [1, -1, 0, 0, 0, 0.1]}),
     "wrench function": (

@@ -12,9 +12,11 @@ from typing import Annotated, Any
 
 import typer
 from typer import Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
+from dalembert.cli.approximate import approximate
 from dalembert.cli.arms import arms
+from dalembert.cli.book import book
 from dalembert.cli.cache import cache
 from dalembert.cli.compare import compare
 from dalembert.cli.couplings import couplings
@@ -30,14 +32,29 @@ from dalembert.cli.show import show
 from dalembert.cli.simulate import simulate
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
+from dalembert.documents.sources import cited, introduction
 from dalembert.errors import DalembertError
 
 WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
-    arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, report, simulate, excite, payload,
-    cache,
+    arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, approximate, report,
+    simulate, excite, payload, book, cache,
 )  # fmt: skip
+
+
+class Command(TyperCommand):
+    """A command whose help says what S and M are before it cites them."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """The docstring, and after its first paragraph the documents that it or an option cites."""
+        docstring = self.help or ""
+        if letters := cited(" ".join([docstring, *(getattr(x, "help", None) or "" for x in self.params)])):
+            first, gap, rest = docstring.partition("\n\n")
+            opening = (introduction(letters), first) if cited(first) else (first, introduction(letters))
+            self.help = "\n\n".join(opening) + gap + rest
+        super().format_help_text(ctx, formatter)
+        self.help = docstring
 
 
 class Commands(TyperGroup):
@@ -77,17 +94,17 @@ def _version(asked: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
+@app.callback(help=f"Manipulator dynamics: any arm in, exact torques out.\n\n{introduction()}")
 def dalembert(
     version: Annotated[
         bool, Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Manipulator dynamics: any arm in, exact torques out."""
+    """Manipulator dynamics; the help that is shown also names the sources."""
 
 
 for command in COMMANDS:
-    app.command(command.__name__.rstrip("_"))(command)
+    app.command(command.__name__.rstrip("_"), cls=Command)(command)
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:

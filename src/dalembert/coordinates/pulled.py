@@ -11,25 +11,31 @@ own equations stand there and nothing else. ``tree`` is the formulation that the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dalembert.algebra.scalars import Grid, Scalar, Values, dot, zeros
+from dalembert.algebra.scalars import Grid, Scalar, Values, dot, total, zeros
 from dalembert.algebra.vectors import ZERO, Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain, on_tree
 from dalembert.coordinates.loops import rates
 from dalembert.equations import (
+    centrifugal,
     composite,
     dalembert,
     factorisation,
     friction,
     kinematics,
+    lagrange,
     lagrange_euler,
     lean_newton_euler,
-    newton_euler,
+    passive_newton_euler,
+    terms,
 )
 from dalembert.equations.newton_euler import BaseMotion
+from dalembert.equations.recursion import NewtonEulerSteps
+from dalembert.equations.recursion import recursion as tree_recursion
 from dalembert.equations.regressor import WIDTH
+from dalembert.equations.regressor import reference_regressor as tree_regressor
 
 
 def inverse_dynamics(
@@ -41,13 +47,78 @@ def inverse_dynamics(
     base: BaseMotion | None = None,
     tree: Callable[..., list[Scalar]] = lean_newton_euler.inverse_dynamics,
 ) -> list[Scalar]:
-    """τ_a = Γᵀ τ(q, q̇, q̈), S (7.42)."""
+    """τ_a = Γᵀ τ(q, q̇, q̈), S (7.42), less what an approximate model leaves out."""
+    if mechanism.omitted:
+        return _approximate_torque(mechanism, q, qd, qdd, h_e, base, tree)
     extra = () if base is None else (base,)
     if mechanism.identity:
         return tree(mechanism, q, qd, qdd, h_e, *extra)
     chain = Chain(mechanism, q, qd)
     tau = chain.pull(tree(unloaded(mechanism).tree, chain.q, chain.qd, chain.accelerations(qdd), h_e, *extra))
     return with_loads(mechanism, chain.q, qd, tau)
+
+
+def reference_torque(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qd_r: Values,
+    qdd_r: Values,
+    tree: Callable[..., list[Scalar]] = passive_newton_euler.reference_torque,
+) -> list[Scalar]:
+    """B_a q̈_r + C_a q̇_r + g_a = Γᵀ (B (Γ q̈_r + Γ̇ q̇_r) + C Γ q̇_r + g): C_a is that of B_a's Christoffel symbols."""
+    if mechanism.identity:
+        return tree(mechanism, q, qd, qd_r, qdd_r)
+    chain = Chain(mechanism, q, qd)
+    speeds = chain.push(qd_r)
+    tau = tree(unloaded(mechanism).tree, chain.q, chain.qd, speeds, chain.accelerations(qdd_r, speeds))
+    return with_loads(mechanism, chain.q, qd_r, chain.pull(tau))
+
+
+# -- approximate models: S (7.40) in the coordinates that are held, some of its summands left out --
+
+
+def _approximate_torque(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None,
+    base: BaseMotion | None,
+    tree: Callable[..., list[Scalar]],
+) -> list[Scalar]:
+    """Σ_j b_ij q̈_j + Σ_jk h_ijk q̇_j q̇_k + g_i + Jᵀ h_e less the summands omitted, and friction, which has all of q̇."""
+    rest, omitted, chain = [0.0] * mechanism.n, mechanism.omitted, Chain(mechanism, q)
+    bare = _whole(mechanism.with_tree(friction.bare(mechanism.tree)))
+    v = rest if "coriolis" in omitted else qd
+    tau = inverse_dynamics(bare, q, v, rest if "off-diagonal" in omitted else qdd, h_e, base, tree)
+    if ("coriolis" in omitted) != ("centrifugal" in omitted):
+        sign = 1.0 if "coriolis" in omitted else -1.0
+        tau = [t + sign * x for t, x in zip(tau, _centrifugal(bare, q, qd, tree), strict=True)]
+    if "off-diagonal" in omitted:
+        B = inertia_matrix(mechanism, q)
+        tau = [t + B[i][i] * qdd[i] for i, t in enumerate(tau)]
+    rubbed = friction_torque(unloaded(mechanism), qd, q, None)
+    return with_loads(mechanism, chain.q, qd, [t + f for t, f in zip(tau, rubbed, strict=True)])
+
+
+def _centrifugal(mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., list[Scalar]]) -> list[Scalar]:
+    """Σ_j h_ijj q̇_j²: what the torques are while one joint moves, the one after the other."""
+    if mechanism.identity:
+        return centrifugal.centrifugal_torques(mechanism.tree, q, qd)
+    n, light = mechanism.n, weightless(mechanism)
+    alone = ([qd[j] if i == j else 0.0 for i in range(n)] for j in range(n))
+    return list(map(total, zip(*(inverse_dynamics(light, q, v, [0.0] * n, tree=tree) for v in alone), strict=True)))
+
+
+def _whole(mechanism: AnyMechanism) -> Any:
+    """The same with nothing left out of S (7.40)."""
+    return mechanism.with_tree(replace(mechanism.tree, omitted=()))
+
+
+def _diagonal(B: Grid) -> Grid:
+    """b_ii alone."""
+    return [[x if i == j else 0.0 for j, x in enumerate(row)] for i, row in enumerate(B)]
 
 
 # -- friction that depends on the load, which only joints that are held can have -------------------
@@ -126,16 +197,18 @@ def both_sides(chain: Chain, A: Sequence[Values]) -> Grid:
 
 def sparse_dot(a: Values, b: Values) -> Scalar:
     """aᵀb, where many entries are the numbers 0 and ±1."""
-    total: Scalar = 0.0
+    product: Scalar = 0.0
     for x, y in zip(a, b, strict=True):
         zero = any(isinstance(z, float) and z == 0.0 for z in (x, y))
         if not zero:
-            total = total + x * y
-    return total
+            product = product + x * y
+    return product
 
 
 def inertia_matrix(mechanism: AnyMechanism, q: Values, tree: Callable[..., Grid] = composite.inertia_matrix) -> Grid:
     """B_a = Γᵀ B Γ, S (7.32)."""
+    if "off-diagonal" in mechanism.omitted:
+        return _diagonal(inertia_matrix(_whole(mechanism), q, tree))
     if mechanism.identity:
         return tree(mechanism, q)
     chain = Chain(mechanism, q)
@@ -145,7 +218,9 @@ def inertia_matrix(mechanism: AnyMechanism, q: Values, tree: Callable[..., Grid]
 def coriolis_matrix(
     mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., Grid] = composite.coriolis_matrix
 ) -> Grid:
-    """C_a = Γᵀ (C Γ + B Γ̇), S (7.44)."""
+    """C_a = Γᵀ (C Γ + B Γ̇), S (7.44); where Coriolis or centrifugal torques are left out, C_a q̇_a is without them."""
+    if {"coriolis", "centrifugal"} & set(mechanism.omitted):
+        return _approximate_coriolis(mechanism, q, qd, tree)
     if mechanism.identity:
         return tree(mechanism, q, qd)
     chain = Chain(mechanism, q, qd)
@@ -159,10 +234,24 @@ def coriolis_matrix(
     return [[sparse_dot(Gamma[i], CG[j]) for j in range(mechanism.n)] for i in range(mechanism.n)]
 
 
+def _approximate_coriolis(mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., Grid]) -> Grid:
+    """c_ijj q̇_j in column j, or Σ_k c_ijk q̇_k over the other k; nothing where both are left out."""
+    n, whole = mechanism.n, _whole(mechanism)
+    if {"coriolis", "centrifugal"} <= set(mechanism.omitted):
+        return zeros(n)
+    alone = [coriolis_matrix(whole, q, [qd[j] if i == j else 0.0 for i in range(n)], tree) for j in range(n)]
+    own = [[alone[j][i][j] for j in range(n)] for i in range(n)]
+    if "coriolis" in mechanism.omitted:
+        return own
+    C = coriolis_matrix(whole, q, qd, tree)
+    return [[x - y for x, y in zip(*rows, strict=True)] for rows in zip(C, own, strict=True)]
+
+
 def inertia_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
     """Ḃ_a = C_a + C_aᵀ, since Ḃ_a − 2C_a is skew-symmetric."""
-    C = coriolis_matrix(mechanism, q, qd)
-    return [[C[i][j] + C[j][i] for j in range(mechanism.n)] for i in range(mechanism.n)]
+    C = coriolis_matrix(_whole(mechanism), q, qd)
+    Bd = [[C[i][j] + C[j][i] for j in range(mechanism.n)] for i in range(mechanism.n)]
+    return _diagonal(Bd) if "off-diagonal" in mechanism.omitted else Bd
 
 
 def christoffel(
@@ -216,11 +305,16 @@ def factorised(mechanism: AnyMechanism, B: Sequence[Values]) -> Any:
 
 
 def forward_dynamics(
-    mechanism: AnyMechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    tau: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
 ) -> list[Scalar]:
     """q̈_a = B_a⁻¹ (τ_a − τ′_a), S (7.115)."""
     mechanism, tau = relieved(mechanism, q, qd, tau)
-    rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
+    rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e, base)
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     solution: list[Scalar] = factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
     return solution
@@ -260,13 +354,28 @@ def regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, tree:
     """Y_a = Γᵀ Y: the parameters are those of all links of the tree."""
     if mechanism.identity:
         return tree(mechanism, q, qd, qdd)
+    return reference_regressor(mechanism, q, qd, qd, qdd)
+
+
+def reference_regressor(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qd_r: Values,
+    qdd_r: Values,
+    tree: Callable[..., Grid] = tree_regressor,
+) -> Grid:
+    """Y_a = Γᵀ Y of :func:`reference_torque`."""
+    if mechanism.identity:
+        return tree(mechanism, q, qd, qd_r, qdd_r)
     chain = Chain(mechanism, q, qd)
-    Y = tree(mechanism.tree, chain.q, chain.qd, chain.accelerations(qdd))
+    speeds = chain.push(qd_r)
+    Y = tree(mechanism.tree, chain.q, chain.qd, speeds, chain.accelerations(qdd_r, speeds))
     columns = [chain.pull([row[k] for row in Y]) for k in range(len(Y[0]))]
     Y = [[column[i] for column in columns] for i in range(mechanism.n)]
     if friction.loaded(mechanism.tree):
-        tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd)
-        _fill_loaded(Y, mechanism, loads(mechanism, chain.q, qd, tau), chain.q, qd)
+        tau = reference_torque(unloaded(mechanism), q, qd, qd_r, qdd_r)
+        _fill_loaded(Y, mechanism, loads(mechanism, chain.q, qd_r, tau), chain.q, qd_r)
     return Y
 
 
@@ -312,8 +421,34 @@ def jacobian_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
     ]
 
 
+def body_jacobians(mechanism: AnyMechanism, q: Values) -> list[Any]:
+    """The Jacobians of all links and rotors of the tree, each as 3×n: J Γ, S (7.16)–(7.19), (7.25)–(7.29)."""
+    chain = None if mechanism.identity else Chain(mechanism, q)
+    steps = lagrange.body_jacobians(mechanism.tree, q if chain is None else chain.q)
+
+    def rows(bodies: list[list[Vec]]) -> list[Grid]:
+        by_row = [[[J[k] for J in columns] for k in range(3)] for columns in bodies]
+        return by_row if chain is None else [[chain.pull(row) for row in body] for body in by_row]
+
+    return [
+        rows(getattr(steps, field.name)) if field.name.endswith(("linear", "angular")) else getattr(steps, field.name)
+        for field in fields(steps)
+    ]
+
+
+def base_torque(mechanism: AnyMechanism, q: Values, qd: Values, base: BaseMotion) -> list[Scalar]:
+    """What the motion of the base adds to the torques, Γᵀ of that on the tree."""
+    chain = Chain(mechanism, q)
+    return chain.pull(terms.base_torque(mechanism.tree, chain.q, chain.push(qd), base))
+
+
 def torque_terms(
-    mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
 ) -> tuple[Any, ...]:
     """The parts of :func:`dalembert.equations.terms.torque_terms`, on the actuated joints."""
     n, span = mechanism.n, range(mechanism.n)
@@ -331,7 +466,7 @@ def torque_terms(
     other = chain.pull(
         [friction.further(*of) for of in zip(unloaded(mechanism).tree.bodies, chain.q, speeds, rest, strict=True)]
     )
-    tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd, h_e) if friction.loaded(mechanism.tree) else []
+    tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd, h_e, base) if friction.loaded(mechanism.tree) else []
     for k, load in (loads(mechanism, chain.q, qd, tau) if tau else {}).items():
         i = mechanism.actuated[k]
         without, with_load = (friction.further(bodies[i], chain.q[i], qd[k], x) for x in (0.0, load))
@@ -346,6 +481,7 @@ def torque_terms(
         chain.pull([friction.coulomb(body, v) for body, v in zip(bodies, speeds, strict=True)]),
         other,
         contact,
+        [0.0] * n if base is None else base_torque(mechanism, q, qd, base),
     )
 
 
@@ -374,6 +510,24 @@ def dalembert_coefficients(mechanism: AnyMechanism, q: Values, qd: Values) -> tu
         chain.pull(with_drift(at.h_rot, at.D_rot)),
         chain.pull(at.c),
     )
+
+
+def dalembert_terms(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Any]:
+    """M (4.3), (4.4) term by term: of all links of the tree, at the joints that are held; p and q count the tree's joints.
+
+    Last what D^tran and D^rot make of Γ̇ q̇_a, the accelerations of joints that follow others not linearly.
+    """
+    span, still = range(mechanism.n), [0.0] * mechanism.n
+    chain = None if mechanism.identity else Chain(mechanism, q, qd)
+    x, v = (q, qd) if chain is None else (chain.q, chain.qd)
+    assert v is not None
+    terms = [getattr(dalembert.velocity_terms(mechanism.tree, x, v), f.name) for f in fields(dalembert.VelocityTerms)]
+    if chain is None:
+        return [*terms, still, still]
+    columns = [[chain.pull([row[s] for row in term]) for s in range(mechanism.tree.n)] for term in terms]
+    at, drift = dalembert.coefficients(mechanism.tree, x, v), chain.accelerations(still)
+    closure = [chain.pull([sparse_dot(row, drift) for row in D]) for D in (at.D_tran, at.D_rot)]
+    return [*([[column[i] for column in term] for i in span] for term in columns), *closure]
 
 
 # -- the same mechanism with less ------------------------------------------------------------------
@@ -418,7 +572,24 @@ def joint_wrenches(
     base: BaseMotion | None = None,
 ) -> list[list[Scalar]]:
     """[f_i, μ_i] of all joints of the tree with the loops' forces on its links, S (7.112), (7.113)."""
+    steps = recursion(mechanism, q, qd, qdd, h_e, base)
+    return [[*f, *mu] for f, mu in zip(steps.f, steps.mu, strict=True)]
+
+
+def recursion(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
+    axes: str = "link",
+) -> NewtonEulerSteps:
+    """Every step of S 7.5.2 for all joints of the tree, with the loops' forces on its links; Γᵀ τ are the torques."""
+    if mechanism.identity:
+        return tree_recursion(mechanism.tree, q, qd, qdd, h_e, base, axes=axes)
     cuts, chain, qdd_tree = _cut(mechanism, q, qd, qdd, h_e, base)
+    assert chain.qd is not None
     F = kinematics.frames(mechanism.tree, chain.q)
     loads: dict[int, tuple[Vec, Vec]] = {}
     for loop, (f, mu) in zip(mechanism.loops, cuts, strict=True):
@@ -429,13 +600,17 @@ def joint_wrenches(
         ):
             if body < 0:
                 continue
-            f_i, mu_i = sign * (F.R[body].T @ f), sign * (F.R[body].T @ mu)
-            mu_i = mu_i + place.translation.cross(f_i)
+            f_i = sign * f
+            mu_i = sign * mu + (F.R[body] @ place.translation).cross(f_i)
             old_f, old_mu = loads.get(body, (ZERO, ZERO))
             loads[body] = (old_f + f_i, old_mu + mu_i)
-    assert chain.qd is not None
-    run = newton_euler.newton_euler(mechanism.tree, chain.q, chain.qd, qdd_tree, h_e, base, loads=loads)
-    return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
+    steps = tree_recursion(unloaded(mechanism).tree, chain.q, chain.qd, qdd_tree, h_e, base, loads, axes)
+    if friction.loaded(mechanism.tree):  # the loads of the joints that are held are those of all that follow them too
+        without = chain.pull(steps.tau)
+        for k, whole in enumerate(with_loads(mechanism, chain.q, qd, without)):
+            i = mechanism.actuated[k]
+            steps.tau[i] = steps.tau[i] + (whole - without[k])
+    return steps
 
 
 def _cut(

@@ -38,6 +38,7 @@ from dalembert.coordinates.chain import Chain
 from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import dry as dry_friction
 from dalembert.equations.friction import dry_levels
+from dalembert.equations.newton_euler import BaseMotion
 from dalembert.motion.rubbing import Brakes, brakes, directions, drifts
 from dalembert.motion.stepping import Setting, Values, both, either, inertia_and_load, no, some
 
@@ -66,7 +67,9 @@ def most_passes(n: int) -> float:
 # -- the equations -------------------------------------------------------------------------------
 
 
-def loaded(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None) -> tuple[list[Scalar], ...]:
+def loaded(
+    setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None, base: BaseMotion | None
+) -> tuple[list[Scalar], ...]:
     """B, and r = τ − τ′ of (7.116) without dry friction; where passive joints rub, also Γ_p and Γ̇_p q̇.
 
     Where static levels depend on the state, they come last.
@@ -74,7 +77,7 @@ def loaded(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | N
     tau  τ, or τ − Jᵀ h_e followed by τ, where h_e is not given
     """
     n = setting.n
-    B, load = inertia_and_load(setting, q, qd, h_e)
+    B, load = inertia_and_load(setting, q, qd, h_e, base)
     flat = [x for row in B for x in row]
     r = [t - p for t, p in zip(tau[:n], load, strict=True)]
     levels = (_levels_at(setting, q, qd, tau[-n:]),) if setting.varies else ()
@@ -519,6 +522,12 @@ def aim(
     return [cut], [first * step[0] + NO_TIME]
 
 
+def keeps(setting: Setting, look: Values, cut: Values, done: Values, tries: Values, h: Values) -> tuple[Scalar, Scalar]:
+    """(whether a pass counts and is not taken again, whether the step is given up)."""
+    given_up = no(less(tries[0], 4.0 * most_passes(len(setting.contacts))))
+    return both(less(done[0], h[0]), no(either(both(look[0], cut[0]), given_up))), given_up
+
+
 def finish(
     setting: Setting, q: Values, qd: Values, way: Values, q1: Values, qd1: Values, a1: Values, slip: Values,
     step: Values, look: Values, cut: Values, up_to: Values, trial: Values, done: Values, tries: Values, h: Values,
@@ -530,8 +539,7 @@ def finish(
     """
     n, count = setting.n, len(setting.contacts)
     speed1, rise1 = (speed1, rise1) if setting.rubs else (qd1, a1)
-    goes_on, given_up = less(done[0], h[0]), no(less(tries[0], 4.0 * most_passes(count)))
-    kept = both(goes_on, no(either(both(look[0], cut[0]), given_up)))
+    kept, given_up = keeps(setting, look, cut, done, tries, h)
     now = select(kept, select(trial[0], done[0] + step[0], h[0]), select(given_up, h[0], done[0]))
     ends = no(less(now, h[0]))
     position, velocity, slips, still = [], [], [], []

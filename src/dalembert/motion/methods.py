@@ -52,7 +52,7 @@ class Method:
     solver     SciPy's class for adaptive steps
     symplectic whether the error of the energy does not grow; its state is q and the momenta
     refuses    what it cannot do, and the sentence that says so: "parameters" that differ from the arm's, "dry friction",
-               "contact" with stops, loops closed by "Newton"
+               "contact" with stops, loops closed by "Newton", "adaptation" of parameters while the arm moves
     """
 
     order: int
@@ -62,20 +62,27 @@ class Method:
     refuses: Mapping[str, str] = field(default_factory=dict)
 
 
+ADAPTATION = (
+    "adaptive control has a state of its own, its parameters, which only fixed steps integrate; use method {others}"
+)
+
 METHODS: dict[str, Method] = {
     "rk4": Method(4, RK4),
-    "dop853": Method(8, solver="DOP853"),
+    "dop853": Method(8, solver="DOP853", refuses={"adaptation": ADAPTATION}),
     "variational": Method(
         2,
         symplectic=True,
         refuses={
             "parameters": "the variational method takes no parameters; use {others}",
+            "approximation": "arm '{arm}' leaves out terms of its equations of motion, which then follow from no energy, as the "
+            "variational method needs it; use method {others}",
             "Newton": "arm '{arm}' closes its loops by Newton's method, which does not go with the variational method: "
             "each of its rounds would close them anew, and the error left over would spoil the momentum it keeps; use "
             "{others}",
             "dry friction": "arm '{arm}' has dry friction, which the variational method does not know; use method "
             "{others}, or friction=False",
             "contact": "the variational method has no contact; use method {others}",
+            "adaptation": ADAPTATION,
         },
     ),
 }

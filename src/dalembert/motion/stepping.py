@@ -15,9 +15,17 @@ from typing import Any
 from dalembert.algebra.scalars import Scalar, Values, less, select
 from dalembert.algebra.vectors import Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain
-from dalembert.coordinates.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
+from dalembert.coordinates.pulled import (
+    base_torque,
+    coriolis_matrix,
+    factorised,
+    inertia_matrix,
+    inverse_dynamics,
+    smooth,
+)
 from dalembert.equations.friction import static, varies
 from dalembert.equations.kinematics import frames
+from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regressor import WIDTH, carried_share
 from dalembert.motion.rubbing import clearances, moving_torque
 from dalembert.robot.mechanism import Body
@@ -162,19 +170,21 @@ class Setting:
 
 
 def inertia_and_load(
-    setting: Setting, q: Values, qd: Values, h_e: Values | None
+    setting: Setting, q: Values, qd: Values, h_e: Values | None, base: BaseMotion | None
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """B(q), and τ′(q, q̇) of (7.116) without the dry friction."""
     mechanism, rest = smooth(setting.mechanism), [0.0] * setting.n
-    return inertia_matrix(mechanism, q), inverse_dynamics(mechanism, q, qd, rest, h_e)
+    return inertia_matrix(mechanism, q), inverse_dynamics(mechanism, q, qd, rest, h_e, base)
 
 
 # -- Runge–Kutta 4 -------------------------------------------------------------------------------
 
 
-def accelerate(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None) -> list[Scalar]:
+def accelerate(
+    setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None, base: BaseMotion | None
+) -> list[Scalar]:
     """q̈ of (7.115), without dry friction."""
-    B, load = inertia_and_load(setting, q, qd, h_e)
+    B, load = inertia_and_load(setting, q, qd, h_e, base)
     r = [t - p for t, p in zip(tau, load, strict=True)]
     return factorised(setting.mechanism, B).solve(r)
 
@@ -194,6 +204,16 @@ def _moved(x: Values, parts: Values, slopes: Sequence[Values]) -> list[Scalar]:
     for c, slope in zip(parts, slopes, strict=True):
         x = [y + c * k for y, k in zip(x, slope, strict=True)]
     return list(x)
+
+
+def learn(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar]]]:
+    """What is learnt by a stage, or by the end of a step: δ after as much of the step with each rate."""
+
+    def state(learned: Values, *values: Values) -> tuple[list[Scalar]]:
+        *rates, h = values
+        return (_moved(learned, [weight * h[0] for weight in weights], rates),)
+
+    return state
 
 
 def combine(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
@@ -288,22 +308,32 @@ def midpoint(q: Values, v: Values, h: Values) -> tuple[list[Scalar]]:
 
 
 def discrete_legendre(
-    setting: Setting, q_m: Values, p: Values, v: Values, rounds: Values, h: Values, tau: Values, h_e: Values | None
+    setting: Setting,
+    q_m: Values,
+    p: Values,
+    v: Values,
+    rounds: Values,
+    h: Values,
+    tau: Values,
+    h_e: Values | None,
+    base: BaseMotion | None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar], list[Scalar]]:
     """One round of solving the discrete Euler–Lagrange equations of the midpoint Lagrangian.
 
     L_d(q_0, q_1) = h L(q_m, v) with q_m = (q_0 + q_1)/2 and v = (q_1 − q_0)/h. With the forces f at the
     midpoint, p_0 = −D_1 L_d − h/2 f and p_1 = D_2 L_d + h/2 f read
 
-        B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e,
+        B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e − τ_b,
 
-    since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is solved for v by fixed-point
-    iteration, which gains a factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
+    τ_b being what a motion of the base adds, since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is
+    solved for v by fixed-point iteration, which gains a factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
     """
     n, mechanism = setting.n, smooth(setting.mechanism)
     C = coriolis_matrix(mechanism, q_m, v)
     rest = [0.0] * n
     load, rubbed = inverse_dynamics(mechanism, q_m, rest, rest, h_e), moving_torque(mechanism, q_m, v)
+    if base is not None:
+        load = [x + y for x, y in zip(load, base_torque(mechanism, q_m, v, base), strict=True)]
     k = []
     for i in range(n):
         total = tau[i] - load[i] - rubbed[i]

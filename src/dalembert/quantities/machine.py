@@ -47,7 +47,7 @@ def _shapes(text: str) -> dict[str, Shape]:
 
 # the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
 INPUTS = _shapes(
-    "q(Q) qd(n) qdd(n) tau(n) load(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
+    "q(Q) qd(n) qdd(n) qd_r(n) qdd_r(n) tau(n) load(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
     "row_gains(4m) joint_gains(3n) surface(8)"
     "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta
@@ -59,6 +59,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
 
     n  joint variables                               N  joints of the tree, more than n in closed chains
     Q  numbers in q: N where Newton's method closes the loops, else n
+    V  products of two velocities, q̇_i q̇_j with i ≤ j
     K  dynamic parameters of the N joints
     P  points of the arm: both ends of each of the N joints, and the tip
     L  loops                                         e  equations that close them
@@ -69,6 +70,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
         "n": n,
         "N": N,
         "Q": N if mechanism.by_newton else n,
+        "V": n * (n + 1) // 2,
         "K": width(mechanism.tree),
         "P": 2 * N + 1,
         "L": len(mechanism.loops),
@@ -91,6 +93,7 @@ class Quantity:
     held      besides or instead, equations of their own on the coordinates that are held, by formulation
     rivals    formulations of which the one with the fewest operations is taken unless one is named
     settled   the rival that is the lightest, a function of the mechanism; None where they must be traced to know
+    whole     what no approximate model may leave out for it to have a meaning, of ``SUMMANDS``
     where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
     sizes     what further letters stand for, a function of what :meth:`of` binds
     condensed up to how many lines the tape is searched for sums that repeat
@@ -104,6 +107,7 @@ class Quantity:
     held: Mapping[str, Equations] = field(default_factory=dict)
     rivals: tuple[str, ...] = ()
     settled: Callable[[Any], str | None] = lambda mechanism: None
+    whole: tuple[str, ...] = ()
     where: str = ""
     sizes: Callable[..., Mapping[str, int]] = dict
     condensed: float = CONDENSED_LENGTH
@@ -137,10 +141,16 @@ class Quantity:
 
     def _as_written(self, mechanism: AnyMechanism) -> bool:
         """Whether its equations hold on this mechanism as they are."""
-        return mechanism.identity or (self.pulled is None and not self.held)
+        whole = mechanism.identity and not mechanism.omitted
+        return whole or (self.pulled is None and not self.held)
 
     def chosen(self, formulation: str | None, mechanism: AnyMechanism) -> str:
         """The formulation to use, the fastest unless one is named; or an error that lists those that exist."""
+        if missing := [name for name in mechanism.omitted if name in self.whole]:
+            raise DalembertError(
+                f"{self.name} has no meaning for an approximate model without {', '.join(missing)} terms; ask the whole "
+                "arm, arm.replace(omitted=())"
+            )
         known, contenders = self.formulations(mechanism), self.contenders(mechanism)
         default = CHEAPEST if len(contenders) > 1 else contenders[0]
         if formulation is not None and formulation not in (*known, default):
@@ -279,10 +289,21 @@ def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options:
     from dalembert.graph.count import Tally
 
     tally = Tally()
-    shapes = signature(mechanism, entry, options).inputs
-    arrays = {name: [tally.scalar() for _ in range(prod(shape))] for name, shape in shapes}
-    entry.values(mechanism, formulation, arrays)
+    run_on(mechanism, entry, formulation, tally.scalar, options)
     return tally.operations()
+
+
+def run_on(
+    mechanism: AnyMechanism,
+    entry: Quantity,
+    formulation: str,
+    scalar: Callable[[], Any],
+    options: tuple[str, ...] = (),
+) -> None:
+    """Run a quantity's formulas as they stand on scalars of any kind."""
+    shapes = signature(mechanism, entry, options).inputs
+    arrays = {name: [scalar() for _ in range(prod(shape))] for name, shape in shapes}
+    entry.values(mechanism, formulation, arrays)
 
 
 def identity(mechanism: AnyMechanism) -> str:

@@ -19,6 +19,7 @@ from dalembert.algebra.scalars import Values, select
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.pulled import jacobian
 from dalembert.equations import articulated
+from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regressor import width
 from dalembert.graph.program import Call, Program
 from dalembert.motion import contact, control, stepping
@@ -32,7 +33,14 @@ if TYPE_CHECKING:
 
     from dalembert.emit.signature import Signature
 
-LAWS: dict[str, Callable[..., list[Any]]] = {"pd": control.pd_gravity, "computed": control.computed_torque}
+LAWS: dict[str, Callable[..., list[Any]]] = {
+    "pd": control.pd_gravity,
+    "computed": control.computed_torque,
+    "feedforward": control.feedforward,
+    "passivity": control.passivity,
+}
+FOLLOWING = (*LAWS, "adaptive")  # the laws that follow a motion of the joints
+BASE = 9  # numbers in a motion of the base: [ω, ω̇, p̈]
 PARABOLA = (0.0, 0.5, 1.0)  # parts of a step at which a reference is given that is asked for anywhere within it
 
 
@@ -45,16 +53,22 @@ def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any
     return stepping.energies(stepping.with_parameters(m, parameters), q, qd)
 
 
-def _row(arrays: str, summary: str, equations: Equations) -> Quantity:
-    return Quantity(arrays, summary, {"stepping": equations}, condensed=0)
+def _row(arrays: str, summary: str, equations: Equations, whole: tuple[str, ...] = ()) -> Quantity:
+    return Quantity(arrays, summary, {"stepping": equations}, condensed=0, whole=whole)
 
 
 ROLLOUTS = table("rollouts", {
     "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", _tip_torque),
     "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
-    "energy": _row("q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies),
+    "energy": _row(
+        "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies, ("off-diagonal",)
+    ),
     **{name: _row("q, qd, reference, kp, kd -> tau(n)", f"the law '{name}'", law) for name, law in LAWS.items()},
+    "adaptive": replace(
+        _row("q, qd, reference, kp, kd, gamma(p), learned(p) -> tau(n), rate(p)", "Slotine and Li", control.adaptive),
+        sizes=lambda columns: {"p": len(columns)},
+    ),
 })  # fmt: skip
 
 
@@ -63,14 +77,18 @@ class Plan:
     """Which program: everything that changes the code, nothing that is data.
 
     method      of ``METHODS``, one with fixed steps
-    law         "none", "given" (an array), "pd", "computed", "tip" (of ``tip``), or "host" (a Python function)
+    law         "none", "given" (an array), one of ``FOLLOWING``, "tip" (of ``tip``), or "host" (a Python function)
     friction    whether the arm's friction acts
     stops       (lower, upper) of every joint, to bump into; () for none
     restitution whether a coefficient of restitution is given; stops are plastic otherwise
     tip_wrench  whether one is given; with "host" it is part of the torque
     parameters  whether the dynamic parameters are inputs
     tip         the law of the tip, with its numbers
+    base_motion "" where the base stands still, "held" where its motion is constant over each step, "sampled" where it is
+                a function of time
     twofold     whether torques from Python come as τ − Jᵀ h_e followed by τ, for friction that depends on the load
+    model       the mechanism that the law knows; that which is simulated unless given
+    columns     of the regressor, whose parameters the law "adaptive" learns
     """
 
     method: str = "rk4"
@@ -82,6 +100,9 @@ class Plan:
     tip: control.TipLaw | None = None
     restitution: bool = False
     twofold: bool = False
+    base_motion: str = ""
+    model: AnyMechanism | None = None
+    columns: tuple[int, ...] = ()
 
 
 Piece = Callable[..., Sequence[Sequence[Any]]]
@@ -92,12 +113,14 @@ class Rollout:
     """A program and the pieces it calls, each a function of lists of scalars.
 
     references  slots of the reference, and after which part of the step each has it
+    bases       the same for a motion of the base that is a function of time
     torques     functions that Python is to provide, and after which part of the step they are called
     """
 
     program: Program
     pieces: Mapping[str, Piece]
     references: Mapping[str, float]
+    bases: Mapping[str, float]
     torques: Mapping[str, float]
 
     def calls(self) -> dict[str, Call]:
@@ -142,6 +165,11 @@ def _state(stage: int) -> tuple[str, str]:
     return (f"q{stage}", f"v{stage}") if stage > 1 else ("q", "qd")
 
 
+def _learned(stage: int) -> str:
+    """The slot of what a law has learnt at a stage."""
+    return f"learned{stage}" if stage > 1 else "learned"
+
+
 class _Draft:
     """A program being written: its calls so far, and what is given besides the state.
 
@@ -160,28 +188,51 @@ class _Draft:
         self.constant: list[str] = []
         self.references: dict[str, float] = {}
         self.torques: dict[str, float] = {}
-        self.followed = "wanted" if sampled else "reference"
+        self.learned = ""  # the slot that is carried over into "learned"
+        self.followed, self.felt = ("wanted", "felt") if sampled else ("reference", "base_motion")
+        within = PARABOLA if sampled else instants
+        self.bases: dict[str, float] = {}
         if plan.law == "given":
             self._add("tau", given, self.stepwise)
         elif plan.law == "host":
             self._add("t", 1, self.stepwise)
             self.torques = {f"torque_{k}": part for k, part in enumerate(instants)}
             self.sizes |= {f"tau_{k}": given for k in range(len(instants))}
-        self.wanted = 3 * plan.tip.space.m if plan.tip is not None else 3 * n if plan.law in LAWS else 0
+        self.wanted = 3 * plan.tip.space.m if plan.tip is not None else 3 * n if plan.law in FOLLOWING else 0
         if self.wanted:
-            self.references = {f"reference_{k}": part for k, part in enumerate(PARABOLA if sampled else instants)}
+            self.references = {f"reference_{k}": part for k, part in enumerate(within)}
         for slot in self.references:
             self._add(slot, self.wanted, self.stepwise)
-        if plan.law in LAWS:
+        if plan.law in FOLLOWING:
             self._add("kp", n, self.constant)
             self._add("kd", n, self.constant)
+        if self.learns:
+            self._add("gamma", len(plan.columns), self.constant)
+            self.sizes["tau"] = n
+            self.pieces["adapt"] = lambda *values: control.adaptive(self.known, plan.columns, *values)
         if plan.tip_wrench:
             self._add("tip_wrench", 6, self.stepwise)
+        if plan.base_motion == "held":
+            self._add("base_motion", BASE, self.stepwise)
+        elif plan.base_motion:
+            self.bases = {f"base_motion_{k}": part for k, part in enumerate(within)}
+        for slot in self.bases:
+            self._add(slot, BASE, self.stepwise)
         if plan.restitution:
             self._add("restitution", 1, self.constant)
         if plan.parameters:
             self._add("parameters", width(setting.mechanism.tree), self.constant)
         self.parameters = "parameters" if plan.parameters else ""
+
+    @property
+    def learns(self) -> bool:
+        """Whether the law has a state of its own, the slot "learned"."""
+        return self.plan.law == "adaptive"
+
+    @property
+    def known(self) -> AnyMechanism:
+        """The mechanism that the law knows: not the parameters that it meets."""
+        return self.setting.mechanism if self.plan.model is None else _acting(self.plan.model, self.plan)
 
     def _add(self, name: str, size: int, kind: list[str]) -> None:
         self.sizes[name] = size
@@ -218,22 +269,30 @@ class _Draft:
         self.call("near_singular", f"{x} {qd} {h}", "unsafe away")
         return "unsafe"
 
-    def torque(self, part: float, inputs: str, when: str | None = None) -> None:
-        """The call of a Python function for the torque after this part of the step."""
+    def torque(self, stage: int, part: float, x: str, times: str, when: str | None = None) -> None:
+        """The call for the torque of a stage after this part of the step: of a Python function, or of a law that learns.
+
+        x      the slot that equations take the position from
+        times  the slots of instants that a Python function is told besides the state
+        """
+        k, (q, qd) = self.instants.index(part), _state(stage)
         if self.plan.law == "host":
-            k = self.instants.index(part)
-            self.call(f"torque_{k}", inputs, f"tau_{k}", when)
+            self.call(f"torque_{k}", f"{q} {qd} {times}", f"tau_{k}", when)
+        elif self.learns:
+            given = f"{self.followed}_{k} kp kd gamma {_learned(stage)}"
+            self.call("adapt", f"{x} {qd} {given}", f"tau rate{stage}", when)
 
     def load(self, part: float) -> str:
         """The slots that torque and contact after this part of the step are made from."""
         k = self.instants.index(part)
         reference = f"{self.followed}_{k}"
-        law = {"none": "", "given": "tau", "host": f"tau_{k}", "tip": reference}
+        law = {"none": "", "given": "tau", "adaptive": "tau", "host": f"tau_{k}", "tip": reference}
         wrench = "tip_wrench" if self.plan.tip_wrench else ""
-        return f"{law.get(self.plan.law, f'{reference} kp kd')} {wrench} {self.parameters}"
+        base = {"": "", "held": "base_motion", "sampled": f"{self.felt}_{k}"}[self.plan.base_motion]
+        return f"{law.get(self.plan.law, f'{reference} kp kd')} {wrench} {base} {self.parameters}"
 
     def loaded(self, function: Callable[..., Any]) -> Piece:
-        """A function of (setting, q, q̇, τ, h_e) as one of q, q̇ and the slots of :meth:`load`."""
+        """A function of (setting, q, q̇, τ, h_e, base) as one of q, q̇ and the slots of :meth:`load`."""
 
         def piece(q: Any, qd: Any, *values: Any) -> Any:
             return function(*self.take(values, q, qd))
@@ -241,20 +300,20 @@ class _Draft:
         return piece
 
     def take(self, values: Sequence[Any], q: Any, qd: Any) -> tuple[Any, ...]:
-        """(setting, q, q̇, τ, h_e) from what is in the slots of :meth:`load`."""
+        """(setting, q, q̇, τ, h_e, base) from what is in the slots of :meth:`load`."""
         rest = list(values)
         setting = self.with_parameters(rest.pop()) if self.plan.parameters else self.setting
+        base = BaseMotion.of(rest.pop()) if self.plan.base_motion else None
         h_e = rest.pop() if self.plan.tip_wrench else None
         if self.plan.law == "none":
             tau: Sequence[Any] = [0.0] * setting.n
         elif self.plan.tip is not None:
             tau = control.tip_control(self.plan.tip, q, qd, *rest)
         elif self.plan.law in LAWS:
-            # a controller knows the arm it was made for, not the parameters it meets
-            tau = LAWS[self.plan.law](self.setting.mechanism, q, qd, *rest)
+            tau = LAWS[self.plan.law](self.known, q, qd, *rest)
         else:
             (tau,) = rest
-        return setting, q, qd, tau, h_e
+        return setting, q, qd, tau, h_e, base
 
     def with_parameters(self, parameters: Sequence[Any]) -> Setting:
         """The setting with other parameters."""
@@ -268,6 +327,10 @@ class _Draft:
         name = f"advance{rows.index(tuple(used.values()))}"
         self.pieces[name] = stepping.advance(tuple(used.values()))
         self.call(name, f"q qd {' '.join(_state(j)[1] for j in used)} {_each('a', used)} {h}", f"q{k} v{k}")
+        if self.learns:
+            name = name.replace("advance", "learn")
+            self.pieces[name] = stepping.learn(tuple(used.values()))
+            self.call(name, f"learned {_each(['rate'], used)} {h}", _learned(k))
 
     def combine(self, tableau: Tableau, h: str, unsafe: str) -> None:
         """The state at the end of the step, as that of one more stage."""
@@ -276,17 +339,25 @@ class _Draft:
         self.call(
             "combine", f"q qd {_each('v', range(2, end))} {_each('a', range(1, end))} {h} {unsafe}", f"q{end} v{end}"
         )
+        if self.learns:
+            self.pieces["learn_all"] = stepping.learn(tableau.b)
+            self.call("learn_all", f"learned {_each(['rate'], range(1, end))} {h}", _learned(end))
+            slots = (*map(_learned, range(1, end + 1)), *(f"rate{k}" for k in range(1, end)))
+            self.sizes |= dict.fromkeys(slots, len(self.plan.columns))
+            self.learned = _learned(end)
 
     def finished(
         self, slots: dict[str, int], state: dict[str, str], inner: dict[str, str], again: str | None = None
     ) -> Rollout:
         """The program, with the sizes of slots that are words; state and inner slots with what is carried over into them."""
         sizes = {slot: size for words, size in slots.items() for slot in words.split()}
+        if self.learns:
+            state = {**state, "learned": self.learned}
         program = Program(
             {**sizes, **self.sizes}, tuple(self.calls), tuple((new, old) for old, new in (*state.items(), *inner.items())),
             tuple(state), tuple(inner), tuple(self.stepwise), tuple(self.constant), again,
         )  # fmt: skip
-        return Rollout(program, self.pieces, self.references, self.torques)
+        return Rollout(program, self.pieces, self.references, self.bases, self.torques)
 
 
 # -- Runge–Kutta, smooth ---------------------------------------------------------------------------
@@ -306,11 +377,11 @@ def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         x = draft.place(q)
         if k == 1:
             unsafe = draft.guard(x, v, "h")
-        draft.torque(part, f"{q} {v} t h")
+        draft.torque(k, part, x, "t h")
         draft.call("accelerate", f"{x} {v} {draft.load(part)}", f"a{k}")
     draft.combine(tableau, "h", unsafe)
     # of many joints, what is linear in their number
-    long = n > 8 and setting.mechanism.identity and not plan.parameters
+    long = n > 8 and setting.mechanism.identity and not plan.parameters and not setting.mechanism.omitted
     draft.pieces["accelerate"] = draft.loaded(_articulated if long else lambda *values: (stepping.accelerate(*values),))
     slots = {f"q qd {_each('qv', range(2, end + 1))} {_each('a', range(1, end))}": n}
     return draft.finished(slots, {"q": f"q{end}", "qd": f"v{end}"}, {})
@@ -357,8 +428,8 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         """The calls that say B, r (and Γ_p, Γ̇_p q̇, and static levels) of a stage."""
         q, qd = _state(k)
         part = tableau.c[k - 1]
-        draft.torque(part, f"{q} {qd} t step done", when)
         x = draft.place(q) if when is None else position
+        draft.torque(k, part, x, "t step done", when)
         draft.call(
             "load", f"{x} {qd} {draft.load(part)}", f"B{k} r{k} {rubs(f'G{k} drift{k}')} {varies(f'levels{k}')}", when
         )
@@ -377,10 +448,13 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         "finish": of(contact.finish),
     }
     draft.call("clock", "trial done h", "step left turn turns")
-    if draft.wanted:
-        for k, part in enumerate(tableau.instants):
-            draft.pieces[f"sample_{k}"] = stepping.reference_at(part)
-            draft.call(f"sample_{k}", f"{' '.join(draft.references)} done step h", f"wanted_{k}")
+    for given, sample, within in (
+        ("sample", draft.followed, draft.references),
+        ("sample_base", draft.felt, draft.bases),
+    ):
+        for k, part in enumerate(tableau.instants if within else ()):
+            draft.pieces[f"{given}_{k}"] = stepping.reference_at(part)
+            draft.call(f"{given}_{k}", f"{' '.join(within)} done step h", f"{sample}_{k}")
     position = "tree_q" if setting.mechanism.by_newton else "q"
     equations(1)
     draft.call("touch", f"q qd slip still done h {rubs('G1')} {varies('levels1')} {known}", "knock shaken")
@@ -417,6 +491,16 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         "finish", f"q qd way {end} slip step look cut up_to trial done tries h {rubbed} {varies(f'levels{last}')} {known}",
         f"q_next v_next {' '.join(inner.values())} again",
     )  # fmt: skip
+    if draft.learns:
+
+        def learn(learned: Any, learned1: Any, *values: Any) -> Any:
+            kept, _ = contact.keeps(setting, *values)
+            return ([select(kept, x, y) for x, y in zip(learned1, learned, strict=True)],)
+
+        draft.pieces["learn_kept"] = learn
+        draft.sizes["learned_next"] = len(plan.columns)
+        draft.learned = "learned_next"
+        draft.call("learn_kept", f"learned {_learned(last + 1)} look cut done tries h", "learned_next")
     stages, contacts, brakes = range(1, last + 1), len(setting.contacts), len(setting.rubs)
     held = f"held way dry push1 {pushed} slip slip1 slip_next still still_next"
     slots = {
@@ -429,6 +513,7 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         rubs(_each(["drift"], stages)): brakes,
         varies(_each(["levels"], stages)): 2 * contacts,
         _each(["wanted_"], range(len(tableau.instants) if draft.wanted else 0)): draft.wanted,
+        _each(["felt_"], range(len(tableau.instants) if draft.bases else 0)): BASE,
     }
     return draft.finished(slots, {"q": "q_next", "qd": "v_next"}, inner, "again")
 
@@ -459,8 +544,8 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
     draft = _Draft(setting, plan, (middle,))
 
     def solve(q_m: Any, p: Any, v: Any, rounds: Any, h: Any, *values: Any) -> Any:
-        s, *_, tau, h_e = draft.take(values, q_m, v)
-        return stepping.discrete_legendre(s, q_m, p, v, rounds, h, tau, h_e)
+        s, _, _, *load = draft.take(values, q_m, v)
+        return stepping.discrete_legendre(s, q_m, p, v, rounds, h, *load)
 
     draft.pieces |= {
         "midpoint": stepping.midpoint,
@@ -471,7 +556,8 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
     }
     draft.call("midpoint", "q v h", "q_m")
     unsafe = draft.guard("q", "v", "h")
-    draft.torque(middle, "q_m v t h")
+    if plan.law == "host":
+        draft.call("torque_0", "q_m v t h", "tau_0")
     draft.call("solve", f"q_m p v rounds h {draft.load(middle)}", "v1 p1 rounds1 again")
     draft.call("settle", "again settled", "wait settled1 working")
     draft.call("finish", f"q v1 p p1 wait h {unsafe}", "q1 p2")
@@ -519,7 +605,13 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
             (rollout_kernel, (mechanism, plan)), kinds="d",
         )  # fmt: skip
 
-    return made(("rollout", identity(mechanism), repr(plan)), make)
+    return made(("rollout", *_identity(mechanism, plan)), make)
+
+
+def _identity(mechanism: AnyMechanism, plan: Plan) -> tuple[str, ...]:
+    """What the kernels of a plan are kept by."""
+    model = () if plan.model is None else (identity(plan.model),)
+    return identity(mechanism), repr(plan), *model
 
 
 def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Plan:
@@ -531,11 +623,14 @@ def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Pla
     if name != "strike":
         plan = replace(plan, restitution=False)
     if name in ("load", "accelerate") or (name == "solve" and METHODS[plan.method].tableau is None):
-        # a torque is a torque, wherever it comes from
-        return replace(plan, law="given") if plan.law == "host" else plan
-    if name.startswith("sample"):
+        # a torque is a torque, and a motion of the base one, wherever it comes from
+        plan = replace(plan, base_motion="held") if plan.base_motion else plan
+        return replace(plan, law="given", model=None, columns=()) if plan.law in ("host", "adaptive") else plan
+    if name.startswith(("sample", "adapt", "learn")):
         return plan
-    return replace(plan, law="none", tip_wrench=False, tip=None, twofold=False)
+    return replace(
+        plan, law="none", tip_wrench=False, tip=None, twofold=False, base_motion="", model=None, columns=()
+    )  # fmt: skip
 
 
 def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:
@@ -547,7 +642,7 @@ def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:
     call = whole.calls()[name]
     arrays = _signature(call, whole.program.sizes)
     return graph_kernel(
-        ("piece", name, identity(mechanism), repr(plan)),
+        ("piece", name, *_identity(mechanism, plan)),
         arrays,
         lambda: taped(arrays.inputs, whole.pieces[name]),
         name,

@@ -6,7 +6,7 @@ screen, and the functions here put them side by side. No window is opened and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.analysis.omissions import Omission, Omissions
 from dalembert.analysis.sizing import UNITS
 from dalembert.arm import Arm
 from dalembert.environment.extras import extra
@@ -42,6 +43,13 @@ CAUSES = {
     "coulomb": ("#c8a8d8", "Coulomb friction"),
     "other": ("#c2508a", "springs and further friction"),
     "contact": ("#bb4a3d", "force at the tip"),
+    "base": ("#6f7d8a", "motion of the base"),
+}
+SPLIT = {
+    "D_rot": ("#2f67ad", "rotation, by accelerations"),
+    "D_tran": ("#93b9e3", "translation, by accelerations"),
+    "h_rot": ("#e07b2a", "rotation, by velocities"),
+    "h_tran": ("#f3c24f", "translation, by velocities"),
 }
 STYLE: Any = {
     "font.size": 9.0,
@@ -171,6 +179,12 @@ def scaling_figure(study: Study) -> Figure:
     return assemble(scaling_panels(study))
 
 
+def omission_figure(studies: Omissions | Mapping[str, Omissions]) -> Figure:
+    """What can be neglected along a motion, or along several by their titles: errors, and operations saved."""
+    titled = studies if isinstance(studies, Mapping) else {"": studies}
+    return assemble([omission_panel(study, title if len(titled) > 1 else "") for title, study in titled.items()], 1)
+
+
 # -- panels --------------------------------------------------------------------------------------
 
 
@@ -251,22 +265,37 @@ def share_panel(study: Study) -> Panel:
 
 def stacked_panels(study: Study) -> list[Panel]:
     """For each joint the torque by cause: what pushes upwards stacked above zero, the rest below."""
+    return _stacked(
+        study, [(*CAUSES[name], x) for name, x in study.causes.items()], (INK, "torque", study.shown_torque)
+    )
+
+
+def motion_split_panels(study: Study) -> list[Panel]:
+    """For each joint what the links' rotation and their translation ask for, D q̈ and h of M (4.1), stacked."""
+    whole = sum(study.split.values(), np.zeros_like(study.shown.q))
+    noise = 1e-9 * np.abs(whole).max(initial=0.0)
+    parts = [(*SPLIT[name], x) for name, x in study.split.items() if np.abs(x).max(initial=0.0) > noise]
+    return _stacked(study, parts, (INK, "sum", whole))
+
+
+def _stacked(study: Study, parts: Sequence[Curve], whole: Curve) -> list[Panel]:
+    """For each joint the parts (N, n), stacked above and below zero, and their sum as a line."""
     few = _few(len(study.shown.t))
-    t, causes = study.shown.t[few], {name: x[few] for name, x in study.causes.items()}
+    t = study.shown.t[few]
 
     def draw(axes: Axes, i: int) -> None:
         above, below = np.zeros(len(t)), np.zeros(len(t))
-        for name, x in causes.items():
-            up, down = np.maximum(x[:, i], 0.0), np.minimum(x[:, i], 0.0)
+        for colour, _, x in parts:
+            up, down = np.maximum(x[few, i], 0.0), np.minimum(x[few, i], 0.0)
             for base, part in ((above, up), (below, down)):
                 if part.any():
-                    axes.fill_between(t, base, base + part, color=CAUSES[name][0], lw=0)
+                    axes.fill_between(t, base, base + part, color=colour, lw=0)
             above, below = above + up, below + down
-        axes.plot(study.shown.t, study.shown_torque[:, i], color="white", lw=2.6)
-        axes.plot(study.shown.t, study.shown_torque[:, i], color=INK, lw=1.3)
+        axes.plot(study.shown.t, whole[2][:, i], color="white", lw=2.6)
+        axes.plot(study.shown.t, whole[2][:, i], color=whole[0], lw=1.3)
         time_axis(axes, study)
 
-    return _each_joint(study, draw, (*(CAUSES[name] for name in causes), (INK, "torque")))
+    return _each_joint(study, draw, tuple((colour, word) for colour, word, _ in (*parts, whole)))
 
 
 def pair_panels(study: Study) -> list[Panel]:
@@ -275,6 +304,7 @@ def pair_panels(study: Study) -> list[Panel]:
     accelerating = terms.inertia + terms.rotor
     words = {
         "gravity": "gravity", "viscous": "friction", "coulomb": "friction", "other": "friction", "contact": "contact",
+        "base": "base",
     }  # fmt: skip
     present = dict.fromkeys(word for name, word in words.items() if name in study.causes)
     others = " and ".join(present).capitalize() or "Gravity"
@@ -360,6 +390,43 @@ def scaling_panels(study: Study) -> list[Panel]:
         axes.set_xlabel("time (s)", labelpad=1)
 
     return _each_joint(study, draw, tuple((SCALED[name], name) for name, _ in paces))
+
+
+LEAST, MOST = 1e-4, 3.0  # shares that are drawn: 0.01 % to 300 %
+
+
+def omission_panel(omissions: Omissions, title: str = "") -> Panel:
+    """For each omission a bar for every joint: its error, logarithmic; below it the operations that are saved."""
+    n, rows = len(omissions.joints), omissions.rows
+    width = 0.8 / n
+
+    def draw(axes: Axes) -> None:
+        axes.set_yscale("log")
+        axes.set_ylim(LEAST, MOST)
+        axes.set_yticks([1e-4, 1e-3, 1e-2, 1e-1, 1.0], labels=["0.01 %", "0.1 %", "1 %", "10 %", "100 %"])
+        axes.set_yticks([], minor=True)
+        for i in range(n):
+            at = np.arange(len(rows)) + (i - (n - 1) / 2) * width
+            share = np.array([row.share[i] for row in rows])
+            axes.bar(at, np.clip(share, LEAST, MOST), 0.86 * width, color=joint_colour(i))
+        for k, row in enumerate(rows):
+            if not row.share.any():
+                axes.text(k, 1.3 * LEAST, "no such\nterms", ha="center", va="bottom", color=SOFT, fontsize=8)
+        axes.axhline(0.01, color=RED, lw=1.0, ls=(0, (5, 3)))
+        names = ["\n+ ".join(row.drop) + f"\n{_operations(omissions, row)}" for row in rows]
+        axes.set_xticks(range(len(rows)), labels=names, fontsize=8)
+        axes.tick_params(axis="x", length=0)
+        axes.set_xlim(-0.6, len(rows) - 0.4)
+        axes.grid(axis="x", visible=False)
+
+    key = tuple((joint_colour(i), joint) for i, joint in enumerate(omissions.joints))
+    head = title or f"whole model: {omissions.operations.total} operations"
+    return Panel(f"RMS error / RMS torque ({head})", draw, key, (10.6, 3.6), 0.85)
+
+
+def _operations(omissions: Omissions, row: Omission) -> str:
+    saved = 100 * omissions.saved(row)
+    return f"{row.operations.total} operations" + (f"\n({-saved:+.0f} %)".replace("-", "−") if round(saved) else "")
 
 
 # -- the arm -------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.analysis.ellipsoid import Ellipsoid, dynamic_manipulability
+from dalembert.analysis.omissions import Omissions
 from dalembert.analysis.sizing import (
     Motion,
     MotionSamples,
@@ -77,6 +78,13 @@ class Study:
         return {name: x for name, x in self.terms.by_joint.items() if np.abs(x).max(initial=0.0) > noise}
 
     @cached_property
+    def split(self) -> dict[str, Array]:
+        """D^rot q̈, D^tran q̈, h^rot and h^tran of M (4.1) at the instants that are drawn: name → (N, n)."""
+        at, qdd = self.arm.dalembert(self.shown.q, self.shown.qd), self.shown.qdd[..., None]
+        D = {"D_rot": (at.D_rot @ qdd)[..., 0], "D_tran": (at.D_tran @ qdd)[..., 0]}
+        return D | {"h_rot": at.h_rot, "h_tran": at.h_tran}
+
+    @cached_property
     def reactions(self) -> Array:
         """Of closed chains: force and moment at every cut, (N, loops, 6) in base axes, where drawn."""
         return self.arm.loop_wrenches(self.shown.q, self.shown.qd, self.shown.qdd, self.tip_wrench)
@@ -109,6 +117,11 @@ class Study:
             t = float(self.shown.t[np.argmax(lost)])
             return f"the inertia matrix at t = {t:g} s cannot be inverted in float64, its masses lie so far apart"
         return shapes
+
+    @cached_property
+    def omissions(self) -> Omissions:
+        """What approximate models would leave out along the motion, and what they would save."""
+        return self.arm.omissions(self.at, self.tip_wrench)
 
     # -- what scaling would do -------------------------------------------------------------------
 

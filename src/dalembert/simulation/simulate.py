@@ -19,7 +19,7 @@ from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
-from dalembert.simulation.controllers import Controller
+from dalembert.simulation.controllers import Adaptive, Controller
 from dalembert.simulation.fixed import fixed_steps
 from dalembert.simulation.task import Task, make_task
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Torque = ArrayLike | Controller | Callable[[float, Array, Array], Any] | None
 Wrench = ArrayLike | Callable[[float, Array, Array], Any] | None
+Base = ArrayLike | Callable[[float], Any] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +41,58 @@ class Run:
     q: Array
     qd: Array
     task: Task = field(repr=False)
+    learned: Array | None = field(default=None, repr=False)
 
     @cached_property
     def tau(self) -> Array:
         """The torque at every instant: (…, N, n); where it jumps, the value after the jump, at the last that before."""
-        return self.task.torque_along(self.q, self._placed, self.qd)
+        return self.task.torque_along(self.q, self._placed, self.qd, self.learned)
+
+    @cached_property
+    def tracking_error(self) -> Array:
+        """q_d − q at every instant, for a controller that follows a motion or holds a pose: (…, N, n) rad or m."""
+        followed = self.task.followed_along()
+        if followed is None:
+            raise DalembertError("this run has no tracking error: no controller of the joints followed a motion in it")
+        return followed - self.q
+
+    @property
+    def rms_tracking_error(self) -> Array:
+        """The root mean square of each joint's tracking error over the run: (…, n) rad or m."""
+        rms: Array = np.sqrt(np.mean(self.tracking_error**2, axis=-2))
+        return rms
+
+    @property
+    def largest_tracking_error(self) -> Array:
+        """The largest size of each joint's tracking error: (…, n) rad or m."""
+        return np.abs(self.tracking_error).max(axis=-2)
+
+    @cached_property
+    def parameters(self) -> Array:
+        """π̂ at every instant, for a controller that adapts it: (…, N, p); ``parameter_names`` says what they are."""
+        control, learned = self._adapted
+        return control.initial(self.arm, self.task.plan.friction) + learned
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of the parameters that the controller adapts; of base parameters, that of the first in each."""
+        return self._adapted[0].names(self.arm, self.task.plan.friction)
+
+    @property
+    def _adapted(self) -> tuple[Adaptive, Array]:
+        if not isinstance(self.task.controller, Adaptive) or self.learned is None:
+            raise DalembertError("this run has no parameters over time: no adaptive controller learnt any in it")
+        return self.task.controller, self.learned
 
     @cached_property
     def qdd(self) -> Array:
         """The acceleration at every instant, 0 for a joint that sticks: (…, N, n); where it jumps, as ``tau``."""
         dynamics = ContactDynamics(self.task)
         constants = dynamics.constants()
-        load = self.task.load_along(self.q, self._placed, self.qd, self.tau)
+        given = (self.task.load_along(self.q, self._placed, self.qd, self.tau), *self.task.base_along())
         if dynamics.eventful:
-            return dynamics.modes(self.q, self._placed, self.qd, load, constants)[1]
-        return dynamics.accelerate(self._placed, self.qd, load, constants, None)
+            return dynamics.modes(self.q, self._placed, self.qd, given, constants)[1]
+        return dynamics.accelerate(self._placed, self.qd, given, constants, None)
 
     @cached_property
     def _placed(self) -> Array:
@@ -71,7 +109,7 @@ class Run:
 
     @property
     def kinetic(self) -> Array:
-        """Kinetic energy (J): (…, N)."""
+        """Kinetic energy (J) of the motion relative to the base: (…, N)."""
         return self._energies[0]
 
     @property
@@ -81,7 +119,11 @@ class Run:
 
     @property
     def energy(self) -> Array:
-        """Kinetic and potential energy (J): (…, N)."""
+        """Kinetic and potential energy (J): (…, N).
+
+        With ``base_motion`` it is the energy of the motion relative to the base, to which the base's motion adds the
+        power −q̇ᵀ τ_base, τ_base being ``.base`` of :meth:`dalembert.Arm.torque_terms`.
+        """
         return self.kinetic + self.potential
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -121,6 +163,7 @@ def simulate(
     step: float = 1e-3,
     every: int = 1,
     tip_wrench: Wrench = None,
+    base_motion: Base = None,
     friction: bool = True,
     stops: Literal["error", "contact"] | None = None,
     restitution: float = 0.0,
@@ -134,14 +177,18 @@ def simulate(
     q0, qd0     (…, n) the initial state; all leading axes are a batch and run at once
     torque      None; (n,) constant; (…, steps, n) held over each step, of which (…, 1, n) is constant: the
                 second-last axis is time, those before it are the batch; a Python function
-                (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller,
-                :class:`dalembert.PD` or :class:`dalembert.ComputedTorque`
+                (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller:
+                :class:`dalembert.PD`, :class:`dalembert.Feedforward`, :class:`dalembert.ComputedTorque` or
+                :class:`dalembert.Adaptive`
     method      "rk4": Runge–Kutta 4 with a fixed step, one compiled loop; "dop853": adaptive, of order 8,
                 one state after the other; "variational": symplectic, its energy error does not grow
     step        s; for "dop853" only the distance of records and of an array's torques
     every       how many steps from record to record
     tip_wrench  exerted by the end effector on the environment, in base axes, by the same rule: None; (6,);
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
+    base_motion [ω, ω̇, p̈] of the base, in base axes, p̈ being the acceleration of the origin of the base frame, by the
+                same rule: None; (9,); (…, steps, 9) or (…, 1, 9); or a Python function of time alone, t → (…, 9),
+                with which the loop stays compiled. Controllers do not know of it
     friction    False leaves out the arm's friction; springs, offsets and other terms of the position alone stay
     stops       joint limits: None ignores them; "error" ends the simulation at the first joint that
                 passes its limit; "contact" makes them stops that the joint hits, rests on and leaves
@@ -159,11 +206,24 @@ def simulate(
     True
     """
     task = make_task(
-        arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters, restitution
+        arm,
+        q0,
+        qd0,
+        torque,
+        duration,
+        method,
+        step,
+        every,
+        tip_wrench,
+        friction,
+        stops,
+        parameters,
+        restitution,
+        base_motion,
     )
     solver = METHODS[method].solver
-    q, qd = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
-    return Run(arm, task.t[task.records], q, qd, task)
+    q, qd, *learned = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
+    return Run(arm, task.t[task.records], q, qd, task, *learned)
 
 
 def parameters_of(arm: Arm) -> Array:
