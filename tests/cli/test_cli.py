@@ -638,7 +638,14 @@ def test_the_command_of_a_shell_is_the_module() -> None:
     assert project["scripts"] == {"dalembert": "dalembert.__main__:main"}
     code = "import sys; before = set(sys.modules); import dalembert; print(sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    ours = {"dalembert", "dalembert.errors", "dalembert.kernel", "dalembert.kernel.forks"}
+    ours = {
+        "dalembert",
+        "dalembert.errors",
+        "dalembert.kernel",
+        "dalembert.kernel.forks",
+        "dalembert.documents",
+        "dalembert.documents.sources",
+    }
     assert set(ast.literal_eval(loaded.stdout)) <= {"__future__", *ours}
 
 
@@ -685,6 +692,27 @@ def test_torques_show_what_stretching_the_time_does(motion: Path, tmp_path: Path
     assert "above zero" in mistake("torques", "planar-2r", motion, "--scaling", "0")
     wrench = ("--tip-wrench", "1 0 0 0 0 0")
     assert "--scaling has no force at the tip" in mistake("torques", "planar-2r", motion, "--scaling", "1", *wrench)
+
+
+def test_couplings() -> None:
+    shown = run("couplings", "parallelogram-decoupled", "--q", "0.1 0.2").stdout
+    assert "  n ×         ×" in shown and "i = 2: joint1''" in shown and "not in others: none" in shown
+    assert "h_112, h_122, h_211" in run("couplings", "planar-2r", "--q", "0.1 0").stdout
+    data = json.loads(run("couplings", "cartesian-2", "--json", "--q", "0 0").stdout)
+    assert data["inertia"][0][1] == "structure" and data["velocity"][0][0][0] == "always" and data["zero_at_q"] == []
+    condition = run("couplings", "parallelogram", "--condition", "b_12", width=120).stdout
+    assert "m_ℓ2' a_1' ℓ_2' + m_ℓ3' a_1'' (a_1' − ℓ_3') = 0\n" in condition and "m_ℓ3' = 3.75" in condition
+    assert "No design with positive masses" in run("couplings", "planar-2r", "--condition", "b12", width=120).stdout
+    assert "--condition is 'k1'" in mistake("couplings", "planar-2r", "--condition", "k1")
+    assert "there is no coefficient" in mistake("couplings", "planar-2r", "--condition", "b17")
+    assert "no closed form" in mistake("couplings", "five-bar", "--condition", "h112")
+
+
+def test_ellipsoid_prints_both_measures() -> None:
+    shown = run("ellipsoid", "planar-2r", "--q", "0.3 1.0", width=120).stdout
+    assert "w = √det(J Jᵀ) = 0.8415" in shown and "w_d = √det(J (BᵀB)⁻¹ Jᵀ) = 3.182e-05" in shown
+    data = json.loads(run("ellipsoid", "planar-2r", "--q", "0.3 1.0", "--json").stdout)
+    assert data["manipulability"]["w"] == pytest.approx(np.sin(1.0))
 
 
 # -- simulate with a controller ------------------------------------------------------------------

@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dalembert.arm.compiled import Array
 from dalembert.arm.coordinates import Coordinates
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.handed_on import handed_on
@@ -251,7 +252,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
 
     def manipulability(
         self, q: ArrayLike, task: str | Sequence[str] | None = None, *, dynamic: bool = False, frame: str = "tip"
-    ) -> NDArray[np.float64]:
+    ) -> Array:
         """The manipulability measure w = √det(J Jᵀ) of S (3.56): (…), |det J| of a nonredundant arm, 0 at singularities.
 
         task     rows like "xy"; without it the rows of the position that this arm can move
