@@ -335,7 +335,7 @@ def test_adaptive_mistakes() -> None:
     refused("which only fixed steps integrate", da.Adaptive(1.0, 1.0, 1.0, pose), method="variational", friction=False)
     refused("gamma has shape \\(3,\\); the last axis must be", da.Adaptive(1.0, 1.0, [1.0] * 3, pose), ShapeError)
     two = da.ParameterSet(a, two_sided=True)
-    refused("parameter 'Fs\\+_1' is none of arm.parameters", da.Adaptive(1.0, 1.0, 1.0, pose, parameters=two))
+    refused("parameter 'Fs\\+_1' has no column in arm.regressor", da.Adaptive(1.0, 1.0, 1.0, pose, parameters=two))
     none = da.ParameterSet(a, only=[])
     refused("the set of parameters is empty", da.Adaptive(1.0, 1.0, 1.0, pose, parameters=none))
     fv = da.ParameterSet(a, only=["Fv_1"])
