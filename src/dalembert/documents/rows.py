@@ -232,6 +232,7 @@ class _Spoil(ast.NodeTransformer):
             return node
         if isinstance(node, ast.BinOp):
             return ast.BinOp(node.left, ast.Sub() if isinstance(node.op, ast.Add) else ast.Add(), node.right)
+        assert isinstance(node, ast.expr)
         return ast.Call(ast.Name("_touched", ast.Load()), [node], [])
 
 
