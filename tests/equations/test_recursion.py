@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import dalembert as da
-from arms import DISTINCT, arm, pulled, relative, states
+from arms import DISTINCT, LOADED, arm, pulled, relative, states, with_terms
 from dalembert.coordinates import pulled as held
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.recursion import NewtonEulerSteps, recursion
+from dalembert.robot import Friction
 from dalembert.robot.mechanism import Mechanism
 
 NAMES = ("omega", "omega_dot", "p_dot", "p_ddot", "p_ddot_C", "omega_dot_m", "F", "M", "f", "mu")
@@ -175,3 +176,13 @@ def test_the_method_gives_batches_of_every_step(name: str) -> None:
 def test_other_axes_are_refused() -> None:
     with pytest.raises(da.DalembertError, match="axes is 'tip'; it must be 'link'"):
         arm("planar-2r").recursion([0, 0], [0, 0], [0, 0], axes="tip")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["parallelogram", "wrist"])
+def test_friction_that_depends_on_the_load_is_that_of_the_drives(name: str) -> None:
+    a = arm(name)
+    terms = [LOADED[i % 2] if i in a.mechanism.actuated else Friction(0.1) for i in range(a.mechanism.tree.n)]
+    a = da.Arm(with_terms(a.robot, terms))
+    q, qd, qdd = (x[0] for x in states(a, 1, 6, 1.0))
+    tau = held.recursion(a.mechanism, a.placed(q).tolist(), qd.tolist(), qdd.tolist()).tau
+    assert relative(pulled(a, q, np.array(tau, float)), a.inverse_dynamics(q, qd, qdd)) < 1e-12
