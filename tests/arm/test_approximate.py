@@ -252,6 +252,7 @@ def test_every_quantity_leaves_terms_out_or_is_refused(name: str) -> None:
     less = a.approximate((*BOTH, "off-diagonal"))
     q, qd, qdd = arms.states(a, 1, seed=8)
     known = {"q": placed(a, q), "qd": qd, "qdd": qdd, "tau": qdd, "tree_q": rng.normal(size=(1, a.mechanism.tree.n))}
+    known |= {"qd_r": -qd, "qdd_r": qdd}
     for quantity, entry in joints.known(a.mechanism).items():
         if quantity in ("torque_derivatives", "forward_derivatives") or quantity in UNTOUCHED:
             continue  # these have no equations on floats, and are compared with differences
