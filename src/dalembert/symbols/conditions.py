@@ -38,7 +38,7 @@ MANY = 300  # terms above which a condition is left as it is
 
 
 @dataclass(frozen=True)
-class Part:
+class DesignEquation:
     """One condition: what multiplies the functions ``of`` q must be zero. ``impossible``: all its terms have one sign."""
 
     of: tuple[str, ...]
@@ -60,7 +60,7 @@ class Condition:
     """
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[DesignEquation, ...]
     reason: str
     diagonal: bool
     ring: Ring
@@ -168,10 +168,10 @@ def condition(
         if x or reason != "numbers":
             break
     ring = equations.form.ring
-    parts: dict[Sum, Part] = {}
+    parts: dict[Sum, DesignEquation] = {}
     for function, terms in sorted(_by_function(equations.form, x).items(), key=lambda item: _order(item[0])):
         zero = _factored(ring, terms)
-        known = parts.get(zero, Part((), zero, _one_sign(ring, terms)))
+        known = parts.get(zero, DesignEquation((), zero, _one_sign(ring, terms)))
         parts[zero] = replace(known, of=(*known.of, _written(equations.form, function)))
     diagonal = letter == "b" and indices[0] == indices[1]
     return Condition(name, tuple(parts.values()), reason, diagonal, ring)
