@@ -241,6 +241,7 @@ UNTOUCHED = {
     "link_poses",
     "jacobian",
     "jacobian_derivative",
+    "body_jacobians",
 }
 UNTOUCHED |= {"closure", "closure_jacobian", "closure_derivative", "tree_motion", "loop_residual", "loop_equations"}
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import numpy as np
 from typer import Argument, Option
 
 from dalembert.cli.terminal import plain, print_table, tell
-from dalembert.documents import rows as documents
 
 
 def book(
@@ -18,6 +16,8 @@ def book(
     script: Annotated[bool, Option("--script", help="Print a Python program that computes it.")] = False,
 ) -> None:
     """Look up an equation, figure, table or problem of the two documents and compute it."""
+    from dalembert.documents import rows as documents
+
     if not place:
         print_table(
             ["document", "section", ">rows"],
@@ -48,5 +48,7 @@ def _indented(text: str) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(_shown(x) for x in value)
+    import numpy as np
+
     with np.printoptions(precision=6, suppress=True, threshold=40, linewidth=100):
         return str(value)
