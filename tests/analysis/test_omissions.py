@@ -59,9 +59,11 @@ def test_the_table_has_every_omission_and_every_joint(study: Omissions) -> None:
     assert study["rotational", "translational"].direct is None  # nothing resists the joints
 
 
-@pytest.mark.parametrize(("name", "share", "fewer"), [("puma560", 0.01, 0.85), ("five-bar", 0.05, 1.0)])
+@pytest.mark.parametrize(
+    ("name", "share", "fewer"), [("puma560", 0.01, 0.85), ("five-bar", 0.05, 1.0), ("wrist", 0.02, 1.0)]
+)
 def test_small_parameters_fall_out_of_the_code_and_not_of_the_torque(name: str, share: float, fewer: float) -> None:
-    arm = da.load(name)
+    arm = arms.arm(name)
     motion = motion_of(arm)
     less = arm.approximate(small=share, motion=motion)
     tau, approximate = (a.inverse_dynamics(motion.q, motion.qd, motion.qdd) for a in (arm, less))

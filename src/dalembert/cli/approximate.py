@@ -49,7 +49,7 @@ def approximate(
     """Show what can be neglected along a motion: the error of each omission, and the operations it saves.
 
     The columns of the joints are the RMS of what is left out, as shares of the RMS torque; operations are those of the
-    compiled inverse dynamics. MOTION.csv is read as by 'dalembert torques'.
+    compiled inverse and direct dynamics. MOTION.csv is read as by 'dalembert torques'.
     """
     names = tuple(re.split(r"[\s,+]+", drop.strip())) if drop and drop.strip() else ()
     wrench = options.wrench_of(tip_wrench)

@@ -12,7 +12,6 @@ from typer import Option
 import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import console, finite, number, numbers, plain, print_table
-from dalembert.robot.omissions import OMISSIONS
 
 STYLES = {"name": "bold", "note": "yellow", "omitted": "bold yellow", "left out": "bold yellow"}
 
@@ -52,6 +51,8 @@ def _show_robot(robot: da.Robot) -> None:
 
 
 def _facts(robot: da.Robot) -> list[tuple[str, str]]:
+    from dalembert.robot.omissions import OMISSIONS
+
     assert robot.tip is not None
     tip, place = robot.tip, robot.tip.placement.translation
     facts = [("name", robot.name), *([("source", robot.source)] if robot.source else [])]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalembert.analysis.sizing import check_fits, samples
+from dalembert.analysis.sizing import check_fits, rms, samples
 from dalembert.arm import Arm
 from dalembert.arrays import number
 from dalembert.equations.regressor import WIDTH
@@ -23,12 +23,13 @@ from dalembert.equations.regrouping import LeanLink, lean_links
 from dalembert.errors import DalembertError
 from dalembert.identification.physical import ten, tensor
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.model import Joint, Robot
+from dalembert.robot.model import Joint, Link, Robot
 
 Array = NDArray[np.float64]
 
 FIRST = ("h_x", "h_y", "h_z")
 SECOND = {"Σ_xx": (0, 0), "Σ_yy": (1, 1), "Σ_zz": (2, 2), "Σ_xy": (0, 1), "Σ_xz": (0, 2), "Σ_yz": (1, 2)}
+DRIVE = ("I_m", "F_v", "F_s")  # in the order of the regressor, after the ten of the link
 MOST = 4000  # instants that are looked at
 
 
@@ -55,19 +56,17 @@ def without_small_parameters(arm: Arm, small: float | None, motion: Any) -> Arm:
     states = at.q, at.qd, at.qdd
     whole = arm.replace(omitted=())
     tau = arm.inverse_dynamics(*states)
-    allowed = small * np.sqrt(np.mean(tau**2, axis=0))
+    allowed = small * rms(at.t, tau)
     parts = list(_parts(whole))
-    columns = whole.regressor(*states).reshape(-1, len(parts[0].share)) @ np.array([part.share for part in parts]).T
-    order = _least_first(columns.reshape(len(at.t), arm.n, -1), allowed)
+    shares = np.reshape([part.share for part in parts], (len(parts), len(whole.parameters)))
+    order = _least_first(whole.regressor(*states) @ shares.T, allowed)
     while True:
         dropped = [parts[k] for k in order]
         less = arm.replace(**_without(whole.robot, dropped))
-        error = np.sqrt(np.mean((tau - less.inverse_dynamics(*states)) ** 2, axis=0))
-        if not order or (error <= allowed).all():
+        if not order or (rms(at.t, tau - less.inverse_dynamics(*states)) <= allowed).all():
             return less.replace(notes=(*arm.robot.notes, _note(arm, dropped, small)))
-        order = order[
-            : int(0.9 * len(order))
-        ]  # friction that feels the load, or terms left out: what is linear is not all
+        # friction that depends on the load is not linear, and terms that are left out count for less: a tenth is taken back
+        order = order[: int(0.9 * len(order))]
 
 
 def _note(arm: Arm, dropped: list[DroppedPart], small: float) -> str:
@@ -86,9 +85,9 @@ def _parts(arm: Arm) -> Iterator[DroppedPart]:
     tree, robot = arm.mechanism.tree, arm.robot
     width = len(arm.parameters)
     for i, (link, joint) in enumerate(zip(lean_links(tree), robot.tree_joints, strict=True)):
-        body = tree.bodies[i]
+        body, own = tree.bodies[i], robot.link(joint.child)
         for name, unit, value in _moments(link):
-            if value and (robot.link(joint.child).inertia.mass > 0.0 or name not in FIRST):
+            if value and not own.massless and (own.inertia.mass > 0.0 or name not in FIRST):
                 yield DroppedPart(i, name, _at(width, WIDTH * i, value * unit))
         others = {
             "I_m": body.rotor_inertia if body.reflected else 0.0,
@@ -149,21 +148,24 @@ def _least_first(columns: Array, allowed: Array) -> list[int]:
 
 def _without(robot: Robot, dropped: list[DroppedPart]) -> dict[str, Any]:
     """The links and joints of the robot without these parameters."""
-    links, joints = {link.name: link for link in robot.links}, {joint.name: joint for joint in robot.joints}
+    joints, taken = {joint.name: joint for joint in robot.joints}, dict[str, Array]()
     for part in dropped:
         joint = robot.tree_joints[part.joint]
-        if part.name in ("I_m", "F_v", "F_s"):
+        if part.name in DRIVE:
             joints[joint.name] = _lighter(joints[joint.name], part.name)
         else:
-            link = links[joint.child]
-            changed = ten(link.inertia) - part.share[WIDTH * part.joint : WIDTH * part.joint + 10]
-            m, x, y, z = changed[:4].tolist()
-            inertia = Inertia.from_origin(m, (x, y, z), tensor(changed[4:]).tolist())
-            links[joint.child] = replace(link, inertia=inertia, physical=False)
-    for name, link in links.items():
-        if link.inertia != robot.link(name).inertia:
-            links[name] = replace(link, physical=link.inertia.impossible() is None)
-    return {"links": tuple(links.values()), "joints": tuple(joints.values())}
+            inertial = part.share[WIDTH * part.joint : WIDTH * part.joint + 10]
+            taken[joint.child] = taken.get(joint.child, np.zeros(10)) + inertial
+    links = tuple(_changed(link, taken[link.name]) if link.name in taken else link for link in robot.links)
+    return {"links": links, "joints": tuple(joints.values())}
+
+
+def _changed(link: Link, taken: Array) -> Link:
+    """The link less ten parameters; marked where no body can be like this."""
+    left = ten(link.inertia) - taken
+    m, x, y, z = left[:4].tolist()
+    inertia = Inertia.from_origin(m, (x, y, z), tensor(left[4:]).tolist())
+    return replace(link, inertia=inertia, physical=inertia.impossible() is None)
 
 
 def _lighter(joint: Joint, name: str) -> Joint:
