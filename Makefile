@@ -10,8 +10,7 @@ BIN := .venv/bin
 
 help:
 	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
-	@echo "make book       execute the notebooks of the guided tour into out/book and compare with examples/book"
-	@echo "make book-update  the same, and write them to examples/book"
+	@echo "make book       execute the notebooks of examples/book and compare; make book-update writes them"
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"

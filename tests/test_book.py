@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,7 @@ def test_every_problem_is_solved_in_a_notebook() -> None:
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_notebook_is_that_of_its_source(source: Path) -> None:
-    build = pytest.importorskip("nbformat") and __import__("runpy").run_path(str(BOOK / "build.py"))
-    cells = list(build["cells"](source.read_text(encoding="utf-8")))
+    cells = list(runpy.run_path(str(BOOK / "build.py"))["cells"](source.read_text(encoding="utf-8")))
     assert [(cell["cell_type"], "".join(cell["source"])) for cell in read(source)["cells"]] == cells
 
 

@@ -22,11 +22,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbclient import NotebookClient
-from nbclient.exceptions import CellControlSignal, DeadKernelError
-from PIL import Image
-
 BOOK = Path(__file__).parent
 OUT = BOOK.parents[1] / "out" / "book"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -60,8 +55,13 @@ def notebook(source: str) -> dict[str, Any]:
 
 def executed(path: Path) -> dict[str, Any]:
     """The notebook of the source at ``path``, executed; a cell that fails is an error."""
+    import nbformat
+    from nbclient import NotebookClient
+
     book = nbformat.from_dict(notebook(path.read_text(encoding="utf-8")))
-    NotebookClient(book, timeout=SECONDS, record_timing=False, resources={"metadata": {"path": str(OUT)}}).execute()
+    NotebookClient(
+        book, timeout=SECONDS, record_timing=False, coalesce_streams=True, resources={"metadata": {"path": str(OUT)}}
+    ).execute()
     for cell in book.cells:
         for output in cell.get("outputs", ()):
             output.pop("metadata", None)
@@ -76,6 +76,8 @@ def executed(path: Path) -> dict[str, Any]:
 
 def fewer_colours(png: str) -> str:
     """The picture with a palette in place of 32 bits for each pixel: a third of the size. Both in base64."""
+    from PIL import Image
+
     picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
     file = io.BytesIO()
     picture.save(file, "png", optimize=True)
@@ -100,6 +102,8 @@ def as_json(book: dict[str, Any]) -> str:
 
 
 def main() -> int:
+    from nbclient.exceptions import CellControlSignal, DeadKernelError
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=[""], help="how the names of the notebooks begin; without any, all")
     parser.add_argument("--update", action="store_true", help="write the notebooks to examples/book")

@@ -18,7 +18,9 @@ from IPython.display import Latex, Math, display
 import dalembert as da
 
 np.set_printoptions(suppress=True)
-plt.rcParams.update({"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False})
+plt.rcParams.update(
+    {"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False}
+)
 plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True, "grid.color": "0.9"})
 arm = da.load("planar-2r")
 e = arm.equations()

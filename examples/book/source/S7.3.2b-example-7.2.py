@@ -15,7 +15,9 @@ import numpy as np
 
 import dalembert as da
 
-plt.rcParams.update({"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False})
+plt.rcParams.update(
+    {"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False}
+)
 plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True, "grid.color": "0.9"})
 arm = da.load("planar-2r")  # the data of the example: 1 m, 50 kg, 10 kg m², rotors of 0.01 kg m² behind gears of 100
 print(arm.equations().legend())

@@ -17,7 +17,9 @@ from IPython.display import Math, display
 
 import dalembert as da
 
-plt.rcParams.update({"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False})
+plt.rcParams.update(
+    {"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False}
+)
 plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True, "grid.color": "0.9"})
 arm = da.load("parallelogram")
 print("actuated:", *arm.joint_names, "  passive:", *arm.passive_names, "  loop closed at:", *arm.loop_names)

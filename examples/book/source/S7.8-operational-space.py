@@ -16,7 +16,9 @@ import numpy as np
 import dalembert as da
 
 np.set_printoptions(suppress=True, linewidth=120)
-plt.rcParams.update({"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False})
+plt.rcParams.update(
+    {"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False}
+)
 plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True, "grid.color": "0.9"})
 arm = da.load("planar-3r")  # three links in a plane: one degree of freedom more than the tip's position needs
 op = arm.operational_space(task="xy")
