@@ -566,8 +566,9 @@ def test_turning_base_is_a_joint_more() -> None:
     q, qd, qdd = (x[0] for x in states(da.Arm(inner), 1, 3))
     rate, acceleration = 0.7, -1.3
     tau = da.Arm(outer).inverse_dynamics(np.r_[0.0, q], np.r_[rate, qd], np.r_[acceleration, qdd])[1:]
-    b = np.concatenate([rate * z, acceleration * z, np.zeros(3)])
-    assert np.isfinite(at).all()
+    # it passes through the root link's origin, and the origin of the base frame moves around it
+    w, wd = rate * z, acceleration * z
+    b = np.concatenate([w, wd, np.cross(wd, -at) + np.cross(w, np.cross(w, -at))])
     # rotor 1 now sits on a link that turns, which base_motion must feel as well
     assert relative(da.Arm(inner).inverse_dynamics(q, qd, qdd, base_motion=b), tau) < TOLERANCE
 

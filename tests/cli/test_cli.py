@@ -673,3 +673,15 @@ def test_numbers_beyond_all_use_are_no_traceback(motion: Path, tmp_path: Path) -
     for rate in (np.inf, 1e30, 0.0, np.nan):
         with pytest.raises(da.DalembertError, match=r"the rate is .* it must be above zero, and at most 1e"):
             moving.save(tmp_path / "m.csv", rate=rate)
+
+
+def test_torques_show_what_stretching_the_time_does(motion: Path, tmp_path: Path) -> None:
+    """S 7.7: the table of ``scaling_table``, with the factor that just keeps the limits."""
+    table = da.read_trajectory(motion).scaling_table(da.load("planar-2r"), [0.5, 2.0])
+    shown = run("torques", "planar-2r", motion, "-o", tmp_path / "torques.csv", "--scaling", "0.5, 2").stderr
+    for word in (*table.columns, *(cell for row in table.rows for cell in row), table.note):
+        assert word in shown
+    assert "'x' is not a number" in mistake("torques", "planar-2r", motion, "--scaling", "1 x")
+    assert "above zero" in mistake("torques", "planar-2r", motion, "--scaling", "0")
+    wrench = ("--tip-wrench", "1 0 0 0 0 0")
+    assert "--scaling has no force at the tip" in mistake("torques", "planar-2r", motion, "--scaling", "1", *wrench)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalembert as da
-from arms import FILES, REGISTRY, arm, pulled, relative, robots, states, tree_velocities
+from arms import DISTINCT, FILES, REGISTRY, arm, on_floats, pulled, relative, robots, states, tree_velocities
 from dalembert.equations import newton_euler
-from dalembert.equations.regressor import PARAMETERS, parameters, regressor
+from dalembert.equations.regressor import PARAMETERS, energy_regressors, parameters, regressor
 from dalembert.robot import Robot
 from dalembert.robot.mechanism import Mechanism, mechanism
 from test_dynamics import pin_oracle
@@ -106,3 +106,57 @@ def test_two_link_planar_arm_of_7_83_and_7_84() -> None:
     assert np.allclose(ours, printed, atol=1e-12)
     pi = a.parameters.reshape(2, 13)[:, [0, 1, 9, 10]].ravel()
     assert pi == pytest.approx([55, -25, 10 + 50 * 0.25 + 0.01, 0.01, 50, -25, 10 + 50 * 0.25, 0.01])  # (7.83)
+
+
+# -- energies -------------------------------------------------------------------------------------
+
+
+def betas(a: da.Arm, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """β_T and β_U on floats: (k, N, 11) each."""
+    beta_T, beta_U = np.moveaxis(on_floats(a, "energy_regressors", "links", q=a.placed(q), qd=qd), 1, 0)
+    return beta_T, beta_U
+
+
+@pytest.mark.parametrize("name", DISTINCT)
+def test_energies_are_linear_in_the_parameters(name: str) -> None:
+    """T = Σ β_Tᵀ π and U = Σ β_Uᵀ π, S (7.76); β_i depends on the joints up to link i alone."""
+    a = arm(name)
+    N = a.mechanism.tree.n
+    q, qd, _ = states(a, 5, 11)
+    pi = a.parameters[: 13 * N].reshape(N, 13)[:, :11]
+    beta_T, beta_U = betas(a, q, qd)
+    assert relative((beta_T * pi).sum((-1, -2)), a.kinetic_energy(q, qd)) < 1e-11
+    assert relative((beta_U * pi).sum((-1, -2)), a.potential_energy(q)) < 1e-11
+    tree, x, v = a.mechanism.tree, *np.random.default_rng(11).uniform(-1, 1, (2, N))
+    before = energy_regressors(tree, x.tolist(), v.tolist())
+    for j in range(N):
+        moved = energy_regressors(tree, (x + 0.3 * np.eye(N)[j]).tolist(), (v + 0.7 * np.eye(N)[j]).tolist())
+        for i in range(N):
+            if j not in tree.path(i):
+                assert before.beta_T[i] == moved.beta_T[i] and before.beta_U[i] == moved.beta_U[i]
+
+
+@pytest.mark.parametrize("name", DISTINCT)
+def test_regressor_is_lagrange_s_equations_of_the_energy_regressors(name: str) -> None:
+    """S (7.79): y_ij = d/dt ∂β_Tj/∂q̇_i − ∂β_Tj/∂q_i + ∂β_Uj/∂q_i."""
+    a = arm(name)
+    N, e = a.mechanism.tree.n, 2e-3
+    q, qd, qdd = (x[0] for x in states(a, 1, 12, 1.0))
+    unit = np.eye(a.n)
+    weights = ((1, 45), (2, -9), (3, 1))
+
+    def slope(f):  # type: ignore[no-untyped-def]
+        return sum(w * (f(k * e) - f(-k * e)) for k, w in weights) / (60 * e)
+
+    def beta(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.array(betas(a, x[None], v[None]))[:, 0]
+
+    def momentum(t: float, i: int) -> np.ndarray:
+        """∂β_T/∂q̇_i at time t: β_T is quadratic in q̇."""
+        x, v = q + qd * t + qdd * t * t / 2, qd + qdd * t
+        return (beta(x, v + unit[i])[0] - beta(x, v - unit[i])[0]) / 2
+
+    Y = a.regressor(q, qd, qdd)[:, : 13 * N].reshape(a.n, N, 13)[..., :11]
+    for i in range(a.n):
+        dT, dU = slope(lambda t, i=i: beta(q + t * unit[i], qd))
+        assert np.abs(slope(lambda t, i=i: momentum(t, i)) - dT + dU - Y[i]).max() < 1e-7 * (1 + np.abs(Y).max())

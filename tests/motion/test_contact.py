@@ -227,7 +227,7 @@ def test_friction_and_stops_at_rest_solve_one_convex_problem(name: str) -> None:
         q = np.where(side < 0, -0.5, np.where(side > 0, 0.6, rng.uniform(-0.4, 0.5, n)))
         load = rng.uniform(-3.0, 3.0, n) * (1.0 + F.sum(axis=1))
         task = make_task(arm, q, None, np.zeros(n), 1.0, "rk4", 1e-3, 1, None, True, "contact", None)
-        held, qdd, _ = ContactDynamics(task).modes(q, q, np.zeros(n), arm.gravity_torque(q) + load, {})
+        held, qdd, _ = ContactDynamics(task).modes(q, q, np.zeros(n), (arm.gravity_torque(q) + load,), {})
         f = arm.inertia_matrix(q) @ qdd - load
         low, high = np.where(side > 0, -np.inf, -F[:, 0]), np.where(side < 0, np.inf, F[:, 1])
         slack = 1e-9 * (1.0 + np.abs(load).max())

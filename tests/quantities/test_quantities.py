@@ -480,3 +480,23 @@ def test_several_large_results_share_one_block() -> None:
         assert np.array_equal(mine, plain)
     assert a.torque_derivatives(*(v[:3] for v in x))[0].base is None
     assert a.torque_derivatives(*(v.astype(np.float32) for v in x))[1].dtype == np.float32
+
+
+@pytest.mark.parametrize("name", DISTINCT)
+def test_velocity_product_matrix_times_products_is_the_coriolis_torque(name: str) -> None:
+    """S (7.117): C(q, q̇) q̇ = Γ(q) [q̇q̇], on closed and coupled arms too."""
+    a = arm(name)
+    q, qd, _ = states(a, 3, 12)
+    Gamma = on_floats(a, "velocity_product_matrix", "composite", q=q)
+    assert Gamma.shape == (3, a.n, a.n * (a.n + 1) // 2) and len(a.velocity_product_names) == Gamma.shape[-1]
+    C = on_floats(a, "coriolis_matrix", "composite", q=q, qd=qd)
+    torque = np.einsum("kij,kj->ki", C, qd)
+    assert relative(np.einsum("kij,kj->ki", Gamma, a.velocity_products(qd)), torque) < 1e-12
+
+
+def test_velocity_product_matrix_is_compiled() -> None:
+    for name in ("planar-2r", "five-bar"):
+        a = arm(name)
+        q = states(a, 4, 13)[0]
+        assert relative(a.velocity_product_matrix(q), on_floats(a, "velocity_product_matrix", "composite", q=q)) < 1e-12
+    assert a.velocity_products(np.float32([1, 2])).dtype == np.float32

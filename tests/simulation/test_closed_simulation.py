@@ -93,7 +93,7 @@ def test_who_sticks_and_who_slips_solves_the_convex_problem(name):
     moving = set()
     for _ in range(60):
         load = G.T @ (F * rng.uniform(-2.5, 2.5, len(F)))
-        _, qdd, rise = dynamics.modes(q, q, np.zeros(a.n), a.gravity_torque(q) + load, {})
+        _, qdd, rise = dynamics.modes(q, q, np.zeros(a.n), (a.gravity_torque(q) + load,), {})
         assert np.abs(qdd - least(a.inertia_matrix(q), G, F, load)).max() < 1e-9 * np.abs(load).max()
         moving.add(tuple(np.abs(rise) > 1e-9))
     assert len(moving) > 4

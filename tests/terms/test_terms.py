@@ -209,7 +209,7 @@ def test_forward_dynamics_undoes_inverse_dynamics(termed: da.Arm) -> None:
     wrench = np.random.default_rng(1).uniform(-5, 5, (20, 6))
     for formulation in ("composite", "articulated"):
         tau = termed.inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
-        assert relative(termed.forward_dynamics(q, qd, tau, wrench, formulation), qdd) < 1e-10
+        assert relative(termed.forward_dynamics(q, qd, tau, wrench, formulation=formulation), qdd) < 1e-10
 
 
 def test_power_of_all_forces_is_the_rate_of_the_kinetic_energy(termed: da.Arm) -> None:

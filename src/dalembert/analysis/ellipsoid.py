@@ -53,7 +53,12 @@ class Ellipsoid:
     def volume(self) -> Array:
         """The volume (m = 3), area (m = 2), length (m = 1), …: (…)."""
         m = self.radii.shape[-1]
-        return math.pi ** (m / 2) / math.gamma(m / 2 + 1) * np.prod(self.radii, axis=-1)
+        return math.pi ** (m / 2) / math.gamma(m / 2 + 1) * self.measure
+
+    @property
+    def measure(self) -> Array:
+        """The product of the radii: (…). Of the velocity ellipsoid w = √det(J Jᵀ), S (3.56), without limits."""
+        return np.prod(self.radii, axis=-1)
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -248,9 +253,21 @@ def dynamic_manipulability(
 def velocity_manipulability(
     arm: Arm, q: ArrayLike, velocity_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
-    """The tip velocities of joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1."""
-    at = reach(arm, q, task, frame)
-    return _image(np.zeros_like(at.center), at.J * sizes(arm, velocity_limits, "velocity"), at.rows, "velocity")
+    """The tip velocities of joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1. Masses have no part in it."""
+    space = task_space(arm, task, frame)
+    kernel = machine.kernel(with_frame(arm, frame), TIP["jacobian"].of(space))
+    with np.errstate(all="ignore"):
+        J, _ = kernel(np.asarray(arm.placed(q), DOUBLE), np.zeros(2))
+    return _image(np.zeros(J.shape[:-1]), J * sizes(arm, velocity_limits, "velocity"), row_names(space), "velocity")
+
+
+def manipulability(
+    arm: Arm, q: ArrayLike, task: Task = None, *, dynamic: bool = False, frame: str = "tip"
+) -> NDArray[np.float64]:
+    """See :meth:`Arm.manipulability`."""
+    if dynamic:  # the radii are the singular values of J B⁻¹
+        return dynamic_manipulability(arm, q, None, task, redundancy="exact", gravity=False, frame=frame).measure
+    return velocity_manipulability(arm, q, None, task, frame=frame).measure
 
 
 def force_manipulability(

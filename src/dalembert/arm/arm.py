@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.coordinates import Coordinates
 from dalembert.arm.dynamics import ArmDynamics
@@ -24,6 +24,7 @@ from dalembert.errors import ShapeError
 from dalembert.robot.inertia import Inertia
 
 if TYPE_CHECKING:
+    from dalembert.analysis.couplings import Couplings
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
     from dalembert.identification.base import BaseParameters
     from dalembert.identification.formulas import SymbolicBaseParameters
@@ -37,8 +38,10 @@ HANDS_ON = {
     "dynamic_manipulability": "analysis.ellipsoid:dynamic_manipulability",
     "acceleration_polytope": "analysis.ellipsoid:acceleration_polytope",
     "velocity_manipulability": "analysis.ellipsoid:velocity_manipulability",
+    "manipulability": "analysis.ellipsoid:manipulability",
     "force_manipulability": "analysis.ellipsoid:force_manipulability",
     "static_manipulability": "analysis.ellipsoid:static_manipulability",
+    "couplings": "analysis.couplings:couplings",
     "base_parameters": "identification.formulas:base_parameters_of",
 }
 
@@ -188,6 +191,23 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
         """The ellipsoid of tip velocities that q̇ᵀq̇ ≤ 1 makes; ``velocity_limits`` scale the joints."""
         return handed_on(HANDS_ON, "velocity_manipulability")(self, q, velocity_limits, task)
 
+    def manipulability(
+        self, q: ArrayLike, task: str | Sequence[str] | None = None, *, dynamic: bool = False, frame: str = "tip"
+    ) -> NDArray[np.float64]:
+        """The manipulability measure w = √det(J Jᵀ) of S (3.56): (…), |det J| of a nonredundant arm, 0 at singularities.
+
+        task     rows like "xy"; without it the rows of the position that this arm can move
+        dynamic  True for the dynamic manipulability measure w_d = √det(J (BᵀB)⁻¹ Jᵀ), which is w / det B where the arm
+                 has as many joints as the task has rows: S Problem 7.11
+
+        >>> import dalembert as da
+        >>> arm, q = da.load("planar-2r"), [0.3, 1.0]
+        >>> w, w_d = arm.manipulability(q), arm.manipulability(q, dynamic=True)
+        >>> w.round(4), (w_d * np.linalg.det(arm.inertia_matrix(q))).round(4)  # a_1 a_2 |s_2|
+        (np.float64(0.8415), np.float64(0.8415))
+        """
+        return handed_on(HANDS_ON, "manipulability")(self, q, task, dynamic=dynamic, frame=frame)
+
     def force_manipulability(
         self, q: ArrayLike, torque_limits: ArrayLike | str | None = None, task: str | Sequence[str] | None = None
     ) -> Ellipsoid:
@@ -199,6 +219,21 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
     ) -> Ellipsoid:
         """The ellipsoid of tip forces that τᵀτ ≤ 1 holds besides the arm's weight: |g + Jᵀ h| ≤ 1."""
         return handed_on(HANDS_ON, "static_manipulability")(self, q, torque_limits, task)
+
+    # -- structure -----------------------------------------------------------------------------------
+
+    def couplings(self) -> Couplings:
+        """Which b_ij, h_ijk and g_i are zero, and why: ``.inertia`` (n, n), ``.velocity`` (n, n, n), ``.gravity`` (n,).
+
+        Arrays of "always", "structure", "numbers" and "nonzero": S 7.1.3 and 7.3.3, M section 2. ``.at(q)`` names those
+        that are zero at one configuration, ``.condition("b", 1, 2)`` the design for which one is zero at all of them;
+        ``print(arm.couplings())`` is a table. In the coordinates held, for arms with couplings and closed chains too.
+
+        >>> import dalembert as da
+        >>> da.load("cartesian-2").couplings().inertia[0, 1], da.load("cartesian-2-45").couplings().inertia[0, 1]
+        (np.str_('structure'), np.str_('nonzero'))
+        """
+        return handed_on(HANDS_ON, "couplings")(self)
 
     # -- closed forms --------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from dalembert.robot.model import Robot
 Array = NDArray[np.floating[Any]]
 
 _CORES = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
-REACTIONS = ("loop_wrenches", "joint_wrenches")  # undetermined where a loop is singular, even a linear one
+REACTIONS = ("loop_wrenches", "joint_wrenches", "recursion")  # undetermined where a loop is singular, even a linear one
 STATE = ("q", "qd", "qdd", "tau")
 _LARGE = 100_000  # numbers in all results together
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array, Compiled
 from dalembert.arm.quick import quick
-from dalembert.arm.terms import Dalembert, LagrangeEuler, TorqueTerms
+from dalembert.arm.terms import (
+    BodyEnergies,
+    BodyJacobians,
+    Dalembert,
+    DalembertTerms,
+    LagrangeEuler,
+    RecursionSteps,
+    TorqueTerms,
+)
 from dalembert.errors import DalembertError, SingularInertiaError
 
 
@@ -32,7 +41,8 @@ class ArmDynamics(Compiled):
         q, qd, qdd   (…, n) positions, velocities, accelerations
         tip_wrench   (…, 6) [fx fy fz mx my mz] exerted by the end effector on the environment, in
                      base axes, at the tip
-        base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes
+        base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes; p̈ is the acceleration of the origin of the base
+                     frame, in which poses are given
         formulation  "newton-euler" for the page's own form; the fastest unless given
         Returns      (…, n) in N m (revolute) or N (prismatic)
         """
@@ -48,20 +58,36 @@ class ArmDynamics(Compiled):
         qd: ArrayLike,
         tau: ArrayLike,
         tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
         formulation: str | None = None,
     ) -> Array:
         """Joint accelerations q̈ for given torques: (…, n), S (7.115).
 
+        tip_wrench   (…, 6), and base_motion (…, 9), as in :meth:`inverse_dynamics`: p̈ is the acceleration of the
+                     origin of the base frame
         formulation  "composite" (inertia matrix and factorisation) or "articulated" (articulated
                      bodies); unless given, the one with fewer operations for this arm
         """
         self._needs_inertia()
-        return self._run("forward_dynamics", {"q": q, "qd": qd, "tau": tau}, {"tip_wrench": tip_wrench}, formulation)
+        return self._run(
+            "forward_dynamics", {"q": q, "qd": qd, "tau": tau},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation,
+        )  # fmt: skip
 
     @quick
-    def gravity_torque(self, q: ArrayLike) -> Array:
-        """g(q), the torques that hold the arm still against gravity: (…, n), S (7.39)."""
-        return self._run("gravity_torque", {"q": q})
+    def gravity_torque(self, q: ArrayLike, base_motion: ArrayLike | None = None) -> Array:
+        """g(q), the torques that hold the arm still against gravity: (…, n), S (7.39).
+
+        base_motion  (…, 9), as in :meth:`inverse_dynamics`: the torques then hold the arm still on a base whose
+                     origin accelerates with p̈ and which turns with ω and ω̇
+
+        >>> import dalembert as da
+        >>> arm = da.load("pendulum")
+        >>> falling = arm.gravity_torque([0.3], [0, 0, 0, 0, 0, 0, *arm.robot.gravity])
+        >>> abs(float(falling[0])) < 1e-12
+        True
+        """
+        return self._run("gravity_torque", {"q": q}, {"base_motion": base_motion})
 
     @quick
     def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None) -> Array:
@@ -95,23 +121,61 @@ class ArmDynamics(Compiled):
 
         f_i (N) and μ_i (N m, about the origin of the joint's frame) are what link i−1 exerts on
         link i, in the axes of link i's frame: S (7.112), (7.113). Of an arm with closed chains, for all
-        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them.
+        N joints of its tree, passive ones too: (…, N, 6), the loops' reactions in them. ``tip_wrench`` and
+        ``base_motion`` are those of :meth:`inverse_dynamics`.
         """
         return self._run(
             "joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
         )
 
+    def recursion(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
+        axes: Literal["link", "base"] = "link",
+    ) -> RecursionSteps:
+        """Every step of the Newton–Euler recursion by link: ω, ω̇, ṗ, p̈, p̈_C, ω̇_m, F, M, f, μ (…, N, 3) and τ (…, N).
+
+        axes  "link": each link's quantities in the axes of its own frame, S (7.107)–(7.114) and M Table 2, ω̇_mi in
+              those of the link that carries the rotor; "base": all in base axes, S (7.93)–(7.106) and M Table 1
+        p̈_i and p̈_Ci include −g_0, as in the book, where the recursion starts from p̈_0 − g_0. Links are augmented: the
+        rotors that a link carries count with it. N is n for an open arm. For closed chains and coupled joints, the
+        steps cover all N joints of the tree, with the reactions of the loops, and Γᵀ τ are the torques of the n drives.
+
+        >>> import dalembert as da
+        >>> steps = da.load("planar-2r").recursion([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
+        >>> steps.omega[:, 2], steps.p_ddot[0]
+        (array([1., 3.]), array([-1.  ,  9.81,  0.  ]))
+        """
+        if axes not in ("link", "base"):
+            raise DalembertError(f"axes is {axes!r}; it must be 'link' (S 7.5.2, M Table 2) or 'base' (M Table 1)")
+        formulation = "newton-euler" if axes == "link" else "newton-euler-base"
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        return RecursionSteps(*self._run("recursion", {"q": q, "qd": qd, "qdd": qdd}, options, formulation))
+
     def torque_terms(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tip_wrench: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        tip_wrench: ArrayLike | None = None,
+        base_motion: ArrayLike | None = None,
     ) -> TorqueTerms:
         """The torque in its parts: what every joint's acceleration and every pair of velocities causes where.
+
+        ``.total`` is what :meth:`inverse_dynamics` gives for the same arguments; with ``base_motion``, in which p̈ is
+        the acceleration of the origin of the base frame, ``.base`` is all that the moving base adds.
 
         >>> import dalembert as da
         >>> terms = da.load("planar-2r").torque_terms([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
         >>> terms.coriolis[0, 0, 1].round(2), terms.centrifugal[1, 0].round(2)
         (np.float64(-47.94), np.float64(11.99))
         """
-        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench}))
+        options = {"tip_wrench": tip_wrench, "base_motion": base_motion}
+        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, options))
 
     @quick
     def inertia_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
@@ -137,6 +201,34 @@ class ArmDynamics(Compiled):
         return self._run("christoffel", {"q": q}, formulation=formulation)
 
     @quick
+    def velocity_product_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
+        """Γ(q) with C(q, q̇) q̇ = Γ(q) [q̇q̇]: (…, n, n(n+1)/2), S (7.117); [q̇q̇] is :meth:`velocity_products`.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, q, qd = da.load("planar-2r"), [0.3, 0.8], np.array([1.0, -2.0])
+        >>> np.allclose(arm.velocity_product_matrix(q) @ arm.velocity_products(qd), arm.coriolis_matrix(q, qd) @ qd)
+        True
+        """
+        return self._run("velocity_product_matrix", {"q": q}, formulation=formulation)
+
+    def velocity_products(self, qd: ArrayLike) -> Array:
+        """[q̇q̇] = [q̇_1², q̇_1 q̇_2, …, q̇_{n−1} q̇_n, q̇_n²]: (…, n(n+1)/2), S (7.117), in (rad/s)² or (m/s)².
+
+        >>> import dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> dict(zip(arm.velocity_product_names, arm.velocity_products([3.0, 2.0]).tolist()))
+        {'q̇_1²': 9.0, 'q̇_1 q̇_2': 6.0, 'q̇_2²': 4.0}
+        """
+        rate, (j, k) = self.checked("qd", qd), np.triu_indices(self.n)
+        return rate[..., j] * rate[..., k]
+
+    @property
+    def velocity_product_names(self) -> tuple[str, ...]:
+        """The names of the entries of [q̇q̇], with the joints' numbers: ``q̇_1²``, ``q̇_1 q̇_2``, …"""
+        pairs = zip(*(index.tolist() for index in np.triu_indices(self.n)), strict=True)
+        return tuple(f"q̇_{j + 1}²" if j == k else f"q̇_{j + 1} q̇_{k + 1}" for j, k in pairs)
+
+    @quick
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """½ q̇ᵀ B q̇ (J): (…), S (7.31)."""
         return self._run("kinetic_energy", {"q": q, "qd": qd})
@@ -145,6 +237,31 @@ class ArmDynamics(Compiled):
     def potential_energy(self, q: ArrayLike) -> Array:
         """Potential energy of the moving parts (J), zero for masses at the base's origin: (…), S (7.36)."""
         return self._run("potential_energy", {"q": q})
+
+    def body_jacobians(self, q: ArrayLike) -> BodyJacobians:
+        """The Jacobians of every link and rotor, S (7.16)–(7.19), (7.25)–(7.29): (…, N, 3, n) each, in base axes.
+
+        With the masses and tensors that come with them, B(q) = Σ_i m_ℓi J_PᵀJ_P + J_Oᵀ I_ℓi J_O + the same of the
+        rotors, S (7.32). N counts the joints of the tree, n for an open arm.
+
+        >>> import dalembert as da
+        >>> at = da.load("planar-2r").body_jacobians([0.0, 0.0])
+        >>> at.link_linear[1, 1], at.rotor_angular[1, 2]  # S 7.3.2
+        (array([1.5, 0.5]), array([  1., 100.]))
+        """
+        return BodyJacobians(*self._run("body_jacobians", {"q": q}))
+
+    def body_energies(self, q: ArrayLike, qd: ArrayLike) -> BodyEnergies:
+        """Kinetic and potential energy (J) of every link and rotor: (…, N) each, S (7.20), (7.30), (7.34), (7.35).
+
+        They sum to :meth:`kinetic_energy` and :meth:`potential_energy`.
+
+        >>> import dalembert as da
+        >>> at = da.load("planar-2r").body_energies([0.0, 0.0], [1.0, 0.0])
+        >>> at.link_kinetic, at.rotor_kinetic
+        (array([11.25, 61.25]), array([50.   ,  2.505]))
+        """
+        return BodyEnergies(*self._run("body_energies", {"q": q, "qd": qd}))
 
     def torque_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
         """(∂τ/∂q, ∂τ/∂q̇): two arrays (…, n, n). ∂τ/∂q̈ is the inertia matrix.
@@ -172,6 +289,22 @@ class ArmDynamics(Compiled):
         True
         """
         return self._run("regressor", {"q": q, "qd": qd, "qdd": qdd})
+
+    def energy_regressors(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
+        """(β_T, β_U), two arrays (…, N, 11): T = Σ_i β_Tiᵀ π_i and U = Σ_i β_Uiᵀ π_i, S (7.76).
+
+        π_i are the 11 parameters of S (7.77), the first 11 of the 13 that joint i of the tree has in :attr:`parameters`:
+        ``arm.parameters[: 13 * N].reshape(N, 13)[:, :11]``. Friction has no part in the energies. The regressor Y
+        follows from them by Lagrange's equations, S (7.79).
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> beta_T, beta_U = arm.energy_regressors([0.1, 0.2], [0.3, 0.4])
+        >>> pi = arm.parameters.reshape(2, 13)[:, :11]
+        >>> np.allclose((beta_T * pi).sum(), arm.kinetic_energy([0.1, 0.2], [0.3, 0.4]))
+        True
+        """
+        return self._run("energy_regressors", {"q": q, "qd": qd})  # type: ignore[return-value]
 
     @property
     def parameters(self) -> Array:
@@ -205,6 +338,19 @@ class ArmDynamics(Compiled):
         h_rot + c, M (4.1), before friction and contact.
         """
         return Dalembert(*self._run("dalembert", {"q": q, "qd": qd}))
+
+    def dalembert_terms(self, q: ArrayLike, qd: ArrayLike) -> DalembertTerms:
+        """h^tran and h^rot of M (4.3), (4.4) term by term: (…, n, N) each, at joint i the share of link s.
+
+        M's four sums ``.tran_1 … .tran_4``, the two terms ``.rot_1 .rot_2``, and what prismatic joints and rotors add;
+        ``.split`` has every term as its parts with p = q (centrifugal) and p ≠ q (Coriolis).
+
+        >>> import dalembert as da
+        >>> at = da.load("planar-2r").dalembert_terms([0.0, 0.5], [1.0, 2.0])
+        >>> at.centrifugal.round(2), at.coriolis.round(2)
+        (array([-47.94,  11.99]), array([-47.94,   0.  ]))
+        """
+        return DalembertTerms(*self._run("dalembert_terms", {"q": q, "qd": qd}))
 
     def _needs_inertia(self) -> None:
         """Accelerations follow from torques only where every joint moves something and losses leave some of a load."""

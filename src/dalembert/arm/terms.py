@@ -32,8 +32,131 @@ class Dalembert:
 
 
 @dataclass(frozen=True)
+class RecursionSteps:
+    """Every step of the Newton–Euler recursion, S 7.5.2: (…, N, 3) each, for all N joints of the tree; tau (…, N).
+
+    omega, omega_dot   ω_i, ω̇_i                                      rad/s, rad/s²   (7.107), (7.108)
+    p_dot              ṗ_i, velocity of the origin of frame i         m/s             (7.94)
+    p_ddot, p_ddot_C   p̈_i and p̈_Ci (M: v̇_i, ā_i) less g_0           m/s²            (7.109), (7.110)
+    omega_dot_m        ω̇_mi of the rotor that drives joint i          rad/s²          (7.111)
+    F, M               m_i p̈_Ci and Ī_i ω̇_i + ω_i × (Ī_i ω_i)         N, N m          M Tables 1, 2
+    f, mu              f_i, μ_i that link i−1 exerts on link i         N, N m          (7.112), (7.113)
+    tau                τ_i at the joints of the tree                   N m or N        (7.114)
+    """
+
+    omega: Array
+    omega_dot: Array
+    p_dot: Array
+    p_ddot: Array
+    p_ddot_C: Array
+    omega_dot_m: Array
+    F: Array
+    M: Array
+    f: Array
+    mu: Array
+    tau: Array
+
+
+@dataclass(frozen=True)
+class BodyJacobians:
+    """The links ℓ_i and rotors m_i of all N joints of the tree, by themselves, in base axes.
+
+    link_linear, link_angular    (…, N, 3, n)  J_P^(ℓi) and J_O^(ℓi), S (7.16)–(7.19)
+    rotor_linear, rotor_angular  (…, N, 3, n)  J_P^(mi) and J_O^(mi), S (7.25)–(7.29)
+    link_mass, rotor_mass        (…, N)        m_ℓi, m_mi (kg)
+    link_position, rotor_position (…, N, 3)    p_ℓi, p_mi, the centres of mass (m)
+    link_tensor, rotor_tensor    (…, N, 3, 3)  I_ℓi, I_mi about them (kg m²), S (7.12)
+    All zero for joints without a rotor. A reflected rotor has I_mi z_m z_mᵀ and J_O = [0 … k_r z_m … 0], S 7.3.2.
+    """
+
+    link_mass: Array
+    link_position: Array
+    link_linear: Array
+    link_angular: Array
+    link_tensor: Array
+    rotor_mass: Array
+    rotor_position: Array
+    rotor_linear: Array
+    rotor_angular: Array
+    rotor_tensor: Array
+
+
+@dataclass(frozen=True)
+class BodyEnergies:
+    """Energies (J) of each link and each rotor: (…, N), for all N joints of the tree.
+
+    link_kinetic, rotor_kinetic      T_ℓi of S (7.13), (7.20) and T_mi of (7.21), (7.30)
+    link_potential, rotor_potential  U_ℓi of S (7.34) and U_mi of (7.35); 0 for a rotor on the base, which does not move
+    """
+
+    link_kinetic: Array
+    rotor_kinetic: Array
+    link_potential: Array
+    rotor_potential: Array
+
+
+@dataclass(frozen=True)
+class DalembertTerms:
+    """h_i^tran and h_i^rot of M (4.3), (4.4) term by term: (…, n, N), at joint i the share of link s.
+
+    tran_1           M (4.3), first sum:  m_s ω_k × (ω_k × p*_k) over the links k below link s
+    tran_2           second sum: m_s ω̂̇_k × p*_k, with ω̂̇ = Σ_p (Σ_{q<p} θ̇_q z_q−1) × θ̇_p z_p−1
+    tran_3, tran_4   third and fourth sum: the same two for link s itself, with c̄_s
+    tran_sliding     2 ω_k × ḋ_k z_k−1 of prismatic joints, F (6) in docs/formulations.md
+    rot_1, rot_2     M (4.4): z_i−1ᵀ I_s ω̂̇_s, and (z_i−1 × ω_s)ᵀ I_s ω_s
+    rot_rotor        the spin of the rotor that drives joint s, F (12) and (13)
+    centrifugal_1, centrifugal_3, centrifugal_rot   the part of tran_1, tran_3 and rot_2 with p = q; all other parts
+                     and all other terms are products of the velocities of two joints, p ≠ q
+    closure_tran, closure_rot   (…, n)  what joints that follow others not linearly add, D Γ̇ q̇; 0 for open arms
+    In N m (revolute) or N (prismatic). For closed chains, p and q count the joints of the tree.
+    """
+
+    tran_1: Array
+    tran_2: Array
+    tran_3: Array
+    tran_4: Array
+    tran_sliding: Array
+    rot_1: Array
+    rot_2: Array
+    rot_rotor: Array
+    centrifugal_1: Array
+    centrifugal_3: Array
+    centrifugal_rot: Array
+    closure_tran: Array
+    closure_rot: Array
+
+    @property
+    def split(self) -> dict[str, tuple[Array, Array]]:
+        """Every term of (4.3), (4.4) by name as (p = q, p ≠ q): two arrays (…, n, N), which sum to the term."""
+        names = ("tran_1", "tran_2", "tran_3", "tran_4", "tran_sliding", "rot_1", "rot_2", "rot_rotor")
+        same = {"tran_1": self.centrifugal_1, "tran_3": self.centrifugal_3, "rot_2": self.centrifugal_rot}
+        terms = {name: getattr(self, name) for name in names}
+        return {name: (same.get(name, np.zeros_like(x)), x - same.get(name, 0.0)) for name, x in terms.items()}
+
+    @property
+    def h_tran(self) -> Array:
+        """h^tran of M (4.3): (…, n)."""
+        return sum(x + y for name, (x, y) in self.split.items() if name[0] == "t").sum(axis=-1) + self.closure_tran
+
+    @property
+    def h_rot(self) -> Array:
+        """h^rot of M (4.4): (…, n)."""
+        return sum(x + y for name, (x, y) in self.split.items() if name[0] == "r").sum(axis=-1) + self.closure_rot
+
+    @property
+    def centrifugal(self) -> Array:
+        """All parts with p = q: (…, n), Σ_j h_ijj q̇_j² of S (7.40)."""
+        return sum(x for x, _ in self.split.values()).sum(axis=-1)
+
+    @property
+    def coriolis(self) -> Array:
+        """All parts with p ≠ q: (…, n), the sum of h_ijk q̇_j q̇_k, k ≠ j, of S (7.40)."""
+        return sum(x for _, x in self.split.values()).sum(axis=-1)
+
+
+@dataclass(frozen=True)
 class TorqueTerms:
-    """Who causes what at which joint; the nine fields sum to the torque.
+    """Who causes what at which joint; the ten fields sum to the torque.
 
     inertia      (…, n, n)     at joint i by joint j's acceleration, b_ij q̈_j, of links (and of rotors
                                standing still on them)
@@ -42,6 +165,7 @@ class TorqueTerms:
     coriolis     (…, n, n, n)  at joint i by the velocities of joints j < k, the pair counted once
     gravity, viscous, coulomb, contact   (…, n)
     other        (…, n)        further terms of friction, springs and losses
+    base         (…, n)        what the motion of the base adds; 0 unless ``base_motion`` is given
     All in N m (revolute) or N (prismatic). S 7.1.3 reads these terms, Example 7.2 plots them.
     """
 
@@ -54,6 +178,7 @@ class TorqueTerms:
     coulomb: Array
     other: Array
     contact: Array
+    base: Array
 
     @property
     def friction(self) -> Array:

@@ -96,11 +96,16 @@ def as_data(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope
     data: dict[str, Any] = {
         "arm": arm.name, "q": list(q), "what": shape.what, "rows": list(shape.rows), "units": list(shape.units),
         "center": shape.center.tolist(), "radii": shape.radii.tolist(), "axes": shape.axes.T.tolist(),
-        "volume": float(shape.volume),
+        "volume": float(shape.volume), "manipulability": dict(zip(("w", "w_d"), measures(arm, q, shape), strict=True)),
     }  # fmt: skip
     if exact is not None:
         data["polytope"] = {"center": exact.center.tolist(), "generators": exact.generators.T.tolist()}
     return data
+
+
+def measures(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid) -> tuple[float, float]:
+    """w of S (3.56) and w_d of Problem 7.11 for the rows of an ellipsoid, without limits."""
+    return float(arm.manipulability(q, shape.rows)), float(arm.manipulability(q, shape.rows, dynamic=True))
 
 
 def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: Kind, size: Any) -> None:
@@ -118,7 +123,9 @@ def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope 
     tell(f"centre  {numbers(shape.center)} {unit}")
     m = len(shape.radii)
     measure = {1: unit, 2: f"({unit})²", 3: f"({unit})³"}.get(m, "") if unit else ""
-    tell(f"{'area' if m == 2 else 'volume':<8}{number(float(shape.volume))} {measure}\n")
+    tell(f"{'area' if m == 2 else 'volume':<8}{number(float(shape.volume))} {measure}")
+    w, w_d = map(number, measures(arm, q, shape))
+    tell(f"manipulability measure w = √det(J Jᵀ) = {w}, dynamic w_d = √det(J (BᵀB)⁻¹ Jᵀ) = {w_d} (without limits)\n")
     rows = [[str(k + 1), number(float(r), unit), numbers(shape.axes[:, k], 3)] for k, r in enumerate(shape.radii)]
     print_table(["axis", ">radius", "direction"], rows)
     cells = []

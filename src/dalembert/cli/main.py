@@ -15,8 +15,10 @@ from typer import Option
 from typer.core import TyperGroup
 
 from dalembert.cli.arms import arms
+from dalembert.cli.book import book
 from dalembert.cli.cache import cache
 from dalembert.cli.compare import compare
+from dalembert.cli.couplings import couplings
 from dalembert.cli.ellipsoid import ellipsoid
 from dalembert.cli.equations import equations
 from dalembert.cli.excite import excite
@@ -34,8 +36,8 @@ from dalembert.errors import DalembertError
 WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
-    arms, show, equations, parameters, identify, compare, ellipsoid, map_, torques, report, simulate, excite, payload,
-    cache,
+    arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, report, simulate, excite,
+    payload, book, cache,
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
-from dalembert.cli.terminal import number, plain, print_table, say
+from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from dalembert.trajectory.csv_file import Array, MotionTable
+    from dalembert.trajectory.scaling_table import ScalingTable
 
 CHUNK = 1 << 15  # instants computed at a time, so that Ctrl-C and the bar work
 
@@ -36,6 +37,13 @@ def torques(
     check_limits: Annotated[
         bool, Option("--check-limits", help="Exit with status 3 when a joint needs more than its effort limit.")
     ] = False,
+    scaling: Annotated[
+        str | None,
+        Option(
+            metavar='"c1 c2 …"',
+            help="Show the peak torques with time stretched by these factors, and the factor that just keeps the limits.",
+        ),
+    ] = None,
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -50,6 +58,8 @@ def torques(
     OUT.csv gets t (s) and tau1 … taun (N m; N for sliding joints). A summary goes to stderr.
     """
     wrench = options.wrench_of(tip_wrench)
+    if scaling is not None and wrench is not None:
+        raise DalembertError("--scaling has no force at the tip: leave out --tip-wrench, or --scaling")
     loaded = options.load(arm, physical, tip, payload, payload_com)
     if check_limits:
         need_effort_limits(loaded)
@@ -57,12 +67,25 @@ def torques(
         options.not_an_input(output, "the torques would overwrite the file they are", motion, arm)
         check_writable(output, overwrite=force)
     table, _ = read(loaded, motion)
+    stretched = None
+    if scaling is not None:
+        stretched = da.read_trajectory(motion, loaded).scaling_table(loaded, options.list_of("--scaling", scaling))
     tau = _torques(loaded, table, wrench)
     write(output, ["t", *(f"tau{k + 1}" for k in range(loaded.n))], (table.t, tau), force=force)
     beyond = _summary(loaded, table.t, tau, output)
+    if stretched is not None:
+        _show_scaling(stretched)
     if check_limits and beyond:
         say("error", *beyond)
         raise typer.Exit(options.LIMIT_EXCEEDED)
+
+
+def _show_scaling(table: ScalingTable) -> None:
+    """What stretching the time of the motion does to its torques, S 7.7, on stderr."""
+    first, *others = table.columns
+    rows = [[plain(cell) for cell in row] for row in table.rows]
+    print_table([first, *(f">{heading}" for heading in others)], rows, "time stretched by a factor c", stderr=True)
+    tell(plain(table.note), stderr=True)
 
 
 def read(arm: da.Arm, path: Path) -> tuple[MotionTable, list[str]]:

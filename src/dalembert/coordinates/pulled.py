@@ -11,7 +11,7 @@ own equations stand there and nothing else. ``tree`` is the formulation that the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, dot, zeros
@@ -24,11 +24,15 @@ from dalembert.equations import (
     factorisation,
     friction,
     kinematics,
+    lagrange,
     lagrange_euler,
     lean_newton_euler,
     newton_euler,
+    terms,
 )
 from dalembert.equations.newton_euler import BaseMotion
+from dalembert.equations.recursion import Steps
+from dalembert.equations.recursion import recursion as tree_recursion
 from dalembert.equations.regressor import WIDTH
 
 
@@ -216,11 +220,16 @@ def factorised(mechanism: AnyMechanism, B: Sequence[Values]) -> Any:
 
 
 def forward_dynamics(
-    mechanism: AnyMechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    tau: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
 ) -> list[Scalar]:
     """q̈_a = B_a⁻¹ (τ_a − τ′_a), S (7.115)."""
     mechanism, tau = relieved(mechanism, q, qd, tau)
-    rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
+    rest = inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e, base)
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     solution: list[Scalar] = factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
     return solution
@@ -312,8 +321,34 @@ def jacobian_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
     ]
 
 
+def body_jacobians(mechanism: AnyMechanism, q: Values) -> list[Any]:
+    """The Jacobians of all links and rotors of the tree, each as 3×n: J Γ, S (7.16)–(7.19), (7.25)–(7.29)."""
+    chain = None if mechanism.identity else Chain(mechanism, q)
+    steps = lagrange.body_jacobians(mechanism.tree, q if chain is None else chain.q)
+
+    def rows(bodies: list[list[Vec]]) -> list[Grid]:
+        by_row = [[[J[k] for J in columns] for k in range(3)] for columns in bodies]
+        return by_row if chain is None else [[chain.pull(row) for row in body] for body in by_row]
+
+    return [
+        rows(getattr(steps, field.name)) if field.name.endswith(("linear", "angular")) else getattr(steps, field.name)
+        for field in fields(steps)
+    ]
+
+
+def base_torque(mechanism: AnyMechanism, q: Values, qd: Values, base: BaseMotion) -> list[Scalar]:
+    """What the motion of the base adds to the torques, Γᵀ of that on the tree."""
+    chain = Chain(mechanism, q)
+    return chain.pull(terms.base_torque(mechanism.tree, chain.q, chain.push(qd), base))
+
+
 def torque_terms(
-    mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
 ) -> tuple[Any, ...]:
     """The parts of :func:`dalembert.equations.terms.torque_terms`, on the actuated joints."""
     n, span = mechanism.n, range(mechanism.n)
@@ -331,7 +366,7 @@ def torque_terms(
     other = chain.pull(
         [friction.further(*of) for of in zip(unloaded(mechanism).tree.bodies, chain.q, speeds, rest, strict=True)]
     )
-    tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd, h_e) if friction.loaded(mechanism.tree) else []
+    tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd, h_e, base) if friction.loaded(mechanism.tree) else []
     for k, load in (loads(mechanism, chain.q, qd, tau) if tau else {}).items():
         i = mechanism.actuated[k]
         without, with_load = (friction.further(bodies[i], chain.q[i], qd[k], x) for x in (0.0, load))
@@ -346,6 +381,7 @@ def torque_terms(
         chain.pull([friction.coulomb(body, v) for body, v in zip(bodies, speeds, strict=True)]),
         other,
         contact,
+        [0.0] * n if base is None else base_torque(mechanism, q, qd, base),
     )
 
 
@@ -374,6 +410,24 @@ def dalembert_coefficients(mechanism: AnyMechanism, q: Values, qd: Values) -> tu
         chain.pull(with_drift(at.h_rot, at.D_rot)),
         chain.pull(at.c),
     )
+
+
+def dalembert_terms(mechanism: AnyMechanism, q: Values, qd: Values) -> list[Any]:
+    """M (4.3), (4.4) term by term: of all links of the tree, at the joints that are held; p and q count the tree's joints.
+
+    Last what D^tran and D^rot make of Γ̇ q̇_a, the accelerations of joints that follow others not linearly.
+    """
+    span, still = range(mechanism.n), [0.0] * mechanism.n
+    chain = None if mechanism.identity else Chain(mechanism, q, qd)
+    x, v = (q, qd) if chain is None else (chain.q, chain.qd)
+    assert v is not None
+    terms = [getattr(dalembert.velocity_terms(mechanism.tree, x, v), f.name) for f in fields(dalembert.VelocityTerms)]
+    if chain is None:
+        return [*terms, still, still]
+    columns = [[chain.pull([row[s] for row in term]) for s in range(mechanism.tree.n)] for term in terms]
+    at, drift = dalembert.coefficients(mechanism.tree, x, v), chain.accelerations(still)
+    closure = [chain.pull([sparse_dot(row, drift) for row in D]) for D in (at.D_tran, at.D_rot)]
+    return [*([[column[i] for column in term] for i in span] for term in columns), *closure]
 
 
 # -- the same mechanism with less ------------------------------------------------------------------
@@ -418,7 +472,24 @@ def joint_wrenches(
     base: BaseMotion | None = None,
 ) -> list[list[Scalar]]:
     """[f_i, μ_i] of all joints of the tree with the loops' forces on its links, S (7.112), (7.113)."""
+    steps = recursion(mechanism, q, qd, qdd, h_e, base)
+    return [[*f, *mu] for f, mu in zip(steps.f, steps.mu, strict=True)]
+
+
+def recursion(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
+    axes: str = "link",
+) -> Steps:
+    """Every step of S 7.5.2 for all joints of the tree, with the loops' forces on its links; Γᵀ τ are the torques."""
+    if mechanism.identity:
+        return tree_recursion(mechanism.tree, q, qd, qdd, h_e, base, axes=axes)
     cuts, chain, qdd_tree = _cut(mechanism, q, qd, qdd, h_e, base)
+    assert chain.qd is not None
     F = kinematics.frames(mechanism.tree, chain.q)
     loads: dict[int, tuple[Vec, Vec]] = {}
     for loop, (f, mu) in zip(mechanism.loops, cuts, strict=True):
@@ -429,13 +500,17 @@ def joint_wrenches(
         ):
             if body < 0:
                 continue
-            f_i, mu_i = sign * (F.R[body].T @ f), sign * (F.R[body].T @ mu)
-            mu_i = mu_i + place.translation.cross(f_i)
+            f_i = sign * f
+            mu_i = sign * mu + (F.R[body] @ place.translation).cross(f_i)
             old_f, old_mu = loads.get(body, (ZERO, ZERO))
             loads[body] = (old_f + f_i, old_mu + mu_i)
-    assert chain.qd is not None
-    run = newton_euler.newton_euler(mechanism.tree, chain.q, chain.qd, qdd_tree, h_e, base, loads=loads)
-    return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
+    steps = tree_recursion(unloaded(mechanism).tree, chain.q, chain.qd, qdd_tree, h_e, base, loads, axes)
+    if friction.loaded(mechanism.tree):  # the loads of the joints that are held are those of all that follow them too
+        without = chain.pull(steps.tau)
+        for k, whole in enumerate(with_loads(mechanism, chain.q, qd, without)):
+            i = mechanism.actuated[k]
+            steps.tau[i] = steps.tau[i] + (whole - without[k])
+    return steps
 
 
 def _cut(

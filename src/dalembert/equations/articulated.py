@@ -18,6 +18,7 @@ from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, RotZ, Vec, skew, vec_
 from dalembert.equations.composite import ForceMoment, LinkSteps, link_steps
 from dalembert.equations.friction import load_of
 from dalembert.equations.lean_newton_euler import acceleration_matrix, lifting, load_tip, moment_of
+from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regrouping import LeanLink
 from dalembert.robot.mechanism import Mechanism
 
@@ -61,10 +62,11 @@ def _at_rest(link: LeanLink) -> Articulated:
 
 
 def forward_dynamics(
-    mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
+    mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None, base: BaseMotion | None = None
 ) -> list[Scalar]:
     """q̈ of S (7.115)."""
-    s = link_steps(mechanism, q, qd)
+    moving, base = base is not None, base or BaseMotion()
+    s = link_steps(mechanism, q, qd, mechanism.base.rotation.T @ base.omega)
     links, n = s.links, mechanism.n
     bias = [_velocity_bias(s, i, qd) for i in range(n)]
     bodies = [_at_rest(link) for link in links]
@@ -93,7 +95,7 @@ def forward_dynamics(
         u[i] = load_of(mechanism.bodies[i], q[i], qd[i], tau[i]) - held
         if lift:
             u[i] = u[i] + lift[i]
-        if j >= 0 and link.spins:
+        if link.spins and (j >= 0 or moving):
             # the rotor couples q̈_i with the parent's ω̇, so that the elimination is done there
             body, spin, column = _to_parent(s, i, body), link.spin, column.moved(s, i)
             column.mu = column.mu + spin
@@ -105,7 +107,7 @@ def forward_dynamics(
         columns.insert(0, column)
         if j >= 0:
             bodies[j] = bodies[j] + body
-    return _accelerations(mechanism, s, bias, u, over_D, columns)
+    return _accelerations(mechanism, s, bias, u, over_D, columns, base, moving)
 
 
 def _joint_column(link: LeanLink, body: Articulated) -> ForceMoment:
@@ -135,16 +137,19 @@ def _accelerations(
     u: list[Scalar],
     over_D: list[Scalar],
     columns: list[ForceMoment],
+    base: BaseMotion,
+    moving: bool,
 ) -> list[Scalar]:
-    """From the base outwards: each joint's acceleration, then its link's."""
-    wd, a = {-1: ZERO}, {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}
+    """From the base outwards: each joint's acceleration, then its link's; the base may be moving itself."""
+    R_0 = mechanism.base.rotation
+    wd, a = {-1: R_0.T @ base.omega_dot}, {-1: R_0.T @ base.felt(mechanism)}
     qdd: list[Scalar] = []
     for i, link in enumerate(s.links):
         j = link.parent
         wd_i = s.up(i, wd[j])
         a_i = s.up(i, a[j] + wd[j].cross(link.t))
         a_i = a_i + wd_i.cross(s.shift[i])
-        seen_wd, seen_a = (wd[j], a[j]) if j >= 0 and link.spins else (wd_i, a_i)
+        seen_wd, seen_a = (wd[j], a[j]) if link.spins and (j >= 0 or moving) else (wd_i, a_i)
         qdd_i = over_D[i] * (u[i] - columns[i].mu.dot(seen_wd) - columns[i].f.dot(seen_a))
         c_w, c_a = bias[i]
         wd[i], a[i] = wd_i + c_w, a_i + c_a

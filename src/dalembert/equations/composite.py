@@ -26,8 +26,9 @@ to trN 1 − N of that link.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, cos, sin, zeros
 from dalembert.algebra.vectors import NULL, ZERO, Mat, RotZ, Vec, Z, skew, vec_sum
@@ -97,7 +98,7 @@ class LinkSteps:
     links: list[LeanLink]
     turn: list[RotZ] = field(default_factory=list)
     shift: list[Vec] = field(default_factory=list)  # from the joint to the link's frame, in link axes
-    omega: dict[int, Vec] = field(default_factory=lambda: {-1: ZERO})
+    omega: dict[int, Vec] = field(default_factory=dict)
     shift_velocity: list[Vec] = field(default_factory=list)  # of that shift, in link axes
     step_velocity: list[Vec] = field(default_factory=list)  # ω_p × t, in the parent's axes
 
@@ -116,10 +117,10 @@ class LinkSteps:
             i = j
 
 
-def link_steps(mechanism: Mechanism, q: Values, qd: Values | None = None) -> LinkSteps:
-    """Sines, cosines and, where velocities are given, what moves."""
+def link_steps(mechanism: Mechanism, q: Values, qd: Values | None = None, omega: Vec = ZERO) -> LinkSteps:
+    """Sines, cosines and, where velocities are given, what moves; ``omega`` is that of the root link, in its axes."""
     links = lean_links(mechanism)
-    s = LinkSteps(links)
+    s = LinkSteps(links, omega={-1: omega})
     for i, link in enumerate(links):
         x = q[i] + link.offset
         s.turn.append(RotZ(cos(x), sin(x)) if link.revolute else RotZ(1.0, 0.0))
@@ -272,6 +273,16 @@ def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
     n = mechanism.n
     at = [coriolis_matrix(mechanism, q, [1.0 if j == k else 0.0 for j in range(n)]) for k in range(n)]
     return [[[at[max(j, k)][i][min(j, k)] for k in range(n)] for j in range(n)] for i in range(n)]
+
+
+def velocity_product_matrix(
+    mechanism: Any, q: Values, symbols: Callable[[Any, Values], list[Grid]] = christoffel
+) -> Grid:
+    """Γ(q) of S (7.117), with C q̇ = Γ [q̇q̇]: c_ijj for q̇_j², and c_ijk + c_ikj for q̇_j q̇_k, j < k."""
+    span = range(mechanism.n)
+    return [
+        [c[j][k] if j == k else 2.0 * c[j][k] for j in span for k in span if j <= k] for c in symbols(mechanism, q)
+    ]
 
 
 def torque_derivatives(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> tuple[Grid, Grid]:

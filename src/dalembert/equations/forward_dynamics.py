@@ -14,16 +14,16 @@ from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import inertia_matrix, torque_derivatives
 from dalembert.equations.factorisation import factorised
 from dalembert.equations.friction import bare, load_of, loaded, relieved, slopes
-from dalembert.equations.newton_euler import newton_euler
+from dalembert.equations.newton_euler import BaseMotion, newton_euler
 from dalembert.robot.mechanism import Mechanism
 
 
 def forward_dynamics(
-    mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None
+    mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None, base: BaseMotion | None = None
 ) -> list[Scalar]:
     """q̈ by (7.115), τ′ being the inverse dynamics with q̈ = 0 as S 7.6 proposes."""
     mechanism, tau = relieved(mechanism, q, qd, tau)
-    rest = lean_newton_euler.inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e)
+    rest = lean_newton_euler.inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e, base)
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     return factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
 

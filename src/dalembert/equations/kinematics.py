@@ -99,15 +99,25 @@ def _by_rows(mechanism: Mechanism, columns: dict[int, tuple[Vec, Vec]]) -> Grid:
     return [[column[row] for column in by_joint] for row in range(6)]
 
 
-def jacobian_derivative(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
-    """J̇ of the tip, 6×n: each column of the Jacobian differentiated, with ż = ω_{i−1} × z."""
-    F = frames(mechanism, q)
+@dataclass(frozen=True)
+class Velocities:
+    """In base axes: ω_i and ṗ_i of every link frame, and the velocity of the origin of every joint's frame i−1."""
+
+    omega: list[Vec]
+    p_dot: list[Vec]
+    p_dot_joint: list[Vec]
+
+
+def velocities(mechanism: Mechanism, F: Frames, qd: Values, omega_0: Vec = ZERO) -> Velocities:
+    """ω_i and ṗ_i of all links, S (7.93), (7.94), on a base that turns with ω_0 about its origin."""
     omega: list[Vec] = []
     v_joint: list[Vec] = []
     v: list[Vec] = []
     for i, body in enumerate(mechanism.bodies):
         k = body.parent
-        w_parent, v_parent, p_parent = (omega[k], v[k], F.p[k]) if k >= 0 else (ZERO, ZERO, mechanism.base.translation)
+        w_parent, v_parent, p_parent = (
+            (omega[k], v[k], F.p[k]) if k >= 0 else (omega_0, ZERO, mechanism.base.translation)
+        )
         v_joint.append(v_parent + w_parent.cross(F.p_joint[i] - p_parent))
         if body.revolute:
             omega.append(w_parent + qd[i] * F.z[i])
@@ -116,6 +126,14 @@ def jacobian_derivative(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
             omega.append(w_parent)
             slide, swing = qd[i] * F.z[i], omega[i].cross(F.p[i] - F.p_joint[i])
             v.append(v_joint[i] + slide + swing)
+    return Velocities(omega, v, v_joint)
+
+
+def jacobian_derivative(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
+    """J̇ of the tip, 6×n: each column of the Jacobian differentiated, with ż = ω_{i−1} × z."""
+    F = frames(mechanism, q)
+    moving = velocities(mechanism, F, qd)
+    omega, v, v_joint = moving.omega, moving.p_dot, moving.p_dot_joint
     k = mechanism.tip_body
     v_tip = v[k] + omega[k].cross(F.p_tip - F.p[k]) if k >= 0 else ZERO
     columns = {}

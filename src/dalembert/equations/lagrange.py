@@ -7,13 +7,15 @@ others are zero. Links are counted without their rotors, and rotors on their own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, total, zeros
-from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, skew
+from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, skew, vec_sum
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import Frames, columns_of, frames, jacobian
-from dalembert.robot.mechanism import Mechanism, rotor_body
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.mechanism import Body, Mechanism, rotor_body
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class MovingBody:
 
 def moving_bodies(mechanism: Mechanism, F: Frames) -> list[MovingBody]:
     """Every link and every rotor, with its Jacobians."""
+    rotors = (_rotor(mechanism, F, i) for i, body in enumerate(mechanism.bodies) if not _carried(body).is_zero)
+    return [*_links(mechanism, F), *rotors]
+
+
+def _links(mechanism: Mechanism, F: Frames) -> list[MovingBody]:
     out = []
     for i, body in enumerate(mechanism.bodies):
         R, link, carried = F.R[i], body.link, mechanism.path(i)
@@ -45,21 +52,26 @@ def moving_bodies(mechanism: Mechanism, F: Frames) -> list[MovingBody]:
         columns = columns_of(mechanism, F, p, i)  # (7.16)–(7.19)
         J_P, J_O = {j: columns[j][0] for j in carried}, {j: columns[j][1] for j in carried}
         out.append(MovingBody(link.mass, p, I, carried, carried, J_P, J_O))
-    for i, body in enumerate(mechanism.bodies):
-        still = (0.0, 0.0) if body.reflected else (body.rotor_inertia, body.rotor_transverse)
-        rotor = rotor_body(body.rotor_mass, body.rotor_position, body.rotor_axis, *still)
-        if rotor.is_zero:
-            continue
-        c, carried = body.parent, mechanism.path(body.parent)
-        R, p_c = (F.R[c], F.p[c]) if c >= 0 else (mechanism.base.rotation, mechanism.base.translation)
-        p = p_c + R @ rotor.com
-        I = R @ rotor.tensor @ R.T  # z_mi is its axis of symmetry: the spin leaves it as it is
-        z_m = R @ body.rotor_axis
-        columns = columns_of(mechanism, F, p, c)  # (7.25), (7.26), (7.28), (7.29)
-        J_P = {j: columns[j][0] for j in carried} | {i: ZERO}
-        J_O = {j: columns[j][1] for j in carried} | {i: body.gear * z_m}
-        out.append(MovingBody(rotor.mass, p, I, carried, (*carried, i), J_P, J_O))
     return out
+
+
+def _carried(body: Body) -> Inertia:
+    """The rotor of a joint, standing still on the link that carries it; of a reflected one its mass alone."""
+    still = (0.0, 0.0) if body.reflected else (body.rotor_inertia, body.rotor_transverse)
+    return rotor_body(body.rotor_mass, body.rotor_position, body.rotor_axis, *still)
+
+
+def _rotor(mechanism: Mechanism, F: Frames, i: int) -> MovingBody:
+    body = mechanism.bodies[i]
+    rotor, c, carried = _carried(body), body.parent, mechanism.path(body.parent)
+    R, p_c = (F.R[c], F.p[c]) if c >= 0 else (mechanism.base.rotation, mechanism.base.translation)
+    p = p_c + R @ rotor.com
+    I = R @ rotor.tensor @ R.T  # z_mi is its axis of symmetry: the spin leaves it as it is
+    z_m = R @ body.rotor_axis
+    columns = columns_of(mechanism, F, p, c)  # (7.25), (7.26), (7.28), (7.29)
+    J_P = {j: columns[j][0] for j in carried} | {i: ZERO}
+    J_O = {j: columns[j][1] for j in carried} | {i: body.gear * z_m}
+    return MovingBody(rotor.mass, p, I, carried, (*carried, i), J_P, J_O)
 
 
 def _B(mechanism: Mechanism, bodies: list[MovingBody]) -> Grid:
@@ -139,6 +151,84 @@ def _christoffel(dB: list[Grid]) -> list[Grid]:
 def _C(c: list[Grid], qd: Values) -> Grid:
     n = range(len(c))
     return [[total(c[i][j][k] * qd[k] for k in n) for j in n] for i in n]  # (7.44)
+
+
+# -- the steps of S 7.1, body by body ---------------------------------------------------------------
+
+
+def _by_joint(mechanism: Mechanism, F: Frames) -> tuple[list[MovingBody], list[MovingBody]]:
+    """Link i and rotor i of every joint, each one's own: T_ℓi and T_mi are ½ m ṗᵀṗ + ½ ωᵀIω of these.
+
+    Of a reflected rotor the spin counts by itself, S 7.3.2: ω_mi = k_ri q̇_i z_mi and I = I_mi z_mi z_miᵀ.
+    """
+    rotors = []
+    for i, body in enumerate(mechanism.bodies):
+        rotor = _rotor(mechanism, F, i)
+        if body.reflected and body.has_rotor:
+            z_m = (F.R[body.parent] if body.parent >= 0 else mechanism.base.rotation) @ body.rotor_axis
+            rotor = replace(rotor, I=body.rotor_inertia * z_m.outer(z_m), J_O={i: body.gear * z_m})
+        elif _carried(body).is_zero:
+            rotor = MovingBody(0.0, ZERO, NULL, (), (), {}, {})
+        rotors.append(rotor)
+    return _links(mechanism, F), rotors
+
+
+@dataclass(frozen=True)
+class BodySteps:
+    """Of all links ℓ_i and of all rotors m_i: m, p, the columns of J_P and J_O by joint, and I in base axes."""
+
+    link_mass: list[Scalar]
+    link_position: list[Vec]
+    link_linear: list[list[Vec]]
+    link_angular: list[list[Vec]]
+    link_tensor: list[Mat]
+    rotor_mass: list[Scalar]
+    rotor_position: list[Vec]
+    rotor_linear: list[list[Vec]]
+    rotor_angular: list[list[Vec]]
+    rotor_tensor: list[Mat]
+
+
+def body_jacobians(mechanism: Mechanism, q: Values) -> BodySteps:
+    """J_P^(ℓi), J_O^(ℓi) and J_P^(mi), J_O^(mi), S (7.16)–(7.19), (7.25)–(7.29), with the I_ℓi, I_mi of (7.12)."""
+    n = range(mechanism.n)
+    parts: list[Any] = []
+    for bodies in _by_joint(mechanism, frames(mechanism, q)):
+        linear = [[body.J_P.get(j, ZERO) for j in n] for body in bodies]
+        angular = [[body.J_O.get(j, ZERO) for j in n] for body in bodies]
+        parts += [[b.m for b in bodies], [b.p for b in bodies], linear, angular, [b.I for b in bodies]]
+    return BodySteps(*parts)
+
+
+@dataclass(frozen=True)
+class Energies:
+    """T_ℓi, T_mi, U_ℓi, U_mi of every joint."""
+
+    link_kinetic: list[Scalar]
+    rotor_kinetic: list[Scalar]
+    link_potential: list[Scalar]
+    rotor_potential: list[Scalar]
+
+
+def body_energies(mechanism: Mechanism, q: Values, qd: Values) -> Energies:
+    """T_ℓi of S (7.20), T_mi of (7.30), U_ℓi of (7.34) and U_mi of (7.35), the latter 0 for a rotor on the base."""
+    F = frames(mechanism, q)
+    links, rotors = _by_joint(mechanism, F)
+
+    def kinetic(body: MovingBody) -> Scalar:
+        p_dot = vec_sum([qd[j] * J for j, J in body.J_P.items()])  # (7.14), (7.24)
+        omega = vec_sum([qd[j] * J for j, J in body.J_O.items()])  # (7.15), (7.27)
+        return 0.5 * body.m * p_dot.dot(p_dot) + 0.5 * omega.dot(body.I @ omega)
+
+    U_l = [-body.m * mechanism.gravity.dot(body.p) for body in links]
+    if mechanism.lifts:
+        lifted, _ = _by_joint(mechanism.lifted, F)
+        U_l = [U + body.m * mechanism.gravity.dot(body.p) for U, body in zip(U_l, lifted, strict=True)]
+    U_m = [
+        -rotor.m * mechanism.gravity.dot(rotor.p) if body.parent >= 0 else 0.0
+        for body, rotor in zip(mechanism.bodies, rotors, strict=True)
+    ]
+    return Energies([kinetic(body) for body in links], [kinetic(body) for body in rotors], U_l, U_m)
 
 
 def inertia_matrix(mechanism: Mechanism, q: Values) -> Grid:

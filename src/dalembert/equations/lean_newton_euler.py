@@ -62,7 +62,7 @@ def inverse_dynamics(
     base = base or BaseMotion()
     R_0 = mechanism.base.rotation
     w, wd = {-1: R_0.T @ base.omega}, {-1: R_0.T @ base.omega_dot}
-    a = {-1: R_0.T @ (base.acceleration - mechanism.gravity)}
+    a = {-1: R_0.T @ base.felt(mechanism)}
     U = {-1: acceleration_matrix(w[-1], wd[-1])}
     turn: list[RotZ] = []
     f: list[Vec] = []

@@ -20,7 +20,7 @@ from dalembert.robot.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class BaseMotion:
-    """How the base moves, in base axes: ω_0, ω̇_0 and p̈_0."""
+    """How the base moves, in base axes: ω_0, ω̇_0, and p̈_0 of the origin of the base frame."""
 
     omega: VecLike = ZERO
     omega_dot: VecLike = ZERO
@@ -30,16 +30,33 @@ class BaseMotion:
         for field in fields(self):
             object.__setattr__(self, field.name, Vec(getattr(self, field.name)))
 
+    @classmethod
+    def of(cls, numbers: Values) -> BaseMotion:
+        """From [ω, ω̇, p̈], nine numbers."""
+        return cls(tuple(numbers[0:3]), tuple(numbers[3:6]), tuple(numbers[6:9]))
+
+    def felt(self, mechanism: Mechanism) -> Vec:
+        """p̈ − g_0 at the origin of the root link, by (7.102), in base axes: gravity acts through the acceleration."""
+        t = mechanism.base.translation
+        p_ddot = self.acceleration + self.omega_dot.cross(t) + self.omega.cross(self.omega.cross(t))
+        return p_ddot - mechanism.gravity
+
 
 @dataclass
 class Recursion:
-    """What the recursion computes for every link i, and for the base under −1, to be checked step by step."""
+    """What the recursion computes for every link i, and for the base under −1, to be checked step by step.
+
+    The names are S's; M has v̇ for p̈, ā for p̈_C and n for μ. F_i = m_i p̈_Ci and M_i = Ī_i ω̇_i + ω_i × (Ī_i ω_i) are
+    M's. p̈ and p̈_C are accelerations less g_0, since p̈_0 − g_0 is where the recursion starts.
+    """
 
     omega: dict[int, Vec]
     omega_dot: dict[int, Vec]
     p_ddot: dict[int, Vec]
     p_ddot_C: dict[int, Vec]
     omega_dot_m: dict[int, Vec]
+    F: list[Vec]
+    M: list[Vec]
     f: list[Vec]
     mu: list[Vec]
     tau: list[Scalar]
@@ -67,7 +84,7 @@ def newton_euler(
     R_0 = mechanism.base.rotation
     # initial conditions: ω_0, ω̇_0 and p̈_0 − g_0, so that gravity acts through the acceleration
     omega, omega_dot = {-1: R_0.T @ base.omega}, {-1: R_0.T @ base.omega_dot}
-    p_ddot = {-1: R_0.T @ (base.acceleration - mechanism.gravity)}
+    p_ddot = {-1: R_0.T @ base.felt(mechanism)}
     p_ddot_C: dict[int, Vec] = {}
     omega_dot_m: dict[int, Vec] = {}
     motions = [joint_motion(body, q_i) for body, q_i in zip(bodies, q, strict=True)]
@@ -115,15 +132,14 @@ def newton_euler(
             weight = -body.lifted.mass * at_rest.p_ddot_C[i]
             f_next[i], mu_next[i] = f_next[i] + weight, mu_next[i] + body.lifted.com.cross(weight)
 
-    f, mu, tau = [ZERO] * n, [ZERO] * n, [0.0] * n
+    F, M, f, mu, tau = [ZERO] * n, [ZERO] * n, [ZERO] * n, [ZERO] * n, [0.0] * n
     for i in reversed(range(n)):
         body, R, r = bodies[i], motions[i].R, motions[i].r
         m, r_C, I = body.inertia.mass, body.inertia.com, body.inertia.tensor
         k, I_m, z_m = body.gear, body.rotor_inertia, body.rotor_axis
-        f[i] = f_next[i] + m * p_ddot_C[i]  # (7.112)
-        mu[i] = (
-            -f[i].cross(r + r_C) + mu_next[i] + f_next[i].cross(r_C) + I @ omega_dot[i] + omega[i].cross(I @ omega[i])
-        )  # (7.113); its rotor terms arrive through mu_next
+        F[i], M[i] = m * p_ddot_C[i], I @ omega_dot[i] + omega[i].cross(I @ omega[i])
+        f[i] = f_next[i] + F[i]  # (7.112)
+        mu[i] = -f[i].cross(r + r_C) + mu_next[i] + f_next[i].cross(r_C) + M[i]  # (7.113); rotors are in mu_next
         tau[i] = (mu[i] if body.revolute else f[i]).dot(R.T @ body.axis)  # (7.114)
         if body.has_rotor:
             tau[i] = tau[i] + (k * k * I_m * qdd[i] if body.reflected else k * I_m * omega_dot_m[i].dot(z_m))
@@ -138,7 +154,7 @@ def newton_euler(
             if body.has_rotor and not body.reflected:
                 # the rotor's angular momentum, a load on the link that carries it: (7.113), last terms
                 mu_next[j] = mu_next[j] + (k * qdd[i] * I_m * z_m + k * qd[i] * I_m * omega[j].cross(z_m))
-    return Recursion(omega, omega_dot, p_ddot, p_ddot_C, omega_dot_m, f, mu, tau)
+    return Recursion(omega, omega_dot, p_ddot, p_ddot_C, omega_dot_m, F, M, f, mu, tau)
 
 
 def inverse_dynamics(

@@ -8,28 +8,39 @@ them standing still, and S (7.103), (7.105), (7.106) give what their spin adds, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dalembert.algebra.scalars import Scalar, Values
-from dalembert.algebra.vectors import ZERO, Vec
+from dalembert.algebra.vectors import ZERO, Vec, VecLike
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames
-from dalembert.equations.newton_euler import BaseMotion
+from dalembert.equations.newton_euler import BaseMotion, Recursion
 from dalembert.robot.mechanism import Mechanism
 
 
-def inverse_dynamics(
-    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
-) -> list[Scalar]:
-    """τ by the recursion of M Table 1; ``h_e`` is f_{n+1}, n_{n+1} at the tip."""
+def newton_euler_base(
+    mechanism: Mechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None = None,
+    base: BaseMotion | None = None,
+    loads: Mapping[int, tuple[VecLike, VecLike]] | None = None,
+) -> Recursion:
+    """The recursion of M Table 1, S (7.93)–(7.106); ``h_e`` is f_{n+1}, n_{n+1} at the tip.
+
+    ``loads`` are what links exert on something else: force, and moment about the origin of frame i, in base axes.
+    """
     bodies, n = mechanism.bodies, mechanism.n
     base = base or BaseMotion()
-    F = frames(mechanism, q)
-    z = F.z
+    at = frames(mechanism, q)
+    z = at.z
 
     # initial conditions: v̇_0 is the base's acceleration less g_0, so that gravity acts through it
-    omega, omega_dot, v_dot = {-1: base.omega}, {-1: base.omega_dot}, {-1: base.acceleration - mechanism.gravity}
+    omega, omega_dot, v_dot = {-1: base.omega}, {-1: base.omega_dot}, {-1: base.felt(mechanism)}
     R, p = (
-        {-1: mechanism.base.rotation, **dict(enumerate(F.R))},
-        {-1: mechanism.base.translation, **dict(enumerate(F.p))},
+        {-1: mechanism.base.rotation, **dict(enumerate(at.R))},
+        {-1: mechanism.base.translation, **dict(enumerate(at.p))},
     )
     a_bar: dict[int, Vec] = {}
     omega_dot_m: dict[int, Vec] = {}
@@ -41,8 +52,8 @@ def inverse_dynamics(
     # forward equations
     for i, body in enumerate(bodies):
         j, k = body.parent, body.gear
-        t[i] = F.p_joint[i] - p[j]  # from the parent's frame to frame i−1
-        p_star[i] = p[i] - F.p_joint[i]  # from frame i−1 to frame i
+        t[i] = at.p_joint[i] - p[j]  # from the parent's frame to frame i−1
+        p_star[i] = p[i] - at.p_joint[i]  # from frame i−1 to frame i
         s_bar[i] = R[i] @ body.inertia.com
         vd = v_dot[j] + omega_dot[j].cross(t[i]) + omega[j].cross(omega[j].cross(t[i]))
         if body.revolute:
@@ -68,7 +79,10 @@ def inverse_dynamics(
     if h_e is not None and mechanism.tip_body >= 0:
         e = mechanism.tip_body
         f_next[e] = Vec(h_e[:3])
-        n_next[e] = Vec(h_e[3:]) + (F.p_tip - p[e]).cross(f_next[e])
+        n_next[e] = Vec(h_e[3:]) + (at.p_tip - p[e]).cross(f_next[e])
+
+    for e, (f_load, n_load) in (loads or {}).items():
+        f_next[e], n_next[e] = f_next[e] + f_load, n_next[e] + n_load
 
     if mechanism.lifts:  # what carries the weight of links pulls them up, and they it down
         for i, body in enumerate(bodies):
@@ -76,22 +90,29 @@ def inverse_dynamics(
             f_next[i], n_next[i] = f_next[i] + weight, n_next[i] + (R[i] @ body.lifted.com).cross(weight)
 
     # backward equations
-    tau: list[Scalar] = [0.0] * n
+    F, M, f, mu, tau = [ZERO] * n, [ZERO] * n, [ZERO] * n, [ZERO] * n, [0.0] * n  # μ_i is M's n_i
     for i in reversed(range(n)):
         body = bodies[i]
         j, k, I_m = body.parent, body.gear, body.rotor_inertia
         I_i = R[i] @ body.inertia.tensor @ R[i].T
-        F_i = body.inertia.mass * a_bar[i]
-        M_i = I_i @ omega_dot[i] + omega[i].cross(I_i @ omega[i])
-        f_i = F_i + f_next[i]
-        n_i = n_next[i] + p_star[i].cross(f_next[i]) + (p_star[i] + s_bar[i]).cross(F_i) + M_i
-        tau[i] = (n_i if body.revolute else f_i).dot(z[i])
+        F[i] = body.inertia.mass * a_bar[i]
+        M[i] = I_i @ omega_dot[i] + omega[i].cross(I_i @ omega[i])
+        f[i] = F[i] + f_next[i]
+        mu[i] = n_next[i] + p_star[i].cross(f_next[i]) + (p_star[i] + s_bar[i]).cross(F[i]) + M[i]
+        tau[i] = (mu[i] if body.revolute else f[i]).dot(z[i])
         if body.has_rotor:  # S (7.106)
             tau[i] = tau[i] + (k * k * I_m * qdd[i] if body.reflected else k * I_m * omega_dot_m[i].dot(z_m[i]))
         tau[i] = tau[i] + friction(body, q[i], qd[i], tau[i])
         if j >= 0:
-            f_next[j] = f_next[j] + f_i
-            n_next[j] = n_next[j] + n_i + t[i].cross(f_i)
+            f_next[j] = f_next[j] + f[i]
+            n_next[j] = n_next[j] + mu[i] + t[i].cross(f[i])
             if body.has_rotor and not body.reflected:  # S (7.105), last two terms
                 n_next[j] = n_next[j] + (k * qdd[i] * I_m * z_m[i] + k * qd[i] * I_m * omega[j].cross(z_m[i]))
-    return tau
+    return Recursion(omega, omega_dot, v_dot, a_bar, omega_dot_m, F, M, f, mu, tau)
+
+
+def inverse_dynamics(
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
+) -> list[Scalar]:
+    """τ of S (7.42), by the recursion in base axes."""
+    return newton_euler_base(mechanism, q, qd, qdd, h_e, base).tau

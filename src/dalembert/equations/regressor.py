@@ -21,11 +21,12 @@ has −(1 − s) g in it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from dalembert.algebra.scalars import Grid, Scalar, Values, sgn
 from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, vec_sum
 from dalembert.equations.friction import bare, loaded, position
-from dalembert.equations.kinematics import joint_motion
+from dalembert.equations.kinematics import frames, joint_motion, velocities
 from dalembert.equations.lean_newton_euler import acceleration_matrix, inverse_dynamics
 from dalembert.errors import RobotError
 from dalembert.robot.mechanism import Body, Mechanism
@@ -127,6 +128,35 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
             Y[i][at : at + len(columns)] = columns
             at += len(columns)
     return Y
+
+
+@dataclass(frozen=True)
+class EnergyRegressors:
+    """β_Ti and β_Ui of S (7.76), 11 entries for every joint i, in the order of (7.77): INERTIAL, then I_mi."""
+
+    beta_T: Grid
+    beta_U: Grid
+
+
+def energy_regressors(mechanism: Mechanism, q: Values, qd: Values) -> EnergyRegressors:
+    """T = Σ β_Tiᵀ π_i and U = Σ β_Uiᵀ π_i, S (7.76): β_Ti and β_Ui depend on the joints up to link i alone.
+
+    With ω and v = ṗ_i in the axes of link i, T_i = ½ m vᵀv + hᵀ(v × ω) + ½ ωᵀ Î ω, S (7.70), and U_i is (7.75).
+    """
+    F = frames(mechanism, q)
+    moving = velocities(mechanism, F, qd)
+    beta_T, beta_U = [], []
+    for i, body in enumerate(mechanism.bodies):
+        R, e, k = F.R[i], body.parent, body.gear
+        w, v, g = R.T @ moving.omega[i], R.T @ moving.p_dot[i], mechanism.gravity
+        spin = 0.5 * k * k * qd[i] * qd[i]
+        if not body.reflected and e >= 0:  # the rotor turns with the link that carries it, (7.69)
+            spin = spin + k * qd[i] * (F.R[e] @ body.rotor_axis).dot(moving.omega[e])
+        xx, xy, xz, yy, yz, zz = w[0] * w[0], w[0] * w[1], w[0] * w[2], w[1] * w[1], w[1] * w[2], w[2] * w[2]
+        beta_T.append([0.5 * v.dot(v), *v.cross(w), 0.5 * xx, xy, xz, 0.5 * yy, yz, 0.5 * zz, spin])
+        weight = 1.0 if body.lifted.is_zero else 1.0 - carried_share(body)
+        beta_U.append([-weight * g.dot(F.p[i]), *(-weight * (R.T @ g)), *[0.0] * 7])
+    return EnergyRegressors(beta_T, beta_U)
 
 
 def carried_share(body: Body) -> float:

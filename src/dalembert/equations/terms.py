@@ -6,17 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from dalembert.algebra.scalars import Scalar, Values, total
+from dalembert.algebra.vectors import ZERO
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import christoffel, inertia_matrix
 from dalembert.equations.friction import bare, coulomb, further, loaded, viscous
 from dalembert.equations.kinematics import jacobian
+from dalembert.equations.newton_euler import BaseMotion
 from dalembert.robot.mechanism import Mechanism
 
 
 def torque_terms(
-    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None
+    mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
 ) -> tuple[Any, ...]:
-    """(inertia, rotor, centrifugal, coriolis, gravity, viscous, coulomb, other, contact); they sum to τ.
+    """(inertia, rotor, centrifugal, coriolis, gravity, viscous, coulomb, other, contact, base); they sum to τ.
 
     inertia_ij     b_ij q̈_j of links and of rotors that stand still on them, S (7.40)
     rotor_ij       what the rotors' own spin adds to b_ij, times q̈_j: k_ri² I_mi and k_ri I_mi terms
@@ -35,7 +37,7 @@ def torque_terms(
         contact = [total(J[k][i] * h_e[k] for k in range(6)) for i in span]
     load: Values = rest
     if loaded(mechanism):
-        load = lean_newton_euler.inverse_dynamics(bare(mechanism), q, qd, qdd, h_e)
+        load = lean_newton_euler.inverse_dynamics(bare(mechanism), q, qd, qdd, h_e, base)
     return (
         [[B_links[i][j] * qdd[j] for j in span] for i in span],
         [[(B[i][j] - B_links[i][j]) * qdd[j] for j in span] for i in span],
@@ -46,4 +48,12 @@ def torque_terms(
         [coulomb(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)],
         [further(*of) for of in zip(mechanism.bodies, q, qd, load, strict=True)],
         contact,
+        rest if base is None else base_torque(mechanism, q, qd, base),
     )
+
+
+def base_torque(mechanism: Mechanism, q: Values, qd: Values, base: BaseMotion) -> list[Scalar]:
+    """What the motion of the base adds to the torques: those with it, less those without."""
+    weightless, rest = replace(bare(mechanism), gravity=ZERO), [0.0] * mechanism.n
+    on_base, at_rest = (lean_newton_euler.inverse_dynamics(weightless, q, qd, rest, None, b) for b in (base, None))
+    return [x - y for x, y in zip(on_base, at_rest, strict=True)]

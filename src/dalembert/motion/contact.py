@@ -38,6 +38,7 @@ from dalembert.coordinates.chain import Chain
 from dalembert.coordinates.pulled import factorised
 from dalembert.equations.friction import dry as dry_friction
 from dalembert.equations.friction import dry_levels
+from dalembert.equations.newton_euler import BaseMotion
 from dalembert.motion.rubbing import Brakes, brakes, directions, drifts
 from dalembert.motion.stepping import Setting, Values, both, either, inertia_and_load, no, some
 
@@ -66,7 +67,9 @@ def most_passes(n: int) -> float:
 # -- the equations -------------------------------------------------------------------------------
 
 
-def loaded(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None) -> tuple[list[Scalar], ...]:
+def loaded(
+    setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None, base: BaseMotion | None
+) -> tuple[list[Scalar], ...]:
     """B, and r = τ − τ′ of (7.116) without dry friction; where passive joints rub, also Γ_p and Γ̇_p q̇.
 
     Where static levels depend on the state, they come last.
@@ -74,7 +77,7 @@ def loaded(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | N
     tau  τ, or τ − Jᵀ h_e followed by τ, where h_e is not given
     """
     n = setting.n
-    B, load = inertia_and_load(setting, q, qd, h_e)
+    B, load = inertia_and_load(setting, q, qd, h_e, base)
     flat = [x for row in B for x in row]
     r = [t - p for t, p in zip(tau[:n], load, strict=True)]
     levels = (_levels_at(setting, q, qd, tau[-n:]),) if setting.varies else ()

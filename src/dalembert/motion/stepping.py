@@ -15,9 +15,10 @@ from typing import Any
 from dalembert.algebra.scalars import Scalar, Values, less, select
 from dalembert.algebra.vectors import Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain
-from dalembert.coordinates.pulled import coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
+from dalembert.coordinates.pulled import base_torque, coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
 from dalembert.equations.friction import static, varies
 from dalembert.equations.kinematics import frames
+from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regressor import WIDTH, carried_share
 from dalembert.motion.rubbing import clearances, moving_torque
 from dalembert.robot.mechanism import Body
@@ -162,19 +163,21 @@ class Setting:
 
 
 def inertia_and_load(
-    setting: Setting, q: Values, qd: Values, h_e: Values | None
+    setting: Setting, q: Values, qd: Values, h_e: Values | None, base: BaseMotion | None
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
     """B(q), and τ′(q, q̇) of (7.116) without the dry friction."""
     mechanism, rest = smooth(setting.mechanism), [0.0] * setting.n
-    return inertia_matrix(mechanism, q), inverse_dynamics(mechanism, q, qd, rest, h_e)
+    return inertia_matrix(mechanism, q), inverse_dynamics(mechanism, q, qd, rest, h_e, base)
 
 
 # -- Runge–Kutta 4 -------------------------------------------------------------------------------
 
 
-def accelerate(setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None) -> list[Scalar]:
+def accelerate(
+    setting: Setting, q: Values, qd: Values, tau: Values, h_e: Values | None, base: BaseMotion | None
+) -> list[Scalar]:
     """q̈ of (7.115), without dry friction."""
-    B, load = inertia_and_load(setting, q, qd, h_e)
+    B, load = inertia_and_load(setting, q, qd, h_e, base)
     r = [t - p for t, p in zip(tau, load, strict=True)]
     return factorised(setting.mechanism, B).solve(r)
 
@@ -288,7 +291,8 @@ def midpoint(q: Values, v: Values, h: Values) -> tuple[list[Scalar]]:
 
 
 def discrete_legendre(
-    setting: Setting, q_m: Values, p: Values, v: Values, rounds: Values, h: Values, tau: Values, h_e: Values | None
+    setting: Setting, q_m: Values, p: Values, v: Values, rounds: Values, h: Values, tau: Values, h_e: Values | None,
+    base: BaseMotion | None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar], list[Scalar]]:
     """One round of solving the discrete Euler–Lagrange equations of the midpoint Lagrangian.
 
@@ -297,6 +301,7 @@ def discrete_legendre(
 
         B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e,
 
+    less what a motion of the base takes,
     since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is solved for v by fixed-point
     iteration, which gains a factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
     """
@@ -304,6 +309,8 @@ def discrete_legendre(
     C = coriolis_matrix(mechanism, q_m, v)
     rest = [0.0] * n
     load, rubbed = inverse_dynamics(mechanism, q_m, rest, rest, h_e), moving_torque(mechanism, q_m, v)
+    if base is not None:
+        load = [x + y for x, y in zip(load, base_torque(mechanism, q_m, v, base), strict=True)]
     k = []
     for i in range(n):
         total = tau[i] - load[i] - rubbed[i]

@@ -39,11 +39,10 @@ DEEP = 60.0  # products a joint in the factorisation of B, as in a chain of 20: 
 
 
 def _on_moving_base(function: Equations) -> Equations:
-    """A function of (q, q̇, q̈, h_e, base), the motion of the base given as nine numbers."""
+    """A function of (q, q̇, q̈ or τ, h_e, base), the motion of the base given as nine numbers."""
 
     def run(m: Any, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: Any = None) -> Any:
-        motion = None if base is None else BaseMotion(tuple(base[0:3]), tuple(base[3:6]), tuple(base[6:9]))
-        return function(m, q, qd, qdd, h_e, motion)
+        return function(m, q, qd, qdd, h_e, None if base is None else BaseMotion.of(base))
 
     return run
 
@@ -60,15 +59,9 @@ def _on_fixed_base(name: str, function: Equations) -> Equations:
     return run
 
 
-@_on_moving_base
-def _joint_wrenches(m: Mechanism, *arrays: Any) -> Any:
-    run = newton_euler.newton_euler(m, *arrays)
-    return [[*f, *mu] for f, mu in zip(run.f, run.mu, strict=True)]
-
-
-def _gravity(m: Mechanism, q: Values) -> Any:
+def _gravity(m: Mechanism, q: Values, base: Any = None) -> Any:
     rest = [0.0] * m.n
-    return lean_newton_euler.inverse_dynamics(friction.bare(m), q, rest, rest)
+    return _on_moving_base(lean_newton_euler.inverse_dynamics)(friction.bare(m), q, rest, rest, None, base)
 
 
 def _friction(m: Mechanism, qd: Values, q: Values | None, load: Values | None) -> Any:
@@ -209,13 +202,25 @@ JOINTS = table("joints", {
     ),
     "joint_wrenches": Quantity(
         MOTION + "wrench(N,6)", "force f_i and moment μ_i that link i−1 exerts on link i, S (7.112), (7.113)",
-        {"newton-euler": _joint_wrenches}, CONTACT, held={"newton-euler": _on_moving_base(pulled.joint_wrenches)},
+        {"newton-euler": _on_moving_base(pulled.joint_wrenches)}, CONTACT,
+    ),
+    "recursion": Quantity(
+        MOTION + "omega(N,3), omega_dot(N,3), p_dot(N,3), p_ddot(N,3), p_ddot_C(N,3), omega_dot_m(N,3), F(N,3), M(N,3), "
+        "f(N,3), mu(N,3), tau(N)", "every step of the Newton–Euler recursion, S (7.107)–(7.114), M Tables 1 and 2",
+        {
+            "newton-euler": _on_moving_base(_fields(pulled.recursion)),
+            "newton-euler-base": _on_moving_base(_fields(partial(pulled.recursion, axes="base"))),
+        },
+        CONTACT,
     ),
     "forward_dynamics": Quantity(
         "q, qd, tau -> qdd(n)", "joint accelerations for given torques, S (7.115)",
-        {"composite": forward_dynamics.forward_dynamics, "articulated": articulated.forward_dynamics},
-        ("tip_wrench",), rivals=("composite", "articulated"), settled=_lighter_forward_dynamics,
-        held={"composite": pulled.forward_dynamics},
+        {
+            "composite": _on_moving_base(forward_dynamics.forward_dynamics),
+            "articulated": _on_moving_base(articulated.forward_dynamics),
+        },
+        CONTACT, rivals=("composite", "articulated"), settled=_lighter_forward_dynamics,
+        held={"composite": _on_moving_base(pulled.forward_dynamics)},
     ),
     "inertia_matrix": Quantity(
         "q -> B(n,n)", "B(q), S (7.32)",
@@ -243,18 +248,31 @@ JOINTS = table("joints", {
             "lagrange": partial(pulled.christoffel, tree=lagrange.coriolis_matrix),
         },
     ),
+    "velocity_product_matrix": Quantity(
+        "q -> Gamma(n,V)", "Γ(q) with C q̇ = Γ [q̇q̇], S (7.117)",
+        {
+            "composite": composite.velocity_product_matrix,
+            "lagrange": partial(composite.velocity_product_matrix, symbols=lagrange.christoffel),
+        },
+        held={"composite": partial(composite.velocity_product_matrix, symbols=pulled.christoffel)},
+    ),
     "torque_derivatives": Quantity(
         MOTION + "dq(n,n), dqd(n,n)", "∂τ/∂q and ∂τ/∂q̇",
         {"composite": composite.torque_derivatives}, pulled=_torque_derivatives,
     ),
     "torque_terms": Quantity(
         MOTION + "inertia(n,n), rotor(n,n), centrifugal(n,n), coriolis(n,n,n), gravity(n), viscous(n), coulomb(n), "
-        "other(n), contact(n)", "the torque in its parts, S (7.40)",
-        {"composite": terms.torque_terms}, ("tip_wrench",), held={"composite": pulled.torque_terms},
+        "other(n), contact(n), base(n)", "the torque in its parts, S (7.40)",
+        {"composite": _on_moving_base(terms.torque_terms)}, CONTACT,
+        held={"composite": _on_moving_base(pulled.torque_terms)},
     ),
     "regressor": Quantity(
         MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
         {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor),
+    ),
+    "energy_regressors": Quantity(
+        "q, qd -> beta_T(N,11), beta_U(N,11)", "β_T and β_U with T = Σ β_Tᵀ π and U = Σ β_Uᵀ π, S (7.76)",
+        {"links": _fields(regressor.energy_regressors)}, pulled=_scalar,
     ),
     "lagrange_euler": Quantity(
         "q -> D(n,n), h(n,n,n), c(n)", "the coefficients D_ik, h_ikm, c_i of M (2.11), (2.14), (2.15)",
@@ -266,6 +284,11 @@ JOINTS = table("joints", {
         "the coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)",
         {"dalembert": _fields(dalembert.coefficients)}, held={"dalembert": pulled.dalembert_coefficients},
     ),
+    "dalembert_terms": Quantity(
+        "q, qd -> tran_1(n,N), tran_2(n,N), tran_3(n,N), tran_4(n,N), tran_sliding(n,N), rot_1(n,N), rot_2(n,N), "
+        "rot_rotor(n,N), centrifugal_1(n,N), centrifugal_3(n,N), centrifugal_rot(n,N), closure_tran(n), closure_rot(n)",
+        "every term of M (4.3) and (4.4), by link, and the parts with p = q", {"dalembert": pulled.dalembert_terms},
+    ),
     "forward_derivatives": Quantity(
         "q, qd, tau -> dq(n,n), dqd(n,n), dtau(n,n)", "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
         {"composite": forward_dynamics.forward_derivatives}, held={"composite": _forward_derivatives},
@@ -276,7 +299,19 @@ JOINTS = table("joints", {
     "potential_energy": Quantity(
         "q -> U()", "potential energy, S (7.36)", {"links": energy.potential_energy}, pulled=_scalar
     ),
-    "gravity_torque": Quantity("q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, pulled=_covector),
+    "body_jacobians": Quantity(
+        "q -> link_mass(N), link_position(N,3), link_linear(N,3,n), link_angular(N,3,n), link_tensor(N,3,3), "
+        "rotor_mass(N), rotor_position(N,3), rotor_linear(N,3,n), rotor_angular(N,3,n), rotor_tensor(N,3,3)",
+        "Jacobians of the links and rotors, S (7.16)–(7.19), (7.25)–(7.29)", {"lagrange": pulled.body_jacobians},
+    ),
+    "body_energies": Quantity(
+        "q, qd -> link_kinetic(N), rotor_kinetic(N), link_potential(N), rotor_potential(N)",
+        "energies of each link and rotor, S (7.20), (7.30), (7.34), (7.35)",
+        {"lagrange": _fields(lagrange.body_energies)}, pulled=_scalar,
+    ),
+    "gravity_torque": Quantity(
+        "q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, ("base_motion",), pulled=_covector
+    ),
     "friction_torque": Quantity(
         "qd -> friction(n)", "F_v q̇ + F_s sgn(q̇), S (7.42), and further terms, with q and load where they ask for it",
         {"joint": _friction}, ("q", "load"), held={"joint": pulled.friction_torque},

@@ -59,6 +59,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
 
     n  joint variables                               N  joints of the tree, more than n in closed chains
     Q  numbers in q: N where Newton's method closes the loops, else n
+    V  products of two velocities, q̇_i q̇_j with i ≤ j
     K  dynamic parameters of the N joints
     P  points of the arm: both ends of each of the N joints, and the tip
     L  loops                                         e  equations that close them
@@ -69,6 +70,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
         "n": n,
         "N": N,
         "Q": N if mechanism.by_newton else n,
+        "V": n * (n + 1) // 2,
         "K": width(mechanism.tree),
         "P": 2 * N + 1,
         "L": len(mechanism.loops),

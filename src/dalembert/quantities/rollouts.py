@@ -19,6 +19,7 @@ from dalembert.algebra.scalars import Values, select
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.pulled import jacobian
 from dalembert.equations import articulated
+from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regressor import width
 from dalembert.graph.program import Call, Program
 from dalembert.motion import contact, control, stepping
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from dalembert.emit.signature import Signature
 
 LAWS: dict[str, Callable[..., list[Any]]] = {"pd": control.pd_gravity, "computed": control.computed_torque}
+BASE = 9  # numbers in a motion of the base: [ω, ω̇, p̈]
 PARABOLA = (0.0, 0.5, 1.0)  # parts of a step at which a reference is given that is asked for anywhere within it
 
 
@@ -70,6 +72,8 @@ class Plan:
     tip_wrench  whether one is given; with "host" it is part of the torque
     parameters  whether the dynamic parameters are inputs
     tip         the law of the tip, with its numbers
+    base_motion "" where the base stands still, "held" where its motion is constant over each step, "sampled" where it is
+                a function of time
     twofold     whether torques from Python come as τ − Jᵀ h_e followed by τ, for friction that depends on the load
     """
 
@@ -82,6 +86,7 @@ class Plan:
     tip: control.TipLaw | None = None
     restitution: bool = False
     twofold: bool = False
+    base_motion: str = ""
 
 
 Piece = Callable[..., Sequence[Sequence[Any]]]
@@ -92,12 +97,14 @@ class Rollout:
     """A program and the pieces it calls, each a function of lists of scalars.
 
     references  slots of the reference, and after which part of the step each has it
+    bases       the same for a motion of the base that is a function of time
     torques     functions that Python is to provide, and after which part of the step they are called
     """
 
     program: Program
     pieces: Mapping[str, Piece]
     references: Mapping[str, float]
+    bases: Mapping[str, float]
     torques: Mapping[str, float]
 
     def calls(self) -> dict[str, Call]:
@@ -160,7 +167,9 @@ class _Draft:
         self.constant: list[str] = []
         self.references: dict[str, float] = {}
         self.torques: dict[str, float] = {}
-        self.followed = "wanted" if sampled else "reference"
+        self.followed, self.felt = ("wanted", "felt") if sampled else ("reference", "base_motion")
+        within = PARABOLA if sampled else instants
+        self.bases: dict[str, float] = {}
         if plan.law == "given":
             self._add("tau", given, self.stepwise)
         elif plan.law == "host":
@@ -169,7 +178,7 @@ class _Draft:
             self.sizes |= {f"tau_{k}": given for k in range(len(instants))}
         self.wanted = 3 * plan.tip.space.m if plan.tip is not None else 3 * n if plan.law in LAWS else 0
         if self.wanted:
-            self.references = {f"reference_{k}": part for k, part in enumerate(PARABOLA if sampled else instants)}
+            self.references = {f"reference_{k}": part for k, part in enumerate(within)}
         for slot in self.references:
             self._add(slot, self.wanted, self.stepwise)
         if plan.law in LAWS:
@@ -177,6 +186,12 @@ class _Draft:
             self._add("kd", n, self.constant)
         if plan.tip_wrench:
             self._add("tip_wrench", 6, self.stepwise)
+        if plan.base_motion == "held":
+            self._add("base_motion", BASE, self.stepwise)
+        elif plan.base_motion:
+            self.bases = {f"base_motion_{k}": part for k, part in enumerate(within)}
+        for slot in self.bases:
+            self._add(slot, BASE, self.stepwise)
         if plan.restitution:
             self._add("restitution", 1, self.constant)
         if plan.parameters:
@@ -230,10 +245,11 @@ class _Draft:
         reference = f"{self.followed}_{k}"
         law = {"none": "", "given": "tau", "host": f"tau_{k}", "tip": reference}
         wrench = "tip_wrench" if self.plan.tip_wrench else ""
-        return f"{law.get(self.plan.law, f'{reference} kp kd')} {wrench} {self.parameters}"
+        base = {"": "", "held": "base_motion", "sampled": f"{self.felt}_{k}"}[self.plan.base_motion]
+        return f"{law.get(self.plan.law, f'{reference} kp kd')} {wrench} {base} {self.parameters}"
 
     def loaded(self, function: Callable[..., Any]) -> Piece:
-        """A function of (setting, q, q̇, τ, h_e) as one of q, q̇ and the slots of :meth:`load`."""
+        """A function of (setting, q, q̇, τ, h_e, base) as one of q, q̇ and the slots of :meth:`load`."""
 
         def piece(q: Any, qd: Any, *values: Any) -> Any:
             return function(*self.take(values, q, qd))
@@ -241,9 +257,10 @@ class _Draft:
         return piece
 
     def take(self, values: Sequence[Any], q: Any, qd: Any) -> tuple[Any, ...]:
-        """(setting, q, q̇, τ, h_e) from what is in the slots of :meth:`load`."""
+        """(setting, q, q̇, τ, h_e, base) from what is in the slots of :meth:`load`."""
         rest = list(values)
         setting = self.with_parameters(rest.pop()) if self.plan.parameters else self.setting
+        base = BaseMotion.of(rest.pop()) if self.plan.base_motion else None
         h_e = rest.pop() if self.plan.tip_wrench else None
         if self.plan.law == "none":
             tau: Sequence[Any] = [0.0] * setting.n
@@ -254,7 +271,7 @@ class _Draft:
             tau = LAWS[self.plan.law](self.setting.mechanism, q, qd, *rest)
         else:
             (tau,) = rest
-        return setting, q, qd, tau, h_e
+        return setting, q, qd, tau, h_e, base
 
     def with_parameters(self, parameters: Sequence[Any]) -> Setting:
         """The setting with other parameters."""
@@ -286,7 +303,7 @@ class _Draft:
             {**sizes, **self.sizes}, tuple(self.calls), tuple((new, old) for old, new in (*state.items(), *inner.items())),
             tuple(state), tuple(inner), tuple(self.stepwise), tuple(self.constant), again,
         )  # fmt: skip
-        return Rollout(program, self.pieces, self.references, self.torques)
+        return Rollout(program, self.pieces, self.references, self.bases, self.torques)
 
 
 # -- Runge–Kutta, smooth ---------------------------------------------------------------------------
@@ -377,10 +394,10 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         "finish": of(contact.finish),
     }
     draft.call("clock", "trial done h", "step left turn turns")
-    if draft.wanted:
-        for k, part in enumerate(tableau.instants):
-            draft.pieces[f"sample_{k}"] = stepping.reference_at(part)
-            draft.call(f"sample_{k}", f"{' '.join(draft.references)} done step h", f"wanted_{k}")
+    for given, sample, within in (("sample", draft.followed, draft.references), ("sample_base", draft.felt, draft.bases)):
+        for k, part in enumerate(tableau.instants if within else ()):
+            draft.pieces[f"{given}_{k}"] = stepping.reference_at(part)
+            draft.call(f"{given}_{k}", f"{' '.join(within)} done step h", f"{sample}_{k}")
     position = "tree_q" if setting.mechanism.by_newton else "q"
     equations(1)
     draft.call("touch", f"q qd slip still done h {rubs('G1')} {varies('levels1')} {known}", "knock shaken")
@@ -429,6 +446,7 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         rubs(_each(["drift"], stages)): brakes,
         varies(_each(["levels"], stages)): 2 * contacts,
         _each(["wanted_"], range(len(tableau.instants) if draft.wanted else 0)): draft.wanted,
+        _each(["felt_"], range(len(tableau.instants) if draft.bases else 0)): BASE,
     }
     return draft.finished(slots, {"q": "q_next", "qd": "v_next"}, inner, "again")
 
@@ -459,8 +477,8 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
     draft = _Draft(setting, plan, (middle,))
 
     def solve(q_m: Any, p: Any, v: Any, rounds: Any, h: Any, *values: Any) -> Any:
-        s, *_, tau, h_e = draft.take(values, q_m, v)
-        return stepping.discrete_legendre(s, q_m, p, v, rounds, h, tau, h_e)
+        s, _, _, *load = draft.take(values, q_m, v)
+        return stepping.discrete_legendre(s, q_m, p, v, rounds, h, *load)
 
     draft.pieces |= {
         "midpoint": stepping.midpoint,
@@ -531,11 +549,12 @@ def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Pla
     if name != "strike":
         plan = replace(plan, restitution=False)
     if name in ("load", "accelerate") or (name == "solve" and METHODS[plan.method].tableau is None):
-        # a torque is a torque, wherever it comes from
+        # a torque is a torque, and a motion of the base one, wherever it comes from
+        plan = replace(plan, base_motion="held") if plan.base_motion else plan
         return replace(plan, law="given") if plan.law == "host" else plan
     if name.startswith("sample"):
         return plan
-    return replace(plan, law="none", tip_wrench=False, tip=None, twofold=False)
+    return replace(plan, law="none", tip_wrench=False, tip=None, twofold=False, base_motion="")
 
 
 def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:

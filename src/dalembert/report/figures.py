@@ -42,6 +42,7 @@ CAUSES = {
     "coulomb": ("#c8a8d8", "Coulomb friction"),
     "other": ("#c2508a", "springs and further friction"),
     "contact": ("#bb4a3d", "force at the tip"),
+    "base": ("#6f7d8a", "motion of the base"),
 }
 STYLE: Any = {
     "font.size": 9.0,
@@ -275,6 +276,7 @@ def pair_panels(study: Study) -> list[Panel]:
     accelerating = terms.inertia + terms.rotor
     words = {
         "gravity": "gravity", "viscous": "friction", "coulomb": "friction", "other": "friction", "contact": "contact",
+        "base": "base",
     }  # fmt: skip
     present = dict.fromkeys(word for name, word in words.items() if name in study.causes)
     others = " and ".join(present).capitalize() or "Gravity"

@@ -30,6 +30,7 @@ from dalembert.simulation.task import Task, beyond, check_numbers
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
+Given = tuple[Array, ...]  # τ − Jᵀ h_e and, where the base moves, its motion
 # what leaves a stop or rest meets it again only by going this far past it
 PAST = {"lower": REACHED, "upper": REACHED, "rests": CREEP}
 Watch = tuple[list[tuple[str, int]], Callable[[Array, Array], Array]]  # labels, and values (instants, labels)
@@ -37,10 +38,13 @@ SAMPLES = np.linspace(0.0, 1.0, 9)  # of a step, at which events are looked for
 
 
 class ContactDynamics:
-    """Accelerations with dry friction and stops, on arrays of any shape; τ − Jᵀ h_e is given."""
+    """Accelerations with dry friction and stops, on arrays of any shape; τ − Jᵀ h_e is given, and how the base moves."""
 
     def __init__(self, task: Task) -> None:
-        plan = replace(task.plan, method=Plan.method, law="given", tip_wrench=False, tip=None, twofold=task.twofold)
+        plan = replace(
+            task.plan, method=Plan.method, law="given", tip_wrench=False, tip=None, twofold=task.twofold,
+            base_motion="held" if task.plan.base_motion else "",
+        )  # fmt: skip
         mechanism = task.arm.mechanism
         self.n, self.plan, self.task = task.arm.n, plan, task
         self.pieces = piece_kernels(mechanism, plan)
@@ -59,21 +63,21 @@ class ContactDynamics:
         return {name: value[..., None, :] for name, value in values.items()} if index is None else values
 
     def accelerate(
-        self, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array] | None
+        self, x: Array, qd: Array, given: Given, constants: dict[str, Array], modes: tuple[Array, Array] | None
     ) -> Array:
         """q̈; x is what the equations take for q."""
         if modes is None:
-            return self.pieces["accelerate"](x, qd, tau, *constants.values())
+            return self.pieces["accelerate"](x, qd, *given, *constants.values())
         known = [constants[key] for key in self.load_takes]
-        loads = self.pieces["load"](x, qd, tau, *known)
+        loads = self.pieces["load"](x, qd, *given, *known)
         return self.pieces["solve"](*loads[:2], *modes, *loads[2:], *known)
 
     def push(
-        self, x: Array, qd: Array, tau: Array, constants: dict[str, Array], modes: tuple[Array, Array]
+        self, x: Array, qd: Array, given: Given, constants: dict[str, Array], modes: tuple[Array, Array]
     ) -> tuple[Array, Array]:
         """The torque on every contact that is held, and the static levels of all, forward and then backward."""
         known = [constants[key] for key in self.load_takes]
-        loads = self.pieces["load"](x, qd, tau, *known)
+        loads = self.pieces["load"](x, qd, *given, *known)
         return self.pieces["bear"](*loads[:2], *modes, *loads[2:], *known)[1], self.levels(constants, loads)
 
     def levels(self, constants: dict[str, Array], loads: Sequence[Array]) -> Array:
@@ -96,18 +100,18 @@ class ContactDynamics:
         """One call of the program, as often as it asks for."""
         repeat(self.calls[name], tuple_of(self.pieces[name]), memory, lambda x: bool(np.any(x != 0)))
 
-    def load(self, memory: dict[str, Any], x: Array, tau: Array) -> None:
+    def load(self, memory: dict[str, Any], x: Array, given: Given) -> None:
         """B, r and the like in their slots, of the velocity in its own."""
-        loads = self.pieces["load"](x, memory["qd"], tau, *(memory[name] for name in self.load_takes))
+        loads = self.pieces["load"](x, memory["qd"], *given, *(memory[name] for name in self.load_takes))
         slots = ("B1", "r1", *(("G1", "drift1") if self.rubs else ()), *(("levels1",) if self.varies else ()))
         memory |= zip(slots, loads, strict=True)
 
     def modes(
-        self, q: Array, x: Array, qd: Array, tau: Array, constants: dict[str, Array]
+        self, q: Array, x: Array, qd: Array, given: Given, constants: dict[str, Array]
     ) -> tuple[Array, Array, Array]:
         """(held, q̈, q̈ of the contacts): who is at rest."""
         memory = self.memory(q, qd, constants)
-        self.load(memory, x, tau)
+        self.load(memory, x, given)
         self.perform("pivot", memory)
         return memory["held"], memory["a1"], memory["rise1" if self.rubs else "a1"]
 
@@ -150,9 +154,10 @@ class _Flight:
         self.place = Place(task.arm, task.q0[index])
         self.bounds = dynamics.setting.stops if task.limits is None else task.limits
 
-    def torque(self, t: float, q: Array, x: Array, qd: Array) -> Array:
-        """τ − Jᵀ h_e at an instant; x is what the equations take for q."""
-        return self.task.load_at(self.step, t, q, x, qd, self.index)
+    def given(self, t: float, q: Array, x: Array, qd: Array) -> Given:
+        """τ − Jᵀ h_e at an instant, and how the base moves; x is what the equations take for q."""
+        load = self.task.load_at(self.step, t, q, x, qd, self.index)
+        return load, *self.task.base_at(self.step, t, self.index)
 
     def records(self) -> tuple[Array, Array]:
         """(q, qd) at the records."""
@@ -185,7 +190,7 @@ class _Flight:
         q, qd = x[:n], x[n:]
         at = self.place(q)
         memory = dynamics.memory(q, qd, self.constants) | {"still": still}
-        dynamics.load(memory, at, self.torque(t, q, at, qd))
+        dynamics.load(memory, at, self.given(t, q, at, qd))
         for _ in range(50):
             dynamics.perform("touch", memory)
             if not memory["knock"].any():
@@ -195,7 +200,7 @@ class _Flight:
             memory |= {"qd": memory["struck"], "still": np.zeros_like(still)}
             if dynamics.rubs:
                 memory["slip"] = memory["slipped"]
-            dynamics.load(memory, at, self.torque(t, q, at, memory["qd"]))
+            dynamics.load(memory, at, self.given(t, q, at, memory["qd"]))
         dynamics.perform("pivot", memory)
         self.held, self.way = memory["held"], memory["way"]
         self.slide = memory["way" if dynamics.varies else "dry"]
@@ -210,7 +215,7 @@ class _Flight:
         def slope(at: float, y: Array) -> Array:
             q, qd = y[:n], y[n:]
             x = self.place(q)
-            return np.concatenate([qd, dynamics.accelerate(x, qd, self.torque(at, q, x, qd), constants, modes)])
+            return np.concatenate([qd, dynamics.accelerate(x, qd, self.given(at, q, x, qd), constants, modes)])
 
         # where joints rest there is little to integrate, and long steps could miss that a load comes and goes
         longest = 10 * self.task.step if modes is not None and np.any(modes[0]) else np.inf
@@ -336,8 +341,9 @@ class _Flight:
     def _margins(self, t: Array, y: Array) -> Array:
         """How much more held contacts can bear; infinite on the side of a stop."""
         n, x = self.n, self._placed(y)
-        tau = np.stack([self.torque(*given) for given in zip(t, y[:, :n], x, y[:, n:], strict=True)])
-        push, levels = self.dynamics.push(x, y[:, n:], tau, self.constants, (self.held, self.slide))
+        each = [self.given(*state) for state in zip(t, y[:, :n], x, y[:, n:], strict=True)]
+        given = tuple(np.stack(values) for values in zip(*each, strict=True))
+        push, levels = self.dynamics.push(x, y[:, n:], given, self.constants, (self.held, self.slide))
         forward, backward = np.split(levels, 2, axis=-1)
         above, below = forward - push, backward + push
         for i in range(self.dynamics.contacts):

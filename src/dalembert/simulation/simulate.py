@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Torque = ArrayLike | Controller | Callable[[float, Array, Array], Any] | None
 Wrench = ArrayLike | Callable[[float, Array, Array], Any] | None
+Base = ArrayLike | Callable[[float], Any] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +52,10 @@ class Run:
         """The acceleration at every instant, 0 for a joint that sticks: (…, N, n); where it jumps, as ``tau``."""
         dynamics = ContactDynamics(self.task)
         constants = dynamics.constants()
-        load = self.task.load_along(self.q, self._placed, self.qd, self.tau)
+        given = (self.task.load_along(self.q, self._placed, self.qd, self.tau), *self.task.base_along())
         if dynamics.eventful:
-            return dynamics.modes(self.q, self._placed, self.qd, load, constants)[1]
-        return dynamics.accelerate(self._placed, self.qd, load, constants, None)
+            return dynamics.modes(self.q, self._placed, self.qd, given, constants)[1]
+        return dynamics.accelerate(self._placed, self.qd, given, constants, None)
 
     @cached_property
     def _placed(self) -> Array:
@@ -71,7 +72,7 @@ class Run:
 
     @property
     def kinetic(self) -> Array:
-        """Kinetic energy (J): (…, N)."""
+        """Kinetic energy (J) of the motion relative to the base: (…, N)."""
         return self._energies[0]
 
     @property
@@ -81,7 +82,11 @@ class Run:
 
     @property
     def energy(self) -> Array:
-        """Kinetic and potential energy (J): (…, N)."""
+        """Kinetic and potential energy (J): (…, N).
+
+        With ``base_motion`` it is the energy of the motion relative to the base, to which the base's motion adds the
+        power −q̇ᵀ τ_base, τ_base being ``.base`` of :meth:`dalembert.Arm.torque_terms`.
+        """
         return self.kinetic + self.potential
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -121,6 +126,7 @@ def simulate(
     step: float = 1e-3,
     every: int = 1,
     tip_wrench: Wrench = None,
+    base_motion: Base = None,
     friction: bool = True,
     stops: Literal["error", "contact"] | None = None,
     restitution: float = 0.0,
@@ -142,6 +148,9 @@ def simulate(
     every       how many steps from record to record
     tip_wrench  exerted by the end effector on the environment, in base axes, by the same rule: None; (6,);
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
+    base_motion [ω, ω̇, p̈] of the base, in base axes, p̈ being the acceleration of the origin of the base frame, by the
+                same rule: None; (9,); (…, steps, 9) or (…, 1, 9); or a Python function of time alone, t → (…, 9),
+                with which the loop stays compiled. Controllers do not know of it
     friction    False leaves out the arm's friction; springs, offsets and other terms of the position alone stay
     stops       joint limits: None ignores them; "error" ends the simulation at the first joint that
                 passes its limit; "contact" makes them stops that the joint hits, rests on and leaves
@@ -159,7 +168,8 @@ def simulate(
     True
     """
     task = make_task(
-        arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters, restitution
+        arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters, restitution,
+        base_motion,
     )
     solver = METHODS[method].solver
     q, qd = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)

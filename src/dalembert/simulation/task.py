@@ -18,7 +18,7 @@ from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.motion.methods import check_method
 from dalembert.motion.stepping import has_dry_friction
 from dalembert.quantities.machine import kernel
-from dalembert.quantities.rollouts import ROLLOUTS, Plan, Rollout, rollout
+from dalembert.quantities.rollouts import BASE, ROLLOUTS, Plan, Rollout, rollout
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.steps import Steps, make_steps
 from dalembert.tip.controller import OperationalController
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Function = Callable[[float, Array, Array], Any]
+BASE_PARTS = "a base_motion has 9 components [ω, ω̇, p̈]"
 Index = tuple[int, ...] | None  # one state of the batch, or all
 
 
@@ -50,6 +51,8 @@ class Task:
     function: Function | None = None
     wrenches: Array | None = None  # (…, steps or 1, 6), held over each step
     wrench_function: Function | None = None
+    bases: Array | None = None  # (…, steps or 1, 9), held over each step
+    base_function: Callable[[float], Any] | None = None
     constants: dict[str, Array] = field(default_factory=dict)
     limits: Array | None = None  # (n, 2)
     tip: OperationalController | None = None  # where it is compiled
@@ -71,8 +74,8 @@ class Task:
 
     @property
     def smooth_between(self) -> NDArray[np.intp]:
-        """The instants between which torque and wrench do not jump: all where arrays hold them over each step."""
-        held = (values for values in (self.torques, self.wrenches) if values is not None)
+        """The instants between which nothing that is given jumps: all where arrays hold it over each step."""
+        held = (values for values in (self.torques, self.wrenches, self.bases) if values is not None)
         return np.arange(self.steps + 1) if any(values.shape[-2] > 1 for values in held) else self.grid.edges
 
     @cached_property
@@ -95,8 +98,12 @@ class Task:
             slots["tip_wrench"] = self._held(self.wrenches, k)
         if self.plan.law == "given":
             slots["tau"] = self._held(self.torques, k)
+        if self.bases is not None:
+            slots["base_motion"] = self._held(self.bases, k)
         for slot, part_of_step in self.rollout.references.items():
             slots[slot] = self._reference(self.grid.seen(k, t + part_of_step * h))
+        for slot, part_of_step in self.rollout.bases.items():
+            slots[slot] = self._moved(self.grid.seen(k, t + part_of_step * h))
         return slots
 
     def _reference(self, t: Array) -> Array:
@@ -104,6 +111,11 @@ class Task:
             return self.tip.references(t)
         assert self.controller is not None
         return self.controller.reference(t, self.arm.n)
+
+    def _moved(self, t: Array) -> Array:
+        """The motion of the base at the instants t: (…, N, 9)."""
+        assert self.base_function is not None
+        return np.stack([_base_at(self.base_function, at) for at in t.tolist()], axis=-2)
 
     def _held(self, values: Array | None, k: Any) -> Array:
         """What is held in the steps k: (…, *k.shape, size)."""
@@ -117,11 +129,16 @@ class Task:
 
     def only(self, k: int, q: Array, qd: Array, index: tuple[int, ...]) -> Task:
         """Step k of state ``index`` by itself, from (q, qd), with torque and wrench from Python."""
-        wrenches = None if self.wrenches is None else self.part(self._held(self.wrenches, k), index)[None]
+        wrenches, bases = (
+            None if values is None else self.part(self._held(values, k), index)[None]
+            for values in (self.wrenches, self.bases)
+        )
+        function = self.base_function
         return replace(
             self, plan=replace(self.plan, law="host", tip_wrench=False, tip=None, twofold=self.twofold), tip=None, batch=(),
             q0=q, qd0=qd,
             constants={name: self.part(values, index) for name, values in self.constants.items()}, wrenches=wrenches,
+            bases=bases, base_function=None if function is None else lambda t: self.part(_base_at(function, t), index),
             grid=self.grid.only(k),
         )  # fmt: skip
 
@@ -142,6 +159,19 @@ class Task:
     def load_along(self, q: Array, x: Array, qd: Array, tau: Array) -> Array:
         """τ − Jᵀ h_e at the records, as :meth:`load_at` gives it."""
         return self._less_wrench(tau, *self._recorded, q, x, qd, None)
+
+    def base_at(self, k: int, t: float, index: Index = None) -> tuple[Array, ...]:
+        """The motion of the base at the instant t of step k, of the batch or of its state ``index``; () where it is at rest."""
+        if self.base_function is not None:
+            return (self.part(_base_at(self.base_function, float(self.grid.seen(k, t))), index),)
+        return () if self.bases is None else (self.part(self._held(self.bases, k), index),)
+
+    def base_along(self) -> tuple[Array, ...]:
+        """The same at the records: (…, N, 9)."""
+        k, t = self._recorded
+        if self.base_function is not None:
+            return (self._moved(t),)
+        return () if self.bases is None else (self._held(self.bases, k),)
 
     @property
     def _recorded(self) -> tuple[Any, Any]:
@@ -203,6 +233,19 @@ def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: in
         ) from problem
 
 
+def _base_at(function: Callable[[float], Any], t: float) -> Array:
+    """What the user's function of time gives for the motion of the base: (…, 9), checked."""
+    try:
+        value = double("the base_motion", function(t))
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, DalembertError):
+            raise
+        raise ShapeError(
+            f"the base_motion function must give numbers of shape (…, 9) for one instant, t = {t:g} s: {problem}"
+        ) from problem
+    return _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
+
+
 def _numbers(name: str, value: Any, size: int, why: str) -> Array:
     array = double(name, value)
     if array.ndim == 0 or array.shape[-1] != size:
@@ -248,6 +291,7 @@ def make_task(
     stops: str | None,
     parameters: Any,
     restitution: Any = 0.0,
+    base_motion: Any = None,
 ) -> Task:
     """Everything checked, or an error that names what is wrong."""
     dry = friction and any(map(has_dry_friction, arm.mechanism.tree.bodies))
@@ -270,7 +314,7 @@ def make_task(
     qd0 = np.zeros(n) if qd0 is None else _numbers("qd0", qd0, n, joints)
     if duration / step > 1e9:
         raise DalembertError(f"{duration:g} s in steps of {step:g} s are more than 1e9 steps; use a larger step")
-    grid = make_steps(duration, step, int(every), (torque, tip_wrench))
+    grid = make_steps(duration, step, int(every), (torque, tip_wrench, base_motion))
     leading = [q0.shape[:-1], qd0.shape[:-1]]
     constants: dict[str, Array] = {}
 
@@ -283,6 +327,10 @@ def make_task(
 
     wrench_function = tip_wrench if callable(tip_wrench) else None
     wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, 6, "a wrench has 6 components")
+    base_function = base_motion if callable(base_motion) else None
+    bases = None if base_function else over_time("base_motion", base_motion, BASE, BASE_PARTS)
+    if base_function is not None:
+        leading.append(_base_at(base_function, 0.0).shape[:-1])
     if restitution:
         constants["restitution"] = np.array([restitution])
     if parameters is not None:
@@ -320,11 +368,12 @@ def make_task(
     plan = Plan(
         Plan.method if chosen.solver else method, law, bool(friction), walls,
         wrenches is not None and law != "host", "parameters" in constants, tip, "restitution" in constants,
+        base_motion="sampled" if base_function else "held" if bases is not None else "",
     )  # fmt: skip
     task = Task(
         arm, np.broadcast_to(q0, (*batch, n)).copy(), np.broadcast_to(qd0, (*batch, n)).copy(), duration, step,
-        int(every), plan, tuple(batch), grid, torques, controller, function, wrenches, wrench_function, constants, limits,
-        torque if tip is not None else None,
+        int(every), plan, tuple(batch), grid, torques, controller, function, wrenches, wrench_function, bases, base_function,
+        constants, limits, torque if tip is not None else None,
     )  # fmt: skip
     if law == "host" and task.twofold:
         task = replace(task, plan=replace(plan, twofold=True))

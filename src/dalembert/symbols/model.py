@@ -29,6 +29,7 @@ from dalembert.symbols.names import Letter, braced, joint_variable, letter, sign
 from dalembert.symbols.ring import Polynomial, Ring
 
 PARAMETERS = ("nonzero", "all", "numbers")
+DESIGN = "design"  # nonzero, and every twist of the DH table that is not a right angle: what design conditions are found with
 AXES = "xyz"
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 SAME = QUARTER_TOLERANCE
@@ -169,7 +170,7 @@ _SPECIAL: tuple[tuple[float, Any], ...] = (
 
 def model(robot: Robot, parameters: str = "nonzero") -> Model:
     """The robot with letters: those numbers that are not zero, all inertial ones, or none."""
-    if parameters not in PARAMETERS:
+    if parameters not in (*PARAMETERS, DESIGN):
         raise DalembertError(f"parameters is '{parameters}'; it must be one of {', '.join(PARAMETERS)}")
     if not robot.tree_joints:
         raise DalembertError(f"robot '{robot.name}' has no moving joint, so it has no equations of motion")
@@ -227,7 +228,8 @@ class _Builder:
             row = self.rows[index - 1]
             earlier = index - 1 if self.convention == "modified" else index
             alpha: Any = row.alpha
-            if L.parameters != "numbers" and not _special(row.alpha):
+            exact = _quarter(row.alpha) is not None if L.parameters == DESIGN else _special(row.alpha)
+            if L.parameters != "numbers" and not exact:
                 alpha = self._angle(row.alpha, earlier)
             lettered = joint_of(
                 Row(

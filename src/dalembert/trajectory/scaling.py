@@ -16,7 +16,7 @@ the least slow-down that lies in none of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -72,15 +72,31 @@ class ScalingReport:
 
 
 @dataclass(frozen=True)
-class _Parts:
-    """Along the motion, (N, n) each: torque in its three parts, and the velocity and acceleration."""
+class TorqueParts:
+    """Along a motion, (N, n) each: its torque in parts that scale differently, S (7.123), and its coordinates.
+
+    scaling   τ_s = B q̈ + C q̇, which scales with the square of the speed
+    viscous   F_v q̇, which scales with the speed
+    dry       F_s sgn(q̇), and ``holding``, what holds the arm at rest: neither scales
+    """
 
     t: Array
     scaling: Array
     viscous: Array
-    constant: Array
+    dry: Array
+    holding: Array
+    q: Array
     qd: Array
     qdd: Array
+
+    @property
+    def constant(self) -> Array:
+        """τ_0, which does not scale."""
+        return self.holding + self.dry
+
+    def torque(self, speed: float) -> Array:
+        """The torque of the motion at so many times its speed, r = speed · t."""
+        return self.scaling * speed**2 + self.viscous * speed + self.constant
 
 
 def friction_of(bodies: Sequence[Body]) -> tuple[Array, Array, Array]:
@@ -109,15 +125,10 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
     check_terms(arm, "scaled")
     keep = joint_limits(arm, limits)
     top = np.inf if allow_faster else 1.0
-    t = _instants(motion)
-    parts = _parts(motion, arm, t)
+    parts = torque_parts(motion, arm, _instants(motion))
+    speed, *_ = _fastest(arm, keep, parts, top)
+    parts = _closer(motion, arm, keep, parts, [speed if np.isfinite(speed) else 1.0])
     speed, limit, row, joint = _fastest(arm, keep, parts, top)
-    # look again, between the instants, wherever a limit is nearly reached at that speed
-    t = _between(t, _shares(keep, parts, speed if np.isfinite(speed) else 1.0))
-    if len(t):
-        more = _parts(motion, arm, t)
-        parts = _Parts(*(np.concatenate([getattr(parts, f), getattr(more, f)]) for f in _Parts.__dataclass_fields__))
-        speed, limit, row, joint = _fastest(arm, keep, parts, top)
     if not np.isfinite(speed):
         raise LimitError(
             "the motion never moves a limited joint: it can be as fast as you like, so no c is the largest"
@@ -132,9 +143,9 @@ def scaled(motion: Trajectory, arm: Arm, limits: LimitsLike = None, allow_faster
 
 
 def _report(
-    motion: Trajectory, arm: Arm, keep: JointLimits, parts: _Parts, c: float, limit: str, row: int, joint: int
+    motion: Trajectory, arm: Arm, keep: JointLimits, parts: TorqueParts, c: float, limit: str, row: int, joint: int
 ) -> ScalingReport:
-    before = _shares(keep, parts, 1.0)
+    before = shares(keep, parts, 1.0)
     worst_row, worst = (int(k) for k in np.unravel_index(int(before.max(axis=2).argmax()), before.shape[:2]))
     if not limit:
         row, joint = worst_row, worst
@@ -174,6 +185,20 @@ class Stretched:
         return q, np.asarray(qd) / self.c, np.asarray(qdd) / self.c**2
 
 
+def parts_at(motion: Trajectory, arm: Arm, keep: JointLimits, speeds: Sequence[float]) -> TorqueParts:
+    """The parts of the torque along the motion, closer together where a limit is nearly reached at these speeds."""
+    return _closer(motion, arm, keep, torque_parts(motion, arm, _instants(motion)), speeds)
+
+
+def _closer(
+    motion: Trajectory, arm: Arm, keep: JointLimits, parts: TorqueParts, speeds: Sequence[float]
+) -> TorqueParts:
+    """The parts with further ones between their instants, wherever a limit is nearly reached at one of the speeds."""
+    t = np.unique(np.concatenate([_between(parts.t, shares(keep, parts, speed)) for speed in speeds]))
+    more = torque_parts(motion, arm, t)
+    return TorqueParts(*(np.concatenate([getattr(parts, f.name), getattr(more, f.name)]) for f in fields(TorqueParts)))
+
+
 def _instants(motion: Trajectory) -> Array:
     """Even instants, and both sides of every knot."""
     T = motion.duration
@@ -182,19 +207,19 @@ def _instants(motion: Trajectory) -> Array:
     return np.unique(np.concatenate([np.linspace(0, T, INSTANTS), knots - tiny, knots, knots + tiny]))
 
 
-def _parts(motion: Trajectory, arm: Arm, t: Array) -> _Parts:
+def torque_parts(motion: Trajectory, arm: Arm, t: Array) -> TorqueParts:
+    """The parts of the torque at the instants t, which may have any shape."""
     q, qd, qdd = motion(t)
     torque = arm.inverse_dynamics(q, qd, qdd)
     viscous, dry = friction_along(arm, q, qd)
-    constant = holding_torque(arm, q) + dry
-    return _Parts(t, torque - viscous - constant, viscous, constant, qd, qdd)
+    holding = holding_torque(arm, q)
+    return TorqueParts(t, torque - viscous - (holding + dry), viscous, dry, holding, q, qd, qdd)
 
 
-def _shares(keep: JointLimits, parts: _Parts, speed: float) -> Array:
+def shares(keep: JointLimits, parts: TorqueParts, speed: float) -> Array:
     """How much of each limit is taken at this speed: (N, n, 3)."""
-    torque = parts.scaling * speed**2 + parts.viscous * speed + parts.constant
     taken = (
-        np.abs(torque) / keep.effort,
+        np.abs(parts.torque(speed)) / keep.effort,
         np.abs(parts.qd) * speed / keep.velocity,
         np.abs(parts.qdd) * speed**2 / keep.acceleration,
     )
@@ -210,7 +235,7 @@ def _between(t: Array, shares: Array) -> Array:
     return (t[gaps, None] + np.diff(t)[gaps, None] * share).ravel()
 
 
-def _rest_is_possible(arm: Arm, keep: JointLimits, parts: _Parts) -> None:
+def _rest_is_possible(arm: Arm, keep: JointLimits, parts: TorqueParts) -> None:
     """However slow, τ_0 remains."""
     share = np.abs(parts.constant) / keep.effort
     if share.max() >= 1.0:
@@ -220,7 +245,7 @@ def _rest_is_possible(arm: Arm, keep: JointLimits, parts: _Parts) -> None:
         raise too_heavy(arm, keep, int(joint), load, t, rubs, "slower does not help")
 
 
-def _fastest(arm: Arm, keep: JointLimits, parts: _Parts, top: float) -> tuple[float, str, int, int]:
+def _fastest(arm: Arm, keep: JointLimits, parts: TorqueParts, top: float) -> tuple[float, str, int, int]:
     """The largest speed ≤ top that no limit forbids, and the limit, instant and joint that forbid more."""
     _rest_is_possible(arm, keep, parts)
     ends = _forbidden(keep, parts)
@@ -237,7 +262,7 @@ def _fastest(arm: Arm, keep: JointLimits, parts: _Parts, top: float) -> tuple[fl
         speed = lowest
 
 
-def _forbidden(keep: JointLimits, parts: _Parts) -> dict[str, tuple[Array, Array]]:
+def _forbidden(keep: JointLimits, parts: TorqueParts) -> dict[str, tuple[Array, Array]]:
     """For each limit, instant and joint the open interval of speeds that it forbids: (N, n) ends."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = {}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from dalembert.trajectory.limits import LimitsLike
     from dalembert.trajectory.limits_check import LimitExcess
     from dalembert.trajectory.moves import Move, Stop
+    from dalembert.trajectory.retiming import Retiming
     from dalembert.trajectory.scaling import ScalingReport
+    from dalembert.trajectory.scaling_table import ScalingTable
     from dalembert.trajectory.time_optimal import TimeOptimalReport
 
 Evaluate = Callable[[Array], tuple[Array, Array, Array]]
@@ -29,8 +31,10 @@ Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 HANDS_ON = {
     "limits_report": "trajectory.limits_check:limits_report",
     "moves": "trajectory.moves:moves_of",
+    "retimed": "trajectory.retiming:retimed",
     "save": "trajectory.csv_file:save",
     "scaled": "trajectory.scaling:scaled",
+    "scaling_table": "trajectory.scaling_table:scaling_table",
     "time_optimal": "trajectory.time_optimal:time_optimal",
 }
 SAMPLES = 501  # how many instants .t has unless the motion came with its own
@@ -46,7 +50,7 @@ class Trajectory:
     at which an acceleration may jump; there the value is that of the piece which begins (of the
     piece which ends, at the last); ``breaks`` are the knots and the instants at which a higher
     derivative may jump. Make one with :func:`dalembert.trapezoidal` and its neighbours,
-    or :func:`dalembert.read_trajectory`. ``scaling`` says what :meth:`scaled` or :meth:`time_optimal`
+    or :func:`dalembert.read_trajectory`. ``scaling`` says what :meth:`scaled`, :meth:`retimed` or :meth:`time_optimal`
     did, for a motion that they made; ``notes`` what was converted in a file that it was read from.
 
     >>> import dalembert as da
@@ -61,7 +65,7 @@ class Trajectory:
     evaluate: Evaluate = field(repr=False)
     knots: tuple[float, ...] = field(default=(), repr=False)
     sampled_at: Array | None = field(default=None, repr=False)
-    scaling: ScalingReport | TimeOptimalReport | None = field(default=None, repr=False)
+    scaling: ScalingReport | TimeOptimalReport | Retiming | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
@@ -165,6 +169,24 @@ class Trajectory:
 
     # -- other timings of the same path --------------------------------------------------------------
 
+    def retimed(self, law: Any, duration: float | None = None) -> Trajectory:
+        """The motion q(t) = q̄(r(t)) along the same path, under a time law r(t) of your own: S (7.119)–(7.121).
+
+        law       strictly increasing, from r(0) = 0 to the duration of this motion: a function of an array of instants
+                  that gives r, or r, ṙ and r̈ (from r alone, written with NumPy's functions, they follow exactly); a
+                  Trajectory of one coordinate; or samples (N,) of r at equal steps, through which a cubic spline goes
+        duration  when r(t) arrives (s); a Trajectory has its own
+        Returns   the motion; its ``.scaling`` gives (r, ṙ, r̈) at any t, and ``.scaling.torques(arm, t)`` the torques
+                  by S (7.126), without inverse dynamics of the new motion
+
+        >>> import numpy as np, dalembert as da
+        >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
+        >>> gentle = motion.retimed(lambda t: t - np.sin(np.pi * t) / np.pi, duration=2.0)
+        >>> gentle(1.0)[1], gentle(2.0)[0]
+        (array([ 2., -4.]), array([ 1., -2.]))
+        """
+        return handed_on(HANDS_ON, "retimed")(self, law, duration)
+
     def scaled(self, arm: Arm, limits: LimitsLike = None, *, allow_faster: bool = False) -> Trajectory:
         """The same motion, slowed down evenly until no limit of ``arm`` is exceeded: S 7.7, r = ct.
 
@@ -179,6 +201,29 @@ class Trajectory:
         slowed down by c = 2.48167, from 0.3 to 0.744502 s: the effort limit of joint 'joint1' at t = 0.15 s decides
         """
         return handed_on(HANDS_ON, "scaled")(self, arm, limits, allow_faster)
+
+    def scaling_table(
+        self, arm: Arm, factors: ArrayLike = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0), limits: LimitsLike = None
+    ) -> ScalingTable:
+        """Peak torques (N m or N) and shares of the limits with time stretched by each of ``factors``: S 7.7, r = ct.
+
+        factors  numbers c above zero, c > 1 being slower; the one that just keeps every limit is added to them
+        limits   as for :meth:`scaled`
+        Returns  the table, which prints; ``.factor .duration .torque .share .exceeded .decides .fits``
+
+        >>> import dalembert as da
+        >>> fast = da.triangular([0.0, 0.0], [3.0, 3.0], duration=0.3)
+        >>> print(fast.scaling_table(da.load("planar-2r"), [1, 4]))
+        peak torque                   c = 1  c = 2.482*   c = 4
+        joint1 (N m)              6.062e+04       1e+04    3964
+        joint2 (N m)              2.943e+04        4576    1670
+        duration (s)                    0.3      0.7445     1.2
+        largest share of a limit     606.2%      100.0%   39.6%
+        of joint                     joint1      joint1  joint1
+        kind of limit                effort      effort  effort
+        * c = 2.48167 just keeps every limit
+        """
+        return handed_on(HANDS_ON, "scaling_table")(self, arm, factors, limits)
 
     def time_optimal(
         self, arm: Arm, limits: LimitsLike = None, *, grid: int = 1000, duration: float | None = None

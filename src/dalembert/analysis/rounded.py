@@ -1,0 +1,75 @@
+"""Numbers that carry a bound of their rounding error, so that a zero can be told from a small number.
+
+The equations run on them as on floats: every operation adds what it rounds to what its operands were off by already (a
+running error analysis). What is larger than its bound is not zero, however small it is beside other coefficients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+UNIT = 2.0**-53  # what rounding changes, relative
+
+
+class Rounded:
+    """An array of values, one for every draw, with bounds of their errors.
+
+    >>> x = Rounded([0.1]) + 0.2 - 0.3
+    >>> bool(x.value[0] == 0.0), bool(abs(x.value[0]) <= x.error[0])
+    (False, True)
+    """
+
+    __slots__ = ("error", "value")
+    __array_ufunc__ = None  # NumPy leaves the operators to us
+
+    def __init__(self, value: ArrayLike, error: ArrayLike = 0.0) -> None:
+        """``error`` is that of the operands; what rounding the value adds to it is added here."""
+        self.value: Array = np.asarray(value, float)
+        self.error: Array = error + UNIT * np.abs(self.value)
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, Rounded):
+            return self if other == 0.0 else Rounded(self.value + other, self.error + UNIT * abs(other))
+        return Rounded(self.value + other.value, self.error + other.error)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Rounded:
+        return -1.0 * self
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, tuple):  # a vector scales itself, entry by entry
+            return NotImplemented
+        if not isinstance(other, Rounded):
+            return other if other == 0.0 else Rounded(self.value * other, (self.error + UNIT * np.abs(self.value)) * abs(other))
+        x, y = self.value, other.value
+        return Rounded(x * y, np.abs(x) * other.error + np.abs(y) * self.error)
+
+    __rmul__ = __mul__
+
+    def sin(self) -> Rounded:
+        """sin x"""
+        return Rounded(np.sin(self.value), self.error)
+
+    def cos(self) -> Rounded:
+        """cos x"""
+        return Rounded(np.cos(self.value), self.error)
+
+
+def stacked(nested: Any, count: int) -> tuple[Array, Array]:
+    """The values and the errors of nested lists of numbers, each (count, …)."""
+    if isinstance(nested, list):
+        parts = [stacked(x, count) for x in nested]
+        return np.stack([v for v, _ in parts], axis=1), np.stack([e for _, e in parts], axis=1)
+    x = nested if isinstance(nested, Rounded) else Rounded(np.full(count, float(nested)))
+    return x.value, x.error

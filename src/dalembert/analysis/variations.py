@@ -1,0 +1,131 @@
+"""The same arm with other numbers, drawn at random: what a property of its structure must survive.
+
+:func:`other_numbers` keeps the kinematic structure: kinds of joints, directions of axes, which lengths of the
+Denavit–Hartenberg table are zero, gravity. :func:`other_placements` keeps no more than which joint carries which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from dalembert.algebra.vectors import Mat, Vec
+from dalembert.analysis.rounded import Rounded
+from dalembert.equations.kinematics import frames
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.mechanism import Body, Mechanism, places
+from dalembert.robot.model import Robot
+from dalembert.robot.placement import Placement
+
+PARALLEL = 1e-9  # sine of the angle between axes that are parallel
+NO_LENGTH = 1e-9  # of the arm's largest step
+
+
+def other_numbers(
+    mechanism: Mechanism, robot: Robot, rng: np.random.Generator, count: int, *, linear: bool
+) -> Mechanism:
+    """Other masses, centres of mass, inertias, rotors and lengths; ``count`` draws in every number.
+
+    Lengths within a closed chain are drawn so that equal ones stay equal, which keeps a parallelogram (``linear``), and
+    kept as they are where the chain closes by another formula.
+    """
+    in_loops = _bodies_of_loops(robot, mechanism)
+    factors: dict[float, Rounded] = {}
+    bodies = _other_bodies(mechanism, robot, rng, count)
+    for i, steps in _lengths(mechanism):
+        move = Vec((0.0, 0.0, 0.0))
+        for length, direction in steps:
+            factor = Rounded(rng.uniform(0.4, 1.8, count))
+            if i in in_loops:
+                factor = factors.setdefault(round(length, 9), factor) if linear else Rounded(np.ones(count))
+            move = move + (factor - 1.0) * length * direction
+        at = bodies[i].placement
+        bodies[i] = replace(bodies[i], placement=replace(at, translation=at.translation + move))
+    return replace(mechanism, bodies=tuple(bodies))
+
+
+def other_placements(mechanism: Mechanism, robot: Robot, rng: np.random.Generator, count: int) -> Mechanism:
+    """Any revolute arm with this tree of joints; ``count`` draws in every number.
+
+    Prismatic joints are among them as limits: axes that lie far away.
+    """
+    bodies = [
+        replace(
+            body, revolute=True, placement=Placement(_rotation(rng, count), _vector(rng, count)), link_frame=Placement()
+        )
+        for body in _other_bodies(mechanism, robot, rng, count)
+    ]
+    return replace(mechanism, bodies=tuple(bodies), gravity=_vector(rng, count))
+
+
+def _other_bodies(mechanism: Mechanism, robot: Robot, rng: np.random.Generator, count: int) -> list[Body]:
+    at = places(robot)
+    real = {at[link.name][0] for link in robot.links if not link.massless}  # a coordinate moves no body
+    return [_other_body(body, i in real, rng, count) for i, body in enumerate(mechanism.bodies)]
+
+
+def _other_body(body: Body, real: bool, rng: np.random.Generator, count: int) -> Body:
+    """Any rigid body, and any rotor about the same axis where there is one; all of its weight held by the joints."""
+
+    def positive() -> Rounded:
+        return Rounded(rng.uniform(0.5, 2.0, count))
+
+    link = body.link
+    if real:
+        xx, yy, zz, xy, xz, yz = (Rounded(rng.normal(size=count)) for _ in range(6))
+        link = Inertia(positive(), _vector(rng, count), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+    changed = replace(body, link=link, inertia=link, lifted=Inertia())
+    if not (body.rotor_inertia or body.rotor_mass or body.rotor_transverse):
+        return changed
+    return replace(
+        changed, gear=positive(), rotor_inertia=positive(), rotor_mass=positive(), rotor_transverse=positive(),
+        rotor_position=_vector(rng, count),
+    )  # fmt: skip
+
+
+def _vector(rng: np.random.Generator, count: int) -> Vec:
+    return Vec(Rounded(rng.normal(size=count)) for _ in range(3))
+
+
+def _rotation(rng: np.random.Generator, count: int) -> Mat:
+    Q, _ = np.linalg.qr(rng.normal(size=(count, 3, 3)))
+    Q = Q * np.linalg.det(Q)[:, None, None]
+    return Mat.of([Rounded(Q[:, i, j]) for j in range(3)] for i in range(3))
+
+
+def _bodies_of_loops(robot: Robot, tree: Mechanism) -> Collection[int]:
+    """The joints that lie in a closed chain: on the way to one of the links that a loop joins, and not to the other."""
+    at = places(robot)
+    ends = [(tree.path(at[loop.link_a][0]), tree.path(at[loop.link_b][0])) for loop in robot.loops]
+    return {i for a, b in ends for i in {*a} ^ {*b}}
+
+
+def _lengths(mechanism: Mechanism) -> Iterator[tuple[int, list[tuple[float, Vec]]]]:
+    """The lengths of the Denavit–Hartenberg table that are not zero, for every joint but those on the base.
+
+    d along the parent's axis and a along the common normal of the two axes, each with its direction in the parent's
+    frame. A prismatic joint has a direction and no place: its axis is taken through the parent's origin.
+    """
+    F = frames(mechanism, [0.0] * mechanism.n)
+    origin: list[Vec] = []
+    steps: list[tuple[int, list[tuple[float, Vec]]]] = []
+    for i, body in enumerate(mechanism.bodies):
+        p = body.parent
+        if p < 0 or not body.revolute:
+            origin.append(F.p_joint[i] if p < 0 else origin[p])
+            continue
+        z_p, z, v = F.z[p], F.z[i], F.p_joint[i] - origin[p]
+        across, cosine = z_p.cross(z), z_p.dot(z)
+        if across.norm < PARALLEL:
+            d, normal = 0.0, v - v.dot(z_p) * z_p
+        else:
+            d = (v.dot(z_p) - cosine * v.dot(z)) / across.dot(across)
+            normal = v.dot(across) / across.dot(across) * across
+        origin.append(origin[p] + d * z_p + normal)
+        a = normal.norm
+        back = F.R[p].T
+        steps.append((i, [(d, back @ z_p), *([(a, back @ (1.0 / a * normal))] if a else [])]))
+    least = NO_LENGTH * max((abs(length) for _, parts in steps for length, _ in parts), default=0.0)
+    return ((i, [(length, x) for length, x in parts if abs(length) > least]) for i, parts in steps)

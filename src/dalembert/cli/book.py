@@ -1,0 +1,52 @@
+"""``dalembert book``: a place of the two documents, its call and its numbers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from typer import Argument, Option
+
+from dalembert.cli.terminal import plain, print_table, tell
+from dalembert.documents import rows as documents
+
+
+def book(
+    place: Annotated[
+        str, Argument(help="Such as 7.32, 'M 4.3', 'Fig. 7.6', 'Problem 7.5'; all sections unless given.")
+    ] = "",
+    script: Annotated[bool, Option("--script", help="Print a Python program that computes it.")] = False,
+) -> None:
+    """Look up an equation, figure, table or problem of the two documents and compute it."""
+    if not place:
+        print_table(
+            ["document", "section", ">rows"],
+            [(s.document, plain(s.title), str(len(s.rows))) for s in documents.sections()],
+        )
+        tell("\n'dalembert book 7.32' shows one place; docs/documents.md lists them all.")
+        return
+    for k, row in enumerate(documents.find(place)):
+        if script:
+            tell(documents.script(row))
+            continue
+        names = documents.setting(row)
+        computed, written = documents.computed(row, names), documents.written(row, names)
+        lines = [f"{row.place}, section {row.section}", row.says]
+        lines += [f"Correction: {row.misprint}"] * bool(row.misprint)
+        lines += ["", "call", _indented(row.call), "gives", _indented(_shown(computed))]
+        lines += ["formula of the page", _indented(row.formula), "gives", _indented(_shown(written))]
+        lines += [
+            f"largest difference {documents.difference(computed, written):.1e}; proved for all arms in {row.test}"
+        ]
+        tell(("\n" if k else "") + "\n".join(lines))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "\n".join(_shown(x) for x in value)
+    with np.printoptions(precision=6, suppress=True, threshold=40, linewidth=100):
+        return str(value)

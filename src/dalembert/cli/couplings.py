@@ -1,0 +1,59 @@
+"""``dalembert couplings``: which coefficients of the equations of motion vanish, why, and what design makes them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Annotated, Any
+
+from typer import Option
+
+from dalembert.cli import options
+from dalembert.cli.terminal import plain, tell
+from dalembert.errors import DalembertError
+
+
+def couplings(
+    arm: options.ArmArgument,
+    q: Annotated[
+        str | None,
+        Option("--q", metavar='"q1 … qn"', help="Name those that are zero in this configuration only."),
+    ] = None,
+    condition: Annotated[
+        str | None,
+        Option(metavar="b12", help="The design that makes one coefficient zero: b12, h112 or g1 (joints 1,10 as h1,10,10)."),
+    ] = None,
+    as_json: Annotated[bool, Option("--json", help="Print the table as JSON, for programs.")] = False,
+    physical: options.PhysicalOption = "error",
+    tip: options.TipOption = None,
+) -> None:
+    """Show which inertias, velocity terms and gravity torques are zero: always, by structure, or at these numbers."""
+    loaded = options.load(arm, physical, tip)
+    at = None if q is None else options.row_of("--q", q, "q", loaded.n)
+    reasons = loaded.couplings()
+    if condition is not None:
+        tell(plain(reasons.condition(*_named(condition)).text()))
+        return
+    here = None if at is None else reasons.at(at)
+    if as_json:
+        data: dict[str, Any] = {"arm": loaded.name, "joints": list(loaded.joint_names)}
+        data |= {part: getattr(reasons, part).tolist() for part in ("inertia", "velocity", "gravity")}
+        data |= {} if here is None else {"q": list(at or ()), "zero_at_q": list(here)}
+        json.dump(data, sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return
+    sys.stdout.write("".join(f"{plain(line)}\n" for line in reasons.text().splitlines()))
+    if here is not None:
+        tell(f"\nzero in this configuration, not in others: {', '.join(here) or 'none'}")
+
+
+def _named(text: str) -> tuple[Any, ...]:
+    """b12 or h_1,10,2 as ("b", 1, 2), ("h", 1, 10, 2)."""
+    match = re.fullmatch(r"\s*([bhg])_?(\d+(?:,\d+)*)\s*", text)
+    if match is None:
+        raise DalembertError(f"--condition is '{text}'; it must be a coefficient, as in b12, h112 or g1")
+    letter, digits = match[1], match[2]
+    split = digits.split(",") if "," in digits or letter == "g" else digits
+    return (letter, *map(int, split))
+

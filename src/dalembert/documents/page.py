@@ -1,0 +1,51 @@
+"""``docs/documents.md``: the map as a page, written from its rows.
+
+``python -m dalembert.documents.page docs/documents.md`` writes it anew; ``tests/documents`` compares.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from dalembert.documents.rows import Row, sections
+
+HEAD = """# The two documents, line by line
+
+This page is for readers who hold the book or the paper. It lists every numbered equation, figure, example, table and
+problem of both, and the remarks that can be tested, with the call that computes it, the test that proves it for all arms,
+and a correction where the print is wrong.
+
+**S** is chapter 7, *Dynamics*, of B. Siciliano, L. Sciavicco, L. Villani and G. Oriolo, *Robotics: Modelling, Planning and
+Control*. **M** is I. Milićević, D. Golubović and N. Slavković, *Transformation matrix approach to dynamics of manipulative
+robots*.
+
+`dalembert book 7.32` shows one row of this page with its numbers: the result of the call, the same by the formula of the
+page, and the difference between them. `dalembert book 7.32 --script` prints the row as a Python program, in which `arm`, `q`
+and the other names are defined. The tests run every row. They also change every symbol and every sign of each formula, one at
+a time, and each change must make the row fail.
+
+The page is generated from `src/dalembert/documents/*.toml` by `python -m dalembert.documents.page docs/documents.md`.
+"""
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    parts = [HEAD]
+    for section in sections():
+        parts.append(f"\n## {section.document} {section.title}\n\n")
+        if section.notebook:
+            parts.append(f"Notebook: [`{section.notebook}`](../{section.notebook})\n\n")
+        parts.append("| where | what it says | call | test |\n|---|---|---|---|\n")
+        parts += [_line(row) for row in section.rows]
+    return "".join(parts)
+
+
+def _line(row: Row) -> str:
+    says = row.says + (f"<br>**Correction:** {row.misprint}" if row.misprint else "")
+    cells = [row.at, says, f"`{row.call}`", f"`{row.test}`"]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

@@ -1,0 +1,250 @@
+"""The rows of the map: what a place in S or M says, the call that computes it, and the formula as the page has it.
+
+``s7.1.toml`` … ``m.toml`` hold the rows, section by section, and ``given.toml`` the settings in which they run. A row's
+``call`` uses the public names of dalembert. Its ``formula`` is written from the page, on plain numbers or on SymPy's
+letters; both are Python, and the row holds where they give the same. :func:`spoilt` changes one symbol or one sign of
+the formula at a time, and a row that still held would prove nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from dalembert.errors import DalembertError
+
+SECTIONS = (
+    "s7.1", "s7.2", "s7.3", "s7.4", "s7.5", "s7.6", "s7.7", "s7.8", "s7.9", "m2", "m3", "m4", "m5",
+)  # fmt: skip
+TOLERANCE = 1e-9  # of the largest number on either side
+PERTURBED = 1.01  # a symbol of the formula, in :func:`spoilt`
+GOLDEN = 0.6180339887
+
+Names = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One place of a document.
+
+    at         "(7.32)", "Fig. 7.6", "Problem 7.5", …; several that are shown together are "(7.16), (7.17)"
+    says       what the page says there, in our words
+    call       how it is computed
+    formula    the same as the page writes it
+    test       the test that proves it for every arm
+    misprint   what is wrong in print, and what holds
+    given      lines that are run before
+    tolerance  of the comparison, larger where the formula differentiates by differences
+    """
+
+    document: str
+    section: str
+    at: str
+    says: str
+    call: str
+    formula: str
+    test: str
+    misprint: str = ""
+    given: str = ""
+    tolerance: float = TOLERANCE
+
+    @property
+    def place(self) -> str:
+        """ "S (7.32)" """
+        return f"{self.document} {self.at}"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a document: its title and its rows."""
+
+    document: str
+    title: str
+    notebook: str
+    given: tuple[str, ...]
+    rows: tuple[Row, ...] = field(repr=False)
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+@cache
+def sections() -> tuple[Section, ...]:
+    """All sections, in the order of the pages."""
+    tables = [_read(name) for name in SECTIONS]
+    return tuple(
+        Section(
+            table["document"],
+            table["title"],
+            table.get("notebook", ""),
+            tuple(table.get("given", ())),
+            tuple(Row(document=table["document"], section=table["title"], **row) for row in table["row"]),
+        )
+        for table in tables
+    )
+
+
+def rows() -> Iterator[Row]:
+    """All rows, in the order of the pages."""
+    for section in sections():
+        yield from section.rows
+
+
+def find(place: str) -> list[Row]:
+    """The rows of a place: "7.32", "S (7.32)", "M Table 1", "Problem 7.5".
+
+    >>> [row.place for row in find("7.32")]
+    ['S (7.32)']
+    """
+    wanted = place.replace("(", "").replace(")", "").strip().casefold()
+    found = [row for row in rows() if wanted in _places(row)]
+    if not found:
+        raise DalembertError(
+            f"'{place}' is no place in the two documents; try an equation such as 7.32 or M 2.11, or 'Fig. 7.6', "
+            "'Example 7.2', 'Table 3', 'Problem 7.5'"
+        )
+    return found
+
+
+def _places(row: Row) -> set[str]:
+    parts = [part.replace("(", "").replace(")", "").strip().casefold() for part in row.at.split(",")]
+    return {name for part in parts for name in (part, f"{row.document.casefold()} {part}")}
+
+
+# -- running a row -----------------------------------------------------------------------------------
+
+
+@cache
+def _setting(given: tuple[str, ...]) -> Mapping[str, Any]:
+    """The names of these settings, run one after the other, once."""
+    from types import SimpleNamespace
+
+    import dalembert as da
+
+    names: Names = {"da": da, "np": np, "SimpleNamespace": SimpleNamespace}
+    blocks = _read("given")
+    for block in given:
+        exec(blocks[block], names)
+    return names
+
+
+def _section(row: Row) -> Section:
+    return next(section for section in sections() if row in section.rows)
+
+
+def setting(row: Row) -> Names:
+    """The names that a row's call and formula may use."""
+    names = dict(_setting(_section(row).given))
+    exec(row.given, names)
+    return names
+
+
+def computed(row: Row, names: Names | None = None) -> Any:
+    """What the call gives."""
+    return eval(row.call, setting(row) if names is None else names)
+
+
+def script(row: Row) -> str:
+    """The row as a Python program of its own, which prints both sides.
+
+    >>> print(script(find("7.6 remark on inverse dynamics")[0])[-105:])
+    <BLANKLINE>
+    computed = arm.forward_dynamics(q, qd, arm.inverse_dynamics(q, qd, qdd))
+    on_the_page = qdd
+    print(computed)
+    print(on_the_page)
+    """
+    blocks = _read("given")
+    parts = ["from types import SimpleNamespace\n\nimport numpy as np\n\nimport dalembert as da"]
+    parts += [blocks[block].strip() for block in _section(row).given]
+    parts += [row.given.strip()] * bool(row.given)
+    parts.append(f"computed = {row.call}\non_the_page = {row.formula}\nprint(computed)\nprint(on_the_page)")
+    return "\n\n".join(parts)
+
+
+def written(row: Row, names: Names | None = None) -> Any:
+    """What the formula of the page gives."""
+    return eval(row.formula, setting(row) if names is None else names)
+
+
+def difference(left: Any, right: Any) -> float:
+    """The largest difference of two sides, relative to the largest number on either; infinite where their shapes differ."""
+    one, other = _numbers(left), _numbers(right)
+    if one.shape != other.shape or not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return float("inf")
+    size = max(np.abs(one).max(initial=0.0), np.abs(other).max(initial=0.0))
+    return float(np.abs(one - other).max(initial=0.0) / (size or 1.0))
+
+
+def holds(row: Row, left: Any, right: Any) -> bool:
+    """Whether a call and a formula agree."""
+    return difference(left, right) <= row.tolerance
+
+
+def spoilt(row: Row, names: Names | None = None) -> Iterator[tuple[str, Any]]:
+    """The formula with one symbol 1 % larger, or one sign turned, at a time: what was changed, and what comes out."""
+    names = setting(row) if names is None else names
+    for k, node in enumerate(ast.walk(ast.parse(row.formula, mode="eval"))):
+        changed: list[str] = []
+
+        def touched(x: Any, changed: list[str] = changed, symbol: ast.AST = node) -> Any:
+            larger = _larger(x)
+            if larger is not x:
+                changed.append(f"'{ast.unparse(symbol)}'")
+            return larger
+
+        spoil = _Spoil(row.formula, k)
+        if spoil.possible:
+            value = eval(compile(spoil.tree, row.place, "eval"), names | {"_touched": touched})
+            if changed or spoil.sign:
+                yield spoil.sign or changed[0], value
+
+
+class _Spoil(ast.NodeTransformer):
+    """A formula whose k-th node is changed: the sign of a sum or difference, or a symbol, by a call of ``_touched``."""
+
+    def __init__(self, formula: str, k: int) -> None:
+        tree = ast.parse(formula, mode="eval")
+        self.node = list(ast.walk(tree))[k]
+        self.sign = ""
+        if isinstance(self.node, ast.BinOp) and isinstance(self.node.op, ast.Add | ast.Sub):
+            self.sign = f"the sign before '{ast.unparse(self.node.right)}'"
+        symbol = isinstance(self.node, ast.Name | ast.Attribute) and isinstance(self.node.ctx, ast.Load)
+        number = isinstance(self.node, ast.Constant) and isinstance(self.node.value, float)
+        self.possible = bool(self.sign) or symbol or number
+        self.tree = ast.fix_missing_locations(self.visit(tree))
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """The node, changed if it is the one."""
+        super().generic_visit(node)
+        if node is not self.node or not self.possible:
+            return node
+        if isinstance(node, ast.BinOp):
+            return ast.BinOp(node.left, ast.Sub() if isinstance(node.op, ast.Add) else ast.Add(), node.right)
+        return ast.Call(ast.Name("_touched", ast.Load()), [node], [])
+
+
+def _larger(x: Any) -> Any:
+    if isinstance(x, list | tuple) and x and all(isinstance(y, float | np.ndarray) for y in x):
+        return [y * PERTURBED for y in x]
+    if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
+        return x * PERTURBED if np.any(x) else x + (PERTURBED - 1)
+    return x * PERTURBED if hasattr(x, "free_symbols") and not isinstance(x, type) else x
+
+
+def _numbers(x: Any) -> np.ndarray:
+    """All numbers, one after the other; SymPy's letters stand for numbers that their names decide."""
+    if isinstance(x, list | tuple):
+        return np.concatenate([_numbers(y) for y in x])
+    if hasattr(x, "free_symbols"):
+        values = {letter: 0.5 + (sum(map(ord, str(letter))) * GOLDEN) % 1.0 for letter in x.free_symbols}
+        x = np.array(x.subs(values).tolist() if hasattr(x, "tolist") else x.subs(values), float)
+    return np.asarray(x, float).ravel()

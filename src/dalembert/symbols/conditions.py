@@ -1,0 +1,327 @@
+"""Which conditions on the design make a coefficient of the equations of motion vanish at every configuration.
+
+A coefficient in closed form is a sum Σ x_k f_k(q) with functions f_k that are linearly independent: products of the
+positions of prismatic joints, each times 1 or the cosine or sine of a sum of angles. It is zero for all q just when
+every x_k is zero: these are the conditions, exact and complete. S 7.3.3 has the example.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dalembert.algebra.scalars import exact_cos, exact_sin
+from dalembert.coordinates.chain import AnyMechanism
+from dalembert.environment.extras import extra
+from dalembert.errors import DalembertError
+from dalembert.robot.model import Robot
+from dalembert.symbols.closed_form import ClosedForm
+from dalembert.symbols.names import TRIGONOMETRIC, Letter, upright, weighted_sum
+from dalembert.symbols.of_robot import equations_of
+from dalembert.symbols.present import Equations
+from dalembert.symbols.ring import WIDTH, Coefficient, Polynomial, Ring, Terms, tidy
+from dalembert.symbols.write import Product, Sum, Text, by_inertia, joined, to_sympy, written
+
+if TYPE_CHECKING:
+    import sympy
+
+Weights = tuple[tuple[int, float], ...]  # of the coordinates in an angle, the first one positive
+Function = tuple[int, Weights, str]  # monomial of prismatic positions, angle, "cos" or "sin"
+SAME_ROOT = 1e-9
+SHOWN = 3  # functions of q that a line of text names
+MANY = 300  # terms above which a condition is left as it is
+
+
+@dataclass(frozen=True)
+class Part:
+    """One condition: what multiplies the functions ``of`` q must be zero. ``impossible``: all its terms have one sign."""
+
+    of: tuple[str, ...]
+    sum: Sum
+    impossible: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """What the design must satisfy so that a coefficient is zero at every q: all of ``equations`` equal to 0.
+
+    >>> import dalembert as da
+    >>> b_12 = da.load("planar-2r").couplings().condition("b", 1, 2)
+    >>> print(b_12)
+    b_12 = 0 at every q needs
+      1     I_ℓ2 + m_ℓ2 ℓ_2² + k_r2 I_m2 = 0, impossible: no term can be negative
+      c_2   m_ℓ2 a_1 ℓ_2 = 0
+    No design with positive masses, inertias and gear ratios has b_12 = 0 at every q.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    vanishes: bool
+    diagonal: bool
+    ring: Ring
+
+    @cached_property
+    def _letters(self) -> list[Any]:
+        with extra("symbols", "conditions in SymPy"):
+            import sympy
+        letters = self.ring.letters
+        return [sympy.sqrt(x.index) if x.kind == "root" else sympy.Symbol(x.name) for x in letters]
+
+    @cached_property
+    def equations(self) -> tuple[sympy.Expr, ...]:
+        """What must be zero: SymPy, factored, in S's letters; none where the structure makes the coefficient zero."""
+        return tuple(to_sympy(part.sum, self._letters) for part in self.parts)
+
+    @property
+    def functions(self) -> tuple[tuple[str, ...], ...]:
+        """The functions of q that each of the equations is from: ("1",), ("c_2",), …"""
+        return tuple(part.of for part in self.parts)
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no design with positive masses, inertias and gear ratios can satisfy the equations.
+
+        True where all terms of one have the same sign, and for b_ii, since B is positive definite.
+        """
+        return any(part.impossible for part in self.parts) or (self.diagonal and bool(self.parts))
+
+    @cached_property
+    def solutions(self) -> dict[sympy.Symbol, tuple[float, ...]]:
+        """By letter, the values with which all equations hold when every other number of the arm stays as it is.
+
+        >>> import dalembert as da
+        >>> found = da.load("parallelogram").couplings().condition("b", 1, 2).solutions
+        >>> {str(letter): [round(x, 4) for x in values] for letter, values in found.items()}["m_l3'"]
+        [3.75]
+        """
+        with extra("symbols", "conditions in SymPy"):
+            import sympy
+        letters = {symbol: x for symbol, x in zip(self._letters, self.ring.letters, strict=True) if x.is_parameter}
+        numbers = {symbol: x.value for symbol, x in letters.items()}
+        used = sorted({s for e in self.equations for s in e.free_symbols}, key=lambda s: letters[s].order)
+        out: dict[Any, tuple[float, ...]] = {}
+        for symbol in used:
+            others = {s: value for s, value in numbers.items() if s != symbol}
+            left = [sympy.Poly(e.subs(others), symbol) for e in self.equations]
+            if any(p.degree() < 1 for p in left):
+                continue
+            roots = [[float(r) for r in p.nroots() if abs(sympy.im(r)) < SAME_ROOT] for p in left]
+            common = [r for r in roots[0] if all(any(abs(r - x) <= SAME_ROOT * (1 + abs(r)) for x in rs) for rs in roots)]
+            fitting = tuple(r for r in common if _allowed(letters[symbol], r))
+            if fitting:
+                out[symbol] = fitting
+        return out
+
+    def text(self) -> str:
+        """The conditions to read."""
+        if not self.parts:
+            return f"{self.name} = 0 at every q by the structure of the arm, whatever its numbers"
+        heads = [", ".join(part.of if len(part.of) <= SHOWN else (*part.of[: SHOWN - 1], "…")) for part in self.parts]
+        wide = max(map(len, heads)) + 3
+        lines = [f"{self.name} = 0 at every q needs" + (", as this arm has it," if self.vanishes else "")]
+        for head, part in zip(heads, self.parts, strict=True):
+            words = joined(written(self.ring, part.sum, Text()), Text()) + " = 0"
+            lines.append(f"  {head:<{wide}}{words}" + ", impossible: no term can be negative" * part.impossible)
+        if self.impossible:
+            positive = "positive masses, inertias and gear ratios"
+            lines.append(f"No design with {positive} has {self.name} = 0 at every q.")
+        elif self.solutions and not self.vanishes:
+            texts = {symbol: x.text for symbol, x in zip(self._letters, self.ring.letters, strict=True)}
+            values = ((texts[symbol], " or ".join(f"{x:.4g}" for x in xs)) for symbol, xs in self.solutions.items())
+            lines.append("One number changed is enough: " + ", ".join(f"{text} = {x}" for text, x in values))
+        return "\n".join(lines)
+
+    __str__ = text
+
+
+def condition(
+    robot: Robot, mechanism: AnyMechanism, letter: str, indices: tuple[int, ...], name: str, vanishes: bool
+) -> Condition:
+    """The conditions of b_ij, h_ijk or g_i; ``vanishes`` says whether the arm's own numbers satisfy them."""
+    for parameters in ("design", "all"):  # all, where a number that is 0 has no letter of its own
+        equations = equations_of(robot, mechanism, parameters)
+        if not isinstance(equations, Equations):
+            raise DalembertError(
+                f"arm '{robot.name}' has no design conditions in these coordinates, which are formulas of its joints' own; "
+                "ask the arm in the coordinates of its joints"
+            )
+        x = _coefficient(equations.form, letter, [k - 1 for k in indices])
+        if x or not vanishes:
+            break
+    ring = equations.form.ring
+    parts: dict[Sum, Part] = {}
+    for function, terms in sorted(_by_function(equations.form, x).items(), key=lambda item: _order(item[0])):
+        zero = _factored(ring, terms)
+        known = parts.get(zero, Part((), zero, _one_sign(ring, terms)))
+        parts[zero] = replace(known, of=(*known.of, _written(equations.form, function)))
+    diagonal = letter == "b" and indices[0] == indices[1]
+    return Condition(name, tuple(parts.values()), vanishes, diagonal, ring)
+
+
+def _coefficient(form: ClosedForm, letter: str, at: list[int]) -> Polynomial:
+    entry: Any = {"b": form.B, "h": form.christoffel, "g": form.g}[letter]
+    for k in at:
+        entry = entry[k]
+    return entry  # type: ignore[no-any-return]
+
+
+# -- independent functions of q ------------------------------------------------------------------
+
+
+def _by_function(form: ClosedForm, x: Polynomial) -> dict[Function, Terms]:
+    """The polynomial as Σ x_k f_k(q): for every function f_k the terms of x_k."""
+    ring = form.ring
+    phases: dict[Weights, float] = {}
+    out: dict[Function, Terms] = {}
+    for monomial, c in x.terms.items():
+        slides, design, waves = 0, 0, {(): (c, 0)}  # angle → (of its cosine, of its sine)
+        phase: dict[Weights, float] = {(): 0.0}
+        for k, e in ring.exponents(monomial):
+            letter, unit = ring.letters[k], e << (WIDTH * k)
+            if letter.kind in TRIGONOMETRIC:
+                for _ in range(e):
+                    waves, phase = _times(waves, phase, letter)
+            elif letter.kind == "slide":
+                slides += unit
+            else:
+                design += unit
+        for weights, (cosine, sine) in waves.items():
+            shift = phase[weights] - phases.setdefault(weights, phase[weights])
+            turned = _turned(cosine, sine, shift) if shift else (cosine, sine)
+            for kind, value in zip(("cos", "sin"), turned, strict=True):
+                terms = out.setdefault((slides, weights, kind), {})
+                terms[design] = terms.get(design, 0) + value
+    kept = {f: {m: tidy(c) for m, c in terms.items() if c != 0} for f, terms in out.items()}
+    return {f: terms for f, terms in kept.items() if terms}
+
+
+Waves = dict[Weights, tuple[Coefficient, Coefficient]]
+
+
+def _times(waves: Waves, phase: dict[Weights, float], letter: Letter) -> tuple[Waves, dict[Weights, float]]:
+    """cos a cos b = ½ cos(a − b) + ½ cos(a + b), and likewise with sines: the sum of waves times a cosine or sine."""
+    half = Fraction(1, 2)
+    out: Waves = {}
+    shifts: dict[Weights, float] = {}
+    for weights, (c, s) in waves.items():
+        for sign in (1, -1):
+            total = dict(weights)
+            for joint, w in letter.angle:
+                total[joint] = total.get(joint, 0) + sign * w
+            angle = tuple(sorted((joint, tidy(w)) for joint, w in total.items() if w))
+            shift = phase[weights] + sign * letter.phase
+            # Re((c − i s) e^{ia}) times cos b, or times sin b = Re(−i e^{ib})
+            x, y = (half * c, half * s) if letter.kind == "cosine" else (-sign * half * s, sign * half * c)
+            if angle and angle[0][1] < 0:
+                angle, shift, y = tuple((joint, -w) for joint, w in angle), -shift, -y
+            if not angle:
+                x, y = (_turned(x, y, shift)[0] if shift else x), 0
+                shift = 0.0
+            had = out.get(angle, (0, 0))
+            out[angle], shifts[angle] = (had[0] + x, had[1] + y), shift
+    return out, shifts
+
+
+def _turned(c: Coefficient, s: Coefficient, shift: float) -> tuple[Coefficient, Coefficient]:
+    """c cos(a + shift) + s sin(a + shift) in cos a and sin a."""
+    cosine, sine = tidy(exact_cos(shift)), tidy(exact_sin(shift))
+    return c * cosine + s * sine, s * cosine - c * sine
+
+
+def _order(function: Function) -> Any:
+    slides, weights, kind = function
+    return sum(abs(w) for _, w in weights), slides, weights, kind
+
+
+def _written(form: ClosedForm, function: Function) -> str:
+    """d_2² c_12, with a letter of its own for an angle that has one."""
+    slides, weights, kind = function
+    words = [Text().name(form.ring.letters[k], e) for k, e in form.ring.exponents(slides)]
+    if weights:
+        _, angle, _ = weighted_sum([(w, form.q[joint - 1]) for joint, w in weights])
+        word = {"cos": "cosine", "sin": "sine"}[kind]
+        own = (x.text for x in form.ring.letters if x.kind == word and x.angle == upright(weights)[0])
+        words.append(next(own, f"{kind}({angle})"))
+    return " ".join(words) or "1"
+
+
+# -- conditions on the design --------------------------------------------------------------------
+
+
+def _positive(letter: Letter) -> bool:
+    """Whether a letter of a design stands for something positive; lengths, products of inertia and cosines have any sign."""
+    if letter.kind == "mass":
+        return not letter.name.startswith("ml_")
+    return letter.kind in ("gear", "root") or (letter.kind == "tensor" and letter.name[-2:] not in ("xy", "xz", "yz"))
+
+
+def _allowed(letter: Letter, value: float) -> bool:
+    return value > SAME_ROOT if _positive(letter) else abs(value) <= 1.0 or letter.kind != "twist"
+
+
+def _one_sign(ring: Ring, terms: Terms) -> bool:
+    """Whether no term can be negative (or none positive) and one is not zero, for positive masses and inertias."""
+    if len({c > 0 for c in terms.values()}) > 1:
+        return False
+    factors = [[(ring.letters[k], e) for k, e in ring.exponents(m)] for m in terms]
+    signed = [[e for letter, e in term if not _positive(letter) and letter.kind != "gravity"] for term in factors]
+    return all(e % 2 == 0 for exponents in signed for e in exponents) and not all(signed)
+
+
+def _factored(ring: Ring, terms: Terms) -> Sum:
+    """The condition without the numbers that multiply it, and powers, which make no difference to when it is zero."""
+    factors = _factors(ring, terms)
+    letters = tuple((k, 1) for factor in factors if len(factor) == 1 for m in factor for k, _ in ring.exponents(m))
+    letters = tuple((k, e) for k, e in letters if ring.letters[k].kind not in ("root", "gravity"))
+    sums = tuple(_grouped(Polynomial(ring, factor)) for factor in factors if len(factor) > 1)
+    if len(sums) == 1 and not letters:
+        return sums[0]
+    return (Product(1, letters, sums),)
+
+
+def _factors(ring: Ring, terms: Terms) -> list[Terms]:
+    """The irreducible factors that have letters in them."""
+    if len(terms) == 1 or len(terms) > MANY or any(isinstance(c, float) for c in terms.values()):
+        return [terms]
+    with extra("symbols", "conditions in SymPy"):
+        import sympy
+    used = sorted({k for m in terms for k, _ in ring.exponents(m)})
+    symbols = sympy.symbols(f"x:{len(used)}")
+    place = {k: i for i, k in enumerate(used)}
+
+    def exponents(m: int) -> tuple[int, ...]:
+        of = dict(ring.exponents(m))
+        return tuple(of.get(k, 0) for k in used)
+
+    def rational(c: Any) -> Any:
+        return sympy.Rational(c.numerator, c.denominator)
+
+    poly = sympy.Poly({exponents(m): rational(c) for m, c in terms.items()}, *symbols)
+    monomial: Callable[[tuple[int, ...]], int] = lambda es: sum(es[i] << (WIDTH * k) for k, i in place.items())
+    return [
+        {monomial(es): Fraction(int(c.p), int(c.q)) for es, c in factor.terms()} for factor, _ in poly.factor_list()[1]
+    ]
+
+
+def _grouped(x: Polynomial) -> Sum:
+    """By masses and inertias, with the letters that all terms of a bracket have before it; whole numbers."""
+    scale = math.lcm(*(Fraction(c).denominator for c in x.terms.values() if not isinstance(c, float)))
+    out = []
+    for product in by_inertia(x * scale):
+        if len(product.sums) != 1:
+            out.append(product)
+            continue
+        (inner,) = product.sums
+        common = dict(inner[0].factors)
+        for term in inner[1:]:
+            of = dict(term.factors)
+            common = {k: min(e, of[k]) for k, e in common.items() if k in of}
+        rests = tuple(
+            replace(t, factors=tuple((k, e - common.get(k, 0)) for k, e in t.factors if e > common.get(k, 0))) for t in inner
+        )
+        out.append(replace(product, factors=product.factors + tuple(common.items()), sums=(rests,)))
+    return tuple(out)

@@ -1,0 +1,115 @@
+"""What stretching the time of a motion evenly does to its torques, factor by factor: S 7.7, r = ct."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.arm import Arm
+from dalembert.arrays import Array
+from dalembert.errors import DalembertError, LimitError
+from dalembert.trajectory.checks import finite
+from dalembert.trajectory.limits import KINDS, LimitsLike, check_terms, joint_limits, sliding_joints
+from dalembert.trajectory.scaling import parts_at, scaled, shares
+from dalembert.trajectory.trajectory import Trajectory
+
+FACTORS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ScalingTable:
+    """One row for each factor c by which time is stretched; c > 1 is slower.
+
+    joints     the names of the n joints, and ``units`` those of their torques
+    factor     (K,) c, in increasing order, and ``duration`` (K,) of the motion (s)
+    torque     (K, n) the largest |τ| of each joint (N m or N)
+    share      (K, n) its share of the effort limit: 1 is the limit itself
+    exceeded   (K,) the largest share of any limit, ``decides`` the joint that has it, and ``limit`` its kind
+    fits       the factor that just keeps every limit; None where no factor does, for the reason ``why``
+    """
+
+    joints: tuple[str, ...]
+    units: tuple[str, ...]
+    factor: Array
+    duration: Array
+    torque: Array
+    share: Array
+    exceeded: Array
+    decides: tuple[str, ...]
+    limit: tuple[str, ...]
+    fits: float | None
+    why: str
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings: what a row shows, then the factors."""
+        marks = ("*" if factor == self.fits else "" for factor in self.factor.tolist())
+        return ["peak torque", *(f"c = {c:.4g}{mark}" for c, mark in zip(self.factor.tolist(), marks, strict=True))]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """A row for each joint, and below them duration, the largest share of a limit, and which limit that is."""
+        peaks = [
+            [f"{name} ({unit})", *(f"{x:.4g}" for x in column)]
+            for name, unit, column in zip(self.joints, self.units, self.torque.T.tolist(), strict=True)
+        ]
+        return [
+            *peaks,
+            ["duration (s)", *(f"{x:.4g}" for x in self.duration.tolist())],
+            ["largest share of a limit", *(f"{x:.1%}" for x in self.exceeded.tolist())],
+            ["of joint", *self.decides],
+            ["kind of limit", *self.limit],
+        ]
+
+    @property
+    def note(self) -> str:
+        """What the mark * means, or why no column has one."""
+        return self.why if self.fits is None else f"* c = {self.fits:.6g} just keeps every limit"
+
+    def __str__(self) -> str:
+        table = [self.columns, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in table]
+        return "\n".join([*lines, self.note])
+
+
+def scaling_table(
+    motion: Trajectory, arm: Arm, factors: ArrayLike = FACTORS, limits: LimitsLike = None
+) -> ScalingTable:
+    """See :meth:`Trajectory.scaling_table`."""
+    motion.fits(arm)
+    check_terms(arm, "scaling_table")
+    keep = joint_limits(arm, limits)
+    asked = finite("factors", factors)
+    if asked.ndim != 1 or not asked.size or not (asked > 0).all():
+        raise DalembertError(f"factors is {factors!r:.80}; it must be a list of numbers above zero, such as [1, 1.5, 2]")
+    fits, why = _fitting(motion, arm, limits)
+    every = np.unique(asked if fits is None else np.append(asked, fits))
+    parts = parts_at(motion, arm, keep, (1.0 / every).tolist())
+    torque = np.stack([np.abs(parts.torque(1.0 / c)).max(axis=0) for c in every])
+    taken = np.stack([shares(keep, parts, 1.0 / c).max(axis=0) for c in every])  # (K, n, 3)
+    worst, kind = np.divmod(taken.reshape(len(every), -1).argmax(axis=1), len(KINDS))
+    return ScalingTable(
+        joints=arm.joint_names,
+        units=tuple("N" if slides else "N m" for slides in sliding_joints(arm)),
+        factor=every,
+        duration=every * motion.duration,
+        torque=torque,
+        share=torque / keep.effort,
+        exceeded=taken.max(axis=(1, 2)),
+        decides=tuple(arm.joint_names[j] for j in worst),
+        limit=tuple(KINDS[k] for k in kind),
+        fits=fits,
+        why=why,
+    )
+
+
+def _fitting(motion: Trajectory, arm: Arm, limits: LimitsLike) -> tuple[float | None, str]:
+    """The factor that just keeps every limit, or None and why there is none."""
+    try:
+        slowed = scaled(motion, arm, limits, allow_faster=True)
+    except LimitError as problem:
+        return None, str(problem)
+    return slowed.duration / motion.duration, ""

@@ -1,0 +1,119 @@
+"""The map of the two documents: every row holds, fails when its formula is changed, and nothing is left out."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from dalembert.documents.page import page
+from dalembert.documents.rows import Row, computed, find, holds, rows, script, sections, setting, spoilt, written
+from imports import ROOT
+from test_cli import mistake, run
+
+ROWS = list(rows())
+PLACES = [row.place for row in ROWS]
+REPOSITORY = ROOT.parents[1]
+SEEDS = REPOSITORY.parent / "shared" / "seeds"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=PLACES)
+def test_the_call_gives_what_the_page_says(row: Row) -> None:
+    """And every symbol and sign of the formula counts: 1 % more, or the other sign, gives another result."""
+    names = setting(row)
+    value = computed(row, names)
+    assert holds(row, value, written(row, names))
+    felt: dict[str, bool] = {}
+    for change, other in spoilt(row, names):
+        felt[change] = felt.get(change, False) or not holds(row, value, other)
+    assert felt
+    assert [change for change, is_felt in felt.items() if not is_felt] == []
+
+
+def numbers(text: str, chapter: int) -> set[int]:
+    return {int(k) for k in re.findall(rf"\({chapter}\.(\d+)\)", text)}
+
+
+def places(document: str) -> str:
+    return "\n".join(row.at for row in ROWS if row.document == document)
+
+
+def test_every_equation_of_s_has_a_row() -> None:
+    assert numbers(places("S"), 7) == set(range(1, 150))
+
+
+def test_every_equation_of_m_has_a_row() -> None:
+    assert numbers(places("M"), 2) == set(range(1, 16))
+    assert numbers(places("M"), 4) == set(range(1, 6))
+
+
+def test_every_figure_example_table_and_problem_has_a_row() -> None:
+    s = [f"Fig. 7.{k}" for k in range(1, 17)] + [f"Problem 7.{k}" for k in range(1, 12)]
+    m = ["Figure 1", "Figure 2", "Table 1", "Table 2", "Table 3"]
+    for document, wanted in (("S", [*s, "Example 7.1", "Example 7.2"]), ("M", m)):
+        text = places(document)
+        assert [place for place in wanted if not re.search(rf"{re.escape(place)}\b", text)] == []
+
+
+@pytest.mark.skipif(not SEEDS.exists(), reason="../shared/seeds is not here")
+def test_every_number_in_the_text_of_the_documents_has_a_row() -> None:
+    s, m = (path.read_text() for path in sorted(SEEDS.glob("*.txt")))
+    assert numbers(s, 7) | {int(k) for k in re.findall(r"\\tag\{7\.(\d+)\}", s)} <= numbers(places("S"), 7)
+    assert numbers(m, 2) <= numbers(places("M"), 2) and numbers(m, 4) <= numbers(places("M"), 4)
+
+
+@pytest.mark.skipif(not SEEDS.exists(), reason="../shared/seeds is not here")
+def test_every_misprint_known_stands_beside_its_row() -> None:
+    """As many corrections as ``ERRATA.md`` has rows, but for the three that say the print is right."""
+    lines = (SEEDS / "ERRATA.md").read_text().splitlines()
+    known = [line for line in lines if re.match(r"\| [SM] ", line)]
+    right = [line for line in known if re.search(r"\| fine \||\| correct;", line)]
+    assert len([row for row in ROWS if row.misprint]) >= len(known) - len(right)
+
+
+def test_places_are_named_once() -> None:
+    assert sorted(PLACES) == sorted(set(PLACES))
+
+
+@pytest.mark.parametrize("test", sorted({row.test for row in ROWS}))
+def test_the_tests_that_rows_name_exist(test: str) -> None:
+    file, _, function = test.partition("::")
+    assert f"def {function}(" in (REPOSITORY / file).read_text() if function else (REPOSITORY / file).exists()
+
+
+def test_the_page_is_that_of_the_rows() -> None:
+    written_page = (REPOSITORY / "docs" / "documents.md").read_text(encoding="utf-8")
+    assert written_page == page(), "python -m dalembert.documents.page docs/documents.md"
+
+
+def test_notebooks_that_sections_name_exist() -> None:
+    named = [section.notebook for section in sections()]
+    assert all(named) and [name for name in named if not (REPOSITORY / name).exists()] == []
+
+
+def test_a_place_is_found_by_its_number_or_name() -> None:
+    for place in ("7.32", "(7.32)", "S (7.32)", "s 7.32"):
+        assert [row.at for row in find(place)] == ["(7.32)"]
+    assert [row.place for row in find("m 2.11")] == ["M (2.11)"]
+    assert [row.at for row in find("problem 7.5")] == ["Fig. 7.16, Problem 7.5"]
+    assert len(find("Fig. 7.6")) == 5
+
+
+def test_a_script_runs_by_itself() -> None:
+    """One with letters of the page, and one that names none of them."""
+    for place in ("7.39", "Problem 7.11"):
+        program = script(find(place)[0])
+        lines = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        assert len(lines) >= 2
+
+
+def test_the_command_shows_a_place_and_its_numbers() -> None:
+    out = run("book", "7.45")
+    assert "Correction:" in out and "arm.christoffel(q)" in out and "largest difference" in out
+    assert "S         7.1 Lagrange formulation" in run("book")
+    assert run("book", "7.45", "--script").startswith("from types import SimpleNamespace")
+    assert "'7.999' is no place in the two documents" in mistake("book", "7.999")
