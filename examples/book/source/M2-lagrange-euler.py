@@ -125,8 +125,23 @@ assert np.allclose(many.h, np.swapaxes(many.h, 2, 3))  # h_ikm = h_imk
 assert np.allclose(np.einsum("...iii->...i", many.h), 0, atol=1e-12)  # reason 2
 assert np.allclose(many.c[:, 0], 0, atol=1e-12)  # reason 1
 zero = (np.abs(many.h) < 1e-12).all(axis=0)
+couplings = puma.couplings()
+assert np.array_equal(zero, couplings.velocity != "nonzero")
 print(
     f"of 216 coefficients h_ikm, {zero.sum()} vanish everywhere; of 36 D_ik, {(np.abs(many.D) < 1e-12).all(axis=0).sum()}"
+)
+reasons = {
+    "structure": "by the structure (reason 1)",
+    "always": "for every arm (reason 2)",
+    "numbers": "for these numbers only",
+}
+for reason, words in reasons.items():
+    names = couplings.named(reason)
+    print(f"zero {words}: {len(names)}, such as {', '.join(names[:3])}")
+print(
+    "zero only with the arm stretched along q = (0, 0, π/2, 0, 0, 0), reason 3:",
+    *couplings.at([0, 0, np.pi / 2, 0, 0, 0])[:6],
+    "…",
 )
 figure, panels = plt.subplots(1, 3, figsize=(9, 2.9), layout="constrained")
 size = np.log10(np.abs(many.h).max(axis=0) + 1e-12)

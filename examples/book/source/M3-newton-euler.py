@@ -93,6 +93,17 @@ g = np.array([0, 0, -9.8062])
 print("Table 1:", table_1(q, qd, qdd, -g).round(4))
 assert np.allclose(table_1(q, qd, qdd, -g), arm.inverse_dynamics(q, qd, qdd))
 assert np.allclose(table_1(q, qd, qdd, -g), arm.inverse_dynamics(q, qd, qdd, formulation="newton-euler-base"))
+base = arm.recursion(q, qd, qdd, axes="base")  # every row of the table, by link
+print(
+    "ω̇_4 =",
+    base.omega_dot[3].round(4),
+    "  ā_4 =",
+    base.p_ddot_C[3].round(4),
+    "  f_1 =",
+    base.f[0].round(3),
+    "  n_1 =",
+    base.mu[0].round(3),
+)
 rest = np.zeros(4)
 print(
     "at rest, with v̇_0 = −g:",
@@ -149,6 +160,9 @@ def table_2(q, qd, qdd, v_dot_0):
 print("Table 2:", table_2(q, qd, qdd, -g).round(4))
 assert np.allclose(table_2(q, qd, qdd, -g), table_1(q, qd, qdd, -g))
 assert np.allclose(table_2(q, qd, qdd, -g), arm.inverse_dynamics(q, qd, qdd, formulation="newton-euler"))
+own = arm.recursion(q, qd, qdd)  # axes="link": the same vectors, turned
+turned = np.einsum("kji,kj->ki", arm.link_poses(q)[:, :3, :3], base.f)
+assert np.allclose(own.f, turned)
 
 # %% [markdown]
 # ## The work
@@ -189,5 +203,6 @@ my_force = None
 if my_force is None:
     print("not answered yet")
 else:
-    lift = arm.replace(gravity=(0, 0, -9.8062 - 2)).inverse_dynamics(q, rest, rest)[2]
+    rising = [0, 0, 0, 0, 0, 0, 0, 0, 2.0]  # ω_0, ω̇_0, p̈_0
+    lift = arm.inverse_dynamics(q, rest, rest, base_motion=rising)[2]
     print("correct" if abs(my_force - lift) < 0.05 else "not yet")

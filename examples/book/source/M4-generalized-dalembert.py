@@ -74,9 +74,31 @@ by_hand = dalembert(R[:-1, :, 2], o[:-1], r, [3.0] * 3, I, np.array([0, 0, -9.81
 parts = small.dalembert(q, qd)
 for name, value in zip(("D_rot", "D_tran", "h_tran", "h_rot", "c"), by_hand, strict=True):
     assert np.allclose(value, getattr(parts, name))
+terms = small.dalembert_terms(q, qd)  # M's sums one by one, by link
+assert np.allclose(terms.h_tran, parts.h_tran) and np.allclose(terms.h_rot, parts.h_rot)
 tau = (parts.D_rot + parts.D_tran) @ qdd + parts.h_tran + parts.h_rot + parts.c  # (4.1)
 assert np.allclose(tau, small.inverse_dynamics(q, qd, qdd))
 print("by hand and by arm.dalembert: the same; τ =", tau.round(3), "N m")
+
+# %% [markdown]
+# M reads every sum of (4.3), (4.4): with $p = q$ it is centrifugal, with $p\neq q$ a Coriolis torque. The second and fourth sums of (4.3) and the first of (4.4) contain different joints only.
+
+# %%
+print("term      p = q (centrifugal)           p ≠ q (Coriolis)       at joints 1, 2, 3 (N m)")
+for name, (same, different) in terms.split.items():
+    if np.any(same) or np.any(different):
+        print(
+            f"{name:8s}",
+            *(f"{x:8.4f}" for x in same.sum(axis=-1)),
+            "  ",
+            *(f"{x:8.4f}" for x in different.sum(axis=-1)),
+        )
+christoffel = small.christoffel(q)
+squares = np.einsum("ijj,j->i", christoffel, qd**2)
+assert np.allclose(terms.centrifugal, squares)
+assert np.allclose(terms.coriolis, christoffel @ qd @ qd - squares)
+for name in ("tran_2", "tran_4", "rot_1"):
+    assert not np.any(terms.split[name][0])
 
 # %% [markdown]
 # ## Translation and rotation along a motion

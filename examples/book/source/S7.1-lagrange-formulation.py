@@ -89,6 +89,12 @@ for name, (mass, inertia, at, J_P, J_O) in bodies.items():
     T[name] = 0.5 * qd @ share @ qd  # (7.20), (7.30)
     U[name] = -mass * g0 @ at  # (7.34), (7.35)
     print(f"{name:8s}  T = {T[name]:8.3f} J   U = {U[name]:8.3f} J")
+library = arm.body_energies(q, qd)  # the same, body by body
+assert np.allclose([*T.values()], [*library.link_kinetic, *library.rotor_kinetic])
+assert np.allclose([*U.values()], [*library.link_potential, *library.rotor_potential])
+at = arm.body_jacobians(q)
+assert np.allclose([bodies["link 1"][3], bodies["link 2"][3]], at.link_linear)  # (7.16), (7.18)
+assert np.allclose([bodies["rotor 1"][4], bodies["rotor 2"][4]], at.rotor_angular[:, 2])  # (7.28), (7.29)
 assert np.isclose(sum(T.values()), arm.kinetic_energy(q, qd)) and np.isclose(sum(U.values()), arm.potential_energy(q))
 assert np.allclose(B, arm.inertia_matrix(q)) and np.all(np.linalg.eigvalsh(B) > 0)  # (7.32): positive definite
 print("B =\n", B.round(4))
@@ -125,6 +131,18 @@ assert np.allclose(terms.total, puma.inverse_dynamics(motion.q, motion.qd, motio
 assert np.allclose(np.einsum("kii->ki", terms.centrifugal), 0)  # h_iii = 0
 blocked = puma.inertia_matrix([0, 0.8, -0.8, 0, 0.4, 0])
 print(f"b_22 = {blocked[1, 1]:.3f} kg m²: the moment of inertia about axis 2 with all other joints blocked")
+
+# %% [markdown]
+# The book adds that couplings can be reduced or zeroed by design. `arm.couplings()` tells which $b_{ij}$, $h_{ijk}$, $g_i$ are zero for every arm, by the kinematic structure, or for
+# these numbers only; for the two-link arm:
+
+# %%
+couplings = arm.couplings()
+print(
+    *(f"{reason:10s}{', '.join(couplings.named(reason))}" for reason in ("always", "structure", "numbers", "nonzero")),
+    sep="\n",
+)
+assert "h_111" in couplings.named("always") and "b_12" in couplings.named("nonzero")
 
 # %% [markdown]
 # ## The complete model, (7.42)

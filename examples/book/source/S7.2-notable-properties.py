@@ -128,6 +128,33 @@ print(
 )
 
 # %% [markdown]
+# Why linear? Already the energies are: $\mathcal T = \sum_i\boldsymbol\beta_{\mathcal T i}^T\boldsymbol\pi_i$ and $\mathcal U = \sum_i\boldsymbol\beta_{\mathcal U i}^T\boldsymbol\pi_i$, (7.76), and Lagrange's derivatives keep it so, (7.79). Here they are taken by differences along the motion, for
+# joint 1 of the two-link arm.
+
+
+# %%
+def beta(q, qd):
+    """β_T − β_U of both links: 22 numbers."""
+    kinetic, potential = arm.energy_regressors(q, qd)
+    return (kinetic - potential).ravel()
+
+
+q, qd, qdd = rng.uniform(-1, 1, (3, 2))
+inertial = arm.parameters.reshape(2, 13)[:, :11].ravel()
+assert np.isclose(beta(q, qd) @ inertial, arm.kinetic_energy(q, qd) - arm.potential_energy(q))  # (7.76)
+first, h = np.array([1.0, 0.0]), 1e-4
+momentum = lambda t: (
+    (
+        beta(q + t * qd + t * t / 2 * qdd, qd + t * qdd + h * first)
+        - beta(q + t * qd + t * t / 2 * qdd, qd + t * qdd - h * first)
+    )
+    / (2 * h)
+)
+y = (momentum(h) - momentum(-h)) / (2 * h) - (beta(q + h * first, qd) - beta(q - h * first, qd)) / (2 * h)  # (7.79)
+assert np.allclose(y, arm.regressor(q, qd, qdd)[0].reshape(2, 13)[:, :11].ravel(), atol=1e-3)
+print("the row of joint 1 of Y, from the energies:", y.reshape(2, 11)[:, [0, 1, 9, 10]].round(3).tolist())
+
+# %% [markdown]
 # The augmented link of the two-link arm: link 1 of 50 kg with the rotor of motor 2, 5 kg, at its end, (7.83).
 
 # %%

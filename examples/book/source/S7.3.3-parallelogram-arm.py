@@ -99,15 +99,15 @@ assert not (e.B[0, 0].free_symbols | e.B[1, 1].free_symbols) & set(e.angles)  # 
 #
 # $$\frac{m_{\ell_{3'}}\bar\ell_{3'}}{m_{\ell_{2'}}\ell_{2'}} = \frac{a_{1'}}{a_{1''}},\qquad \bar\ell_{3'} = \ell_{3'} - a_{1'} .$$
 #
-# *Erratum:* the print has $m_{\ell_{3'}}\ell_{2'}$ in the denominator. SymPy finds the condition from the program's own $b_{a12}$:
+# *Erratum:* the print has $m_{\ell_{3'}}\ell_{2'}$ in the denominator. The program finds the condition by itself, exactly, and says which single number would do:
 
 # %%
-letters = {str(symbol): symbol for symbol in e.B.free_symbols}
-l3 = letters["l_3'"]
-(solution,) = sympy.solve(e.B[0, 1], l3)
-a1p, a1pp, m2, m3, l2 = (letters[name] for name in ("a_1'", "a_1''", "m_l2'", "m_l3'", "l_2'"))
-assert sympy.simplify(solution - (a1p + a1p * m2 * l2 / (a1pp * m3))) == 0
-display(Math(r"b_{a12} = 0 \iff \ell_{3'} = " + sympy.latex(solution)))
+condition = arm.couplings().condition("b", 1, 2)
+print(condition)
+(equation,) = condition.equations
+l3, a1p, a1pp, m2, m3, l2 = (sympy.Symbol(name) for name in ("l_3'", "a_1'", "a_1''", "m_l2'", "m_l3'", "l_2'"))
+(solution,) = sympy.solve(equation, l3)
+assert sympy.simplify(m3 * (solution - a1p) / (m2 * l2) - a1p / a1pp) == 0  # the book's condition, corrected
 
 decoupled = da.load("parallelogram-decoupled")
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.8), layout="constrained")
@@ -128,6 +128,7 @@ assert (
     and np.ptp(decoupled.inertia_matrix(states), axis=0).max() < 1e-12
 )
 assert np.allclose(decoupled.coriolis_matrix(motion.q, motion.qd), 0, atol=1e-12)
+print("zero for these numbers only:", *decoupled.couplings().named("numbers"))
 
 # %% [markdown]
 # With the condition, the diagonal elements become $b_{a11} = I_{\ell_{1'}} + m_{\ell_{1'}}\ell_{1'}^2 + m_{\ell_{2'}}a_{1'}^2\big(1 + \tfrac{\ell_{2'}\bar\ell_{3'}}{a_{1'}a_{1''}}\big) + I_{\ell_{3'}}$

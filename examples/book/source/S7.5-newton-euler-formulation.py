@@ -114,18 +114,50 @@ planar = [
         "slides": False,
     },
 ]
-steps = newton_euler(planar, e.qd, e.qdd, sympy.Matrix([0, -g, 0]))
-names = {
-    "omega": r"\omega",
-    "omega_dot": r"\dot\omega",
-    "p_ddot": r"\ddot p",
-    "p_ddot_C": r"\ddot p_C",
-    "omega_dot_m": r"\dot\omega_m",
-    "f": "f",
+steps = planar_steps = newton_euler(planar, e.qd, e.qdd, sympy.Matrix([0, -g, 0]))
+w1, w2 = e.qd
+b1, b2 = e.qdd
+s1, c1, s2, c2 = sympy.sin(q1), sympy.cos(q1), sympy.sin(q2), sympy.cos(q2)
+s12, c12, reach1, reach2 = sympy.sin(q1 + q2), sympy.cos(q1 + q2), lC1 + a1, lC2 + a2
+book = [  # what 7.5.3 prints, by link
+    {
+        "p_ddot": [-a1 * w1**2 + g * s1, a1 * b1 + g * c1, 0],
+        "p_ddot_C": [-reach1 * w1**2 + g * s1, reach1 * b1 + g * c1, 0],
+        "omega_dot_m": [0, 0, k1 * b1],
+        "f": [
+            -m2 * reach2 * (s2 * (b1 + b2) + c2 * (w1 + w2) ** 2)
+            - (m1 * reach1 + m2 * a1) * w1**2
+            + (m1 + m2) * g * s1,
+            (m1 * reach1 + m2 * a1) * b1 + m2 * reach2 * (c2 * (b1 + b2) - s2 * (w1 + w2) ** 2) + (m1 + m2) * g * c1,
+            0,
+        ],
+    },
+    {
+        "p_ddot": [
+            a1 * (s2 * b1 - c2 * w1**2) - a2 * (w1 + w2) ** 2 + g * s12,
+            a1 * (c2 * b1 + s2 * w1**2) + a2 * (b1 + b2) + g * c12,
+            0,
+        ],
+        "p_ddot_C": [
+            a1 * (s2 * b1 - c2 * w1**2) - reach2 * (w1 + w2) ** 2 + g * s12,
+            a1 * (c2 * b1 + s2 * w1**2) + reach2 * (b1 + b2) + g * c12,
+            0,
+        ],
+        "omega_dot_m": [0, 0, b1 + k2 * b2],
+    },
+]
+letters = {
+    "p_ddot": r"\ddot{\boldsymbol p}_%d^%d",
+    "p_ddot_C": r"\ddot{\boldsymbol p}_{C_%d}^%d",
+    "omega_dot_m": r"\dot{\boldsymbol\omega}_{m_%d}^{(%d)}",
+    "f": r"\boldsymbol f_%d^%d",
 }
-for name, letter in names.items():
-    shown = [sympy.simplify(step[name]) for step in steps]
-    display(Math(r",\quad ".join(rf"\boldsymbol{{{letter}}}_{i} = {sympy.latex(x)}" for i, x in enumerate(shown, 1))))
+for i, (printed, step) in enumerate(zip(book, steps, strict=True), 1):
+    for name, column in printed.items():
+        assert sympy.simplify(step[name] - sympy.Matrix(column)).is_zero_matrix  # the recursion gives just this
+        display(
+            Math(letters[name] % (i, i if name != "omega_dot_m" else i - 1) + " = " + sympy.latex(sympy.Matrix(column)))
+        )
 
 # %% [markdown]
 # The torques, with the parameters of (7.83) put in, are those of Lagrange, (7.82):
@@ -193,13 +225,13 @@ assert sympy.simplify(tau - ep.with_angles(ep.tau)).is_zero_matrix  # the model 
 # %% [markdown]
 # ## On a real arm: what the bearings carry
 #
-# The recursion has $\boldsymbol f_i$ and $\boldsymbol\mu_i$ of every joint. Lagrange's equations never see them. The same function on numbers, for the second motion of Example 7.2, and the library's
-# `joint_wrenches` for all instants at once:
+# The recursion has $\boldsymbol f_i$ and $\boldsymbol\mu_i$ of every joint. Lagrange's equations never see them. `arm.recursion` has every step for all instants of a motion; at one instant of
+# the second motion of Example 7.2 it is compared with the letters above.
 
 # %%
 elbow = np.arccos(np.array([0.2, 1.8]) ** 2 / 2 - 1)
 motion = da.trapezoidal([-elbow[0] / 2, elbow[0]], [-elbow[1] / 2, elbow[1]], acceleration_time=0.15, max_velocity=5.0)
-wrenches = arm.joint_wrenches(motion.q, motion.qd, motion.qdd)  # (N, 2, 6)
+run = arm.recursion(motion.q, motion.qd, motion.qdd)  # every step, at all instants
 k = 120
 data = {
     m_l1: 50,
@@ -217,14 +249,14 @@ data = {
     k2: 100,
     g: 9.81,
 }
-values = {symbol: sympy.sympify(x).subs(data) for symbol, x in augmented.items()} | data
 state = dict(zip([*e.q, *e.qd, *e.qdd], np.concatenate([motion.q[k], motion.qd[k], motion.qdd[k]]), strict=True))
-numbers = [{name: x.subs(values) if hasattr(x, "subs") else x for name, x in link.items()} for link in planar]
-numbers = [{name: x.subs(state) if hasattr(x, "subs") else x for name, x in link.items()} for link in numbers]
-one = newton_euler(numbers, [state[x] for x in e.qd], [state[x] for x in e.qdd], sympy.Matrix([0, -9.81, 0]))
-for i in (0, 1):
-    assert np.allclose(np.array(one[i]["f"], float).ravel(), wrenches[k, i, :3])
-    assert np.isclose(float(one[i]["mu"][2]), wrenches[k, i, 5])
+values = {symbol: x.subs(data) for symbol, x in augmented.items()} | data | state
+for name in ("omega", "omega_dot", "p_ddot", "p_ddot_C", "omega_dot_m", "f"):
+    ours = [np.array(step[name].subs(values), float).ravel() for step in planar_steps]
+    assert np.allclose(ours, getattr(run, name)[k]), name
+wrenches = np.concatenate([run.f, run.mu], axis=-1)
+assert np.allclose(wrenches, arm.joint_wrenches(motion.q, motion.qd, motion.qdd))
+assert np.allclose(run.tau, arm.inverse_dynamics(motion.q, motion.qd, motion.qdd))
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.8), layout="constrained")
 for i, style in enumerate(("C0", "C1--")):
     left.plot(motion.t, np.linalg.norm(wrenches[:, i, :3], axis=-1) / 1e3, style, label=f"joint {i + 1}")

@@ -44,6 +44,7 @@ def products(qd):
 
 
 q, qd, qdd = motion.q, motion.qd, motion.qdd
+assert np.allclose(Gamma(q), arm.velocity_product_matrix(q)) and np.allclose(products(qd), arm.velocity_products(qd))
 velocity = np.einsum("...ij,...j->...i", Gamma(q), products(qd))
 assert np.allclose(velocity, np.einsum("...ij,...j->...i", arm.coriolis_matrix(q, qd), qd))
 print("Γ at q = (0, 60°):\n", Gamma(np.array([0, np.pi / 3])).round(3))
@@ -74,6 +75,12 @@ tau_s = r_dot[:, None] ** 2 * tau_s_bar + r_ddot[:, None] * np.einsum("kij,kj->k
 tau = tau_s + arm.gravity_torque(path[0])
 new = path[0], r_dot[:, None] * path[1], r_dot[:, None] ** 2 * path[2] + r_ddot[:, None] * path[1]  # (7.120), (7.121)
 assert np.allclose(tau, arm.inverse_dynamics(*new))
+retimed = motion.retimed(
+    lambda t: T_bar * (t / T - np.sin(2 * np.pi * t / T) / (2 * np.pi)), duration=T
+)  # the same by the library
+assert np.allclose(retimed(t[1:-1]), np.array(new)[:, 1:-1]) and np.allclose(
+    retimed.scaling.torques(arm, t[1:-1]), tau[1:-1]
+)
 figure, panels = plt.subplots(1, 3, figsize=(9.5, 2.8), layout="constrained")
 panels[0].plot(t, r, "C4")
 panels[0].set(title="time law $r(t)$ (s)", xlabel="t (s)")
@@ -99,12 +106,10 @@ c = np.sqrt((np.abs(tau_s) / room).max())
 slower = motion.scaled(arm)
 print(slower.scaling)
 assert np.isclose(slower.scaling.c, c, rtol=1e-4)
-for factor in (1.0, 1.25, c, 2.0):
-    peak = np.abs(tau_s / factor**2 + gravity).max(axis=0)
-    print(
-        f"c = {factor:.3f}: {factor * motion.duration:.3f} s, peak torques {peak.round(0)} N m",
-        "" if np.all(peak <= limit * 1.0001) else "  too much",
-    )
+table = motion.scaling_table(arm, factors=(0.75, 1.0, 1.5, 2.0))
+print(table)
+assert np.allclose(table.torque[1], np.abs(tau_s + gravity).max(axis=0), rtol=1e-4)
+assert np.allclose(table.torque[-1], np.abs(tau_s / 4 + gravity).max(axis=0), rtol=5e-3)  # knots: both sides count
 
 # %% [markdown]
 # ## The price of even scaling

@@ -137,6 +137,7 @@ states = np.stack([-elbow / 2, elbow], -1)
 wd = np.prod(two.dynamic_manipulability(states, task="xy").radii, axis=-1)
 wk = np.prod(two.velocity_manipulability(states, task="xy").radii, axis=-1)
 assert np.allclose(wd, wk / np.linalg.det(two.inertia_matrix(states)))
+assert np.allclose(wk, two.manipulability(states)) and np.allclose(wd, two.manipulability(states, dynamic=True))
 figure, axes = plt.subplots(figsize=(6, 2.7), layout="constrained")
 axes.plot(np.degrees(elbow), wk / wk.max(), "C0", label="manipulability $w$")
 axes.plot(np.degrees(elbow), wd / wd.max(), "C3--", label="dynamic manipulability $w_d$")
@@ -153,7 +154,7 @@ print(
 # A two-link arm without rotors (links of 1 m, 50 kg, 10 kg m² as in Example 7.2) loses the constant $k_r^2I_m$ in $\det\boldsymbol B$, and the best
 # elbow angle for accelerations moves. Find it to 1° and put it into `my_elbow` (degrees, between 0 and 180).
 #
-# *Hint.* Build the arm as the cell below does, evaluate `dynamic_manipulability(...).radii` over the angles as above, and take the largest product.
+# *Hint.* Build the arm as the cell below does, evaluate `light.manipulability(states, dynamic=True)` over the angles as above, and take the largest.
 
 # %%
 rods = [{"a": 1.0, "mass": 50.0, "com": (-0.5, 0, 0), "inertia": {"xx": 0.0, "yy": 10.0, "zz": 10.0}}] * 2
