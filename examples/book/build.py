@@ -1,7 +1,8 @@
 """The notebooks of the guided tour, made from source/*.py and executed.
 
 A source is Python in the percent format: a line ``# %%`` begins a cell of code, ``# %% [markdown]`` a cell of text, whose
-lines are comments.
+lines are comments. The last cell of every notebook waits for a student's answer; answers.toml has the right ones, and each
+of them is tried.
 
     python examples/book/build.py                executes every notebook into out/book; a cell that fails, or that says
                                                  something else than the committed notebook, is an error
@@ -17,6 +18,7 @@ import difflib
 import io
 import json
 import sys
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +26,7 @@ from typing import Any
 
 BOOK = Path(__file__).parent
 OUT = BOOK.parents[1] / "out" / "book"
+ANSWERS = tomllib.loads((BOOK / "answers.toml").read_text(encoding="utf-8"))
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 COLOURS = 48  # of a picture: lines and letters need no more
 SECONDS = 180  # for one cell
@@ -46,11 +49,19 @@ def cells(source: str) -> Iterator[tuple[str, str]]:
 
 def notebook(source: str) -> dict[str, Any]:
     """The notebook of a source, not executed, as what its JSON holds."""
-    made = []
-    for number, (kind, text) in enumerate(cells(source), 1):
-        cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text}
-        made.append(cell | ({"execution_count": None, "outputs": []} if kind == "code" else {}))
-    return {"cells": made, "metadata": {"kernelspec": KERNEL}, "nbformat": 4, "nbformat_minor": 5}
+    parts = [
+        code_cell(text, f"cell-{number}") if kind == "code" else any_cell(kind, text, f"cell-{number}")
+        for number, (kind, text) in enumerate(cells(source), 1)
+    ]
+    return {"cells": parts, "metadata": {"kernelspec": KERNEL}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def any_cell(kind: str, text: str, name: str) -> dict[str, Any]:
+    return {"cell_type": kind, "id": name, "metadata": {}, "source": text}
+
+
+def code_cell(text: str, name: str) -> dict[str, Any]:
+    return any_cell("code", text, name) | {"execution_count": None, "outputs": []}
 
 
 def executed(path: Path) -> dict[str, Any]:
@@ -59,9 +70,14 @@ def executed(path: Path) -> dict[str, Any]:
     from nbclient import NotebookClient
 
     book = nbformat.from_dict(notebook(path.read_text(encoding="utf-8")))
+    task = book.cells[-1].source
+    book.cells.append(nbformat.from_dict(code_cell(task.replace(" = None", f" = {ANSWERS[path.stem]}", 1), "answered")))
     NotebookClient(
         book, timeout=SECONDS, record_timing=False, coalesce_streams=True, resources={"metadata": {"path": str(OUT)}}
     ).execute()
+    told = "".join(output.get("text", "") for output in book.cells.pop().outputs)
+    if "correct" not in told:
+        raise ValueError(f"{path.stem}: the answer {ANSWERS[path.stem]} to the task is not taken for correct: {told}")
     for cell in book.cells:
         for output in cell.get("outputs", ()):
             output.pop("metadata", None)
@@ -116,7 +132,7 @@ def main() -> int:
         for path, result in [(path, pool.submit(executed, path)) for path in chosen]:
             try:
                 book = result.result()
-            except (CellControlSignal, DeadKernelError) as problem:
+            except (CellControlSignal, DeadKernelError, ValueError) as problem:
                 print(f"{path.stem}: {problem}", file=sys.stderr)
                 failed.append(path.stem)
                 continue

@@ -152,7 +152,7 @@ momentum = lambda t: (
 )
 y = (momentum(h) - momentum(-h)) / (2 * h) - (beta(q + h * first, qd) - beta(q - h * first, qd)) / (2 * h)  # (7.79)
 assert np.allclose(y, arm.regressor(q, qd, qdd)[0].reshape(2, 13)[:, :11].ravel(), atol=1e-3)
-print("the row of joint 1 of Y, from the energies:", y.reshape(2, 11)[:, [0, 1, 9, 10]].round(3).tolist())
+print("the row of joint 1 of Y, from the energies:", y.reshape(2, 11)[:, [0, 1, 9, 10]].round(1).tolist())
 
 # %% [markdown]
 # The augmented link of the two-link arm: link 1 of 50 kg with the rotor of motor 2, 5 kg, at its end, (7.83).

@@ -151,8 +151,8 @@ print(
 # %% [markdown]
 # ## Task
 #
-# A two-link arm without rotors (links of 1 m, 50 kg, 10 kg m² as in Example 7.2) loses the constant $k_r^2I_m$ in $\det\boldsymbol B$, and the best
-# elbow angle for accelerations moves. Find it to 1° and put it into `my_elbow` (degrees, between 0 and 180).
+# A two-link arm without rotors (links of 1 m, 50 kg, 10 kg m² as in Example 7.2) has another $\det\boldsymbol B$, and the best elbow angle for accelerations is no longer
+# 103°. Find it to 1° and put it into `my_elbow` (degrees, between 0 and 180). Can you tell from $\det\boldsymbol B$ why?
 #
 # *Hint.* Build the arm as the cell below does, evaluate `light.manipulability(states, dynamic=True)` over the angles as above, and take the largest.
 
