@@ -22,6 +22,9 @@ from dalembert.errors import (
     SingularityError,
 )
 from dalembert.kernel import forks as _forks  # noqa: F401
+from dalembert.sources import introduction as _introduction
+
+__doc__ = f"{__doc__}\n{_introduction()} Their equations are cited as S (7.42) and M (2.11).\n"
 
 TYPE_CHECKING = False  # typing's own would have to be imported: nothing is, so that the command can begin at once
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from dalembert.report.study import study
     from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
     from dalembert.robot.check import ModelWarning, PhysicalWarning
-    from dalembert.simulation.controllers import PD, ComputedTorque
+    from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
     from dalembert.simulation.simulate import simulate
     from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
@@ -68,7 +71,7 @@ _LATER = {
         "report.study": "study",
         "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
         "robot.check": "ModelWarning PhysicalWarning",
-        "simulation.controllers": "PD ComputedTorque",
+        "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
         "simulation.simulate": "simulate",
         "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
@@ -83,12 +86,14 @@ _LATER = {
 
 __all__ = [
     "PD",
+    "Adaptive",
     "Arm",
     "CacheWarning",
     "ClosureError",
     "ComputedTorque",
     "Coupling",
     "DalembertError",
+    "Feedforward",
     "Frame",
     "Friction",
     "IdentificationWarning",

@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dalembert as da
-from arms import on_floats, random_inertia, relative, states
-from dalembert.analysis import price
+from arms import REGISTRY, on_floats, random_inertia, relative, states
+from arms import arm as registered
+from dalembert.analysis import price, steps
 from dalembert.analysis.price import (
     DEGREE,
     FORMULATIONS,
@@ -32,6 +34,7 @@ from dalembert.equations.regrouping import lean_links
 from dalembert.graph.count import Operations
 from dalembert.quantities.joints import JOINTS
 from dalembert.quantities.machine import written
+from dalembert.report import price_figures
 from dalembert.robot import Friction, Inertia, Link
 from dalembert.robot.dh import Row, from_dh
 from test_cli import mistake, run
@@ -120,12 +123,12 @@ def counted_once() -> Iterator[None]:
     costs: dict[tuple[object, ...], price.Cost] = {}
     cost = price.cost
 
-    def remembered(arm: da.Arm, name: str, *, measure: bool, compiled: bool) -> price.Cost:
+    def remembered(arm: da.Arm, name: str, *, measure: bool, compiled: bool, quantity: str) -> price.Cost:
         if measure:
-            return cost(arm, name, measure=measure, compiled=compiled)
-        key = (repr(arm.mechanism), name, compiled)
+            return cost(arm, name, measure=measure, compiled=compiled, quantity=quantity)
+        key = (repr(arm.mechanism), name, compiled, quantity)
         if key not in costs:
-            costs[key] = cost(arm, name, measure=False, compiled=compiled)
+            costs[key] = cost(arm, name, measure=False, compiled=compiled, quantity=quantity)
         return costs[key]
 
     with pytest.MonkeyPatch.context() as patch:
@@ -246,7 +249,113 @@ def test_lagrange_euler_of_seven_joints_compiles() -> None:
     assert nanoseconds(chain(7), "lagrange-euler", 0.0) > 10
 
 
+# -- the recursion, step by step -----------------------------------------------------------------
+
+FIELDS = ("multiplications", "additions")
+
+
+@cache
+def chain_steps(n: int) -> tuple[steps.Step, ...]:
+    return steps.steps(chain(n))
+
+
+def formula(kind: str, field: str, equation: str | None = None, joints: range = range(1, 11)) -> tuple[int, ...]:
+    """The polynomial in n through the counts of general chains: (constant, slope) where they lie on a line."""
+    points = []
+    for n in joints:
+        chosen = [step for step in chain_steps(n) if equation in (None, step.equation)]
+        points.append((n, sum(getattr(getattr(step, kind), field) for step in chosen)))
+    return tuple(int(c) for c in polynomial(points))
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_steps_sum_to_the_whole(name: str) -> None:
+    arm = registered(name)
+    found = steps.steps(arm)
+    whole = written(arm.mechanism, JOINTS["inverse_dynamics"], "newton-euler")
+    total = steps.summed(step.written for step in found)
+    assert (total.multiplications, total.additions) == (whole.multiplications, whole.additions)
+    kept = steps.summed(step.nontrivial for step in found)
+    assert arm.operations("inverse_dynamics", "newton-euler").compiled.total <= kept.total < total.total
+    if arm.mechanism.identity and not arm.mechanism.lifts:
+        assert [step.equation for step in found] == [x for x in steps.STEPS if x != steps.OTHER]
+
+
+def test_written_steps_grow_by_the_same_with_every_joint() -> None:
+    assert [formula("written", field) for field in FIELDS] == [(-105, 276), (-78, 214)]
+    slopes = {x: formula("written", "multiplications", x, range(1, 4))[1] for x in steps.STEPS if x != steps.OTHER}
+    assert slopes == {
+        "M (2.1)": 42, "frame i−1": 69, "(7.107)": 12, "(7.108)": 21, "(7.109)": 27, "(7.110)": 18, "(7.111)": 14,
+        "(7.112)": 12, "(7.113)": 45, "(7.114)": 12, "(7.42)": 4,
+    }  # fmt: skip
+
+
+def test_what_is_not_in_m_makes_the_difference_to_its_table_2() -> None:
+    """Counted as M counts, its recursion for DH frames takes what its Table 3 says, but for a few operations."""
+    assert [formula("table_2", field) for field in FIELDS] == [(-24, 130), (-24, 103)]
+    assert [formula("nontrivial", field, joints=range(3, 11)) for field in FIELDS] == [(-71, 126), (-72, 101)]
+    for n in range(2, 13):
+        printed = table_3("newton-euler", n)
+        rows = steps.summed(step.table_2 for step in chain_steps(n))
+        assert printed is not None
+        assert (
+            0.87 < rows.multiplications / printed.multiplications < 1 and 0.8 < rows.additions / printed.additions < 1
+        )
+
+
+def test_every_line_of_the_recursion_that_computes_is_named() -> None:
+    """Only what no open arm needs is without a step."""
+    assert set(steps._named_lines().values()) == set(steps.STEPS) - {steps.OTHER}
+    assert all(step.equation != steps.OTHER for step in steps.steps(registered("random-tree")))
+
+
+# -- direct dynamics -----------------------------------------------------------------------------
+
+
+def test_direct_dynamics_grows_as_the_book_says_but_for_the_solution() -> None:
+    """S 7.6: n + 1 runs of the recursion are O(n²); the factorisation of B adds n³/6 products, and little for ordinary n."""
+
+    def products(quantity: str, name: str) -> tuple[Fraction, ...]:
+        counts = [written(chain(n).mechanism, JOINTS[quantity], name).multiplications for n in range(2, 8)]
+        return polynomial(list(enumerate(counts, 2)))
+
+    fits = {name: products("forward_dynamics", name) for name in price.DIRECT}
+    assert {name: len(fit) - 1 for name, fit in fits.items()} == price.DIRECT
+    assert fits["composite"][3] == fits["column-by-column"][3] == Fraction(1, 6)
+    columns = products("inertia_matrix", "column-by-column")
+    assert len(columns) == 3 and fits["column-by-column"][2] == columns[2] + Fraction(3, 2)  # the rest is the solution
+    for line in price.direct_growth([2, 3], measure=False):
+        assert line.compiled is not None and line.compiled.total < line.written.total
+
+
+def test_direct_dynamics_as_in_the_book_on_the_tape() -> None:
+    arm = da.load("puma560")
+    q, qd, qdd = states(arm, 10)
+    tau = arm.inverse_dynamics(q, qd, qdd)
+    assert relative(arm.forward_dynamics(q, qd, tau, formulation="column-by-column"), qdd) < 1e-8
+
+
 # -- the command ---------------------------------------------------------------------------------
+
+
+def test_command_explains() -> None:
+    general = run("compare", "--explain").stdout
+    assert "written: 276 n − 105 multiplications, 214 n − 78 additions" in general
+    assert "M Table 3 as printed: 132 n multiplications, 111 n − 4 additions" in general
+    assert "(7.113)" in general and max(map(len, general.splitlines())) <= 80
+    for name in ("scara", "five-bar"):
+        output = run("compare", name, "--explain").stdout
+        whole = written(da.load(name).mechanism, JOINTS["inverse_dynamics"], "newton-euler")
+        (row,) = (line.split() for line in output.splitlines() if line.strip().startswith("total"))
+        assert row[1:3] == [str(whole.multiplications), str(whole.additions)]
+    assert "--explain takes an arm or nothing" in mistake("compare", "--explain", "--joints", "2..3")
+
+
+def test_command_has_all_rows_of_table_3() -> None:
+    output = run("compare", "planar-2r", "--no-measure").stdout
+    for name, words in price.CHARACTER.items():
+        rows = [line for line in output.splitlines() if line.startswith(f"{name} ")]
+        assert all(word in rows[1] for word in words)
 
 
 def test_command_for_an_arm() -> None:
@@ -255,7 +364,7 @@ def test_command_for_an_arm() -> None:
         assert f"{name}: inverse dynamics, {da.load(name).n} joints" in output
         assert max(map(len, output.splitlines())) <= 80
         for line in compare(da.load(name), measure=False):
-            (row,) = (text.split() for text in output.splitlines() if text.startswith(f"{line.formulation} "))
+            row = next(text.split() for text in output.splitlines() if text.startswith(f"{line.formulation} "))
             counts = [x for x in (line.table, line.written, line.compiled) if x is not None]
             assert row[1:-1] == [str(k) for x in counts for k in (x.multiplications, x.additions)]
     timed = run("compare", "planar-2r").stdout
@@ -268,6 +377,7 @@ def test_command_for_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "written × = 276 n − 105" in output
     assert "101348" in output and "—" in output and "--all takes them too" in " ".join(output.split())
     assert "E, N, D: the same by M's Table 3" in output
+    assert "direct dynamics of n general revolute joints" in output and "S 7.6 says O(n) for inverse" in output
     assert max(map(len, output.splitlines())) <= 80
     one = run("compare", "--joints", "3", "--no-measure").stdout
     assert "│" not in one and "written × =" not in one
@@ -291,9 +401,22 @@ def test_command_draws(tmp_path: Path, suffix: str) -> None:
 
 def test_figure_shows_time_where_it_was_measured() -> None:
     lines = growth([2, 3], measure=False)
-    assert len(command.figure(lines).axes) == 1
+    assert len(price_figures.growth_figure(lines).axes) == 1
     timed = [replace(line, nanoseconds=5.0) for line in lines]
-    assert len(command.figure(timed).axes) == 2
+    assert len(price_figures.growth_figure(timed).axes) == 2
+
+
+def test_figure_of_table_3_draws_the_polynomials_and_our_counts() -> None:
+    lines = growth(range(1, 5), measure=False)
+    for axes, field in zip(
+        price_figures.table_3_figure(costs=lines).axes, ("multiplications", "additions"), strict=True
+    ):
+        drawn = {tuple(np.round(curve.get_ydata(), 6)) for curve in axes.get_lines()}
+        for name in price.GROWING:
+            mine = [line for line in lines if line.formulation == name]
+            for kind in ("table", "written", "compiled"):
+                counts = [getattr(getattr(x, kind), field) for x in mine if getattr(x, kind) is not None]
+                assert tuple(float(y) for y in counts if y) in drawn or not counts
 
 
 @pytest.mark.parametrize(("text", "numbers"), [

@@ -15,7 +15,7 @@ from dalembert.coordinates import pulled
 from dalembert.quantities.joints import JOINTS
 from dalembert.robot import Friction, Inertia, Joint, Link, Placement, Robot, Rotor
 
-FIELDS = [name for name in JOINTS["body_jacobians"].outputs]
+FIELDS = list(JOINTS["body_jacobians"].outputs)
 FEW = ["planar-2r", "scara", "parallelogram", "gripper"]  # compiled
 
 
@@ -30,7 +30,11 @@ def inertia_matrix(at: Any) -> np.ndarray:
     B = 0.0
     for kind in ("link", "rotor"):
         m, J_P, J_O, I = (np.asarray(at[f"{kind}_{x}"]) for x in ("mass", "linear", "angular", "tensor"))
-        B = B + np.einsum("...b,...bxi,...bxj->...ij", m, J_P, J_P) + np.einsum("...bxi,...bxy,...byj->...ij", J_O, I, J_O)
+        B = (
+            B
+            + np.einsum("...b,...bxi,...bxj->...ij", m, J_P, J_P)
+            + np.einsum("...bxi,...bxy,...byj->...ij", J_O, I, J_O)
+        )
     return np.asarray(B)
 
 

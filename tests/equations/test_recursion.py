@@ -14,7 +14,7 @@ from dalembert.coordinates import pulled as held
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.equations.recursion import Steps, recursion
+from dalembert.equations.recursion import LinkSteps, recursion
 from dalembert.robot.mechanism import Mechanism
 
 NAMES = ("omega", "omega_dot", "p_dot", "p_ddot", "p_ddot_C", "omega_dot_m", "F", "M", "f", "mu")
@@ -25,7 +25,9 @@ def motion(m: Mechanism, seed: int) -> tuple[Callable[[float], tuple[list[float]
     """q(t), q̇(t), q̈(t) of a motion with constant accelerations, and a wrench at the tip."""
     rng = np.random.default_rng(seed)
     q, qd, qdd = rng.uniform(-1.5, 1.5, (3, m.n))
-    return lambda t: ((q + qd * t + qdd * t * t / 2).tolist(), (qd + qdd * t).tolist(), qdd.tolist()), rng.normal(size=6)
+    return lambda t: ((q + qd * t + qdd * t * t / 2).tolist(), (qd + qdd * t).tolist(), qdd.tolist()), rng.normal(
+        size=6
+    )
 
 
 def slope(f: Callable[[float], Any]) -> np.ndarray:
@@ -34,7 +36,7 @@ def slope(f: Callable[[float], Any]) -> np.ndarray:
     return (45 * a - 9 * b + c) / (60 * STEP)
 
 
-def arrays(steps: Steps) -> dict[str, np.ndarray]:
+def arrays(steps: LinkSteps) -> dict[str, np.ndarray]:
     return {name: np.array(getattr(steps, name), float).reshape(-1, 3) for name in NAMES}
 
 

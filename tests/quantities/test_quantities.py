@@ -198,6 +198,7 @@ def test_random_robots_as_floats(robot: Robot, seed: int) -> None:
     tau = newton_euler.inverse_dynamics(m, q, qd, qdd, h)
     assert relative(forward_dynamics.forward_dynamics(m, q, qd, tau, h), qdd) < 1e-7
     assert relative(articulated.forward_dynamics(m, q, qd, tau, h), qdd) < 1e-7
+    assert relative(forward_dynamics.as_in_the_book(m, q, qd, tau, h), qdd) < 1e-7
     B = np.array(composite.inertia_matrix(m, q))
     assert relative(B, lagrange.inertia_matrix(m, q)) < TOLERANCE
     C = np.array(composite.coriolis_matrix(m, q, qd))

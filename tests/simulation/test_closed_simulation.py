@@ -194,6 +194,8 @@ CASES = {
     "steps": (np.linspace(0.0, 3.0, 40)[:, None], {}),
     "PD": (da.PD(30.0, 2.0, [0.3]), {}),
     "computed torque": (da.ComputedTorque(400.0, 40.0, wave), {}),
+    "feedforward": (da.Feedforward(wave, 30.0, 2.0), {}),
+    "adaptive": (da.Adaptive(2.0, 10.0, 0.05, wave), {}),
     "function": (lambda t, q, qd: -0.2 * qd + np.sin(9 * t), {"tip_wrench": [0.5, 0.2, 0, 0, 0, 0]}),
     "wrench of steps": ([1.0], {"tip_wrench": np.linspace(0.0, 3.0, 40)[:, None] * [1, -1, 0, 0, 0, 0.1]}),
     "wrench function": (

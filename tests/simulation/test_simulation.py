@@ -565,8 +565,8 @@ def test_pd_with_gravity_compensation_reaches_its_target() -> None:
     assert np.abs(run.tau[0, -1] - g).max() < 0.5
     expected = (
         arm.gravity_torque(run.q[0, 3])
-        + control.gains(7)[0] * (target - run.q[0, 3])
-        - control.gains(7)[1] * run.qd[0, 3]
+        + control.gains(arm)["kp"] * (target - run.q[0, 3])
+        - control.gains(arm)["kd"] * run.qd[0, 3]
     )
     assert run.tau[0, 3] == pytest.approx(expected, rel=1e-12)
 

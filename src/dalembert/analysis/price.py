@@ -8,6 +8,7 @@ Operations(multiplications=792, additions=662, divisions=0, square_roots=0, sine
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -48,6 +49,19 @@ DEGREE = {
 }
 FORMULATIONS = tuple(DEGREE)
 GROWING = ("lagrange-euler", "newton-euler", "dalembert", "lean")
+# the two other rows of Table 3: how the kinematics is represented, and the kind of equations of motion
+HOMOGENEOUS, ROTATIONS = "4×4 homogeneous matrices", "3×3 rotations, position vectors"
+CLOSED_FORM, RECURSIVE = "closed-form differential", "recursive"
+CHARACTER = {
+    "lagrange-euler": (HOMOGENEOUS, CLOSED_FORM),
+    "newton-euler": (ROTATIONS, RECURSIVE),
+    "dalembert": (ROTATIONS, CLOSED_FORM),
+    "lagrange": (ROTATIONS, CLOSED_FORM),
+    "newton-euler-base": (ROTATIONS, RECURSIVE),
+    "lean": (ROTATIONS, RECURSIVE),
+}
+# direct dynamics: degree in n of the operations as written
+DIRECT = {"column-by-column": 3, "composite": 3, "articulated": 1}
 # formulations of degree 4 are traced and compiled up to this many joints unless all are asked for
 MANY_JOINTS = 7
 STATES = 1024
@@ -57,7 +71,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of inverse dynamics by one formulation for an arm of n joints.
+    """The cost of inverse (or direct) dynamics by one formulation for an arm of n joints.
 
     table        M's Table 3, where it has the formulation
     written      the formulas as they stand, nothing shared
@@ -71,6 +85,7 @@ class Cost:
     written: Operations
     compiled: Operations | None = None
     nanoseconds: float | None = None
+    quantity: str = "inverse_dynamics"
 
 
 def table_3(formulation: str, n: int) -> Operations | None:
@@ -131,9 +146,9 @@ def _body(figures: random.Random) -> Inertia:
     return Inertia(mass, com, tensor)
 
 
-def nanoseconds(arm: Arm, formulation: str, seconds: float = 0.15) -> float:
-    """Time for one state of inverse dynamics, in a batch of ``STATES`` on one core: the best of several."""
-    kernel = arm.kernel("inverse_dynamics", formulation=formulation)
+def nanoseconds(arm: Arm, formulation: str, seconds: float = 0.15, quantity: str = "inverse_dynamics") -> float:
+    """Time for one state, in a batch of ``STATES`` on one core: the best of several."""
+    kernel = arm.kernel(quantity, formulation=formulation)
     q, qd, qdd = np.random.default_rng(0).uniform(-1.0, 1.0, (3, STATES, arm.n))
     tau = kernel(q, qd, qdd)
     best, until = float("inf"), time.perf_counter() + seconds
@@ -146,31 +161,39 @@ def nanoseconds(arm: Arm, formulation: str, seconds: float = 0.15) -> float:
             return best / STATES * 1e9
 
 
-def cost(arm: Arm, formulation: str, *, measure: bool = True, compiled: bool = True) -> Cost:
+def cost(
+    arm: Arm, formulation: str, *, measure: bool = True, compiled: bool = True, quantity: str = "inverse_dynamics"
+) -> Cost:
     """One formulation's cost for one arm."""
-    entry = JOINTS["inverse_dynamics"]
+    entry = JOINTS[quantity]
     written = machine.written(arm.mechanism, entry, formulation)
     table = table_3(formulation, arm.n)
     if not compiled:
-        return Cost(formulation, arm.n, table, written)
+        return Cost(formulation, arm.n, table, written, quantity=quantity)
     operations = count(machine.trace(arm.mechanism, entry, formulation))
-    measured = nanoseconds(arm, formulation) if measure else None
-    return Cost(formulation, arm.n, table, written, operations, measured)
+    measured = nanoseconds(arm, formulation, quantity=quantity) if measure else None
+    return Cost(formulation, arm.n, table, written, operations, measured, quantity)
 
 
 def _too_large(formulation: str, n: int) -> bool:
-    return DEGREE[formulation] >= 4 and n > MANY_JOINTS
+    return DEGREE.get(formulation, 0) >= 4 and n > MANY_JOINTS
 
 
 def _costs(
-    jobs: Sequence[tuple[Arm, str]], measure: bool, everything: bool, progress: Progress | None
+    jobs: Sequence[tuple[Arm, str]],
+    measure: bool,
+    everything: bool,
+    progress: Progress | None,
+    quantity: str = "inverse_dynamics",
 ) -> tuple[Cost, ...]:
-    work = [arm.n ** (DEGREE[name] - _too_large(name, arm.n) * (not everything) * 3) for arm, name in jobs]
+    degree = {**DEGREE, **DIRECT}
+    work = [arm.n ** (degree[name] - _too_large(name, arm.n) * (not everything) * 3) for arm, name in jobs]
     costs = []
     for k, (arm, name) in enumerate(jobs):
         if progress is not None:
             progress(sum(work[:k]) / sum(work))
-        costs.append(cost(arm, name, measure=measure, compiled=everything or not _too_large(name, arm.n)))
+        wanted = everything or not _too_large(name, arm.n)
+        costs.append(cost(arm, name, measure=measure, compiled=wanted, quantity=quantity))
     return tuple(costs)
 
 
@@ -201,3 +224,27 @@ def growth(
     """How the cost grows with the number of joints, for the arms of :func:`chain`."""
     arms = [chain(n) for n in joints]
     return _costs([(arm, name) for name in formulations for arm in arms], measure, everything, progress)
+
+
+def direct_growth(
+    joints: Iterable[int] = range(2, 13),
+    *,
+    measure: bool = True,
+    everything: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Cost, ...]:
+    """The same for direct dynamics, by every formulation in ``DIRECT``."""
+    arms = [chain(n) for n in joints]
+    jobs = [(arm, name) for name in DIRECT for arm in arms]
+    return _costs(jobs, measure, everything, progress, "forward_dynamics")
+
+
+def exponent(costs: Sequence[Cost]) -> float:
+    """k where the compiled operations of one formulation grow as nᵏ over the upper half of the numbers of joints.
+
+    >>> round(exponent(growth([10, 20], ["lean"], measure=False)), 1)
+    1.1
+    """
+    known = [(cost.n, cost.compiled.total) for cost in costs if cost.compiled is not None]
+    (n, low), (m, high) = known[(len(known) - 1) // 2], known[-1]
+    return math.log(high / low) / math.log(m / n)

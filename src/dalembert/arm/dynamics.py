@@ -65,8 +65,9 @@ class ArmDynamics(Compiled):
 
         tip_wrench   (…, 6), and base_motion (…, 9), as in :meth:`inverse_dynamics`: p̈ is the acceleration of the
                      origin of the base frame
-        formulation  "composite" (inertia matrix and factorisation) or "articulated" (articulated
-                     bodies); unless given, the one with fewer operations for this arm
+        formulation  "composite" (inertia matrix and factorisation), "articulated" (articulated bodies), or
+                     "column-by-column" (the procedure of S 7.6, for comparison); unless given, the first
+                     or the second, whichever has fewer operations for this arm
         """
         self._needs_inertia()
         return self._run(
@@ -289,6 +290,37 @@ class ArmDynamics(Compiled):
         True
         """
         return self._run("regressor", {"q": q, "qd": qd, "qdd": qdd})
+
+    @quick
+    def reference_torque(self, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, qdd_r: ArrayLike) -> Array:
+        """B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r): (…, n), the torque of passivity-based control.
+
+        C is the matrix of Christoffel symbols, S (7.44), so that Ḃ − 2C is skew-symmetric; it is not formed: a recursion
+        as short as inverse dynamics gives the product. Friction f is that of the velocity q̇_r.
+
+        q, qd        (…, n) the state
+        qd_r, qdd_r  (…, n) the reference velocity and its derivative, such as q̇_d + Λ (q_d − q)
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> q, qd, qd_r, qdd_r = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
+        >>> tau = arm.inertia_matrix(q) @ qdd_r + arm.coriolis_matrix(q, qd) @ qd_r + arm.gravity_torque(q)
+        >>> np.allclose(arm.reference_torque(q, qd, qd_r, qdd_r), tau)
+        True
+        """
+        return self._run("reference_torque", {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r})
+
+    @quick
+    def reference_regressor(self, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, qdd_r: ArrayLike) -> Array:
+        """Y(q, q̇, q̇_r, q̈_r): (…, n, 13N), with :meth:`reference_torque` = Y π; π is :attr:`parameters`.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> x = np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
+        >>> np.allclose(arm.reference_regressor(*x) @ arm.parameters, arm.reference_torque(*x))
+        True
+        """
+        return self._run("reference_regressor", {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r})
 
     def energy_regressors(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
         """(β_T, β_U), two arrays (…, N, 11): T = Σ_i β_Tiᵀ π_i and U = Σ_i β_Uiᵀ π_i, S (7.76).

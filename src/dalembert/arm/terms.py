@@ -128,30 +128,30 @@ class DalembertTerms:
     @property
     def split(self) -> dict[str, tuple[Array, Array]]:
         """Every term of (4.3), (4.4) by name as (p = q, p ≠ q): two arrays (…, n, N), which sum to the term."""
-        names = ("tran_1", "tran_2", "tran_3", "tran_4", "tran_sliding", "rot_1", "rot_2", "rot_rotor")
         same = {"tran_1": self.centrifugal_1, "tran_3": self.centrifugal_3, "rot_2": self.centrifugal_rot}
-        terms = {name: getattr(self, name) for name in names}
+        terms = {f.name: getattr(self, f.name) for f in fields(self) if f.name.startswith(("tran", "rot"))}
         return {name: (same.get(name, np.zeros_like(x)), x - same.get(name, 0.0)) for name, x in terms.items()}
 
     @property
     def h_tran(self) -> Array:
         """h^tran of M (4.3): (…, n)."""
-        return sum(x + y for name, (x, y) in self.split.items() if name[0] == "t").sum(axis=-1) + self.closure_tran
+        sums = self.tran_1 + self.tran_2 + self.tran_3 + self.tran_4 + self.tran_sliding
+        return sums.sum(axis=-1) + self.closure_tran
 
     @property
     def h_rot(self) -> Array:
         """h^rot of M (4.4): (…, n)."""
-        return sum(x + y for name, (x, y) in self.split.items() if name[0] == "r").sum(axis=-1) + self.closure_rot
+        return (self.rot_1 + self.rot_2 + self.rot_rotor).sum(axis=-1) + self.closure_rot
 
     @property
     def centrifugal(self) -> Array:
         """All parts with p = q: (…, n), Σ_j h_ijj q̇_j² of S (7.40)."""
-        return sum(x for x, _ in self.split.values()).sum(axis=-1)
+        return (self.centrifugal_1 + self.centrifugal_3 + self.centrifugal_rot).sum(axis=-1)
 
     @property
     def coriolis(self) -> Array:
         """All parts with p ≠ q: (…, n), the sum of h_ijk q̇_j q̇_k, k ≠ j, of S (7.40)."""
-        return sum(x for _, x in self.split.values()).sum(axis=-1)
+        return self.h_tran + self.h_rot - self.closure_tran - self.closure_rot - self.centrifugal
 
 
 @dataclass(frozen=True)

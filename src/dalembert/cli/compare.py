@@ -11,23 +11,18 @@ from typer import Argument, Option
 
 from dalembert.cli import options
 from dalembert.cli.terminal import console, plain, print_table, tell
-from dalembert.environment.extras import extra
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
+from dalembert.sources import introduction
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from dalembert.analysis.price import Cost, Polynomial
+    from dalembert.arm import Arm
     from dalembert.graph.count import Operations
 
 MOST_JOINTS = 24
-GROWING = {  # the formulations that are shown growing: their name, colour and letter
-    "lagrange-euler": ("Lagrange–Euler", "#b3403a", "e"),
-    "newton-euler": ("Newton–Euler", "#2f6db3", "n"),
-    "dalembert": ("generalized d'Alembert", "#c98a1b", "d"),
-    "lean": ("lean Newton–Euler", "#2e8b57", "l"),
-}
+EXPLAINED = (3, 4, 5, 6)  # joints of general chains: from three on, every joint adds the same
+LETTERS = {"lagrange-euler": "e", "newton-euler": "n", "dalembert": "d", "lean": "l"}  # in the drawing of growth
 COLUMNS = [">M\n×", ">\n+", ">written\n×", ">\n+", ">compiled\n×", ">\n+", ">\ntrig", ">\nns"]
 
 
@@ -45,12 +40,26 @@ def compare(
     everything: Annotated[
         bool, Option("--all", help="Also formulations of degree 4 for more than 7 joints, which take long.")
     ] = False,
+    explain: Annotated[
+        bool,
+        Option(
+            "--explain", help="Only the operations of Newton–Euler by equation, S (7.107)–(7.114), and why M has fewer."
+        ),
+    ] = False,
     plot: Annotated[str | None, Option(metavar="OUT.png", help="Write growth as a figure: .png, .svg or .pdf.")] = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
 ) -> None:
-    """Compare the formulations of inverse dynamics: M's Table 3, operations as written and compiled, ns per state."""
+    """Compare the formulations of inverse dynamics: operations as published, written and compiled, ns per state.
+
+    The published operations are those of M's Table 3. Growth with the number of joints covers direct dynamics too.
+    """
+    if explain:
+        if joints is not None or plot is not None:
+            raise DalembertError("--explain takes an arm or nothing, without --joints and --plot")
+        _explain(None if arm is None else options.load(arm, physical, tip))
+        return
     wanted = joints_of(joints) if joints is not None else range(2, 13) if arm is None else None
     if plot is not None:
         if wanted is None or len(wanted) < 2:
@@ -69,13 +78,19 @@ def compare(
         title = f"{plain(loaded.name)}: inverse dynamics, {loaded.n} joint{'s' * (loaded.n != 1)}"
         print_table(["\nformulation", *COLUMNS], [[cost.formulation, *_cells(cost)] for cost in costs], title)
         _notes(costs)
+        rows = [[cost.formulation, *price.CHARACTER[cost.formulation]] for cost in costs]
+        tell("")
+        print_table(["formulation", "kinematics representation", "equations of motion"], rows)
     if wanted is not None:
         costs = priced(price.growth, wanted)
         _show_growth(costs)
+        _show_direct(priced(price.direct_growth, wanted))
         if len(wanted) > 1:
             tell("\n".join(["", *drawing(costs)]))
         if plot is not None:
-            options.save_plot(figure(costs), plot, force=force)
+            from dalembert.report.price_figures import growth_figure
+
+            options.save_plot(growth_figure(costs), plot, force=force)
             tell(f"the figure is in {plain(plot)}", stderr=True)
 
 
@@ -96,7 +111,7 @@ def _show_growth(costs: Sequence[Cost]) -> None:
     """Tables for arms of n general revolute joints."""
     from dalembert.analysis.price import DEGREE, polynomial
 
-    for name in GROWING:
+    for name in LETTERS:
         mine = [cost for cost in costs if cost.formulation == name]
         title = f"{name}: inverse dynamics of n general revolute joints"
         print_table([">\nn", *COLUMNS], [[str(cost.n), *_cells(cost)] for cost in mine], title)
@@ -108,26 +123,105 @@ def _show_growth(costs: Sequence[Cost]) -> None:
     _notes(costs)
 
 
+def _show_direct(costs: Sequence[Cost]) -> None:
+    """Direct dynamics of the same arms, and what S 7.6 says of both."""
+    from dalembert.analysis.price import DIRECT, exponent, polynomial
+
+    by_name = {name: [cost for cost in costs if cost.formulation == name] for name in DIRECT}
+    rows = []
+    for line in zip(*by_name.values(), strict=True):
+        cells = [(str(x.written.total), str(x.compiled and x.compiled.total), _nanoseconds(x)) for x in line]
+        rows.append([str(line[0].n), *(cell for three in cells for cell in three)])
+    heads = [head for name in DIRECT for head in (f">{name}\nwritten", ">\ncompiled", ">\nns")]
+    tell("")
+    print_table([">\nn", *heads], rows, "direct dynamics of n general revolute joints: multiplications + additions")
+    for name, mine in by_name.items():
+        if len(mine) > DIRECT[name] + 1 and mine[0].n > 1:
+            fit = polynomial([(cost.n, cost.written.total) for cost in mine])
+            console().print(f"{name}: written = {in_n(fit)}; compiled grows as n^{exponent(mine):.1f}")
+    console().print(
+        "S 7.6 says O(n) for inverse and O(n²) for direct dynamics: τ′ and the n columns of B are n + 1 runs of a recursion of "
+        "O(n), the formulation column-by-column. Solving (7.115) for q̈ adds the term in n³, which S does not count. Composite "
+        "bodies give the same B with far fewer operations in n²; articulated bodies need neither B nor its inverse. "
+        f"{introduction('S')}"
+    )
+
+
+def _explain(arm: Arm | None) -> None:
+    """The recursion's operations by equation: of an arm, or what one joint more adds to a general chain."""
+    from dalembert.analysis.price import TABLE_3, chain, polynomial
+    from dalembert.analysis.steps import steps
+
+    arms = [chain(n) for n in EXPLAINED] if arm is None else [arm]
+    tables = [steps(each) for each in arms]
+
+    def counts(k: int) -> list[list[int]]:
+        """Of every step of one of the arms, and of all together."""
+        rows = [[y for x in (step.written, step.nontrivial, step.table_2) for y in _pair(x)] for step in tables[k]]
+        return [*rows, [sum(column) for column in zip(*rows, strict=True)]]
+
+    compiled = {
+        name: [_pair(each.operations("inverse_dynamics", name).compiled) for each in arms]
+        for name in ("newton-euler", "lean")
+    }
+    if arm is None:
+        title = "Newton–Euler inverse dynamics by equation of S 7.5.2: what one general revolute joint more adds"
+        cells = [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(counts(0), counts(1), strict=True)]
+        totals = [counts(k)[-1] for k in range(len(arms))]
+        series = {
+            "written": [x[0:2] for x in totals],
+            "nontrivial": [x[2:4] for x in totals],
+            "M Table 2, row by row": [x[4:6] for x in totals],
+            **{f"{name}, compiled": pairs for name, pairs in compiled.items()},
+        }
+        lines = {"M Table 3 as printed": [in_n(p) for p in TABLE_3["newton-euler"]]}
+        for name, pairs in series.items():
+            lines[name] = [in_n(polynomial(list(zip(EXPLAINED, y, strict=True)))) for y in zip(*pairs, strict=True)]
+    else:
+        title = f"{plain(arm.name)}: Newton–Euler inverse dynamics by equation of S 7.5.2"
+        cells = counts(0)
+        lines = {f"{name}, compiled": [str(x) for x in pairs[0]] for name, pairs in compiled.items()}
+    names = [*((step.equation, step.what) for step in tables[0]), ("", "total")]
+    heads = ["\nequation", "\nwhat", ">written\n×", ">\n+", ">nontrivial\n×", ">\n+", ">M Table 2\n×", ">\n+"]
+    print_table(heads, [[*name, *map(str, row)] for name, row in zip(names, cells, strict=True)], title)
+    for name, (times, plus) in lines.items():
+        console().print(f"{name}: {times} multiplications, {plus} additions")
+    console().print(
+        "written: the formulas as they stand. nontrivial: without products with 0, 1 and −1 and sums with 0; nothing is shared. "
+        "M Table 2: its rows for revolute joints counted by hand, 9 × and 6 + for a matrix times a vector, 6 × and 3 + for a cross product, no × for "
+        "z_0 = (0, 0, 1). P, t: where the joint stands on its link; in M it stands on the z-axis of a DH frame, R_i takes 4 "
+        f"multiplications, and there are no rotors. {introduction()}"
+    )
+
+
+def _pair(operations: Operations) -> list[int]:
+    return [operations.multiplications, operations.additions]
+
+
+def _nanoseconds(cost: Cost) -> str:
+    return "–" if cost.nanoseconds is None else f"{cost.nanoseconds:.1f}"
+
+
 def _cells(cost: Cost) -> list[str]:
     def two(operations: Operations | None, missing: str) -> list[str]:
         if operations is None:
             return [missing, missing]
-        return [str(operations.multiplications), str(operations.additions)]
+        return [str(x) for x in _pair(operations)]
 
     compiled = cost.compiled
     trig = "—" if compiled is None else str(compiled.sines + compiled.cosines)
-    ns = "–" if cost.nanoseconds is None else f"{cost.nanoseconds:.1f}"
-    return [*two(cost.table, ""), *two(cost.written, ""), *two(compiled, "—"), trig, "—" if compiled is None else ns]
+    ns = "—" if compiled is None else _nanoseconds(cost)
+    return [*two(cost.table, ""), *two(cost.written, ""), *two(compiled, "—"), trig, ns]
 
 
 def _notes(costs: Sequence[Cost]) -> None:
     from dalembert.analysis.price import MANY_JOINTS, STATES
 
-    words = "× multiplications, + additions. M: its Table 3, evaluated at n. written: the formulas as they stand. "
+    words = "× multiplications, + additions. M: Table 3, evaluated at n. written: the formulas as they stand. "
     words += "compiled: after simplification; trig: sines and cosines that are left."
     if any(cost.nanoseconds is not None for cost in costs):
         words += f" ns: for each state, measured here in batches of {STATES} on one core."
-    console().print(words)
+    console().print(f"{words} {introduction('M')}")
     if any(cost.compiled is None for cost in costs):
         console().print(
             f"— not traced: formulations of degree 4 with more than {MANY_JOINTS} joints take long; --all takes them too."
@@ -159,7 +253,7 @@ def drawing(costs: Sequence[Cost], height: int = 18, step: int = 5) -> list[str]
     """Growth in characters: capital letters are Table 3, small ones our compiled operations; both axes logarithmic."""
     points: list[tuple[int, int, str]] = []
     for cost in costs:
-        letter = GROWING[cost.formulation][2]
+        letter = LETTERS[cost.formulation]
         points += [(cost.n, cost.table.total, letter.upper())] if cost.table else []
         points += [(cost.n, cost.compiled.total, letter)] if cost.compiled else []
     low, high = (math.log10(f(y for _, y, _ in points)) for f in (min, max))
@@ -183,7 +277,7 @@ def drawing(costs: Sequence[Cost], height: int = 18, step: int = 5) -> list[str]
         if column(n) > taken + 1:
             axis[column(n) : column(n) + len(str(n))] = str(n)
             taken = column(n) + len(str(n)) - 1
-    words = ", ".join(f"{letter} {name}" for name, (_, _, letter) in GROWING.items())
+    words = ", ".join(f"{letter} {name}" for name, letter in LETTERS.items())
     return [
         "multiplications + additions over the number of joints n, both logarithmic",
         *(f"{decades.get(k, ''):>9} │{''.join(cells[k]).rstrip()}" for k in range(height)),
@@ -192,55 +286,3 @@ def drawing(costs: Sequence[Cost], height: int = 18, step: int = 5) -> list[str]
         f"compiled: {words}",
         "E, N, D: the same by M's Table 3; *: two in one place",
     ]
-
-
-def figure(costs: Sequence[Cost]) -> Figure:
-    """Growth with n: operations, and nanoseconds where they were measured."""
-    with extra("plot", "a figure"):
-        import matplotlib
-        from matplotlib.figure import Figure
-        from matplotlib.lines import Line2D
-        from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
-
-    measured = any(cost.nanoseconds is not None for cost in costs)
-    style = {
-        "font.size": 9.5, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10.5,
-        "axes.titlelocation": "left", "axes.grid": True, "grid.color": "#e4e4e4", "legend.frameon": False,
-        "axes.edgecolor": "#888888", "svg.fonttype": "none",
-    }  # fmt: skip
-    with matplotlib.rc_context(style):  # type: ignore[arg-type]
-        growth = Figure(figsize=(10.0 if measured else 6.0, 5.0), layout="constrained")
-        panels = growth.subplots(1, 1 + measured, squeeze=False)[0]
-        for name, (_, colour, _) in GROWING.items():
-            mine = [cost for cost in costs if cost.formulation == name]
-            look: dict[str, Any] = {"color": colour, "ms": 4}
-            if mine[0].table:
-                panels[0].plot(*_series(mine, "table"), "--", lw=1.3, **look)
-            panels[0].plot(*_series(mine, "written"), "-o", lw=1.1, mfc="white", **look)
-            panels[0].plot(*_series(mine, "compiled"), "-o", lw=1.9, **look)
-            if measured:
-                panels[1].plot(*_series(mine, "nanoseconds"), "-o", lw=1.9, **look)
-        panels[0].set_title("Operations for inverse dynamics (multiplications + additions)")
-        if measured:
-            panels[1].set_title("Measured, ns for each state")
-        numbers = sorted({cost.n for cost in costs})
-        for axes in panels:
-            axes.set(xscale="log", yscale="log", xlabel="joints n")
-            axes.xaxis.set_major_locator(FixedLocator([n for n in numbers if n <= 8 or n % 2 == 0]))
-            axes.xaxis.set_major_formatter(ScalarFormatter())
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_minor_formatter(NullFormatter())
-        grey: dict[str, Any] = {"color": "#555555", "ms": 4}
-        handles = [Line2D([], [], color=colour, lw=3, label=word) for word, colour, _ in GROWING.values()]
-        handles += [
-            Line2D([], [], ls="--", lw=1.3, label="M's Table 3", **grey),
-            Line2D([], [], marker="o", mfc="white", lw=1.1, label="as written", **grey),
-            Line2D([], [], marker="o", lw=1.9, label="compiled", **grey),
-        ]
-        growth.legend(handles=handles, loc="outside lower center", ncols=4 if measured else 3)
-    return growth
-
-
-def _series(costs: Sequence[Cost], field: str) -> tuple[list[int], list[float]]:
-    known = [(cost.n, getattr(cost, field)) for cost in costs if getattr(cost, field) is not None]
-    return [n for n, _ in known], [y if isinstance(y, float) else y.total for _, y in known]

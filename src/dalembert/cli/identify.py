@@ -105,7 +105,7 @@ def identify(
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
 ) -> None:
-    """Identify the dynamic parameters of an arm from a log of its motion (S 7.4)."""
+    """Identify the dynamic parameters of an arm from a log of its motion."""
     com = options.payload_com_of(payload_com, payload)
     loaded_arm = options.load(arm, physical, tip)
     settings: dict[str, Any] = {

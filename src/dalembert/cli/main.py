@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from typer import Option
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from dalembert.cli.arms import arms
 from dalembert.cli.book import book
@@ -32,6 +32,7 @@ from dalembert.cli.simulate import simulate
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
 from dalembert.errors import DalembertError
+from dalembert.sources import cited, introduction
 
 WRONG_INPUT = 2
 # in the order of --help
@@ -39,6 +40,21 @@ COMMANDS = (
     arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, report, simulate, excite,
     payload, book, cache,
 )  # fmt: skip
+
+
+class Command(TyperCommand):
+    """A command whose help says what S and M are before it cites them."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """The docstring, and after its first paragraph the documents that it or an option cites."""
+        letters = cited(" ".join([self.help or "", *(getattr(option, "help", None) or "" for option in self.params)]))
+        first, gap, rest = (self.help or "").partition("\n\n")
+        before = self.help
+        if letters:
+            parts = (introduction(letters), first) if cited(first) else (first, introduction(letters))
+            self.help = "\n\n".join(parts) + gap + rest
+        super().format_help_text(ctx, formatter)
+        self.help = before
 
 
 class Commands(TyperGroup):
@@ -78,17 +94,17 @@ def _version(asked: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
+@app.callback(help=f"Manipulator dynamics: any arm in, exact torques out.\n\n{introduction()}")
 def dalembert(
     version: Annotated[
         bool, Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Manipulator dynamics: any arm in, exact torques out."""
+    """Manipulator dynamics; the help that is shown also names the sources."""
 
 
 for command in COMMANDS:
-    app.command(command.__name__.rstrip("_"))(command)
+    app.command(command.__name__.rstrip("_"), cls=Command)(command)
 
 
 def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:

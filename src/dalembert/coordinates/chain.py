@@ -277,10 +277,10 @@ class Chain:
         """Γ̇ e, where ``column`` is Γ e."""
         return self._drifted([0.0] * self.tree.n, column)
 
-    def accelerations(self, qdd_a: Values) -> list[Scalar]:
-        """q̈ = Γ q̈_a + Γ̇ q̇_a"""
+    def accelerations(self, qdd_a: Values, column: Values | None = None) -> list[Scalar]:
+        """q̈ = Γ q̈_a + Γ̇ q̇_a; with ``column``, which is Γ e, Γ q̈_a + Γ̇ e"""
         assert self.qd is not None
-        return self._drifted(on_tree(self.closed, qdd_a), self.qd)
+        return self._drifted(on_tree(self.closed, qdd_a), self.qd if column is None else column)
 
     def _drifted(self, v: list[Scalar], column: Values) -> list[Scalar]:
         for step in self.steps:

@@ -28,12 +28,14 @@ from dalembert.equations import (
     lagrange_euler,
     lean_newton_euler,
     newton_euler,
+    passive_newton_euler,
     terms,
 )
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.equations.recursion import Steps
+from dalembert.equations.recursion import LinkSteps
 from dalembert.equations.recursion import recursion as tree_recursion
 from dalembert.equations.regressor import WIDTH
+from dalembert.equations.regressor import reference_regressor as tree_regressor
 
 
 def inverse_dynamics(
@@ -52,6 +54,23 @@ def inverse_dynamics(
     chain = Chain(mechanism, q, qd)
     tau = chain.pull(tree(unloaded(mechanism).tree, chain.q, chain.qd, chain.accelerations(qdd), h_e, *extra))
     return with_loads(mechanism, chain.q, qd, tau)
+
+
+def reference_torque(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qd_r: Values,
+    qdd_r: Values,
+    tree: Callable[..., list[Scalar]] = passive_newton_euler.reference_torque,
+) -> list[Scalar]:
+    """B_a q̈_r + C_a q̇_r + g_a = Γᵀ (B (Γ q̈_r + Γ̇ q̇_r) + C Γ q̇_r + g): C_a is that of B_a's Christoffel symbols."""
+    if mechanism.identity:
+        return tree(mechanism, q, qd, qd_r, qdd_r)
+    chain = Chain(mechanism, q, qd)
+    speeds = chain.push(qd_r)
+    tau = tree(unloaded(mechanism).tree, chain.q, chain.qd, speeds, chain.accelerations(qdd_r, speeds))
+    return with_loads(mechanism, chain.q, qd_r, chain.pull(tau))
 
 
 # -- friction that depends on the load, which only joints that are held can have -------------------
@@ -269,13 +288,28 @@ def regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values, tree:
     """Y_a = Γᵀ Y: the parameters are those of all links of the tree."""
     if mechanism.identity:
         return tree(mechanism, q, qd, qdd)
+    return reference_regressor(mechanism, q, qd, qd, qdd)
+
+
+def reference_regressor(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qd_r: Values,
+    qdd_r: Values,
+    tree: Callable[..., Grid] = tree_regressor,
+) -> Grid:
+    """Y_a = Γᵀ Y of :func:`reference_torque`."""
+    if mechanism.identity:
+        return tree(mechanism, q, qd, qd_r, qdd_r)
     chain = Chain(mechanism, q, qd)
-    Y = tree(mechanism.tree, chain.q, chain.qd, chain.accelerations(qdd))
+    speeds = chain.push(qd_r)
+    Y = tree(mechanism.tree, chain.q, chain.qd, speeds, chain.accelerations(qdd_r, speeds))
     columns = [chain.pull([row[k] for row in Y]) for k in range(len(Y[0]))]
     Y = [[column[i] for column in columns] for i in range(mechanism.n)]
     if friction.loaded(mechanism.tree):
-        tau = inverse_dynamics(unloaded(mechanism), q, qd, qdd)
-        _fill_loaded(Y, mechanism, loads(mechanism, chain.q, qd, tau), chain.q, qd)
+        tau = reference_torque(unloaded(mechanism), q, qd, qd_r, qdd_r)
+        _fill_loaded(Y, mechanism, loads(mechanism, chain.q, qd_r, tau), chain.q, qd_r)
     return Y
 
 
@@ -484,7 +518,7 @@ def recursion(
     h_e: Values | None = None,
     base: BaseMotion | None = None,
     axes: str = "link",
-) -> Steps:
+) -> LinkSteps:
     """Every step of S 7.5.2 for all joints of the tree, with the loops' forces on its links; Γᵀ τ are the torques."""
     if mechanism.identity:
         return tree_recursion(mechanism.tree, q, qd, qdd, h_e, base, axes=axes)

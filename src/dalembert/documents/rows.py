@@ -203,7 +203,10 @@ def spoilt(row: Row, names: Names | None = None) -> Iterator[tuple[str, Any]]:
 
         spoil = _Spoil(row.formula, k)
         if spoil.possible:
-            value = eval(compile(spoil.tree, row.place, "eval"), names | {"_touched": touched})
+            try:
+                value = eval(compile(spoil.tree, row.place, "eval"), names | {"_touched": touched})
+            except (DalembertError, IndexError, ValueError):  # no such link, or no such instant
+                value = np.nan
             if changed or spoil.sign:
                 yield spoil.sign or changed[0], value
 

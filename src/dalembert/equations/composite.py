@@ -280,9 +280,7 @@ def velocity_product_matrix(
 ) -> Grid:
     """Γ(q) of S (7.117), with C q̇ = Γ [q̇q̇]: c_ijj for q̇_j², and c_ijk + c_ikj for q̇_j q̇_k, j < k."""
     span = range(mechanism.n)
-    return [
-        [c[j][k] if j == k else 2.0 * c[j][k] for j in span for k in span if j <= k] for c in symbols(mechanism, q)
-    ]
+    return [[c[j][k] if j == k else 2.0 * c[j][k] for j in span for k in span if j <= k] for c in symbols(mechanism, q)]
 
 
 def torque_derivatives(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> tuple[Grid, Grid]:

@@ -1,7 +1,8 @@
 """Direct dynamics, S 7.6: q̈ = B⁻¹(q) (τ − τ′(q, q̇)), (7.115), (7.116).
 
-Two ways: with the inertia matrix (composite bodies and a factorisation, few operations for arms of
-ordinary length), and with articulated bodies (:mod:`articulated`, linear in the number of joints).
+Three ways: with the inertia matrix (composite bodies and a factorisation, few operations for arms of
+ordinary length), with articulated bodies (:mod:`articulated`, linear in the number of joints), and as
+S 7.6 describes it, with the recursion called once for τ′ and once for each column of B.
 """
 
 from __future__ import annotations
@@ -25,6 +26,16 @@ def forward_dynamics(
     mechanism, tau = relieved(mechanism, q, qd, tau)
     rest = lean_newton_euler.inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n, h_e, base)
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
+    return factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
+
+
+def as_in_the_book(
+    mechanism: Mechanism, q: Values, qd: Values, tau: Values, h_e: Values | None = None, base: BaseMotion | None = None
+) -> list[Scalar]:
+    """q̈ by (7.115), with τ′ and every column of B by the recursion of Fig. 7.14, as S 7.6 proposes."""
+    mechanism, tau = relieved(mechanism, q, qd, tau)
+    rest = newton_euler(mechanism, q, qd, [0.0] * mechanism.n, h_e, base).tau
+    factor = factorised(mechanism, column_by_column(mechanism, q))
     return factor.solve([t - r for t, r in zip(tau, rest, strict=True)])
 
 

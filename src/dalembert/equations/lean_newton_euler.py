@@ -44,9 +44,9 @@ def feels_its_turn(link: LeanLink) -> bool:
     )
 
 
-def moment_of(U: Mat, w: Vec, S: Mat) -> Vec:
-    """ax(UΣ − (UΣ)ᵀ); the differences of U's diagonal are differences of squares of ω."""
-    xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
+def moment_of(U: Mat, w: Vec, S: Mat, w_r: Vec | None = None) -> Vec:
+    """ax(UΣ − (UΣ)ᵀ); the differences of U's diagonal are differences of squares of ω, or of products with ω_r."""
+    xx, yy, zz = (x * y for x, y in zip(w, w_r or w, strict=True))
     return Vec((
         (zz - yy) * S[1][2] + U[2][0] * S[0][1] + U[2][1] * S[1][1] - U[1][0] * S[0][2] - U[1][2] * S[2][2],
         (xx - zz) * S[0][2] + U[0][1] * S[1][2] + U[0][2] * S[2][2] - U[2][0] * S[0][0] - U[2][1] * S[0][1],

@@ -87,13 +87,13 @@ def newton_euler(
     p_ddot = {-1: R_0.T @ base.felt(mechanism)}
     p_ddot_C: dict[int, Vec] = {}
     omega_dot_m: dict[int, Vec] = {}
-    motions = [joint_motion(body, q_i) for body, q_i in zip(bodies, q, strict=True)]
+    motions = [joint_motion(body, q_i) for body, q_i in zip(bodies, q, strict=True)]  # R_i and r_i, M (2.1)
 
     for i, body in enumerate(bodies):
         # the joint's frame i−1, fixed on the parent link: its axes and, by (7.102), its acceleration
         j, P, t = body.parent, body.placement.rotation, body.placement.translation
-        w, wd = P.T @ omega[j], P.T @ omega_dot[j]
-        pdd = P.T @ (p_ddot[j] + omega_dot[j].cross(t) + omega[j].cross(omega[j].cross(t)))
+        w, wd = P.T @ omega[j], P.T @ omega_dot[j]  # to frame i−1
+        pdd = P.T @ (p_ddot[j] + omega_dot[j].cross(t) + omega[j].cross(omega[j].cross(t)))  # to frame i−1
         z, R, r, r_C = body.axis, motions[i].R, motions[i].r, body.inertia.com
         k, z_m = body.gear, body.rotor_axis
 
@@ -137,23 +137,30 @@ def newton_euler(
         body, R, r = bodies[i], motions[i].R, motions[i].r
         m, r_C, I = body.inertia.mass, body.inertia.com, body.inertia.tensor
         k, I_m, z_m = body.gear, body.rotor_inertia, body.rotor_axis
-        F[i], M[i] = m * p_ddot_C[i], I @ omega_dot[i] + omega[i].cross(I @ omega[i])
+        F[i] = m * p_ddot_C[i]  # (7.112)
+        M[i] = I @ omega_dot[i] + omega[i].cross(I @ omega[i])  # (7.113)
         f[i] = f_next[i] + F[i]  # (7.112)
         mu[i] = -f[i].cross(r + r_C) + mu_next[i] + f_next[i].cross(r_C) + M[i]  # (7.113); rotors are in mu_next
         tau[i] = (mu[i] if body.revolute else f[i]).dot(R.T @ body.axis)  # (7.114)
         if body.has_rotor:
-            tau[i] = tau[i] + (k * k * I_m * qdd[i] if body.reflected else k * I_m * omega_dot_m[i].dot(z_m))
+            rotor = k * k * I_m * qdd[i] if body.reflected else k * I_m * omega_dot_m[i].dot(z_m)  # (7.114)
+            tau[i] = tau[i] + rotor  # (7.114)
         if with_friction:
-            tau[i] = tau[i] + friction(body, q[i], qd[i], tau[i])
+            tau[i] = tau[i] + friction(body, q[i], qd[i], tau[i])  # (7.42)
 
         j, P, t = body.parent, body.placement.rotation, body.placement.translation
         if j >= 0:
-            f_j, mu_j = P @ (R @ f[i]), P @ (R @ mu[i])
-            f_next[j] = f_next[j] + f_j
-            mu_next[j] = mu_next[j] + mu_j + t.cross(f_j)
+            f_turned = R @ f[i]  # (7.112)
+            mu_turned = R @ mu[i]  # (7.113)
+            f_j = P @ f_turned  # from frame i−1
+            mu_j, lever = P @ mu_turned, t.cross(f_j)  # from frame i−1
+            f_next[j] = f_next[j] + f_j  # (7.112)
+            mu_next[j] = mu_next[j] + mu_j  # (7.113)
+            mu_next[j] = mu_next[j] + lever  # from frame i−1
             if body.has_rotor and not body.reflected:
                 # the rotor's angular momentum, a load on the link that carries it: (7.113), last terms
-                mu_next[j] = mu_next[j] + (k * qdd[i] * I_m * z_m + k * qd[i] * I_m * omega[j].cross(z_m))
+                spin = k * qdd[i] * I_m * z_m + k * qd[i] * I_m * omega[j].cross(z_m)  # (7.113)
+                mu_next[j] = mu_next[j] + spin  # (7.113)
     return Recursion(omega, omega_dot, p_ddot, p_ddot_C, omega_dot_m, F, M, f, mu, tau)
 
 

@@ -14,7 +14,7 @@ from dalembert.robot.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
-class Steps:
+class LinkSteps:
     """What :class:`~dalembert.equations.newton_euler.Recursion` has, link by link, and ṗ_i of (7.94)."""
 
     omega: list[Vec]
@@ -39,7 +39,7 @@ def recursion(
     base: BaseMotion | None = None,
     loads: Mapping[int, tuple[Vec, Vec]] | None = None,
     axes: str = "link",
-) -> Steps:
+) -> LinkSteps:
     """The steps in the axes of each link (M Table 2), or all in those of the base (M Table 1).
 
     ``loads`` are what links exert on something else: force, and moment about the origin of frame i, in base axes.
@@ -53,6 +53,8 @@ def recursion(
         in_link = {i: (F.R[i].T @ f, F.R[i].T @ mu) for i, (f, mu) in (loads or {}).items()}
         run = newton_euler(mechanism, q, qd, qdd, h_e, base, loads=in_link)
         p_dot = [R.T @ v for R, v in zip(F.R, p_dot, strict=True)]
-    kinematic = [[x[i] for i in range(mechanism.n)] for x in (run.omega, run.omega_dot)]
-    linear = [[x[i] for i in range(mechanism.n)] for x in (run.p_ddot, run.p_ddot_C, run.omega_dot_m)]
-    return Steps(*kinematic, p_dot, *linear, run.F, run.M, run.f, run.mu, run.tau)
+    forward = (run.omega, run.omega_dot, run.p_ddot, run.p_ddot_C, run.omega_dot_m)
+    omega, omega_dot, p_ddot, p_ddot_C, omega_dot_m = ([x[i] for i in range(mechanism.n)] for x in forward)
+    return LinkSteps(
+        omega, omega_dot, p_dot, p_ddot, p_ddot_C, omega_dot_m, run.F, run.M, run.f, run.mu, run.tau
+    )  # fmt: skip

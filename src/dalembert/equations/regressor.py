@@ -27,7 +27,7 @@ from dalembert.algebra.scalars import Grid, Scalar, Values, sgn
 from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, vec_sum
 from dalembert.equations.friction import bare, loaded, position
 from dalembert.equations.kinematics import frames, joint_motion, velocities
-from dalembert.equations.lean_newton_euler import acceleration_matrix, inverse_dynamics
+from dalembert.equations.passive_newton_euler import reference_matrix, reference_torque
 from dalembert.errors import RobotError
 from dalembert.robot.mechanism import Body, Mechanism
 
@@ -75,8 +75,14 @@ def width(mechanism: Mechanism) -> int:
 
 def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
     """Y(q, q̇, q̈), n rows; block-triangular for a chain as in S (7.80)."""
+    return reference_regressor(mechanism, q, qd, qd, qdd)
+
+
+def reference_regressor(mechanism: Mechanism, q: Values, qd: Values, qd_r: Values, qdd_r: Values) -> Grid:
+    """Y(q, q̇, q̇_r, q̈_r) with Yπ = B q̈_r + C(q, q̇) q̇_r + g + f(q̇_r); :mod:`passive_newton_euler` explains its terms."""
     Y: Grid = [[0.0] * width(mechanism) for _ in range(mechanism.n)]
-    w, wd, U, a = {-1: ZERO}, {-1: ZERO}, {-1: NULL}, {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}
+    w, w_r, wd_r, U_r = {-1: ZERO}, {-1: ZERO}, {-1: ZERO}, {-1: NULL}
+    a_r = {-1: mechanism.base.rotation.T @ (ZERO - mechanism.gravity)}
     g = {-1: mechanism.base.rotation.T @ mechanism.gravity}  # in the axes of each link
     moves: dict[int, dict[int, tuple[Vec, Vec]]] = {-1: {}}  # link i → joint j → (z_j, v_j) in the axes of link i
     for i, body in enumerate(mechanism.bodies):
@@ -85,18 +91,19 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
 
         # the motion of link i, S (7.107)–(7.109), with ω̇ × r + ω × (ω × r) written U r
         z_i = R.T @ body.axis
-        w[i], wd[i] = R.T @ (P.T @ w[p]), R.T @ (P.T @ wd[p])
+        w[i], w_r[i], wd_r[i] = (R.T @ (P.T @ v) for v in (w[p], w_r[p], wd_r[p]))
         if body.revolute:
-            w[i] = w[i] + qd[i] * z_i
-            wd[i] = vec_sum([wd[i], qdd[i] * z_i, qd[i] * w[i].cross(z_i)])
-        U[i] = acceleration_matrix(w[i], wd[i])
-        a[i] = R.T @ (P.T @ (a[p] + U[p] @ t)) + U[i] @ r
+            w[i], w_r[i] = w[i] + qd[i] * z_i, w_r[i] + qd_r[i] * z_i
+            wd_r[i] = vec_sum([wd_r[i], qdd_r[i] * z_i, qd_r[i] * w[i].cross(z_i)])
+        U_r[i] = reference_matrix(w[i], w_r[i], wd_r[i])
+        a_r[i] = R.T @ (P.T @ (a_r[p] + U_r[p] @ t)) + U_r[i] @ r
         if not body.revolute:
-            a[i] = vec_sum([a[i], qdd[i] * z_i, 2.0 * qd[i] * w[i].cross(z_i)])
+            across = qd_r[i] * w[i].cross(z_i) + qd[i] * w_r[i].cross(z_i)
+            a_r[i] = vec_sum([a_r[i], qdd_r[i] * z_i, across])
 
         if mechanism.lifts:
             g[i] = R.T @ (P.T @ g[p])
-        felt = a[i] + carried_share(body) * g[i] if not body.lifted.is_zero else a[i]
+        felt = a_r[i] + carried_share(body) * g[i] if not body.lifted.is_zero else a_r[i]
 
         # how every joint up to i moves link i
         moves[i] = {}
@@ -107,24 +114,27 @@ def regressor(mechanism: Mechanism, q: Values, qd: Values, qdd: Values) -> Grid:
 
         first = i * WIDTH
         for j, (z, v) in moves[i].items():
-            Y[j][first : first + len(INERTIAL)] = _link_columns(z, v, w[i], wd[i], U[i], felt)
+            Y[j][first : first + len(INERTIAL)] = _link_columns(z, v, w[i], w_r[i], wd_r[i], U_r[i], felt)
 
         # the rotor of joint i on the parent link, S (7.111), (7.113), (7.114)
         k, z_m = body.gear, body.rotor_axis
         I_m, F_v, F_s = range(first + len(INERTIAL), first + WIDTH)
-        Y[i][I_m] = k * k * qdd[i]
+        Y[i][I_m] = k * k * qdd_r[i]
         if not body.reflected:
-            Y[i][I_m] = Y[i][I_m] + k * wd[p].dot(z_m)
-            spin = k * qdd[i] * z_m + k * qd[i] * w[p].cross(z_m)
+            gyro, gyro_r = w[p].cross(z_m), w_r[p].cross(z_m)
+            Y[i][I_m] = Y[i][I_m] + k * (wd_r[p].dot(z_m) + 0.5 * w_r[p].cross(w[p]).dot(z_m))
+            spin = k * qdd_r[i] * z_m + k * (0.5 * (qd_r[i] * gyro + qd[i] * gyro_r))
             for j, (z, _) in moves[p].items():
                 Y[j][I_m] = z.dot(spin)
-        Y[i][F_v], Y[i][F_s] = qd[i], sgn(qd[i])
+        Y[i][F_v], Y[i][F_s] = qd_r[i], sgn(qd_r[i])
 
     at = mechanism.n * WIDTH
-    load = inverse_dynamics(bare(mechanism), q, qd, qdd) if loaded(mechanism) else [0.0] * mechanism.n
+    load: Values = [0.0] * mechanism.n
+    if loaded(mechanism):
+        load = reference_torque(bare(mechanism), q, qd, qd_r, qdd_r)
     for i, body in enumerate(mechanism.bodies):
         for term in body.further:
-            columns = term.columns(position(body, q[i]), qd[i], load[i])
+            columns = term.columns(position(body, q[i]), qd_r[i], load[i])
             Y[i][at : at + len(columns)] = columns
             at += len(columns)
     return Y
@@ -171,17 +181,16 @@ def carried_share(body: Body) -> float:
     return share
 
 
-def _link_columns(z: Vec, v: Vec, w: Vec, wd: Vec, U: Mat, a: Vec) -> list[Scalar]:
-    """What the ten parameters of a link bring to a joint that moves it by (z, v)."""
-    h = U.T @ v + a.cross(z)
-    y = z.cross(w)  # zᵀ (ω × Iω) = (z × ω)ᵀ I ω
+def _link_columns(z: Vec, v: Vec, w: Vec, w_r: Vec, wd_r: Vec, U_r: Mat, a: Vec) -> list[Scalar]:
+    """What the ten parameters of a link bring to a joint that moves it by (z, v).
+
+    Σ = ½ tr(I) 1 − I in μ = ax(U_r Σ − (U_r Σ)ᵀ) gives μ = I α + ½ (ω × I ω_r + ω_r × I ω), α = ω̇_r + ½ ω_r × ω.
+    """
+    h = U_r.T @ v + a.cross(z)
+    alpha = wd_r + 0.5 * w_r.cross(w)
+    y, y_r = z.cross(w), z.cross(w_r)  # zᵀ (ω × I ω_r) = (z × ω)ᵀ I ω_r
+    M = z.outer(alpha) + 0.5 * (y.outer(w_r) + y_r.outer(w))
     return [
-        v.dot(a),
-        *h,
-        wd[0] * z[0] + y[0] * w[0],
-        wd[0] * z[1] + wd[1] * z[0] + y[0] * w[1] + y[1] * w[0],
-        wd[0] * z[2] + wd[2] * z[0] + y[0] * w[2] + y[2] * w[0],
-        wd[1] * z[1] + y[1] * w[1],
-        wd[1] * z[2] + wd[2] * z[1] + y[1] * w[2] + y[2] * w[1],
-        wd[2] * z[2] + y[2] * w[2],
-    ]
+        v.dot(a), *h,
+        M[0][0], M[0][1] + M[1][0], M[0][2] + M[2][0], M[1][1], M[1][2] + M[2][1], M[2][2],
+    ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Graph
@@ -57,6 +58,10 @@ class Tally:
         """A quantity to calculate with."""
         return Counted(self)
 
+    def did(self, field: str) -> None:
+        """One operation more."""
+        self.counts[field] += 1
+
     def operations(self) -> Operations:
         """What has been counted so far."""
         return Operations(**self.counts)
@@ -74,7 +79,7 @@ class Counted:
         self.tally = tally
 
     def _did(self, field: str) -> Counted:
-        self.tally.counts[field] += 1
+        self.tally.did(field)
         return self
 
     def __add__(self, other: object) -> Counted:
@@ -124,3 +129,27 @@ class Counted:
     def select(self, x: object, y: object) -> Counted:
         """A choice."""
         return self
+
+
+class Nontrivial(Counted):
+    """A scalar that does not count trivial operations: multiplying by 0, 1 or −1, and adding 0.
+
+    Still nothing is shared: what is written twice counts twice.
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: object) -> Counted:
+        return self if _is(other, 0.0) else super().__add__(other)
+
+    def __mul__(self, other: object) -> Any:
+        if _is(other, 0.0):
+            return 0.0
+        return self if _is(other, 1.0, -1.0) else super().__mul__(other)
+
+    __radd__ = __sub__ = __rsub__ = __add__
+    __rmul__ = __mul__
+
+
+def _is(other: object, *numbers: float) -> bool:
+    return isinstance(other, float) and other in numbers

@@ -522,6 +522,12 @@ def aim(
     return [cut], [first * step[0] + NO_TIME]
 
 
+def keeps(setting: Setting, look: Values, cut: Values, done: Values, tries: Values, h: Values) -> tuple[Scalar, Scalar]:
+    """(whether a pass counts and is not taken again, whether the step is given up)."""
+    given_up = no(less(tries[0], 4.0 * most_passes(len(setting.contacts))))
+    return both(less(done[0], h[0]), no(either(both(look[0], cut[0]), given_up))), given_up
+
+
 def finish(
     setting: Setting, q: Values, qd: Values, way: Values, q1: Values, qd1: Values, a1: Values, slip: Values,
     step: Values, look: Values, cut: Values, up_to: Values, trial: Values, done: Values, tries: Values, h: Values,
@@ -533,8 +539,7 @@ def finish(
     """
     n, count = setting.n, len(setting.contacts)
     speed1, rise1 = (speed1, rise1) if setting.rubs else (qd1, a1)
-    goes_on, given_up = less(done[0], h[0]), no(less(tries[0], 4.0 * most_passes(count)))
-    kept = both(goes_on, no(either(both(look[0], cut[0]), given_up)))
+    kept, given_up = keeps(setting, look, cut, done, tries, h)
     now = select(kept, select(trial[0], done[0] + step[0], h[0]), select(given_up, h[0], done[0]))
     ends = no(less(now, h[0]))
     position, velocity, slips, still = [], [], [], []

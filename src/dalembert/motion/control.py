@@ -1,17 +1,27 @@
 """Control laws: the torque as a function of the state and of a reference motion.
 
-All cancel gravity exactly. PD with gravity compensation holds a pose, and follows slow motions;
-inverse dynamics (computed torque) makes every joint follow ë + K_d ė + K_p e = 0; control in operational
-space makes every row of the tip's pose do so, or keep a force.
+All cancel the gravity of the model they are given. PD with gravity compensation holds a pose, and follows slow motions;
+feedforward gives the torques of the motion itself; inverse dynamics (computed torque) makes every joint follow
+ë + K_d ė + K_p e = 0; passivity-based control keeps ½ sᵀ B s from growing and learns the parameters meanwhile; control in
+operational space makes every row of the tip's pose follow such an equation, or keep a force.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dalembert.algebra.scalars import Scalar, Values, less, select
+from dalembert.algebra.scalars import Scalar, Values, dot, less, select
 from dalembert.algebra.vectors import Mat, Vec
-from dalembert.coordinates.pulled import AnyMechanism, inertia_matrix, inverse_dynamics, jacobian, smooth, tip_frame
+from dalembert.coordinates.pulled import (
+    AnyMechanism,
+    inertia_matrix,
+    inverse_dynamics,
+    jacobian,
+    reference_regressor,
+    reference_torque,
+    smooth,
+    tip_frame,
+)
 from dalembert.motion import operational_space
 from dalembert.motion.operational_space import EXACT, Soft, Space, TaskModel
 from dalembert.motion.rubbing import actuated, dry_torque
@@ -46,6 +56,65 @@ def computed_torque(
     y = [qdd_d[i] + kd[i] * (qd_d[i] - qd[i]) + kp[i] * (q_d[i] - q_a[i]) for i in range(n)]
     tau = inverse_dynamics(smooth(mechanism), q, qd, y)
     return [t + f for t, f in zip(tau, dry_torque(mechanism, q, qd, qd_d, tau), strict=True)]
+
+
+def feedforward(
+    mechanism: AnyMechanism, q: Values, qd: Values, reference: Values, kp: Values, kd: Values
+) -> list[Scalar]:
+    """τ = τ_d + K_p (q_d − q) + K_d (q̇_d − q̇); ``reference`` is [q_d, q̇_d, τ_d], τ_d the torques of the motion."""
+    n, q = mechanism.n, actuated(mechanism, q)
+    q_d, qd_d, tau_d = _parts(reference, n)
+    return [tau_d[i] + kp[i] * (q_d[i] - q[i]) + kd[i] * (qd_d[i] - qd[i]) for i in range(n)]
+
+
+# -- passivity, S 7.2.1 ----------------------------------------------------------------------------
+
+
+def reference_velocity(
+    mechanism: AnyMechanism, q: Values, qd: Values, reference: Values, slope: Values
+) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    """(q̇_r, q̈_r, s): q̇_r = q̇_d + Λ (q_d − q), q̈_r = q̈_d + Λ (q̇_d − q̇), s = q̇_r − q̇."""
+    n, q = mechanism.n, actuated(mechanism, q)
+    q_d, qd_d, qdd_d = _parts(reference, n)
+    qd_r = [qd_d[i] + slope[i] * (q_d[i] - q[i]) for i in range(n)]
+    qdd_r = [qdd_d[i] + slope[i] * (qd_d[i] - qd[i]) for i in range(n)]
+    return qd_r, qdd_r, [qd_r[i] - qd[i] for i in range(n)]
+
+
+def passivity(
+    mechanism: AnyMechanism, q: Values, qd: Values, reference: Values, slope: Values, kd: Values
+) -> list[Scalar]:
+    """τ = B q̈_r + C(q, q̇) q̇_r + g + f(q̇_r) + K_D s.
+
+    On the arm itself B ṡ + C s + f(q̇_r) − f(q̇) + K_D s = 0, and since Ḃ − 2C is skew-symmetric, S (7.48),
+    d/dt ½ sᵀ B s = −sᵀ (K_D s + f(q̇_r) − f(q̇)).
+    """
+    qd_r, qdd_r, s = reference_velocity(mechanism, q, qd, reference, slope)
+    tau = reference_torque(mechanism, q, qd, qd_r, qdd_r)
+    return [t + k * x for t, k, x in zip(tau, kd, s, strict=True)]
+
+
+def adaptive(
+    mechanism: AnyMechanism,
+    columns: tuple[int, ...],
+    q: Values,
+    qd: Values,
+    reference: Values,
+    slope: Values,
+    kd: Values,
+    gamma: Values,
+    learned: Values,
+) -> tuple[list[Scalar], list[Scalar]]:
+    """(τ, Γ Yᵀ s): the law of Slotine and Li, τ = :func:`passivity` + Y δ with δ˙ = Γ Yᵀ s.
+
+    columns  of the regressor Y(q, q̇, q̇_r, q̈_r), those whose parameters are adapted: π̂ = π of the mechanism + δ
+    learned  δ
+    """
+    qd_r, qdd_r, s = reference_velocity(mechanism, q, qd, reference, slope)
+    whole = reference_regressor(mechanism, q, qd, qd_r, qdd_r)
+    Y = [[row[k] for k in columns] for row in whole]
+    tau = [t + dot(row, learned) for t, row in zip(passivity(mechanism, q, qd, reference, slope, kd), Y, strict=True)]
+    return tau, [g * dot(column, s) for g, column in zip(gamma, zip(*Y, strict=True), strict=True)]
 
 
 # -- the tip, S 7.8 ------------------------------------------------------------------------------

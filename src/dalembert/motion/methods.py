@@ -52,7 +52,7 @@ class Method:
     solver     SciPy's class for adaptive steps
     symplectic whether the error of the energy does not grow; its state is q and the momenta
     refuses    what it cannot do, and the sentence that says so: "parameters" that differ from the arm's, "dry friction",
-               "contact" with stops, loops closed by "Newton"
+               "contact" with stops, loops closed by "Newton", "adaptation" of parameters while the arm moves
     """
 
     order: int
@@ -62,9 +62,13 @@ class Method:
     refuses: Mapping[str, str] = field(default_factory=dict)
 
 
+ADAPTATION = (
+    "adaptive control has a state of its own, its parameters, which only fixed steps integrate; use method {others}"
+)
+
 METHODS: dict[str, Method] = {
     "rk4": Method(4, RK4),
-    "dop853": Method(8, solver="DOP853"),
+    "dop853": Method(8, solver="DOP853", refuses={"adaptation": ADAPTATION}),
     "variational": Method(
         2,
         symplectic=True,
@@ -76,6 +80,7 @@ METHODS: dict[str, Method] = {
             "dry friction": "arm '{arm}' has dry friction, which the variational method does not know; use method "
             "{others}, or friction=False",
             "contact": "the variational method has no contact; use method {others}",
+            "adaptation": ADAPTATION,
         },
     ),
 }

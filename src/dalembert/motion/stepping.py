@@ -15,7 +15,14 @@ from typing import Any
 from dalembert.algebra.scalars import Scalar, Values, less, select
 from dalembert.algebra.vectors import Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain
-from dalembert.coordinates.pulled import base_torque, coriolis_matrix, factorised, inertia_matrix, inverse_dynamics, smooth
+from dalembert.coordinates.pulled import (
+    base_torque,
+    coriolis_matrix,
+    factorised,
+    inertia_matrix,
+    inverse_dynamics,
+    smooth,
+)
 from dalembert.equations.friction import static, varies
 from dalembert.equations.kinematics import frames
 from dalembert.equations.newton_euler import BaseMotion
@@ -199,6 +206,16 @@ def _moved(x: Values, parts: Values, slopes: Sequence[Values]) -> list[Scalar]:
     return list(x)
 
 
+def learn(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar]]]:
+    """What is learnt by a stage, or by the end of a step: δ after as much of the step with each rate."""
+
+    def state(learned: Values, *values: Values) -> tuple[list[Scalar]]:
+        *rates, h = values
+        return (_moved(learned, [weight * h[0] for weight in weights], rates),)
+
+    return state
+
+
 def combine(weights: Sequence[float]) -> Callable[..., tuple[list[Scalar], list[Scalar]]]:
     """The state at the end, x + h Σ b_i k_i, from (q, q̇), the velocities of the later stages, all accelerations and h.
 
@@ -291,7 +308,14 @@ def midpoint(q: Values, v: Values, h: Values) -> tuple[list[Scalar]]:
 
 
 def discrete_legendre(
-    setting: Setting, q_m: Values, p: Values, v: Values, rounds: Values, h: Values, tau: Values, h_e: Values | None,
+    setting: Setting,
+    q_m: Values,
+    p: Values,
+    v: Values,
+    rounds: Values,
+    h: Values,
+    tau: Values,
+    h_e: Values | None,
     base: BaseMotion | None,
 ) -> tuple[list[Scalar], list[Scalar], list[Scalar], list[Scalar]]:
     """One round of solving the discrete Euler–Lagrange equations of the midpoint Lagrangian.
@@ -299,11 +323,10 @@ def discrete_legendre(
     L_d(q_0, q_1) = h L(q_m, v) with q_m = (q_0 + q_1)/2 and v = (q_1 − q_0)/h. With the forces f at the
     midpoint, p_0 = −D_1 L_d − h/2 f and p_1 = D_2 L_d + h/2 f read
 
-        B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e,
+        B(q_m) v = p_0 + h/2 k,    p_1 = p_0 + h k,    k = ∂L/∂q + f = C^T v − g + τ − F_v v − J^T h_e − τ_b,
 
-    less what a motion of the base takes,
-    since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is solved for v by fixed-point
-    iteration, which gains a factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
+    τ_b being what a motion of the base adds, since ½ ∂(v^T B v)/∂q = (Ḃ − C) v = C^T v. The first is
+    solved for v by fixed-point iteration, which gains a factor of order h every time. (v, p_1, rounds, again); NaN if it does not settle.
     """
     n, mechanism = setting.n, smooth(setting.mechanism)
     C = coriolis_matrix(mechanism, q_m, v)

@@ -24,6 +24,7 @@ from dalembert.equations import (
     lean_newton_euler,
     newton_euler,
     newton_euler_base,
+    passive_newton_euler,
     regressor,
     terms,
 )
@@ -218,6 +219,7 @@ JOINTS = table("joints", {
         {
             "composite": _on_moving_base(forward_dynamics.forward_dynamics),
             "articulated": _on_moving_base(articulated.forward_dynamics),
+            "column-by-column": _on_moving_base(forward_dynamics.as_in_the_book),
         },
         CONTACT, rivals=("composite", "articulated"), settled=_lighter_forward_dynamics,
         held={"composite": _on_moving_base(pulled.forward_dynamics)},
@@ -269,6 +271,14 @@ JOINTS = table("joints", {
     "regressor": Quantity(
         MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
         {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor),
+    ),
+    "reference_torque": Quantity(
+        "q, qd, qd_r, qdd_r -> tau(n)", "B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r), C of S (7.44)",
+        {"passive": passive_newton_euler.reference_torque}, pulled=_by(pulled.reference_torque),
+    ),
+    "reference_regressor": Quantity(
+        "q, qd, qd_r, qdd_r -> Y(n,K)", "Y(q, q̇, q̇_r, q̈_r) with reference_torque = Yπ",
+        {"virtual-work": regressor.reference_regressor}, pulled=_by(pulled.reference_regressor),
     ),
     "energy_regressors": Quantity(
         "q, qd -> beta_T(N,11), beta_U(N,11)", "β_T and β_U with T = Σ β_Tᵀ π and U = Σ β_Uᵀ π, S (7.76)",

@@ -47,7 +47,7 @@ def _shapes(text: str) -> dict[str, Shape]:
 
 # the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
 INPUTS = _shapes(
-    "q(Q) qd(n) qdd(n) tau(n) load(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
+    "q(Q) qd(n) qdd(n) qd_r(n) qdd_r(n) tau(n) load(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
     "row_gains(4m) joint_gains(3n) surface(8)"
     "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta
@@ -281,10 +281,21 @@ def written(mechanism: AnyMechanism, entry: Quantity, formulation: str, options:
     from dalembert.graph.count import Tally
 
     tally = Tally()
-    shapes = signature(mechanism, entry, options).inputs
-    arrays = {name: [tally.scalar() for _ in range(prod(shape))] for name, shape in shapes}
-    entry.values(mechanism, formulation, arrays)
+    run_on(mechanism, entry, formulation, tally.scalar, options)
     return tally.operations()
+
+
+def run_on(
+    mechanism: AnyMechanism,
+    entry: Quantity,
+    formulation: str,
+    scalar: Callable[[], Any],
+    options: tuple[str, ...] = (),
+) -> None:
+    """Run a quantity's formulas as they stand on scalars of any kind."""
+    shapes = signature(mechanism, entry, options).inputs
+    arrays = {name: [scalar() for _ in range(prod(shape))] for name, shape in shapes}
+    entry.values(mechanism, formulation, arrays)
 
 
 def identity(mechanism: AnyMechanism) -> str:

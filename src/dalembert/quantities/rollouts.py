@@ -33,7 +33,13 @@ if TYPE_CHECKING:
 
     from dalembert.emit.signature import Signature
 
-LAWS: dict[str, Callable[..., list[Any]]] = {"pd": control.pd_gravity, "computed": control.computed_torque}
+LAWS: dict[str, Callable[..., list[Any]]] = {
+    "pd": control.pd_gravity,
+    "computed": control.computed_torque,
+    "feedforward": control.feedforward,
+    "passivity": control.passivity,
+}
+FOLLOWING = (*LAWS, "adaptive")  # the laws that follow a motion of the joints
 BASE = 9  # numbers in a motion of the base: [ω, ω̇, p̈]
 PARABOLA = (0.0, 0.5, 1.0)  # parts of a step at which a reference is given that is asked for anywhere within it
 
@@ -57,6 +63,10 @@ ROLLOUTS = table("rollouts", {
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
     "energy": _row("q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies),
     **{name: _row("q, qd, reference, kp, kd -> tau(n)", f"the law '{name}'", law) for name, law in LAWS.items()},
+    "adaptive": replace(
+        _row("q, qd, reference, kp, kd, gamma(p), learned(p) -> tau(n), rate(p)", "Slotine and Li", control.adaptive),
+        sizes=lambda columns: {"p": len(columns)},
+    ),
 })  # fmt: skip
 
 
@@ -65,7 +75,7 @@ class Plan:
     """Which program: everything that changes the code, nothing that is data.
 
     method      of ``METHODS``, one with fixed steps
-    law         "none", "given" (an array), "pd", "computed", "tip" (of ``tip``), or "host" (a Python function)
+    law         "none", "given" (an array), one of ``FOLLOWING``, "tip" (of ``tip``), or "host" (a Python function)
     friction    whether the arm's friction acts
     stops       (lower, upper) of every joint, to bump into; () for none
     restitution whether a coefficient of restitution is given; stops are plastic otherwise
@@ -75,6 +85,8 @@ class Plan:
     base_motion "" where the base stands still, "held" where its motion is constant over each step, "sampled" where it is
                 a function of time
     twofold     whether torques from Python come as τ − Jᵀ h_e followed by τ, for friction that depends on the load
+    model       the mechanism that the law knows; that which is simulated unless given
+    columns     of the regressor, whose parameters the law "adaptive" learns
     """
 
     method: str = "rk4"
@@ -87,6 +99,8 @@ class Plan:
     restitution: bool = False
     twofold: bool = False
     base_motion: str = ""
+    model: AnyMechanism | None = None
+    columns: tuple[int, ...] = ()
 
 
 Piece = Callable[..., Sequence[Sequence[Any]]]
@@ -149,6 +163,11 @@ def _state(stage: int) -> tuple[str, str]:
     return (f"q{stage}", f"v{stage}") if stage > 1 else ("q", "qd")
 
 
+def _learned(stage: int) -> str:
+    """The slot of what a law has learnt at a stage."""
+    return f"learned{stage}" if stage > 1 else "learned"
+
+
 class _Draft:
     """A program being written: its calls so far, and what is given besides the state.
 
@@ -167,6 +186,7 @@ class _Draft:
         self.constant: list[str] = []
         self.references: dict[str, float] = {}
         self.torques: dict[str, float] = {}
+        self.learned = ""  # the slot that is carried over into "learned"
         self.followed, self.felt = ("wanted", "felt") if sampled else ("reference", "base_motion")
         within = PARABOLA if sampled else instants
         self.bases: dict[str, float] = {}
@@ -176,14 +196,18 @@ class _Draft:
             self._add("t", 1, self.stepwise)
             self.torques = {f"torque_{k}": part for k, part in enumerate(instants)}
             self.sizes |= {f"tau_{k}": given for k in range(len(instants))}
-        self.wanted = 3 * plan.tip.space.m if plan.tip is not None else 3 * n if plan.law in LAWS else 0
+        self.wanted = 3 * plan.tip.space.m if plan.tip is not None else 3 * n if plan.law in FOLLOWING else 0
         if self.wanted:
             self.references = {f"reference_{k}": part for k, part in enumerate(within)}
         for slot in self.references:
             self._add(slot, self.wanted, self.stepwise)
-        if plan.law in LAWS:
+        if plan.law in FOLLOWING:
             self._add("kp", n, self.constant)
             self._add("kd", n, self.constant)
+        if self.learns:
+            self._add("gamma", len(plan.columns), self.constant)
+            self.sizes["tau"] = n
+            self.pieces["adapt"] = lambda *values: control.adaptive(self.known, plan.columns, *values)
         if plan.tip_wrench:
             self._add("tip_wrench", 6, self.stepwise)
         if plan.base_motion == "held":
@@ -197,6 +221,16 @@ class _Draft:
         if plan.parameters:
             self._add("parameters", width(setting.mechanism.tree), self.constant)
         self.parameters = "parameters" if plan.parameters else ""
+
+    @property
+    def learns(self) -> bool:
+        """Whether the law has a state of its own, the slot "learned"."""
+        return self.plan.law == "adaptive"
+
+    @property
+    def known(self) -> AnyMechanism:
+        """The mechanism that the law knows: not the parameters that it meets."""
+        return self.setting.mechanism if self.plan.model is None else _acting(self.plan.model, self.plan)
 
     def _add(self, name: str, size: int, kind: list[str]) -> None:
         self.sizes[name] = size
@@ -233,17 +267,24 @@ class _Draft:
         self.call("near_singular", f"{x} {qd} {h}", "unsafe away")
         return "unsafe"
 
-    def torque(self, part: float, inputs: str, when: str | None = None) -> None:
-        """The call of a Python function for the torque after this part of the step."""
+    def torque(self, stage: int, part: float, x: str, times: str, when: str | None = None) -> None:
+        """The call for the torque of a stage after this part of the step: of a Python function, or of a law that learns.
+
+        x      the slot that equations take the position from
+        times  the slots of instants that a Python function is told besides the state
+        """
+        k, (q, qd) = self.instants.index(part), _state(stage)
         if self.plan.law == "host":
-            k = self.instants.index(part)
-            self.call(f"torque_{k}", inputs, f"tau_{k}", when)
+            self.call(f"torque_{k}", f"{q} {qd} {times}", f"tau_{k}", when)
+        elif self.learns:
+            given = f"{self.followed}_{k} kp kd gamma {_learned(stage)}"
+            self.call("adapt", f"{x} {qd} {given}", f"tau rate{stage}", when)
 
     def load(self, part: float) -> str:
         """The slots that torque and contact after this part of the step are made from."""
         k = self.instants.index(part)
         reference = f"{self.followed}_{k}"
-        law = {"none": "", "given": "tau", "host": f"tau_{k}", "tip": reference}
+        law = {"none": "", "given": "tau", "adaptive": "tau", "host": f"tau_{k}", "tip": reference}
         wrench = "tip_wrench" if self.plan.tip_wrench else ""
         base = {"": "", "held": "base_motion", "sampled": f"{self.felt}_{k}"}[self.plan.base_motion]
         return f"{law.get(self.plan.law, f'{reference} kp kd')} {wrench} {base} {self.parameters}"
@@ -267,8 +308,7 @@ class _Draft:
         elif self.plan.tip is not None:
             tau = control.tip_control(self.plan.tip, q, qd, *rest)
         elif self.plan.law in LAWS:
-            # a controller knows the arm it was made for, not the parameters it meets
-            tau = LAWS[self.plan.law](self.setting.mechanism, q, qd, *rest)
+            tau = LAWS[self.plan.law](self.known, q, qd, *rest)
         else:
             (tau,) = rest
         return setting, q, qd, tau, h_e, base
@@ -285,6 +325,10 @@ class _Draft:
         name = f"advance{rows.index(tuple(used.values()))}"
         self.pieces[name] = stepping.advance(tuple(used.values()))
         self.call(name, f"q qd {' '.join(_state(j)[1] for j in used)} {_each('a', used)} {h}", f"q{k} v{k}")
+        if self.learns:
+            name = name.replace("advance", "learn")
+            self.pieces[name] = stepping.learn(tuple(used.values()))
+            self.call(name, f"learned {_each(['rate'], used)} {h}", _learned(k))
 
     def combine(self, tableau: Tableau, h: str, unsafe: str) -> None:
         """The state at the end of the step, as that of one more stage."""
@@ -293,12 +337,20 @@ class _Draft:
         self.call(
             "combine", f"q qd {_each('v', range(2, end))} {_each('a', range(1, end))} {h} {unsafe}", f"q{end} v{end}"
         )
+        if self.learns:
+            self.pieces["learn_all"] = stepping.learn(tableau.b)
+            self.call("learn_all", f"learned {_each(['rate'], range(1, end))} {h}", _learned(end))
+            slots = (*map(_learned, range(1, end + 1)), *(f"rate{k}" for k in range(1, end)))
+            self.sizes |= dict.fromkeys(slots, len(self.plan.columns))
+            self.learned = _learned(end)
 
     def finished(
         self, slots: dict[str, int], state: dict[str, str], inner: dict[str, str], again: str | None = None
     ) -> Rollout:
         """The program, with the sizes of slots that are words; state and inner slots with what is carried over into them."""
         sizes = {slot: size for words, size in slots.items() for slot in words.split()}
+        if self.learns:
+            state = {**state, "learned": self.learned}
         program = Program(
             {**sizes, **self.sizes}, tuple(self.calls), tuple((new, old) for old, new in (*state.items(), *inner.items())),
             tuple(state), tuple(inner), tuple(self.stepwise), tuple(self.constant), again,
@@ -323,7 +375,7 @@ def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         x = draft.place(q)
         if k == 1:
             unsafe = draft.guard(x, v, "h")
-        draft.torque(part, f"{q} {v} t h")
+        draft.torque(k, part, x, "t h")
         draft.call("accelerate", f"{x} {v} {draft.load(part)}", f"a{k}")
     draft.combine(tableau, "h", unsafe)
     # of many joints, what is linear in their number
@@ -374,8 +426,8 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         """The calls that say B, r (and Γ_p, Γ̇_p q̇, and static levels) of a stage."""
         q, qd = _state(k)
         part = tableau.c[k - 1]
-        draft.torque(part, f"{q} {qd} t step done", when)
         x = draft.place(q) if when is None else position
+        draft.torque(k, part, x, "t step done", when)
         draft.call(
             "load", f"{x} {qd} {draft.load(part)}", f"B{k} r{k} {rubs(f'G{k} drift{k}')} {varies(f'levels{k}')}", when
         )
@@ -394,7 +446,10 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         "finish": of(contact.finish),
     }
     draft.call("clock", "trial done h", "step left turn turns")
-    for given, sample, within in (("sample", draft.followed, draft.references), ("sample_base", draft.felt, draft.bases)):
+    for given, sample, within in (
+        ("sample", draft.followed, draft.references),
+        ("sample_base", draft.felt, draft.bases),
+    ):
         for k, part in enumerate(tableau.instants if within else ()):
             draft.pieces[f"{given}_{k}"] = stepping.reference_at(part)
             draft.call(f"{given}_{k}", f"{' '.join(within)} done step h", f"{sample}_{k}")
@@ -434,6 +489,16 @@ def _eventful(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         "finish", f"q qd way {end} slip step look cut up_to trial done tries h {rubbed} {varies(f'levels{last}')} {known}",
         f"q_next v_next {' '.join(inner.values())} again",
     )  # fmt: skip
+    if draft.learns:
+
+        def learn(learned: Any, learned1: Any, *values: Any) -> Any:
+            kept, _ = contact.keeps(setting, *values)
+            return ([select(kept, x, y) for x, y in zip(learned1, learned, strict=True)],)
+
+        draft.pieces["learn_kept"] = learn
+        draft.sizes["learned_next"] = len(plan.columns)
+        draft.learned = "learned_next"
+        draft.call("learn_kept", f"learned {_learned(last + 1)} look cut done tries h", "learned_next")
     stages, contacts, brakes = range(1, last + 1), len(setting.contacts), len(setting.rubs)
     held = f"held way dry push1 {pushed} slip slip1 slip_next still still_next"
     slots = {
@@ -489,7 +554,8 @@ def _variational(setting: Setting, plan: Plan) -> Rollout:
     }
     draft.call("midpoint", "q v h", "q_m")
     unsafe = draft.guard("q", "v", "h")
-    draft.torque(middle, "q_m v t h")
+    if plan.law == "host":
+        draft.call("torque_0", "q_m v t h", "tau_0")
     draft.call("solve", f"q_m p v rounds h {draft.load(middle)}", "v1 p1 rounds1 again")
     draft.call("settle", "again settled", "wait settled1 working")
     draft.call("finish", f"q v1 p p1 wait h {unsafe}", "q1 p2")
@@ -537,7 +603,13 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
             (rollout_kernel, (mechanism, plan)), kinds="d",
         )  # fmt: skip
 
-    return made(("rollout", identity(mechanism), repr(plan)), make)
+    return made(("rollout", *_identity(mechanism, plan)), make)
+
+
+def _identity(mechanism: AnyMechanism, plan: Plan) -> tuple[str, ...]:
+    """What the kernels of a plan are kept by."""
+    model = () if plan.model is None else (identity(plan.model),)
+    return identity(mechanism), repr(plan), *model
 
 
 def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Plan:
@@ -551,10 +623,12 @@ def _as_far_as_it_matters(mechanism: AnyMechanism, plan: Plan, name: str) -> Pla
     if name in ("load", "accelerate") or (name == "solve" and METHODS[plan.method].tableau is None):
         # a torque is a torque, and a motion of the base one, wherever it comes from
         plan = replace(plan, base_motion="held") if plan.base_motion else plan
-        return replace(plan, law="given") if plan.law == "host" else plan
-    if name.startswith("sample"):
+        return replace(plan, law="given", model=None, columns=()) if plan.law in ("host", "adaptive") else plan
+    if name.startswith(("sample", "adapt", "learn")):
         return plan
-    return replace(plan, law="none", tip_wrench=False, tip=None, twofold=False, base_motion="")
+    return replace(
+        plan, law="none", tip_wrench=False, tip=None, twofold=False, base_motion="", model=None, columns=()
+    )  # fmt: skip
 
 
 def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:
@@ -566,7 +640,7 @@ def piece_kernel(mechanism: AnyMechanism, plan: Plan, name: str) -> np.ufunc:
     call = whole.calls()[name]
     arrays = _signature(call, whole.program.sizes)
     return graph_kernel(
-        ("piece", name, identity(mechanism), repr(plan)),
+        ("piece", name, *_identity(mechanism, plan)),
         arrays,
         lambda: taped(arrays.inputs, whole.pieces[name]),
         name,

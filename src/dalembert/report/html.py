@@ -6,6 +6,7 @@ import base64
 import csv
 import html
 import itertools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from dalembert.report.figures import Key, Panel, alone
 from dalembert.report.svg import figure_svg
 from dalembert.report.words import visible
+from dalembert.sources import cited, introduction
 
 Column = tuple[str, str, Sequence[str]]  # of a table: (group, heading, cells)
 
@@ -106,8 +108,11 @@ def page(title: str, about: str, links: Iterable[tuple[str, str]], parts: Iterab
     """A whole page that needs nothing from anywhere: its head with ``links`` (place, word), its parts and its foot."""
     from dalembert import __version__
 
+    parts = list(parts)
     shown = "".join(f'<a href="#{place}">{text(word)}</a>' for place, word in links)
-    head = f'<header><div><h1>{text(title)}</h1><p class="soft">{about}</p><nav>{shown}</nav></div></header>'
+    letters = cited(html.unescape(re.sub(r"<[^>]*>", " ", " ".join([about, *parts]))))
+    sources = f'<p class="soft">Sources: {text(introduction(letters))}</p>' if letters else ""
+    head = f'<header><div><h1>{text(title)}</h1>{sources}<p class="soft">{about}</p><nav>{shown}</nav></div></header>'
     foot = f"<footer><div>Made by dalembert {__version__}. This page needs no network.</div></footer>"
     body = "\n".join([head, "<main>", *parts, "</main>", foot])
     return (

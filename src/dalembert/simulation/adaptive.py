@@ -44,6 +44,7 @@ class ContactDynamics:
         plan = replace(
             task.plan, method=Plan.method, law="given", tip_wrench=False, tip=None, twofold=task.twofold,
             base_motion="held" if task.plan.base_motion else "",
+            model=None, columns=(),
         )  # fmt: skip
         mechanism = task.arm.mechanism
         self.n, self.plan, self.task = task.arm.n, plan, task

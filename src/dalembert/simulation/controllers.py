@@ -1,6 +1,7 @@
-"""Controllers: a law of ``motion/control.py``, its gains and the motion it is to follow.
+"""Controllers: a law of ``motion/control.py``, its gains, the motion it is to follow and the model it knows.
 
-They are traced together with the dynamics, so that a closed loop runs as one compiled loop too.
+They are traced together with the dynamics, so that a closed loop runs as one compiled loop too. The model is the arm that
+is simulated unless another one is given: with another payload, wrong parameters, or fewer terms.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arrays import double
-from dalembert.errors import ShapeError
+from dalembert.coordinates.chain import AnyMechanism
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.identification.base import BaseParameters, base_parameters
+from dalembert.identification.parameters import Parameter, ParameterSet
 from dalembert.motion.stepping import smooth
 from dalembert.quantities import machine
+from dalembert.quantities.joints import JOINTS
 from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.trajectory.breaks import breaks_of_motion
 
@@ -25,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 class Controller:
-    """A law with gains kp, kd ((…, n) or one number) and a reference: a pose (…, n) or a motion.
+    """A law with gains kp, kd ((…, n) or one number), a reference (a pose (…, n) or a motion) and a model.
 
     A motion is a :class:`dalembert.Trajectory` or any function t (N,) → q, qd, qdd (N, n) each. After
     its ``duration``, if it has one, the last pose is held. Steps are cut at that instant and at the motion's
@@ -33,37 +38,51 @@ class Controller:
     """
 
     law = ""
-    what = ""
+    what = "motion"
+    words = ("kp", "kd")  # what the law's two gains are called
+    constants: tuple[str, ...] = ("kp", "kd")  # what is given once to the compiled law
+    memoryless = ""  # the law that it is before it has learnt anything
 
-    def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any) -> None:
-        self.kp, self.kd = double("kp", kp), double("kd", kd)
-        for name, gain in (("kp", self.kp), ("kd", self.kd)):
-            if not np.all(np.isfinite(gain)) or np.any(gain < 0):
-                raise ShapeError(f"{type(self).__name__}: {name} must be finite and not negative")
+    def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any, model: Arm | None = None) -> None:
+        self.kp, self.kd = (self._gain(name, gain) for name, gain in zip(self.words, (kp, kd), strict=True))
         self.motion: Callable[[Array], tuple[Array, Array, Array]] | None = None
         self.pose: Array | None = None
         if callable(reference):
             self.motion = reference
         else:
             self.pose = double(f"the {self.what}", reference)
+        if model is not None and not hasattr(model, "mechanism"):
+            raise DalembertError(
+                f"{type(self).__name__}: the model is a {type(model).__name__}; it must be an Arm, as da.load gives one"
+            )
+        self.model = model
 
-    def gains(self, n: int) -> tuple[Array, Array]:
-        """kp and kd for n joints."""
-        for name, gain in (("kp", self.kp), ("kd", self.kd)):
-            if gain.ndim and gain.shape[-1] != n:
-                raise ShapeError(f"{type(self).__name__}: {name} has shape {gain.shape}; the last axis must be {n}")
-        kp, kd = (gain if gain.ndim else np.broadcast_to(gain, (n,)) for gain in (self.kp, self.kd))
-        return kp, kd
+    def _gain(self, name: str, value: ArrayLike) -> Array:
+        gain = double(name, value)
+        if not np.all(np.isfinite(gain)) or np.any(gain < 0):
+            raise ShapeError(f"{type(self).__name__}: {name} must be finite and not negative")
+        return gain
 
-    def reference(self, t: Array, n: int) -> Array:
-        """[q, qd, qdd] of the reference at the instants t: (…, N, 3n)."""
+    def _sized(self, name: str, gain: Array, size: int) -> Array:
+        """A gain as (…, size)."""
+        if gain.ndim and gain.shape[-1] != size:
+            raise ShapeError(f"{type(self).__name__}: {name} has shape {gain.shape}; the last axis must be {size}")
+        return gain if gain.ndim else np.broadcast_to(gain, (size,))
+
+    def gains(self, arm: Arm, friction: bool = True) -> dict[str, Array]:
+        """The :attr:`constants` for an arm: (…, n) each."""
+        values = zip(self.constants, self.words, (self.kp, self.kd), strict=False)
+        return {name: self._sized(word, gain, arm.n) for name, word, gain in values}
+
+    def followed(self, t: Array, n: int) -> tuple[Array, Array, Array]:
+        """(q, qd, qdd) of the motion at the instants t: (…, N, n) each."""
         if self.pose is not None:
             if self.pose.ndim == 0 or self.pose.shape[-1] != n:
                 raise ShapeError(
                     f"{type(self).__name__}: the {self.what} has shape {self.pose.shape}; the last axis must be {n}"
                 )
-            still = np.concatenate([self.pose, np.zeros((*self.pose.shape[:-1], 2 * n))], axis=-1)
-            return np.broadcast_to(still[..., None, :], (*still.shape[:-1], len(t), 3 * n))
+            held = np.broadcast_to(self.pose[..., None, :], (*self.pose.shape[:-1], len(t), n))
+            return held, np.zeros(held.shape), np.zeros(held.shape)
         assert self.motion is not None
         end = float(getattr(self.motion, "duration", np.inf))
         parts = [np.asarray(x, float) for x in self.motion(np.minimum(t, end))]
@@ -74,12 +93,62 @@ class Controller:
                 f"it must give q, qd and qdd of shape ({len(t)}, {n})"
             )
         over = (t > end)[:, None]
-        return np.concatenate([parts[0], np.where(over, 0.0, parts[1]), np.where(over, 0.0, parts[2])], axis=-1)
+        return parts[0], np.where(over, 0.0, parts[1]), np.where(over, 0.0, parts[2])
+
+    def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:
+        """What the law is told at the instants t, [q, qd, qdd] of the motion: (…, N, 3n)."""
+        return np.concatenate(self.followed(t, arm.n), axis=-1)
 
     @property
     def breaks(self) -> Array:
         """Where the reference is not smooth: its knots, and its end."""
         return breaks_of_motion(self.motion)
+
+    # -- the model -------------------------------------------------------------------------------
+
+    @property
+    def mechanism_known(self) -> AnyMechanism | None:
+        """The mechanism of the model; None for that of the arm."""
+        return None if self.model is None else self.model.mechanism
+
+    def columns(self, arm: Arm, friction: bool = True) -> tuple[int, ...]:
+        """The columns of the regressor whose parameters the law learns."""
+        return ()
+
+    def check_model(self, arm: Arm) -> None:
+        """An error if the law cannot know this arm by its model."""
+        model, who = self.model, type(self).__name__
+        if model is None:
+            return
+        if model.n != arm.n:
+            raise DalembertError(
+                f"{who}: the model '{model.name}' has {model.n} joints and arm '{arm.name}' has {arm.n}; give a model with as "
+                "many joints"
+            )
+        for own, other in zip(arm.robot.moving_joints, model.robot.moving_joints, strict=True):
+            if (own.type == "prismatic") != (other.type == "prismatic"):
+                raise DalembertError(
+                    f"{who}: joint '{other.name}' of the model '{model.name}' is {other.type} and joint '{own.name}' of arm "
+                    f"'{arm.name}' is {own.type}; give a model with the same types of joints"
+                )
+        if bool(model.loops) != bool(arm.loops):
+            closed, open_arm = (model.name, arm.name) if model.loops else (arm.name, model.name)
+            raise DalembertError(
+                f"{who}: '{closed}' has closed chains and '{open_arm}' has none, so that their joint variables do not mean the "
+                "same; give a model with the same loops"
+            )
+        by_newton = arm.mechanism.by_newton or model.mechanism.by_newton
+        if by_newton and _geometry(arm) != _geometry(model):
+            raise DalembertError(
+                f"{who}: Newton's method closes the loops of arm '{arm.name}', once for arm and model; give a model with the "
+                "same geometry, whose masses and friction may differ"
+            )
+
+    def _known(self, arm: Arm, friction: bool) -> Any:
+        """The mechanism that the law knows: friction that is left out of the arm is not compensated either."""
+        self.check_model(arm)
+        mechanism = (self.model or arm).mechanism
+        return mechanism if friction else smooth(mechanism, viscous=False)
 
     def torque(self, arm: Arm, t: ArrayLike, q: ArrayLike, qd: ArrayLike) -> Array:
         """The torque at the instants t (N,) in the states q, qd (…, N, n): the compiled law.
@@ -90,24 +159,29 @@ class Controller:
         (2,)
         """
         at = double("t", t)
-        reference = self.reference(at.reshape(-1), arm.n)
+        reference = self.reference(at.reshape(-1), arm)
         reference = reference.reshape(*reference.shape[:-2], *at.shape, 3 * arm.n)
-        kp, kd = self.gains(arm.n)
-        if at.ndim:
-            kp, kd = kp[..., None, :], kd[..., None, :]
-        return self.kernel(arm)(arm.placed(q), arm.checked("qd", qd), reference, kp, kd)
+        gains = [gain[..., None, :] if at.ndim else gain for gain in Controller.gains(self, arm).values()]
+        law = machine.kernel(self._known(arm, True), ROLLOUTS[self.memoryless or self.law])
+        tau: Array = law(arm.placed(q), arm.checked("qd", qd), reference, *gains)
+        return tau
 
     def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
-        """The compiled law: τ of (q as the equations take it, q̇, reference, kp, kd); friction that is left out of the
-        arm is not compensated either."""
-        mechanism = arm.mechanism if friction else smooth(arm.mechanism, viscous=False)
-        return machine.kernel(mechanism, ROLLOUTS[self.law])
+        """The compiled law: τ of (q as the equations take it, q̇, reference, and the :attr:`constants`)."""
+        return machine.kernel(self._known(arm, friction), ROLLOUTS[self.law])
+
+
+def _geometry(arm: Arm) -> Any:
+    """All that positions of the tree follow from."""
+    bodies = arm.mechanism.tree.bodies
+    return [(b.parent, b.revolute, b.placement, b.axis, b.offset, b.link_frame) for b in bodies], arm.loops
 
 
 class PD(Controller):
     """PD with gravity compensation: τ = g(q) + K_p (q_d − q) + K_d (q̇_d − q̇), g with springs and offsets.
 
     target  a pose (…, n) to go to and hold, or a motion to follow
+    model   the arm whose gravity is compensated; the one that is simulated unless given
 
     >>> import dalembert as da
     >>> run = da.simulate(da.load("planar-2r"), [0.2, 0.4], None, PD(20000.0, 4000.0, [0.5, 0.0]), 3.0)
@@ -117,8 +191,38 @@ class PD(Controller):
 
     law, what = "pd", "target"
 
-    def __init__(self, kp: ArrayLike, kd: ArrayLike, target: Any) -> None:
-        super().__init__(kp, kd, target)
+    def __init__(self, kp: ArrayLike, kd: ArrayLike, target: Any, model: Arm | None = None) -> None:
+        super().__init__(kp, kd, target, model)
+
+
+class Feedforward(Controller):
+    """The torques that the motion takes, and feedback if asked for: τ = τ_d + K_p (q_d − q) + K_d (q̇_d − q̇).
+
+    τ_d = τ(q_d, q̇_d, q̈_d) is the model's inverse dynamics along the motion, S (7.42), computed once and not from the
+    measured state.
+
+    motion  a motion to follow, or a pose (…, n)
+    kp, kd  (…, n) or one number each; without them it is feedforward alone
+    model   the arm whose torques they are; the one that is simulated unless given
+
+    >>> import dalembert as da
+    >>> motion = da.polynomial([0.2, 0.4], [0.5, 0.0], duration=1.0)
+    >>> run = da.simulate(da.load("planar-2r"), [0.2, 0.4], None, Feedforward(motion), 1.0)
+    >>> run.q[-1].round(6) + 0.0
+    array([0.5, 0. ])
+    """
+
+    law = "feedforward"
+
+    def __init__(self, motion: Any, kp: ArrayLike = 0.0, kd: ArrayLike = 0.0, model: Arm | None = None) -> None:
+        super().__init__(kp, kd, motion, model)
+
+    def reference(self, t: Array, arm: Arm, *, friction: bool = True) -> Array:
+        """[q, qd, τ] of the motion at the instants t: (…, N, 3n)."""
+        known, (q, qd, qdd) = self.model or arm, self.followed(t, arm.n)
+        tau = machine.kernel(self._known(arm, friction), JOINTS["inverse_dynamics"])(known.placed(q), qd, qdd)
+        known.placing.explain(q, tau)
+        return np.concatenate([q, qd, tau], axis=-1)
 
 
 class ComputedTorque(Controller):
@@ -128,6 +232,7 @@ class ComputedTorque(Controller):
     among them, and what depends on the load for the direction of the reference.
 
     trajectory  a motion to follow, or a pose (…, n)
+    model       the arm whose B and τ′ they are; the one that is simulated unless given
 
     >>> import dalembert as da
     >>> motion = da.polynomial([0.2, 0.4], [0.5, 0.0], duration=1.0)
@@ -138,5 +243,127 @@ class ComputedTorque(Controller):
 
     law, what = "computed", "trajectory"
 
-    def __init__(self, kp: ArrayLike, kd: ArrayLike, trajectory: Any) -> None:
-        super().__init__(kp, kd, trajectory)
+    def __init__(self, kp: ArrayLike, kd: ArrayLike, trajectory: Any, model: Arm | None = None) -> None:
+        super().__init__(kp, kd, trajectory, model)
+
+
+class Adaptive(Controller):
+    """Adaptive control by Slotine and Li: τ = Y(q, q̇, q̇_r, q̈_r) π̂ + K_D s with dπ̂/dt = Γ Yᵀ s.
+
+    q̇_r = q̇_d + Λ (q_d − q), q̈_r = q̈_d + Λ (q̇_d − q̇), s = q̇_r − q̇; Yπ is :meth:`Arm.reference_torque`. With π̃ = π̂ − π,
+    V = ½ sᵀ B s + ½ π̃ᵀ Γ⁻¹ π̃ falls by V̇ = −sᵀ (K_D s + f(q̇_r) − f(q̇)), since Ḃ − 2C is skew-symmetric: friction, which
+    is compensated at q̇_r, helps. With ``gamma=0`` nothing is adapted: passivity-based control, for every method.
+
+    kd          K_D, (…, n) or one number (N m s)
+    lambda_     Λ, (…, n) or one number (1/s)
+    gamma       Γ, (…, p) or one number: how fast each parameter is adapted
+    motion      a motion to follow, or a pose (…, n)
+    model       the arm whose parameters are π̂ at first; the one that is simulated unless given
+    parameters  what is adapted, a ``da.ParameterSet`` of the model or its ``base_parameters()``; unless given, the base
+                parameters of links and friction. All others stay as the model has them
+
+    The run has ``parameters`` over time, (…, N, p), and ``parameter_names``.
+
+    >>> import dalembert as da
+    >>> arm = da.load("planar-2r")
+    >>> motion = da.fourier([[[0.3, 0.1], [0.2, -0.2]], [[0.1, 0.2], [0.3, 0.1]]], 0.5, duration=10.0)
+    >>> control = Adaptive(2000.0, 10.0, 100.0, motion, model=arm)
+    >>> run = da.simulate(arm.with_payload(20.0), motion.q[0], motion.qd[0], control, 10.0)
+    >>> run.parameter_names
+    ('Izz_1', 'mx_1', 'my_1', 'Fv_1', 'Fs_1', 'Izz_2', 'mx_2', 'my_2', 'Fv_2', 'Fs_2')
+    >>> bool(abs(run.tracking_error[-100:]).max() < abs(run.tracking_error).max() / 5)
+    True
+    """
+
+    law, words, constants, memoryless = "adaptive", ("lambda_", "kd"), ("kp", "kd", "gamma"), "passivity"
+
+    def __init__(
+        self,
+        kd: ArrayLike,
+        lambda_: ArrayLike,
+        gamma: ArrayLike,
+        motion: Any,
+        model: Arm | None = None,
+        parameters: ParameterSet | BaseParameters | None = None,
+    ) -> None:
+        if parameters is not None:
+            own = parameters.parameters.arm if isinstance(parameters, BaseParameters) else parameters.arm
+            if model is not None and model != own:
+                raise DalembertError(
+                    f"Adaptive: the parameters are those of arm '{own.name}' and the model is another one; give "
+                    "parameters=da.ParameterSet(model, …)"
+                )
+            model = own
+        super().__init__(lambda_, kd, motion, model)
+        self.gamma, self.chosen = self._gain("gamma", gamma), parameters
+        self._bases: dict[Any, BaseParameters] = {}
+        if not self.gamma.any():
+            self.law, self.constants = "passivity", ("kp", "kd")
+
+    def gains(self, arm: Arm, friction: bool = True) -> dict[str, Array]:
+        """The :attr:`constants` for an arm: Λ, K_D and Γ."""
+        gains = super().gains(arm, friction)
+        if self.law == "adaptive":
+            gains["gamma"] = self._sized("gamma", self.gamma, len(self.names(arm, friction)))
+        return gains
+
+    def _adapted(self, arm: Arm, friction: bool) -> tuple[ParameterSet, tuple[int, ...], Array]:
+        """(a set, which of its parameters are adapted, what these, or the combinations they stand for, are at first)."""
+        if isinstance(self.chosen, ParameterSet):
+            adapted = tuple(range(self.chosen.size))
+            self._check([self.chosen.members[k] for k in adapted], friction)
+            return self.chosen, adapted, self.chosen.values
+        base = self.chosen or self._base(self.model or arm, friction)
+        self._check([base.parameters.members[k] for k in base.independent], friction)
+        return base.parameters, base.independent, base.values
+
+    def _base(self, model: Arm, friction: bool) -> BaseParameters:
+        """The base parameters of the links, and of friction if it acts; rotors are known from their data sheets."""
+        if (key := (model.robot, friction)) not in self._bases:
+            whole = ParameterSet(model, rotor=False)
+            there = [x.name for x in whole.members if not x.loaded and (friction or not _rubs(x))]
+            self._bases[key] = base_parameters(ParameterSet(model, rotor=False, only=there))
+        return self._bases[key]
+
+    @staticmethod
+    def _check(adapted: list[Parameter], friction: bool) -> None:
+        if not adapted:
+            raise DalembertError("Adaptive: the set of parameters is empty; name some, or set gamma=0 to adapt nothing")
+        for parameter in adapted:
+            if parameter.source < 0 or parameter.loaded:
+                raise DalembertError(
+                    f"Adaptive: parameter '{parameter.name}' is none of arm.parameters with a constant column for every load; "
+                    "leave it out of the set"
+                )
+            if not friction and _rubs(parameter):
+                raise DalembertError(
+                    f"Adaptive: with friction=False there is no '{parameter.name}' to adapt; leave it out of the set"
+                )
+
+    def columns(self, arm: Arm, friction: bool = True) -> tuple[int, ...]:
+        """The columns of ``arm.regressor`` whose parameters are adapted."""
+        if self.law == "passivity":
+            return ()
+        parameters, adapted, _ = self._adapted(arm, friction)
+        return tuple(int(parameters.sources[k]) for k in adapted)
+
+    def names(self, arm: Arm, friction: bool = True) -> tuple[str, ...]:
+        """The names of the parameters that are adapted."""
+        parameters, adapted, _ = self._adapted(arm, friction)
+        return tuple(parameters.names[k] for k in adapted)
+
+    def initial(self, arm: Arm, friction: bool = True) -> Array:
+        """π̂ at first: (p,)."""
+        return self._adapted(arm, friction)[2]
+
+    def kernel(self, arm: Arm, *, friction: bool = True) -> np.ufunc:
+        """The compiled law; while it learns, (τ, rate) of its arrays and of what it has learnt."""
+        if self.law == "passivity":
+            return super().kernel(arm, friction=friction)
+        entry = ROLLOUTS["adaptive"].of(self.columns(arm, friction))
+        return machine.kernel(self._known(arm, friction), entry)
+
+
+def _rubs(parameter: Parameter) -> bool:
+    """Whether it is a coefficient of friction: friction=False leaves it out."""
+    return parameter.unit is not None and not set(parameter.unit.of) <= {"q"}

@@ -25,17 +25,24 @@ STATE_STEPS = 1 << 20  # states × steps between two looks at the progress bar a
 BYTES = 1 << 26  # of states between records, where every step must be looked at
 
 
-def fixed_steps(task: Task, progress: Progress | None) -> tuple[Array, Array]:
-    """(q, qd) at the records: (*batch, records, n) each."""
+def fixed_steps(task: Task, progress: Progress | None) -> tuple[Array, ...]:
+    """(q, qd) at the records, (*batch, records, n) each, and what a law has learnt, where it does: (*batch, records, p)."""
     run = stepped if task.plan.law == "host" or task.arm.mechanism.by_newton else compiled
-    mechanism, state = task.arm.mechanism, [task.q0, task.qd0]
+    mechanism, state = task.arm.mechanism, task.initial_state
     by_momenta = METHODS[task.plan.method].symplectic
     if by_momenta:  # q, p, v
         state.insert(1, kernel(mechanism, ROLLOUTS["momentum"])(*state))
-    q, qd = run(task, state, progress)
+    q, qd, *learned = run(task, state, progress)
     if task.every == 1:
         _look_back(task, task.t[task.records], q)
-    return q, kernel(mechanism, ROLLOUTS["velocity"])(q, qd) if by_momenta else qd
+    if by_momenta:
+        return q, kernel(mechanism, ROLLOUTS["velocity"])(q, qd)
+    return q, qd, *learned
+
+
+def _speeds(task: Task, state: list[Array]) -> Array:
+    """q̇ of a state: (q, q̇, …), or (q, p, v)."""
+    return state[2 if METHODS[task.plan.method].symplectic else 1]
 
 
 def _look_back(task: Task, t: Array, q: Array) -> None:
@@ -45,18 +52,17 @@ def _look_back(task: Task, t: Array, q: Array) -> None:
 
 
 class _Records:
-    """The first two parts of the state at the records: (*batch, records, n) each."""
+    """The state at the records: (*batch, records, size) for each part."""
 
     def __init__(self, task: Task, state: list[Array]) -> None:
-        shape = (*task.batch, len(task.records), task.arm.n)
-        self.kept: tuple[Array, Array] = (np.empty(shape), np.empty(shape))
+        self.kept = tuple(np.empty((*task.batch, len(task.records), x.shape[-1])) for x in state)
         self.done = 0
         self.add([x[..., None, :] for x in state])
 
     def add(self, states: list[Array]) -> None:
-        """The next records: (*batch, instants, n) for each part of the state."""
+        """The next records: (*batch, instants, size) for each part of the state."""
         rows = slice(self.done, self.done + states[0].shape[-2])
-        for array, values in zip(self.kept, states, strict=False):
+        for array, values in zip(self.kept, states, strict=True):
             array[..., rows, :] = values
         self.done = rows.stop
 
@@ -70,9 +76,9 @@ class _Loop:
         self.constants = [task.constants[x] for x in self.program.constant]
 
     def run(self, state: list[Array], start: int, stop: int, records: int = 1) -> list[Array]:
-        """The state at so many equally distant instants of these steps: (*batch, records, n) for each part."""
+        """The state at so many equally distant instants of these steps: (*batch, records, size) for each part."""
         task, given = self.task, self.task.given(start, stop)
-        out = tuple(np.empty((*task.batch, records, task.arm.n)) for _ in state)
+        out = tuple(np.empty((*task.batch, records, x.shape[-1])) for x in state)
         self.kernel(*state, *self.constants, *(given[x] for x in self.program.stepwise), out=out)
         return list(out)
 
@@ -82,7 +88,7 @@ class _Loop:
         for k in range(start, stop):
             after = [x[..., 0, :].copy() for x in self.run(state, k, k + 1)]
             try:
-                _check(task, k, state[0], state[0], state[-1], after)
+                _check(task, k, state[0], state[0], _speeds(task, state), after)
             except SimulationError:
                 _look_back(task, task.t[start:], np.stack(positions, axis=-2))
                 raise
@@ -90,7 +96,7 @@ class _Loop:
             positions.append(state[0])
 
 
-def compiled(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, Array]:
+def compiled(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, ...]:
     """One compiled loop over all states and steps, in a few pieces so that it can be watched."""
     loop, records = _Loop(task), _Records(task, state)
     states = int(np.prod(task.batch, dtype=int)) or 1
@@ -101,7 +107,7 @@ def compiled(task: Task, state: list[Array], progress: Progress | None) -> tuple
         while start < task.steps:
             most = max(1, STATE_STEPS // (states * every))
             if every < task.every:
-                most = max(1, min(most, BYTES // (8 * task.arm.n * len(state) * states)))
+                most = max(1, min(most, BYTES // (8 * sum(x.shape[-1] for x in state) * states)))
             count = min(most, max(1, (task.steps - start) // every))
             stop = min(start + count * every, task.steps) if task.steps - start >= every else task.steps
             out = loop.run(state, start, stop, count)
@@ -139,7 +145,7 @@ def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, .
         stepped(task.only(k, q, qd, at), [q, qd], None)
 
 
-def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, Array]:
+def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, ...]:
     """The same program piece by piece: slower, but a torque may be any Python function.
 
     With another law than "host" this gives what :func:`compiled` gives; the tests use that.
@@ -180,7 +186,7 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
                 raise at_instant(problem, float(task.t[k])) from None
             after = [memory[x] for x in program.state]
             try:
-                _check(task, k, memory.get("tree_q", before[0]), before[0], before[-1], after)
+                _check(task, k, memory.get("tree_q", before[0]), before[0], _speeds(task, before), after)
             except SimulationError:
                 if task.every == 1:
                     _look_back(task, task.t[task.records], records.kept[0][..., : records.done, :])

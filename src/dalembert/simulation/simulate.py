@@ -19,7 +19,7 @@ from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
-from dalembert.simulation.controllers import Controller
+from dalembert.simulation.controllers import Adaptive, Controller
 from dalembert.simulation.fixed import fixed_steps
 from dalembert.simulation.task import Task, make_task
 
@@ -41,11 +41,47 @@ class Run:
     q: Array
     qd: Array
     task: Task = field(repr=False)
+    learned: Array | None = field(default=None, repr=False)
 
     @cached_property
     def tau(self) -> Array:
         """The torque at every instant: (…, N, n); where it jumps, the value after the jump, at the last that before."""
-        return self.task.torque_along(self.q, self._placed, self.qd)
+        return self.task.torque_along(self.q, self._placed, self.qd, self.learned)
+
+    @cached_property
+    def tracking_error(self) -> Array:
+        """q_d − q at every instant, for a controller that follows a motion or holds a pose: (…, N, n) rad or m."""
+        followed = self.task.followed_along()
+        if followed is None:
+            raise DalembertError("this run has no tracking error: no controller of the joints followed a motion in it")
+        return followed - self.q
+
+    @property
+    def rms_tracking_error(self) -> Array:
+        """The root mean square of each joint's tracking error over the run: (…, n) rad or m."""
+        rms: Array = np.sqrt(np.mean(self.tracking_error**2, axis=-2))
+        return rms
+
+    @property
+    def largest_tracking_error(self) -> Array:
+        """The largest size of each joint's tracking error: (…, n) rad or m."""
+        return np.abs(self.tracking_error).max(axis=-2)
+
+    @cached_property
+    def parameters(self) -> Array:
+        """π̂ at every instant, for a controller that adapts it: (…, N, p); ``parameter_names`` says what they are."""
+        return self._adapted.initial(self.arm, self.task.plan.friction) + self.learned
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of the parameters that the controller adapts; of base parameters, that of the first in each."""
+        return self._adapted.names(self.arm, self.task.plan.friction)
+
+    @property
+    def _adapted(self) -> Adaptive:
+        if not isinstance(self.task.controller, Adaptive) or self.learned is None:
+            raise DalembertError("this run has no parameters over time: no adaptive controller learnt any in it")
+        return self.task.controller
 
     @cached_property
     def qdd(self) -> Array:
@@ -140,8 +176,9 @@ def simulate(
     q0, qd0     (…, n) the initial state; all leading axes are a batch and run at once
     torque      None; (n,) constant; (…, steps, n) held over each step, of which (…, 1, n) is constant: the
                 second-last axis is time, those before it are the batch; a Python function
-                (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller,
-                :class:`dalembert.PD` or :class:`dalembert.ComputedTorque`
+                (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller:
+                :class:`dalembert.PD`, :class:`dalembert.Feedforward`, :class:`dalembert.ComputedTorque` or
+                :class:`dalembert.Adaptive`
     method      "rk4": Runge–Kutta 4 with a fixed step, one compiled loop; "dop853": adaptive, of order 8,
                 one state after the other; "variational": symplectic, its energy error does not grow
     step        s; for "dop853" only the distance of records and of an array's torques
@@ -168,12 +205,24 @@ def simulate(
     True
     """
     task = make_task(
-        arm, q0, qd0, torque, duration, method, step, every, tip_wrench, friction, stops, parameters, restitution,
+        arm,
+        q0,
+        qd0,
+        torque,
+        duration,
+        method,
+        step,
+        every,
+        tip_wrench,
+        friction,
+        stops,
+        parameters,
+        restitution,
         base_motion,
     )
     solver = METHODS[method].solver
-    q, qd = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
-    return Run(arm, task.t[task.records], q, qd, task)
+    q, qd, *learned = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
+    return Run(arm, task.t[task.records], q, qd, task, *learned)
 
 
 def parameters_of(arm: Arm) -> Array:

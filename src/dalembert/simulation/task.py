@@ -58,6 +58,12 @@ class Task:
     tip: OperationalController | None = None  # where it is compiled
 
     @property
+    def initial_state(self) -> list[Array]:
+        """q and q̇, and what a law that learns has learnt so far: nothing."""
+        state = [self.q0, self.qd0]
+        return [*state, np.zeros((*self.batch, len(self.plan.columns)))] if self.plan.columns else state
+
+    @property
     def steps(self) -> int:
         """How many steps there are."""
         return len(self.grid.h)
@@ -110,7 +116,11 @@ class Task:
         if self.tip is not None:
             return self.tip.references(t)
         assert self.controller is not None
-        return self.controller.reference(t, self.arm.n)
+        return self.controller.reference(t, self.arm, friction=self.plan.friction)
+
+    def followed_along(self) -> Array | None:
+        """q_d at the records: (…, records, n); None where no motion of the joints is followed."""
+        return None if self.controller is None else self.controller.followed(self._recorded[1], self.arm.n)[0]
 
     def _moved(self, t: Array) -> Array:
         """The motion of the base at the instants t: (…, N, 9)."""
@@ -152,9 +162,9 @@ class Task:
         t = float(self.grid.seen(k, t))
         return self._less_wrench(self._torque(k, t, q, x, qd, index), k, t, q, x, qd, index)
 
-    def torque_along(self, q: Array, x: Array, qd: Array) -> Array:
+    def torque_along(self, q: Array, x: Array, qd: Array, learned: Array | None = None) -> Array:
         """τ at the records: that of the step that begins there, at the last of the step that ends."""
-        return self._torque(*self._recorded, q, x, qd, None)
+        return self._torque(*self._recorded, q, x, qd, None, learned)
 
     def load_along(self, q: Array, x: Array, qd: Array, tau: Array) -> Array:
         """τ − Jᵀ h_e at the records, as :meth:`load_at` gives it."""
@@ -179,13 +189,19 @@ class Task:
         k = np.minimum(self.records, self.steps - 1)
         return k, self.grid.seen(k, self.t[self.records])
 
-    def _torque(self, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index) -> Array:
+    def _torque(
+        self, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index, learned: Array | None = None
+    ) -> Array:
         if self.controller is not None:
             reference = self._reference(np.atleast_1d(t))
-            kp, kd = (self.part(self.constants[name], index) for name in ("kp", "kd"))
-            if isinstance(t, np.ndarray):
-                return self._law(x, qd, reference, kp[..., None, :], kd[..., None, :])
-            return self._law(x, qd, self.part(reference[..., 0, :], index), kp, kd)
+            gains = [self.part(self.constants[name], index) for name in self.controller.constants]
+            if not isinstance(t, np.ndarray):
+                return self._law(x, qd, self.part(reference[..., 0, :], index), *gains)
+            gains = [gain[..., None, :] for gain in gains]
+            if learned is None:
+                return self._law(x, qd, reference, *gains)
+            tau: Array = self._law(x, qd, reference, *gains, learned)[0]
+            return tau
         if self.function is not None:
             return _called("torque", self.function, t, q, qd, self.arm.n)
         if self.torques is not None:
@@ -300,6 +316,7 @@ def make_task(
         "Newton": arm.mechanism.by_newton,
         "dry friction": dry,
         "contact": stops == "contact",
+        "adaptation": isinstance(torque, Controller) and torque.law == "adaptive",
     }
     chosen = check_method(method, arm.name, (need for need, holds in asked.items() if holds))
     if stops not in (None, "error", "contact"):
@@ -343,9 +360,10 @@ def make_task(
     torques, controller, function, law, tip = None, None, None, "none", None
     if isinstance(torque, Controller):
         controller, law = torque, torque.law
-        constants["kp"], constants["kd"] = torque.gains(n)
-        leading += [constants["kp"].shape[:-1], constants["kd"].shape[:-1]]
-        leading.append(torque.reference(grid.t[:1], n).shape[:-2])
+        controller.check_model(arm)
+        constants |= torque.gains(arm, bool(friction))
+        leading += [constants[name].shape[:-1] for name in torque.constants]
+        leading.append(torque.reference(grid.t[:1], arm, friction=bool(friction)).shape[:-2])
     elif callable(torque):
         function, law = torque, "host"
         if isinstance(torque, OperationalController) and not chosen.solver and _same_joints(torque.op.arm, arm):
@@ -355,6 +373,10 @@ def make_task(
         torques = over_time("torque", torque, n, joints)
         law = "none" if torques is None else "given"
     if wrench_function is not None:
+        if asked["adaptation"]:
+            raise DalembertError(
+                "adaptive control runs in the compiled loop, which cannot call a Python function: give tip_wrench as an array"
+            )
         law, tip = "host", None
     try:
         batch = np.broadcast_shapes(*leading)
@@ -370,6 +392,8 @@ def make_task(
         wrenches is not None and law != "host", "parameters" in constants, tip, "restitution" in constants,
         base_motion="sampled" if base_function else "held" if bases is not None else "",
     )  # fmt: skip
+    if controller is not None and law != "host":
+        plan = replace(plan, model=controller.mechanism_known, columns=controller.columns(arm, bool(friction)))
     task = Task(
         arm, np.broadcast_to(q0, (*batch, n)).copy(), np.broadcast_to(qd0, (*batch, n)).copy(), duration, step,
         int(every), plan, tuple(batch), grid, torques, controller, function, wrenches, wrench_function, bases, base_function,

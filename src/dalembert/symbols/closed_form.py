@@ -161,14 +161,18 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
             for k in range(j, n):
                 christoffel[i][j][k] = christoffel[i][k][j] = short(christoffel[i][j][k])
         tell(0.75 + 0.25 * (i + 1) / n)
-    friction = [
+    _name_single_tensors(model, B)
+    g = [short(x) for x in g]
+    return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, g, friction_of(model), [zero] * n)
+
+
+def friction_of(model: Model) -> list[Polynomial]:
+    """F_v q̇ + F_s sgn q̇ and further terms of every joint, S (7.42)."""
+    return [
         F_v * qd + F_s * sgn + uneven * sgn * sgn + member.further
         for member, qd, sgn in zip(model.members, model.qd, model.sgn, strict=True)
         for F_v, F_s, uneven in [member.friction]
     ]
-    _name_single_tensors(model, B)
-    g = [short(x) for x in g]
-    return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, g, friction, [zero] * n)
 
 
 def composites(model: Model, seen: list[Seen], lumps: list[list[Lump]], tell: Progress) -> list[Lump]:

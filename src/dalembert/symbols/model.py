@@ -71,6 +71,7 @@ class Member:
     friction  (F_v, F_s, half the difference of the two Coulomb levels)
     further   the torque of the other terms
     weighing  the bodies as gravity acts on them, where something carries weight (:attr:`Link.weight`)
+    frame     the link's own frame i on the moved frame
     """
 
     parent: int
@@ -84,6 +85,7 @@ class Member:
     friction: tuple[Scalar, Scalar, Scalar]
     further: Polynomial
     weighing: list[Lump] = field(default_factory=list)
+    frame: Placement = Placement()
 
 
 @dataclass
@@ -323,9 +325,10 @@ class _Builder:
             revolute, friction = joint.type != "prismatic", self._friction(joint, index, rotor)
             torques = (torque_of(term, index, revolute, L) for term in joint.friction.further)
             further = sum(torques, L.ring.number(0))
-            out.append(
-                Member(body, revolute, frame.rotation, frame.translation, offset, phase, [], rotor, friction, further)
+            member = Member(
+                body, revolute, frame.rotation, frame.translation, offset, phase, [], rotor, friction, further
             )
+            out.append(replace(member, frame=back @ end))
             attached.append([joint.child])
         for i, names in enumerate(attached):
             out[i].weighing = list(out[i].lumps)  # rotors

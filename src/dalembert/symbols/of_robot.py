@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dalembert.coordinates.chain import AnyMechanism
@@ -14,6 +15,7 @@ from dalembert.symbols.closed_form import Progress, closed_form
 from dalembert.symbols.mapped import in_linear_coordinates
 from dalembert.symbols.model import model
 from dalembert.symbols.present import Equations
+from dalembert.symbols.recursion import SymbolicRecursion
 
 if TYPE_CHECKING:
     import sympy
@@ -36,8 +38,8 @@ def equations_of(
         )
     form = closed_form(model(robot, parameters), progress)
     if isinstance(mechanism, CoupledMechanism):
-        form = in_linear_coordinates(form, robot, mechanism)
-    return Equations(robot.name, form)
+        return Equations(robot.name, in_linear_coordinates(form, robot, mechanism))
+    return Equations(robot.name, form, partial(SymbolicRecursion, robot, parameters))
 
 
 class FormulaEquations:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from dalembert.errors import DalembertError, ShapeError
 from dalembert.symbols.closed_form import ClosedForm, Progress
 from dalembert.symbols.laws import Function
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, braced
+from dalembert.symbols.recursion import SymbolicRecursion
 from dalembert.symbols.ring import Polynomial
 from dalembert.symbols.write import (
     MOTION,
@@ -30,6 +31,8 @@ from dalembert.symbols.write import (
     grouped,
     joined,
     shortest,
+    sympy_angles,
+    sympy_letters,
     times,
     to_sympy,
     wrapped,
@@ -68,6 +71,7 @@ class Equations:
     parameters         {symbol: number} of the letters that occur
     angles             {c_12: cos(theta_1 + theta_2), …}; ``with_angles(e.B)`` puts them in, so that
                        the result can be differentiated
+    recursion          the steps of S 7.5.2 in letters
     loads              {taubar_1: …} of joints whose friction depends on the torque that they pass on
     latex(), text()    all of it, or one term: latex("B11"); term("B11") gives it as SymPy
     evaluate(q, …)     the numbers
@@ -80,8 +84,11 @@ class Equations:
     C_12 = −m_ℓ2 a_1 ℓ_2 s_2 (ϑ̇_1 + ϑ̇_2)
     """
 
-    def __init__(self, name: str, form: ClosedForm) -> None:
+    def __init__(
+        self, name: str, form: ClosedForm, steps: Callable[[Sequence[Letter]], SymbolicRecursion] | None = None
+    ) -> None:
         self.name, self.form, self.n = name, form, form.n
+        self._steps = steps
 
     def __repr__(self) -> str:
         return f"<Equations of {self.name!r}: {self.n} joints, {self.size} terms in B, C and g>"
@@ -167,17 +174,7 @@ class Equations:
     @cached_property
     def _letters(self) -> list[Any]:
         """The SymPy object of every letter of the ring."""
-        with extra("symbols", "the SymPy form of the equations"):
-            import sympy
-
-        def symbol(letter: Letter) -> Any:
-            if letter.kind == "sign":
-                return sympy.sign(sum(sympy.nsimplify(f) * self.qd[j - 1] for j, f in letter.angle))
-            if isinstance(letter, Function):
-                return letter.expression
-            return sympy.sqrt(letter.index) if letter.kind == "root" else sympy.Symbol(letter.name)
-
-        return [symbol(letter) for letter in self.form.ring.letters]
+        return sympy_letters(self.form.ring.letters, [x.letter.name for x in self.form.qd])
 
     def _matrix(self, rows: list[list[Sum]]) -> sympy.ImmutableMatrix:
         with extra("symbols", "the SymPy form of the equations"):
@@ -267,16 +264,7 @@ class Equations:
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """What s_2, c_12, … stand for."""
-        with extra("symbols", "the SymPy form of the equations"):
-            import sympy
-
-        out = {}
-        for k, letter in self._used:
-            if letter.kind in TRIGONOMETRIC:
-                angle = sum(sympy.nsimplify(f) * self.q[j - 1] for j, f in letter.angle)
-                angle += sympy.Float(letter.phase) if letter.phase else 0
-                out[self._letters[k]] = (sympy.cos if letter.kind == "cosine" else sympy.sin)(angle)
-        return out
+        return sympy_angles([letter for _, letter in self._used], [x.name for x in self.form.q])
 
     @cached_property
     def loads(self) -> dict[sympy.Symbol, sympy.Expr]:
@@ -294,6 +282,21 @@ class Equations:
     def with_angles(self, expression: Any) -> Any:
         """The expression or matrix with cos(theta_1 + theta_2) for c_12 and so on, and with the loads put in."""
         return expression.xreplace(self.loads).xreplace(self.angles)
+
+    @cached_property
+    def recursion(self) -> SymbolicRecursion:
+        """Every step of the Newton–Euler recursion in letters, S (7.107)–(7.114), for small open arms.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").equations().recursion.omega_dot_m[1].T  # S 7.5.3
+        Matrix([[0, 0, k_r2*thetaddot_2 + thetaddot_1]])
+        """
+        if self._steps is None:
+            raise DalembertError(
+                f"the joints of '{self.name}' follow others, and the recursion runs on its tree: "
+                "take arm.tree.equations().recursion"
+            )
+        return self._steps(self.form.ring.letters)
 
     # -- one term --------------------------------------------------------------------------------
 

@@ -7,12 +7,13 @@ m_ℓ2 (a_1² + ℓ_2² + 2 a_1 ℓ_2 c_2); g_1 by the angle, as in (m_ℓ1 ℓ_
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from dalembert.environment.extras import extra
+from dalembert.symbols.laws import Function
 from dalembert.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
 from dalembert.symbols.ring import Coefficient, Polynomial, Ring, tidy
 
@@ -254,3 +255,32 @@ def to_sympy(x: Sum, letters: list[Any]) -> Any:
         return sympy.Mul(number, *powers, *(to_sympy(inner, letters) for inner in p.sums))
 
     return sympy.Add(*map(product, x))
+
+
+def sympy_letters(letters: Sequence[Letter], velocities: Sequence[str]) -> list[Any]:
+    """The SymPy object of every letter; ``velocities`` are the names of the q̇_i, in whose signs some are."""
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
+
+    def symbol(letter: Letter) -> Any:
+        if letter.kind == "sign":
+            return sympy.sign(sum(sympy.nsimplify(f) * sympy.Symbol(velocities[j - 1]) for j, f in letter.angle))
+        if isinstance(letter, Function):
+            return letter.expression
+        return sympy.sqrt(letter.index) if letter.kind == "root" else sympy.Symbol(letter.name)
+
+    return [symbol(letter) for letter in letters]
+
+
+def sympy_angles(letters: Iterable[Letter], positions: Sequence[str]) -> dict[Any, Any]:
+    """What the cosines and sines among the letters stand for; ``positions`` are the names of the q_i."""
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
+
+    out = {}
+    for letter in letters:
+        if letter.kind in TRIGONOMETRIC:
+            angle = sum(sympy.nsimplify(f) * sympy.Symbol(positions[j - 1]) for j, f in letter.angle)
+            angle += sympy.Float(letter.phase) if letter.phase else 0
+            out[sympy.Symbol(letter.name)] = (sympy.cos if letter.kind == "cosine" else sympy.sin)(angle)
+    return out

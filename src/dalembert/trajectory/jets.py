@@ -33,13 +33,16 @@ class Jet(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         if function is not np.where or len(inputs) != 3 or isinstance(inputs[0], Jet):
             return NotImplemented
-        x, y = (x if isinstance(x, Jet) else Jet(x) for x in inputs[1:])
-        return Jet(*(np.where(inputs[0], a, b) for a, b in zip(x.parts, y.parts, strict=True)))
+        return _chosen(inputs[0], *(x if isinstance(x, Jet) else Jet(x) for x in inputs[1:]))
 
     def through(self, f: Array, slope: Array, bend: Array) -> Jet:
         """f of this: its value, and its first and second derivative there."""
         _, first, second = self.parts
         return Jet(f, slope * first, bend * first * first + slope * second)
+
+
+def _chosen(condition: Any, x: Jet, y: Jet) -> Jet:
+    return Jet(*(np.where(condition, a, b) for a, b in zip(x.parts, y.parts, strict=True)))
 
 
 def _product(x: Jet, y: Jet) -> Jet:
@@ -54,7 +57,7 @@ def _reciprocal(x: Array) -> tuple[Array, ...]:
 def _power(x: Jet, y: Jet) -> Jet:
     exponent, *changes = y.parts
     if any(change.any() for change in changes) or exponent.size == 0 or np.ptp(exponent):
-        return np.exp(y * np.log(x))  # type: ignore[call-overload]
+        return np.exp(y * np.log(x))
     p, base = float(exponent.flat[0]), x.parts[0]
     slope = p * base ** (p - 1.0) if p else np.zeros_like(base)
     bend = p * (p - 1.0) * base ** (p - 2.0) if p * (p - 1.0) else np.zeros_like(base)
@@ -92,7 +95,7 @@ OF_TWO: dict[Any, Callable[[Jet, Jet], Jet]] = {
     np.multiply: _product,
     np.divide: lambda x, y: _product(x, y.through(*_reciprocal(y.parts[0]))),
     np.power: _power,
-    np.minimum: lambda x, y: np.where(x <= y, x, y),
-    np.maximum: lambda x, y: np.where(x >= y, x, y),
+    np.minimum: lambda x, y: _chosen(x <= y, x, y),
+    np.maximum: lambda x, y: _chosen(x >= y, x, y),
 }
 COMPARED = (np.less, np.less_equal, np.greater, np.greater_equal)

@@ -43,9 +43,7 @@ class Retiming:
 
     def __str__(self) -> str:
         fastest = self.rates(np.linspace(0.0, self.duration, LOOKS))[1].max()
-        return (
-            f"retimed from {self.motion.duration:.6g} to {self.duration:.6g} s, with at most {fastest:.4g} times the speed"
-        )
+        return f"retimed from {self.motion.duration:.6g} to {self.duration:.6g} s, with at most {fastest:.4g} times the speed"
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """(r, ṙ, r̈) at the instants t."""

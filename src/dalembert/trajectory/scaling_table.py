@@ -84,7 +84,9 @@ def scaling_table(
     keep = joint_limits(arm, limits)
     asked = finite("factors", factors)
     if asked.ndim != 1 or not asked.size or not (asked > 0).all():
-        raise DalembertError(f"factors is {factors!r:.80}; it must be a list of numbers above zero, such as [1, 1.5, 2]")
+        raise DalembertError(
+            f"factors is {factors!r:.80}; it must be a list of numbers above zero, such as [1, 1.5, 2]"
+        )
     fits, why = _fitting(motion, arm, limits)
     every = np.unique(asked if fits is None else np.append(asked, fits))
     parts = parts_at(motion, arm, keep, (1.0 / every).tolist())

@@ -1,0 +1,58 @@
+"""Wherever S and M are cited, the reader has been told what they are."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import dalembert as da
+from dalembert.cli.main import COMMANDS, app
+from dalembert.report.page import report_html
+from dalembert.sources import CITATION, SOURCES, cited, introduction
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def introduced_late(text: str) -> list[str]:
+    """The letters that are cited before, or without, the sentence that introduces them."""
+    plain = " ".join(text.replace("*", "").split())
+    first: dict[str, int] = {}
+    for match in re.finditer(CITATION, plain):
+        first.setdefault(match[1] or match[2], match.start())
+    return [letter for letter, at in first.items() if introduction(letter) not in plain[:at]]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_pages_introduce_before_they_cite(path: Path) -> None:
+    assert introduced_late(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("command", ["", *(command.__name__.rstrip("_") for command in COMMANDS)])
+def test_help_introduces_before_it_cites(command: str) -> None:
+    result = CliRunner().invoke(app, [*command.split(), "--help"])
+    assert result.exit_code == 0 and introduced_late(result.stdout) == []
+    assert command or all(introduction(letter) in " ".join(result.stdout.split()) for letter in SOURCES)
+
+
+def test_reports_introduce_before_they_cite() -> None:
+    page = report_html(da.study(da.load("planar-2r"), da.polynomial([0.0, 0.1], [1.0, 0.2], 1.0)))
+    words = html.unescape(re.sub(r"<[^>]*>", " ", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)))
+    assert "Sources: S is chapter 7" in " ".join(words.split()) and cited(words) == "S"
+    assert introduced_late(words) == []
+
+
+def test_the_package_says_what_it_implements() -> None:
+    assert da.__doc__ is not None and introduced_late(da.__doc__) == [] and introduction() in da.__doc__
+
+
+def test_missing_introductions_are_found() -> None:
+    assert introduced_late("as in S (7.42) and M Table 3") == ["S", "M"]
+    assert introduced_late(f"{introduction('S', '*')} S 7.4, S Fig. 7.5, M (2.11)") == ["M"]
+    assert introduced_late(f"M's table. {introduction()}") == ["M"]
+    for other in ("GPS (7.42)", "IS 7.4", "R M (x)", "M × M", "S M", "path M 7.3 2"):
+        assert cited(other) == "", other
