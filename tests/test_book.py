@@ -52,7 +52,11 @@ def test_notebook_is_executed_small_and_says_nothing_of_the_machine(source: Path
     code = [cell for cell in read(source)["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     assert all(output["output_type"] != "error" and output.get("name") != "stderr" for output in outputs(source))
-    texts = [part for output in outputs(source) for part in (output.get("text", ""), output.get("data", {}).get("text/plain", ""))]
+    texts = [
+        part
+        for output in outputs(source)
+        for part in (output.get("text", ""), output.get("data", {}).get("text/plain", ""))
+    ]
     assert not re.search(r"/(home|tmp|root|work|usr)/|0x[0-9a-f]{6}", "\n".join("".join(text) for text in texts))
 
 

@@ -12,8 +12,12 @@
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+from IPython.display import display
 
 import dalembert as da
+from dalembert.analysis.price import growth
+from dalembert.analysis.steps import steps
+from dalembert.report.price_figures import table_3_figure
 
 plt.rcParams.update(
     {"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False}
@@ -65,74 +69,40 @@ print("n = 6:", {name: tuple(round(x) for x in pair) for name, pair in table_3(6
 # Beside them, our formulas. *Written*: every operation of the formulas as they stand, counted. *Compiled*: what is left after the program has folded constants, shared
 # equal expressions and factored sums for one general chain of $n$ revolute joints (no angle, length or mass is special).
 
-
 # %%
-def chain(n):
-    """n revolute joints of which nothing is special: standard DH rows with all numbers different from zero."""
-    figures = np.random.default_rng(1788)
-    rows = []
-    for _ in range(n):
-        a, alpha, d, theta = figures.uniform(0.2, 0.9, 4)
-        points = figures.uniform(-0.3, 0.3, (6, 3))  # six masses of 0.5 kg
-        second = np.einsum("ki,kj->ij", points - points.mean(axis=0), points - points.mean(axis=0)) / 2
-        body = {"mass": 3.0, "com": points.mean(axis=0), "inertia": np.trace(second) * np.eye(3) - second}
-        rows.append({"a": a, "alpha": alpha, "d": d, "theta": theta, **body})
-    return da.from_dh(rows)
-
-
-joints = {"lagrange-euler": range(2, 6), "newton-euler": range(2, 13), "dalembert": range(2, 11), "lean": range(2, 13)}
-written, compiled = {}, {}
-for way, numbers in joints.items():
-    counts = [chain(n).operations("inverse_dynamics", formulation=way) for n in numbers]
-    written[way], compiled[way] = (
-        [c.multiplications + c.additions for c in kind]
-        for kind in ([x.written for x in counts], [x.compiled for x in counts])
-    )
-
-figure, panels = plt.subplots(1, 2, figsize=(9.4, 4), sharey=True, layout="constrained")
-for axes, kind, name in ((panels[0], written, "as written"), (panels[1], compiled, "compiled for one arm")):
-    for colour, way in enumerate(joints):
-        if way != "lean":
-            n = np.arange(2, 13)
-            axes.loglog(n, [sum(table_3(k)[way]) for k in n], f"C{colour}", lw=1, alpha=0.8)
-        axes.loglog(joints[way], kind[way], f"C{colour}o--", ms=4, lw=1)
-    axes.set(title=f"solid: M's Table 3; dots: ours, {name}", xlabel="joints n")
-    axes.set_xticks([2, 3, 4, 6, 8, 10, 12], [2, 3, 4, 6, 8, 10, 12])
-    axes.minorticks_off()
-panels[0].set_ylabel("multiplications + additions")
-handles = [plt.Line2D([], [], color=f"C{k}", marker="o", ms=4) for k in range(len(joints))]
-figure.legend(
-    handles,
-    ["Lagrange–Euler", "Newton–Euler", "d'Alembert", "lean (the library's own recursion)"],
-    loc="outside lower center",
-    ncols=4,
-)
-plt.show()
+costs = growth([2, 3, 4, 5, 6, 8, 10, 12], measure=False)
+figure = table_3_figure(costs=costs)
+figure.set(dpi=80)
+plt.show()  # switches figures in the notebook on
+display(figure)
+count = {(cost.formulation, cost.n): cost for cost in costs}
+for name, (multiplications, additions) in table_3(6).items():
+    table = count[name, 6].table
+    assert (table.multiplications, table.additions) == (round(multiplications), round(additions))
 
 # %% [markdown]
-# The degrees of Table 3 come out: differences of the written counts of order 1 (Newton–Euler), 3 (d'Alembert) and 4 (Lagrange–Euler) are constant.
+# The degrees of Table 3 come out of our own formulas too: as written, Newton–Euler takes $276n - 105$ multiplications, generalized d'Alembert a polynomial of degree 3, Lagrange–Euler one of degree 4.
 
 # %%
-assert len(set(np.diff(written["newton-euler"]))) == 1
+written = {name: [count[name, n].written.multiplications for n in (2, 3, 4, 5, 6)] for name in (*table_3(6), "lean")}
+assert written["newton-euler"] == [276 * n - 105 for n in (2, 3, 4, 5, 6)]
 assert len(set(np.diff(written["dalembert"], 3))) == 1
-growth = [
-    chain(n).operations("inverse_dynamics", formulation="lagrange-euler").written.multiplications for n in range(2, 8)
-]
-assert len(set(np.diff(growth, 4))) == 1
-step = np.diff(
-    [chain(n).operations("inverse_dynamics", formulation="newton-euler").written.multiplications for n in (5, 6)]
-)[0]
-print(f"Newton–Euler as written takes {step} multiplications per joint, M counts 132; compiled it takes", end=" ")
-print(
-    np.diff(
-        [chain(n).operations("inverse_dynamics", formulation="newton-euler").compiled.multiplications for n in (5, 6)]
-    )[0]
-)
+for name, values in written.items():
+    print(f"{name:16s} multiplications for n = 2 … 6: {values}")
 
 # %% [markdown]
-# Written formulas count every product, also those with 0 and 1, and matrices as matrices; M counts what a careful programmer would leave. The compiled
-# recursion is below M's figure.
+# ## Why 276 and not 132?
 #
+# A formula that holds for *every* arm multiplies by zeros and ones; a careful programmer leaves those products out. Step by step for the PUMA 560, beside the rows of M's Table 2
+# counted by hand:
+
+# %%
+print("                                written  without 0, 1   M Table 2     (multiplications)")
+for step in steps(da.load("puma560")):
+    row = step.written, step.nontrivial, step.table_2
+    print(f"{step.equation:10s} {step.what:18s}", *(f"{x.multiplications:10d}" for x in row))
+
+# %% [markdown]
 # ## What is left for a real arm
 #
 # In a real arm most angles are right angles and many lengths are zero. The program uses that, the tables do not:
@@ -141,8 +111,8 @@ print(
 puma = da.load("puma560")
 print("PUMA 560, inverse dynamics, compiled: multiplications + additions")
 for way in ("lagrange-euler", "dalembert", "newton-euler", "lean"):
-    count = puma.operations("inverse_dynamics", formulation=way).compiled
-    print(f"   {way:16s}{count.multiplications:6d} + {count.additions:d}")
+    operations = puma.operations("inverse_dynamics", formulation=way).compiled
+    print(f"   {way:16s}{operations.multiplications:6d} + {operations.additions:d}")
 
 # %% [markdown]
 # ## Which one when
@@ -151,7 +121,8 @@ for way in ("lagrange-euler", "dalembert", "newton-euler", "lean"):
 # - individual terms for control design, structure and couplings: a closed form (`arm.torque_terms`, `arm.lagrange_euler`);
 # - to see what rotation and translation contribute, or to simplify a model: generalized d'Alembert (`arm.dalembert`);
 # - formulas on paper: `arm.equations()`.
-#
+
+# %% [markdown]
 # ## Task
 #
 # From which number of joints on does M's generalized d'Alembert formulation need more than **ten times** the multiplications of its Newton–Euler formulation? Put it into

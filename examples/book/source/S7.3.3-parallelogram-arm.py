@@ -178,6 +178,6 @@ else:
     b12 = (
         e.B[0, 1]
         .subs({l3: my_length, **{s: v for s, v in e.parameters.items() if s != l3}})
-        .subs({s: 1 for s in e.angles})
+        .subs(dict.fromkeys(e.angles, 1))
     )
     print("correct" if abs(b12) < 1e-3 else f"not yet: b_a12 = {float(b12):.3f} kg m² where the cosine is 1")
