@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from dalembert.documents.sources import introduction as _introduction
 from dalembert.errors import (
     ClosureError,
     DalembertError,
@@ -22,7 +23,6 @@ from dalembert.errors import (
     SingularityError,
 )
 from dalembert.kernel import forks as _forks  # noqa: F401
-from dalembert.sources import introduction as _introduction
 
 __doc__ = f"{__doc__}\n{_introduction()} Their equations are cited as S (7.42) and M (2.11).\n"
 

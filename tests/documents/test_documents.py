@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from dalembert.documents.page import page
-from dalembert.documents.rows import Row, computed, find, holds, rows, script, sections, setting, spoilt, written
+from dalembert.documents.rows import MapRow, computed, find, holds, rows, script, sections, setting, spoilt, written
 from imports import ROOT
 from test_cli import mistake, run
 
@@ -20,7 +20,7 @@ SEEDS = REPOSITORY.parent / "shared" / "seeds"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=PLACES)
-def test_the_call_gives_what_the_page_says(row: Row) -> None:
+def test_the_call_gives_what_the_page_says(row: MapRow) -> None:
     """And every symbol and sign of the formula counts: 1 % more, or the other sign, gives another result."""
     names = setting(row)
     value = computed(row, names)

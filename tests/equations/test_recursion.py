@@ -14,7 +14,7 @@ from dalembert.coordinates import pulled as held
 from dalembert.equations.friction import friction
 from dalembert.equations.kinematics import frames
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.equations.recursion import LinkSteps, recursion
+from dalembert.equations.recursion import NewtonEulerSteps, recursion
 from dalembert.robot.mechanism import Mechanism
 
 NAMES = ("omega", "omega_dot", "p_dot", "p_ddot", "p_ddot_C", "omega_dot_m", "F", "M", "f", "mu")
@@ -36,7 +36,7 @@ def slope(f: Callable[[float], Any]) -> np.ndarray:
     return (45 * a - 9 * b + c) / (60 * STEP)
 
 
-def arrays(steps: LinkSteps) -> dict[str, np.ndarray]:
+def arrays(steps: NewtonEulerSteps) -> dict[str, np.ndarray]:
     return {name: np.array(getattr(steps, name), float).reshape(-1, 3) for name in NAMES}
 
 

@@ -8,7 +8,7 @@ so that importing an arm is cheap and imports point one way.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,10 +22,12 @@ from dalembert.arm.kinematics import Kinematics
 from dalembert.arrays import double, number
 from dalembert.errors import ShapeError
 from dalembert.robot.inertia import Inertia
+from dalembert.robot.omissions import omissions
 
 if TYPE_CHECKING:
     from dalembert.analysis.couplings import Couplings
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
+    from dalembert.analysis.omissions import Omissions
     from dalembert.identification.base import BaseParameters
     from dalembert.identification.formulas import SymbolicBaseParameters
     from dalembert.symbols.present import Equations
@@ -42,6 +44,8 @@ HANDS_ON = {
     "force_manipulability": "analysis.ellipsoid:force_manipulability",
     "static_manipulability": "analysis.ellipsoid:static_manipulability",
     "couplings": "analysis.couplings:couplings",
+    "approximate": "identification.small:without_small_parameters",
+    "omissions": "analysis.omissions:omissions",
     "base_parameters": "identification.formulas:base_parameters_of",
 }
 
@@ -63,7 +67,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
         loops, following = len(self.loops), len(self.passive_names)
         joints = f"{self.n} {'actuated ' if loops else ''}joint" + "s" * (self.n != 1)
         chains = f", {loops} closed chain" + "s" * (loops != 1) if loops else f", {following} coupled" * bool(following)
-        return f"<Arm {self.name!r}: {joints}{chains}>"
+        without = f", without {', '.join(self.omitted)}" if self.omitted else ""
+        return f"<Arm {self.name!r}: {joints}{chains}{without}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Arm) and self.robot == other.robot
@@ -84,6 +89,59 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
     def replace(self, **changes: Any) -> Arm:
         """A new arm whose robot has some fields changed, such as ``gravity=(0, 0, 0)``."""
         return Arm(self.robot.replace(**changes))
+
+    def approximate(self, drop: str | Sequence[str] = (), *, small: float | None = None, motion: Any = None) -> Arm:
+        """A new arm whose torques leave out summands of S (7.40), M (4.1): an approximate model, traced and compiled anew.
+
+        drop  names, to which those that were dropped before are added:
+              "coriolis"        (h_ijk + h_ikj) q̇_j q̇_k, j < k, the pairs of different joints
+              "centrifugal"     h_ijj q̇_j²; with "coriolis" all velocity terms go
+              "off-diagonal"    b_ij q̈_j, i ≠ j
+              "rotor-coupling"  what rotors add besides k_r² I_m (S 7.3.2)
+              "rotational"      M's D_rot and h_rot: inertia tensors about the centres of mass, and rotor inertias
+              "translational"   M's D_tran and h_tran; gravity stays
+        small, motion
+              leave out, too, the parameters that matter least along the motion, as many as change the torque of no joint by
+              more than this share of its RMS; ``robot.notes`` names them
+        The names are read in the coordinates that the arm holds. Gravity, friction, springs and contact stay, and
+        friction that depends on the load sees the load of the approximate model.
+
+        >>> import dalembert as da
+        >>> arm = da.load("puma560")
+        >>> lighter = arm.approximate(drop=("coriolis", "centrifugal"))
+        >>> lighter
+        <Arm 'puma560': 6 joints, without coriolis, centrifugal>
+        >>> operations = [a.operations("inverse_dynamics").compiled.total for a in (arm, lighter)]
+        >>> operations[1] < operations[0]
+        True
+        """
+        less = self.replace(omitted=(*self.omitted, *omissions(drop)))
+        return less if small is None and motion is None else handed_on(HANDS_ON, "approximate")(less, small, motion)
+
+    def omissions(
+        self, motion: Any, tip_wrench: ArrayLike | None = None, further: Mapping[tuple[str, ...], Arm] | None = None
+    ) -> Omissions:
+        """What can be neglected along a motion: for each name of :meth:`approximate`, and for some together, the error and
+        what it saves.
+
+        motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
+        tip_wrench  (6,) by the tip on its environment, in base axes
+        further     more approximate models to judge, such as {("small parameters",): arm.approximate(small=0.01, motion=motion)}
+        Returns     a table: ``["coriolis"].share`` (n,) of the RMS torque, ``.error.rms`` and ``.error.peak`` (n,) in N m
+                    (N where a joint slides), ``.operations`` of inverse dynamics; ``str()`` shows it
+
+        >>> import dalembert as da
+        >>> arm, motion = da.load("planar-2r"), da.polynomial([0.0, 0.0], [1.0, -1.0], 1.0)
+        >>> study = arm.omissions(motion)
+        >>> study["rotor-coupling"].share.round(4), study.negligible(0.01)
+        (array([0.0028, 0.0095]), ('rotor-coupling',))
+        """
+        return handed_on(HANDS_ON, "omissions")(self, motion, tip_wrench, further)
+
+    @property
+    def omitted(self) -> tuple[str, ...]:
+        """What an approximate model leaves out; empty for the whole model."""
+        return self.robot.omitted
 
     def with_payload(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike | None = None) -> Arm:
         """A new arm that holds a body at its tip.

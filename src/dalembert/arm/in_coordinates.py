@@ -28,6 +28,11 @@ Array = NDArray[np.floating[Any]]
 
 def in_coordinates(arm: Arm, T: Any, offset: ArrayLike | None = None) -> Robot:
     """The robot in y, where q = T y + offset, T is "absolute", or T is a function y → q."""
+    if arm.mechanism.omitted:
+        raise DalembertError(
+            f"arm '{arm.name}' leaves out {', '.join(arm.mechanism.omitted)} terms in its own coordinates; change the "
+            "coordinates of the whole arm first, arm.replace(omitted=()).in_coordinates(…), and then approximate it in those"
+        )
     if callable(T) and not hasattr(T, "shape"):
         if offset is not None:
             raise DalembertError("a function y → q needs no offset: add it in the function")

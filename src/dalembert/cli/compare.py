@@ -11,9 +11,9 @@ from typer import Argument, Option
 
 from dalembert.cli import options
 from dalembert.cli.terminal import console, plain, print_table, tell
+from dalembert.documents.sources import introduction
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
-from dalembert.sources import introduction
 
 if TYPE_CHECKING:
     from dalembert.analysis.price import Cost, Polynomial

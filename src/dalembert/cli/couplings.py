@@ -22,7 +22,9 @@ def couplings(
     ] = None,
     condition: Annotated[
         str | None,
-        Option(metavar="b12", help="The design that makes one coefficient zero: b12, h112 or g1 (joints 1,10 as h1,10,10)."),
+        Option(
+            metavar="b12", help="The design that makes one coefficient zero: b12, h112 or g1 (joints 1,10 as h1,10,10)."
+        ),
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the table as JSON, for programs.")] = False,
     physical: options.PhysicalOption = "error",
@@ -56,4 +58,3 @@ def _named(text: str) -> tuple[Any, ...]:
     letter, digits = match[1], match[2]
     split = digits.split(",") if "," in digits or letter == "g" else digits
     return (letter, *map(int, split))
-

@@ -14,6 +14,7 @@ import typer
 from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
+from dalembert.cli.approximate import approximate
 from dalembert.cli.arms import arms
 from dalembert.cli.book import book
 from dalembert.cli.cache import cache
@@ -31,14 +32,14 @@ from dalembert.cli.show import show
 from dalembert.cli.simulate import simulate
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
+from dalembert.documents.sources import cited, introduction
 from dalembert.errors import DalembertError
-from dalembert.sources import cited, introduction
 
 WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
-    arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, report, simulate, excite,
-    payload, book, cache,
+    arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, approximate, report,
+    simulate, excite, payload, book, cache,
 )  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def report(
     options.not_an_input(out, "the report would overwrite the file it is", motion, arm, limits)
     options.need_figures(f"{out}: a report")
     check_writable(out, overwrite=force)
-    motions = [_from_file(loaded, motion)] if motion is not None else _example(loaded, example)
+    motions = [_from_file(loaded, motion)] if motion is not None else example_motions(loaded, example)
     from dalembert.analysis.sizing import without_effort_limit
     from dalembert.report import study, write_report
 
@@ -96,7 +96,8 @@ def _from_file(arm: da.Arm, path: Path) -> tuple[str, str, Any]:
     return path.stem, " ".join([note, *(f"{sentence}." for sentence in how)]), table
 
 
-def _example(arm: da.Arm, example: str | None) -> list[tuple[str, str, Any]]:
+def example_motions(arm: da.Arm, example: str | None) -> list[tuple[str, str, Any]]:
+    """The motions of an example: title, a sentence about it, the motion."""
     if example not in EXAMPLES:
         raise DalembertError(f"there is no example '{example}'; known are {', '.join(EXAMPLES)}")
     if arm.n != 2:

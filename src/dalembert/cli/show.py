@@ -12,8 +12,9 @@ from typer import Option
 import dalembert as da
 from dalembert.cli import options
 from dalembert.cli.terminal import console, finite, number, numbers, plain, print_table
+from dalembert.robot.omissions import OMISSIONS
 
-STYLES = {"name": "bold", "note": "yellow", "left out": "bold yellow"}
+STYLES = {"name": "bold", "note": "yellow", "omitted": "bold yellow", "left out": "bold yellow"}
 
 
 def show(
@@ -69,6 +70,7 @@ def _facts(robot: da.Robot) -> list[tuple[str, str]]:
     if robot.payload is not None:
         body = robot.payload
         facts.append(("payload", f"{number(body.mass, 'kg')} at {numbers(body.com)} m in the tip's frame"))
+    facts += [("omitted", OMISSIONS[name]) for name in robot.omitted]
     facts += [("left out", what) for what in robot.left_out]
     facts += [("note", note) for note in robot.notes]
     return facts

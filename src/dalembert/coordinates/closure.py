@@ -149,6 +149,11 @@ class CoupledMechanism:
         return self.tree.gravity
 
     @property
+    def omitted(self) -> tuple[str, ...]:
+        """The summands of S (7.40), in the coordinates that are held, that an approximate model leaves out."""
+        return self.tree.omitted
+
+    @property
     def base(self) -> Placement:
         """Where the root stands in the base frame."""
         return self.tree.base

@@ -14,11 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dalembert.algebra.scalars import Grid, Scalar, Values, dot, zeros
+from dalembert.algebra.scalars import Grid, Scalar, Values, dot, total, zeros
 from dalembert.algebra.vectors import ZERO, Mat, Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain, on_tree
 from dalembert.coordinates.loops import rates
 from dalembert.equations import (
+    centrifugal,
     composite,
     dalembert,
     factorisation,
@@ -27,12 +28,11 @@ from dalembert.equations import (
     lagrange,
     lagrange_euler,
     lean_newton_euler,
-    newton_euler,
     passive_newton_euler,
     terms,
 )
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.equations.recursion import LinkSteps
+from dalembert.equations.recursion import NewtonEulerSteps
 from dalembert.equations.recursion import recursion as tree_recursion
 from dalembert.equations.regressor import WIDTH
 from dalembert.equations.regressor import reference_regressor as tree_regressor
@@ -47,7 +47,9 @@ def inverse_dynamics(
     base: BaseMotion | None = None,
     tree: Callable[..., list[Scalar]] = lean_newton_euler.inverse_dynamics,
 ) -> list[Scalar]:
-    """τ_a = Γᵀ τ(q, q̇, q̈), S (7.42)."""
+    """τ_a = Γᵀ τ(q, q̇, q̈), S (7.42), less what an approximate model leaves out."""
+    if mechanism.omitted:
+        return _approximate_torque(mechanism, q, qd, qdd, h_e, base, tree)
     extra = () if base is None else (base,)
     if mechanism.identity:
         return tree(mechanism, q, qd, qdd, h_e, *extra)
@@ -71,6 +73,52 @@ def reference_torque(
     speeds = chain.push(qd_r)
     tau = tree(unloaded(mechanism).tree, chain.q, chain.qd, speeds, chain.accelerations(qdd_r, speeds))
     return with_loads(mechanism, chain.q, qd_r, chain.pull(tau))
+
+
+# -- approximate models: S (7.40) in the coordinates that are held, some of its summands left out --
+
+
+def _approximate_torque(
+    mechanism: AnyMechanism,
+    q: Values,
+    qd: Values,
+    qdd: Values,
+    h_e: Values | None,
+    base: BaseMotion | None,
+    tree: Callable[..., list[Scalar]],
+) -> list[Scalar]:
+    """Σ_j b_ij q̈_j + Σ_jk h_ijk q̇_j q̇_k + g_i + Jᵀ h_e less the summands omitted, and friction, which has all of q̇."""
+    rest, omitted, chain = [0.0] * mechanism.n, mechanism.omitted, Chain(mechanism, q)
+    bare = _whole(mechanism.with_tree(friction.bare(mechanism.tree)))
+    v = rest if "coriolis" in omitted else qd
+    tau = inverse_dynamics(bare, q, v, rest if "off-diagonal" in omitted else qdd, h_e, base, tree)
+    if ("coriolis" in omitted) != ("centrifugal" in omitted):
+        sign = 1.0 if "coriolis" in omitted else -1.0
+        tau = [t + sign * x for t, x in zip(tau, _centrifugal(bare, q, qd, tree), strict=True)]
+    if "off-diagonal" in omitted:
+        B = inertia_matrix(mechanism, q)
+        tau = [t + B[i][i] * qdd[i] for i, t in enumerate(tau)]
+    rubbed = friction_torque(unloaded(mechanism), qd, q, None)
+    return with_loads(mechanism, chain.q, qd, [t + f for t, f in zip(tau, rubbed, strict=True)])
+
+
+def _centrifugal(mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., list[Scalar]]) -> list[Scalar]:
+    """Σ_j h_ijj q̇_j²: what the torques are while one joint moves, the one after the other."""
+    if mechanism.identity:
+        return centrifugal.centrifugal_torques(mechanism.tree, q, qd)
+    n, light = mechanism.n, weightless(mechanism)
+    alone = ([qd[j] if i == j else 0.0 for i in range(n)] for j in range(n))
+    return list(map(total, zip(*(inverse_dynamics(light, q, v, [0.0] * n, tree=tree) for v in alone), strict=True)))
+
+
+def _whole(mechanism: AnyMechanism) -> Any:
+    """The same with nothing left out of S (7.40)."""
+    return mechanism.with_tree(replace(mechanism.tree, omitted=()))
+
+
+def _diagonal(B: Grid) -> Grid:
+    """b_ii alone."""
+    return [[x if i == j else 0.0 for j, x in enumerate(row)] for i, row in enumerate(B)]
 
 
 # -- friction that depends on the load, which only joints that are held can have -------------------
@@ -149,16 +197,18 @@ def both_sides(chain: Chain, A: Sequence[Values]) -> Grid:
 
 def sparse_dot(a: Values, b: Values) -> Scalar:
     """aᵀb, where many entries are the numbers 0 and ±1."""
-    total: Scalar = 0.0
+    product: Scalar = 0.0
     for x, y in zip(a, b, strict=True):
         zero = any(isinstance(z, float) and z == 0.0 for z in (x, y))
         if not zero:
-            total = total + x * y
-    return total
+            product = product + x * y
+    return product
 
 
 def inertia_matrix(mechanism: AnyMechanism, q: Values, tree: Callable[..., Grid] = composite.inertia_matrix) -> Grid:
     """B_a = Γᵀ B Γ, S (7.32)."""
+    if "off-diagonal" in mechanism.omitted:
+        return _diagonal(inertia_matrix(_whole(mechanism), q, tree))
     if mechanism.identity:
         return tree(mechanism, q)
     chain = Chain(mechanism, q)
@@ -168,7 +218,9 @@ def inertia_matrix(mechanism: AnyMechanism, q: Values, tree: Callable[..., Grid]
 def coriolis_matrix(
     mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., Grid] = composite.coriolis_matrix
 ) -> Grid:
-    """C_a = Γᵀ (C Γ + B Γ̇), S (7.44)."""
+    """C_a = Γᵀ (C Γ + B Γ̇), S (7.44); where Coriolis or centrifugal torques are left out, C_a q̇_a is without them."""
+    if {"coriolis", "centrifugal"} & set(mechanism.omitted):
+        return _approximate_coriolis(mechanism, q, qd, tree)
     if mechanism.identity:
         return tree(mechanism, q, qd)
     chain = Chain(mechanism, q, qd)
@@ -182,10 +234,24 @@ def coriolis_matrix(
     return [[sparse_dot(Gamma[i], CG[j]) for j in range(mechanism.n)] for i in range(mechanism.n)]
 
 
+def _approximate_coriolis(mechanism: AnyMechanism, q: Values, qd: Values, tree: Callable[..., Grid]) -> Grid:
+    """c_ijj q̇_j in column j, or Σ_k c_ijk q̇_k over the other k; nothing where both are left out."""
+    n, whole = mechanism.n, _whole(mechanism)
+    if {"coriolis", "centrifugal"} <= set(mechanism.omitted):
+        return zeros(n)
+    alone = [coriolis_matrix(whole, q, [qd[j] if i == j else 0.0 for i in range(n)], tree) for j in range(n)]
+    own = [[alone[j][i][j] for j in range(n)] for i in range(n)]
+    if "coriolis" in mechanism.omitted:
+        return own
+    C = coriolis_matrix(whole, q, qd, tree)
+    return [[x - y for x, y in zip(*rows, strict=True)] for rows in zip(C, own, strict=True)]
+
+
 def inertia_derivative(mechanism: AnyMechanism, q: Values, qd: Values) -> Grid:
     """Ḃ_a = C_a + C_aᵀ, since Ḃ_a − 2C_a is skew-symmetric."""
-    C = coriolis_matrix(mechanism, q, qd)
-    return [[C[i][j] + C[j][i] for j in range(mechanism.n)] for i in range(mechanism.n)]
+    C = coriolis_matrix(_whole(mechanism), q, qd)
+    Bd = [[C[i][j] + C[j][i] for j in range(mechanism.n)] for i in range(mechanism.n)]
+    return _diagonal(Bd) if "off-diagonal" in mechanism.omitted else Bd
 
 
 def christoffel(
@@ -518,7 +584,7 @@ def recursion(
     h_e: Values | None = None,
     base: BaseMotion | None = None,
     axes: str = "link",
-) -> LinkSteps:
+) -> NewtonEulerSteps:
     """Every step of S 7.5.2 for all joints of the tree, with the loops' forces on its links; Γᵀ τ are the torques."""
     if mechanism.identity:
         return tree_recursion(mechanism.tree, q, qd, qdd, h_e, base, axes=axes)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dalembert.documents.rows import Row, sections
+from dalembert.documents.rows import MapRow, sections
+from dalembert.documents.sources import SOURCES, introduction
 
 HEAD = """# The two documents, line by line
 
@@ -16,9 +17,7 @@ This page is for readers who hold the book or the paper. It lists every numbered
 problem of both, and the remarks that can be tested, with the call that computes it, the test that proves it for all arms,
 and a correction where the print is wrong.
 
-**S** is chapter 7, *Dynamics*, of B. Siciliano, L. Sciavicco, L. Villani and G. Oriolo, *Robotics: Modelling, Planning and
-Control*. **M** is I. Milićević, D. Golubović and N. Slavković, *Transformation matrix approach to dynamics of manipulative
-robots*.
+{introduction}
 
 `dalembert book 7.32` shows one row of this page with its numbers: the result of the call, the same by the formula of the
 page, and the difference between them. `dalembert book 7.32 --script` prints the row as a Python program, in which `arm`, `q`
@@ -31,7 +30,7 @@ The page is generated from `src/dalembert/documents/*.toml` by `python -m dalemb
 
 def page() -> str:
     """The whole page, in Markdown."""
-    parts = [HEAD]
+    parts = [HEAD.format(introduction="\n".join(introduction(letter, "*") for letter in SOURCES))]
     for section in sections():
         parts.append(f"\n## {section.document} {section.title}\n\n")
         if section.notebook:
@@ -41,7 +40,7 @@ def page() -> str:
     return "".join(parts)
 
 
-def _line(row: Row) -> str:
+def _line(row: MapRow) -> str:
     says = row.says + (f"<br>**Correction:** {row.misprint}" if row.misprint else "")
     cells = [row.at, says, f"`{row.call}`", f"`{row.test}`"]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"

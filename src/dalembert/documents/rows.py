@@ -31,7 +31,7 @@ Names = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Row:
+class MapRow:
     """One place of a document.
 
     at         "(7.32)", "Fig. 7.6", "Problem 7.5", …; several that are shown together are "(7.16), (7.17)"
@@ -69,7 +69,7 @@ class Section:
     title: str
     notebook: str
     given: tuple[str, ...]
-    rows: tuple[Row, ...] = field(repr=False)
+    rows: tuple[MapRow, ...] = field(repr=False)
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -86,35 +86,35 @@ def sections() -> tuple[Section, ...]:
             table["title"],
             table.get("notebook", ""),
             tuple(table.get("given", ())),
-            tuple(Row(document=table["document"], section=table["title"], **row) for row in table["row"]),
+            tuple(MapRow(document=table["document"], section=table["title"], **row) for row in table["row"]),
         )
         for table in tables
     )
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[MapRow]:
     """All rows, in the order of the pages."""
     for section in sections():
         yield from section.rows
 
 
-def find(place: str) -> list[Row]:
+def find(place: str) -> list[MapRow]:
     """The rows of a place: "7.32", "S (7.32)", "M Table 1", "Problem 7.5".
 
     >>> [row.place for row in find("7.32")]
     ['S (7.32)']
     """
     wanted = place.replace("(", "").replace(")", "").strip().casefold()
-    found = [row for row in rows() if wanted in _places(row)]
-    if not found:
+    matching = [row for row in rows() if wanted in _places(row)]
+    if not matching:
         raise DalembertError(
             f"'{place}' is no place in the two documents; try an equation such as 7.32 or M 2.11, or 'Fig. 7.6', "
             "'Example 7.2', 'Table 3', 'Problem 7.5'"
         )
-    return found
+    return matching
 
 
-def _places(row: Row) -> set[str]:
+def _places(row: MapRow) -> set[str]:
     parts = [part.replace("(", "").replace(")", "").strip().casefold() for part in row.at.split(",")]
     return {name for part in parts for name in (part, f"{row.document.casefold()} {part}")}
 
@@ -136,23 +136,23 @@ def _setting(given: tuple[str, ...]) -> Mapping[str, Any]:
     return names
 
 
-def _section(row: Row) -> Section:
+def _section(row: MapRow) -> Section:
     return next(section for section in sections() if row in section.rows)
 
 
-def setting(row: Row) -> Names:
+def setting(row: MapRow) -> Names:
     """The names that a row's call and formula may use."""
     names = dict(_setting(_section(row).given))
     exec(row.given, names)
     return names
 
 
-def computed(row: Row, names: Names | None = None) -> Any:
+def computed(row: MapRow, names: Names | None = None) -> Any:
     """What the call gives."""
     return eval(row.call, setting(row) if names is None else names)
 
 
-def script(row: Row) -> str:
+def script(row: MapRow) -> str:
     """The row as a Python program of its own, which prints both sides.
 
     >>> print(script(find("7.6 remark on inverse dynamics")[0])[-105:])
@@ -170,26 +170,26 @@ def script(row: Row) -> str:
     return "\n\n".join(parts)
 
 
-def written(row: Row, names: Names | None = None) -> Any:
+def written(row: MapRow, names: Names | None = None) -> Any:
     """What the formula of the page gives."""
     return eval(row.formula, setting(row) if names is None else names)
 
 
 def difference(left: Any, right: Any) -> float:
     """The largest difference of two sides, relative to the largest number on either; infinite where their shapes differ."""
-    one, other = _numbers(left), _numbers(right)
-    if one.shape != other.shape or not (np.isfinite(one).all() and np.isfinite(other).all()):
+    left_side, right_side = _numbers(left), _numbers(right)
+    if left_side.shape != right_side.shape or not (np.isfinite(left_side).all() and np.isfinite(right_side).all()):
         return float("inf")
-    size = max(np.abs(one).max(initial=0.0), np.abs(other).max(initial=0.0))
-    return float(np.abs(one - other).max(initial=0.0) / (size or 1.0))
+    size = max(np.abs(left_side).max(initial=0.0), np.abs(right_side).max(initial=0.0))
+    return float(np.abs(left_side - right_side).max(initial=0.0) / (size or 1.0))
 
 
-def holds(row: Row, left: Any, right: Any) -> bool:
+def holds(row: MapRow, left: Any, right: Any) -> bool:
     """Whether a call and a formula agree."""
     return difference(left, right) <= row.tolerance
 
 
-def spoilt(row: Row, names: Names | None = None) -> Iterator[tuple[str, Any]]:
+def spoilt(row: MapRow, names: Names | None = None) -> Iterator[tuple[str, Any]]:
     """The formula with one symbol 1 % larger, or one sign turned, at a time: what was changed, and what comes out."""
     names = setting(row) if names is None else names
     for k, node in enumerate(ast.walk(ast.parse(row.formula, mode="eval"))):

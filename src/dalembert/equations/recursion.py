@@ -14,7 +14,7 @@ from dalembert.robot.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
-class LinkSteps:
+class NewtonEulerSteps:
     """What :class:`~dalembert.equations.newton_euler.Recursion` has, link by link, and ṗ_i of (7.94)."""
 
     omega: list[Vec]
@@ -39,7 +39,7 @@ def recursion(
     base: BaseMotion | None = None,
     loads: Mapping[int, tuple[Vec, Vec]] | None = None,
     axes: str = "link",
-) -> LinkSteps:
+) -> NewtonEulerSteps:
     """The steps in the axes of each link (M Table 2), or all in those of the base (M Table 1).
 
     ``loads`` are what links exert on something else: force, and moment about the origin of frame i, in base axes.
@@ -55,6 +55,6 @@ def recursion(
         p_dot = [R.T @ v for R, v in zip(F.R, p_dot, strict=True)]
     forward = (run.omega, run.omega_dot, run.p_ddot, run.p_ddot_C, run.omega_dot_m)
     omega, omega_dot, p_ddot, p_ddot_C, omega_dot_m = ([x[i] for i in range(mechanism.n)] for x in forward)
-    return LinkSteps(
+    return NewtonEulerSteps(
         omega, omega_dot, p_dot, p_ddot, p_ddot_C, omega_dot_m, run.F, run.M, run.f, run.mu, run.tau
     )  # fmt: skip

@@ -172,6 +172,11 @@ def energy_regressors(mechanism: Mechanism, q: Values, qd: Values) -> EnergyRegr
 def carried_share(body: Body) -> float:
     """The share of a body's weight that is carried: 1 − weight, which all links of the body must have."""
     lifted, whole = body.lifted, body.inertia
+    if whole.mass == 0.0:
+        raise RobotError(
+            f"what joint '{body.name}' moves has a weight and no mass, as in an approximate model without translational terms: its "
+            "torques are not linear in the parameters of the whole"
+        )
     share = lifted.mass / whole.mass
     if max(abs(x - y) for x, y in zip(lifted.com, whole.com, strict=True)) > SAME * (1.0 + whole.com.norm):
         raise RobotError(

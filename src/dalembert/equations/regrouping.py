@@ -24,6 +24,8 @@ from dalembert.algebra.vectors import NULL, ZERO, Mat, Vec, X, Y, Z, rotation_ab
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.placement import Placement
 
+CANCELLED = 50.0  # of the rounding that a change of frames leaves
+
 
 @dataclass
 class LeanLink:
@@ -203,6 +205,7 @@ def _turn_about_z(R: Mat) -> float:
 def _regroup(links: list[LeanLink], i: int) -> None:
     """Count with the parent what joint i cannot feel of link i."""
     link = links[i]
+    _snap(link)
     if link.revolute:
         m, d, (hx, hy, hz), (S_x, S_y, (zx, zy, zz)) = link.m, link.d, link.h, link.Sigma
         # seen from the joint, d below: the same mass distribution along the axis
@@ -212,6 +215,14 @@ def _regroup(links: list[LeanLink], i: int) -> None:
     else:
         _join(links, link, 0.0, ZERO, link.Sigma)
         link.Sigma = NULL
+
+
+def _snap(link: LeanLink) -> None:
+    """Moments that links cancel in each other, but for rounding, are zero: |h|² ≤ m tr Σ of any body."""
+    m, size = link.m, _size(x for row in link.Sigma for x in row)
+    reach = math.sqrt(abs(m) * size) if isinstance(m, (int, float)) else 0.0
+    link.h = _clean_vector(link.h, CANCELLED * reach)
+    link.Sigma = Mat(_clean_vector(row, CANCELLED * size) for row in link.Sigma)
 
 
 def _join(links: list[LeanLink], link: LeanLink, m: Scalar, h: Vec, Sigma: Mat) -> None:

@@ -174,6 +174,11 @@ class ParameterSet:
     members: tuple[Parameter, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.arm.omitted:
+            raise DalembertError(
+                f"arm '{self.arm.name}' is an approximate model without {', '.join(self.arm.omitted)}, and parameters are those "
+                "of the whole: take arm.replace(omitted=())"
+            )
         unknown = [x for x in self.friction if x not in FRICTION]
         if unknown:
             raise DalembertError(f"there is no friction '{unknown[0]}'; choose of {', '.join(FRICTION)}")

@@ -74,6 +74,8 @@ METHODS: dict[str, Method] = {
         symplectic=True,
         refuses={
             "parameters": "the variational method takes no parameters; use {others}",
+            "approximation": "arm '{arm}' leaves out terms of its equations of motion, which then follow from no energy, as the "
+            "variational method needs it; use method {others}",
             "Newton": "arm '{arm}' closes its loops by Newton's method, which does not go with the variational method: "
             "each of its rounds would close them anew, and the error left over would spoil the momentum it keeps; use "
             "{others}",

@@ -16,6 +16,7 @@ from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.equations import kinematics, regressor
 from dalembert.quantities.machine import Equations, Quantity, table
+from dalembert.robot.omissions import SUMMANDS
 
 
 def points(mechanism: AnyMechanism, q: Values) -> list[Any]:
@@ -63,7 +64,7 @@ def _rows(name: str, states: str, shape: str, summary: str, value: Equations, **
         f"{name}_gradient": Quantity(
             f"{states}, w{shape} -> {slopes}",
             words,
-            {"reverse": _gradient(value, len(other))},
+            {"reverse": _gradient(value, int("sizes" in other))},
             condensed=endless,
             **other,
         ),
@@ -75,7 +76,7 @@ GRADIENTS = table(
     {
         **_rows(
             "regressor", "q, qd, qdd", "(n,c)", "chosen columns of Y, S (7.81)", _regressor,
-            sizes=lambda columns: {"c": len(columns)},
+            sizes=lambda columns: {"c": len(columns)}, whole=SUMMANDS,
         ),
         **_rows(
             "torque", "q, qd, qdd", "(n)", "τ of S (7.42); Coulomb friction is constant", pulled.inverse_dynamics

@@ -33,6 +33,7 @@ from dalembert.errors import DalembertError
 from dalembert.quantities.lighter import Arrays
 from dalembert.quantities.machine import Equations, Quantity, table
 from dalembert.robot.mechanism import Mechanism
+from dalembert.robot.omissions import SUMMANDS
 
 DEEP = 60.0  # products a joint in the factorisation of B, as in a chain of 20: then articulated bodies are lighter
 
@@ -123,7 +124,7 @@ def _scalar(m: AnyMechanism, x: Arrays, tree: Equations) -> Any:
 
 
 def _torque_derivatives(m: AnyMechanism, x: Arrays, tree: Equations) -> Any:
-    if m.linear:
+    if m.linear and not m.omitted:
         return pulled.torque_derivatives(m, x["q"], x["qd"], x["qdd"], tree)
     return _slopes(m, pulled.inverse_dynamics(m, x["q"], x["qd"], x["qdd"]), x["q"], x["qd"])
 
@@ -140,7 +141,9 @@ def _slopes(m: AnyMechanism, values: list[Any], q: Values, qd: Values) -> tuple[
 
     first = q[0]
     if not isinstance(first, Expr):
-        raise DalembertError("derivatives of closed chains exist on the tape only: they have no formulas as written")
+        raise DalembertError(
+            "derivatives of closed chains and of approximate models exist on the tape only: they have no formulas as written"
+        )
     dq = jacobian(first.graph, values, q)
     if m.by_newton:  # the joints of the tree move with q_a
         chain = Chain(m, q)
@@ -203,7 +206,7 @@ JOINTS = table("joints", {
     ),
     "joint_wrenches": Quantity(
         MOTION + "wrench(N,6)", "force f_i and moment μ_i that link i−1 exerts on link i, S (7.112), (7.113)",
-        {"newton-euler": _on_moving_base(pulled.joint_wrenches)}, CONTACT,
+        {"newton-euler": _on_moving_base(pulled.joint_wrenches)}, CONTACT, whole=SUMMANDS,
     ),
     "recursion": Quantity(
         MOTION + "omega(N,3), omega_dot(N,3), p_dot(N,3), p_ddot(N,3), p_ddot_C(N,3), omega_dot_m(N,3), F(N,3), M(N,3), "
@@ -212,7 +215,7 @@ JOINTS = table("joints", {
             "newton-euler": _on_moving_base(_fields(pulled.recursion)),
             "newton-euler-base": _on_moving_base(_fields(partial(pulled.recursion, axes="base"))),
         },
-        CONTACT,
+        CONTACT, whole=SUMMANDS,
     ),
     "forward_dynamics": Quantity(
         "q, qd, tau -> qdd(n)", "joint accelerations for given torques, S (7.115)",
@@ -270,41 +273,44 @@ JOINTS = table("joints", {
     ),
     "regressor": Quantity(
         MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
-        {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor),
+        {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor), whole=SUMMANDS,
     ),
     "reference_torque": Quantity(
         "q, qd, qd_r, qdd_r -> tau(n)", "B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r), C of S (7.44)",
-        {"passive": passive_newton_euler.reference_torque}, pulled=_by(pulled.reference_torque),
+        {"passive": passive_newton_euler.reference_torque}, pulled=_by(pulled.reference_torque), whole=SUMMANDS,
     ),
     "reference_regressor": Quantity(
         "q, qd, qd_r, qdd_r -> Y(n,K)", "Y(q, q̇, q̇_r, q̈_r) with reference_torque = Yπ",
-        {"virtual-work": regressor.reference_regressor}, pulled=_by(pulled.reference_regressor),
+        {"virtual-work": regressor.reference_regressor}, pulled=_by(pulled.reference_regressor), whole=SUMMANDS,
     ),
     "energy_regressors": Quantity(
         "q, qd -> beta_T(N,11), beta_U(N,11)", "β_T and β_U with T = Σ β_Tᵀ π and U = Σ β_Uᵀ π, S (7.76)",
-        {"links": _fields(regressor.energy_regressors)}, pulled=_scalar,
+        {"links": _fields(regressor.energy_regressors)}, pulled=_scalar, whole=SUMMANDS,
     ),
     "lagrange_euler": Quantity(
         "q -> D(n,n), h(n,n,n), c(n)", "the coefficients D_ik, h_ikm, c_i of M (2.11), (2.14), (2.15)",
         {"lagrange-euler": _fields(lagrange_euler.coefficients)},
-        held={"lagrange-euler": pulled.lagrange_euler_coefficients},
+        held={"lagrange-euler": pulled.lagrange_euler_coefficients}, whole=SUMMANDS,
     ),
     "dalembert": Quantity(
         "q, qd -> D_rot(n,n), D_tran(n,n), h_tran(n), h_rot(n), c(n)",
         "the coefficients of the generalized d'Alembert equations, M (4.2)–(4.5)",
         {"dalembert": _fields(dalembert.coefficients)}, held={"dalembert": pulled.dalembert_coefficients},
+        whole=SUMMANDS,
     ),
     "dalembert_terms": Quantity(
         "q, qd -> tran_1(n,N), tran_2(n,N), tran_3(n,N), tran_4(n,N), tran_sliding(n,N), rot_1(n,N), rot_2(n,N), "
         "rot_rotor(n,N), centrifugal_1(n,N), centrifugal_3(n,N), centrifugal_rot(n,N), closure_tran(n), closure_rot(n)",
         "every term of M (4.3) and (4.4), by link, and the parts with p = q", {"dalembert": pulled.dalembert_terms},
+        whole=SUMMANDS,
     ),
     "forward_derivatives": Quantity(
         "q, qd, tau -> dq(n,n), dqd(n,n), dtau(n,n)", "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
         {"composite": forward_dynamics.forward_derivatives}, held={"composite": _forward_derivatives},
     ),
     "kinetic_energy": Quantity(
-        "q, qd -> T()", "½ q̇ᵀ B q̇, S (7.31)", {"links": energy.kinetic_energy}, pulled=_scalar
+        "q, qd -> T()", "½ q̇ᵀ B q̇, S (7.31)", {"links": energy.kinetic_energy}, pulled=_scalar,
+        whole=("off-diagonal",),
     ),
     "potential_energy": Quantity(
         "q -> U()", "potential energy, S (7.36)", {"links": energy.potential_energy}, pulled=_scalar
@@ -317,7 +323,7 @@ JOINTS = table("joints", {
     "body_energies": Quantity(
         "q, qd -> link_kinetic(N), rotor_kinetic(N), link_potential(N), rotor_potential(N)",
         "energies of each link and rotor, S (7.20), (7.30), (7.34), (7.35)",
-        {"lagrange": _fields(lagrange.body_energies)}, pulled=_scalar,
+        {"lagrange": _fields(lagrange.body_energies)}, pulled=_scalar, whole=SUMMANDS,
     ),
     "gravity_torque": Quantity(
         "q -> g(n)", "g(q), S (7.39)", {"lean": _gravity}, ("base_motion",), pulled=_covector
@@ -340,7 +346,7 @@ JOINTS = table("joints", {
     ),
     "loop_wrenches": Quantity(
         MOTION + "wrench(L,6)", "force and moment that link b of a loop exerts on link a at the cut, in base axes",
-        {"passive-joints": _on_moving_base(pulled.loop_wrenches)}, CONTACT, where="loops",
+        {"passive-joints": _on_moving_base(pulled.loop_wrenches)}, CONTACT, where="loops", whole=SUMMANDS,
     ),
     "closure": Quantity("q -> cos(N), sin(N)", "γ(q_a) by cosines and sines", {"closure": _closure}, where="coordinates"),
     "closure_jacobian": Quantity("q -> Gamma(N,n)", "Γ = ∂γ/∂q_a", {"closure": _gamma}, where="coordinates"),

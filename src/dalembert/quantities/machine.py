@@ -93,6 +93,7 @@ class Quantity:
     held      besides or instead, equations of their own on the coordinates that are held, by formulation
     rivals    formulations of which the one with the fewest operations is taken unless one is named
     settled   the rival that is the lightest, a function of the mechanism; None where they must be traced to know
+    whole     what no approximate model may leave out for it to have a meaning, of ``SUMMANDS``
     where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
     sizes     what further letters stand for, a function of what :meth:`of` binds
     condensed up to how many lines the tape is searched for sums that repeat
@@ -106,6 +107,7 @@ class Quantity:
     held: Mapping[str, Equations] = field(default_factory=dict)
     rivals: tuple[str, ...] = ()
     settled: Callable[[Any], str | None] = lambda mechanism: None
+    whole: tuple[str, ...] = ()
     where: str = ""
     sizes: Callable[..., Mapping[str, int]] = dict
     condensed: float = CONDENSED_LENGTH
@@ -139,10 +141,16 @@ class Quantity:
 
     def _as_written(self, mechanism: AnyMechanism) -> bool:
         """Whether its equations hold on this mechanism as they are."""
-        return mechanism.identity or (self.pulled is None and not self.held)
+        whole = mechanism.identity and not mechanism.omitted
+        return whole or (self.pulled is None and not self.held)
 
     def chosen(self, formulation: str | None, mechanism: AnyMechanism) -> str:
         """The formulation to use, the fastest unless one is named; or an error that lists those that exist."""
+        if missing := [name for name in mechanism.omitted if name in self.whole]:
+            raise DalembertError(
+                f"{self.name} has no meaning for an approximate model without {' and '.join(missing)} terms; ask the whole "
+                "arm, arm.replace(omitted=())"
+            )
         known, contenders = self.formulations(mechanism), self.contenders(mechanism)
         default = CHEAPEST if len(contenders) > 1 else contenders[0]
         if formulation is not None and formulation not in (*known, default):

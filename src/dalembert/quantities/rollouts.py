@@ -53,15 +53,17 @@ def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any
     return stepping.energies(stepping.with_parameters(m, parameters), q, qd)
 
 
-def _row(arrays: str, summary: str, equations: Equations) -> Quantity:
-    return Quantity(arrays, summary, {"stepping": equations}, condensed=0)
+def _row(arrays: str, summary: str, equations: Equations, whole: tuple[str, ...] = ()) -> Quantity:
+    return Quantity(arrays, summary, {"stepping": equations}, condensed=0, whole=whole)
 
 
 ROLLOUTS = table("rollouts", {
     "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", _tip_torque),
     "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
-    "energy": _row("q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies),
+    "energy": _row(
+        "q, qd, parameters -> T(), U()", "T and U of an arm with other parameters", _energies, ("off-diagonal",)
+    ),
     **{name: _row("q, qd, reference, kp, kd -> tau(n)", f"the law '{name}'", law) for name, law in LAWS.items()},
     "adaptive": replace(
         _row("q, qd, reference, kp, kd, gamma(p), learned(p) -> tau(n), rate(p)", "Slotine and Li", control.adaptive),
@@ -379,7 +381,7 @@ def _smooth(setting: Setting, plan: Plan, tableau: Tableau) -> Rollout:
         draft.call("accelerate", f"{x} {v} {draft.load(part)}", f"a{k}")
     draft.combine(tableau, "h", unsafe)
     # of many joints, what is linear in their number
-    long = n > 8 and setting.mechanism.identity and not plan.parameters
+    long = n > 8 and setting.mechanism.identity and not plan.parameters and not setting.mechanism.omitted
     draft.pieces["accelerate"] = draft.loaded(_articulated if long else lambda *values: (stepping.accelerate(*values),))
     slots = {f"q qd {_each('qv', range(2, end + 1))} {_each('a', range(1, end))}": n}
     return draft.finished(slots, {"q": f"q{end}", "qd": f"v{end}"}, {})

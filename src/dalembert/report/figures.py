@@ -6,7 +6,7 @@ screen, and the functions here put them side by side. No window is opened and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.analysis.omissions import Omission, Omissions
 from dalembert.analysis.sizing import UNITS
 from dalembert.arm import Arm
 from dalembert.environment.extras import extra
@@ -170,6 +171,12 @@ def tip_figure(study: Study) -> Figure:
 def scaling_figure(study: Study) -> Figure:
     """The torques at this pace, and at the paces that use the limits up."""
     return assemble(scaling_panels(study))
+
+
+def omission_figure(studies: Omissions | Mapping[str, Omissions]) -> Figure:
+    """What can be neglected along a motion, or along several by their titles: errors, and operations saved."""
+    titled = studies if isinstance(studies, Mapping) else {"": studies}
+    return assemble([omission_panel(study, title if len(titled) > 1 else "") for title, study in titled.items()], 1)
 
 
 # -- panels --------------------------------------------------------------------------------------
@@ -362,6 +369,43 @@ def scaling_panels(study: Study) -> list[Panel]:
         axes.set_xlabel("time (s)", labelpad=1)
 
     return _each_joint(study, draw, tuple((SCALED[name], name) for name, _ in paces))
+
+
+LEAST, MOST = 1e-4, 3.0  # shares that are drawn: 0.01 % to 300 %
+
+
+def omission_panel(omissions: Omissions, title: str = "") -> Panel:
+    """For each omission a bar for every joint: its error, logarithmic; below it the operations that are saved."""
+    n, rows = len(omissions.joints), omissions.rows
+    width = 0.8 / n
+
+    def draw(axes: Axes) -> None:
+        axes.set_yscale("log")
+        axes.set_ylim(LEAST, MOST)
+        axes.set_yticks([1e-4, 1e-3, 1e-2, 1e-1, 1.0], labels=["0.01 %", "0.1 %", "1 %", "10 %", "100 %"])
+        axes.set_yticks([], minor=True)
+        for i in range(n):
+            at = np.arange(len(rows)) + (i - (n - 1) / 2) * width
+            share = np.array([row.share[i] for row in rows])
+            axes.bar(at, np.clip(share, LEAST, MOST), 0.86 * width, color=joint_colour(i))
+        for k, row in enumerate(rows):
+            if not row.share.any():
+                axes.text(k, 1.3 * LEAST, "no such\nterms", ha="center", va="bottom", color=SOFT, fontsize=8)
+        axes.axhline(0.01, color=RED, lw=1.0, ls=(0, (5, 3)))
+        names = ["\n+ ".join(row.drop) + f"\n{_operations(omissions, row)}" for row in rows]
+        axes.set_xticks(range(len(rows)), labels=names, fontsize=8)
+        axes.tick_params(axis="x", length=0)
+        axes.set_xlim(-0.6, len(rows) - 0.4)
+        axes.grid(axis="x", visible=False)
+
+    key = tuple((joint_colour(i), joint) for i, joint in enumerate(omissions.joints))
+    head = title or f"whole model: {omissions.operations.total} operations"
+    return Panel(f"RMS error / RMS torque ({head})", draw, key, (10.6, 3.6), 0.85)
+
+
+def _operations(omissions: Omissions, row: Omission) -> str:
+    saved = 100 * omissions.saved(row)
+    return f"{row.operations.total} operations" + (f"\n({-saved:+.0f} %)".replace("-", "−") if round(saved) else "")
 
 
 # -- the arm -------------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.documents.sources import cited, introduction
 from dalembert.report.figures import Key, Panel, alone
 from dalembert.report.svg import figure_svg
 from dalembert.report.words import visible
-from dalembert.sources import cited, introduction
 
 Column = tuple[str, str, Sequence[str]]  # of a table: (group, heading, cells)
 

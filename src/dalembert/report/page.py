@@ -29,6 +29,7 @@ from dalembert.report.html import (
 )
 from dalembert.report.study import Study
 from dalembert.report.svg import formula_svg
+from dalembert.robot.omissions import OMISSIONS
 
 Progress = Callable[[float], None]
 
@@ -77,7 +78,7 @@ def report_html(studies: Study | Sequence[Study], *, title: str | None = None, p
         raise DalembertError("a report is about one arm; these motions belong to several")
     title = title or f"{arm.name}: {studies[0].title if len(studies) == 1 else f'{len(studies)} motions'}"
     parts = [_summary(studies), _the_arm(arm)]
-    steps = 9 * len(studies) + 1
+    steps = 10 * len(studies) + 1
     done = 0
     for index, study in enumerate(studies):
         for part in _motion(study, index, len(studies)):
@@ -190,7 +191,8 @@ def _the_arm(arm: Arm) -> str:
     if arm.robot.payload is not None:
         com = ", ".join(number(x) for x in arm.robot.payload.com)
         payload = f" It holds {number(arm.robot.payload.mass)} kg, centred at ({com}) m in the tip's frame."
-    notes = "".join(f"<p><b>Left out of the model: {text(what)}.</b></p>" for what in arm.robot.left_out)
+    left_out = (*(OMISSIONS[name] for name in arm.omitted), *arm.robot.left_out)
+    notes = "".join(f"<p><b>Left out of the model: {text(what)}.</b></p>" for what in left_out)
     notes += "".join(f"<p class=soft>{text(note)}</p>" for note in arm.robot.notes)
     if arm.loops:
         names = ", ".join(name for loop in arm.loops for name in loop.passive)
@@ -273,6 +275,7 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
         yield _reactions(study, name, about)
     yield _sizing(study)
     yield _scaling(study, name, about, across)
+    yield _omissions(study, name, about)
     yield _downloads(study)
 
 
@@ -435,6 +438,26 @@ def _scaling(study: Study, name: str, about: str, across: str) -> str:
         "that varies.</p>" + table(columns, rows) + missing + table_of_columns(by_joint)
         + grid(figures.scaling_panels(study), f"{name}-scaling", about, across=across)
     )  # fmt: skip
+
+
+def _omissions(study: Study, name: str, about: str) -> str:
+    """What an approximate model of the arm could leave out along this motion."""
+    judged = study.omissions
+    rows = [[text(x) for x in line] for line in judged.cells]
+    groups = [("", 1), ("RMS error, as a share of RMS torque", study.arm.n), ("", 1), ("inverse dynamics", 2)]
+    small = judged.negligible(0.01)
+    words = (
+        f"Each by itself, {text(', '.join(small))} terms stay below 1 % at every joint."
+        if small
+        else "None stays below 1 %."
+    )
+    return (
+        "<h3>What can be neglected</h3>\n<p>What the torques of this motion would be wrong by if an approximate model left out "
+        "some of their terms (M's conclusion, S 7.3.2), and the operations that its inverse dynamics would take: "
+        f"arm.approximate(drop=…). {words}</p>"
+        + table([text(x) for x in judged.headings], rows, groups)
+        + grid([figures.omission_panel(judged)], f"{name}-omissions", about, across="one")
+    )
 
 
 def _tightest(study: Study) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.analysis.ellipsoid import Ellipsoid, dynamic_manipulability
+from dalembert.analysis.omissions import Omissions
 from dalembert.analysis.sizing import (
     Motion,
     MotionSamples,
@@ -109,6 +110,11 @@ class Study:
             t = float(self.shown.t[np.argmax(lost)])
             return f"the inertia matrix at t = {t:g} s cannot be inverted in float64, its masses lie so far apart"
         return shapes
+
+    @cached_property
+    def omissions(self) -> Omissions:
+        """What approximate models would leave out along the motion, and what they would save."""
+        return self.arm.omissions(self.at, self.tip_wrench)
 
     # -- what scaling would do -------------------------------------------------------------------
 

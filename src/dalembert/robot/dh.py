@@ -265,7 +265,7 @@ def _same(rows: tuple[Row, ...], convention: str, robot: Robot) -> bool:
     again = assemble(
         rows, convention, robot.name, base_link=robot.root, tip=robot.tip, notes=robot.notes,
         gravity=robot.gravity, base=robot.base, payload=robot.payload, source=robot.source,
-        couplings=robot.couplings, left_out=robot.left_out,
+        couplings=robot.couplings, left_out=robot.left_out, omitted=robot.omitted,
     )  # fmt: skip
     return again == robot
 

@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 
 from dalembert.algebra.records import settle
 from dalembert.algebra.scalars import Scalar, total
-from dalembert.algebra.vectors import IDENTITY, Vec, VecLike
+from dalembert.algebra.vectors import IDENTITY, ZERO, Vec, VecLike
 from dalembert.errors import RobotError
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Link, Robot, Rotor
+from dalembert.robot.omissions import SUMMANDS
 from dalembert.robot.placement import Placement
 from dalembert.terms import Coulomb, Term, Viscous
 
@@ -105,13 +106,18 @@ def _rubbing(viscous: Scalar, forward: Scalar, backward: Scalar) -> tuple[Term, 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A robot ready for the equations; body i is moved by joint variable q_i."""
+    """A robot ready for the equations; body i is moved by joint variable q_i.
+
+    omitted   the summands of S (7.40) that an approximate model leaves out, of :data:`SUMMANDS`; what else it leaves out
+              is not in its bodies
+    """
 
     bodies: tuple[Body, ...]
     gravity: VecLike
     base: Placement
     tip_body: int
     tip: Placement
+    omitted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         settle(self, gravity=Vec(self.gravity))
@@ -244,6 +250,8 @@ def mechanism(robot: Robot) -> Mechanism:
         parent, stands = at[joint.parent]
         placement = stands @ joint.placement
         rotor = joint.rotor or NO_ROTOR
+        if "rotor-coupling" in robot.omitted:
+            rotor = replace(rotor, reflected=True)
         axis = placement.direction(joint.axis) if rotor.axis is None else stands.direction(rotor.axis)
         position = placement.translation if rotor.position is None else stands.point(rotor.position)
         viscous, coulomb = joint.friction.viscous, joint.friction.coulomb
@@ -277,4 +285,37 @@ def mechanism(robot: Robot) -> Mechanism:
         )
         bodies.append(body)
     whole = tuple(replace(body, inertia=inertia) for body, inertia in zip(bodies, augmented, strict=True))
-    return Mechanism(whole, robot.gravity, robot.base, tip_body, tip)
+    if "rotational" in robot.omitted:
+        whole = tuple(map(_without_rotation, whole))
+    if "translational" in robot.omitted:
+        whole = tuple(_without_translation(whole, i) for i in range(n))
+    omitted = tuple(name for name in robot.omitted if name in SUMMANDS)
+    return Mechanism(whole, robot.gravity, robot.base, tip_body, tip, omitted)
+
+
+# -- what an approximate model leaves out of its bodies ----------------------------------------------
+
+
+def _without_rotation(body: Body) -> Body:
+    """The body as a point, and its motor without inertia: M's D_rot and h_rot are 0."""
+    point = Inertia(body.inertia.mass, body.inertia.com)
+    return replace(body, inertia=point, link=point, rotor_inertia=0.0, rotor_mass=0.0, rotor_transverse=0.0)
+
+
+def _without_translation(bodies: tuple[Body, ...], i: int) -> Body:
+    """Body i with its tensor alone, which turns about any point, and its weight: M's D_tran and h_tran are 0."""
+    body = bodies[i]
+    mass, com = body.inertia.mass, body.inertia.com
+    lifted = body.lifted + Inertia(-mass, com)
+    if mass != 0.0 and lifted.mass == 0.0 and (body.lifted.com - com).norm > 1e-9:
+        raise RobotError(
+            f"as much weight is carried as joint '{body.name}' moves, but at another point, which is not supported without "
+            "translational terms; change a link's weight a little"
+        )
+    still = Inertia()
+    for other in bodies:
+        if other.parent == i and not other.reflected:
+            still = still + rotor_body(0.0, ZERO, other.rotor_axis, other.rotor_inertia, other.rotor_transverse)
+    inertia = Inertia(tensor=body.inertia.tensor)
+    link = Inertia(tensor=inertia.tensor - still.tensor)
+    return replace(body, inertia=inertia, link=link, rotor_mass=0.0, lifted=lifted)

@@ -28,6 +28,7 @@ from dalembert.robot.couplings import (
 from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, check_loops, loop_of
+from dalembert.robot.omissions import omissions
 from dalembert.robot.placement import Placement, unit, vector
 from dalembert.robot.tables import nearest, some
 
@@ -238,6 +239,7 @@ class Robot:
     what in its file changes torques and is no part of the model; loading it is a :class:`ModelWarning`.
     ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
     ``couplings`` says which joints follow others: mimic joints, coupled wrists, screws.
+    ``omitted`` says what an approximate model leaves out of its torques: names of :data:`OMISSIONS`.
 
     >>> import dalembert as da
     >>> links = (Link("base"), Link("rod", Inertia(1.0, (0.5, 0.0, 0.0))))
@@ -258,6 +260,7 @@ class Robot:
     left_out: tuple[str, ...] = field(default=(), kw_only=True)
     loops: tuple[Loop, ...] = field(default=())
     couplings: tuple[Coupling, ...] = field(default=())
+    omitted: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         links, joints, couplings = with_motors(self.links, self.joints, self.couplings)
@@ -266,6 +269,7 @@ class Robot:
             self,
             notes=tuple(self.notes),
             left_out=tuple(self.left_out),
+            omitted=omissions(self.omitted),
             gravity=vector(self.gravity, "gravity"),
             joints=_in_order(self),
         )

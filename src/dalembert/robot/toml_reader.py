@@ -14,6 +14,7 @@ from dalembert.robot.dh import CONVENTIONS, HELICAL, assemble, read_row, screw
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import LOOP_KINDS, Loop
 from dalembert.robot.model import JOINT_TYPES, STANDARD_GRAVITY, Frame, Joint, Link, Robot
+from dalembert.robot.omissions import omissions
 from dalembert.robot.parts import (
     INERTIA_KEYS,
     PLACEMENT_KEYS,
@@ -30,7 +31,7 @@ from dalembert.robot.safe_toml import parse_tables, read_text
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
 
 FILE_KEYS = (
-    *("name", "source", "notes", "left_out", "gravity", "convention", "base", "tip", "payload"),
+    *("name", "source", "notes", "left_out", "gravity", "omitted", "convention", "base", "tip", "payload"),
     *("joint", "loop", "coupling"),
 )
 COUPLING_KEYS = ("joints", "of", "motors", "matrix", "offset", "higher", "limits")
@@ -123,7 +124,13 @@ def _common(table: Table) -> dict[str, Any]:
         "source": table.text("source", ""),
         "notes": table.texts("notes"),
         "left_out": table.texts("left_out"),
+        "omitted": _omitted(table),
     }
+
+
+def _omitted(table: Table) -> tuple[str, ...]:
+    with told_at(table.where):
+        return omissions(table.texts("omitted"))
 
 
 def _payload(table: Table) -> Inertia:

@@ -55,7 +55,7 @@ def _head(robot: Robot, convention: str) -> Lines:
         if sentences:
             yield from (f"{key} = [", *(f"  {_written(sentence)}," for sentence in sentences), "]")
     gravity = robot.gravity if robot.gravity != STANDARD_GRAVITY else None
-    yield from _lines({"gravity": gravity, "convention": convention})
+    yield from _lines({"gravity": gravity, "omitted": robot.omitted or None, "convention": convention})
 
 
 def _body(robot: Robot, rows: tuple[Row, ...] | None) -> Lines:

@@ -34,6 +34,11 @@ def write_urdf(robot: Robot) -> str:
             f"robot '{robot.name}' has closed chains ({', '.join(loop.name for loop in robot.loops)}), which URDF cannot "
             "hold; save it as .toml, or write the tree: arm.tree.save(…)"
         )
+    if robot.omitted:
+        raise RobotError(
+            f"robot '{robot.name}' is an approximate model without {', '.join(robot.omitted)}, which URDF cannot say; save it "
+            "as .toml, or write the whole model: arm.replace(omitted=()).save(…)"
+        )
     mimics = _mimics(robot)
     robot = in_urdf_frames(robot)
     root = Element("robot", name=_text(robot.name or "robot", "the robot's name"))

@@ -19,6 +19,7 @@ from dalembert.motion.methods import check_method
 from dalembert.motion.stepping import has_dry_friction
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import BASE, ROLLOUTS, Plan, Rollout, rollout
+from dalembert.robot.omissions import SUMMANDS
 from dalembert.simulation.controllers import Controller
 from dalembert.simulation.steps import Steps, make_steps
 from dalembert.tip.controller import OperationalController
@@ -313,6 +314,7 @@ def make_task(
     dry = friction and any(map(has_dry_friction, arm.mechanism.tree.bodies))
     asked = {
         "parameters": parameters is not None,
+        "approximation": bool(arm.mechanism.omitted),
         "Newton": arm.mechanism.by_newton,
         "dry friction": dry,
         "contact": stops == "contact",
@@ -351,6 +353,11 @@ def make_task(
     if restitution:
         constants["restitution"] = np.array([restitution])
     if parameters is not None:
+        if changed := [name for name in arm.omitted if name not in SUMMANDS]:
+            raise DalembertError(
+                f"parameters would bring back the {', '.join(changed)} terms that arm '{arm.name}' leaves out; give them to the "
+                "whole arm, arm.replace(omitted=())"
+            )
         bodies, count = arm.mechanism.tree.n, width(arm.mechanism.tree)
         counted = joints if bodies == n else f"arm '{arm.name}' has {bodies} joints in its tree"
         more = count - WIDTH * bodies

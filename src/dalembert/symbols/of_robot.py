@@ -25,6 +25,11 @@ def equations_of(
     robot: Robot, mechanism: AnyMechanism, parameters: str = "nonzero", progress: Progress | None = None
 ) -> Equations | FormulaEquations:
     """B, C, g and τ in closed form, on the tree or pulled back through Γ: S 7.3.3's parallelogram."""
+    if robot.omitted:
+        raise DalembertError(
+            f"arm '{robot.name}' is an approximate model without {', '.join(robot.omitted)}, and closed forms are those of the "
+            "whole: arm.replace(omitted=()).equations()"
+        )
     *_, last = mechanism.closures or [None]
     if isinstance(last, Formula):
         bare = robot.without_coordinates()

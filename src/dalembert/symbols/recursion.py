@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.algebra.vectors import Mat, Vec, Z
 from dalembert.coordinates.chain import Angle
 from dalembert.environment.extras import extra
-from dalembert.equations.recursion import LinkSteps, recursion
+from dalembert.equations.recursion import NewtonEulerSteps, recursion
 from dalembert.errors import DalembertError
 from dalembert.robot.inertia import Inertia, steiner
 from dalembert.robot.mechanism import Body, Mechanism, mechanism
@@ -81,7 +81,8 @@ class SymbolicRecursion:
         steps, short = recursion(tree, q, self._model.qd, self._model.qdd), _Sums(circles, seen)
         number = ring.number(0)
         self._steps = {
-            f.name: [Vec(short(x + number) for x in v) for v in getattr(steps, f.name)] for f in fields(LinkSteps)[:-1]
+            f.name: [Vec(short(x + number) for x in v) for v in getattr(steps, f.name)]
+            for f in fields(NewtonEulerSteps)[:-1]
         }
         self._tau = [short(x + y) for x, y in zip(steps.tau, friction_of(self._model), strict=True)]
 

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import dalembert as da
 from dalembert.cli.main import COMMANDS, app
+from dalembert.documents.sources import CITATION, SOURCES, cited, introduction
 from dalembert.report.page import report_html
-from dalembert.sources import CITATION, SOURCES, cited, introduction
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

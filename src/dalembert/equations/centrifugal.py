@@ -1,0 +1,50 @@
+"""Centrifugal torques Σ_j h_ijj q̇_j² of S (7.40), by a recursion.
+
+While joint j alone turns, the points of what it moves accelerate by q̇_j² S(z_j)² (r − p_j). All joints one after the other
+add up to a + W r on every link, with W = Σ_j q̇_j² S(z_j)² over the joints that turn it: what
+:mod:`lean_newton_euler` has with U, here without ω × ω of different joints. A joint that slides has no such torque of its
+own, and neither has the spin of a rotor.
+"""
+
+from __future__ import annotations
+
+from dalembert.algebra.scalars import Scalar, Values
+from dalembert.algebra.vectors import NULL, ZERO, Mat, RotZ, Vec
+from dalembert.equations.composite import ForceMoment, link_steps
+from dalembert.robot.mechanism import Mechanism
+
+
+def centrifugal_torques(mechanism: Mechanism, q: Values, qd: Values) -> list[Scalar]:
+    """Σ_j h_ijj q̇_j² of every joint."""
+    s = link_steps(mechanism, q)
+    W, a = {-1: NULL}, {-1: ZERO}
+    pushes: list[ForceMoment] = []
+    for i, link in enumerate(s.links):
+        j, R = link.parent, link.R
+        back = RotZ(s.turn[i].c, -s.turn[i].s)
+        W[i] = _symmetric(back.both(_symmetric(R.T @ W[j] @ R)))
+        a[i] = s.up(i, a[j] + W[j] @ link.t)
+        if link.revolute:
+            square = qd[i] * qd[i]
+            W[i] = W[i] - Mat.of(((square, 0.0, 0.0), (0.0, square, 0.0), (0.0, 0.0, 0.0)))  # q̇² S(z)²
+        a[i] = a[i] + W[i] @ s.shift[i]
+        f = link.m * a[i] + W[i] @ link.h
+        pushes.append(ForceMoment(f, link.h.cross(a[i]) + _moment(W[i] @ link.Sigma)))
+    tau: list[Scalar] = [0.0] * mechanism.n
+    for i in reversed(range(mechanism.n)):
+        link = s.links[i]
+        tau[i] = pushes[i].felt_by(link)
+        if link.parent >= 0:
+            seen, behind = pushes[i].moved(s, i), pushes[link.parent]
+            pushes[link.parent] = ForceMoment(behind.f + seen.f, behind.mu + seen.mu)
+    return tau
+
+
+def _symmetric(A: Mat) -> Mat:
+    """A, which is symmetric, with each product written once."""
+    return Mat.of([[A[min(i, j)][max(i, j)] for j in range(3)] for i in range(3)])
+
+
+def _moment(A: Mat) -> Vec:
+    """ax(A − Aᵀ)"""
+    return Vec((A[2][1] - A[1][2], A[0][2] - A[2][0], A[1][0] - A[0][1]))

@@ -1,0 +1,179 @@
+"""Small parameters: an arm without those that matter least along a motion.
+
+The parameters are those that inverse dynamics is compiled from (:mod:`dalembert.equations.regrouping`): first moments h
+and second moments Σ = ∫ r rᵀ dm of every link and of what is counted with it, in a frame on the axis of its joint; they
+are base parameters, and each that is zero takes its products out of the code. Besides these, rotors that count by
+k_r² I_m, viscous and Coulomb friction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.analysis.sizing import check_fits, samples
+from dalembert.arm import Arm
+from dalembert.equations.regressor import WIDTH
+from dalembert.equations.regrouping import LeanLink, lean_links
+from dalembert.errors import DalembertError
+from dalembert.identification.physical import ten, tensor
+from dalembert.robot.inertia import Inertia
+from dalembert.robot.model import Joint, Robot
+
+Array = NDArray[np.float64]
+
+FIRST = ("h_x", "h_y", "h_z")
+SECOND = {"Σ_xx": (0, 0), "Σ_yy": (1, 1), "Σ_zz": (2, 2), "Σ_xy": (0, 1), "Σ_xz": (0, 2), "Σ_yz": (1, 2)}
+MOST = 4000  # instants that are looked at
+
+
+@dataclass(frozen=True)
+class Part:
+    """A parameter of joint i of the tree: its name, and what it adds to the columns of Y."""
+
+    joint: int
+    name: str
+    share: Array  # (13N,) of the parameters of Arm.regressor
+
+
+def without_small_parameters(arm: Arm, small: float | None, motion: Any) -> Arm:
+    """The arm without the parameters that change the torque of no joint by more than the share ``small`` of its RMS."""
+    if small is None or motion is None:
+        raise DalembertError(
+            "small parameters are small along a motion: give both, as in approximate(small=0.01, motion=motion)"
+        )
+    if not 0.0 < small < 1.0:
+        raise DalembertError(f"small is {small!r}; it must be a share of the RMS torque between 0 and 1, such as 0.01")
+    at = samples(motion)
+    check_fits(arm, at)
+    at = at.rows(np.unique(np.linspace(0, len(at.t) - 1, MOST).round().astype(np.intp)))
+    states = at.q, at.qd, at.qdd
+    whole = arm.replace(omitted=())
+    tau = arm.inverse_dynamics(*states)
+    allowed = small * np.sqrt(np.mean(tau**2, axis=0))
+    parts = list(_parts(whole))
+    columns = whole.regressor(*states).reshape(-1, len(parts[0].share)) @ np.array([part.share for part in parts]).T
+    order = _least_first(columns.reshape(len(at.t), arm.n, -1), allowed)
+    while True:
+        dropped = [parts[k] for k in order]
+        less = arm.replace(**_without(whole.robot, dropped))
+        error = np.sqrt(np.mean((tau - less.inverse_dynamics(*states)) ** 2, axis=0))
+        if not order or (error <= allowed).all():
+            return less.replace(notes=(*arm.robot.notes, _note(arm, dropped, small)))
+        order = order[
+            : int(0.9 * len(order))
+        ]  # friction that feels the load, or terms left out: what is linear is not all
+
+
+def _note(arm: Arm, dropped: list[Part], small: float) -> str:
+    by_joint: dict[str, list[str]] = {}
+    for part in sorted(dropped, key=lambda part: part.joint):
+        by_joint.setdefault(arm.robot.tree_joints[part.joint].name, []).append(part.name)
+    words = "; ".join(f"{', '.join(names)} of {joint}" for joint, names in by_joint.items()) or "none"
+    return f"small parameters left out, which change no torque by more than {100 * small:g} % of its RMS along a motion: {words}"
+
+
+# -- which there are -------------------------------------------------------------------------------
+
+
+def _parts(arm: Arm) -> Iterator[Part]:
+    """The parameters that can be left out, those that are not zero."""
+    tree, robot = arm.mechanism.tree, arm.robot
+    width = len(arm.parameters)
+    for i, (link, joint) in enumerate(zip(lean_links(tree), robot.tree_joints, strict=True)):
+        body = tree.bodies[i]
+        for name, unit, value in _moments(link):
+            if value and (robot.link(joint.child).inertia.mass > 0.0 or name not in FIRST):
+                yield Part(i, name, _at(width, WIDTH * i, value * unit))
+        others = {
+            "I_m": body.rotor_inertia if body.reflected else 0.0,
+            "F_v": body.viscous,
+            "F_s": sum(body.coulomb) / 2,
+        }
+        for k, (name, value) in enumerate(others.items(), 10):
+            if value:
+                yield Part(i, name, _at(width, WIDTH * i + k, np.array([float(value)])))
+
+
+def _moments(link: LeanLink) -> Iterator[tuple[str, Array, float]]:
+    """The moments of a lean link: name, ten parameters of a unit of it in the body's frame, value."""
+    R, t = np.array(link.frame.rotation, float), np.array(link.frame.translation, float)
+    for k, name in enumerate(FIRST):
+        h = R[:, k]
+        yield name, _ten(h, np.outer(t, h) + np.outer(h, t)), float(link.h[k])
+    for name, (j, k) in SECOND.items():
+        unit = np.outer(R[:, j], R[:, k])
+        yield name, _ten(np.zeros(3), unit if j == k else unit + unit.T), float(link.Sigma[j][k])
+
+
+def _ten(h: Array, Sigma: Array) -> Array:
+    """m = 0, m c and the tensor tr Σ 1 − Σ about the frame's origin, as S (7.77) lists them."""
+    I = np.trace(Sigma) * np.eye(3) - Sigma
+    return np.array([0.0, *h, I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]])
+
+
+def _at(width: int, first: int, values: Array) -> Array:
+    out = np.zeros(width)
+    out[first : first + len(values)] = values
+    return out
+
+
+# -- which are left out ----------------------------------------------------------------------------
+
+
+def _least_first(columns: Array, allowed: Array) -> list[int]:
+    """Parameters, the one that adds least to the error after the other, as long as no joint's RMS error exceeds what is allowed.
+
+    columns  (T, n, K) the torques of each
+    """
+    Gram = np.einsum("tik,til->ikl", columns, columns) / len(columns)
+    scale = np.where(allowed > 0, allowed, 1e-300) ** 2
+    felt = [k for k in range(Gram.shape[-1]) if Gram[:, k, k].max() > 1e-24 * scale.max()]
+    error, cross = np.zeros(len(allowed)), np.zeros(Gram.shape[:2])
+    order: list[int] = []
+    while left := [k for k in felt if k not in order]:
+        after = error[:, None] + 2.0 * cross[:, left] + Gram[:, left, left]
+        worst = (after / scale[:, None]).max(axis=0)
+        best = int(np.argmin(worst))
+        if worst[best] > 1.0:
+            break
+        order.append(left[best])
+        error, cross = after[:, best], cross + Gram[:, :, left[best]]
+    return order
+
+
+def _without(robot: Robot, dropped: list[Part]) -> dict[str, Any]:
+    """The links and joints of the robot without these parameters."""
+    links, joints = {link.name: link for link in robot.links}, {joint.name: joint for joint in robot.joints}
+    for part in dropped:
+        joint = robot.tree_joints[part.joint]
+        if part.name in ("I_m", "F_v", "F_s"):
+            joints[joint.name] = _lighter(joints[joint.name], part.name)
+        else:
+            link = links[joint.child]
+            changed = ten(link.inertia) - part.share[WIDTH * part.joint : WIDTH * part.joint + 10]
+            m, x, y, z = changed[:4].tolist()
+            inertia = Inertia.from_origin(m, (x, y, z), tensor(changed[4:]).tolist())
+            links[joint.child] = replace(link, inertia=inertia, physical=False)
+    for name, link in links.items():
+        if link.inertia != robot.link(name).inertia:
+            links[name] = replace(link, physical=link.inertia.impossible() is None)
+    return {"links": tuple(links.values()), "joints": tuple(joints.values())}
+
+
+def _lighter(joint: Joint, name: str) -> Joint:
+    """The joint without its rotor's inertia, or without its and its motor's viscous or Coulomb friction."""
+    rotor = joint.rotor
+    if name == "I_m":
+        return replace(joint, rotor=None if rotor is None else replace(rotor, inertia=0.0))
+    field = {"F_v": "viscous", "F_s": "coulomb"}[name]
+    none: Any = 0.0 if field == "viscous" else (0.0, 0.0)
+    return replace(
+        joint,
+        friction=joint.friction.replace(**{field: none}),
+        rotor=None if rotor is None else replace(rotor, **{field: none}),
+    )
