@@ -72,9 +72,15 @@ def executed(path: Path) -> dict[str, Any]:
     book = nbformat.from_dict(notebook(path.read_text(encoding="utf-8")))
     task = book.cells[-1].source
     book.cells.append(nbformat.from_dict(code_cell(task.replace(" = None", f" = {ANSWERS[path.stem]}", 1), "answered")))
-    NotebookClient(
-        book, timeout=SECONDS, record_timing=False, coalesce_streams=True, resources={"metadata": {"path": str(OUT)}}
-    ).execute()
+    client = NotebookClient(
+        book,
+        timeout=SECONDS,
+        record_timing=False,
+        coalesce_streams=True,
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
+        resources={"metadata": {"path": str(OUT)}},
+    )
+    client.execute()
     told = "".join(output.get("text", "") for output in book.cells.pop().outputs)
     if "correct" not in told:
         raise ValueError(f"{path.stem}: the answer {ANSWERS[path.stem]} to the task is not taken for correct: {told}")
@@ -94,7 +100,11 @@ def fewer_colours(png: str) -> str:
     """The picture with a palette in place of 32 bits for each pixel: a third of the size. Both in base64."""
     from PIL import Image
 
-    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    picture = (
+        Image.open(io.BytesIO(base64.b64decode(png)))
+        .convert("RGB")
+        .quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    )
     file = io.BytesIO()
     picture.save(file, "png", optimize=True)
     return base64.b64encode(file.getvalue()).decode()

@@ -6,8 +6,8 @@
 # **What you will learn**
 # - to compute the same torques by five formulations and to see that they agree to rounding;
 # - M's Table 3, drawn over the number of joints, beside the operations that our own formulas take;
-# - what is left of each formulation after it has been simplified for one particular arm;
-# - when to use which formulation.
+# - what is left of each formulation after it has been simplified for one particular arm, and when to use which;
+# - what an approximate model costs, along a motion and in a control loop.
 
 # %%
 import matplotlib.pyplot as plt
@@ -113,6 +113,46 @@ print("PUMA 560, inverse dynamics, compiled: multiplications + additions")
 for way in ("lagrange-euler", "dalembert", "newton-euler", "lean"):
     operations = puma.operations("inverse_dynamics", formulation=way).compiled
     print(f"   {way:16s}{operations.multiplications:6d} + {operations.additions:d}")
+
+# %% [markdown]
+# ## Approximate models
+#
+# M's conclusion: knowing the terms helps to find "an appropriate approximate model". `arm.omissions(motion)` tells what each omission costs along a motion, as a share of the RMS torque, and what it
+# saves. Here for the two-link arm on the second motion of Example 7.2:
+
+# %%
+two = da.load("planar-2r")
+elbow = np.arccos(np.array([0.2, 1.8]) ** 2 / 2 - 1)
+motion = da.trapezoidal([-elbow[0] / 2, elbow[0]], [-elbow[1] / 2, elbow[1]], acceleration_time=0.15, max_velocity=5.0)
+print(two.omissions(motion))
+
+# %% [markdown]
+# And what does it mean for control? The whole arm is driven by a controller that knows an approximate model only: feedforward alone, and computed torque with feedback.
+
+# %%
+models = {
+    "rotor coupling": ["rotor-coupling"],
+    "velocity terms": ["coriolis", "centrifugal"],
+    "mutual inertia": ["off-diagonal"],
+}
+errors = []
+for dropped in models.values():
+    known = two.approximate(drop=dropped)
+    laws = da.Feedforward(motion, model=known), da.ComputedTorque(400.0, 40.0, motion, model=known)
+    runs = [da.simulate(two, motion.q[0], None, law, motion.duration) for law in laws]
+    errors.append([np.degrees(np.abs(run.q - motion(run.t)[0]).max()) for run in runs])
+feedforward, feedback = np.transpose(errors)
+figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+at = np.arange(len(models))
+for shift, values, name in ((-0.2, feedforward, "feedforward alone"), (0.2, feedback, "computed torque")):
+    axes.bar_label(axes.bar(at + shift, values, 0.36, label=name), fmt="%.2g°", padding=2)
+axes.set_yscale("log")
+axes.set(title="largest joint error when the model lacks …", xticks=at, ylim=(0.01, 60))
+axes.set_xticklabels(models)
+axes.legend(loc="upper left")
+plt.show()
+exact = da.simulate(two, motion.q[0], None, da.Feedforward(motion), motion.duration)
+assert np.abs(exact.q - motion(exact.t)[0]).max() < 1e-6 and np.all(feedback < feedforward / 10)
 
 # %% [markdown]
 # ## Which one when

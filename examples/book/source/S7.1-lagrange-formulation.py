@@ -122,7 +122,8 @@ for j in (0, 2):
 panels[1].plot(motion.t, terms.coriolis[:, 1, 1, 2], "C3:", label="Coriolis, $\\dot q_2\\dot q_3$")
 panels[2].plot(motion.t, terms.gravity[:, 1], "C4", label="$g_2$")
 panels[2].plot(motion.t, terms.friction[:, 1], "C5--", label="friction")
-names = {"accelerations": "upper left", "velocities": "lower right", "gravity and friction": "center"}
+panels[1].set_ylim(-4, 13)
+names = {"accelerations": "upper left", "velocities": "upper right", "gravity and friction": "center"}
 for axes, (name, place) in zip(panels, names.items(), strict=True):
     axes.set(title=f"joint 2: {name} (N m)", xlabel="time (s)")
     axes.legend(loc=place)

@@ -187,8 +187,8 @@ for gamma, name, style in ((0.0, "parameters fixed", "C1--"), (100.0, "parameter
     error = np.degrees(np.abs(run.q - motion(run.t)[0]).max(axis=-1))
     axes.plot(run.t, error, style, label=name)
     late.append(error[run.t > 9].max())
-axes.set(title="largest joint error (°)", xlabel="time (s)")
-axes.legend()
+axes.set(title="largest joint error (°)", xlabel="time (s)", ylim=(-0.1, 4.3))
+axes.legend(ncols=2, loc="upper center")
 plt.show()
 print(f"in the last second: {late[0]:.2f}° with fixed parameters, {late[1]:.2f}° with adapted ones")
 assert late[1] < late[0] / 3
