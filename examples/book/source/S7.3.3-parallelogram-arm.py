@@ -168,16 +168,12 @@ for which in (two_link, arm, decoupled):
 # Your parallelogram has $a_{1'} = 0.3$, $a_{1''} = 0.9$, $\ell_{2'} = 0.45$ m and $m_{\ell_{2'}} = 5$ kg, and link 3' weighs 12 kg. Where must its
 # centre of mass be, i.e. which $\ell_{3'}$ (m) decouples the motors? Put it into `my_length`.
 #
-# *Hint.* Solve the condition for $\bar\ell_{3'}$. The cell puts your answer into the formula for $b_{a12}$.
+# *Hint.* Solve the condition for $\bar\ell_{3'}$. The cell puts your answer into the factor of $\cos(\vartheta_{1''}-\vartheta_{1'})$ in $b_{a12}$.
 
 # %%
 my_length = None
 if my_length is None:
     print("not answered yet")
 else:
-    b12 = (
-        e.B[0, 1]
-        .subs({l3: my_length, **{s: v for s, v in e.parameters.items() if s != l3}})
-        .subs(dict.fromkeys(e.angles, 1))
-    )
+    b12 = equation.subs({l3: my_length} | {s: v for s, v in e.parameters.items() if s != l3})
     print("correct" if abs(b12) < 1e-3 else f"not yet: b_a12 = {float(b12):.3f} kg m² where the cosine is 1")

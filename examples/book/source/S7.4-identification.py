@@ -103,6 +103,21 @@ for name, motion in (("timid", timid), ("rich", rich)):
     assert np.all(np.abs(fit - pi) < 4 * spread)
 
 # %% [markdown]
+# What if $\bar{\boldsymbol Y}$ is not full-rank? With all 22 columns (7.86) has no solution; *damped* least squares, $(\bar{\boldsymbol Y}^T\bar{\boldsymbol Y} + \lambda^2\boldsymbol I)^{-1}\bar{\boldsymbol Y}^T\bar{\boldsymbol\tau}$, has one. Its parameters need not be
+# those of the arm, but the torques that they predict on another motion are right, as long as $\lambda$ is small.
+
+# %%
+state, other = rich(t), timid(t)
+full = arm.regressor(*state)[..., inertial].reshape(-1, 22)
+for damping in (0.01, 1.0, 100.0):
+    damped = np.linalg.solve(full.T @ full + damping**2 * np.eye(22), full.T @ arm.inverse_dynamics(*state).ravel())
+    predicted = arm.regressor(*other)[..., inertial] @ damped
+    true = arm.inverse_dynamics(*other)
+    print(
+        f"λ = {damping:6g}: torques of the other motion to {100 * np.abs(predicted - true).max() / np.abs(true).max():.4f} %, m_1 = {damped[0]:.1f} kg (true 55)"
+    )
+
+# %% [markdown]
 # ## Joint by joint
 #
 # $\boldsymbol Y$ is block triangular, (7.80): the torque of joint 2 contains the parameters of link 2 only. They can be identified first, from $\tau_2$

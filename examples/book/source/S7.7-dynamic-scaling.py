@@ -95,7 +95,7 @@ plt.show()
 # ## Linear scaling, $r = ct$
 #
 # Stretch time by the factor $c$ (new duration over old): $\boldsymbol\tau_s$ is divided by $c^2$. The straight line needs 8.1 kN m of joint 2, whose motor gives 5 kN m. At the worst instant
-# $|\tau_s/c^2 + g| = \tau_{max}$ gives $c$:
+# $|\tau_s/c^2 + g| = \tau_{max}$ gives $c$. (In the book's letters the slower motion is $\bar{\boldsymbol q}$, with $\bar{\boldsymbol\tau}_s(ct) = \boldsymbol\tau_s(t)/c^2$ and the duration $\bar t_f = c\,t_f$.)
 
 # %%
 gravity = arm.gravity_torque(q)
