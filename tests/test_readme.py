@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import runpy
@@ -57,6 +58,20 @@ def test_python_blocks_print_what_the_page_says(tmp_path: Path, monkeypatch: pyt
     assert da.load("mine.toml") == names["mine"]
 
 
+PAIR = re.compile(r"^```python\n(.*?)^```\n+```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if PAIR.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_python_blocks_of_the_docs_print_what_the_page_says(page: Path) -> None:
+    """Those that are followed by what they print, each by itself."""
+    for code, printed in PAIR.findall(page.read_text(encoding="utf-8")):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(compile(code, page.name, "exec"), {})
+        assert lines(said.getvalue()) == lines(printed)
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_commands_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -78,6 +93,21 @@ def test_commands_print_what_the_page_says(tmp_path: Path, monkeypatch: pytest.M
                 assert lines(said) == lines(shown), command
             ran += 1
     assert ran >= 6
+
+
+@pytest.mark.parametrize("page", ["dynamics.md", "operational-space.md"])
+def test_blocks_of_the_docs_print_what_the_page_says(page: str) -> None:
+    """Of pages whose other blocks are fragments: the Python blocks that are followed by what they print."""
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
+    compared = 0
+    for (kind, code), (then, printed) in itertools.pairwise(blocks):
+        if (kind, then) == ("python", "text"):
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                exec(compile(code, page, "exec"), {})
+            assert lines(said.getvalue()) == lines(printed)
+            compared += 1
+    assert compared
 
 
 def test_the_table_of_arms_is_complete() -> None:

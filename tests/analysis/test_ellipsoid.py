@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy
 from scipy.optimize import linprog
 from typer.testing import CliRunner
 
@@ -183,6 +184,70 @@ def test_wrong_limits() -> None:
         for point in (3.0, [1.0, 2.0, 3.0]):
             with pytest.raises(ShapeError, match="its last axis must be the rows x, y"):
                 shape.contains(point)
+
+
+# -- Problem 7.11 ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "tip"),
+    [
+        ("planar-2r", lambda q, a: (a[0] * sympy.cos(q[0]) + a[1] * sympy.cos(q[0] + q[1]),
+                                    a[0] * sympy.sin(q[0]) + a[1] * sympy.sin(q[0] + q[1]))),
+        ("pr-arm", lambda q, a: (q[0] + a[1] * sympy.cos(q[1]), a[1] * sympy.sin(q[1]))),
+    ],
+)  # fmt: skip
+def test_problem_7_11_in_letters(name: str, tip) -> None:  # type: ignore[no-untyped-def]
+    """w_d = √det(J (BᵀB)⁻¹ Jᵀ) = w / det B: w_d² (det B)² − w² is 0 for any entries, and with the arm's put in."""
+    arm = arms.arm(name)
+    e, a = arm.equations(), sympy.symbols("a_1 a_2", positive=True)
+    B, J = sympy.MatrixSymbol("B", 2, 2).as_explicit(), sympy.MatrixSymbol("J", 2, 2).as_explicit()
+    w_squared, core = (J * J.T).det(), (J * (B.T * B).inv() * J.T).det()
+    assert sympy.cancel(core * B.det() ** 2 - w_squared) == 0
+    J_arm, B_arm = sympy.Matrix(tip(e.q, a)).jacobian(e.q), e.with_angles(sympy.Matrix(e.B))
+    own = dict(zip([*B, *J], [*B_arm, *J_arm], strict=True))
+    w = {"planar-2r": a[0] * a[1] * sympy.sin(e.q[1]), "pr-arm": a[1] * sympy.cos(e.q[1])}[name]
+    assert sympy.simplify(w_squared.subs(own) - w**2) == 0
+    at = [0.4, 0.9]
+    numbers = {**e.parameters, a[0]: 1.0, a[1]: 1.0 if name == "planar-2r" else 0.6, **dict(zip(e.q, at, strict=True))}
+    assert float(arm.manipulability(at)) == pytest.approx(float(w.subs(numbers)))
+    w_d = sympy.sqrt(core.subs(own))
+    assert float(arm.manipulability(at, dynamic=True)) == pytest.approx(float(w_d.subs(numbers)))
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [("planar-2r", None), ("pr-arm", None), ("puma560", "pose"), ("five-bar", None), ("parallelogram", None),
+     ("planar-3r", "xy"), ("panda", None)],
+)  # fmt: skip
+def test_measures_of_the_ellipsoids(name: str, task: str | None) -> None:
+    """w = √det(J Jᵀ), S (3.56), and w_d = √det(J (BᵀB)⁻¹ Jᵀ); w_d det B = w where no joint is redundant."""
+    arm = arms.arm(name)
+    q = np.broadcast_to(arm.home, (2, 3, arm.n)) + np.random.default_rng(1).uniform(0.1, 0.3, (2, 3, arm.n))
+    velocity = arm.velocity_manipulability(q, task=task)
+    rows = [("x", "y", "z", "wx", "wy", "wz").index(row) for row in velocity.rows]
+    J, B = arm.jacobian(q)[..., rows, :], arm.inertia_matrix(q)
+    w, w_d = arm.manipulability(q, task), arm.manipulability(q, task, dynamic=True)
+    assert w.shape == (2, 3) and w == pytest.approx(np.sqrt(np.linalg.det(J @ np.swapaxes(J, -1, -2))), rel=1e-6)
+    over_B = np.linalg.solve(B, np.swapaxes(J, -1, -2))
+    assert w_d == pytest.approx(np.sqrt(np.linalg.det(np.swapaxes(over_B, -1, -2) @ over_B)), rel=1e-6)
+    assert w == pytest.approx(velocity.measure)
+    if len(rows) == arm.n:
+        assert w_d * np.linalg.det(B) == pytest.approx(w, rel=1e-9)
+        assert w_d == pytest.approx(arm.dynamic_manipulability(q, task=task).measure, rel=1e-9)
+    else:
+        assert (w_d >= arm.dynamic_manipulability(q, task=task).measure).all()  # S's joint accelerations of least norm
+
+
+def test_manipulability_is_kinematics() -> None:
+    """It is 0 where the arm is singular, asks for no masses, and takes any link's frame."""
+    assert arms.arm("planar-2r").manipulability([[0.3, 0.0], [0.3, np.pi]]) == pytest.approx(0.0, abs=1e-15)
+    hollow = da.from_dh([(1.0, 0, 0, 0), (0.5, 0, 0, 0)])
+    assert hollow.manipulability([0.0, np.pi / 2]) == pytest.approx(0.5)
+    with pytest.raises(DalembertError, match="no B⁻¹"):
+        hollow.manipulability([0.0, np.pi / 2], dynamic=True)
+    wrist = arms.arm("planar-3r")
+    assert wrist.manipulability(Q, "xy", frame=wrist.robot.links[2].name) < wrist.manipulability(Q, "xy")
 
 
 # -- maps ----------------------------------------------------------------------------------------

@@ -86,11 +86,22 @@ def test_what_cancels_but_for_rounding_is_zero() -> None:
     assert less.omitted == ("coriolis", "centrifugal")
 
 
-def test_small_needs_a_share_and_a_motion() -> None:
+def test_wrong_input_gets_a_sentence(study: Omissions) -> None:
     arm = da.load("planar-2r")
-    for wrong in ({"small": 0.01}, {"motion": motion_of(arm)}, {"small": 2.0, "motion": motion_of(arm)}):
-        with pytest.raises(da.DalembertError, match=r"give both|between 0 and 1"):
-            arm.approximate(**wrong)
+    motion = motion_of(arm)
+    for wrong in (
+        lambda: arm.approximate(small=0.01),
+        lambda: arm.approximate(motion=motion),
+        lambda: arm.approximate(small=2.0, motion=motion),
+        lambda: arm.approximate(small="a little", motion=motion),
+        lambda: arm.approximate(small=0.01, motion=3),
+        lambda: arm.approximate(3),
+        lambda: arm.omissions(None),
+        lambda: arm.omissions(da.polynomial([0.0], [1.0], 1.0)),
+        lambda: study["coriolis", "rotational"],
+    ):
+        with pytest.raises(da.DalembertError):
+            wrong()
 
 
 def test_the_picture_has_a_bar_for_every_omission_and_joint(study: Omissions) -> None:

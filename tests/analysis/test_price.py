@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -39,6 +40,7 @@ from dalembert.robot import Friction, Inertia, Link
 from dalembert.robot.dh import Row, from_dh
 from test_cli import mistake, run
 
+DOCS = Path(__file__).parents[2] / "docs"
 Table = list[tuple[float, float, float]]  # modified DH: a, α in right angles, d
 
 
@@ -343,12 +345,27 @@ def test_command_explains() -> None:
     assert "written: 276 n − 105 multiplications, 214 n − 78 additions" in general
     assert "M Table 3 as printed: 132 n multiplications, 111 n − 4 additions" in general
     assert "(7.113)" in general and max(map(len, general.splitlines())) <= 80
+    page = (DOCS / "price.md").read_text(encoding="utf-8")
+    rows = [line.rstrip() for line in run("compare", "--explain", width=118).stdout.splitlines()]
+    assert "\n".join(rows) in page
     for name in ("scara", "five-bar"):
         output = run("compare", name, "--explain").stdout
         whole = written(da.load(name).mechanism, JOINTS["inverse_dynamics"], "newton-euler")
         (row,) = (line.split() for line in output.splitlines() if line.strip().startswith("total"))
         assert row[1:3] == [str(whole.multiplications), str(whole.additions)]
     assert "--explain takes an arm or nothing" in mistake("compare", "--explain", "--joints", "2..3")
+
+
+def test_counts_on_the_page_about_formulations_are_those_of_the_arms() -> None:
+    """Of the planar arm: the first figure of each cell, as benchmarks/formulations.py prints it."""
+    page = (DOCS / "which-formulation.md").read_text(encoding="utf-8")
+    arm, pattern = da.load("planar-2r"), r'^\| (?:`(\w+)` \| )?`"([\w-]+)"` \| ([\d,/ ]+) \| ([\d,/ ]+) \|'
+    rows = re.findall(pattern, page, re.MULTILINE)
+    assert {name for quantity, name, *_ in rows if not quantity} == set(FORMULATIONS) and len(rows) > 15
+    for quantity, name, *cells in rows:
+        price_of = arm.operations(quantity or "inverse_dynamics", name)
+        counts = [int(cell.split(" / ")[0].replace(",", "")) for cell in cells]
+        assert counts == [price_of.written.total, price_of.compiled.total], (quantity, name)
 
 
 def test_command_has_all_rows_of_table_3() -> None:

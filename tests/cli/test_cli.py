@@ -638,7 +638,14 @@ def test_the_command_of_a_shell_is_the_module() -> None:
     assert project["scripts"] == {"dalembert": "dalembert.__main__:main"}
     code = "import sys; before = set(sys.modules); import dalembert; print(sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    ours = {"dalembert", "dalembert.errors", "dalembert.kernel", "dalembert.kernel.forks"}
+    ours = {
+        "dalembert",
+        "dalembert.errors",
+        "dalembert.kernel",
+        "dalembert.kernel.forks",
+        "dalembert.documents",
+        "dalembert.documents.sources",
+    }
     assert set(ast.literal_eval(loaded.stdout)) <= {"__future__", *ours}
 
 
@@ -685,3 +692,68 @@ def test_torques_show_what_stretching_the_time_does(motion: Path, tmp_path: Path
     assert "above zero" in mistake("torques", "planar-2r", motion, "--scaling", "0")
     wrench = ("--tip-wrench", "1 0 0 0 0 0")
     assert "--scaling has no force at the tip" in mistake("torques", "planar-2r", motion, "--scaling", "1", *wrench)
+
+
+def test_couplings() -> None:
+    shown = run("couplings", "parallelogram-decoupled", "--q", "0.1 0.2").stdout
+    assert "  n ×         ×" in shown and "i = 2: joint1''" in shown and "not in others: none" in shown
+    assert "h_112, h_122, h_211" in run("couplings", "planar-2r", "--q", "0.1 0").stdout
+    data = json.loads(run("couplings", "cartesian-2", "--json", "--q", "0 0").stdout)
+    assert data["inertia"][0][1] == "structure" and data["velocity"][0][0][0] == "always" and data["zero_at_q"] == []
+    condition = run("couplings", "parallelogram", "--condition", "b_12", width=120).stdout
+    assert "m_ℓ2' a_1' ℓ_2' + m_ℓ3' a_1'' (a_1' − ℓ_3') = 0\n" in condition and "m_ℓ3' = 3.75" in condition
+    assert "No design with positive masses" in run("couplings", "planar-2r", "--condition", "b12", width=120).stdout
+    assert "--condition is 'k1'" in mistake("couplings", "planar-2r", "--condition", "k1")
+    assert "there is no coefficient" in mistake("couplings", "planar-2r", "--condition", "b17")
+    assert "no closed form" in mistake("couplings", "five-bar", "--condition", "h112")
+
+
+def test_ellipsoid_prints_both_measures() -> None:
+    shown = run("ellipsoid", "planar-2r", "--q", "0.3 1.0", width=120).stdout
+    assert "w = √det(J Jᵀ) = 0.8415" in shown and "w_d = √det(J (BᵀB)⁻¹ Jᵀ) = 3.182e-05" in shown
+    data = json.loads(run("ellipsoid", "planar-2r", "--q", "0.3 1.0", "--json").stdout)
+    assert data["manipulability"]["w"] == pytest.approx(np.sin(1.0))
+
+
+# -- simulate with a controller ------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    path = tmp_path / "slow.csv"
+    da.polynomial([0.1, 0.2], [0.4, -0.1], duration=0.2).save(path)
+    return path
+
+
+def test_simulate_follows_a_motion_and_says_how_well(slow: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run.csv"
+    of = ("simulate", "planar-2r", "--follow", slow, "-o", out, "--force", "--step", "0.002")
+    exact = run(*of, width=140)
+    assert "RMS error" in exact.stderr and "largest" in exact.stderr and "0.2 s, 101 instants" in exact.stderr
+    a, motion = da.load("planar-2r"), da.read_trajectory(slow)
+    for control, more in {
+        da.ComputedTorque(100.0, 20.0, motion, model=a): (),
+        da.Feedforward(motion, [9000.0, 3000.0], 400.0, model=a): (
+            "--control=feedforward",
+            "--kp=9000 3000",
+            "--kd=400",
+        ),
+        da.PD(9000.0, 400.0, motion, model=a): ("--control=pd", "--kp=9000", "--kd=400"),
+        da.Adaptive(900.0, 10.0, 30.0, motion, model=a): ("--control=adaptive", "--kd=900", "--gamma=30"),
+    }.items():
+        told = run(*of, "--payload", 10, "--model", "planar-2r", *more, width=140).stderr
+        expected = da.simulate(a.with_payload(10.0), motion.q[0], motion.qd[0], control, 0.2, step=2e-3)
+        written = np.genfromtxt(out, delimiter=",", names=True)
+        assert np.allclose([written["q1"], written["q2"]], expected.q.T, atol=1e-12)
+        assert f"{expected.rms_tracking_error[0]:.4g} rad" in told
+        assert ("adapted parameters" in told) == isinstance(control, da.Adaptive)
+
+
+def test_simulate_with_a_controller_says_what_is_missing(slow: Path) -> None:
+    of = ("simulate", "planar-2r")
+    assert "--kp is for a controller, which needs a motion" in mistake(*of, "--kp", 3)
+    assert "--control pd is for a controller" in mistake(*of, "--control", "pd")
+    assert "--control adaptive needs --kd" in mistake(*of, "--follow", slow, "--control", "adaptive")
+    assert "--gamma is no gain of --control computed, which takes --kp" in mistake(*of, "--follow", slow, "--gamma", 1)
+    assert "leave --torque away" in mistake(*of, "--follow", slow, "--torque", "gravity")
+    assert "the model 'pendulum' has 1 joints" in mistake(*of, "--follow", slow, "--model", "pendulum")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import dalembert as da
 from dalembert.cli.main import COMMANDS, app
 from dalembert.documents.sources import CITATION, SOURCES, cited, introduction
-from dalembert.report.page import report_html
+from dalembert.report.html import page
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -40,10 +40,14 @@ def test_help_introduces_before_it_cites(command: str) -> None:
 
 
 def test_reports_introduce_before_they_cite() -> None:
-    page = report_html(da.study(da.load("planar-2r"), da.polynomial([0.0, 0.1], [1.0, 0.2], 1.0)))
-    words = html.unescape(re.sub(r"<[^>]*>", " ", re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)))
-    assert "Sources: S is chapter 7" in " ".join(words.split()) and cited(words) == "S"
-    assert introduced_late(words) == []
+    """Every report is made by ``page``, which knows what its parts cite."""
+    part = '<svg><path d="M 7.3 2"/></svg><p>τ of S (7.42); what a rotor adds is in M&#x27;s table.</p>'
+    shown = page("A report", "Dynamics report: planar-2r · S Example 7.2", [], [part])
+    words = html.unescape(re.sub(r"<[^>]*>", " ", shown.partition("</style>")[2]))
+    assert cited(words) == "SM" and introduced_late(words) == []
+    assert "Sources:" not in page("A report", "nothing is cited", [], ['<path d="M 7.3 2"/>'])
+    for path in (ROOT / "src" / "dalembert" / "report").glob("*.py"):
+        assert "<!DOCTYPE" not in path.read_text(encoding="utf-8") or path.name == "html.py"
 
 
 def test_the_package_says_what_it_implements() -> None:

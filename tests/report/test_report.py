@@ -504,3 +504,15 @@ def test_a_report_asked_for_the_wrong_way_says_so(arguments, sentence, tmp_path:
 def test_a_report_about_one_motion_needs_no_list(tmp_path: Path, undrawn: None) -> None:
     da.write_report(tmp_path / "page.html", da.study(da.load("pendulum"), da.polynomial([0.0], [1.0], 1.0)))
     assert "pendulum" in (tmp_path / "page.html").read_text()
+
+
+def test_rotation_and_translation_of_the_links_are_apart(example: str) -> None:
+    """M (4.1): what the section draws sums to what the accelerations and the velocities take, without gravity."""
+    arm = da.load("puma560")
+    swing = study(arm, da.polynomial(np.zeros(6), np.linspace(0.3, 1.2, 6), 1.0))
+    parts = swing.terms.by_joint
+    moving = parts["inertia"] + parts["rotor"] + parts["centrifugal"] + parts["coriolis"]
+    assert set(swing.split) == set(figures.SPLIT)
+    np.testing.assert_allclose(sum(swing.split.values()), moving, atol=1e-9 * np.abs(moving).max())
+    assert "Rotation and translation of the links" in example and "translation, by velocities" in example
+    assert "rotation, by velocities" not in example  # the planar arm turns about parallel axes

@@ -89,6 +89,24 @@ def test_every_law_is_that_of_its_model(name: str) -> None:
         assert np.allclose(tau, control.torque(a.replace(gravity=(1.0, 2.0, 3.0)), t, q, qd)), law
 
 
+@pytest.mark.parametrize("name", ["planar-2r", "gripper", "five-bar"])
+def test_approximate_models_drive_the_whole_arm(name: str) -> None:
+    """Computed torque whose model leaves terms out: B (y − q̈) is what the model's torque lacks at (q, q̇, y)."""
+    a, motion = arm(name), motion_of(name)
+    model = a.approximate(drop=("coriolis", "off-diagonal"))
+    run = da.simulate(a, *start(name), da.ComputedTorque(KP, KD, motion, model=model), 0.1, friction=False)
+    _, qd_d, qdd_d = motion(run.t)
+    y = qdd_d + KD * (qd_d - run.qd) + KP * run.tracking_error
+    lack = a.inverse_dynamics(run.q, run.qd, y) - model.inverse_dynamics(run.q, run.qd, y)
+    inertia = np.einsum("tij,tj->ti", a.inertia_matrix(run.q), y - run.qdd)
+    assert run.largest_tracking_error.max() > 1e-6
+    assert np.allclose(inertia, lack, atol=1e-9 * np.abs(run.tau).max())
+    with pytest.raises(DalembertError, match="leaves out coriolis, off-diagonal terms, and the law rests on"):
+        da.simulate(a, *start(name), da.Adaptive(1.0, 1.0, 0.0, motion, model=model), 0.1)
+    with pytest.raises(DalembertError, match="reference_torque has no meaning for an approximate model"):
+        model.reference_torque(a.home, *[np.zeros(a.n)] * 3)
+
+
 @pytest.mark.parametrize("method", ["rk4", "dop853", "variational"])
 def test_the_arm_itself_as_model_changes_nothing(method: str) -> None:
     a, motion = arm("planar-2r"), motion_of("planar-2r")
@@ -201,7 +219,7 @@ def wrong_by(run, control, a: da.Arm, **columns: object) -> np.ndarray:  # type:
     ("name", "gamma"), {"planar-2r": 400.0, "puma560": 0.5, "gripper": 0.2, "five-bar": 0.3}.items()
 )
 def test_the_lyapunov_function_falls_as_its_derivative_says(name: str, gamma: float) -> None:
-    """V = ½ sᵀ B s + ½ π̃ᵀ Γ⁻¹ π̃ has V̇ = −sᵀ K_D s: B's rate and C cancel, S (7.47), and the adaptation the rest."""
+    """V = ½ sᵀ B s + ½ π̃ᵀ Γ⁻¹ π̃ has V̇ = −sᵀ K_D s: B's rate and C cancel, S (7.48), and the adaptation the rest."""
     model, h = arm(name), 5e-4
     a = model.with_payload(0.3 * model.parameters[0] + 0.5, (0.05, 0.02, 0.0))
     control = da.Adaptive(damping(model, 12.0), 6.0, gamma, motion_of(name), model=model)
@@ -280,7 +298,7 @@ def test_adaptation_runs_the_same_compiled_and_from_python() -> None:
 
 
 def test_a_chosen_parameter_is_learnt() -> None:
-    """A point mass at the tip of the planar arm changes three parameters of its second link, in known proportions."""
+    """A point mass at the tip, the origin of the planar arm's last frame, changes m_2 alone: the arm weighs its load."""
     model, motion = arm("planar-2r"), motion_of("planar-2r", 0.4)
     a = model.with_payload(12.0)
     chosen = da.ParameterSet(model, only=["mx_2", "Izz_2", "m_2"])
@@ -327,5 +345,7 @@ def test_adaptive_mistakes() -> None:
     refused("cannot call a Python function", da.Adaptive(1.0, 1.0, 1.0, pose), tip_wrench=lambda t, q, qd: np.zeros(6))
     with pytest.raises(DalembertError, match="and the model is another one"):
         da.Adaptive(1.0, 1.0, 1.0, pose, model=a.with_payload(1.0), parameters=fv)
+    with pytest.raises(DalembertError, match="parameters is a list; it must be"):
+        da.Adaptive(1.0, 1.0, 1.0, pose, parameters=["m_2"])  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="lambda_ must be finite and not negative"):
         da.Adaptive(1.0, -1.0, 1.0, pose)

@@ -16,6 +16,7 @@ coefficient that is not identically zero vanishes at a random draw with probabil
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from dalembert.symbols.conditions import Condition
 
 DRAWS = 4
+MOST = 24  # joints of a tree: bounds of rounding grow with every joint, and hide what is not zero in the end
 SAFETY = 8.0  # times the bound of rounding, which counts first-order errors
 SOLVED = 1e-10  # how well the joints of a closed chain are known, where they are solved for
 MARKS = {"always": "a", "structure": "s", "numbers": "n", "nonzero": "×"}
@@ -64,13 +66,25 @@ class Couplings:
     inertia: Words
     velocity: Words
     gravity: Words
-    arm: Arm = field(repr=False)
+    arm: Arm
+    _closed_forms: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(self.named(why))} {why}" for why in MARKS)
+        return f"<Couplings of {self.arm.name!r}: {counts}>"
+
+    def _equations(self, parameters: str) -> Any:
+        if parameters not in self._closed_forms:
+            self._closed_forms[parameters] = self.arm.equations(parameters)
+        return self._closed_forms[parameters]
 
     @property
     def _all(self) -> list[tuple[str, tuple[int, ...], str]]:
         """(b, h or g, indices from 1, reason) of every coefficient, those that are equal by symmetry once."""
         n = range(self.arm.n)
-        rows = [("b", (i, j), self.inertia[i, j]) for i in n for j in n if i <= j]
+        rows: list[tuple[str, tuple[int, ...], str]] = [
+            ("b", (i, j), self.inertia[i, j]) for i in n for j in n if i <= j
+        ]
         rows += [("h", (i, j, k), self.velocity[i, j, k]) for i in n for j in n for k in n if j <= k]
         rows += [("g", (i,), self.gravity[i]) for i in n]
         return [(letter, tuple(k + 1 for k in at), str(reason)) for letter, at, reason in rows]
@@ -97,7 +111,9 @@ class Couplings:
         """
         held = self.arm.checked("q", q)
         if held.ndim != 1:
-            raise ShapeError(f"q has shape {held.shape}; couplings are told at one configuration, shape ({self.arm.n},)")
+            raise ShapeError(
+                f"q has shape {held.shape}; couplings are told at one configuration, shape ({self.arm.n},)"
+            )
         zero = dict(zip("bhg", _zeros(_Coefficients.of(self.arm, np.asarray(held, DOUBLE)[None])), strict=True))
         return tuple(
             name(letter, at)
@@ -112,7 +128,7 @@ class Couplings:
 
         >>> import dalembert as da
         >>> da.load("parallelogram").couplings().condition("b", 1, 2).equations
-        (a_1''*m_l3'*(a_1' - l_3') + a_1'*l_2'*m_l2',)
+        (a_1'*l_2'*m_l2' + a_1''*m_l3'*(a_1' - l_3'),)
         """
         from dalembert.symbols.conditions import condition
 
@@ -124,8 +140,8 @@ class Couplings:
                 f"there is no coefficient {letter!r} {', '.join(map(str, at))}; arm '{self.arm.name}' has b_ij, h_ijk and g_i with "
                 f"i, j, k from 1 to {n}, as in condition('b', 1, {n})"
             )
-        vanishes = words[letter][tuple(k - 1 for k in at)] != "nonzero"
-        return condition(self.arm.robot, self.arm.mechanism, letter, at, name(letter, at), vanishes)
+        reason = str(words[letter][tuple(k - 1 for k in at)])
+        return condition(self._equations, letter, at, name(letter, at), reason)
 
     def text(self) -> str:
         """All of it as a table to read."""
@@ -142,7 +158,9 @@ class Couplings:
             lines += [f"    {'  ' * j}{' '.join(h[i, j, j:])}" for j in n]
         lines.append("")
         for why in MARKS:
-            counts = ", ".join(f"{sum(1 for x, _, w in self._all if x == letter and w == why)} {letter}" for letter in "bhg")
+            counts = ", ".join(
+                f"{sum(1 for x, _, w in self._all if x == letter and w == why)} {letter}" for letter in "bhg"
+            )
             lines.append(f"{why:<10}{counts}")
         return "\n".join(lines) + "\n"
 
@@ -156,6 +174,13 @@ def name(letter: str, indices: tuple[int, ...]) -> str:
 
 def couplings(arm: Arm) -> Couplings:
     """See :meth:`Arm.couplings`."""
+    if not arm.n:
+        raise DalembertError(f"arm '{arm.name}' has no moving joint, so it has no equations of motion")
+    if arm.mechanism.tree.n > MOST:
+        raise DalembertError(
+            f"arm '{arm.name}' has {arm.mechanism.tree.n} joints; couplings are told of up to {MOST}, since rounding hides "
+            "small coefficients of longer chains; ask a part of it"
+        )
     rng = np.random.default_rng(0)
     tree, robot, linear = arm.mechanism.tree, arm.robot, arm.mechanism.linear
     own = _Coefficients.of(arm, _configurations(arm, rng))
@@ -164,11 +189,11 @@ def couplings(arm: Arm) -> Couplings:
         "structure": own.on(other_numbers(tree, robot, rng, DRAWS, linear=linear), own.closure),
         "numbers": own,
     }
-    words: list[Words] = [np.full((arm.n,) * rank, "nonzero", "<U9") for rank in (2, 3, 1)]
+    b, h, g = words = [np.full((arm.n,) * rank, "nonzero", "<U9") for rank in (2, 3, 1)]
     for reason, drawn in reversed(draws.items()):
         for word, zero in zip(words, _zeros(drawn), strict=True):
             word[zero] = reason
-    return Couplings(*words, arm)
+    return Couplings(b, h, g, arm)
 
 
 def _configurations(arm: Arm, rng: np.random.Generator) -> Array:
@@ -223,13 +248,15 @@ def _zeros(x: _Coefficients) -> Zeros:
     values, errors = zip(*(stacked(nested, count) for nested in tree), strict=True)
     if x.closure is not None:
         off = [e + x.known * np.abs(v) for v, e in zip(values, errors, strict=True)]
-        values, errors = _pulled(*values, *x.closure), _pulled(*off, *map(np.abs, x.closure))
+        Gamma, D = x.closure
+        values, errors = _pulled(values, Gamma, D), _pulled(off, np.abs(Gamma), np.abs(D))
     b, h, g = ((np.abs(v) <= SAFETY * e).all(axis=0) for v, e in zip(values, errors, strict=True))
     return b, h, g
 
 
-def _pulled(B: Array, c: Array, g: Array, Gamma: Array, D: Array) -> tuple[Array, Array, Array]:
+def _pulled(of_tree: Sequence[Array], Gamma: Array, D: Array) -> tuple[Array, Array, Array]:
     """B, c and g in the coordinates held: Γᵀ B Γ, Γᵀ (c Γ Γ + B ∂Γ/∂q) and Γᵀ g."""
+    B, c, g = of_tree
     swing = np.einsum("dai,dbj,dck,dabc->dijk", Gamma, Gamma, Gamma, c, optimize=True)
     bend = np.einsum("dai,dab,dbjk->dijk", Gamma, B, D, optimize=True)
     return np.einsum("dai,dab,dbj->dij", Gamma, B, Gamma), swing + bend, np.einsum("dai,da->di", Gamma, g)

@@ -261,9 +261,7 @@ def velocity_manipulability(
     return _image(np.zeros(J.shape[:-1]), J * sizes(arm, velocity_limits, "velocity"), row_names(space), "velocity")
 
 
-def manipulability(
-    arm: Arm, q: ArrayLike, task: Task = None, *, dynamic: bool = False, frame: str = "tip"
-) -> NDArray[np.float64]:
+def manipulability(arm: Arm, q: ArrayLike, task: Task = None, *, dynamic: bool = False, frame: str = "tip") -> Array:
     """See :meth:`Arm.manipulability`."""
     if dynamic:  # the radii are the singular values of J B⁻¹
         return dynamic_manipulability(arm, q, None, task, redundancy="exact", gravity=False, frame=frame).measure

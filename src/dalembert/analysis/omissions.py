@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.sizing import Demand, Motion, Progress, check_finite, check_fits, demand, joint_units, samples
 from dalembert.arm import Arm
 from dalembert.arrays import double
+from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations
 from dalembert.robot.omissions import OMISSIONS
 
@@ -63,7 +64,11 @@ class Omissions:
     def __getitem__(self, drop: str | tuple[str, ...]) -> Omission:
         """The omission of this name, or of these names."""
         names = {drop} if isinstance(drop, str) else set(drop)
-        return next(row for row in self.rows if set(row.drop) == names)
+        for row in self.rows:
+            if set(row.drop) == names:
+                return row
+        known = ", ".join(row.name for row in self.rows)
+        raise DalembertError(f"no model without {' + '.join(sorted(names))} was judged here; those that were: {known}")
 
     def saved(self, row: Omission) -> float:
         """The share of the operations that an omission saves; below 0 where it takes more."""

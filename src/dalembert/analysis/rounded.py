@@ -26,7 +26,7 @@ class Rounded:
     __slots__ = ("error", "value")
     __array_ufunc__ = None  # NumPy leaves the operators to us
 
-    def __init__(self, value: ArrayLike, error: ArrayLike = 0.0) -> None:
+    def __init__(self, value: ArrayLike, error: Array | float = 0.0) -> None:
         """``error`` is that of the operands; what rounding the value adds to it is added here."""
         self.value: Array = np.asarray(value, float)
         self.error: Array = error + UNIT * np.abs(self.value)
@@ -51,7 +51,11 @@ class Rounded:
         if isinstance(other, tuple):  # a vector scales itself, entry by entry
             return NotImplemented
         if not isinstance(other, Rounded):
-            return other if other == 0.0 else Rounded(self.value * other, (self.error + UNIT * np.abs(self.value)) * abs(other))
+            return (
+                other
+                if other == 0.0
+                else Rounded(self.value * other, (self.error + UNIT * np.abs(self.value)) * abs(other))
+            )
         x, y = self.value, other.value
         return Rounded(x * y, np.abs(x) * other.error + np.abs(y) * self.error)
 

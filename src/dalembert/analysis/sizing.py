@@ -67,6 +67,11 @@ def samples(motion: Motion) -> MotionSamples:
 
     A knot is where an acceleration may jump: a peak just before it is a peak, too.
     """
+    if missing := [name for name in ("t", "q", "qd", "qdd") if not hasattr(motion, name)]:
+        raise DalembertError(
+            f"the motion is a {type(motion).__name__} without .{missing[0]}; it must be a Trajectory, or have .t (N,) and "
+            ".q, .qd, .qdd (N, n)"
+        )
     t = np.asarray(motion.t, float)
     inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
     if not inner or getattr(motion, "sampled_at", None) is not None or not callable(motion):

@@ -66,14 +66,14 @@ def steps(arm: Arm) -> tuple[Step, ...]:
     """The operations of Newton–Euler inverse dynamics by equation: one :class:`Step` each, which sum to the whole.
 
     >>> import dalembert as da
-    >>> first = steps(da.load("planar-2r"))[2]
-    >>> first.equation, first.what, first.written.multiplications, first.nontrivial.multiplications
-    ('(7.107)', 'ω_i', 24, 8)
+    >>> moment = steps(da.load("planar-2r"))[8]
+    >>> moment.equation, moment.what, moment.written.multiplications, moment.nontrivial.multiplications
+    ('(7.113)', 'μ_i', 91, 11)
     """
     written, nontrivial = _by_step(arm, Counted), _by_step(arm, Nontrivial)
     n = arm.mechanism.tree.n
     return tuple(
-        Step(equation, what, written[equation], nontrivial[equation], by_hand(each, further, n))
+        Step(equation, what, written[equation], nontrivial.get(equation, Operations()), by_hand(each, further, n))
         for equation, (what, each, further) in STEPS.items()
         if equation in written
     )
@@ -92,7 +92,7 @@ def summed(operations: Iterable[Operations]) -> Operations:
 
 
 def _by_step(arm: Arm, scalar: type[Counted]) -> dict[str, Operations]:
-    """By equation; those that nothing is counted for are left out where no joint could need them."""
+    """By equation; what belongs to none only where there is any."""
     tallies: dict[str, Tally] = {step: Tally() for step in STEPS if step != OTHER}
 
     class ByStep(Tally):
@@ -119,7 +119,7 @@ def _step() -> str:
 def _named_lines() -> dict[int, str]:
     """Line → step, for the lines of statements behind which a comment names one."""
     text = Path(newton_euler.__file__).read_text(encoding="utf-8")
-    rows, names = text.splitlines(), re.compile("|".join(map(re.escape, STEPS)))
+    rows, names = text.splitlines(), re.compile("|".join(re.escape(step) for step in STEPS if step != OTHER))
     lines: dict[int, str] = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Assign | ast.AnnAssign):

@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dalembert.arm.compiled import Array
 from dalembert.arm.coordinates import Coordinates
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.handed_on import handed_on
@@ -251,7 +252,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
 
     def manipulability(
         self, q: ArrayLike, task: str | Sequence[str] | None = None, *, dynamic: bool = False, frame: str = "tip"
-    ) -> NDArray[np.float64]:
+    ) -> Array:
         """The manipulability measure w = √det(J Jᵀ) of S (3.56): (…), |det J| of a nonredundant arm, 0 at singularities.
 
         task     rows like "xy"; without it the rows of the position that this arm can move
@@ -296,7 +297,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
     # -- closed forms --------------------------------------------------------------------------------
 
     def equations(self, parameters: str = "nonzero", progress: Callable[[float], None] | None = None) -> Equations:
-        """B, C, g and τ in closed form: SymPy with S's letters, LaTeX, text.
+        """B, C, g, τ, energies and regressor in closed form: SymPy with S's letters, LaTeX, text, and the derivation.
 
         parameters  "nonzero": every number that is not zero becomes a letter; "all": all ten inertial
                     parameters of every link, S (7.77); "numbers": only the joint variables are letters

@@ -115,9 +115,10 @@ def _show_growth(costs: Sequence[Cost]) -> None:
         mine = [cost for cost in costs if cost.formulation == name]
         title = f"{name}: inverse dynamics of n general revolute joints"
         print_table([">\nn", *COLUMNS], [[str(cost.n), *_cells(cost)] for cost in mine], title)
-        if len(mine) > DEGREE[name] + 1:  # one point more than the polynomial has coefficients
+        regular = [cost for cost in mine if cost.n > 1]  # a single joint has no couplings
+        if len(regular) > DEGREE[name] + 1:  # one point more than the polynomial has coefficients
             for sign, field in (("×", "multiplications"), ("+", "additions")):
-                fit = polynomial([(cost.n, getattr(cost.written, field)) for cost in mine])
+                fit = polynomial([(cost.n, getattr(cost.written, field)) for cost in regular])
                 console().print(f"written {sign} = {in_n(fit)}")
         tell("")
     _notes(costs)
@@ -136,9 +137,10 @@ def _show_direct(costs: Sequence[Cost]) -> None:
     tell("")
     print_table([">\nn", *heads], rows, "direct dynamics of n general revolute joints: multiplications + additions")
     for name, mine in by_name.items():
-        if len(mine) > DIRECT[name] + 1 and mine[0].n > 1:
-            fit = polynomial([(cost.n, cost.written.total) for cost in mine])
-            console().print(f"{name}: written = {in_n(fit)}; compiled grows as n^{exponent(mine):.1f}")
+        regular = [cost for cost in mine if cost.n > 1]
+        if len(regular) > DIRECT[name] + 1:
+            fit = polynomial([(cost.n, cost.written.total) for cost in regular])
+            console().print(f"{name}: written = {in_n(fit)}; compiled grows as n^{exponent(regular):.1f}")
     console().print(
         "S 7.6 says O(n) for inverse and O(n²) for direct dynamics: τ′ and the n columns of B are n + 1 runs of a recursion of "
         "O(n), the formulation column-by-column. Solving (7.115) for q̈ adds the term in n³, which S does not count. Composite "

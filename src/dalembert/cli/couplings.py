@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from dalembert.cli import options
-from dalembert.cli.terminal import plain, tell
+from dalembert.cli.terminal import plain
 from dalembert.errors import DalembertError
 
 
@@ -23,7 +23,8 @@ def couplings(
     condition: Annotated[
         str | None,
         Option(
-            metavar="b12", help="The design that makes one coefficient zero: b12, h112 or g1 (joints 1,10 as h1,10,10)."
+            metavar="b12",
+            help="Which design makes one coefficient zero: b12, h112 or g1 (with commas from joint 10 on: b1,10).",
         ),
     ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the table as JSON, for programs.")] = False,
@@ -35,7 +36,7 @@ def couplings(
     at = None if q is None else options.row_of("--q", q, "q", loaded.n)
     reasons = loaded.couplings()
     if condition is not None:
-        tell(plain(reasons.condition(*_named(condition)).text()))
+        _write(reasons.condition(*_named(condition)).text())
         return
     here = None if at is None else reasons.at(at)
     if as_json:
@@ -45,9 +46,13 @@ def couplings(
         json.dump(data, sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
         return
-    sys.stdout.write("".join(f"{plain(line)}\n" for line in reasons.text().splitlines()))
+    _write(reasons.text())
     if here is not None:
-        tell(f"\nzero in this configuration, not in others: {', '.join(here) or 'none'}")
+        _write(f"\nzero in this configuration, not in others: {', '.join(here) or 'none'}")
+
+
+def _write(text: str) -> None:
+    sys.stdout.write("".join(f"{plain(line)}\n" for line in text.splitlines()))
 
 
 def _named(text: str) -> tuple[Any, ...]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typer import Option
 
 from dalembert.cli import options
-from dalembert.cli.terminal import plain
+from dalembert.cli.terminal import plain, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
+from dalembert.files import check_writable, whole_file
 
 if TYPE_CHECKING:
     from dalembert.symbols.present import Equations
@@ -22,7 +23,16 @@ def equations(
     text: Annotated[bool, Option("--text", help="Plain text, all of it, however long.")] = False,
     term: Annotated[
         str | None,
-        Option(metavar="TERM", help="One term only: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol)."),
+        Option(
+            metavar="TERM", help="One term only: B11, C12, g1, tau2, F1 (friction), c112 (Christoffel symbol), T, U, L."
+        ),
+    ] = None,
+    derivation: Annotated[
+        bool, Option("--derivation", help="Every step: Jacobians, energies, B, Christoffel symbols, C, g, torques.")
+    ] = False,
+    regressor: Annotated[bool, Option("--regressor", help="Y and π of τ = Y π, S (7.81).")] = False,
+    output: Annotated[
+        str | None, Option("-o", "--output", metavar="FILE", help="Write there; .tex is a whole LaTeX document.")
     ] = None,
     parameters: Annotated[
         Literal["nonzero", "all", "numbers"],
@@ -34,10 +44,16 @@ def equations(
     payload: Annotated[float | None, Option(metavar="MASS", help="A point mass m_L held at the tip, in kg.")] = None,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
+    force: Annotated[bool, options.overwriting("the file")] = False,
 ) -> None:
     """Show the equations of motion in closed form: B, C, g and the torques."""
     if latex and text:
         raise DalembertError("--latex and --text are both given; choose one")
+    if (term is not None) + derivation + regressor > 1:
+        raise DalembertError("--term, --derivation and --regressor each ask for something else; choose one")
+    if output is not None:
+        check_writable(output, overwrite=force)
+        latex = latex or output.endswith(".tex")
     loaded = options.load(arm, physical, tip, payload)
     with Bar(f"equations of {loaded.name}") as bar:
         closed_form: Equations
@@ -49,6 +65,22 @@ def equations(
         def later(fraction: float) -> None:
             bar(0.5 + 0.5 * fraction)
 
-        shown = closed_form.latex(term, progress=later) if latex else closed_form.text(term, whole=text, progress=later)
+        if derivation:
+            shown = closed_form.derivation("latex" if latex else "text")
+        elif regressor:
+            shown = closed_form.regressor.latex() if latex else closed_form.regressor.text()
+        elif latex:
+            shown = closed_form.latex(term, progress=later)
+        else:
+            shown = closed_form.text(term, whole=text or output is not None, progress=later)
+    if output is not None:
+        if latex and term is None:
+            from dalembert.symbols.derivation import document
+
+            shown = document(shown, f"Equations of motion of {loaded.name}")
+        with whole_file(output, overwrite=force) as file:
+            file.write(shown.rstrip("\n") + "\n")
+        tell(f"written to {plain(output)}")
+        return
     sys.stdout.write("".join(f"{plain(line)}\n" for line in shown.rstrip("\n").splitlines()))
     sys.stdout.flush()

@@ -48,14 +48,13 @@ class Command(TyperCommand):
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """The docstring, and after its first paragraph the documents that it or an option cites."""
-        letters = cited(" ".join([self.help or "", *(getattr(option, "help", None) or "" for option in self.params)]))
-        first, gap, rest = (self.help or "").partition("\n\n")
-        before = self.help
-        if letters:
-            parts = (introduction(letters), first) if cited(first) else (first, introduction(letters))
-            self.help = "\n\n".join(parts) + gap + rest
+        docstring = self.help or ""
+        if letters := cited(" ".join([docstring, *(getattr(x, "help", None) or "" for x in self.params)])):
+            first, gap, rest = docstring.partition("\n\n")
+            opening = (introduction(letters), first) if cited(first) else (first, introduction(letters))
+            self.help = "\n\n".join(opening) + gap + rest
         super().format_help_text(ctx, formatter)
-        self.help = before
+        self.help = docstring
 
 
 class Commands(TyperGroup):

@@ -24,6 +24,8 @@ def parameters(
     nonzero: Annotated[bool, Option("--nonzero", help="Only parameters that are not zero in the arm.")] = False,
     two_sided: Annotated[bool, Option("--two-sided", help="Coulomb friction of either direction.")] = False,
     offset: Annotated[bool, Option("--offset", help=options.OffsetHelp)] = False,
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
 ) -> None:
@@ -39,7 +41,7 @@ def parameters(
 
     if inertial and two_sided:
         raise DalembertError("--inertial leaves friction out, --two-sided asks for it; choose one")
-    loaded = options.load(arm, physical, tip)
+    loaded = options.load(arm, physical, tip, payload, payload_com)
     chosen = ParameterSet(
         loaded, friction=() if inertial else FRICTION, two_sided=two_sided, offset=offset, rotor=not inertial,
         only="nonzero" if nonzero else None, terms=() if inertial else None,
@@ -67,6 +69,15 @@ def parameters(
     tell(
         "\nm, mℓ_C, Î: mass, first moments and inertia tensor of augmented link i about the origin of its frame, S (7.77)."
     )
+    if payload is not None:
+        from dalembert.symbols.regressor import parameters_with_payload
+
+        sums = [f"{name} = {formula}" for name, formula in parameters_with_payload(loaded.robot)]
+        tell(
+            f"The payload is part of {', '.join(sums)}."
+            if sums
+            else "The tip does not move, and no joint feels the payload."
+        )
     options.tell_numbers(loaded)
     if isinstance(base, SymbolicBaseParameters) and base.at_lengths < base.rank:
         tell(

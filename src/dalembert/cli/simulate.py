@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
@@ -12,6 +13,7 @@ from dalembert.cli import options
 from dalembert.cli.terminal import number, plain, print_table, tell
 from dalembert.cli.torques import write
 from dalembert.environment.progress import Bar
+from dalembert.errors import DalembertError
 from dalembert.files import check_writable
 
 if TYPE_CHECKING:
@@ -22,19 +24,51 @@ if TYPE_CHECKING:
 
 Scheme = Literal["rk4", "dop853", "variational"]
 Stops = Literal["error", "contact"]
+Control = Literal["computed", "pd", "feedforward", "adaptive"]
+
+# of each controller its gains, and what they are unless given; "" where they must be: torques depend on the arm's size
+GAINS: dict[str, dict[str, str]] = {
+    "computed": {"kp": "100", "kd": "20"},
+    "pd": {"kp": "", "kd": ""},
+    "feedforward": {"kp": "0", "kd": "0"},
+    "adaptive": {"kd": "", "lambda": "10", "gamma": ""},
+}
+
+
+def gain(help: str) -> Any:
+    """An option whose value is one number, or one for each joint."""
+    return Option(metavar='K|"k1 … kn"', help=help)
 
 
 def simulate(
     arm: options.ArmArgument,
-    q: Annotated[str | None, Option("--q", metavar='"q1 … qn"', help="Positions at first; zero unless given.")] = None,
-    qd: Annotated[
-        str | None, Option("--qd", metavar='"qd1 … qdn"', help="Velocities at first; zero unless given.")
+    q: Annotated[
+        str | None, Option("--q", metavar='"q1 … qn"', help="Initial positions; zero, or the motion's, unless given.")
     ] = None,
-    duration: Annotated[float, Option(metavar="SECONDS", help="How long.")] = 1.0,
+    qd: Annotated[
+        str | None,
+        Option("--qd", metavar='"qd1 … qdn"', help="Initial velocities; zero, or the motion's, unless given."),
+    ] = None,
+    duration: Annotated[
+        float | None, Option(metavar="SECONDS", help="How long; 1 s, or as long as the motion, unless given.")
+    ] = None,
     torque: Annotated[
-        str,
-        Option(metavar='"tau1 … taun"|gravity|none', help="Constant torques; 'gravity' carries the arm's weight."),
-    ] = "none",
+        str | None,
+        Option(metavar='"tau1 … taun"|gravity|none', help="Constant torques; 'gravity' carries the model's weight."),
+    ] = None,
+    follow: Annotated[
+        Path | None, Option(metavar="MOTION.csv", help="A motion that a controller follows, from its first state.")
+    ] = None,
+    control: Annotated[
+        Control, Option(help="The controller: computed torque, PD, feedforward, or adaptive (Slotine and Li).")
+    ] = "computed",
+    kp: Annotated[str | None, gain("K_p: 1/s² of computed (100), N m/rad of pd and feedforward (0).")] = None,
+    kd: Annotated[str | None, gain("K_d: 1/s of computed (20), N m s/rad of the others.")] = None,
+    lambda_: Annotated[str | None, Option("--lambda", metavar='K|"k1 … kn"', help="Λ of adaptive, 1/s (10).")] = None,
+    gamma: Annotated[str | None, gain("Γ of adaptive: how fast parameters are adapted; 0 for not at all.")] = None,
+    model: Annotated[
+        str | None, Option(metavar="ARM", help="The arm that the controller knows; ARM with its payload unless given.")
+    ] = None,
     method: Annotated[
         Scheme, Option(help="Fixed steps, adaptive steps, or a scheme that keeps the energy bounded.")
     ] = "rk4",
@@ -48,6 +82,8 @@ def simulate(
         float, Option(metavar="E", help="Of --stops contact, from 0 (plastic) to 1 (elastic).")
     ] = 0.0,
     tip_wrench: options.WrenchOption = None,
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
     output: Annotated[
         str, Option("--output", "-o", metavar="RUN.csv", help="Where to write the motion; '-' is the screen.")
     ] = "-",
@@ -58,20 +94,25 @@ def simulate(
 ) -> None:
     """Simulate the motion that follows from a state and torques (direct dynamics).
 
+    With --follow MOTION.csv a controller drives the arm, and the summary has the tracking error. The controller knows
+    the arm as it is, or as --model has it: without the payload, say, or with other parameters.
+
     RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
     """
-    loaded = options.load(arm, physical, tip)
-    wrench, torque = options.wrench_of(tip_wrench), torque.strip()
+    loaded = options.load(arm, physical, tip, payload, payload_com)
+    known = None if model is None else options.load(model, physical, tip)
+    wrench = options.wrench_of(tip_wrench)
 
-    def joints(option: str, text: str | None, letter: str) -> tuple[float, ...]:
-        return (0.0,) * loaded.n if text is None else options.row_of(option, text, letter, loaded.n)
+    given = {"kp": kp, "kd": kd, "lambda": lambda_, "gamma": gamma}
+    applied, motion = _applied(loaded, known, torque, follow, control, given)
+    rest = ((0.0,) * loaded.n,) * 2 if motion is None else (motion.q[0].tolist(), motion.qd[0].tolist())
 
-    q0, qd0 = joints("--q", q, "q"), joints("--qd", qd, "qd")
-    applied: Any = None
-    if torque == "gravity":
-        applied = da.PD(0.0, 0.0, q0)  # the law without its gains: g(q), wherever the arm is
-    elif torque != "none":
-        applied = joints("--torque", torque, "tau")
+    def joints(option: str, text: str | None, letter: str, unless: Any) -> Any:
+        return unless if text is None else options.row_of(option, text, letter, loaded.n)
+
+    q0, qd0 = joints("--q", q, "q", rest[0]), joints("--qd", qd, "qd", rest[1])
+    if duration is None:
+        duration = 1.0 if motion is None else motion.duration
     if output != "-":
         check_writable(output, overwrite=force)
     options.check_plot(plot, force=force)
@@ -87,27 +128,82 @@ def simulate(
     _summary(run, [path for path in (output, plot) if path not in (None, "-")])
 
 
+def _applied(
+    arm: da.Arm,
+    known: da.Arm | None,
+    torque: str | None,
+    follow: Path | None,
+    control: str,
+    given: dict[str, str | None],
+) -> tuple[Any, da.Trajectory | None]:
+    """The torque or the controller that the options name, and the motion it follows."""
+    named = [name for name, text in given.items() if text is not None]
+    if follow is None:
+        if named or control != "computed":
+            option = f"--{named[0]}" if named else f"--control {control}"
+            raise DalembertError(f"{option} is for a controller, which needs a motion: add --follow MOTION.csv")
+        torque = (torque or "none").strip()
+        if torque == "gravity":  # the law without its gains: g(q), wherever the arm is
+            return da.PD(0.0, 0.0, arm.home, known), None
+        return None if torque == "none" else options.row_of("--torque", torque, "tau", arm.n), None
+    if torque is not None:
+        raise DalembertError("--follow has its torques from a controller; leave --torque away")
+    for name in named:
+        if name not in GAINS[control]:
+            takes = ", ".join(f"--{x}" for x in GAINS[control])
+            raise DalembertError(f"--{name} is no gain of --control {control}, which takes {takes}")
+    gains = []
+    for name, unless in GAINS[control].items():
+        if not (text := given[name] or unless):
+            raise DalembertError(f"--control {control} needs --{name}, which depends on the size of the arm")
+        gains.append(_gain(f"--{name}", text))
+    motion = da.read_trajectory(follow, arm)
+    if control == "feedforward":
+        return da.Feedforward(motion, gains[0], gains[1], known), motion
+    laws: dict[str, Any] = {"computed": da.ComputedTorque, "pd": da.PD, "adaptive": da.Adaptive}
+    return laws[control](*gains, motion, known), motion
+
+
+def _gain(option: str, text: str) -> Any:
+    """One number, or several."""
+    numbers = options.list_of(option, text)
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 def _summary(run: Run, files: list[str | None]) -> None:
-    """A table on stderr: what each joint did, and what became of the energy."""
+    """A table on stderr: what each joint did, how far it was from the motion, and what became of the energy."""
     from dalembert.analysis.sizing import joint_units
 
-    units, rows = joint_units(run.arm), []
+    units, rows, follows = joint_units(run.arm), [], _follows(run)
     for i, name in enumerate(run.arm.joint_names):
         q, qd, tau = run.q[:, i], run.qd[:, i], run.tau[:, i]
         rows.append([
             plain(name), *(number(float(x), units["position"][i]) for x in (q[0], q.min(), q.max(), q[-1])),
             number(float(abs(qd).max()), units["speed"][i]), number(float(abs(tau).max()), units["torque"][i]),
         ])  # fmt: skip
+        if follows:
+            errors = run.rms_tracking_error[i], run.largest_tracking_error[i]
+            rows[-1] += [number(float(x), units["position"][i]) for x in errors]
     where = f" → {', '.join(plain(str(path)) for path in files)}" if files else ""
     title = f"{plain(run.arm.name)}: {run.t[-1]:g} s, {len(run.t):,} instants{where}"
     columns = ["joint", ">at first", ">least", ">most", ">at last", ">peak speed", ">peak |τ|"]
-    print_table(columns, rows, title, stderr=True)
+    print_table([*columns, *([">RMS error", ">largest"] if follows else [])], rows, title, stderr=True)
+    if run.learned is not None:
+        learnt = zip(run.parameter_names, run.parameters[0], run.parameters[-1], strict=True)
+        adapted = [[plain(name), f"{before:.4g}", f"{after:.4g}"] for name, before, after in learnt]
+        print_table(["parameter", ">at first", ">at last"], adapted, "adapted parameters (SI units)", stderr=True)
     first, last = (number(float(run.energy[k]), "J") for k in (0, -1))
     tell(f"energy {first} at first, {last} at last", stderr=True)
 
 
+def _follows(run: Run) -> bool:
+    """Whether a controller follows a motion, or goes to a pose with some stiffness."""
+    control = run.task.controller
+    return control is not None and (control.motion is not None or bool(control.kp.any()))
+
+
 def figure(run: Run) -> Figure:
-    """Positions, velocities, torques (accelerations where there are none) and energies over time."""
+    """Positions, velocities, torques (accelerations where there are none) and tracking errors, or energies, over time."""
     from dalembert.analysis.sizing import joint_units
     from dalembert.report.figures import INK, SOFT, Panel, assemble, joint_colour
 
@@ -129,5 +225,8 @@ def figure(run: Run) -> Figure:
     shown = [("Position", "position", run.q), ("Velocity", "speed", run.qd), ("Torque", "torque", run.tau)]
     if not run.tau.any():
         shown[2] = ("Acceleration", "acceleration", run.qdd)
+    follows = _follows(run)
+    if follows:
+        shown.append(("Tracking error", "position", run.tracking_error))
     panels = [Panel(f"{title} ({units[what]})", partial(draw, curves=x.T), names) for title, what, x in shown]
-    return assemble([*panels, Panel("Energy (J)", draw_energies)])
+    return assemble(panels if follows else [*panels, Panel("Energy (J)", draw_energies)])

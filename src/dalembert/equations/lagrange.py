@@ -74,7 +74,8 @@ def _rotor(mechanism: Mechanism, F: Frames, i: int) -> MovingBody:
     return MovingBody(rotor.mass, p, I, carried, (*carried, i), J_P, J_O)
 
 
-def _B(mechanism: Mechanism, bodies: list[MovingBody]) -> Grid:
+def inertia_of(mechanism: Mechanism, bodies: list[MovingBody]) -> Grid:
+    """B of these links and rotors, S (7.32)."""
     B = zeros(mechanism.n)
     for body in bodies:
         m, J_P, J_O = body.m, body.J_P, body.J_O
@@ -88,19 +89,21 @@ def _B(mechanism: Mechanism, bodies: list[MovingBody]) -> Grid:
     return B
 
 
-def _g(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[Scalar]:
+def gravity_of(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[Scalar]:
+    """g of these links and rotors, S (7.39)."""
     g: list[Scalar] = [0.0] * mechanism.n
     for body in bodies:
         for i in body.joints:
             g[i] = g[i] - body.m * mechanism.gravity.dot(body.J_P[i])  # (7.39)
     if mechanism.lifts:
         lifted = mechanism.lifted
-        carried = _g(lifted, F, moving_bodies(lifted, F))
+        carried = gravity_of(lifted, F, moving_bodies(lifted, F))
         return [x - y for x, y in zip(g, carried, strict=True)]
     return g
 
 
-def _dB(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[Grid]:
+def inertia_derivatives_of(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[Grid]:
+    """∂b_ij/∂q_k as [k][i][j] of these links and rotors: each term of (7.32) by the product rule."""
     n, z = range(mechanism.n), F.z
     turns = [body.revolute for body in mechanism.bodies]
     holds = [mechanism.path(body.parent) for body in mechanism.bodies]  # the joints that move the axis of joint j
@@ -143,12 +146,14 @@ def _dB(mechanism: Mechanism, F: Frames, bodies: list[MovingBody]) -> list[Grid]
     return [[[dB[k][min(i, j)][max(i, j)] for j in n] for i in n] for k in n]
 
 
-def _christoffel(dB: list[Grid]) -> list[Grid]:
+def christoffel_of(dB: list[Grid]) -> list[Grid]:
+    """c_ijk as [i][j][k] of ∂b_ij/∂q_k, S (7.45)."""
     n = range(len(dB))
     return [[[0.5 * (dB[k][i][j] + dB[j][i][k] - dB[i][j][k]) for k in n] for j in n] for i in n]  # (7.45)
 
 
-def _C(c: list[Grid], qd: Values) -> Grid:
+def coriolis_of(c: list[Grid], qd: Values) -> Grid:
+    """c_ij = Σ_k c_ijk q̇_k, S (7.44)."""
     n = range(len(c))
     return [[total(c[i][j][k] * qd[k] for k in n) for j in n] for i in n]  # (7.44)
 
@@ -233,29 +238,29 @@ def body_energies(mechanism: Mechanism, q: Values, qd: Values) -> Energies:
 
 def inertia_matrix(mechanism: Mechanism, q: Values) -> Grid:
     """B(q), S (7.32)."""
-    return _B(mechanism, moving_bodies(mechanism, frames(mechanism, q)))
+    return inertia_of(mechanism, moving_bodies(mechanism, frames(mechanism, q)))
 
 
 def gravity(mechanism: Mechanism, q: Values) -> list[Scalar]:
     """g(q), S (7.39)."""
     F = frames(mechanism, q)
-    return _g(mechanism, F, moving_bodies(mechanism, F))
+    return gravity_of(mechanism, F, moving_bodies(mechanism, F))
 
 
 def inertia_derivatives(mechanism: Mechanism, q: Values) -> list[Grid]:
-    """∂b_ij/∂q_k as [k][i][j]: each term of (7.32) by the product rule."""
+    """∂b_ij/∂q_k as [k][i][j]."""
     F = frames(mechanism, q)
-    return _dB(mechanism, F, moving_bodies(mechanism, F))
+    return inertia_derivatives_of(mechanism, F, moving_bodies(mechanism, F))
 
 
 def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
     """The Christoffel symbols of the first type c_ijk as [i][j][k], S (7.45)."""
-    return _christoffel(inertia_derivatives(mechanism, q))
+    return christoffel_of(inertia_derivatives(mechanism, q))
 
 
 def coriolis_matrix(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
     """C(q, q̇) with c_ij = Σ_k c_ijk q̇_k, S (7.44): the choice that makes Ḃ − 2C skew-symmetric."""
-    return _C(christoffel(mechanism, q), qd)
+    return coriolis_of(christoffel(mechanism, q), qd)
 
 
 def inverse_dynamics(
@@ -265,8 +270,8 @@ def inverse_dynamics(
     n = range(mechanism.n)
     F = frames(mechanism, q)
     bodies = moving_bodies(mechanism, F)
-    B, g = _B(mechanism, bodies), _g(mechanism, F, bodies)
-    C = _C(_christoffel(_dB(mechanism, F, bodies)), qd)
+    B, g = inertia_of(mechanism, bodies), gravity_of(mechanism, F, bodies)
+    C = coriolis_of(christoffel_of(inertia_derivatives_of(mechanism, F, bodies)), qd)
     J = jacobian(mechanism, q) if h_e is not None else []
     tau = []
     for i, body in enumerate(mechanism.bodies):

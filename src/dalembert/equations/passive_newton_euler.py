@@ -1,6 +1,6 @@
 """B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r) by one recursion, with the C of S (7.44), (7.45) and without forming it.
 
-Controllers that rest on the skew-symmetry of Ḃ − 2C, S (7.47), need C times a velocity q̇_r that is not the arm's own. The
+Controllers that rest on the skew-symmetry of Ḃ − 2C, S (7.48), need C times a velocity q̇_r that is not the arm's own. The
 recursion of S 7.5 gives C(q, q̇) q̇ alone, and any C will do for that; here it must be the one of Christoffel's symbols.
 
 **Links.** Joint j moves a point p of the arm by u_j = ∂p/∂q_j, and B = ∫ u_i·u_j dm, S (7.31). Therefore (7.45) reads
@@ -13,7 +13,7 @@ of a link have v_r = v_r(O) + ω_r × r with ṙ = ω × r, so that
 
     v̇_r = a_r + U_r r,    U_r = S(ω̇_r) + S(ω_r) S(ω),    f = m a_r + U_r h,    μ = h × a_r + ax(U_r Σ − (U_r Σ)ᵀ),
 
-as in :mod:`lean_newton_euler` with one ω of each product replaced. Differentiating S (7.94), (7.95) for q̇_r along q̇,
+as in :mod:`lean_newton_euler` with one ω of each product replaced. Differentiating S (7.93), (7.94) for q̇_r along q̇,
 
     ω̇_r,i = ω̇_r,j + q̈_r z + q̇_r ω_j × z                                        revolute, cf. (7.108),
     a_r,i = a_r,j + U_r (t + x z) + q̈_r z + q̇_r ω × z + q̇ ω_r × z               prismatic, cf. (7.109).

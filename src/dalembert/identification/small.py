@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dalembert.analysis.sizing import check_fits, samples
 from dalembert.arm import Arm
+from dalembert.arrays import number
 from dalembert.equations.regressor import WIDTH
 from dalembert.equations.regrouping import LeanLink, lean_links
 from dalembert.errors import DalembertError
@@ -46,7 +47,7 @@ def without_small_parameters(arm: Arm, small: float | None, motion: Any) -> Arm:
         raise DalembertError(
             "small parameters are small along a motion: give both, as in approximate(small=0.01, motion=motion)"
         )
-    if not 0.0 < small < 1.0:
+    if not 0.0 < number("small", small) < 1.0:
         raise DalembertError(f"small is {small!r}; it must be a share of the RMS torque between 0 and 1, such as 0.01")
     at = samples(motion)
     check_fits(arm, at)

@@ -148,7 +148,7 @@ class Quantity:
         """The formulation to use, the fastest unless one is named; or an error that lists those that exist."""
         if missing := [name for name in mechanism.omitted if name in self.whole]:
             raise DalembertError(
-                f"{self.name} has no meaning for an approximate model without {' and '.join(missing)} terms; ask the whole "
+                f"{self.name} has no meaning for an approximate model without {', '.join(missing)} terms; ask the whole "
                 "arm, arm.replace(omitted=())"
             )
         known, contenders = self.formulations(mechanism), self.contenders(mechanism)

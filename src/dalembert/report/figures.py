@@ -45,6 +45,12 @@ CAUSES = {
     "contact": ("#bb4a3d", "force at the tip"),
     "base": ("#6f7d8a", "motion of the base"),
 }
+SPLIT = {
+    "D_rot": ("#2f67ad", "rotation, by accelerations"),
+    "D_tran": ("#93b9e3", "translation, by accelerations"),
+    "h_rot": ("#e07b2a", "rotation, by velocities"),
+    "h_tran": ("#f3c24f", "translation, by velocities"),
+}
 STYLE: Any = {
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
@@ -259,22 +265,37 @@ def share_panel(study: Study) -> Panel:
 
 def stacked_panels(study: Study) -> list[Panel]:
     """For each joint the torque by cause: what pushes upwards stacked above zero, the rest below."""
+    return _stacked(
+        study, [(*CAUSES[name], x) for name, x in study.causes.items()], (INK, "torque", study.shown_torque)
+    )
+
+
+def motion_split_panels(study: Study) -> list[Panel]:
+    """For each joint what the links' rotation and their translation ask for, D q̈ and h of M (4.1), stacked."""
+    whole = sum(study.split.values(), np.zeros_like(study.shown.q))
+    noise = 1e-9 * np.abs(whole).max(initial=0.0)
+    parts = [(*SPLIT[name], x) for name, x in study.split.items() if np.abs(x).max(initial=0.0) > noise]
+    return _stacked(study, parts, (INK, "sum", whole))
+
+
+def _stacked(study: Study, parts: Sequence[Curve], whole: Curve) -> list[Panel]:
+    """For each joint the parts (N, n), stacked above and below zero, and their sum as a line."""
     few = _few(len(study.shown.t))
-    t, causes = study.shown.t[few], {name: x[few] for name, x in study.causes.items()}
+    t = study.shown.t[few]
 
     def draw(axes: Axes, i: int) -> None:
         above, below = np.zeros(len(t)), np.zeros(len(t))
-        for name, x in causes.items():
-            up, down = np.maximum(x[:, i], 0.0), np.minimum(x[:, i], 0.0)
+        for colour, _, x in parts:
+            up, down = np.maximum(x[few, i], 0.0), np.minimum(x[few, i], 0.0)
             for base, part in ((above, up), (below, down)):
                 if part.any():
-                    axes.fill_between(t, base, base + part, color=CAUSES[name][0], lw=0)
+                    axes.fill_between(t, base, base + part, color=colour, lw=0)
             above, below = above + up, below + down
-        axes.plot(study.shown.t, study.shown_torque[:, i], color="white", lw=2.6)
-        axes.plot(study.shown.t, study.shown_torque[:, i], color=INK, lw=1.3)
+        axes.plot(study.shown.t, whole[2][:, i], color="white", lw=2.6)
+        axes.plot(study.shown.t, whole[2][:, i], color=whole[0], lw=1.3)
         time_axis(axes, study)
 
-    return _each_joint(study, draw, (*(CAUSES[name] for name in causes), (INK, "torque")))
+    return _each_joint(study, draw, tuple((colour, word) for colour, word, _ in (*parts, whole)))
 
 
 def pair_panels(study: Study) -> list[Panel]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dalembert.analysis.sizing import Demand, joint_units
+from dalembert.analysis.sizing import Demand, joint_units, rms
 from dalembert.arm import Arm
 from dalembert.arrays import shown
 from dalembert.errors import DalembertError
@@ -269,6 +269,7 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
             "Velocities: centrifugal torque by the velocity of one joint, Coriolis torque by those of two.</p>"
             + grid(figures.pair_panels(study), f"{name}-pairs", about, across="three")
         )
+    yield _rotation_and_translation(study, name, about, across)
     yield "<h3>Motion of the tip</h3>\n" + grid(figures.tip_panels(study), f"{name}-tip", about, across="three")
     yield _ellipsoids(study, name, about)
     if study.arm.loops:
@@ -277,6 +278,27 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
     yield _scaling(study, name, about, across)
     yield _omissions(study, name, about)
     yield _downloads(study)
+
+
+def _rotation_and_translation(study: Study, name: str, about: str, across: str) -> str:
+    """What turning the links costs, and what moving their masses costs: M's two parts of D q̈ and of h."""
+    split, units = study.split, study.sizing.torque.units
+    columns: list[Column] = [
+        ("", "joint", [f"{text(x)} ({u})" for x, u in zip(study.arm.joint_names, units, strict=True)])
+    ]
+    for group, letter in (("accelerations, D q̈", "D"), ("velocities, h", "h")):
+        for word, part in (("rotation", "rot"), ("translation", "tran")):
+            columns.append((group, word, [number(float(x)) for x in rms(study.shown.t, split[f"{letter}_{part}"])]))
+    for word, part in (("rotation", "rot"), ("translation", "tran")):
+        whole = rms(study.shown.t, split[f"D_{part}"] + split[f"h_{part}"])
+        columns.append(("both together", word, [number(float(x)) for x in whole]))
+    return (
+        "<h4>Rotation and translation of the links</h4>\n<p>The same motion as M (4.1) reads it: what it takes to turn the "
+        "links about their centres of mass, rotors included, and what it takes to move these centres. Gravity, friction and "
+        "contact are not in it. The table has the RMS over the motion.</p>"
+        + grid(figures.motion_split_panels(study), f"{name}-split", about, across=across, areas=True)
+        + table_of_columns(columns)
+    )
 
 
 def _ellipsoids(study: Study, name: str, about: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalembert.analysis.price import Cost, growth
@@ -33,8 +33,8 @@ def table_3_figure(joints: Iterable[int] = range(1, 21), costs: Sequence[Cost] |
     joints  the numbers of joints
     costs   of :func:`dalembert.analysis.price.growth`; counted now unless given
 
-    >>> [axes.get_title() for axes in table_3_figure([1, 2]).axes]
-    ['Multiplications for inverse dynamics', 'Additions for inverse dynamics']
+    >>> len(table_3_figure([2, 3]).axes)
+    2
     """
     costs = growth(joints, measure=False) if costs is None else costs
     panels = {
@@ -64,7 +64,7 @@ def _total(operations: Operations) -> float:
     return operations.total
 
 
-def _figure(costs: Sequence[Cost], panels: dict[str, Number | None] | dict[str, Number]) -> Figure:
+def _figure(costs: Sequence[Cost], panels: Mapping[str, Number | None]) -> Figure:
     """A panel for each title, of operations or, where they are None, of nanoseconds; both axes logarithmic."""
     with extra("plot", "a figure"):
         import matplotlib

@@ -78,6 +78,13 @@ class Study:
         return {name: x for name, x in self.terms.by_joint.items() if np.abs(x).max(initial=0.0) > noise}
 
     @cached_property
+    def split(self) -> dict[str, Array]:
+        """D^rot q̈, D^tran q̈, h^rot and h^tran of M (4.1) at the instants that are drawn: name → (N, n)."""
+        at, qdd = self.arm.dalembert(self.shown.q, self.shown.qd), self.shown.qdd[..., None]
+        D = {"D_rot": (at.D_rot @ qdd)[..., 0], "D_tran": (at.D_tran @ qdd)[..., 0]}
+        return D | {"h_rot": at.h_rot, "h_tran": at.h_tran}
+
+    @cached_property
     def reactions(self) -> Array:
         """Of closed chains: force and moment at every cut, (N, loops, 6) in base axes, where drawn."""
         return self.arm.loop_wrenches(self.shown.q, self.shown.qd, self.shown.qdd, self.tip_wrench)

@@ -20,7 +20,7 @@ SUMMANDS = ("coriolis", "centrifugal", "off-diagonal")
 
 def omissions(names: str | Iterable[str]) -> tuple[str, ...]:
     """The names of what is left out, each once, in the order of the table."""
-    given = (names,) if isinstance(names, str) else tuple(names)
+    given = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else (names,)
     for name in given:
         if name not in OMISSIONS:
             both = "; velocity terms are ('coriolis', 'centrifugal')" if name == "velocity" else ""

@@ -275,7 +275,8 @@ class Adaptive(Controller):
     True
     """
 
-    law, words, constants, memoryless = "adaptive", ("lambda_", "kd"), ("kp", "kd", "gamma"), "passivity"
+    law, memoryless, words = "adaptive", "passivity", ("lambda_", "kd")
+    constants: tuple[str, ...] = ("kp", "kd", "gamma")
 
     def __init__(
         self,
@@ -287,6 +288,11 @@ class Adaptive(Controller):
         parameters: ParameterSet | BaseParameters | None = None,
     ) -> None:
         if parameters is not None:
+            if not isinstance(parameters, (ParameterSet, BaseParameters)):
+                raise DalembertError(
+                    f"Adaptive: parameters is a {type(parameters).__name__}; it must be a da.ParameterSet, such as "
+                    "da.ParameterSet(model, only=['m_2']), or model.base_parameters()"
+                )
             own = parameters.parameters.arm if isinstance(parameters, BaseParameters) else parameters.arm
             if model is not None and model != own:
                 raise DalembertError(
@@ -299,6 +305,16 @@ class Adaptive(Controller):
         self._bases: dict[Any, BaseParameters] = {}
         if not self.gamma.any():
             self.law, self.constants = "passivity", ("kp", "kd")
+
+    def check_model(self, arm: Arm) -> None:
+        """An error if the law cannot know this arm by its model."""
+        super().check_model(arm)
+        known = self.model or arm
+        if known.mechanism.omitted:
+            raise DalembertError(
+                f"Adaptive: the model '{known.name}' leaves out {', '.join(known.mechanism.omitted)} terms, and the law rests on "
+                "the skew-symmetry that all of C and B have together; give the whole arm, model.replace(omitted=())"
+            )
 
     def gains(self, arm: Arm, friction: bool = True) -> dict[str, Array]:
         """The :attr:`constants` for an arm: Λ, K_D and Γ."""

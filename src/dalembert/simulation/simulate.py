@@ -70,18 +70,19 @@ class Run:
     @cached_property
     def parameters(self) -> Array:
         """π̂ at every instant, for a controller that adapts it: (…, N, p); ``parameter_names`` says what they are."""
-        return self._adapted.initial(self.arm, self.task.plan.friction) + self.learned
+        control, learned = self._adapted
+        return control.initial(self.arm, self.task.plan.friction) + learned
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of the parameters that the controller adapts; of base parameters, that of the first in each."""
-        return self._adapted.names(self.arm, self.task.plan.friction)
+        return self._adapted[0].names(self.arm, self.task.plan.friction)
 
     @property
-    def _adapted(self) -> Adaptive:
+    def _adapted(self) -> tuple[Adaptive, Array]:
         if not isinstance(self.task.controller, Adaptive) or self.learned is None:
             raise DalembertError("this run has no parameters over time: no adaptive controller learnt any in it")
-        return self.task.controller
+        return self.task.controller, self.learned
 
     @cached_property
     def qdd(self) -> Array:

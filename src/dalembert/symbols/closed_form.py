@@ -12,7 +12,7 @@ unit speed of joint i, carried down to joint j, is b_ij. C follows by Christoffe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -73,11 +73,24 @@ class Seen:
     r: Vec
 
 
+@dataclass(frozen=True)
+class Tree:
+    """The robot in letters, its bodies as they are seen, and what writes a polynomial in fewer terms."""
+
+    model: Model
+    seen: list[Seen]
+    short: Callable[[Polynomial], Polynomial]
+
+
 @dataclass
 class ClosedForm:
     """The results, in polynomials. ``christoffel[i][j][k]`` is c_ijk; friction has q̇, sgn q̇ and functions in it.
 
     carried   the part of the friction that is not the joint's own but of joints that follow it
+    U         the potential energy, S (7.36)
+    pi        the parameters of S (7.77) by name, and what they are
+    far_ends  (link, letter of its length) → the joint at the link's far end, where a loop is closed there
+    tree      what it was computed from, on the tree itself
     """
 
     ring: Ring
@@ -89,11 +102,30 @@ class ClosedForm:
     g: list[Polynomial]
     friction: list[Polynomial]
     carried: list[Polynomial]
+    U: Polynomial
+    pi: list[tuple[Letter, Polynomial]]
+    far_ends: dict[tuple[int, int], str] = field(default_factory=dict)
+    tree: Tree | None = None
 
     @property
     def n(self) -> int:
         """How many joint variables there are."""
         return len(self.g)
+
+    def polynomials(self) -> list[Polynomial]:
+        """The formulas that differ: half of B, of the Christoffel symbols, and g."""
+        n = range(self.n)
+        pairs = [(i, j) for i in n for j in n if j >= i]
+        return [self.B[i][j] for i, j in pairs] + [x[i][j] for x in self.christoffel for i, j in pairs] + self.g
+
+    def map(self, change: Callable[[Polynomial], Polynomial], ring: Ring) -> ClosedForm:
+        """The same with every polynomial changed, in that ring."""
+
+        def changed(table: Any) -> Any:
+            return change(table) if isinstance(table, Polynomial) else [changed(x) for x in table]
+
+        fields = ("qd", "qdd", "B", "christoffel", "g", "friction", "carried", "U")
+        return replace(self, ring=ring, **{name: changed(getattr(self, name)) for name in fields})
 
 
 def _numbers(ring: Ring, v: Vec) -> list[float]:
@@ -162,8 +194,11 @@ def closed_form(model: Model, progress: Progress | None = None) -> ClosedForm:
                 christoffel[i][j][k] = christoffel[i][k][j] = short(christoffel[i][j][k])
         tell(0.75 + 0.25 * (i + 1) / n)
     _name_single_tensors(model, B)
-    g = [short(x) for x in g]
-    return ClosedForm(model.ring, model.q, model.qd, model.qdd, B, christoffel, g, friction_of(model), [zero] * n)
+    g, U = [short(x) for x in g], short(_potential_energy(model, seen, pulled))
+    return ClosedForm(
+        model.ring, model.q, model.qd, model.qdd, B, christoffel, g, friction_of(model), [zero] * n, U, model.pi,
+        tree=Tree(model, seen, short),
+    )  # fmt: skip
 
 
 def friction_of(model: Model) -> list[Polynomial]:
@@ -173,6 +208,16 @@ def friction_of(model: Model) -> list[Polynomial]:
         for member, qd, sgn in zip(model.members, model.qd, model.sgn, strict=True)
         for F_v, F_s, uneven in [member.friction]
     ]
+
+
+def _potential_energy(model: Model, seen: list[Seen], pulled: list[Lump]) -> Polynomial:
+    """U = −Σ g_0ᵀ (m_i p_i + m_i r_i,Ci), S (7.36), (7.75), over what each joint on the base moves."""
+    U, root = model.ring.number(0), model.base.rotation.T @ model.base.translation
+    for member, at, body in zip(model.members, seen, pulled, strict=True):
+        if member.parent < 0:
+            first = body.first if at.turn is None else at.turn @ body.first
+            U = U - model.gravity.dot(body.mass * (root + at.r) + first)
+    return without_noise([[[U]]])[0][0][0]
 
 
 def composites(model: Model, seen: list[Seen], lumps: list[list[Lump]], tell: Progress) -> list[Lump]:

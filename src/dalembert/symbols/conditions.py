@@ -15,13 +15,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.scalars import exact_cos, exact_sin
-from dalembert.coordinates.chain import AnyMechanism
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
-from dalembert.robot.model import Robot
-from dalembert.symbols.closed_form import ClosedForm
+from dalembert.symbols.closed_form import FLOAT_NOISE, ClosedForm
+from dalembert.symbols.model import DESIGN
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, upright, weighted_sum
-from dalembert.symbols.of_robot import equations_of
 from dalembert.symbols.present import Equations
 from dalembert.symbols.ring import WIDTH, Coefficient, Polynomial, Ring, Terms, tidy
 from dalembert.symbols.write import Product, Sum, Text, by_inertia, joined, to_sympy, written
@@ -30,7 +28,9 @@ if TYPE_CHECKING:
     import sympy
 
 Weights = tuple[tuple[int, float], ...]  # of the coordinates in an angle, the first one positive
-Function = tuple[int, Weights, str]  # monomial of prismatic positions, angle, "cos" or "sin"
+# monomial of prismatic positions, angle, constant added to it, "cos" or "sin"
+Function = tuple[int, Weights, float, str]
+Waves = dict[Weights, tuple[Coefficient, Coefficient]]  # angle → what its cosine and its sine are multiplied by
 SAME_ROOT = 1e-9
 SHOWN = 3  # functions of q that a line of text names
 MANY = 300  # terms above which a condition is left as it is
@@ -60,7 +60,7 @@ class Condition:
 
     name: str
     parts: tuple[Part, ...]
-    vanishes: bool
+    reason: str
     diagonal: bool
     ring: Ring
 
@@ -75,6 +75,11 @@ class Condition:
     def equations(self) -> tuple[sympy.Expr, ...]:
         """What must be zero: SymPy, factored, in S's letters; none where the structure makes the coefficient zero."""
         return tuple(to_sympy(part.sum, self._letters) for part in self.parts)
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether the coefficient is zero at every q as the arm is."""
+        return self.reason != "nonzero"
 
     @property
     def functions(self) -> tuple[tuple[str, ...], ...]:
@@ -106,18 +111,24 @@ class Condition:
         out: dict[Any, tuple[float, ...]] = {}
         for symbol in used:
             others = {s: value for s, value in numbers.items() if s != symbol}
-            left = [sympy.Poly(e.subs(others), symbol) for e in self.equations]
-            if any(p.degree() < 1 for p in left):
+            left = [sympy.Poly(sympy.N(e.subs(others)), symbol) for e in self.equations]
+            own = letters[symbol]
+            twist = [s for s in used if own.kind == letters[s].kind == "twist" and own.index == letters[s].index]
+            if any(p.degree() < 1 for p in left) or len(twist) > 1:  # a cosine and its sine are not two numbers
                 continue
             roots = [[float(r) for r in p.nroots() if abs(sympy.im(r)) < SAME_ROOT] for p in left]
-            common = [r for r in roots[0] if all(any(abs(r - x) <= SAME_ROOT * (1 + abs(r)) for x in rs) for rs in roots)]
-            fitting = tuple(r for r in common if _allowed(letters[symbol], r))
+            common = [
+                r for r in roots[0] if all(any(abs(r - x) <= SAME_ROOT * (1 + abs(r)) for x in rs) for rs in roots)
+            ]
+            fitting = tuple(r for r in common if _allowed(own, r))
             if fitting:
                 out[symbol] = fitting
         return out
 
     def text(self) -> str:
         """The conditions to read."""
+        if not self.parts and self.reason == "numbers":
+            return f"{self.name} = 0 at every q since numbers of the arm are 0 that have no letter in its closed form"
         if not self.parts:
             return f"{self.name} = 0 at every q by the structure of the arm, whatever its numbers"
         heads = [", ".join(part.of if len(part.of) <= SHOWN else (*part.of[: SHOWN - 1], "…")) for part in self.parts]
@@ -139,18 +150,21 @@ class Condition:
 
 
 def condition(
-    robot: Robot, mechanism: AnyMechanism, letter: str, indices: tuple[int, ...], name: str, vanishes: bool
+    closed_form: Callable[[str], Any], letter: str, indices: tuple[int, ...], name: str, reason: str
 ) -> Condition:
-    """The conditions of b_ij, h_ijk or g_i; ``vanishes`` says whether the arm's own numbers satisfy them."""
-    for parameters in ("design", "all"):  # all, where a number that is 0 has no letter of its own
-        equations = equations_of(robot, mechanism, parameters)
+    """The conditions of b_ij, h_ijk or g_i.
+
+    closed_form  gives an arm's equations, by what becomes a letter in them
+    reason       "nonzero", or why the coefficient is zero for the arm's own numbers
+    """
+    for parameters in (DESIGN, "all"):  # all, where a number that is 0 has no letter of its own
+        equations = closed_form(parameters)
         if not isinstance(equations, Equations):
             raise DalembertError(
-                f"arm '{robot.name}' has no design conditions in these coordinates, which are formulas of its joints' own; "
-                "ask the arm in the coordinates of its joints"
+                f"{name} has no design condition in coordinates that a function gives; ask the arm in the coordinates of its joints"
             )
         x = _coefficient(equations.form, letter, [k - 1 for k in indices])
-        if x or not vanishes:
+        if x or reason != "numbers":
             break
     ring = equations.form.ring
     parts: dict[Sum, Part] = {}
@@ -159,14 +173,14 @@ def condition(
         known = parts.get(zero, Part((), zero, _one_sign(ring, terms)))
         parts[zero] = replace(known, of=(*known.of, _written(equations.form, function)))
     diagonal = letter == "b" and indices[0] == indices[1]
-    return Condition(name, tuple(parts.values()), vanishes, diagonal, ring)
+    return Condition(name, tuple(parts.values()), reason, diagonal, ring)
 
 
 def _coefficient(form: ClosedForm, letter: str, at: list[int]) -> Polynomial:
     entry: Any = {"b": form.B, "h": form.christoffel, "g": form.g}[letter]
     for k in at:
         entry = entry[k]
-    return entry  # type: ignore[no-any-return]
+    return entry
 
 
 # -- independent functions of q ------------------------------------------------------------------
@@ -178,7 +192,8 @@ def _by_function(form: ClosedForm, x: Polynomial) -> dict[Function, Terms]:
     phases: dict[Weights, float] = {}
     out: dict[Function, Terms] = {}
     for monomial, c in x.terms.items():
-        slides, design, waves = 0, 0, {(): (c, 0)}  # angle → (of its cosine, of its sine)
+        slides, design = 0, 0
+        waves: Waves = {(): (c, 0)}
         phase: dict[Weights, float] = {(): 0.0}
         for k, e in ring.exponents(monomial):
             letter, unit = ring.letters[k], e << (WIDTH * k)
@@ -190,16 +205,18 @@ def _by_function(form: ClosedForm, x: Polynomial) -> dict[Function, Terms]:
             else:
                 design += unit
         for weights, (cosine, sine) in waves.items():
-            shift = phase[weights] - phases.setdefault(weights, phase[weights])
+            first = phases.setdefault(weights, phase[weights])
+            shift = phase[weights] - first
             turned = _turned(cosine, sine, shift) if shift else (cosine, sine)
             for kind, value in zip(("cos", "sin"), turned, strict=True):
-                terms = out.setdefault((slides, weights, kind), {})
+                terms = out.setdefault((slides, weights, first, kind), {})
                 terms[design] = terms.get(design, 0) + value
-    kept = {f: {m: tidy(c) for m, c in terms.items() if c != 0} for f, terms in out.items()}
+    noise = FLOAT_NOISE * float(max(map(abs, x.terms.values()), default=0))
+    kept = {
+        f: {m: tidy(c) for m, c in terms.items() if abs(c) > (noise if isinstance(c, float) else 0)}
+        for f, terms in out.items()
+    }
     return {f: terms for f, terms in kept.items() if terms}
-
-
-Waves = dict[Weights, tuple[Coefficient, Coefficient]]
 
 
 def _times(waves: Waves, phase: dict[Weights, float], letter: Letter) -> tuple[Waves, dict[Weights, float]]:
@@ -221,8 +238,10 @@ def _times(waves: Waves, phase: dict[Weights, float], letter: Letter) -> tuple[W
             if not angle:
                 x, y = (_turned(x, y, shift)[0] if shift else x), 0
                 shift = 0.0
+            if shift != shifts.setdefault(angle, shift):
+                x, y = _turned(x, y, shift - shifts[angle])
             had = out.get(angle, (0, 0))
-            out[angle], shifts[angle] = (had[0] + x, had[1] + y), shift
+            out[angle] = (had[0] + x, had[1] + y)
     return out, shifts
 
 
@@ -233,19 +252,20 @@ def _turned(c: Coefficient, s: Coefficient, shift: float) -> tuple[Coefficient, 
 
 
 def _order(function: Function) -> Any:
-    slides, weights, kind = function
+    slides, weights, _, kind = function
     return sum(abs(w) for _, w in weights), slides, weights, kind
 
 
 def _written(form: ClosedForm, function: Function) -> str:
     """d_2² c_12, with a letter of its own for an angle that has one."""
-    slides, weights, kind = function
+    slides, weights, phase, kind = function
     words = [Text().name(form.ring.letters[k], e) for k, e in form.ring.exponents(slides)]
     if weights:
         _, angle, _ = weighted_sum([(w, form.q[joint - 1]) for joint, w in weights])
         word = {"cos": "cosine", "sin": "sine"}[kind]
         own = (x.text for x in form.ring.letters if x.kind == word and x.angle == upright(weights)[0])
-        words.append(next(own, f"{kind}({angle})"))
+        constant = f"{phase:+.6g}".replace("-", "−") if phase else ""
+        words.append(next(own, f"{kind}({angle}{constant})"))
     return " ".join(words) or "1"
 
 
@@ -254,9 +274,14 @@ def _written(form: ClosedForm, function: Function) -> str:
 
 def _positive(letter: Letter) -> bool:
     """Whether a letter of a design stands for something positive; lengths, products of inertia and cosines have any sign."""
-    if letter.kind == "mass":
-        return not letter.name.startswith("ml_")
-    return letter.kind in ("gear", "root") or (letter.kind == "tensor" and letter.name[-2:] not in ("xy", "xz", "yz"))
+    signed = {
+        "mass": letter.name.startswith("ml_"),  # a first moment
+        "tensor": letter.name[-2:] in ("xy", "xz", "yz"),
+        "gravity": letter.name != "g",  # a component
+        "gear": False,
+        "root": False,
+    }
+    return not signed.get(letter.kind, True)
 
 
 def _allowed(letter: Letter, value: float) -> bool:
@@ -268,7 +293,7 @@ def _one_sign(ring: Ring, terms: Terms) -> bool:
     if len({c > 0 for c in terms.values()}) > 1:
         return False
     factors = [[(ring.letters[k], e) for k, e in ring.exponents(m)] for m in terms]
-    signed = [[e for letter, e in term if not _positive(letter) and letter.kind != "gravity"] for term in factors]
+    signed = [[e for letter, e in term if not _positive(letter)] for term in factors]
     return all(e % 2 == 0 for exponents in signed for e in exponents) and not all(signed)
 
 
@@ -291,7 +316,6 @@ def _factors(ring: Ring, terms: Terms) -> list[Terms]:
         import sympy
     used = sorted({k for m in terms for k, _ in ring.exponents(m)})
     symbols = sympy.symbols(f"x:{len(used)}")
-    place = {k: i for i, k in enumerate(used)}
 
     def exponents(m: int) -> tuple[int, ...]:
         of = dict(ring.exponents(m))
@@ -301,7 +325,10 @@ def _factors(ring: Ring, terms: Terms) -> list[Terms]:
         return sympy.Rational(c.numerator, c.denominator)
 
     poly = sympy.Poly({exponents(m): rational(c) for m, c in terms.items()}, *symbols)
-    monomial: Callable[[tuple[int, ...]], int] = lambda es: sum(es[i] << (WIDTH * k) for k, i in place.items())
+
+    def monomial(es: tuple[int, ...]) -> int:
+        return sum(e << (WIDTH * k) for k, e in zip(used, es, strict=True))
+
     return [
         {monomial(es): Fraction(int(c.p), int(c.q)) for es, c in factor.terms()} for factor, _ in poly.factor_list()[1]
     ]
@@ -321,7 +348,8 @@ def _grouped(x: Polynomial) -> Sum:
             of = dict(term.factors)
             common = {k: min(e, of[k]) for k, e in common.items() if k in of}
         rests = tuple(
-            replace(t, factors=tuple((k, e - common.get(k, 0)) for k, e in t.factors if e > common.get(k, 0))) for t in inner
+            replace(t, factors=tuple((k, e - common.get(k, 0)) for k, e in t.factors if e > common.get(k, 0)))
+            for t in inner
         )
         out.append(replace(product, factors=product.factors + tuple(common.items()), sums=(rests,)))
     return tuple(out)

@@ -19,7 +19,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dalembert.coordinates.closure import CoupledMechanism, Linear
@@ -27,7 +27,7 @@ from dalembert.robot.model import Robot
 from dalembert.symbols.closed_form import ClosedForm, without_noise
 from dalembert.symbols.laws import Function, moved
 from dalembert.symbols.model import SAME
-from dalembert.symbols.names import Letter, braced, circle_letters, joint_variable, sign_of, upright
+from dalembert.symbols.names import Letter, circle_letters, joint_variable, relabelled, sign_of, upright
 from dalembert.symbols.ring import WIDTH, Polynomial, Ring, tidy
 
 Rows = Sequence[Sequence[float]]
@@ -57,18 +57,17 @@ class Held:
     def circle(self, weights: Sequence[tuple[int, float]], phase: float) -> list[Letter]:
         """cos and sin of Σ w y_k + phase."""
         revolute = dict(zip(self.numbers, self.turns, strict=True))
-        pair = circle_letters([(self.numbers[k], w) for k, w in weights], revolute, phase)
+        pair = circle_letters([(self.numbers[k], w) for k, w in weights], revolute, phase, self.labels)
         return [self._of(turned, weights) for turned in pair]
 
     def sign(self, weights: Sequence[tuple[int, float]]) -> Letter:
         """sgn(Σ w ẏ_k)"""
         speeds = [(joint_variable(self.numbers[k], self.turns[k], 1), w) for k, w in weights]
-        return self._of(sign_of(speeds), weights)
+        return self._of(relabelled(sign_of(speeds), self.labels), weights)
 
     def _of(self, letter: Letter, weights: Sequence[tuple[int, float]]) -> Letter:
-        written = relabelled(letter, self.labels)
-        written.angle, written.index = tuple((k + 1, w) for k, w in weights), weights[0][0] + 1
-        return written
+        letter.angle, letter.index = tuple((k + 1, w) for k, w in weights), weights[0][0] + 1
+        return letter
 
 
 def in_linear_coordinates(tree: ClosedForm, robot: Robot, closed: CoupledMechanism) -> ClosedForm:
@@ -77,7 +76,17 @@ def in_linear_coordinates(tree: ClosedForm, robot: Robot, closed: CoupledMechani
     if robot.in_coordinates:  # y is numbered from 1, as the joints are that follow
         numbers, labels = list(range(1, closed.n + 1)), {}
     held = Held(numbers, [body.revolute for body in closed.bodies], closed.actuated, labels)
-    return _Substitution(tree, *affine(closed), held, _equal_sides(tree, closed)).form()
+    same = _equal_sides(tree, closed)
+    form = Substitution(tree, *affine(closed), held, same).form()
+    return replace(form, far_ends=_far_ends(tree, closed, same))
+
+
+def labelled(tree: ClosedForm, robot: Robot, closed: CoupledMechanism) -> Substitution:
+    """The tree's own coordinates, numbered as its joints are called: what puts them into a polynomial of the tree."""
+    n, turns = range(tree.n), [body.revolute for body in closed.tree.bodies]
+    identity = [[float(i == j) for j in n] for i in n]
+    labels = {} if robot.in_coordinates else _labels(robot)
+    return Substitution(tree, identity, [0.0] * tree.n, Held([i + 1 for i in n], turns, n, labels), {})
 
 
 def affine(closed: CoupledMechanism) -> tuple[list[list[float]], list[float]]:
@@ -104,27 +113,14 @@ def _labels(robot: Robot) -> dict[str, str]:
     return {str(k): label for k, label in enumerate(written, 1)}
 
 
-def relabelled(letter: Letter, labels: Mapping[str, str]) -> Letter:
-    """A copy of the letter with other numbers for the joints."""
-
-    def plain(text: str) -> str:
-        # a number behind a letter is an index, others are factors
-        return re.sub(r"(?<=[^\W\d])\d+", lambda match: labels.get(match[0], match[0]), text)
-
-    def subscript(part: str) -> str:
-        match = re.fullmatch(r"_\{?(\d+)\}?", part)
-        if match is None:
-            return plain(part)
-        return f"_{braced(labels.get(match[1], match[1]))}"
-
-    out = copy(letter)
-    if labels and letter.kind != "root":
-        out.name, out.text = plain(letter.name), plain(letter.text)
-        # first the numbers that are a subscript by themselves, then those within one
-        out.latex = "".join(map(subscript, re.split(r"(_\d+(?!\d)|_\{\d+\})", letter.latex)))
-        out.meaning = re.sub(
-            r"\b(row|joint|rotor|motor|link) (\d+)\b", lambda m: f"{m[1]} {labels.get(m[2], m[2])}", letter.meaning
-        )
+def _far_ends(tree: ClosedForm, closed: CoupledMechanism, same: Mapping[int, int]) -> dict[tuple[int, int], str]:
+    """(link, letter of its length) → the loop that is closed at the link's far end, where its frame stands."""
+    out = {}
+    for ends in (loop.ends for loop in closed.loops):
+        for body, place in ((ends.body_a, ends.place_a), (ends.body_b, ends.place_b)):
+            k = next((k for k, x in enumerate(tree.ring.letters) if x.name == f"a_{body + 1}"), None)
+            if k is not None and place.translation.norm < SAME:
+                out[body + 1, same.get(k, k)] = ends.name
     return out
 
 
@@ -142,7 +138,7 @@ def _equal_sides(tree: ClosedForm, closed: CoupledMechanism) -> dict[int, int]:
     return out
 
 
-class _Substitution:
+class Substitution:
     """Puts q = T y + b into the polynomials of the tree; ``same`` are letters that are replaced by others."""
 
     def __init__(self, tree: ClosedForm, T: Rows, b: Sequence[float], held: Held, same: Mapping[int, int]) -> None:
@@ -165,7 +161,8 @@ class _Substitution:
 
     def _image(self, k: int, letter: Letter) -> None:
         """What stands for a letter of the tree that depends on the motion."""
-        zero, row = self.ring.number(0), tuple(self.T[letter.index - 1]) if letter.index else ()
+        zero = self.ring.number(0)
+        row = tuple(self.T[letter.index - 1]) if letter.kind in ("velocity", "sign", "slide") else ()
         if letter.kind == "cosine":  # its sine is the next letter
             self.images[k], self.images[k + 1] = self._circle(letter)
         elif letter.kind == "acceleration":
@@ -249,7 +246,8 @@ class _Substitution:
         others = [zero if i in self.held.joints else x for i, x in enumerate(tree.friction)]
         g, friction, carried = (pulled([self(x) for x in values]) for values in (tree.g, tree.friction, others))
         ((B,), c, ((g,),)) = map(without_noise, ([B], c, [[g]]))
-        return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction, carried)
+        pi = [(relabelled(name, self.held.labels), self(x)) for name, x in tree.pi]
+        return ClosedForm(self.ring, self.q, self.qd, self.qdd, B, c, g, friction, carried, self(tree.U), pi)
 
 
 def _combined(weights: Sequence[float], parts: Sequence[Polynomial], start: Polynomial) -> Polynomial:

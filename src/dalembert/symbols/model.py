@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from dalembert.algebra.scalars import QUARTER_TOLERANCE, Scalar
-from dalembert.algebra.vectors import IDENTITY, Mat, Vec, Z, rotation_about
+from dalembert.algebra.vectors import IDENTITY, ZERO, Mat, Vec, Z, rotation_about
 from dalembert.coordinates.chain import Angle
 from dalembert.equations.regressor import carried_share
 from dalembert.errors import DalembertError
@@ -37,11 +37,16 @@ SAME = QUARTER_TOLERANCE
 
 @dataclass
 class Lump:
-    """A rigid body on a link, about the origin of the joint's moved frame: m, m r_C, Î."""
+    """A rigid body on a link, about the origin of the joint's moved frame: m, m r_C, Î.
+
+    ``body`` is the same about its centre of mass, and ``label`` its index in m_ℓ1, for links and payloads by themselves.
+    """
 
     mass: Scalar
     first: Vec
     tensor: Mat
+    label: str = ""
+    body: Inertia | None = None
 
     def weighing(self, share: Scalar) -> Lump:
         """What gravity acts on where the joints hold only a share of its weight."""
@@ -71,7 +76,8 @@ class Member:
     friction  (F_v, F_s, half the difference of the two Coulomb levels)
     further   the torque of the other terms
     weighing  the bodies as gravity acts on them, where something carries weight (:attr:`Link.weight`)
-    frame     the link's own frame i on the moved frame
+    motor     mass, place in the parent's moved frame and inertia across its axis of the rotor
+    link      the link's frame in the moved frame
     """
 
     parent: int
@@ -85,26 +91,29 @@ class Member:
     friction: tuple[Scalar, Scalar, Scalar]
     further: Polynomial
     weighing: list[Lump] = field(default_factory=list)
-    frame: Placement = Placement()
+    motor: tuple[Scalar, Vec, Scalar] = (0.0, ZERO, 0.0)
+    link: Placement = Placement()
 
 
 @dataclass
 class Model:
     """The robot in letters.
 
-    ``q`` are the letters of the joint variables; ``slides`` (joint → d_i), ``qd``, ``qdd`` and ``sgn``
+    ``base`` is where the root link stands, ``gravity`` is in the root's axes. ``q`` are the letters of the joint variables; ``slides`` (joint → d_i), ``qd``, ``qdd`` and ``sgn``
     are those letters of the motion that are in the ring.
     """
 
     ring: Ring
     members: list[Member]
     gravity: Vec
+    base: Placement
     q: list[Letter]
     slides: dict[int, Polynomial]
     qd: list[Polynomial]
     qdd: list[Polynomial]
     sgn: list[Polynomial]
     tensors: dict[str, list[Letter]] = field(default_factory=dict)  # link → letters of its tensor
+    pi: list[tuple[Letter, Polynomial]] = field(default_factory=list)  # the parameters of S (7.77): name, what it is
 
 
 class Lettering:
@@ -184,7 +193,10 @@ def model(robot: Robot, parameters: str = "nonzero") -> Model:
     slides = {i - 1: ring.letter(q[i - 1]) for i, turns in numbered if not turns}
     signs = [sign_of([(v, 1)]) for v in qd]
     v, a, sgn = ([ring.letter(x) for x in letters] for letters in (qd, qdd, signs))
-    return Model(ring, members, build.gravity(), q, slides, v, a, sgn, build.tensors)
+    return Model(
+        ring, members, build.gravity(), build.base(), q, slides, v, a, sgn, build.tensors,
+        build.dynamic_parameters(members),
+    )  # fmt: skip
 
 
 def _symmetric(entry: Callable[[int, int, str], Polynomial]) -> Mat:
@@ -321,14 +333,16 @@ class _Builder:
                     back, phase = L.exact_placement(Placement(turned)) @ back, 0.0
             index = number[joint.name]
             at[joint.child] = (index - 1, back @ end)
-            rotor = self._rotor(joint.rotor, index, body, stands, joint_frame, joint.axis, out)
+            rotor, motor = self._rotor(joint.rotor, index, body, stands, joint_frame, joint.axis, out)
             revolute, friction = joint.type != "prismatic", self._friction(joint, index, rotor)
             torques = (torque_of(term, index, revolute, L) for term in joint.friction.further)
             further = sum(torques, L.ring.number(0))
-            member = Member(
-                body, revolute, frame.rotation, frame.translation, offset, phase, [], rotor, friction, further
-            )
-            out.append(replace(member, frame=back @ end))
+            out.append(
+                Member(
+                    body, revolute, frame.rotation, frame.translation, offset, phase, [], rotor, friction, further,
+                    motor=motor, link=back @ end,
+                )
+            )  # fmt: skip
             attached.append([joint.child])
         for i, names in enumerate(attached):
             out[i].weighing = list(out[i].lumps)  # rotors
@@ -340,32 +354,51 @@ class _Builder:
                 for k, link in enumerate(bodies):
                     sub = str(i + 1) + ("" if link == names[0] else "abcdefghijklmnopqrstuvwxyz"[k % 26])
                     lettered = self._link(robot.link(link).inertia, sub, i + 1, f"link '{link}'")
-                    out[i].lumps.append(lump(*lettered, at[link][1]))
+                    out[i].lumps.append(lump(*lettered, at[link][1], f"l{sub}"))
                     out[i].weighing.append(self._weighing(out[i].lumps[-1], robot.link(link).weight, sub, i + 1))
         self._payload(out, at)
         return out
 
     def _augmented(self, i: int, stands: Placement) -> Lump:
         """The ten parameters of augmented link i about the origin of its frame, S (7.77), all in letters."""
-        body, L, k = self._mechanism.bodies[i].inertia, self.letters, i + 1
-        ring, name = L.ring, f"augmented link {k}"
+        m, hx, hy, hz, *entries = map(self.letters.ring.letter, self._augmented_letters(i))
+        at = dict(zip(PAIRS, entries, strict=True))
+        tensor = _symmetric(lambda j, k, axes: at[j, k])
+        return Lump(m, Vec((hx, hy, hz)), tensor).turned(stands.rotation).moved(stands.translation)
 
-        def make(value: Scalar, base: str, sub: str, kind: str, what: str) -> Polynomial:
-            return ring.letter(letter(base, sub, kind, k, float(value), f"{what} of {name}"))
-
-        m = make(body.mass, "m", str(k), "mass", "mass")
-        h = []
+    def _augmented_letters(self, i: int) -> list[Letter]:
+        """m, m ℓ_C and Î of augmented link i, S (7.77), the tensor's entries in the order of PAIRS."""
+        body, k = self._mechanism.bodies[i].inertia, i + 1
+        name = f"augmented link {k}"
+        out = [letter("m", str(k), "mass", k, float(body.mass), f"mass of {name}")]
         for c, axis in zip(body.first_moments, AXES, strict=True):
             written = Letter(
                 f"ml_{k}{axis}", rf"m_{{{k}}}\ell_{{C_{{{k}}}{axis}}}", f"m_{k}ℓ_C{k}{axis}", "mass", k, float(c),
                 f"first moment of {name}, {axis}",
             )  # fmt: skip
-            h.append(ring.letter(written))
-        at_origin = body.tensor_at_origin
-        tensor = _symmetric(
-            lambda j, l, axes: make(at_origin[j][l], "Ih", f"{k},{axes}", "tensor", f"tensor entry {axes}")
-        )
-        return Lump(m, Vec(h), tensor).turned(stands.rotation).moved(stands.translation)
+            out.append(written)
+        for j, l in PAIRS:
+            axes, value = AXES[j] + AXES[l], float(body.tensor_at_origin[j][l])
+            out.append(letter("Ih", f"{k},{axes}", "tensor", k, value, f"tensor entry {axes} of {name}"))
+        return out
+
+    def dynamic_parameters(self, members: list[Member]) -> list[tuple[Letter, Polynomial]]:
+        """π_i of S (7.77) for every joint: the augmented link's, made of its bodies, and I_mi."""
+        out: list[tuple[Letter, Polynomial]] = []
+        zero = self.letters.ring.number(0)
+        for i, member in enumerate(members):
+            none = Vec((zero, zero, zero))
+            whole = sum(member.lumps, Lump(zero, none, Mat((none, none, none))))
+            own = whole.moved(-member.link.translation).turned(member.link.rotation.T)
+            letters = self._augmented_letters(i)
+            if self.letters.parameters == "numbers":
+                out += [(x, self.letters.ring.number(x.value)) for x in letters]
+            else:
+                entries = (own.tensor[j][k] for j, k in PAIRS)
+                out += [(x, y + zero) for x, y in zip(letters, (own.mass, *own.first, *entries), strict=True)]
+            if member.rotor is not None:
+                out.append((letter("I", f"m{i + 1}", "tensor", i + 1, 0.0, ""), member.rotor[1] + zero))
+        return out
 
     def _share(self, i: int) -> float:
         """The share of body i's weight that is carried."""
@@ -397,7 +430,7 @@ class _Builder:
         mass = L(robot.payload.mass, "m", "L", "mass", last, "mass of the payload")
         com = L.vector(robot.payload.com, "l", "L", last, "centre of mass of the payload")
         tensor = L.tensor(robot.payload.tensor, "L", last, "inertia of the payload")
-        out[body].lumps.append(lump(mass, com, tensor, stands @ replace(tip, translation=reach)))
+        out[body].lumps.append(lump(mass, com, tensor, stands @ replace(tip, translation=reach), "L"))
         out[body].weighing.append(out[body].lumps[-1])
 
     def _rotor(
@@ -409,10 +442,11 @@ class _Builder:
         joint_frame: Placement,
         axis: Vec,
         out: list[Member],
-    ) -> tuple[Scalar, Scalar, Vec, bool] | None:
+    ) -> tuple[tuple[Scalar, Scalar, Vec, bool] | None, tuple[Scalar, Vec, Scalar]]:
         """The rotor of joint i: put on its link, and what the joint feels of it."""
+        motor: tuple[Scalar, Vec, Scalar] = (0.0, ZERO, 0.0)
         if rotor is None:
-            return None
+            return None, motor
         L = self.letters
         gear = L(rotor.gear, "k", f"r{i}", "gear", i, f"gear ratio of joint {i}")
         inertia = L(rotor.inertia, "I", f"m{i}", "tensor", i, f"inertia of rotor {i} about its axis")
@@ -428,7 +462,8 @@ class _Builder:
             along = z_m.outer(z_m)
             tensor = along * (0.0 if rotor.reflected else inertia) + (IDENTITY - along) * t
             out[body].lumps.append(lump(mass, place, tensor, L.exact_placement(Placement())))
-        return (gear, inertia, z_m, rotor.reflected) if rotor.inertia != 0 else None
+            motor = (mass, place, t)
+        return (gear, inertia, z_m, rotor.reflected) if rotor.inertia != 0 else None, motor
 
     def _friction(self, joint: Joint, i: int, rotor: Any) -> tuple[Scalar, Scalar, Scalar]:
         """F_v, F_s and half the difference of the Coulomb levels, the motor's carried over by k_r."""
@@ -469,13 +504,19 @@ class _Builder:
         base = L.exact_placement(Placement(self.robot.base.rotation))
         return base.rotation.T @ Vec(map(L.exact, lettered))
 
+    def base(self) -> Placement:
+        """Where the root link stands in the base frame."""
+        L, base = self.letters, self.robot.base
+        at = L.vector(base.translation, "p", "0", 0, "origin of the root link in the base frame")
+        return replace(L.exact_placement(Placement(base.rotation)), translation=at)
+
 
 def _special(angle: float) -> bool:
     twelfths = angle / (math.pi / 12)
     return abs(twelfths - round(twelfths)) < SAME
 
 
-def lump(mass: Scalar, com: Vec, tensor: Mat, stands: Placement) -> Lump:
+def lump(mass: Scalar, com: Vec, tensor: Mat, stands: Placement, label: str = "") -> Lump:
     """A body given by its centre of mass, in a frame that stands in the moved frame."""
-    c, R = stands.point(com), stands.rotation
-    return Lump(mass, mass * c, R @ (tensor @ R.T) + steiner(mass, c))
+    body = Inertia(mass, com, tensor).seen_from(stands)
+    return Lump(mass, body.first_moments, body.tensor_at_origin, label, body)

@@ -26,7 +26,9 @@ A product of inertia I_xy here is the tensor's entry −∫xy dm, as in URDF; S 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 # the order of factors in a product, as S writes them: 2 k_r I_m a ℓ g c_2 ϑ̇
@@ -146,17 +148,45 @@ def upright(angle: Sequence[tuple[int, float]]) -> tuple[tuple[tuple[int, float]
     return tuple((joint, sign * factor) for joint, factor in angle), sign
 
 
+def relabelled(letter: Letter, labels: Mapping[str, str]) -> Letter:
+    """A copy of the letter with other numbers for the joints."""
+
+    def plain(text: str) -> str:
+        # a number behind a letter is an index, others are factors
+        return re.sub(r"(?<=[^\W\d])\d+", lambda match: labels.get(match[0], match[0]), text)
+
+    def subscript(part: str) -> str:
+        match = re.fullmatch(r"_\{?(\d+)\}?", part)
+        if match is None:
+            return plain(part)
+        return f"_{braced(labels.get(match[1], match[1]))}"
+
+    out = copy(letter)
+    if labels and letter.kind != "root":
+        out.name, out.text = plain(letter.name), plain(letter.text)
+        # first the numbers that are a subscript by themselves, then those within one
+        out.latex = "".join(map(subscript, re.split(r"(_\d+(?!\d)|_\{\d+\})", letter.latex)))
+        out.meaning = re.sub(
+            r"\b(row|joint|rotor|motor|link) (\d+)\b", lambda m: f"{m[1]} {labels.get(m[2], m[2])}", letter.meaning
+        )
+    return out
+
+
 def circle_letters(
-    angle: Sequence[tuple[int, float]], revolute: Mapping[int, bool], phase: float = 0.0
+    angle: Sequence[tuple[int, float]],
+    revolute: Mapping[int, bool],
+    phase: float = 0.0,
+    labels: Mapping[str, str] | None = None,
 ) -> tuple[Letter, Letter]:
     """c_12 and s_12 for the angle ϑ_1 + ϑ_2; cos(ϑ_2−ϑ_1+0.3) where it is not the plain sum of some.
 
-    ``revolute`` says of every joint's number whether it turns.
+    ``revolute`` says of every joint's number whether it turns, ``labels`` how it is written where not as it stands.
     """
-    key = tuple(angle)
+    key, labels = tuple(angle), labels or {}
     joints = [joint for joint, _ in key]
-    if phase == 0 and all(factor == 1 for _, factor in key):
-        sub = ("" if max(joints) < 10 else ",").join(map(str, joints))
+    plain_sum = phase == 0 and all(factor == 1 for _, factor in key)
+    if plain_sum:
+        sub = ("" if max(joints) < 10 else ",").join(labels.get(str(joint), str(joint)) for joint in joints)
         words = [(f"{f}_{sub.replace(',', '_')}", f"{f}_{braced(sub)}", f"{f}_{sub}") for f in "cs"]
     else:
         latex, text, name = weighted_sum([(factor, joint_variable(joint, revolute[joint])) for joint, factor in key])
@@ -167,4 +197,4 @@ def circle_letters(
         Letter(*named, kind, min(joints), angle=key, phase=phase)
         for named, kind in zip(words, ("cosine", "sine"), strict=True)
     )
-    return cosine, sine
+    return (cosine, sine) if plain_sum else (relabelled(cosine, labels), relabelled(sine, labels))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,12 @@ from dalembert.coordinates.formula import Formula
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.robot.model import Robot
-from dalembert.symbols.closed_form import Progress, closed_form
-from dalembert.symbols.mapped import in_linear_coordinates
+from dalembert.symbols.bodies import LagrangeSteps, steps_of
+from dalembert.symbols.closed_form import ClosedForm, Progress, closed_form
+from dalembert.symbols.mapped import Substitution, affine, in_linear_coordinates, labelled
 from dalembert.symbols.model import model
-from dalembert.symbols.present import Equations
+from dalembert.symbols.names import relabelled
+from dalembert.symbols.present import Equations, Origin
 from dalembert.symbols.recursion import SymbolicRecursion
 
 if TYPE_CHECKING:
@@ -42,15 +45,56 @@ def equations_of(
             "mimic joints and coupling matrices, and formulas may be put in once); the equations of the tree are those of arm.tree.equations()"
         )
     form = closed_form(model(robot, parameters), progress)
-    if isinstance(mechanism, CoupledMechanism):
-        return Equations(robot.name, in_linear_coordinates(form, robot, mechanism))
-    return Equations(robot.name, form, partial(SymbolicRecursion, robot, parameters))
+    # functions of modules, not closures, so that equations can be pickled
+    origin = Origin(partial(_steps, form), partial(_form, robot, mechanism, "all"), parameters == "numbers")
+    if not isinstance(mechanism, CoupledMechanism):
+        return Equations(robot.name, form, replace(origin, recursion=partial(SymbolicRecursion, robot, parameters)))
+    held, (T, b) = in_linear_coordinates(form, robot, mechanism), affine(mechanism)
+    tree, n = partial(_tree, robot, mechanism, form, origin), mechanism.tree.n
+    if robot.in_coordinates and not (bare := robot.without_coordinates()).ties:
+        # y is another name for the joints of an ordinary arm, which come first in its tree
+        tree, n = partial(_on_joints, bare, parameters), len(bare.tree_joints)
+    return Equations(robot.name, held, replace(origin, tree=tree, gamma=(T[:n], b[:n])))
+
+
+def _form(robot: Robot, mechanism: AnyMechanism, parameters: str) -> ClosedForm:
+    form = closed_form(model(robot, parameters))
+    return in_linear_coordinates(form, robot, mechanism) if isinstance(mechanism, CoupledMechanism) else form
+
+
+def _steps(form: ClosedForm) -> LagrangeSteps:
+    assert form.tree is not None
+    return steps_of(form.tree)
+
+
+def _on_joints(robot: Robot, parameters: str) -> Equations:
+    """The equations of an arm in its joint variables, in which no formula stands for them."""
+    equations = equations_of(robot, mechanism_of(robot), parameters)
+    assert isinstance(equations, Equations)
+    return equations
+
+
+def _tree(robot: Robot, mechanism: CoupledMechanism, form: ClosedForm, origin: Origin) -> Equations:
+    """The equations of the tree, its joints numbered as in the equations of the closed chain."""
+    put = labelled(form, robot, mechanism)
+    steps, augmented = partial(_labelled_steps, form, put), partial(_labelled_form, robot, mechanism)
+    own = replace(origin, steps=steps, augmented=augmented)
+    return Equations(f"{robot.name}, its tree", put.form(), own, list(put.held.labels.values()))
+
+
+def _labelled_steps(form: ClosedForm, put: Substitution) -> LagrangeSteps:
+    return _steps(form).map(put, partial(relabelled, labels=put.held.labels))
+
+
+def _labelled_form(robot: Robot, mechanism: CoupledMechanism) -> ClosedForm:
+    return labelled(closed_form(model(robot, "all")), robot, mechanism).form()
 
 
 class FormulaEquations:
-    """B, C, g, tau as SymPy matrices in y_i, ydot_i, yddot_i, with q = f(y); ``parameters`` as in Equations.
+    """B, C, g, tau, T, U, L in SymPy, in y_i, ydot_i, yddot_i, with q = f(y); ``parameters`` as in Equations.
 
-    B_y = Jᵀ B J, C_y = Jᵀ (C J + B J̇), g_y = Jᵀ g with J = ∂f/∂y, in SymPy's own way of writing.
+    ``joints`` are the equations in q itself, with the derivation and the regressor. B_y = Jᵀ B J,
+    C_y = Jᵀ (C J + B J̇), g_y = Jᵀ g with J = ∂f/∂y, in SymPy's own way of writing.
     """
 
     def __init__(self, e: Equations, closure: Formula) -> None:
@@ -58,6 +102,7 @@ class FormulaEquations:
             import sympy
 
         n = len(closure.names)
+        self.joints = e
         self.q, self.parameters = sympy.Matrix(closure.symbols), e.parameters
         self.qd, self.qdd = (sympy.Matrix(sympy.symbols(f"y{dots}_1:{n + 1}")) for dots in ("dot", "ddot"))
         f = sympy.Matrix(closure.formulas)
@@ -72,6 +117,9 @@ class FormulaEquations:
         self.B: sympy.Matrix = J.T * B * J
         self.C: sympy.Matrix = J.T * (C * J + B * Jd)
         self.g: sympy.Matrix = J.T * changed(e.g)
+        self.T: sympy.Expr = (self.qd.T * self.B * self.qd)[0] / 2
+        self.U: sympy.Expr = e.with_angles(e.U).subs(put, simultaneous=True)
+        self.L: sympy.Expr = self.T - self.U
         self.tau: sympy.Matrix = self.B * self.qdd + self.C * self.qd + self.g + J.T * changed(e.friction)
 
     def latex(self) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,17 @@ import numpy as np
 
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.symbols.bodies import BodyStep, LagrangeSteps
 from dalembert.symbols.closed_form import ClosedForm, Progress
+from dalembert.symbols.derivation import derivation
+from dalembert.symbols.differences import Difference, with_differences
 from dalembert.symbols.laws import Function
+from dalembert.symbols.model import SAME
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, braced
 from dalembert.symbols.recursion import SymbolicRecursion
+from dalembert.symbols.regressor import Regressor
 from dalembert.symbols.ring import Polynomial
+from dalembert.symbols.sympy_form import angles_of, letters_of, matrix_of, to_sympy
 from dalembert.symbols.write import (
     MOTION,
     Latex,
@@ -30,11 +37,10 @@ from dalembert.symbols.write import (
     by_inertia,
     grouped,
     joined,
+    padded,
     shortest,
-    sympy_angles,
-    sympy_letters,
+    text_width,
     times,
-    to_sympy,
     wrapped,
     written,
 )
@@ -63,10 +69,44 @@ class EquationValues:
     tau: Array
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where equations come from, each computed when it is asked for.
+
+    steps      every link and rotor by itself, on the tree
+    augmented  the same robot with parameters="all"
+    numbers    whether these have parameters="numbers"
+    tree       the equations of the tree, and T, b of q = T y + b, where joints follow others
+    recursion  the Newton–Euler recursion in these letters, where none follows another
+    """
+
+    steps: Callable[[], LagrangeSteps]
+    augmented: Callable[[], ClosedForm]
+    numbers: bool = False
+    tree: Callable[[], Equations] | None = None
+    gamma: tuple[Sequence[Sequence[float]], Sequence[float]] | None = None
+    recursion: Callable[[Sequence[Letter]], SymbolicRecursion] | None = None
+
+
+@dataclass(frozen=True)
+class BodyEquations:
+    """One link, rotor or payload in letters: J_P and J_O (3, n), its kinetic energy T and potential energy U, SymPy."""
+
+    J_P: sympy.ImmutableMatrix
+    J_O: sympy.ImmutableMatrix
+    T: sympy.Expr
+    U: sympy.Expr
+
+
 class Equations:
     """B(q) q̈ + C(q, q̇) q̇ + g(q) + friction = τ, S (7.42), in letters.
 
     B, C, g, tau       SymPy matrices; s_2 and c_12 are symbols in them, listed in ``angles``
+    T, U, L, N         energies and Lagrangian, S (7.31), (7.36), (7.37), and Ḃ − 2C, S (7.47)
+    bodies             {"l1": …, "m2": …}: Jacobians and energies of every link and rotor, S (7.16)–(7.35)
+    regressor          Y and π with τ = Y π, S (7.81), (7.83), (7.84)
+    tree, gamma, Gamma for closed chains and coupled joints: the equations of the tree, q' = γ(q) and Γ = ∂γ/∂q
+    derivation()       the way from the Jacobians to the torques, step by step, in LaTeX or text
     q, qd, qdd         SymPy columns of the joint variables and their derivatives
     parameters         {symbol: number} of the letters that occur
     angles             {c_12: cos(theta_1 + theta_2), …}; ``with_angles(e.B)`` puts them in, so that
@@ -84,11 +124,9 @@ class Equations:
     C_12 = −m_ℓ2 a_1 ℓ_2 s_2 (ϑ̇_1 + ϑ̇_2)
     """
 
-    def __init__(
-        self, name: str, form: ClosedForm, steps: Callable[[Sequence[Letter]], SymbolicRecursion] | None = None
-    ) -> None:
-        self.name, self.form, self.n = name, form, form.n
-        self._steps = steps
+    def __init__(self, name: str, form: ClosedForm, origin: Origin, labels: Sequence[str] = ()) -> None:
+        self.name, self.form, self.n, self._origin = name, form, form.n, origin
+        self.labels = tuple(labels) or tuple(map(str, range(1, form.n + 1)))  # how joints are numbered
 
     def __repr__(self) -> str:
         return f"<Equations of {self.name!r}: {self.n} joints, {self.size} terms in B, C and g>"
@@ -103,8 +141,13 @@ class Equations:
     # -- sums, as they are written ---------------------------------------------------------------
 
     @cached_property
+    def shown(self) -> ClosedForm:
+        """The form as it is written: lengths that occur only as a difference have a letter."""
+        return with_differences(self.form)
+
+    @cached_property
     def _B(self) -> list[list[Sum]]:
-        return [[by_inertia(x) for x in row] for row in self.form.B]
+        return [[by_inertia(x) for x in row] for row in self.shown.B]
 
     @cached_property
     def _christoffel(self) -> list[list[list[Sum]]]:
@@ -113,7 +156,7 @@ class Equations:
         for i in n:
             for j in n:
                 for k in range(j, self.n):
-                    out[i][j][k] = out[i][k][j] = shortest(self.form.christoffel[i][j][k])
+                    out[i][j][k] = out[i][k][j] = shortest(self.shown.christoffel[i][j][k])
         return out
 
     @cached_property
@@ -123,7 +166,7 @@ class Equations:
     def _coriolis(self, i: int, j: int) -> Sum:
         """c_ij = Σ_k c_ijk q̇_k, S (7.44), with velocities that have the same c_ijk in one bracket."""
         groups: list[tuple[int, list[tuple[int, int]]]] = []
-        polynomials = self.form.christoffel[i][j]
+        polynomials = self.shown.christoffel[i][j]
         for k, x in enumerate(polynomials):
             if not x:
                 continue
@@ -143,11 +186,11 @@ class Equations:
 
     @cached_property
     def _g(self) -> list[Sum]:
-        return [by_angle(x) for x in self.form.g]
+        return [by_angle(x) for x in self.shown.g]
 
     @cached_property
     def _friction(self) -> list[Sum]:
-        return [grouped(x, lambda letter: letter.kind in MOTION, by_angle=True) for x in self.form.friction]
+        return [grouped(x, lambda letter: letter.kind in MOTION, by_angle=True) for x in self.shown.friction]
 
     def _tau_parts(self, i: int) -> Iterator[Sum]:
         """τ_i in the parts of S (7.82): accelerations, products of velocities, gravity, friction."""
@@ -169,20 +212,35 @@ class Equations:
     def _tau(self, i: int) -> Sum:
         return tuple(p for part in self._tau_parts(i) for p in part)
 
+    def _kinetic(self, B: list[list[Sum]]) -> Sum:
+        """½ q̇ᵀ B q̇, of the upper half of B."""
+        qd, out = self.form.qd, list[Product]()
+        for i in range(self.n):
+            for j in range(i, self.n):
+                out += times(B[i][j], _factor(qd[i] * qd[j]), coefficient=Fraction(1, 2) if i == j else 1)
+        return tuple(out)
+
+    def _lagrangian(self) -> Sum:
+        return self._kinetic(self._B) + tuple(replace(p, coefficient=-p.coefficient) for p in by_angle(self.shown.U))
+
+    def rate(self, rows: Sequence[Polynomial]) -> Sum:
+        """Σ_k x_k q̇_k"""
+        return tuple(p for x, v in zip(rows, self.form.qd, strict=True) for p in times(shortest(x), _factor(v)))
+
+    def _skew(self, i: int, j: int) -> Sum:
+        """n_ij = Σ_k (c_jik − c_ijk) q̇_k, which is ḃ_ij − 2 c_ij"""
+        c = self.shown.christoffel
+        return self.rate([c[j][i][k] - c[i][j][k] for k in range(self.n)])
+
     # -- SymPy -----------------------------------------------------------------------------------
 
     @cached_property
     def _letters(self) -> list[Any]:
         """The SymPy object of every letter of the ring."""
-        return sympy_letters(self.form.ring.letters, [x.letter.name for x in self.form.qd])
+        return letters_of(self.shown.ring, self.qd)
 
     def _matrix(self, rows: list[list[Sum]]) -> sympy.ImmutableMatrix:
-        with extra("symbols", "the SymPy form of the equations"):
-            import sympy
-
-        entries = {id(x): x for row in rows for x in row}  # B has most of them twice
-        converted = {k: to_sympy(x, self._letters) for k, x in entries.items()}
-        return sympy.ImmutableMatrix([[converted[id(x)] for x in row] for row in rows])
+        return matrix_of(rows, self._letters)
 
     def _symbols(self, variables: list[Letter]) -> sympy.ImmutableMatrix:
         with extra("symbols", "the SymPy form of the equations"):
@@ -222,6 +280,88 @@ class Equations:
         return self._matrix([[x] for x in self._g])
 
     @cached_property
+    def T(self) -> sympy.Expr:
+        """The kinetic energy T = ½ q̇ᵀ B q̇, S (7.31)."""
+        return self.term("T")
+
+    @cached_property
+    def U(self) -> sympy.Expr:
+        """The potential energy U, S (7.36): zero for masses at the base's origin."""
+        return self.term("U")
+
+    @cached_property
+    def L(self) -> sympy.Expr:
+        """The Lagrangian L = T − U, S (7.1), (7.37)."""
+        return self.term("L")
+
+    @cached_property
+    def N(self) -> sympy.ImmutableMatrix:
+        """N = Ḃ − 2C, which is skew-symmetric, S (7.47), (7.48)."""
+        return self._matrix([[self._skew(i, j) for j in range(self.n)] for i in range(self.n)])
+
+    @cached_property
+    def regressor(self) -> Regressor:
+        """Y and π with τ = Y π, S (7.81), (7.83), (7.84)."""
+        return Regressor(self.form, self._origin.augmented(), self._origin.numbers, self.with_angles)
+
+    @cached_property
+    def steps(self) -> LagrangeSteps:
+        """Every link and rotor by itself, as polynomials: what ``bodies`` and ``derivation`` are made of."""
+        return self._origin.steps()
+
+    @cached_property
+    def tree(self) -> Equations:
+        """The equations of the tree whose joints follow q; for an ordinary arm, these equations themselves."""
+        return self if self._origin.tree is None else self._origin.tree()
+
+    @cached_property
+    def bodies(self) -> dict[str, BodyEquations]:
+        """J_P, J_O, T and U of every link "l1", rotor "m1" and of the payload "L", S (7.16)–(7.35).
+
+        For a closed chain they are functions of the joint variables of its tree, ``tree.q``.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").equations().bodies["m2"].J_O[2, :]
+        Matrix([[1, k_r2]])
+        """
+        if self.tree is not self:
+            return self.tree.bodies
+
+        def body(step: BodyStep) -> BodyEquations:
+            J_P, J_O = (self._matrix([[by_inertia(x) for x in row] for row in rows]) for rows in (step.J_P, step.J_O))
+            T, U = (to_sympy(x, self._letters) for x in self.energies(step))
+            return BodyEquations(J_P, J_O, T, U)
+
+        return {step.label.name: body(step) for step in self.steps.bodies}
+
+    def energies(self, step: BodyStep) -> tuple[Sum, Sum]:
+        """T and U of one body, S (7.20), (7.30), (7.34), (7.35)."""
+        return self._kinetic([[by_inertia(x) for x in row] for row in step.B]), by_angle(step.U)
+
+    @cached_property
+    def Gamma(self) -> sympy.ImmutableMatrix:
+        """Γ = ∂γ/∂q, (N, n): how the joints of the tree follow; the identity for an ordinary arm."""
+        return self.gamma.jacobian(self.q)
+
+    @cached_property
+    def gamma(self) -> sympy.ImmutableMatrix:
+        """γ(q), the joint variables of the tree as functions of q; q itself for an ordinary arm.
+
+        >>> import dalembert as da
+        >>> da.load("parallelogram").equations().gamma.T
+        Matrix([[theta_1', -theta_1' + theta_1'', theta_1' - theta_1'' + pi, theta_1'']])
+        """
+        with extra("symbols", "the SymPy form of the equations"):
+            import sympy
+
+        if self._origin.gamma is None:
+            return self.q
+        T, b = self._origin.gamma
+        return sympy.ImmutableMatrix(
+            sympy.Matrix(T).applyfunc(sympy.nsimplify) * self.q + sympy.Matrix(b).applyfunc(_turns)
+        )
+
+    @cached_property
     def friction(self) -> sympy.ImmutableMatrix:
         """F_v q̇ + F_s sgn q̇, S (7.42), and further terms."""
         return self._matrix([[x] for x in self._friction])
@@ -231,19 +371,17 @@ class Equations:
         """The joint torques τ, S (7.42), (7.82)."""
         return self._matrix([[self._tau(i)] for i in range(self.n)])
 
-    @property
-    def _used(self) -> list[tuple[int, Letter]]:
-        """The letters that occur, with their numbers."""
-        f = self.form
-        everywhere = [*(x for row in f.B for x in row), *f.g, *f.friction]
-        everywhere += [x for matrix in f.christoffel for row in matrix for x in row]
+    def _used(self, f: ClosedForm, *energy: Polynomial) -> list[tuple[int, Letter]]:
+        """The letters that occur in B, C, g, friction and ``energy``, with their numbers."""
         mask = 0
-        for x in everywhere:
+        for x in (*f.polynomials(), *f.friction, *energy):
             for m in x.terms:
                 mask |= m
         used = {f.ring.letters[k].name for k, _ in f.ring.exponents(mask)}
         used |= {x.name for law in self._laws for x in law.uses}
-        known = ((k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in used)
+        known = [(k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in used]
+        within = {part.name for _, x in known if isinstance(x, Difference) for _, part in x.parts} - used
+        known += [(k, letter) for k, letter in enumerate(f.ring.letters) if letter.name in within]
         return sorted(known, key=lambda pair: pair[1].order)
 
     @cached_property
@@ -259,12 +397,14 @@ class Equations:
     @cached_property
     def parameters(self) -> dict[sympy.Symbol, float]:
         """The number of every letter that is a parameter."""
-        return {self._letters[k]: float(letter.value or 0.0) for k, letter in self._used if letter.is_parameter}
+        return {
+            self._letters[k]: float(x.value or 0.0) for k, x in self._used(self.form, self.form.U) if x.is_parameter
+        }
 
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """What s_2, c_12, … stand for."""
-        return sympy_angles([letter for _, letter in self._used], [x.name for x in self.form.q])
+        return angles_of([letter for _, letter in self._used(self.form, self.form.U)], self.q)
 
     @cached_property
     def loads(self) -> dict[sympy.Symbol, sympy.Expr]:
@@ -274,7 +414,7 @@ class Equations:
 
         out = {}
         for i, load in self._loads.items():
-            carried = grouped(self.form.carried[i], lambda letter: letter.kind in MOTION, by_angle=True)
+            carried = grouped(self.shown.carried[i], lambda letter: letter.kind in MOTION, by_angle=True)
             parts = (to_sympy(part, self._letters) for part in (*self._rigid_parts(i), carried))
             out[sympy.Symbol(load.name)] = sympy.Add(*parts)
         return out
@@ -291,30 +431,35 @@ class Equations:
         >>> da.load("planar-2r").equations().recursion.omega_dot_m[1].T  # S 7.5.3
         Matrix([[0, 0, k_r2*thetaddot_2 + thetaddot_1]])
         """
-        if self._steps is None:
+        if self._origin.recursion is None:
             raise DalembertError(
                 f"the joints of '{self.name}' follow others, and the recursion runs on its tree: "
                 "take arm.tree.equations().recursion"
             )
-        return self._steps(self.form.ring.letters)
+        return self._origin.recursion(self.form.ring.letters)
 
     # -- one term --------------------------------------------------------------------------------
 
-    def _named(self, name: str) -> tuple[str, str, Sum]:
-        """(text, LaTeX, sum) of a term called B11, C12, g1, tau2, F1 or c112 (a Christoffel symbol)."""
-        match = re.fullmatch(r"(tau|τ|[bcgf])_?\{?(\d+(?:,\d+)*)\}?", name.strip().lower())
+    def named(self, name: str) -> tuple[str, str, Sum]:
+        """(text, LaTeX, sum) of a term called B11, C12, g1, tau2, F1, N12, c112 (a Christoffel symbol), T, U or L."""
+        energies: dict[str, Callable[[], Sum]] = {
+            "T": lambda: self._kinetic(self._B), "U": lambda: by_angle(self.shown.U), "L": self._lagrangian,
+        }  # fmt: skip
+        if name.strip() in energies:
+            return name.strip(), rf"\mathcal{{{name.strip()}}}", energies[name.strip()]()
+        match = re.fullmatch(r"(tau|τ|[bcgfn])_?\{?(\d+(?:,\d+)*)\}?", name.strip().lower())
         digits = [] if match is None else [int(d) for d in (match[2].split(",") if "," in match[2] else match[2])]
         if match is not None and match[1] in ["g", "f", "tau", "τ"] and "," not in match[2]:
             digits = [int(match[2])]
         letter = "" if match is None else match[1].replace("τ", "tau")
-        wanted = {"b": (2,), "c": (2, 3), "g": (1,), "tau": (1,), "f": (1,)}.get(letter, ())
+        wanted = {"b": (2,), "c": (2, 3), "g": (1,), "tau": (1,), "f": (1,), "n": (2,)}.get(letter, ())
         if len(digits) not in wanted or not all(1 <= d <= self.n for d in digits):
             raise DalembertError(
                 f"there is no term '{name}'; '{self.name}' has B11 … B{self.n}{self.n}, C11 … C{self.n}{self.n}, "
-                f"g1 … g{self.n}, tau1 … tau{self.n}, F1 … F{self.n} (friction) and Christoffel symbols c111 …"
+                f"g1 … g{self.n}, tau1 … tau{self.n}, F1 … F{self.n} (friction), N11 … (Ḃ − 2C), Christoffel symbols c111 … and the energies T, U and L"
             )
         at = [d - 1 for d in digits]
-        sub = ("," if max(digits) > 9 else "").join(map(str, digits))
+        sub = ("," if max(digits) > 9 else "").join(self.labels[i] for i in at)
         if letter == "c" and len(at) == 2:
             letter = "C"  # c_12 is a cosine
         terms: dict[str, Callable[..., Sum]] = {
@@ -323,22 +468,23 @@ class Equations:
             "c": lambda i, j, k: self._christoffel[i][j][k],
             "g": lambda i: self._g[i],
             "f": lambda i: self._friction[i],
+            "n": self._skew,
             "tau": self._tau,
         }
         text, latex = {"tau": ("τ", r"\tau"), "f": ("F", "F")}.get(letter, (letter, letter))
         return f"{text}_{sub}", f"{latex}_{braced(sub)}", terms[letter](*at)
 
     def term(self, name: str) -> sympy.Expr:
-        """One entry as SymPy: B11, C12, g1, tau2, F1 (friction), c112 (a Christoffel symbol)."""
-        return to_sympy(self._named(name)[2], self._letters)
+        """One entry as SymPy: B11, C12, g1, tau2, F1 (friction), N12, c112 (a Christoffel symbol), T, U, L."""
+        return to_sympy(self.named(name)[2], self._letters)
 
     # -- text and LaTeX --------------------------------------------------------------------------
 
     def text(self, term: str | None = None, *, whole: bool = False, progress: Progress | None = None) -> str:
         """The equations, or one term, as plain text. Very large ones are summed up unless ``whole``."""
         if term is not None:
-            name, _, terms = self._named(term)
-            return broken(f"{name} = ", written(self.form.ring, terms, Text()))
+            name, _, terms = self.named(term)
+            return broken(f"{name} = ", written(self.shown.ring, terms, Text()))
         if self.size > MANY and not whole:
             return self._summary()
         lines: list[str] = []
@@ -348,34 +494,34 @@ class Equations:
                 progress(k / len(PARTS))
         return "\n".join(lines) + "\n" + self.legend()
 
-    def _names(self, letter: str) -> list[str]:
+    def names(self, letter: str) -> list[str]:
         """The terms of B (its upper half), C, g or tau."""
         n, comma = range(1, self.n + 1), "," if self.n > 9 else ""
         if letter in ("g", "tau"):
             return [f"{letter}{i}" for i in n]
         return [f"{letter}{i}{comma}{j}" for i in n for j in n if letter == "C" or j >= i]
 
-    def _left_side(self, name: str, latex: bool) -> str:
+    def left_side(self, name: str, latex: bool) -> str:
         """How a term is named in its equation: b_12 = b_21."""
         alike = dict.fromkeys((name, _swapped(name))) if name[0] == "B" else (name,)
-        return " = ".join(self._named(x)[1] if latex else self._named(x)[0] for x in alike)
+        return " = ".join(self.named(x)[1] if latex else self.named(x)[0] for x in alike)
 
-    def _written_torque(self, name: str, style: Text) -> list[str]:
+    def written_torque(self, name: str, style: Text) -> list[str]:
         """The parts of tau1 …, each in one line."""
         parts = self._tau_parts(int(name.removeprefix("tau")) - 1)
-        return [joined(written(self.form.ring, x, style), style) for x in parts if x] or ["0"]
+        return [joined(written(self.shown.ring, x, style), style) for x in parts if x] or ["0"]
 
     def _text_part(self, letter: str) -> Iterator[str]:
-        ring, zero = self.form.ring, []
-        for name in self._names(letter):
-            short, _, terms = self._named(name)
+        ring, zero = self.shown.ring, []
+        for name in self.names(letter):
+            short, _, terms = self.named(name)
             if letter == "tau":
-                start, *rest = self._written_torque(name, Text())
+                start, *rest = self.written_torque(name, Text())
                 yield wrapped(f"  {short} = {start}", 8)
                 for part in rest:
                     yield wrapped("      " + (f"− {part[1:]}" if part.startswith("−") else f"+ {part}"), 8)
             elif terms:
-                yield broken(f"  {self._left_side(name, False)} = ", written(ring, terms, Text()))
+                yield broken(f"  {self.left_side(name, False)} = ", written(ring, terms, Text()))
             else:
                 zero.append(short)
         if zero:
@@ -383,15 +529,15 @@ class Equations:
 
     def legend(self) -> str:
         """What the letters mean, with their numbers."""
-        rows = [(x.text, f"{x.value:.6g}", x.meaning) for _, x in self._used if x.is_parameter]
+        rows = [(x.text, f"{x.value:.6g}", x.meaning) for _, x in self._used(self.shown) if x.is_parameter]
         for i, load in self._loads.items():
             number = load.text.partition("_")[2]
             own = f"τ_{number} − f_{number}" if self.form.carried[i] else f"τ_{number} − F_{number}"
             rows.append((load.text, own, f"load of joint {number}: its torque without its own friction and springs"))
         if not rows:
             return ""
-        wide = [max(map(_width, column)) for column in list(zip(*rows, strict=True))[:2]]
-        lines = (f"  {_padded(a, wide[0])} = {_padded(b, wide[1])}  {c}".rstrip() for a, b, c in rows)
+        wide = [max(map(text_width, column)) for column in list(zip(*rows, strict=True))[:2]]
+        lines = (f"  {padded(a, wide[0])} = {padded(b, wide[1])}  {c}".rstrip() for a, b, c in rows)
         return "Letters (SI units)\n" + "\n".join(lines) + "\n"
 
     def _summary(self) -> str:
@@ -411,20 +557,47 @@ class Equations:
 
         Entries of B, C and g that are zero are left out when there are more than three joints.
         """
-        ring, style = self.form.ring, Latex()
+        ring, style = self.shown.ring, Latex()
         if term is not None:
-            return joined(written(ring, self._named(term)[2], style), style)
+            return joined(written(ring, self.named(term)[2], style), style)
         lines = []
         for k, letter in enumerate(PARTS.values(), 1):
-            for name in self._names(letter):
-                _, short, terms = self._named(name)
+            for name in self.names(letter):
+                _, short, terms = self.named(name)
                 if letter == "tau":
-                    lines += aligned(short, self._written_torque(name, style))
+                    lines += aligned(short, self.written_torque(name, style))
                 elif terms or self.n <= 3:
-                    lines += aligned(self._left_side(name, True), [joined(written(ring, terms, style), style)])
+                    lines += aligned(self.left_side(name, True), [joined(written(ring, terms, style), style)])
             if progress:
                 progress(k / len(PARTS))
+        lines += [rf"{x.latex} &= {x.latex_of_parts}" for _, x in self._used(self.shown) if isinstance(x, Difference)]
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+
+    def derivation(self, form: str = "latex") -> str:
+        """The derivation step by step, as the body of a LaTeX document (amsmath) or, with "text", as plain text.
+
+        Jacobians and energies of every link and rotor, T, U, B, Christoffel symbols, C, Ḃ − 2C, g, the torques and the
+        regressor, each with its equation number in S. For a closed chain these are the steps of its tree, followed by Γ and
+        the equations of the chain. All of it is computed, by :mod:`dalembert.equations.lagrange` run on these letters.
+
+        >>> import dalembert as da
+        >>> print(*da.load("pendulum").equations().derivation("text").splitlines()[:6], sep=chr(10))
+        Jacobians of the links, S (7.16)–(7.19)
+          J_P^(ℓ1) = ⎡ ℓ_1 c_1 ⎤   J_O^(ℓ1) = ⎡ 0 ⎤
+                     ⎢ ℓ_1 s_1 ⎥              ⎢ 0 ⎥
+                     ⎣ 0       ⎦              ⎣ 1 ⎦
+        <BLANKLINE>
+        Jacobians of the rotors, S (7.25)–(7.29)
+        """
+        styles = {"latex": Latex(), "text": Text()}
+        if form not in styles:
+            raise DalembertError(f"form is '{form}'; it must be one of {', '.join(styles)}")
+        if self.tree.size > MANY:
+            raise DalembertError(
+                f"the derivation for '{self.name}' is too long to read: {self.tree.size} terms in B, C and g, and the limit is "
+                f"{MANY}; text() and latex() give the equations"
+            )
+        return derivation(self, styles[form])
 
     def _repr_latex_(self) -> str | None:
         return self.latex() if self.size <= MANY else None
@@ -496,13 +669,14 @@ class Equations:
         return out
 
 
-def _width(text: str) -> int:
-    """How many columns a text takes; a mark on a letter takes none."""
-    return sum(not unicodedata.combining(character) for character in text)
+def _turns(angle: float) -> Any:
+    """A constant angle: a multiple of π/12 as one."""
+    with extra("symbols", "the SymPy form of the equations"):
+        import sympy
 
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))
+    twelfths = angle / (math.pi / 12)
+    whole = round(twelfths)
+    return sympy.pi * sympy.Rational(whole, 12) if abs(twelfths - whole) < SAME else sympy.Float(angle)
 
 
 def _swapped(name: str) -> str:

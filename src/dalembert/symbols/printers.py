@@ -63,6 +63,9 @@ class TextOf(Ours, StrPrinter):
     def _print_Symbol(self, expr: Any) -> str:
         return self.names.get(expr.name, expr.name)
 
+    def _print_Pi(self, expr: Any) -> str:
+        return "π"
+
     def _print_sign(self, expr: Any) -> str:
         return f"sgn({self._print(expr.args[0])})"
 

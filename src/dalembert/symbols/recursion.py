@@ -24,7 +24,8 @@ from dalembert.symbols.closed_form import Circles, Seen, friction_of, see
 from dalembert.symbols.model import AXES, Lump, Member, Model, model
 from dalembert.symbols.names import Letter
 from dalembert.symbols.ring import FIELD, Polynomial
-from dalembert.symbols.write import Sum, Text, broken, grouped, sympy_angles, sympy_letters, to_sympy, written
+from dalembert.symbols.sympy_form import angles_of, letters_of, matrix_of, to_sympy
+from dalembert.symbols.write import Sum, Text, broken, grouped, written
 from dalembert.terms import Viscous
 
 if TYPE_CHECKING:
@@ -119,15 +120,13 @@ class SymbolicRecursion:
 
     @cached_property
     def _letters(self) -> list[Any]:
-        return sympy_letters(self._model.ring.letters, [x.letter.name for x in self._model.qd])
-
-    def _vectors(self, name: str) -> Vectors:
         with extra("symbols", "the SymPy form of the recursion"):
             import sympy
 
-        return tuple(
-            sympy.ImmutableMatrix([to_sympy(_by_motion(x), self._letters) for x in v]) for v in self._steps[name]
-        )
+        return letters_of(self._model.ring, [sympy.Symbol(x.letter.name) for x in self._model.qd])
+
+    def _vectors(self, name: str) -> Vectors:
+        return tuple(matrix_of([[_by_motion(x)] for x in v], self._letters) for v in self._steps[name])
 
     def __getattr__(self, name: str) -> Vectors:
         if name not in TITLES:
@@ -139,10 +138,7 @@ class SymbolicRecursion:
     @cached_property
     def tau(self) -> sympy.ImmutableMatrix:
         """The joint torques τ_i, S (7.114)."""
-        with extra("symbols", "the SymPy form of the recursion"):
-            import sympy
-
-        return sympy.ImmutableMatrix([to_sympy(_by_motion(x), self._letters) for x in self._tau])
+        return matrix_of([[_by_motion(x)] for x in self._tau], self._letters)
 
     @cached_property
     def augmented(self) -> dict[sympy.Symbol, sympy.Expr]:
@@ -173,7 +169,10 @@ class SymbolicRecursion:
     @cached_property
     def angles(self) -> dict[sympy.Symbol, sympy.Expr]:
         """What s_2, c_12, … stand for."""
-        return sympy_angles(self._model.ring.letters, [x.name for x in self._model.q])
+        with extra("symbols", "the SymPy form of the recursion"):
+            import sympy
+
+        return angles_of(self._model.ring.letters, [sympy.Symbol(x.name) for x in self._model.q])
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -206,7 +205,7 @@ def _lump(member: Member) -> Lump:
     first, *others = member.lumps or [Lump(0.0, Vec((0.0, 0.0, 0.0)), Mat.of([[0.0] * 3] * 3))]
     whole = sum(others, first)
     zero = member.further * 0
-    moved = whole.moved(-member.frame.translation).turned(member.frame.rotation.T)
+    moved = whole.moved(-member.link.translation).turned(member.link.rotation.T)
     return Lump(
         moved.mass + zero, Vec(x + zero for x in moved.first), Mat.of([x + zero for x in row] for row in moved.tensor)
     )
@@ -221,13 +220,13 @@ def lettered(model: Model, whole: Mechanism, inertias: Sequence[Inertia]) -> Mec
     """The tree with letters for its numbers, its link frames those of the robot, its joints about or along z."""
     bodies = []
     for member, number, inertia in zip(model.members, whole.bodies, inertias, strict=True):
-        parent = model.members[member.parent].frame if member.parent >= 0 else Placement()
+        parent = model.members[member.parent].link if member.parent >= 0 else Placement()
         placement = parent.inverse @ Placement(member.R, member.t)
         gear, I_m, z_m, reflected = member.rotor or (number.gear, 0.0, member.R @ Z, True)
         bodies.append(
             Body(
                 name=number.name, parent=member.parent, revolute=member.revolute, placement=placement, axis=Z,
-                offset=member.offset, link_frame=member.frame, inertia=inertia, link=inertia, gear=gear,
+                offset=member.offset, link_frame=member.link, inertia=inertia, link=inertia, gear=gear,
                 rotor_inertia=I_m, rotor_axis=parent.rotation.T @ z_m, rotor_position=placement.translation,
                 rotor_mass=0.0, rotor_transverse=0.0, reflected=reflected, terms=(Viscous(0.0),),
             )

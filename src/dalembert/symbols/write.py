@@ -7,15 +7,14 @@ m_ℓ2 (a_1² + ℓ_2² + 2 a_1 ℓ_2 c_2); g_1 by the angle, as in (m_ℓ1 ℓ_
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dalembert.environment.extras import extra
-from dalembert.symbols.laws import Function
 from dalembert.symbols.names import INERTIAL, TRIGONOMETRIC, Letter
-from dalembert.symbols.ring import Coefficient, Polynomial, Ring, tidy
+from dalembert.symbols.ring import WIDTH, Coefficient, Polynomial, Ring, tidy
 
 WIDE = 100  # columns of text before a sum is broken
 LATEX_WIDE = 64  # printed characters of a line of LaTeX, about the width of a page
@@ -72,14 +71,34 @@ def grouped(x: Polynomial, outside: Callable[[Letter], bool], *, by_angle: bool 
         elif not outer:
             out += inner
         else:
-            sign = -1 if all(p.coefficient < 0 for p in inner) else 1
+            sign = _leading_sign(inner)
             out.append(Product(sign, outer, (tuple(replace(p, coefficient=sign * p.coefficient) for p in inner),)))
     return tuple(out)
 
 
+def _leading_sign(terms: Sequence[Product]) -> int:
+    """−1 where a bracket reads better with its signs changed: the first is negative, and at least half of them."""
+    negative = [p.coefficient < 0 for p in terms]
+    return -1 if negative[0] and 2 * sum(negative) >= len(negative) else 1
+
+
 def by_inertia(x: Polynomial) -> Sum:
-    """Grouped by mass and inertia, as S writes b_ij."""
+    """Grouped by mass and inertia, as S writes b_ij; an angle that all terms have follows the bracket."""
+    common = _common_angles(x) if len(x) > 1 else 0
+    rest = Polynomial(x.ring, {monomial - common: c for monomial, c in x.terms.items()})
+    return times(_by_inertia(rest), tuple(x.ring.exponents(common)))
+
+
+def _by_inertia(x: Polynomial) -> Sum:
     return grouped(x, lambda letter: letter.kind in INERTIAL)
+
+
+def _common_angles(x: Polynomial) -> int:
+    """The cosines and sines that every term has, as a monomial."""
+    powers = [dict(x.ring.exponents(monomial)) for monomial in x.terms]
+    shared = set.intersection(*(set(p) for p in powers))
+    angles = (k for k in shared if x.ring.letters[k].kind in TRIGONOMETRIC)
+    return sum(min(p[k] for p in powers) << (WIDTH * k) for k in angles)
 
 
 def by_angle(x: Polynomial) -> Sum:
@@ -89,7 +108,8 @@ def by_angle(x: Polynomial) -> Sum:
 
 def shortest(x: Polynomial) -> Sum:
     """Grouped by inertia or by angle, whichever makes fewer groups: Christoffel symbols."""
-    return min(by_inertia(x), by_angle(x), key=len)
+    angles = by_angle(x)
+    return by_inertia(x) if len(_by_inertia(x)) <= len(angles) else angles
 
 
 def times(x: Sum, factors: Factors, more: Iterable[Sum] = (), coefficient: Coefficient = 1) -> Sum:
@@ -102,7 +122,7 @@ def times(x: Sum, factors: Factors, more: Iterable[Sum] = (), coefficient: Coeff
         return (Product(tidy(coefficient * product.coefficient), product.factors + factors, product.sums + sums),)
     if not factors and not sums and coefficient == 1:
         return x
-    sign = -1 if all(p.coefficient < 0 for p in x) else 1
+    sign = _leading_sign(x)
     if sign < 0:
         x = tuple(replace(p, coefficient=-p.coefficient) for p in x)
     return (Product(sign * coefficient, factors, (x, *sums)),)
@@ -157,11 +177,12 @@ def written(ring: Ring, x: Sum, style: Text) -> list[str]:
     out = []
     for p in x:
         letters = [(ring.letters[k], e) for k, e in sorted(p.factors, key=lambda pair: ring.letters[pair[0]].order)]
-        # S writes (…) g c_1 and (…) ϑ̈_1 but m_ℓ2 (…) and s_2 (ϑ̇_1 + ϑ̇_2): angles follow a bracket of masses
+        # S writes (…) g c_1 and (…) ϑ̈_1 but m_ℓ2 (…) and s_2 (ϑ̇_1 + ϑ̇_2): angles follow a bracket of masses or lengths
         angles_last = all(letter.kind in (*TRIGONOMETRIC, *MOTION, "root", "gravity") for letter, _ in letters)
         places: dict[str, list[str]] = {x: [] for x in ("root", "before", "bracket", "after", "speeds", "motion")}
         for letter, e in letters:
-            place = "motion" if letter.kind in MOTION else "after" if angles_last else "before"
+            turning = letter.kind in TRIGONOMETRIC
+            place = "motion" if letter.kind in MOTION else "after" if turning or angles_last else "before"
             places["root" if letter.kind == "root" else place].append(style.name(letter, e))
         for inner in p.sums:
             of_speeds = any(ring.letters[k].kind == "velocity" for k, _ in inner[0].factors)
@@ -231,56 +252,20 @@ def aligned(name: str, parts: list[str]) -> list[str]:
     rows: list[str] = []
     for part in parts:
         start = "" if not rows else "- " if part.startswith("-") else "+ "
-        rows += _filled(start + part.removeprefix("-" if rows else ""), [""], "", LATEX_WIDE, _seen_length)
+        rows += _filled(start + part.removeprefix("-" if rows else ""), [""], "", LATEX_WIDE, seen_length)
     return [f"{name} &= {rows[0]}", *(rf"&\quad {row}" for row in rows[1:])]
 
 
-def _seen_length(latex: str) -> int:
+def seen_length(latex: str) -> int:
     """About how many characters of a line are seen in print."""
     return len(re.sub(r"[{}_^ ]", "", re.sub(r"\\[a-zA-Z]+", "x", latex)))
 
 
-# -- SymPy ---------------------------------------------------------------------------------------
+def text_width(text: str) -> int:
+    """How many columns a text takes; a mark on a letter takes none."""
+    return sum(not unicodedata.combining(character) for character in text)
 
 
-def to_sympy(x: Sum, letters: list[Any]) -> Any:
-    """The sum as a SymPy expression; ``letters[k]`` is that of letter k."""
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
-    def product(p: Product) -> Any:
-        c = p.coefficient
-        number = sympy.Float(c) if isinstance(c, float) else sympy.Rational(c.numerator, c.denominator)
-        powers = (letters[k] ** e if e > 1 else letters[k] for k, e in p.factors)
-        return sympy.Mul(number, *powers, *(to_sympy(inner, letters) for inner in p.sums))
-
-    return sympy.Add(*map(product, x))
-
-
-def sympy_letters(letters: Sequence[Letter], velocities: Sequence[str]) -> list[Any]:
-    """The SymPy object of every letter; ``velocities`` are the names of the q̇_i, in whose signs some are."""
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
-    def symbol(letter: Letter) -> Any:
-        if letter.kind == "sign":
-            return sympy.sign(sum(sympy.nsimplify(f) * sympy.Symbol(velocities[j - 1]) for j, f in letter.angle))
-        if isinstance(letter, Function):
-            return letter.expression
-        return sympy.sqrt(letter.index) if letter.kind == "root" else sympy.Symbol(letter.name)
-
-    return [symbol(letter) for letter in letters]
-
-
-def sympy_angles(letters: Iterable[Letter], positions: Sequence[str]) -> dict[Any, Any]:
-    """What the cosines and sines among the letters stand for; ``positions`` are the names of the q_i."""
-    with extra("symbols", "the SymPy form of the equations"):
-        import sympy
-
-    out = {}
-    for letter in letters:
-        if letter.kind in TRIGONOMETRIC:
-            angle = sum(sympy.nsimplify(f) * sympy.Symbol(positions[j - 1]) for j, f in letter.angle)
-            angle += sympy.Float(letter.phase) if letter.phase else 0
-            out[sympy.Symbol(letter.name)] = (sympy.cos if letter.kind == "cosine" else sympy.sin)(angle)
-    return out
+def padded(text: str, width: int) -> str:
+    """The text with blanks up to that many columns."""
+    return text + " " * (width - text_width(text))
