@@ -13,7 +13,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import sympy
-from IPython.display import Math, display
+from IPython.display import Latex, Markdown, Math, display
 
 import dalembert as da
 
@@ -46,7 +46,11 @@ display(Math(r"\tau = " + sympy.latex(sympy.collect(sympy.expand(tau), [thdd, th
 
 # %%
 pendulum = da.load("pendulum")
-print(pendulum.equations().text("tau1"))
+e = pendulum.equations()
+display(Math(rf"\mathcal T = {e.latex('T')},\quad \mathcal U = {e.latex('U')},\quad \tau_1 = {e.latex('tau1')}"))
+momentum = e.with_angles(e.L).diff(e.qd[0])  # Lagrange's equation, applied to the program's own Lagrangian
+xi = momentum.diff(e.qd[0]) * e.qdd[0] + momentum.diff(e.q[0]) * e.qd[0] - e.with_angles(e.L).diff(e.q[0])
+assert sympy.simplify(xi + e.friction[0] - e.with_angles(e.tau)[0]) == 0
 numbers = {I: 1.5, I_m: 1e-4, k_r: 50, m: 5, g: 9.81, l: 0.5, F: 0.4, F_m: 1e-4}
 for state in np.random.default_rng(0).uniform(-2, 2, (5, 3)):
     by_hand = tau.subs(numbers).subs(dict(zip((th, thd, thdd), state, strict=True)))
@@ -98,6 +102,14 @@ assert np.allclose([bodies["rotor 1"][4], bodies["rotor 2"][4]], at.rotor_angula
 assert np.isclose(sum(T.values()), arm.kinetic_energy(q, qd)) and np.isclose(sum(U.values()), arm.potential_energy(q))
 assert np.allclose(B, arm.inertia_matrix(q)) and np.all(np.linalg.eigvalsh(B) > 0)  # (7.32): positive definite
 print("B =\n", B.round(4))
+
+# %% [markdown]
+# The same in letters: `arm.equations().derivation()` writes all steps from the Jacobians to the torques, made from the equations and not typed in. Its first four steps:
+
+# %%
+for step in arm.equations().derivation().split(r"\paragraph")[1:5]:
+    title, _, formulas = step.partition("\n")
+    display(Markdown(f"**{title.strip('{}').replace('~', ' ').replace('--', '–')}**"), Latex(formulas))
 
 # %% [markdown]
 # ## The equations of motion, (7.40)

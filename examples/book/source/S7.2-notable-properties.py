@@ -61,6 +61,7 @@ assert sympy.simplify(other - own) != sympy.zeros(2, 2)  # another matrix
 N, N2 = (sympy.simplify(Bdot - 2 * x) for x in (own, other))
 display(Math(r"\boldsymbol N = " + sympy.latex(sympy.factor(N)) + r"\quad\text{(Christoffel)}"))
 display(Math(r"\boldsymbol N' = " + sympy.latex(sympy.factor(N2)) + r"\quad\text{(the other choice)}"))
+assert sympy.simplify(N - e.with_angles(e.N)).is_zero_matrix  # the program's own N
 assert (N + N.T).expand().is_zero_matrix and not (N2 + N2.T).expand().is_zero_matrix  # (7.48) holds, and does not
 assert sympy.simplify((v.T * N * v)[0]) == 0 and sympy.simplify((v.T * N2 * v)[0]) == 0  # (7.49) holds for both
 

@@ -141,8 +141,17 @@ assert np.allclose(Y(*state) @ pi, loaded.inverse_dynamics(*state))
 print("π =", pi.round(3), "   τ = Y π =", (Y(*state) @ pi).round(3))
 
 # %% [markdown]
-# The program finds these combinations by itself, from the regressor of (7.81). It has a fourth one, for a centre of mass beside
-# the line of link 2, which is zero for this arm.
+# In letters, with the parameters of (7.77) for augmented links, as (7.83) has them for the planar arm:
+
+# %%
+regressor = loaded.equations().regressor
+display(Latex(regressor.latex()))
+letters = loaded.equations()
+assert sympy.simplify(letters.with_angles(regressor.Y * regressor.pi - letters.tau)).is_zero_matrix  # τ = Y π
+
+# %% [markdown]
+# These six can be reduced to the three combinations above. The program finds them by itself, from the regressor of (7.81). A fourth one is for a centre of
+# mass beside the line of link 2, which is zero for this arm.
 
 # %%
 base = loaded.base_parameters("symbols", friction=())

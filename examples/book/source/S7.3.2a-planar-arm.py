@@ -169,7 +169,15 @@ assert np.allclose(Y[..., order], book_regressor(*state))
 print("π =", arm.parameters[inertial][order].round(3))
 
 # %% [markdown]
-# (Two more columns, `my_1` and `my_2`, belong to centres of mass beside the links' axes, which the book takes to be zero.) Problem 7.4
+# The same in letters, without typing anything:
+
+# %%
+r = e.regressor
+display(Latex(r.latex()))
+assert sympy.simplify(e.with_angles(r.Y * r.pi - e.tau)).is_zero_matrix
+
+# %% [markdown]
+# (Two more columns of the full regressor, `my_1` and `my_2`, belong to centres of mass beside the links' axes, which the book takes to be zero.) Problem 7.4
 # reduces the eight to five: see section 7.4.
 #
 # ## Problem 7.6: absolute angles
