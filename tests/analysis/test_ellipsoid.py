@@ -217,9 +217,8 @@ def test_problem_7_11_in_letters(name: str, tip) -> None:  # type: ignore[no-unt
 
 @pytest.mark.parametrize(
     ("name", "task"),
-    [("planar-2r", None), ("pr-arm", None), ("puma560", "pose"), ("five-bar", None), ("parallelogram", None),
-     ("planar-3r", "xy"), ("panda", None)],
-)  # fmt: skip
+    [("planar-2r", None), ("five-bar", None), ("planar-3r", "xy"), ("panda", None)],
+)
 def test_measures_of_the_ellipsoids(name: str, task: str | None) -> None:
     """w = √det(J Jᵀ), S (3.56), and w_d = √det(J (BᵀB)⁻¹ Jᵀ); w_d det B = w where no joint is redundant."""
     arm = arms.arm(name)

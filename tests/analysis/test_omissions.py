@@ -49,10 +49,14 @@ def test_shares_are_those_of_the_terms(study: Omissions) -> None:
 
 def test_the_table_has_every_omission_and_every_joint(study: Omissions) -> None:
     lines = str(study).splitlines()
-    assert len(lines) == 2 + len(DROPS) and all(name in str(study) for name in OMISSIONS)
+    assert len(lines) == 2 * (2 + len(DROPS)) + 1 and all(name in str(study) for name in OMISSIONS)
     assert {(row["drop"], row["joint"]) for row in study.table()} >= {("coriolis + centrifugal", "joint2")}
     row = study["coriolis", "centrifugal"]
     assert study.saved(row) == 1 - row.operations.total / study.operations.total > 0
+    arm = da.load("planar-2r")
+    direct = [arm.approximate(drop).operations("forward_dynamics").compiled for drop in ((), row.drop)]
+    assert [study.direct, row.direct] == direct and direct[1].total < direct[0].total
+    assert study["rotational", "translational"].direct is None  # nothing resists the joints
 
 
 @pytest.mark.parametrize(("name", "share", "fewer"), [("puma560", 0.01, 0.85), ("five-bar", 0.05, 1.0)])

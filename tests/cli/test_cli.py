@@ -732,13 +732,11 @@ def test_simulate_follows_a_motion_and_says_how_well(slow: Path, tmp_path: Path)
     assert "RMS error" in exact.stderr and "largest" in exact.stderr and "0.2 s, 101 instants" in exact.stderr
     a, motion = da.load("planar-2r"), da.read_trajectory(slow)
     for control, more in {
-        da.ComputedTorque(100.0, 20.0, motion, model=a): (),
         da.Feedforward(motion, [9000.0, 3000.0], 400.0, model=a): (
             "--control=feedforward",
             "--kp=9000 3000",
             "--kd=400",
         ),
-        da.PD(9000.0, 400.0, motion, model=a): ("--control=pd", "--kp=9000", "--kd=400"),
         da.Adaptive(900.0, 10.0, 30.0, motion, model=a): ("--control=adaptive", "--kd=900", "--gamma=30"),
     }.items():
         told = run(*of, "--payload", 10, "--model", "planar-2r", *more, width=140).stderr

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,9 @@ from dalembert.analysis.sizing import Demand, Motion, Progress, check_finite, ch
 from dalembert.arm import Arm
 from dalembert.arrays import double
 from dalembert.errors import DalembertError
-from dalembert.graph.count import Operations
+from dalembert.graph.count import Operations, count
+from dalembert.quantities.joints import JOINTS
+from dalembert.quantities.machine import trace
 from dalembert.robot.omissions import OMISSIONS
 
 Array = NDArray[np.floating[Any]]
@@ -33,6 +35,7 @@ class Omission:
     share       (n,) RMS of the error as a share of the RMS torque; 0 where the joint has no torque at all
     peak_share  (n,) its peak as a share of the peak torque
     operations  of inverse dynamics without them, compiled
+    direct      of direct dynamics; None where nothing resists a joint any more
     """
 
     drop: tuple[str, ...]
@@ -40,6 +43,7 @@ class Omission:
     share: Array
     peak_share: Array
     operations: Operations
+    direct: Operations | None
 
     @property
     def name(self) -> str:
@@ -52,13 +56,14 @@ class Omissions:
     """What can be neglected along a motion, ``str()`` of it is a table; made by :meth:`Arm.omissions`.
 
     torque      the whole torque of every joint: RMS, peak
-    operations  of inverse dynamics, compiled, of the whole model
+    operations  of inverse dynamics, compiled, of the whole model; ``direct``: of direct dynamics
     """
 
     arm: str
     joints: tuple[str, ...]
     torque: Demand
     operations: Operations
+    direct: Operations | None
     rows: tuple[Omission, ...]
 
     def __getitem__(self, drop: str | tuple[str, ...]) -> Omission:
@@ -70,9 +75,10 @@ class Omissions:
         known = ", ".join(row.name for row in self.rows)
         raise DalembertError(f"no model without {' + '.join(sorted(names))} was judged here; those that were: {known}")
 
-    def saved(self, row: Omission) -> float:
-        """The share of the operations that an omission saves; below 0 where it takes more."""
-        return 1.0 - row.operations.total / self.operations.total if self.operations.total else 0.0
+    def saved(self, row: Omission, of: Literal["operations", "direct"] = "operations") -> float | None:
+        """The share of the operations of inverse (or direct) dynamics that an omission saves; below 0 where it takes more."""
+        whole, less = getattr(self, of), getattr(row, of)
+        return None if whole is None or less is None or not whole.total else 1.0 - less.total / whole.total
 
     def negligible(self, share: float = 0.01) -> tuple[str, ...]:
         """The names whose terms, each by itself, change the RMS torque of no joint by more than this share."""
@@ -88,39 +94,56 @@ class Omissions:
                 "error_rms": float(row.error.rms[i]), "error_rms_share": float(row.share[i]),
                 "error_peak": float(row.error.peak[i]), "error_peak_share": float(row.peak_share[i]),
                 "operations": row.operations.total, "operations_saved": self.saved(row),
+                "direct_operations": row.direct and row.direct.total, "direct_operations_saved": self.saved(row, "direct"),
             }
             for row in self.rows
             for i, joint in enumerate(self.joints)
         ]  # fmt: skip
 
     @property
-    def cells(self) -> list[list[str]]:
-        """The table in words: the whole model first, then every omission; (name, a share for each joint, worst peak,
-        operations, saved)."""
-        whole = [f"{x:.4g} {unit}" for x, unit in zip(self.torque.rms, self.torque.units, strict=True)]
-        lines = [["whole model (RMS torque)", *whole, "", f"{self.operations.total}", ""]]
+    def tables(self) -> list[tuple[list[str], list[list[str]]]]:
+        """Headings and rows of two tables in words: the error of every joint, and peaks with the operations of inverse and of direct dynamics."""
+        joints = [f"τ{k}" for k in range(1, len(self.joints) + 1)]
+        units = " or ".join(dict.fromkeys(self.torque.units))
+        errors = [[f"whole model: RMS torque ({units})", *(f"{x:.4g}" for x in self.torque.rms)]]
+        errors += [[f"− {row.name}", *map(percent, row.share)] for row in self.rows]
+        costs = [["whole model", "", "", _count(self.operations), "", _count(self.direct), ""]]
         for row in self.rows:
             worst = int(np.argmax(row.peak_share))
-            size = float(row.error.peak[worst])
-            shown = f"{size:.0f}" if size >= 1000 else f"{size:.3g}"
-            peak = f"{shown} {self.torque.units[worst]} ({percent(row.peak_share[worst])})"
-            saved = f"{100 * self.saved(row):.0f} %".replace("-", "−")
-            lines.append([f"− {row.name}", *map(percent, row.share), peak, f"{row.operations.total}", saved])
-        return lines
-
-    @property
-    def headings(self) -> list[str]:
-        """Those of :attr:`cells`."""
-        return ["left out", *self.joints, "worst peak error", "operations", "saved"]
+            peak = f"{_short(float(row.error.peak[worst]))} {self.torque.units[worst]} at {joints[worst]}"
+            inverse, direct = (_count(row.operations), self.saved(row)), (_count(row.direct), self.saved(row, "direct"))
+            saved = [cell for count, share in (inverse, direct) for cell in (count, _change(share))]
+            costs.append([f"− {row.name}", peak, percent(row.peak_share[worst]), *saved])
+        return [
+            (["RMS error / RMS torque", *joints], errors),
+            (["operations", "worst peak error", "share", "inverse", "saved", "direct", "saved"], costs),
+        ]
 
     def text(self) -> str:
-        """The table as text: RMS error of every joint as a share of its RMS torque, worst peak error, operations."""
-        lines = [self.headings, *self.cells]
-        width = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-        rows = ("  ".join([line[0].ljust(width[0]), *map(str.rjust, line[1:], width[1:])]) for line in lines)
-        return "\n".join(row.rstrip() for row in rows)
+        """Both tables as text."""
+        return "\n\n".join(map(_set, self.tables))
 
     __str__ = text
+
+
+def _set(table: tuple[list[str], list[list[str]]]) -> str:
+    """A table with its columns in line, the first to the left."""
+    lines = [table[0], *table[1]]
+    width = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    rows = ("  ".join([line[0].ljust(width[0]), *map(str.rjust, line[1:], width[1:])]) for line in lines)
+    return "\n".join(row.rstrip() for row in rows)
+
+
+def _short(x: float) -> str:
+    return f"{x:.0f}" if x >= 1000 else f"{x:.3g}"
+
+
+def _count(operations: Operations | None) -> str:
+    return "–" if operations is None else str(operations.total)
+
+
+def _change(saved: float | None) -> str:
+    return "" if saved is None else f"{100 * saved:.0f} %".replace("-", "−")
 
 
 def percent(share: float) -> str:
@@ -154,10 +177,17 @@ def omissions(
     for k, (drop, less) in enumerate(models.items()):
         error = demand(at.t, "error", units, tau - less.inverse_dynamics(at.q, at.qd, at.qdd, h))
         shares = _share(error.rms, torque.rms), _share(error.peak, torque.peak)
-        rows.append(Omission(drop, error, *shares, less.operations("inverse_dynamics").compiled))
+        rows.append(Omission(drop, error, *shares, *_operations(less)))
         if progress is not None:
             progress((k + 1) / len(models))
-    return Omissions(arm.name, arm.joint_names, torque, arm.operations("inverse_dynamics").compiled, tuple(rows))
+    return Omissions(arm.name, arm.joint_names, torque, *_operations(arm), tuple(rows))
+
+
+def _operations(arm: Arm) -> tuple[Operations, Operations | None]:
+    """Those of inverse and of direct dynamics, compiled."""
+    inverse, direct = (JOINTS[name] for name in ("inverse_dynamics", "forward_dynamics"))
+    resisted = not arm.placing.unresisted()
+    return count(trace(arm.mechanism, inverse)), count(trace(arm.mechanism, direct)) if resisted else None
 
 
 def _share(error: Array, whole: Array) -> Array:

@@ -6,7 +6,7 @@ Denavit–Hartenberg table are zero, gravity. :func:`other_placements` keeps no 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -95,7 +95,7 @@ def _rotation(rng: np.random.Generator, count: int) -> Mat:
     return Mat.of([Rounded(Q[:, i, j]) for j in range(3)] for i in range(3))
 
 
-def _bodies_of_loops(robot: Robot, tree: Mechanism) -> Collection[int]:
+def _bodies_of_loops(robot: Robot, tree: Mechanism) -> set[int]:
     """The joints that lie in a closed chain: on the way to one of the links that a loop joins, and not to the other."""
     at = places(robot)
     ends = [(tree.path(at[loop.link_a][0]), tree.path(at[loop.link_b][0])) for loop in robot.loops]

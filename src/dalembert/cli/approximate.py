@@ -80,8 +80,10 @@ def approximate(
     with Bar(f"approximations of {loaded.name}") as bar:
         studies = [(title, omissions(loaded, moving, wrench, further, bar)) for title, moving in motions]
     for title, study in studies:
-        first, *headings = study.headings
-        print_table([first, *(f">{plain(x)}" for x in headings)], study.cells, f"{plain(loaded.name)}, {plain(title)}")
+        for k, ((first, *headings), rows) in enumerate(study.tables):
+            name = "" if k else f"{plain(loaded.name)}, {plain(title)}: what can be neglected"
+            print_table([first, *(f">{x}" for x in headings)], rows, name)
+            tell("")
     if output is not None:
         _write(output, studies, force)
     if save is not None:

@@ -62,7 +62,7 @@ class MapRow:
 
 
 @dataclass(frozen=True)
-class Section:
+class MapSection:
     """One section of a document: its title and its rows."""
 
     document: str
@@ -77,11 +77,11 @@ def _read(name: str) -> dict[str, Any]:
 
 
 @cache
-def sections() -> tuple[Section, ...]:
+def sections() -> tuple[MapSection, ...]:
     """All sections, in the order of the pages."""
     tables = [_read(name) for name in SECTIONS]
     return tuple(
-        Section(
+        MapSection(
             table["document"],
             table["title"],
             table.get("notebook", ""),
@@ -136,7 +136,7 @@ def _setting(given: tuple[str, ...]) -> Mapping[str, Any]:
     return names
 
 
-def _section(row: MapRow) -> Section:
+def _section(row: MapRow) -> MapSection:
     return next(section for section in sections() if row in section.rows)
 
 
@@ -232,6 +232,7 @@ class _Spoil(ast.NodeTransformer):
             return node
         if isinstance(node, ast.BinOp):
             return ast.BinOp(node.left, ast.Sub() if isinstance(node.op, ast.Add) else ast.Add(), node.right)
+        assert isinstance(node, ast.expr)
         return ast.Call(ast.Name("_touched", ast.Load()), [node], [])
 
 

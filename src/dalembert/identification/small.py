@@ -33,7 +33,7 @@ MOST = 4000  # instants that are looked at
 
 
 @dataclass(frozen=True)
-class Part:
+class DroppedPart:
     """A parameter of joint i of the tree: its name, and what it adds to the columns of Y."""
 
     joint: int
@@ -70,7 +70,7 @@ def without_small_parameters(arm: Arm, small: float | None, motion: Any) -> Arm:
         ]  # friction that feels the load, or terms left out: what is linear is not all
 
 
-def _note(arm: Arm, dropped: list[Part], small: float) -> str:
+def _note(arm: Arm, dropped: list[DroppedPart], small: float) -> str:
     by_joint: dict[str, list[str]] = {}
     for part in sorted(dropped, key=lambda part: part.joint):
         by_joint.setdefault(arm.robot.tree_joints[part.joint].name, []).append(part.name)
@@ -81,7 +81,7 @@ def _note(arm: Arm, dropped: list[Part], small: float) -> str:
 # -- which there are -------------------------------------------------------------------------------
 
 
-def _parts(arm: Arm) -> Iterator[Part]:
+def _parts(arm: Arm) -> Iterator[DroppedPart]:
     """The parameters that can be left out, those that are not zero."""
     tree, robot = arm.mechanism.tree, arm.robot
     width = len(arm.parameters)
@@ -89,7 +89,7 @@ def _parts(arm: Arm) -> Iterator[Part]:
         body = tree.bodies[i]
         for name, unit, value in _moments(link):
             if value and (robot.link(joint.child).inertia.mass > 0.0 or name not in FIRST):
-                yield Part(i, name, _at(width, WIDTH * i, value * unit))
+                yield DroppedPart(i, name, _at(width, WIDTH * i, value * unit))
         others = {
             "I_m": body.rotor_inertia if body.reflected else 0.0,
             "F_v": body.viscous,
@@ -97,7 +97,7 @@ def _parts(arm: Arm) -> Iterator[Part]:
         }
         for k, (name, value) in enumerate(others.items(), 10):
             if value:
-                yield Part(i, name, _at(width, WIDTH * i + k, np.array([float(value)])))
+                yield DroppedPart(i, name, _at(width, WIDTH * i + k, np.array([float(value)])))
 
 
 def _moments(link: LeanLink) -> Iterator[tuple[str, Array, float]]:
@@ -147,7 +147,7 @@ def _least_first(columns: Array, allowed: Array) -> list[int]:
     return order
 
 
-def _without(robot: Robot, dropped: list[Part]) -> dict[str, Any]:
+def _without(robot: Robot, dropped: list[DroppedPart]) -> dict[str, Any]:
     """The links and joints of the robot without these parameters."""
     links, joints = {link.name: link for link in robot.links}, {joint.name: joint for joint in robot.joints}
     for part in dropped:

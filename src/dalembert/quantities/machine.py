@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.loops import rows_of
 from dalembert.equations.regressor import width
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, SingularInertiaError
 from dalembert.quantities.lighter import CLOSED_FORM, HELD, Arrays, closed_form, flat, has_closed_form
 from dalembert.terms import Term
 
@@ -261,7 +261,12 @@ def _traced(mechanism: AnyMechanism, entry: Quantity, formulation: str, options:
     def equations(*values: Any) -> Any:
         return entry.values(mechanism, formulation, dict(zip(names, values, strict=True)))
 
-    return formulation, taped(arrays, equations, entry.condensed)
+    try:
+        return formulation, taped(arrays, equations, entry.condensed)
+    except ZeroDivisionError:  # while constants are folded
+        raise SingularInertiaError(
+            f"{entry.name} does not exist for this mechanism, which has no B⁻¹: every joint must move something that resists it"
+        ) from None
 
 
 @dataclass(frozen=True)

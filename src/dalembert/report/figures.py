@@ -425,7 +425,7 @@ def omission_panel(omissions: Omissions, title: str = "") -> Panel:
 
 
 def _operations(omissions: Omissions, row: Omission) -> str:
-    saved = 100 * omissions.saved(row)
+    saved = 100 * (omissions.saved(row) or 0.0)
     return f"{row.operations.total} operations" + (f"\n({-saved:+.0f} %)".replace("-", "−") if round(saved) else "")
 
 

@@ -465,19 +465,16 @@ def _scaling(study: Study, name: str, about: str, across: str) -> str:
 def _omissions(study: Study, name: str, about: str) -> str:
     """What an approximate model of the arm could leave out along this motion."""
     judged = study.omissions
-    rows = [[text(x) for x in line] for line in judged.cells]
-    groups = [("", 1), ("RMS error, as a share of RMS torque", study.arm.n), ("", 1), ("inverse dynamics", 2)]
-    small = judged.negligible(0.01)
-    words = (
-        f"Each by itself, {text(', '.join(small))} terms stay below 1 % at every joint."
-        if small
-        else "None stays below 1 %."
-    )
+    ((first, *_), errors), (headings, costs) = judged.tables
+    small = ", ".join(judged.negligible(0.01))
+    words = f"Each by itself, {small} terms stay below 1 % at every joint." if small else "None stays below 1 %."
+    groups = [("", 1), ("error", 2), ("inverse and direct dynamics", 4)]
     return (
         "<h3>What can be neglected</h3>\n<p>What the torques of this motion would be wrong by if an approximate model left out "
-        "some of their terms (M's conclusion, S 7.3.2), and the operations that its inverse dynamics would take: "
-        f"arm.approximate(drop=…). {words}</p>"
-        + table([text(x) for x in judged.headings], rows, groups)
+        "some of their terms (M's conclusion, S 7.3.2), and the multiplications and additions that it would take: "
+        f"arm.approximate(drop=…). {text(words)}</p>"
+        + table([text(x) for x in (first, *study.arm.joint_names)], [[text(x) for x in line] for line in errors])
+        + table([text(x) for x in headings], [[text(x) for x in line] for line in costs], groups)
         + grid([figures.omission_panel(judged)], f"{name}-omissions", about, across="one")
     )
 

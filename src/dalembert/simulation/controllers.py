@@ -346,10 +346,14 @@ class Adaptive(Controller):
         if not adapted:
             raise DalembertError("Adaptive: the set of parameters is empty; name some, or set gamma=0 to adapt nothing")
         for parameter in adapted:
-            if parameter.source < 0 or parameter.loaded:
+            if parameter.source < 0:
                 raise DalembertError(
-                    f"Adaptive: parameter '{parameter.name}' is none of arm.parameters with a constant column for every load; "
-                    "leave it out of the set"
+                    f"Adaptive: parameter '{parameter.name}' has no column in arm.regressor; choose of arm.parameter_names"
+                )
+            if parameter.loaded:
+                raise DalembertError(
+                    f"Adaptive: what parameter '{parameter.name}' brings depends on the load, so that the torque is not linear "
+                    "in it; leave it out of the set"
                 )
             if not friction and _rubs(parameter):
                 raise DalembertError(

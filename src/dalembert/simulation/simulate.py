@@ -134,7 +134,8 @@ class Run:
         check_writable(path, overwrite=overwrite)
         kind = Path(path).suffix.lower()
         if kind == ".npz":
-            arrays = {x: getattr(self, x) for x in ("t", "q", "qd", "qdd", "tau", "energy")}
+            adapted = () if self.learned is None else ("parameters",)
+            arrays = {x: getattr(self, x) for x in ("t", "q", "qd", "qdd", "tau", "energy", *adapted)}
             with whole_binary_file(path, overwrite=overwrite) as file:
                 np.savez(file, allow_pickle=False, **arrays)
             return

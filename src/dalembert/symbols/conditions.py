@@ -22,7 +22,8 @@ from dalembert.symbols.model import DESIGN
 from dalembert.symbols.names import TRIGONOMETRIC, Letter, upright, weighted_sum
 from dalembert.symbols.present import Equations
 from dalembert.symbols.ring import WIDTH, Coefficient, Polynomial, Ring, Terms, tidy
-from dalembert.symbols.write import Product, Sum, Text, by_inertia, joined, to_sympy, written
+from dalembert.symbols.sympy_form import to_sympy
+from dalembert.symbols.write import Product, Sum, Text, by_inertia, joined, written
 
 if TYPE_CHECKING:
     import sympy

@@ -12,11 +12,11 @@ import sympy
 import arms
 import dalembert as da
 from dalembert.analysis.couplings import Couplings
-from dalembert.analysis.rounded import Rounded
-from dalembert.analysis.variations import other_numbers
+from dalembert.analysis.variations import _bodies_of_loops, _lengths, other_numbers
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot import Inertia, Link, Placement, Robot
 from dalembert.robot.dh import assemble, rows_of
+from dalembert.robot.mechanism import Mechanism
 
 ZERO = ("always", "structure", "numbers")
 SMALL = [
@@ -28,7 +28,7 @@ SMALL = [
     "parallelogram",
     "parallelogram-decoupled",
 ]
-SERIAL = ["planar-3r", "scara", "stanford", "puma560", "ur10", "panda", "random-chain"]
+SERIAL = ["planar-3r", "scara", "puma560", "panda", "random-chain"]
 
 
 @cache
@@ -57,7 +57,7 @@ def shares(couplings: Couplings, values: dict[str, np.ndarray], reasons: tuple[s
     ]
 
 
-@pytest.mark.parametrize("name", ["pendulum", *SERIAL, "kr300", "iiwa14", "random-tree", *arms.COUPLED, *arms.CLOSED])
+@pytest.mark.parametrize("name", ["pendulum", *SERIAL, "stanford", "random-tree", *arms.COUPLED, *arms.CLOSED])
 def test_zeros_are_zero_and_others_are_not(name: str) -> None:
     arm = arms.arm(name)
     couplings, (q, _, _) = couplings_of(name), arms.states(arm, 3, seed=5)
@@ -135,16 +135,25 @@ def test_structure_does_not_depend_on_where_frames_stand() -> None:
         assert (getattr(theirs, part) == getattr(own, part)).all()
 
 
-@pytest.mark.parametrize("name", ["parallelogram", "palletizer"])
-def test_lengths_of_a_closed_chain_are_drawn_so_that_it_closes(name: str) -> None:
-    arm = arms.arm(name)
-    drawn = other_numbers(arm.mechanism.tree, arm.robot, np.random.default_rng(0), 2, linear=True)
-    moved = [
-        np.asarray([x.value if isinstance(x, Rounded) else np.full(2, x) for x in body.placement.translation])
-        for body in drawn.bodies
-    ]
-    own = [np.array(body.placement.translation)[:, None] for body in arm.mechanism.tree.bodies]
-    assert any(np.abs(x - y).max() > 1e-3 for x, y in zip(moved, own, strict=True))
+def test_equal_lengths_of_a_parallelogram_stay_equal() -> None:
+    """The palletizer's two loops have sides in pairs; lengths outside them are drawn by themselves."""
+    arm, count = arms.arm("palletizer"), 2
+    tree = arm.mechanism.tree
+    drawn = other_numbers(tree, arm.robot, np.random.default_rng(0), count, linear=True)
+    kept = other_numbers(tree, arm.robot, np.random.default_rng(0), count, linear=False)
+    steps, in_loops = dict(_lengths(tree)), _bodies_of_loops(arm.robot, tree)
+
+    def moves(i: int, other: Mechanism) -> np.ndarray:
+        now, own = other.bodies[i].placement.translation, tree.bodies[i].placement.translation
+        return np.array([getattr(x - y, "value", np.full(count, x - y)) for x, y in zip(now, own, strict=True)])
+
+    factors: dict[float, np.ndarray] = {}
+    for i in in_loops & steps.keys():
+        assert np.abs(moves(i, kept)).max(initial=0.0) < 1e-15
+        for length, direction in steps[i]:
+            factor = 1 + np.array(direction) @ moves(i, drawn) / length
+            assert factors.setdefault(round(length, 9), factor) == pytest.approx(factor)
+    assert len(factors) > 1 and len({x[0] for x in factors.values()}) == len(factors)
 
 
 # -- reason 3 ------------------------------------------------------------------------------------
