@@ -13,7 +13,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import sympy
-from IPython.display import Latex, Markdown, Math, display
+from IPython.display import Markdown, Math, display
 
 import dalembert as da
 
@@ -109,7 +109,10 @@ print("B =\n", B.round(4))
 # %%
 for step in arm.equations().derivation().split(r"\paragraph")[1:5]:
     title, _, formulas = step.partition("\n")
-    display(Markdown(f"**{title.strip('{}').replace('~', ' ').replace('--', '–')}**"), Latex(formulas))
+    display(
+        Markdown(f"**{title.strip('{}').replace('~', ' ').replace('--', '–')}**"),
+        Math(formulas.strip().replace("align*", "aligned")),
+    )
 
 # %% [markdown]
 # ## The equations of motion, (7.40)

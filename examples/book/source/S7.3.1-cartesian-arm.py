@@ -12,7 +12,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import sympy
-from IPython.display import Latex, display
+from IPython.display import Math, display
 
 import dalembert as da
 
@@ -57,7 +57,7 @@ def cartesian(cosine):
 
 e = arm.equations()
 assert (cartesian(0) - e.tau).expand().is_zero_matrix  # by hand and by program: the same
-display(Latex(e.latex()))
+display(Math(e.latex().replace("align*", "aligned")))
 
 # %% [markdown]
 # $\boldsymbol B$ is constant, so $\boldsymbol C = \boldsymbol O$; it is also diagonal: each force moves its own joint. Gravity
@@ -72,7 +72,7 @@ display(Latex(e.latex()))
 slanted = da.load("cartesian-2-45")
 e45 = slanted.equations()
 assert (cartesian(sympy.sqrt(2) / 2) - e45.tau).expand().is_zero_matrix
-display(Latex(e45.latex()))
+display(Math(e45.latex().replace("align*", "aligned")))
 
 # %% [markdown]
 # The same motion on both arms: joint 2 moves by 0.5 m in 1 s, joint 1 should stand still. On the perpendicular arm joint 1 feels
@@ -108,7 +108,7 @@ T = (m1 + mm2 + k1**2 * I1) * qd[0] ** 2 / 2 + m2 * v.dot(v) / 2 + (Il2 + k2**2 
 U = m2 * g * p[1]
 by_hand = lagrange(T - U, e.q, qd, e.qdd)
 assert sympy.simplify(by_hand - e.with_angles(e.tau)).is_zero_matrix
-display(Latex(e.latex()))
+display(Math(e.latex().replace("align*", "aligned")))
 
 # %% [markdown]
 # **With a payload** $m_L$ at the tip, at the distance $a_2$ from joint 2, the model stays linear in three combinations of parameters:
@@ -145,7 +145,7 @@ print("π =", pi.round(3), "   τ = Y π =", (Y(*state) @ pi).round(3))
 
 # %%
 regressor = loaded.equations().regressor
-display(Latex(regressor.latex()))
+display(Math(regressor.latex().replace("align*", "aligned")))
 letters = loaded.equations()
 assert sympy.simplify(letters.with_angles(regressor.Y * regressor.pi - letters.tau)).is_zero_matrix  # τ = Y π
 

@@ -13,7 +13,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import sympy
-from IPython.display import Latex, Math, display
+from IPython.display import Math, display
 
 import dalembert as da
 
@@ -84,11 +84,11 @@ display(Math(r"\boldsymbol N = \dot{\boldsymbol B} - 2\boldsymbol C = " + sympy.
 
 # %%
 torque = [
-    r"\begin{align*}",
+    r"\begin{aligned}",
     *(line for line in e.latex().splitlines() if r"\tau" in line or line.startswith("&")),
-    r"\end{align*}",
+    r"\end{aligned}",
 ]
-display(Latex("\n".join(torque)))
+display(Math("\n".join(torque)))
 
 # %% [markdown]
 # ## What the numbers look like
@@ -173,7 +173,7 @@ print("π =", arm.parameters[inertial][order].round(3))
 
 # %%
 r = e.regressor
-display(Latex(r.latex()))
+display(Math(r.latex().replace("align*", "aligned")))
 assert sympy.simplify(e.with_angles(r.Y * r.pi - e.tau)).is_zero_matrix
 
 # %% [markdown]
@@ -187,7 +187,7 @@ assert sympy.simplify(e.with_angles(r.Y * r.pi - e.tau)).is_zero_matrix
 
 # %%
 absolute = arm.in_coordinates("absolute")
-display(Latex(absolute.equations().latex()))
+display(Math(absolute.equations().latex().replace("align*", "aligned")))
 y = np.array([0.3, 1.1])
 T = np.array([[1, 0], [-1, 1]])
 assert np.allclose(absolute.inertia_matrix(y), T.T @ arm.inertia_matrix(T @ y) @ T)
