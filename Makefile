@@ -5,11 +5,12 @@ WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
 
-.PHONY: help demo test test-core lint format bench soak clean
+.PHONY: help demo book book-update test test-core lint format bench soak clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
+	@echo "make book       execute the notebooks of examples/book and compare; make book-update writes them"
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
@@ -27,6 +28,12 @@ demo: .venv/.installed
 	$(BIN)/dalembert torques planar-2r out/demo/motion.csv -o out/demo/torques.csv --force
 	@echo
 	$(BIN)/dalembert report planar-2r --example 7.2 --out out/demo/example-7.2.html --force
+
+book: .venv/.installed-book
+	$(BIN)/python examples/book/build.py --workers $(WORKERS)
+
+book-update: .venv/.installed-book
+	$(BIN)/python examples/book/build.py --workers $(WORKERS) --update
 
 test: .venv/.installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -82,6 +89,10 @@ clean:
 
 .venv/.installed: .venv/.python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[full]"
+	@touch $@
+
+.venv/.installed-book: .venv/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[book]"
 	@touch $@
 
 .venv/.installed-dev: .venv/.installed pyproject.toml

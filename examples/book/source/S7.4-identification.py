@@ -1,0 +1,192 @@
+# %% [markdown]
+# # S 7.4 · Identification of dynamic parameters
+#
+# *S is chapter 7 of Siciliano, Sciavicco, Villani, Oriolo,* Robotics: Modelling, Planning and Control.
+#
+# **What you will learn**
+# - which parameters of an arm its torques can show at all, and in which combinations (Problem 7.4);
+# - to stack measurements and solve by least squares, (7.85), (7.86), all joints at once or joint by joint;
+# - how the motion decides about accuracy, through the condition number;
+# - to identify an unknown payload.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dalembert as da
+
+np.set_printoptions(suppress=True, linewidth=120)
+plt.rcParams.update(
+    {"figure.dpi": 80, "font.size": 9, "axes.titlesize": 9, "axes.titlelocation": "left", "legend.frameon": False}
+)
+plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True, "grid.color": "0.9"})
+arm = da.load("planar-2r")
+
+# %% [markdown]
+# ## Problem 7.4: a minimal set of parameters
+#
+# $\boldsymbol\tau = \boldsymbol Y\boldsymbol\pi$ has 11 inertial parameters for each joint. At random states, the rank of the stacked $\bar{\boldsymbol Y}$ tells how
+# many combinations the torques depend on; it shows in the singular values.
+
+# %%
+rng = np.random.default_rng(0)
+states = rng.uniform(-2, 2, (3, 400, 2))  # q, q̇, q̈
+inertial = [k for k, name in enumerate(arm.parameter_names) if not name.startswith(("Fv", "Fs"))]
+Y = arm.regressor(*states)[..., inertial].reshape(-1, len(inertial))
+values = np.linalg.svd(Y, compute_uv=False)
+print("singular values:", values.round(3))
+print(
+    "columns:",
+    Y.shape[1],
+    "  not zero:",
+    int((np.abs(Y).max(axis=0) > 1e-9).sum()),
+    "  rank:",
+    np.linalg.matrix_rank(Y),
+)
+
+# %% [markdown]
+# The same as formulas, with letters for the lengths:
+
+# %%
+base = arm.base_parameters("symbols", friction=())
+for formula in base.formulas:
+    print(formula)
+assert base.rank == 7
+
+# %% [markdown]
+# Two of the seven, $m_1\ell_{C_1y}$ and $m_2\ell_{C_2y}$, are centres of mass beside the links' axes, which are zero in the book. The other
+# **five** are the minimal parameterization of the planar arm that the footnote to (7.83) promises: the moments
+# $\hat I_1 - a_1^2(m_1 + m_2) + k_{r1}^2 I_{m_1}$ and $\hat I_2 - a_2^2m_2$, the two first moments, and $I_{m_2}$, which $k_{r2}I_{m_2}$ in $b_{12}$ makes visible on
+# its own. In the letters of (7.82) they are the following, the last one taken as $k_{r2}^2I_{m_2}$ so that all have sizes that compare:
+
+# %%
+pi = np.array([50 * 0.25 + 10 + 100 + 0.01 + 5 + 50, 50 * 0.5 + 5 + 50, 50 * 0.5, 10 + 50 * 0.25, 100**2 * 0.01])
+# I_l1 + m_l1 l_1² + k_r1² I_m1 + I_m2 + (m_m2 + m_l2) a_1²,  m_l1 l_1 + (m_m2 + m_l2) a_1,  m_l2 l_2,  I_l2 + m_l2 l_2²,  k_r2² I_m2
+
+
+def minimal_regressor(q, qd, qdd, a1=1.0, g=9.81, k=100.0):
+    """Y (…, 2, 5) with τ = Y π for the five parameters."""
+    (t1, t2), (w1, w2), (b1, b2) = (np.moveaxis(x, -1, 0) for x in (q, qd, qdd))
+    c1, c2, s2, c12, o = np.cos(t1), np.cos(t2), np.sin(t2), np.cos(t1 + t2), 0 * t1
+    moving = a1 * (c2 * (2 * b1 + b2) - s2 * (2 * w1 * w2 + w2**2)) + g * c12
+    first = [b1, g * c1, moving, b1 + b2, b2 / k]
+    second = [o, o, a1 * (c2 * b1 + s2 * w1**2) + g * c12, b1 + b2, b1 / k + b2]
+    return np.stack([np.stack(first, -1), np.stack(second, -1)], -2)
+
+
+assert np.allclose(minimal_regressor(*states) @ pi, arm.inverse_dynamics(*states))
+assert np.linalg.matrix_rank(minimal_regressor(*states).reshape(-1, 5)) == 5
+
+# %% [markdown]
+# ## Least squares, (7.85)–(7.86)
+#
+# A measured motion: positions, velocities and accelerations as the controller planned them, torques with noise of 20 N m. Two
+# motions of the same length are compared, a timid one and a rich one. Sums of sines are smooth and excite no vibrations that the
+# model does not have.
+
+# %%
+rich = da.fourier([[[0.5, -0.3, 0.2], [0.3, 0.4, -0.3]], [[0.2, 0.3, -0.2], [-0.4, 0.2, 0.3]]], 0.2, offset=[0.3, 0.8])
+timid = da.fourier([[[0.05], [0.04]], [[0.0], [0.02]]], 0.2, offset=[0.3, 0.8])
+noise = 20.0  # N m
+t = np.linspace(0, 5, 501)
+for name, motion in (("timid", timid), ("rich", rich)):
+    state = motion(t)
+    Ybar = minimal_regressor(*state).reshape(-1, 5)
+    tau = arm.inverse_dynamics(*state).ravel() + noise * rng.standard_normal(2 * len(t))
+    fit, *_ = np.linalg.lstsq(Ybar, tau, rcond=None)  # (7.86)
+    spread = noise * np.sqrt(np.diag(np.linalg.inv(Ybar.T @ Ybar)))
+    print(f"{name:5s}  condition of ȲᵀȲ {np.linalg.cond(Ybar.T @ Ybar):.1e}")
+    for label, x, s, true in zip(
+        ("inertia 1", "moment 1", "moment 2", "inertia 2", "k_r² I_m2"), fit, spread, pi, strict=True
+    ):
+        print(f"       {label:10s}{x:9.3f} ± {s:6.3f}   (true {true:g})")
+    assert np.all(np.abs(fit - pi) < 4 * spread)
+
+# %% [markdown]
+# What if $\bar{\boldsymbol Y}$ is not full-rank? With all 22 columns (7.86) has no solution; *damped* least squares, $(\bar{\boldsymbol Y}^T\bar{\boldsymbol Y} + \lambda^2\boldsymbol I)^{-1}\bar{\boldsymbol Y}^T\bar{\boldsymbol\tau}$, has one. Its parameters need not be
+# those of the arm, but the torques that they predict on another motion are right, as long as $\lambda$ is small.
+
+# %%
+state, other = rich(t), timid(t)
+full = arm.regressor(*state)[..., inertial].reshape(-1, 22)
+for damping in (0.01, 1.0, 100.0):
+    damped = np.linalg.solve(full.T @ full + damping**2 * np.eye(22), full.T @ arm.inverse_dynamics(*state).ravel())
+    predicted = arm.regressor(*other)[..., inertial] @ damped
+    true = arm.inverse_dynamics(*other)
+    print(
+        f"λ = {damping:6g}: torques of the other motion to {100 * np.abs(predicted - true).max() / np.abs(true).max():.4f} %, m_1 = {damped[0]:.1f} kg (true 55)"
+    )
+
+# %% [markdown]
+# ## Joint by joint
+#
+# $\boldsymbol Y$ is block triangular, (7.80): the torque of joint 2 contains the parameters of link 2 only. They can be identified first, from $\tau_2$
+# alone, and then be subtracted from $\tau_1$. Errors of the first step go into the second, as the book warns.
+
+# %%
+errors = []
+for _ in range(300):
+    state = rich(t)
+    Ybar = minimal_regressor(*state)
+    tau = arm.inverse_dynamics(*state) + noise * rng.standard_normal((len(t), 2))
+    link2, *_ = np.linalg.lstsq(Ybar[:, 1, 2:], tau[:, 1], rcond=None)
+    link1, *_ = np.linalg.lstsq(Ybar[:, 0, :2], tau[:, 0] - Ybar[:, 0, 2:] @ link2, rcond=None)
+    whole, *_ = np.linalg.lstsq(Ybar.reshape(-1, 5), tau.ravel(), rcond=None)
+    errors.append((np.concatenate([link1, link2]) - pi, whole - pi))
+sequential, together = np.std(errors, axis=0)
+figure, axes = plt.subplots(figsize=(6, 2.6), layout="constrained")
+at = np.arange(5)
+axes.bar(at - 0.2, sequential / np.abs(pi) * 100, 0.38, label="joint by joint")
+axes.bar(at + 0.2, together / np.abs(pi) * 100, 0.38, label="all joints at once")
+axes.set_xticks(at, ["inertia 1", "moment 1", "moment 2", "inertia 2", "$k_{r2}^2 I_{m_2}$"])
+axes.set_title("standard deviation of the estimate, % of the value")
+axes.legend()
+plt.show()
+assert np.all(together <= 1.02 * sequential)
+
+# %% [markdown]
+# ## A whole robot, with the library
+#
+# `da.identify` does this for real logs: it filters, finds the base parameters, weights the joints and gives error bars. Here
+# a PUMA 560 is moved in simulation and noise is added.
+
+# %%
+puma = da.load("puma560")
+amplitudes = rng.uniform(-0.12, 0.12, (2, 6, 4))
+motion = da.fourier(amplitudes, 0.1, offset=[0, 0.7, -0.7, 0, 0.5, 0])
+t = np.linspace(0, 10, 2001)
+q, qd, qdd = motion(t)
+tau = puma.inverse_dynamics(q, qd, qdd)
+log = {
+    "t": t,
+    "q": q + 1e-5 * rng.standard_normal(q.shape),
+    "tau": tau + 0.01 * np.std(tau, axis=0) * rng.standard_normal(tau.shape),
+}
+fit = da.identify(puma, log)
+print(f"{len(fit.names)} base parameters, residual {100 * fit.relative_error:.1f} % of the torque")
+inertial = [k for k, formula in enumerate(fit.formulas) if not formula.startswith(("F", "τ", "I_m"))]
+for k in sorted(inertial, key=lambda k: fit.std[k] / abs(fit.parameters[k]))[:5]:  # the best known
+    print(f"   {fit.formulas[k]}\n      = {fit.parameters[k]:.4f} ± {fit.std[k]:.4f}")
+
+# %% [markdown]
+# ## Task
+#
+# The two-link arm carries an unknown point mass at its tip. The torques of a motion are in `measured`. How heavy is it (kg, to 0.1 kg)? Put
+# it into `my_mass`.
+#
+# *Hint.* A point mass $m_L$ at the tip adds $m_L\,\boldsymbol y(q, \dot q, \ddot q)$ to the torques; the difference of
+# `arm.with_payload(1.0).inverse_dynamics(...)` and `arm.inverse_dynamics(...)` is $\boldsymbol y$. One unknown, a thousand equations.
+
+# %%
+state = rich(np.linspace(0, 5, 501))
+measured = arm.with_payload(7.3).inverse_dynamics(*state) + noise * rng.standard_normal((501, 2))
+my_mass = None
+if my_mass is None:
+    print("not answered yet")
+else:
+    left = measured - arm.with_payload(my_mass).inverse_dynamics(*state)
+    print(
+        "correct"
+        if np.std(left) < 1.01 * noise
+        else f"not yet: {np.std(left):.1f} N m are left, noise is {noise:.0f} N m"
+    )
