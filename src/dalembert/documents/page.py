@@ -33,8 +33,8 @@ def page() -> str:
     parts = [HEAD.format(introduction="\n".join(introduction(letter, "*") for letter in SOURCES))]
     for section in sections():
         parts.append(f"\n## {section.document} {section.title}\n\n")
-        if section.notebook:
-            parts.append(f"Notebook: [`{section.notebook}`](../{section.notebook})\n\n")
+        links = [f"[{Path(notebook).stem}](../{notebook})" for notebook in section.notebooks]
+        parts.append(f"Notebook{'s' * (len(links) > 1)}: {', '.join(links)}\n\n")
         parts.append("| where | what it says | call | test |\n|---|---|---|---|\n")
         parts += [_line(row) for row in section.rows]
     return "".join(parts)

@@ -67,7 +67,7 @@ class MapSection:
 
     document: str
     title: str
-    notebook: str
+    notebooks: tuple[str, ...]
     given: tuple[str, ...]
     rows: tuple[MapRow, ...] = field(repr=False)
 
@@ -84,7 +84,7 @@ def sections() -> tuple[MapSection, ...]:
         MapSection(
             table["document"],
             table["title"],
-            table.get("notebook", ""),
+            tuple(table["notebooks"]),
             tuple(table.get("given", ())),
             tuple(MapRow(document=table["document"], section=table["title"], **row) for row in table["row"]),
         )
@@ -191,49 +191,67 @@ def holds(row: MapRow, left: Any, right: Any) -> bool:
 
 def spoilt(row: MapRow, names: Names | None = None) -> Iterator[tuple[str, Any]]:
     """The formula with one symbol 1 % larger, or one sign turned, at a time: what was changed, and what comes out."""
-    names = setting(row) if names is None else names
-    for k, node in enumerate(ast.walk(ast.parse(row.formula, mode="eval"))):
-        changed: list[str] = []
+    names = _in_numbers(setting(row) if names is None else names)
+    watched = _Watched(row.formula)
+    formula = compile(watched.tree, row.place, "eval")
+    for k, what in enumerate(watched.changes):
+        changed = False
 
-        def touched(x: Any, changed: list[str] = changed, symbol: ast.AST = node) -> Any:
-            larger = _larger(x)
-            if larger is not x:
-                changed.append(f"'{ast.unparse(symbol)}'")
+        def touched(at: int, x: Any, k: int = k) -> Any:
+            nonlocal changed
+            larger = _larger(x) if at == k else x
+            changed = changed or larger is not x
             return larger
 
-        spoil = _Spoil(row.formula, k)
-        if spoil.possible:
-            try:
-                value = eval(compile(spoil.tree, row.place, "eval"), names | {"_touched": touched})
-            except (DalembertError, IndexError, ValueError):  # no such link, or no such instant
-                value = np.nan
-            if changed or spoil.sign:
-                yield spoil.sign or changed[0], value
+        def added(at: int, sign: int, x: Any, y: Any, k: int = k) -> Any:
+            nonlocal changed
+            changed = changed or at == k
+            return x + y if (sign > 0) != (at == k) else x - y
+
+        try:
+            value = eval(formula, names | {"_touched": touched, "_added": added})
+        except (DalembertError, IndexError, ValueError):  # no such link, or no such instant
+            value = np.nan
+        if changed:
+            yield what, value
 
 
-class _Spoil(ast.NodeTransformer):
-    """A formula whose k-th node is changed: the sign of a sum or difference, or a symbol, by a call of ``_touched``."""
+class _Watched(ast.NodeTransformer):
+    """A formula in which every symbol and float is a call of ``_touched`` and every sum one of ``_added``, numbered."""
 
-    def __init__(self, formula: str, k: int) -> None:
-        tree = ast.parse(formula, mode="eval")
-        self.node = list(ast.walk(tree))[k]
-        self.sign = ""
-        if isinstance(self.node, ast.BinOp) and isinstance(self.node.op, ast.Add | ast.Sub):
-            self.sign = f"the sign before '{ast.unparse(self.node.right)}'"
-        symbol = isinstance(self.node, ast.Name | ast.Attribute) and isinstance(self.node.ctx, ast.Load)
-        number = isinstance(self.node, ast.Constant) and isinstance(self.node.value, float)
-        self.possible = bool(self.sign) or symbol or number
-        self.tree = ast.fix_missing_locations(self.visit(tree))
+    def __init__(self, formula: str) -> None:
+        self.changes: list[str] = []
+        self.tree = ast.fix_missing_locations(self.visit(ast.parse(formula, mode="eval")))
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """The node, changed if it is the one."""
+        """The node, watched if it is one of these."""
+        text = ast.unparse(node)
         super().generic_visit(node)
-        if node is not self.node or not self.possible:
-            return node
-        if isinstance(node, ast.BinOp):
-            return ast.BinOp(node.left, ast.Sub() if isinstance(node.op, ast.Add) else ast.Add(), node.right)
-        assert isinstance(node, ast.expr)
-        return ast.Call(ast.Name("_touched", ast.Load()), [node], [])
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            sign = ast.Constant(1 if isinstance(node.op, ast.Add) else -1)
+            return self._called("_added", f"the sign in '{text}'", sign, node.left, node.right)
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            return self._called("_touched", f"'{text}'", node)
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            return self._called("_touched", f"'{text}'", node)
+        return node
+
+    def _called(self, name: str, what: str, *arguments: ast.expr) -> ast.expr:
+        self.changes.append(what)
+        return ast.Call(ast.Name(name, ast.Load()), [ast.Constant(len(self.changes) - 1), *arguments], [])
+
+
+def _in_numbers(names: Names) -> Names:
+    """The names with numbers for SymPy's letters, which makes no difference to where a formula holds."""
+    if "Matrix" not in names:
+        return names
+    letters = {name: _number(x) for name, x in names.items() if getattr(x, "is_Symbol", False)}
+    return names | letters | {"Matrix": lambda rows: np.array(rows, float)}
+
+
+def _number(letter: Any) -> float:
+    """The number that a SymPy letter stands for in comparisons, which its name decides."""
+    return 0.5 + (sum(map(ord, str(letter))) * GOLDEN) % 1.0
 
 
 def _larger(x: Any) -> Any:
@@ -249,6 +267,6 @@ def _numbers(x: Any) -> np.ndarray:
     if isinstance(x, list | tuple):
         return np.concatenate([_numbers(y) for y in x])
     if hasattr(x, "free_symbols"):
-        values = {letter: 0.5 + (sum(map(ord, str(letter))) * GOLDEN) % 1.0 for letter in x.free_symbols}
+        values = {letter: _number(letter) for letter in x.free_symbols}
         x = np.array(x.subs(values).tolist() if hasattr(x, "tolist") else x.subs(values), float)
     return np.asarray(x, float).ravel()
