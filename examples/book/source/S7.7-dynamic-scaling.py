@@ -85,10 +85,11 @@ figure, panels = plt.subplots(1, 3, figsize=(9.5, 2.8), layout="constrained")
 panels[0].plot(t, r, "C4")
 panels[0].set(title="time law $r(t)$ (s)", xlabel="t (s)")
 for i, axes in enumerate(panels[1:]):
-    axes.plot(motion.t, arm.inverse_dynamics(q, qd, qdd)[:, i] / 1e3, "0.6", label="as given")
-    axes.plot(t, tau[:, i] / 1e3, f"C{i}", label="under $r(t)$, by (7.126)")
+    axes.plot(motion.t, arm.inverse_dynamics(q, qd, qdd)[:, i] / 1e3, "0.6")
+    axes.plot(t, tau[:, i] / 1e3, f"C{i}")
     axes.set(title=f"torque of joint {i + 1} (kN m)", xlabel="t (s)")
-panels[1].legend(loc="lower right")
+lines = [*panels[1].lines, panels[2].lines[1]]
+figure.legend(lines, ["as given", "joint 1 under $r(t)$, by (7.126)", "joint 2"], loc="outside lower center", ncols=3)
 plt.show()
 
 # %% [markdown]
