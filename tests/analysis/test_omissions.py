@@ -84,6 +84,16 @@ def test_small_parameters_fall_out_of_the_code_and_not_of_the_torque(name: str, 
     )
 
 
+def test_small_parameters_are_found_where_a_joint_has_no_torque() -> None:
+    inertia = {"xx": 0.02, "yy": 0.03, "zz": 0.04}
+    slide = {"type": "prismatic", "mass": 1.0, "inertia": inertia}
+    turn = {"a": 0.5, "mass": 2.0, "com": (-0.2, 0.0, 0.0), "inertia": inertia, "friction": {"viscous": 1e-4}}
+    arm = da.from_dh([turn, slide], gravity=(0, 0, 0))
+    motion = da.polynomial([0.1, 0.2], [1.1, 0.2], 1.0)
+    assert (arm.inverse_dynamics(*motion(motion.t))[:, 1] == 0.0).all()
+    assert "F_v of joint1" in arm.approximate(small=0.01, motion=motion).robot.notes[-1]
+
+
 def test_what_cancels_but_for_rounding_is_zero() -> None:
     arm = da.load("puma560")
     less = arm.approximate(("coriolis", "centrifugal"), small=0.02, motion=motion_of(arm))

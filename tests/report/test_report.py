@@ -121,7 +121,7 @@ def test_the_page_of_example_7_2(example: str) -> None:
                   "Velocity (rad/s)", "Acceleration (rad/s²)", "Tip: acceleration (m/s²)", "Inertia at joint2",
                   "Velocities at joint1", "Gravity at joint1", "Time-optimal", "Bearings", "Motors", "Equations of motion",
                   "What the tip can be accelerated with", "On the way", "needs a torque of",
-                  "What can be neglected", "− coriolis + centrifugal", "terms stay below 1 % at every joint"):  # fmt: skip
+                  "What can be neglected", "− coriolis + centrifugal", "− small parameters", "terms stay below 1 % at every joint"):  # fmt: skip
         assert words in example, words
     assert example.count("<svg") > 50 and len(example) < 8_000_000
 

@@ -131,13 +131,14 @@ def _least_first(columns: Array, allowed: Array) -> list[int]:
     columns  (T, n, K) the torques of each
     """
     Gram = np.einsum("tik,til->ikl", columns, columns) / len(columns)
-    scale = np.where(allowed > 0, allowed, 1e-300) ** 2
+    scale = np.maximum(allowed**2, np.finfo(float).tiny)  # of a joint without torque: nothing may be added to it
     felt = [k for k in range(Gram.shape[-1]) if Gram[:, k, k].max() > 1e-24 * scale.max()]
     error, cross = np.zeros(len(allowed)), np.zeros(Gram.shape[:2])
     order: list[int] = []
     while left := [k for k in felt if k not in order]:
         after = error[:, None] + 2.0 * cross[:, left] + Gram[:, left, left]
-        worst = (after / scale[:, None]).max(axis=0)
+        with np.errstate(over="ignore"):
+            worst = (after / scale[:, None]).max(axis=0)
         best = int(np.argmin(worst))
         if worst[best] > 1.0:
             break

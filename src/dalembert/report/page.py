@@ -27,7 +27,7 @@ from dalembert.report.html import (
     table_of_columns,
     text,
 )
-from dalembert.report.study import Study
+from dalembert.report.study import NEGLIGIBLE, Study
 from dalembert.report.svg import formula_svg
 from dalembert.robot.omissions import OMISSIONS
 
@@ -466,8 +466,10 @@ def _omissions(study: Study, name: str, about: str) -> str:
     """What an approximate model of the arm could leave out along this motion."""
     judged = study.omissions
     ((first, *_), errors), (headings, costs) = judged.tables
-    small = ", ".join(judged.negligible(0.01))
+    small = ", ".join(judged.negligible(NEGLIGIBLE))
     words = f"Each by itself, {small} terms stay below 1 % at every joint." if small else "None stays below 1 %."
+    words += " Small parameters are the least important ones, as many as change no joint's torque by more than 1 %: "
+    words += f"arm.approximate(small={NEGLIGIBLE}, motion=…)."
     groups = [("", 1), ("error", 2), ("inverse and direct dynamics", 4)]
     return (
         "<h3>What can be neglected</h3>\n<p>What the torques of this motion would be wrong by if an approximate model left out "

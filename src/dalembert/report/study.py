@@ -31,6 +31,7 @@ Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
 MOST = 1001  # instants that are drawn and offered for download; more are thinned out
+NEGLIGIBLE = 0.01  # of a joint's RMS torque
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,8 @@ class Study:
     @cached_property
     def omissions(self) -> Omissions:
         """What approximate models would leave out along the motion, and what they would save."""
-        return self.arm.omissions(self.at, self.tip_wrench)
+        further = {("small parameters",): self.arm.approximate(small=NEGLIGIBLE, motion=self.at)}
+        return self.arm.omissions(self.at, self.tip_wrench, further)
 
     # -- what scaling would do -------------------------------------------------------------------
 
