@@ -102,6 +102,17 @@ def test_a_place_is_found_by_its_number_or_name() -> None:
     assert [row.place for row in find("m 2.11")] == ["M (2.11)"]
     assert [row.at for row in find("problem 7.5")] == ["Fig. 7.16, Problem 7.5", "Problem 7.5, linear form"]
     assert len(find("Fig. 7.6")) == 5
+    for place, same in (
+        ("fig 7.6", "Fig. 7.6"), ("Figure 7.6", "Fig. 7.6"), ("eq. (7.32)", "7.32"), ("Equation 7.32", "7.32"),
+        ("M fig. 1", "M Figure 1"), ("Problems 7.5", "Problem 7.5"), (" S  7.32 ", "7.32"), ("Sect. 7.3.3", "7.3.3"),
+    ):  # fmt: skip
+        assert find(place) == find(same), place
+
+
+def test_a_section_is_found_by_its_number_where_no_equation_has_it() -> None:
+    assert [row.at for row in find("7.3.1")] == ["7.3.1 Jacobians", "7.3.1 model"]
+    assert [row.at for row in find("7.6")] == ["(7.6), (7.7)"]
+    assert all(row.at.startswith("7.3.3 ") for row in find("S 7.3.3")) and len(find("S 7.3.3")) > 8
 
 
 def test_a_script_runs_by_itself() -> None:
@@ -120,3 +131,5 @@ def test_the_command_shows_a_place_and_its_numbers() -> None:
     assert "S         7.1 Lagrange formulation" in run("book").stdout
     assert run("book", "7.45", "--script").stdout.startswith("from types import SimpleNamespace")
     assert "'7.999' is no place in the two documents" in mistake("book", "7.999")
+    rows_of_d = [line for line in run("book", "M 2.11").stdout.splitlines() if line.startswith("    [[6.15")]
+    assert len(rows_of_d) == 2, "both sides are shown as matrices"

@@ -35,9 +35,7 @@ def book(
         lines += [f"Correction: {row.misprint}"] * bool(row.misprint)
         lines += ["", "call", _indented(row.call), "gives", _indented(_shown(computed))]
         lines += ["formula of the page", _indented(row.formula), "gives", _indented(_shown(written))]
-        lines += [
-            f"largest difference {documents.difference(computed, written):.1e}; proved for all arms in {row.test}"
-        ]
+        lines += [f"largest difference {documents.difference(computed, written):.1e}; proved in {row.test}"]
         tell(("\n" if k else "") + "\n".join(lines))
 
 
@@ -46,9 +44,11 @@ def _indented(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return "\n".join(_shown(x) for x in value)
     import numpy as np
 
+    if isinstance(value, list | tuple):
+        if not all(np.ndim(x) == 0 or isinstance(x, list) for x in value):
+            return "\n".join(_shown(x) for x in value)
+        value = np.array(value)
     with np.printoptions(precision=6, suppress=True, threshold=40, linewidth=100):
         return str(value)

@@ -14,8 +14,9 @@ from dalembert.documents.sources import SOURCES, introduction
 HEAD = """# The two documents, line by line
 
 This page is for readers who hold the book or the paper. It lists every numbered equation, figure, example, table and
-problem of both, and the remarks that can be tested, with the call that computes it, the test that proves it for all arms,
-and a correction where the print is wrong.
+problem of both, and the remarks that can be tested, with the call that computes it, the test that proves it (for all arms
+where the page speaks of all arms), and a correction where the print is wrong. We worked from scans that were turned into text:
+some of these errors may be the scan's, and not in your copy.
 
 {introduction}
 

@@ -9,6 +9,7 @@ the formula at a time, and a row that still held would prove nothing.
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ class MapRow:
     says       what the page says there, in our words
     call       how it is computed
     formula    the same as the page writes it
-    test       the test that proves it for every arm
+    test       the test that proves it, for every arm where the page speaks of every arm
     misprint   what is wrong in print, and what holds
     given      lines that are run before
     tolerance  of the comparison, larger where the formula differentiates by differences
@@ -99,13 +100,17 @@ def rows() -> Iterator[MapRow]:
 
 
 def find(place: str) -> list[MapRow]:
-    """The rows of a place: "7.32", "S (7.32)", "M Table 1", "Problem 7.5".
+    """The rows of a place: "7.32", "S (7.32)", "fig. 7.6", "M Table 1", "Problem 7.5", or of a section, "7.3.3".
 
-    >>> [row.place for row in find("7.32")]
+    >>> [row.place for row in find("eq. 7.32")]
     ['S (7.32)']
     """
-    wanted = place.replace("(", "").replace(")", "").strip().casefold()
-    matching = [row for row in rows() if wanted in _places(row)]
+    wanted = _plain(place)
+    matching = [row for row in rows() if wanted in _places(row)] or [
+        row
+        for row in rows()
+        if any(name.startswith(f"{wanted} ") for name in _places(row)) and re.search(r"\d$", wanted)
+    ]
     if not matching:
         raise DalembertError(
             f"'{place}' is no place in the two documents; try an equation such as 7.32 or M 2.11, or 'Fig. 7.6', "
@@ -115,8 +120,16 @@ def find(place: str) -> list[MapRow]:
 
 
 def _places(row: MapRow) -> set[str]:
-    parts = [part.replace("(", "").replace(")", "").strip().casefold() for part in row.at.split(",")]
+    parts = [_plain(part) for part in row.at.split(",")]
     return {name for part in parts for name in (part, f"{row.document.casefold()} {part}")}
+
+
+def _plain(place: str) -> str:
+    """A place without what people write in different ways."""
+    words = re.sub(r"[()]", "", place.casefold())
+    words = re.sub(r"\b(?:equations?|eqs?|sections?|sects?)\b\.?", "", words)
+    words = re.sub(r"\bfig(?:ure)?s?\b\.?", "fig", words)
+    return " ".join(re.sub(r"\b(problem|example|table)s\b", r"\1", words).split())
 
 
 # -- running a row -----------------------------------------------------------------------------------
