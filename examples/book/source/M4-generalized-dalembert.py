@@ -103,7 +103,7 @@ for name in ("tran_2", "tran_4", "rot_1"):
 # %% [markdown]
 # ## Translation and rotation along a motion
 #
-# The PUMA 560 moves all joints within one second. The spin of the rotors counts as rotation: with gears of 50 to 100 it makes up nearly all of the torque at the
+# The PUMA 560 moves all joints within one second. The spin of the rotors counts as rotation: with gears of 54 to 108 it makes up nearly all of the torque at the
 # wrist and a good part of it at the first joints.
 
 # %%
@@ -148,7 +148,7 @@ print("share of the RMS torque, %      joint 1 … 6")
 for name, values in shares.items():
     print(f"   {name:10s}", *(f"{100 * x:7.1f}" for x in np.sqrt((values**2).mean(axis=0)) / rms))
 share = np.sqrt((parts.h_rot**2).mean(axis=0)) / rms
-assert share.max() < 0.05  # h_rot is the smallest part at every joint
+assert share.max() < 0.05  # h_rot is small at every joint
 lighter = arm.approximate(drop="rotational")  # a model without D_rot and h_rot, compiled anew
 without = lighter.inverse_dynamics(motion.q, motion.qd, motion.qdd)
 assert np.allclose(without + accelerating["rotation"] + parts.h_rot, total + friction)

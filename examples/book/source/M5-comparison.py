@@ -157,6 +157,8 @@ assert np.abs(exact.q - motion(exact.t)[0]).max() < 1e-6 and np.all(feedback < f
 # %% [markdown]
 # ## Which one when
 #
+# *Erratum:* M's last sentence says that Newton–Euler "retains the 'structure' of the equations of motion". It gives the structure up for its low price, as the sentences before say.
+#
 # - torques for control or simulation: the recursion;
 # - individual terms for control design, structure and couplings: a closed form (`arm.torque_terms`, `arm.lagrange_euler`);
 # - to see what rotation and translation contribute, or to simplify a model: generalized d'Alembert (`arm.dalembert`);

@@ -178,9 +178,9 @@ print("τ =", puma.inverse_dynamics(q, qd, qdd, h_e).round(2), "N m")
 # %% [markdown]
 # ## Task
 #
-# The pendulum is let go from 10° and swings with friction. Neglect friction: which period (s, to 0.01 s) does a *small* oscillation have? Put it into `my_period`.
+# The pendulum is let go from 1°. Which period (s, to 0.01 s) would such a *small* oscillation have without friction? Put it into `my_period`.
 #
-# *Hint.* For small angles $(I + I_mk_r^2)\ddot\vartheta + mg\ell\,\vartheta = 0$. The cell compares with the second upward passage through zero of a simulation without friction.
+# *Hint.* For small angles $(I + I_mk_r^2)\ddot\vartheta + mg\ell\,\vartheta = 0$. The cell simulates the pendulum without friction and measures the time between two upward passages through zero.
 
 # %%
 my_period = None

@@ -197,8 +197,8 @@ assert late[1] < late[0] / 3
 # %% [markdown]
 # ## Task
 #
-# Add $\boldsymbol q$-dependent skew terms to $\boldsymbol C$: is $\boldsymbol C'' = \boldsymbol C + \boldsymbol S(\dot{\boldsymbol q})$ with $\boldsymbol S\dot{\boldsymbol q} = \boldsymbol 0$ still a valid choice, i.e. does it give the same torques? Find such an
-# $\boldsymbol S \neq \boldsymbol 0$ for two joints and put it, as a 2×2 array for $\dot{\boldsymbol q} = (1, 2)$, into `my_S`.
+# Add a matrix $\boldsymbol S(\dot{\boldsymbol q})$ with $\boldsymbol S\dot{\boldsymbol q} = \boldsymbol 0$ to $\boldsymbol C$. Then $\boldsymbol C'' = \boldsymbol C + \boldsymbol S$ gives the same torques and is a valid choice, too. Find such an $\boldsymbol S \neq \boldsymbol 0$ for two joints
+# and put it, as a 2×2 array for $\dot{\boldsymbol q} = (1, 2)$, into `my_S`. Can it be skew-symmetric?
 #
 # *Hint.* Each row of $\boldsymbol S$ must be perpendicular to $\dot{\boldsymbol q}$. The cell checks (7.43) and (7.49), and tells whether your choice keeps (7.48).
 

@@ -93,8 +93,8 @@ display(Math("\n".join(torque)))
 # %% [markdown]
 # ## What the numbers look like
 #
-# With the data of Example 7.2. On the right, the error of the torque at joint 2 if $k_{r2}I_{m_2}$ is neglected, which the book
-# allows for large $k_r$: joint 1 accelerates with 10 rad/s².
+# With the data of Example 7.2. On the right, the torque at joint 2 while joint 1 accelerates with 10 rad/s², with $k_{r2}I_{m_2}$ and
+# without it; the book allows to neglect this term for large $k_r$.
 
 # %%
 elbow = np.linspace(-np.pi, np.pi, 181)
@@ -128,7 +128,7 @@ print(
 # %% [markdown]
 # ## Linear in the parameters: (7.83), (7.84)
 #
-# The full regressor has 11 columns per link, (7.77); with friction 13. Here only eight of them move anything.
+# The full regressor has 11 columns per link, (7.77); with friction 13. The book keeps eight of the 22; our regressor has two more that are not zero, of which below.
 
 # %%
 inertial = [k for k, name in enumerate(arm.parameter_names) if not name.startswith(("Fv", "Fs"))]
@@ -177,7 +177,7 @@ display(Math(r.latex().replace("align*", "aligned")))
 assert sympy.simplify(e.with_angles(r.Y * r.pi - e.tau)).is_zero_matrix
 
 # %% [markdown]
-# (Two more columns of the full regressor, `my_1` and `my_2`, belong to centres of mass beside the links' axes, which the book takes to be zero.) Problem 7.4
+# The two more columns, `my_1` and `my_2`, belong to centres of mass beside the links' axes, which the book's links do not have. Problem 7.4
 # reduces the eight to five: see section 7.4.
 #
 # ## Problem 7.6: absolute angles
@@ -197,8 +197,8 @@ assert np.all(absolute.torque_terms(y, [1, 2], [0, 0]).coriolis == 0)
 # %% [markdown]
 # The model is lighter: $b_{11}$ no longer depends on the configuration, each $g_i$ depends on its own angle, and there are
 # centrifugal but *no Coriolis* terms. The price: $\tau_{y_1}$ is not the torque of motor 1 but
-# $\boldsymbol\tau_y = \boldsymbol T^T\boldsymbol\tau$, i.e. $\tau_1 - \tau_2$; and the rotors, which turn with the *relative* angle, now enter
-# $b_{11}$ and $b_{12}$ with $k_{r2}^2 I_{m_2}$.
+# $\boldsymbol\tau_y = \boldsymbol T^T\boldsymbol\tau$, i.e. $\tau_1 - \tau_2$; and rotor 2, which turns with the *relative* angle, now adds $(k_{r2} - 1)^2 I_{m_2}$ to
+# $b_{11}$ and $-k_{r2}(k_{r2} - 1)I_{m_2}$ to $b_{12}$.
 #
 # ## Problem 7.3: the SCARA arm of Fig. 2.36
 #

@@ -179,7 +179,8 @@ for k in sorted(inertial, key=lambda k: fit.std[k] / abs(fit.parameters[k]))[:5]
 
 # %%
 state = rich(np.linspace(0, 5, 501))
-measured = arm.with_payload(7.3).inverse_dynamics(*state) + noise * rng.standard_normal((501, 2))
+unknown = np.random.default_rng(76).uniform(4.0, 12.0)  # kg
+measured = arm.with_payload(unknown).inverse_dynamics(*state) + noise * rng.standard_normal((501, 2))
 my_mass = None
 if my_mass is None:
     print("not answered yet")

@@ -125,7 +125,7 @@ plt.show()
 # ## How the work grows with the number of joints
 #
 # The book: $O(n)$ operations for inverse dynamics, $O(n^2)$ for direct dynamics. Counted for chains of $n$ general revolute joints. (To *solve* with
-# $\boldsymbol B$ as it stands takes $n^3/6$ operations more, which are few beside the rest until $n$ is large; an algorithm on articulated bodies
+# $\boldsymbol B$ as it stands takes $n^3/3$ operations more, which are few beside the rest until $n$ is large; an algorithm on articulated bodies
 # needs $O(n)$ in all.)
 
 # %%
