@@ -122,7 +122,9 @@ class Study:
     @cached_property
     def omissions(self) -> Omissions:
         """What approximate models would leave out along the motion, and what they would save."""
-        further = {("small parameters",): self.arm.approximate(small=NEGLIGIBLE, motion=self.at)}
+        further: dict[tuple[str, ...], Arm] = {
+            ("small parameters",): self.arm.approximate(small=NEGLIGIBLE, motion=self.at)
+        }
         return self.arm.omissions(self.at, self.tip_wrench, further)
 
     # -- what scaling would do -------------------------------------------------------------------
