@@ -100,7 +100,7 @@ def test_float32_in_float32_out_otherwise_float64(name: str) -> None:
                 np.allclose(x, y, rtol=1e-4, atol=1e-4 * np.abs(y).max(initial=0.0) + 1e-6)
                 for x, y in zip(values, expected, strict=True)
             ), method
-        mixed = [x.astype(t) for x, t in zip(exact, (np.float32, np.int8, np.float16), strict=False)]
+        mixed = [x.astype(t) for x, t in zip(exact, (np.float32, np.int8, np.float16, np.int16), strict=False)]
         if len(mixed) > 1:
             assert {x.dtype for x in asked(name, method, mixed)} == {np.dtype(np.float64)}, method
 

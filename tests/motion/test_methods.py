@@ -102,9 +102,11 @@ def test_what_a_method_refuses_is_said_with_a_method_that_does_not(method: str) 
         "parameters": (planar, {**friction, "parameters": np.ones(26)}),
         "dry friction": (da.load("puma560"), {}),
         "contact": (planar, {**friction, "stops": "contact"}),
+        "approximation": (planar.approximate("coriolis"), friction),
+        "adaptation": (planar, {"torque": da.Adaptive(900.0, 10.0, 30.0, np.zeros(2))}),
     }
     assert set(METHODS[method].refuses) <= {*cases, "Newton"}  # that one is in test_closed_simulation.py
     for need, (arm, options) in cases.items():
         if need in METHODS[method].refuses:
-            with pytest.raises(DalembertError, match=r"; use (method )?'rk4' or 'dop853'"):
-                da.simulate(arm, np.zeros(arm.n), None, None, 0.1, method=method, **options)  # type: ignore[arg-type]
+            with pytest.raises(DalembertError, match=r"; use (method )?'rk4'"):
+                da.simulate(arm, np.zeros(arm.n), None, **{"torque": None, **options}, duration=0.1, method=method)  # type: ignore[arg-type]

@@ -17,10 +17,13 @@ from dalembert.arrays import double
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
-from dalembert.quantities.machine import trace
+from dalembert.quantities.machine import identity, trace
 from dalembert.robot.omissions import OMISSIONS
 
 Array = NDArray[np.floating[Any]]
+
+KEPT = 256  # mechanisms whose operations are remembered
+_COUNTED: dict[str, tuple[Operations, Operations | None]] = {}
 
 VELOCITY = ("coriolis", "centrifugal")
 # what is asked unless it is said: each by itself, all velocity terms, these and all couplings, and all inertia
@@ -184,10 +187,15 @@ def omissions(
 
 
 def _operations(arm: Arm) -> tuple[Operations, Operations | None]:
-    """Those of inverse and of direct dynamics, compiled."""
-    inverse, direct = (JOINTS[name] for name in ("inverse_dynamics", "forward_dynamics"))
-    resisted = not arm.placing.unresisted()
-    return count(trace(arm.mechanism, inverse)), count(trace(arm.mechanism, direct)) if resisted else None
+    """Those of inverse and of direct dynamics, compiled; models that leave out what the arm does not have share them."""
+    key = identity(arm.mechanism)
+    if key not in _COUNTED:
+        inverse, direct = (JOINTS[name] for name in ("inverse_dynamics", "forward_dynamics"))
+        resisted = not arm.placing.unresisted()
+        if len(_COUNTED) >= KEPT:
+            _COUNTED.pop(next(iter(_COUNTED)))
+        _COUNTED[key] = count(trace(arm.mechanism, inverse)), count(trace(arm.mechanism, direct)) if resisted else None
+    return _COUNTED[key]
 
 
 def _share(error: Array, whole: Array) -> Array:

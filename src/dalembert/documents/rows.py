@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 
 SECTIONS = (
@@ -145,7 +146,8 @@ def _setting(given: tuple[str, ...]) -> Mapping[str, Any]:
     names: Names = {"da": da, "np": np, "SimpleNamespace": SimpleNamespace}
     blocks = _read("given")
     for block in given:
-        exec(blocks[block], names)
+        with extra("symbols", "this section of the map"):
+            exec(blocks[block], names)
     return names
 
 
@@ -166,10 +168,9 @@ def computed(row: MapRow, names: Names | None = None) -> Any:
 
 
 def script(row: MapRow) -> str:
-    """The row as a Python program of its own, which prints both sides.
+    r"""The row as a Python program of its own, which prints both sides.
 
-    >>> print(script(find("7.6 remark on inverse dynamics")[0])[-105:])
-    <BLANKLINE>
+    >>> print(script(find("7.6 remark on inverse dynamics")[0]).split("\n\n")[-1])
     computed = arm.forward_dynamics(q, qd, arm.inverse_dynamics(q, qd, qdd))
     on_the_page = qdd
     print(computed)

@@ -25,7 +25,7 @@ from dalembert.identification.physical import ten, tensor
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import Joint, Link, Robot
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 
 FIRST = ("h_x", "h_y", "h_z")
 SECOND = {"Σ_xx": (0, 0), "Σ_yy": (1, 1), "Σ_zz": (2, 2), "Σ_xy": (0, 1), "Σ_xz": (0, 2), "Σ_yz": (1, 2)}
