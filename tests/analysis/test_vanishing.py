@@ -201,6 +201,17 @@ def test_parallelogram_is_decoupled_by_the_condition_of_7_3_3() -> None:
     assert decoupled.arm.replace(links=tuple(links)).couplings().inertia[0, 1] == "nonzero"
 
 
+def test_a_motor_that_turns_the_other_way_can_decouple() -> None:
+    """With k_r2 < 0 and link 2 balanced, I_ℓ2 + k_r2 I_m2 = 0 is a design: S's remark is about positive gear ratios."""
+    link = {"a": 1.0, "mass": 1.0, "inertia": {"xx": 0.1, "yy": 0.2, "zz": 0.3}}
+    for inertia, vanishes in ((0.003, True), (0.002, False)):
+        rotor = {"inertia": inertia, "gear": -100.0}
+        arm = da.from_dh([link, {**link, "com": (-1.0, 0.0, 0.0), "rotor": rotor}], gravity=(0, -9.81, 0))
+        condition = arm.couplings().condition("b", 1, 2)
+        assert condition.vanishes is vanishes and not condition.impossible and "impossible" not in str(condition)
+    assert {str(letter): values for letter, values in condition.solutions.items()}["I_m2"] == pytest.approx([0.003])
+
+
 def test_no_design_decouples_the_two_link_planar_arm() -> None:
     """S: "Such a result could not be achieved with the previous two-link planar arm"."""
     condition = couplings_of("planar-2r").condition("b", 1, 2)

@@ -279,7 +279,7 @@ def _positive(letter: Letter) -> bool:
         "mass": letter.name.startswith("ml_"),  # a first moment
         "tensor": letter.name[-2:] in ("xy", "xz", "yz"),
         "gravity": letter.name != "g",  # a component
-        "gear": False,
+        "gear": letter.value is not None and letter.value < 0.0,  # the motor turns the other way
         "root": False,
     }
     return not signed.get(letter.kind, True)
