@@ -84,6 +84,12 @@ def test_small_parameters_fall_out_of_the_code_and_not_of_the_torque(name: str, 
     )
 
 
+def test_rounding_is_no_error() -> None:
+    pendulum = da.load("pendulum")
+    (_, (_, costs)) = pendulum.omissions(da.polynomial([0.0], [1.0], 1.0)).tables
+    assert {line[1] for line in costs if line[0] in ("− coriolis", "− off-diagonal")} == {"0 N m at τ1"}
+
+
 def test_small_parameters_are_found_where_a_joint_has_no_torque() -> None:
     inertia = {"xx": 0.02, "yy": 0.03, "zz": 0.04}
     slide = {"type": "prismatic", "mass": 1.0, "inertia": inertia}

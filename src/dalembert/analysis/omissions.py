@@ -113,7 +113,8 @@ class Omissions:
         costs = [["whole model", "", "", _count(self.operations), "", _count(self.direct), ""]]
         for row in self.rows:
             worst = int(np.argmax(row.peak_share))
-            peak = f"{_short(float(row.error.peak[worst]))} {self.torque.units[worst]} at {joints[worst]}"
+            most = float(row.error.peak[worst]) if row.peak_share[worst] else 0.0  # nothing but rounding
+            peak = f"{_short(most)} {self.torque.units[worst]} at {joints[worst]}"
             inverse, direct = (_count(row.operations), self.saved(row)), (_count(row.direct), self.saved(row, "direct"))
             saved = [cell for count, share in (inverse, direct) for cell in (count, _change(share))]
             costs.append([f"− {row.name}", peak, percent(row.peak_share[worst]), *saved])
