@@ -50,6 +50,16 @@ def test_reports_introduce_before_they_cite() -> None:
         assert "<!DOCTYPE" not in path.read_text(encoding="utf-8") or path.name == "html.py"
 
 
+def test_derivations_introduce_before_they_cite(tmp_path: Path) -> None:
+    out = tmp_path / "steps.tex"
+    shown = CliRunner().invoke(app, ["equations", "planar-2r", "--derivation"])
+    assert CliRunner().invoke(app, ["equations", "planar-2r", "--derivation", "-o", str(out)]).exit_code == 0
+    for text in (shown.stdout, out.read_text(encoding="utf-8").replace("~", " ")):
+        assert cited(text) == "S" and introduced_late(text) == []
+    assert CliRunner().invoke(app, ["equations", "planar-2r", "-o", str(out), "--force"]).exit_code == 0
+    assert introduction("S") not in out.read_text(encoding="utf-8")
+
+
 def test_the_package_says_what_it_implements() -> None:
     assert da.__doc__ is not None and introduced_late(da.__doc__) == [] and introduction() in da.__doc__
 

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import dalembert as da
 from arms import FRICTIONS, LOADED, arm, random_robot, relative, states, with_terms
 from dalembert.cli.main import app
+from dalembert.documents.sources import introduction
 from dalembert.identification.letters import parameter_letter
 from dalembert.symbols.differences import with_differences
 from dalembert.symbols.present import Equations
@@ -377,10 +378,8 @@ def run(*args: str, code: int = 0) -> Any:
 
 
 def test_the_commands(tmp_path: Path) -> None:
-    assert (
-        run("equations", "planar-2r", "--derivation").stdout.rstrip()
-        == equations("planar-2r").derivation("text").rstrip()
-    )
+    shown = run("equations", "planar-2r", "--derivation").stdout.rstrip()
+    assert shown == f"{introduction('S')}\n\n{equations('planar-2r').derivation('text').rstrip()}"
     assert run("equations", "planar-2r", "--derivation", "--latex").stdout.startswith(
         "\\allowdisplaybreaks\n\\paragraph{"
     )

@@ -9,6 +9,7 @@ from typer import Option
 
 from dalembert.cli import options
 from dalembert.cli.terminal import plain, tell
+from dalembert.documents.sources import introduction
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
@@ -67,6 +68,7 @@ def equations(
 
         if derivation:
             shown = closed_form.derivation("latex" if latex else "text")
+            shown = shown if latex else f"{introduction('S')}\n\n{shown}"
         elif regressor:
             shown = closed_form.regressor.latex() if latex else closed_form.regressor.text()
         elif latex:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dalembert.documents.sources import cited, introduction
 from dalembert.symbols.bodies import BodyStep, Table
 from dalembert.symbols.differences import Difference
 from dalembert.symbols.names import Letter, braced
@@ -77,10 +78,12 @@ def derivation(e: Equations, style: Text) -> str:
 
 
 def document(body: str, title: str) -> str:
-    """A whole LaTeX document with that body."""
+    """A whole LaTeX document with that body, and with the name of S where the body cites it."""
     words = re.sub(r"([_&%#$])", r"\\\1", re.sub(r"[\\{}~^]", " ", title))
     head = "\\documentclass{article}\n\\usepackage{amsmath}\n\\usepackage[margin=25mm]{geometry}\n\\begin{document}\n"
-    return f"{head}\\section*{{{words}}}\n{body}\\end{{document}}\n"
+    letters = cited(body.replace("~", " "))
+    sources = f"\\noindent {introduction(letters)}\n\n" if letters else ""
+    return f"{head}\\section*{{{words}}}\n{sources}{body}\\end{{document}}\n"
 
 
 class _Writer:
