@@ -104,7 +104,7 @@ def test_a_place_is_found_by_its_number_or_name() -> None:
     assert len(find("Fig. 7.6")) == 5
     for place, same in (
         ("fig 7.6", "Fig. 7.6"), ("Figure 7.6", "Fig. 7.6"), ("eq. (7.32)", "7.32"), ("Equation 7.32", "7.32"),
-        ("M fig. 1", "M Figure 1"), ("Problems 7.5", "Problem 7.5"), (" S  7.32 ", "7.32"), ("Sect. 7.3.3", "7.3.3"),
+        ("M fig. 1", "M Figure 1"), ("Problems 7.5", "Problem 7.5"), (" S  7.32 ", "7.32"), ("Sect. 7.3.3", "7.3.3"), ("§ 7.3.3", "7.3.3"),
     ):  # fmt: skip
         assert find(place) == find(same), place
 

@@ -115,7 +115,7 @@ angle = np.linspace(-np.pi, np.pi, 181)
 states = np.stack([np.zeros_like(angle), angle], axis=-1)
 for which, style in ((arm, "C0"), (decoupled, "C1--")):
     left.plot(np.degrees(angle), which.inertia_matrix(states)[:, 0, 1], style, label=which.name)
-left.set(title="$b_{a12}$ (kg m²)", xlabel="$\\vartheta_{1''} - \\vartheta_{1'}$ (°)", xticks=[-180, -90, 0, 90, 180])
+left.set(title="$b_{a12}$ (kg m²)", xlabel="angle of link 1'' less that of link 1' (°)", xticks=[-180, -90, 0, 90, 180])
 left.legend()
 motion = da.polynomial([2.4, 1.0], [1.2, 0.2], 0.6, degree=5)
 for which, style in ((arm, "C0"), (decoupled, "C1--")):

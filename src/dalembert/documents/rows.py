@@ -128,7 +128,7 @@ def _places(row: MapRow) -> set[str]:
 def _plain(place: str) -> str:
     """A place without what people write in different ways."""
     words = re.sub(r"[()]", "", place.casefold())
-    words = re.sub(r"\b(?:equations?|eqs?|sections?|sects?)\b\.?", "", words)
+    words = re.sub(r"§|\b(?:equations?|eqs?|sections?|sects?)\b\.?", "", words)
     words = re.sub(r"\bfig(?:ure)?s?\b\.?", "fig", words)
     return " ".join(re.sub(r"\b(problem|example|table)s\b", r"\1", words).split())
 
