@@ -98,6 +98,12 @@ def test_a_package_that_is_broken_says_why() -> None:
     assert isinstance(caught.value, ImportError) and isinstance(caught.value, da.DalembertError)
 
 
+def test_the_innermost_block_says_what_is_missing() -> None:
+    with pytest.raises(da.MissingExtraError) as error, extra("plot", "a page"), extra("symbols", "a formula"):
+        raise ModuleNotFoundError("No module named 'sympy'", name="sympy")
+    assert str(error.value) == "a formula needs SymPy; type: pip install 'dalembert[symbols]'"
+
+
 def test_the_core_needs_no_extra(tmp_path: Path) -> None:
     """As ``make test-core`` tests it where they are not installed; here importing them fails, and the arms are few."""
     for package in PACKAGES:

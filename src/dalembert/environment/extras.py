@@ -36,6 +36,8 @@ def extra(name: str, what: str) -> Iterator[None]:
     """
     try:
         yield
+    except MissingExtraError:  # of a block within this one, which knows better
+        raise
     except ImportError as problem:
         package = (problem.name or str(problem)).partition(".")[0]
         why = "" if isinstance(problem, ModuleNotFoundError) else f", which cannot be imported ({problem})"
