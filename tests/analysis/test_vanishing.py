@@ -12,11 +12,11 @@ import sympy
 import arms
 import dalembert as da
 from dalembert.analysis.couplings import Couplings
-from dalembert.analysis.variations import _bodies_of_loops, _lengths, other_numbers
+from dalembert.analysis.variations import _lengths, other_numbers
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot import Inertia, Link, Placement, Robot
 from dalembert.robot.dh import assemble, rows_of
-from dalembert.robot.mechanism import Mechanism
+from dalembert.robot.mechanism import Mechanism, bodies_in_loops
 
 ZERO = ("always", "structure", "numbers")
 SMALL = [
@@ -141,7 +141,7 @@ def test_equal_lengths_of_a_parallelogram_stay_equal() -> None:
     tree = arm.mechanism.tree
     drawn = other_numbers(tree, arm.robot, np.random.default_rng(0), count, linear=True)
     kept = other_numbers(tree, arm.robot, np.random.default_rng(0), count, linear=False)
-    steps, in_loops = dict(_lengths(tree)), _bodies_of_loops(arm.robot, tree)
+    steps, in_loops = dict(_lengths(tree)), bodies_in_loops(arm.robot, tree)
 
     def moves(i: int, other: Mechanism) -> np.ndarray:
         now, own = other.bodies[i].placement.translation, tree.bodies[i].placement.translation

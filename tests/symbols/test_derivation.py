@@ -395,6 +395,13 @@ def test_the_commands(tmp_path: Path) -> None:
     assert "--payload MASS is missing" in run("parameters", "pr-arm", "--payload-com", "0 0 0", code=2).stderr
 
 
+def test_coordinates_by_a_function_say_where_the_rest_is() -> None:
+    e = da.load("planar-2r").in_coordinates(lambda y: (y[0], y[1] - y[0] ** 2)).equations()
+    with pytest.raises(AttributeError, match=r"no 'recursion'; equations\(\)\.joints\.recursion has it"):
+        _ = e.recursion  # type: ignore[union-attr]
+    assert e.joints.recursion.tau.shape == (2, 1)  # type: ignore[union-attr]
+
+
 def test_coordinates_by_a_function_have_energies() -> None:
     a = da.load("planar-2r").in_coordinates(lambda y: [y[0] + sympy.sin(y[1]) / 3, y[1]])
     e, (q, qd) = a.equations(), (np.array([0.3, 0.7]), np.array([1.0, -0.5]))

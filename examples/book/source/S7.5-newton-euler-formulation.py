@@ -223,6 +223,14 @@ for i in (0, 1):
 assert sympy.simplify(tau - ep.with_angles(ep.tau)).is_zero_matrix  # the model of Problem 7.5, found by Lagrange
 
 # %% [markdown]
+# The library runs its own recursion on letters, too: `equations().recursion` has every step as SymPy, and `text()` lists them. Its torques, with the augmented links put in, are the same.
+
+# %%
+library = ep.recursion
+print(library.text().partition("Backward")[0])
+assert sympy.simplify(ep.with_angles(library.tau.subs(library.augmented)) - ep.with_angles(ep.tau)).is_zero_matrix
+
+# %% [markdown]
 # ## On a real arm: what the bearings carry
 #
 # The recursion has $\boldsymbol f_i$ and $\boldsymbol\mu_i$ of every joint. Lagrange's equations never see them. `arm.recursion` has every step for all instants of a motion; at one instant of

@@ -18,7 +18,7 @@ from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
 from dalembert.quantities.machine import identity, trace
-from dalembert.robot.omissions import OMISSIONS
+from dalembert.robot.omissions import OMISSIONS, SUMMANDS
 
 Array = NDArray[np.floating[Any]]
 
@@ -178,21 +178,25 @@ def omissions(
     units = joint_units(arm)["torque"]
     torque, rows = demand(at.t, "torque", units, tau), []
     models = {drop: arm.approximate(drop) for drop in DROPS} | dict(further or {})
+    resisted = not arm.placing.unresisted()
     for k, (drop, less) in enumerate(models.items()):
         error = demand(at.t, "error", units, tau - less.inverse_dynamics(at.q, at.qd, at.qdd, h))
         shares = _share(error.rms, torque.rms), _share(error.peak, torque.peak)
-        rows.append(Omission(drop, error, *shares, *_operations(less)))
+        # velocity terms and inertial couplings resist no joint; masses, tensors and parameters do
+        same = set(drop) <= {*SUMMANDS, "rotor-coupling"}
+        rows.append(
+            Omission(drop, error, *shares, *_operations(less, resisted if same else not less.placing.unresisted()))
+        )
         if progress is not None:
             progress((k + 1) / len(models))
-    return Omissions(arm.name, arm.joint_names, torque, *_operations(arm), tuple(rows))
+    return Omissions(arm.name, arm.joint_names, torque, *_operations(arm, resisted), tuple(rows))
 
 
-def _operations(arm: Arm) -> tuple[Operations, Operations | None]:
+def _operations(arm: Arm, resisted: bool) -> tuple[Operations, Operations | None]:
     """Those of inverse and of direct dynamics, compiled; models that leave out what the arm does not have share them."""
     key = identity(arm.mechanism)
     if key not in _COUNTED:
         inverse, direct = (JOINTS[name] for name in ("inverse_dynamics", "forward_dynamics"))
-        resisted = not arm.placing.unresisted()
         if len(_COUNTED) >= KEPT:
             _COUNTED.pop(next(iter(_COUNTED)))
         _COUNTED[key] = count(trace(arm.mechanism, inverse)), count(trace(arm.mechanism, direct)) if resisted else None

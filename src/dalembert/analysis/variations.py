@@ -15,7 +15,7 @@ from dalembert.algebra.vectors import Mat, Vec
 from dalembert.analysis.rounded import Rounded
 from dalembert.equations.kinematics import frames
 from dalembert.robot.inertia import Inertia
-from dalembert.robot.mechanism import Body, Mechanism, places
+from dalembert.robot.mechanism import Body, Mechanism, bodies_in_loops, places
 from dalembert.robot.model import Robot
 from dalembert.robot.placement import Placement
 
@@ -31,7 +31,7 @@ def other_numbers(
     Lengths within a closed chain are drawn so that equal ones stay equal, which keeps a parallelogram (``linear``), and
     kept as they are where the chain closes by another formula.
     """
-    in_loops = _bodies_of_loops(robot, mechanism)
+    in_loops = bodies_in_loops(robot, mechanism)
     factors: dict[float, Rounded] = {}
     bodies = _other_bodies(mechanism, robot, rng, count)
     for i, steps in _lengths(mechanism):
@@ -93,13 +93,6 @@ def _rotation(rng: np.random.Generator, count: int) -> Mat:
     Q, _ = np.linalg.qr(rng.normal(size=(count, 3, 3)))
     Q = Q * np.linalg.det(Q)[:, None, None]
     return Mat.of([Rounded(Q[:, i, j]) for j in range(3)] for i in range(3))
-
-
-def _bodies_of_loops(robot: Robot, tree: Mechanism) -> set[int]:
-    """The joints that lie in a closed chain: on the way to one of the links that a loop joins, and not to the other."""
-    at = places(robot)
-    ends = [(tree.path(at[loop.link_a][0]), tree.path(at[loop.link_b][0])) for loop in robot.loops]
-    return {i for a, b in ends for i in {*a} ^ {*b}}
 
 
 def _lengths(mechanism: Mechanism) -> Iterator[tuple[int, list[tuple[float, Vec]]]]:

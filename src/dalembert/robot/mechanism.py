@@ -319,3 +319,10 @@ def _without_translation(bodies: tuple[Body, ...], i: int) -> Body:
     inertia = Inertia(tensor=body.inertia.tensor)
     link = Inertia(tensor=inertia.tensor - still.tensor)
     return replace(body, inertia=inertia, link=link, rotor_mass=0.0, lifted=lifted)
+
+
+def bodies_in_loops(robot: Robot, tree: Mechanism) -> set[int]:
+    """The joints that lie in a closed chain: on the way to one of the links that a loop joins, and not to the other."""
+    at = places(robot)
+    ends = [(tree.path(at[loop.link_a][0]), tree.path(at[loop.link_b][0])) for loop in robot.loops]
+    return {i for a, b in ends for i in {*a} ^ {*b}}

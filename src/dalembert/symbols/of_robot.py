@@ -122,6 +122,11 @@ class FormulaEquations:
         self.L: sympy.Expr = self.T - self.U
         self.tau: sympy.Matrix = self.B * self.qdd + self.C * self.qd + self.g + J.T * changed(e.friction)
 
+    def __getattr__(self, name: str) -> Any:
+        """What only equations in the joint variables have, by a sentence."""
+        where = f"; equations().joints.{name} has it in the joint variables" if hasattr(Equations, name) else ""
+        raise AttributeError(f"equations in coordinates by a formula have no '{name}'{where}")
+
     def latex(self) -> str:
         """The equations as a LaTeX ``align*``."""
         with extra("symbols", "the SymPy form of the equations"):
