@@ -92,6 +92,13 @@ def test_what_cancels_but_for_rounding_is_zero() -> None:
     assert less.omitted == ("coriolis", "centrifugal")
 
 
+def test_one_name_stands_by_itself() -> None:
+    arm = da.load("pendulum")
+    assert arm.approximate(np.array("coriolis")).omitted == ("coriolis",)
+    named = arm.omissions(motion_of(arm), further={"lighter gear": arm.approximate("rotational")})
+    assert named["lighter gear"].name == "lighter gear"
+
+
 def test_wrong_input_gets_a_sentence(study: Omissions) -> None:
     arm = da.load("planar-2r")
     motion = motion_of(arm)
@@ -102,6 +109,9 @@ def test_wrong_input_gets_a_sentence(study: Omissions) -> None:
         lambda: arm.approximate(small="a little", motion=motion),
         lambda: arm.approximate(small=0.01, motion=3),
         lambda: arm.approximate(3),
+        lambda: arm.approximate([["coriolis"]]),
+        lambda: arm.omissions(motion, further=3),
+        lambda: arm.omissions(motion, further={("a",): 3}),
         lambda: arm.omissions(None),
         lambda: arm.omissions(da.polynomial([0.0], [1.0], 1.0)),
         lambda: study["coriolis", "rotational"],

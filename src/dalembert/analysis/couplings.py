@@ -181,6 +181,11 @@ def couplings(arm: Arm) -> Couplings:
             f"arm '{arm.name}' has {arm.mechanism.tree.n} joints; couplings are told of up to {MOST}, since rounding hides "
             "small coefficients of longer chains; ask a part of it"
         )
+    if arm.mechanism.omitted:
+        raise DalembertError(
+            f"arm '{arm.name}' is an approximate model without {', '.join(arm.mechanism.omitted)}, and couplings are those of "
+            "the whole: arm.replace(omitted=()).couplings()"
+        )
     rng = np.random.default_rng(0)
     tree, robot, linear = arm.mechanism.tree, arm.robot, arm.mechanism.linear
     own = _Coefficients.of(arm, _configurations(arm, rng))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.sizing import Demand, Motion, Progress, check_finite, check_fits, demand, joint_units, samples
 from dalembert.arm import Arm
-from dalembert.arrays import double
+from dalembert.arrays import double, shown
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
@@ -173,7 +173,7 @@ def omissions(
     check_finite(arm, at.t, tau)
     units = joint_units(arm)["torque"]
     torque, rows = demand(at.t, "torque", units, tau), []
-    models = {drop: arm.approximate(drop) for drop in DROPS} | dict(further or {})
+    models = {drop: arm.approximate(drop) for drop in DROPS} | _named(further or {})
     for k, (drop, less) in enumerate(models.items()):
         error = demand(at.t, "error", units, tau - less.inverse_dynamics(at.q, at.qd, at.qdd, h))
         shares = _share(error.rms, torque.rms), _share(error.peak, torque.peak)
@@ -181,6 +181,16 @@ def omissions(
         if progress is not None:
             progress((k + 1) / len(models))
     return Omissions(arm.name, arm.joint_names, torque, *_operations(arm), tuple(rows))
+
+
+def _named(further: Mapping[Any, Arm]) -> dict[tuple[str, ...], Arm]:
+    """Further models by their names; one name may stand by itself."""
+    if not isinstance(further, Mapping) or not all(isinstance(model, Arm) for model in further.values()):
+        raise DalembertError(
+            f"further is {shown(further)}; it must be a dict of names and approximate models, such as "
+            '{("small parameters",): arm.approximate(small=0.01, motion=motion)}'
+        )
+    return {(name,) if isinstance(name, str) else tuple(name): model for name, model in further.items()}
 
 
 def _operations(arm: Arm) -> tuple[Operations, Operations | None]:
