@@ -115,6 +115,9 @@ def test_wrong_input_gets_a_sentence(study: Omissions) -> None:
         lambda: arm.omissions(None),
         lambda: arm.omissions(da.polynomial([0.0], [1.0], 1.0)),
         lambda: study["coriolis", "rotational"],
+        lambda: study.negligible(None),
+        lambda: study.negligible(-0.1),
+        lambda: study.negligible(np.nan),
     ):
         with pytest.raises(da.DalembertError):
             wrong()
@@ -137,6 +140,7 @@ def test_the_command_shows_writes_and_draws(tmp_path: Path) -> None:
     rows = list(csv.DictReader(Path(table).read_text().splitlines()))
     assert len(rows) == 3 * (len(DROPS) + 1) * 2 and float(rows[0]["error_rms_share"]) == pytest.approx(0.13, abs=0.01)
     assert da.load(model) == da.load("planar-2r").approximate(("coriolis", "off-diagonal"))
+    assert run(app, [*arguments, "-o", "-"]).stdout == Path(table).read_text()
     for wrong, sentence in (
         (["planar-2r"], "errors are those along a motion"),
         (["planar-2r", "--example", "7.2", "--drop", "velocity"], "'velocity' cannot be left out"),

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.sizing import Demand, Motion, Progress, check_finite, check_fits, demand, joint_units, samples
 from dalembert.arm import Arm
-from dalembert.arrays import double, shown
+from dalembert.arrays import double, number, shown
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
@@ -82,8 +82,11 @@ class Omissions:
 
     def negligible(self, share: float = 0.01) -> tuple[str, ...]:
         """The names whose terms, each by itself, change the RMS torque of no joint by more than this share."""
+        limit = number("share", share)
+        if not limit >= 0.0:
+            raise DalembertError(f"share is {limit:g}; it must be a share of the RMS torque, such as 0.01")
         single = (row for row in self.rows if len(row.drop) == 1 and row.drop[0] in OMISSIONS)
-        return tuple(row.name for row in single if row.share.max(initial=0.0) <= share)
+        return tuple(row.name for row in single if row.share.max(initial=0.0) <= limit)
 
     def table(self) -> list[dict[str, Any]]:
         """One row for each omission and joint, {column: value}."""
