@@ -108,6 +108,13 @@ def test_what_cancels_but_for_rounding_is_zero() -> None:
     assert less.omitted == ("coriolis", "centrifugal")
 
 
+def test_one_name_stands_by_itself() -> None:
+    arm = da.load("pendulum")
+    assert arm.approximate(np.array("coriolis")).omitted == ("coriolis",)
+    named = arm.omissions(motion_of(arm), further={"lighter gear": arm.approximate("rotational")})
+    assert named["lighter gear"].name == "lighter gear"
+
+
 def test_wrong_input_gets_a_sentence(study: Omissions) -> None:
     arm = da.load("planar-2r")
     motion = motion_of(arm)
@@ -118,9 +125,15 @@ def test_wrong_input_gets_a_sentence(study: Omissions) -> None:
         lambda: arm.approximate(small="a little", motion=motion),
         lambda: arm.approximate(small=0.01, motion=3),
         lambda: arm.approximate(3),
+        lambda: arm.approximate([["coriolis"]]),
+        lambda: arm.omissions(motion, further=3),
+        lambda: arm.omissions(motion, further={("a",): 3}),
         lambda: arm.omissions(None),
         lambda: arm.omissions(da.polynomial([0.0], [1.0], 1.0)),
         lambda: study["coriolis", "rotational"],
+        lambda: study.negligible(None),
+        lambda: study.negligible(-0.1),
+        lambda: study.negligible(np.nan),
     ):
         with pytest.raises(da.DalembertError):
             wrong()
@@ -143,6 +156,7 @@ def test_the_command_shows_writes_and_draws(tmp_path: Path) -> None:
     rows = list(csv.DictReader(Path(table).read_text().splitlines()))
     assert len(rows) == 3 * (len(DROPS) + 1) * 2 and float(rows[0]["error_rms_share"]) == pytest.approx(0.13, abs=0.01)
     assert da.load(model) == da.load("planar-2r").approximate(("coriolis", "off-diagonal"))
+    assert run(app, [*arguments, "-o", "-"]).stdout == Path(table).read_text()
     for wrong, sentence in (
         (["planar-2r"], "errors are those along a motion"),
         (["planar-2r", "--example", "7.2", "--drop", "velocity"], "'velocity' cannot be left out"),

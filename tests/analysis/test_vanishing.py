@@ -278,6 +278,10 @@ def test_wrong_questions_get_a_sentence() -> None:
         couplings.named("never")
     with pytest.raises(ShapeError, match="one configuration"):
         couplings.at([[0.0, 0.0]])
+    with pytest.raises(ShapeError, match="every number must be finite"):
+        couplings.at([np.nan, 0.0])
+    with pytest.raises(DalembertError, match="too long to read: 3945 functions of q"):
+        couplings_of("panda").condition("b", 1, 2)
     with pytest.raises(DalembertError, match="no closed form"):
         couplings_of("five-bar").condition("b", 1, 2)
     swung = arms.arm("planar-2r").in_coordinates(lambda y: [y[0] + y[1] ** 3, y[1]])

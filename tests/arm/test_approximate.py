@@ -193,6 +193,15 @@ def test_a_moving_base_stays() -> None:
     assert np.allclose(still.approximate(BOTH).inverse_dynamics(q, qd, qdd, base_motion=base), expected)
 
 
+@pytest.mark.parametrize("drop", ["coriolis", "centrifugal", "off-diagonal", BOTH])
+@pytest.mark.parametrize("name", ["planar-3r", "parallelogram"])
+def test_terms_of_an_approximate_model_on_a_moving_base_sum_to_its_torque(name: str, drop: str) -> None:
+    less, base = arms.arm(name).approximate(drop), np.random.default_rng(1).normal(size=9)
+    state = arms.states(less, 3)
+    total = less.torque_terms(*state, base_motion=base).total
+    assert arms.relative(total, less.inverse_dynamics(*state, base_motion=base)) < 1e-13
+
+
 def test_omissions_add_up_and_are_shown_kept_and_saved(tmp_path: Path) -> None:
     a = da.load("five-bar").approximate("centrifugal").approximate(("translational", "coriolis", "centrifugal"))
     assert a.omitted == ("coriolis", "centrifugal", "translational")
@@ -216,6 +225,7 @@ def test_what_has_no_meaning_is_refused_in_a_sentence() -> None:
         lambda: less.dalembert(rest, rest),
         lambda: less.lagrange_euler(rest),
         less.equations,
+        less.couplings,
         less.base_parameters,
         lambda: less.base_parameters("symbols"),
         lambda: less.in_coordinates("absolute"),

@@ -750,6 +750,7 @@ def test_simulate_follows_a_motion_and_says_how_well(slow: Path, tmp_path: Path)
 def test_simulate_with_a_controller_says_what_is_missing(slow: Path) -> None:
     of = ("simulate", "planar-2r")
     assert "--kp is for a controller, which needs a motion" in mistake(*of, "--kp", 3)
+    assert "--model is what a controller knows of the arm: add --follow" in mistake(*of, "--model", "panda")
     assert "--control pd is for a controller" in mistake(*of, "--control", "pd")
     assert "--control adaptive needs --kd" in mistake(*of, "--follow", slow, "--control", "adaptive")
     assert "--gamma is no gain of --control computed, which takes --kp" in mistake(*of, "--follow", slow, "--gamma", 1)

@@ -142,6 +142,8 @@ def test_open_arms_and_loops_that_are_not_linear_have_no_closed_form_to_choose()
     for name in ("planar-2r", "five-bar"):
         m = ARMS[name].mechanism
         assert all(CLOSED_FORM not in entry.formulations(m) for entry in known(m).values())
+        with pytest.raises(DalembertError, match=r"formulation is \['lean'\]; it must be a name"):
+            ARMS[name].inertia_matrix([0.0, 0.0], formulation=["lean"])
         with pytest.raises(DalembertError, match="inverse_dynamics has no formulation 'closed-form'; it has lean"):
             ARMS[name].operations("inverse_dynamics", formulation=CLOSED_FORM)
 

@@ -341,6 +341,10 @@ def test_adaptive_mistakes() -> None:
     fv = da.ParameterSet(a, only=["Fv_1"])
     refused("there is no 'Fv_1' to adapt", da.Adaptive(1.0, 1.0, 1.0, pose, parameters=fv), friction=False)
     refused("cannot call a Python function", da.Adaptive(1.0, 1.0, 1.0, pose), tip_wrench=lambda t, q, qd: np.zeros(6))
+    refused("gives \\(\\) for 1 instants", da.Adaptive(1.0, 1.0, 1.0, lambda t: t[0]), ShapeError)
+    refused("the motion is not an array of numbers", da.Adaptive(1.0, 1.0, 1.0, lambda t: None), ShapeError)
+    broken = da.Adaptive(1.0, 1.0, 1.0, lambda t: (np.where(t[:, None] < 0.05, pose, np.nan),) * 3)
+    refused("gives values that are not finite numbers at t = 0.05 s", broken)
     with pytest.raises(DalembertError, match="and the model is another one"):
         da.Adaptive(1.0, 1.0, 1.0, pose, model=a.with_payload(1.0), parameters=fv)
     with pytest.raises(DalembertError, match="parameters is a list; it must be"):

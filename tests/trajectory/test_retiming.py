@@ -103,6 +103,10 @@ def test_knots_are_where_the_law_reaches_them_and_where_it_has_its_own() -> None
         ([0.0, 1.0, T], 1.0, r"the time law has shape \(3,\)"),
         (np.array([0.0, 1.0, 0.5, T]), 1.0, "must increase strictly"),
         (lambda t: t, -1.0, "the duration is -1 s; it must be above zero"),
+        (lambda t: t, [T], r"duration has shape \(1,\); it must be one number"),
+        (da.polynomial([0.0], [T], 1.0), "1", "duration is not an array of numbers: '1'"),
+        (lambda t: "t", T, r"r\(t\) is not an array of numbers: 't'"),
+        (lambda t: None, T, r"r\(t\) is not an array of numbers"),
     ],
 )  # fmt: skip
 def test_what_is_no_time_law_is_told(law: object, duration: float | None, sentence: str) -> None:
@@ -155,11 +159,28 @@ def test_a_row_of_the_scaling_table_is_the_motion_with_its_time_stretched() -> N
     assert "just keeps every limit" in str(table) and "panda_joint7 (N m)" in str(table)
 
 
+@pytest.mark.parametrize("factors", [[], 1.5, [0.0], [-1.0], [1e-300], [1e300], [np.nan], "1 2", None])
+def test_what_are_no_factors_is_told(factors: object) -> None:
+    with pytest.raises(da.DalembertError, match="factors"):
+        motion_of(arm("planar-2r")).scaling_table(arm("planar-2r"), factors)
+    with pytest.raises(da.DalembertError, match="limits must be 2 Limits"):
+        motion_of(arm("planar-2r")).scaling_table(arm("planar-2r"), limits=3)
+
+
+@pytest.mark.parametrize("t", [-0.1, 2.1, [0.0, 3.0], np.nan])
+def test_a_time_law_is_known_during_the_motion_only(t: object) -> None:
+    a = arm("planar-2r")
+    law = motion_of(a).retimed(soft, 2.0).scaling
+    for asked in (lambda: law(t), lambda: law.torques(a, t)):
+        with pytest.raises(da.DalembertError, match=r"known from 0 to 2 s, not at t = |t has the value nan"):
+            asked()
+
+
 def test_a_table_without_a_factor_that_fits_says_why() -> None:
     a = arm("panda").with_payload(60.0)
     motion = da.spline([0.0, 1.0, 2.0], [[0.0] * 7, [0.4] * 7, [0.0] * 7])
     table = motion.scaling_table(a)
     assert table.fits is None and "gravity alone takes" in str(table) and len(table.factor) == 6
     for factors in ([], [0.0], [[1.0]], [-1.0]):
-        with pytest.raises(da.DalembertError, match="it must be a list of numbers above zero"):
+        with pytest.raises(da.DalembertError, match="it must be a list of numbers from 1e-06 to"):
             motion.scaling_table(a, factors)

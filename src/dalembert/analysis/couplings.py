@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.rounded import UNIT, Array, Rounded, stacked
 from dalembert.analysis.variations import other_numbers, other_placements
 from dalembert.arm import Arm
-from dalembert.arrays import DOUBLE
+from dalembert.arrays import DOUBLE, shown
 from dalembert.equations import lagrange
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.mechanism import Mechanism
@@ -110,6 +110,8 @@ class Couplings:
         ('h_112', 'h_122', 'h_211')
         """
         held = self.arm.checked("q", q)
+        if not np.isfinite(held).all():
+            raise ShapeError(f"q is {shown(q)}; every number must be finite")
         if held.ndim != 1:
             raise ShapeError(
                 f"q has shape {held.shape}; couplings are told at one configuration, shape ({self.arm.n},)"
@@ -180,6 +182,11 @@ def couplings(arm: Arm) -> Couplings:
         raise DalembertError(
             f"arm '{arm.name}' has {arm.mechanism.tree.n} joints; couplings are told of up to {MOST}, since rounding hides "
             "small coefficients of longer chains; ask a part of it"
+        )
+    if arm.mechanism.omitted:
+        raise DalembertError(
+            f"arm '{arm.name}' is an approximate model without {', '.join(arm.mechanism.omitted)}, and couplings are those of "
+            "the whole: arm.replace(omitted=()).couplings()"
         )
     rng = np.random.default_rng(0)
     tree, robot, linear = arm.mechanism.tree, arm.robot, arm.mechanism.linear

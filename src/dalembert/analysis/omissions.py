@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.sizing import Demand, Motion, Progress, check_finite, check_fits, demand, joint_units, samples
 from dalembert.arm import Arm
-from dalembert.arrays import double
+from dalembert.arrays import double, number, shown
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
@@ -85,8 +85,11 @@ class Omissions:
 
     def negligible(self, share: float = 0.01) -> tuple[str, ...]:
         """The names whose terms, each by itself, change the RMS torque of no joint by more than this share."""
+        limit = number("share", share)
+        if not limit >= 0.0:
+            raise DalembertError(f"share is {limit:g}; it must be a share of the RMS torque, such as 0.01")
         single = (row for row in self.rows if len(row.drop) == 1 and row.drop[0] in OMISSIONS)
-        return tuple(row.name for row in single if row.share.max(initial=0.0) <= share)
+        return tuple(row.name for row in single if row.share.max(initial=0.0) <= limit)
 
     def table(self) -> list[dict[str, Any]]:
         """One row for each omission and joint, {column: value}."""
@@ -177,7 +180,7 @@ def omissions(
     check_finite(arm, at.t, tau)
     units = joint_units(arm)["torque"]
     torque, rows = demand(at.t, "torque", units, tau), []
-    models = {drop: arm.approximate(drop) for drop in DROPS} | dict(further or {})
+    models = {drop: arm.approximate(drop) for drop in DROPS} | _named(further or {})
     resisted = not arm.placing.unresisted()
     for k, (drop, less) in enumerate(models.items()):
         error = demand(at.t, "error", units, tau - less.inverse_dynamics(at.q, at.qd, at.qdd, h))
@@ -190,6 +193,16 @@ def omissions(
         if progress is not None:
             progress((k + 1) / len(models))
     return Omissions(arm.name, arm.joint_names, torque, *_operations(arm, resisted), tuple(rows))
+
+
+def _named(further: Mapping[Any, Arm]) -> dict[tuple[str, ...], Arm]:
+    """Further models by their names; one name may stand by itself."""
+    if not isinstance(further, Mapping) or not all(isinstance(model, Arm) for model in further.values()):
+        raise DalembertError(
+            f"further is {shown(further)}; it must be a dict of names and approximate models, such as "
+            '{("small parameters",): arm.approximate(small=0.01, motion=motion)}'
+        )
+    return {(name,) if isinstance(name, str) else tuple(name): model for name, model in further.items()}
 
 
 def _operations(arm: Arm, resisted: bool) -> tuple[Operations, Operations | None]:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arrays import DOUBLE, real
+from dalembert.arrays import DOUBLE, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
-from dalembert.errors import ShapeError
+from dalembert.errors import DalembertError, ShapeError
 from dalembert.quantities import joints, machine
 from dalembert.robot.model import Robot
 
@@ -102,6 +102,8 @@ class Compiled:
         >>> da.load("planar-2r").kernel("inverse_dynamics").signature
         '(2),(2),(2)->(2)'
         """
+        if not (formulation is None or isinstance(formulation, str)):
+            raise DalembertError(f"formulation is {shown(formulation)}; it must be a name, or None for the fastest")
         key = (quantity, formulation, options)
         if key not in self._kernels:
             entry = joints.quantity(quantity, self.mechanism)

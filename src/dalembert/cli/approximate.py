@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,7 +35,13 @@ def approximate(
         Option(metavar="SHARE", help="Also the least parameters, up to this share of every RMS torque, such as 0.01."),
     ] = None,
     output: Annotated[
-        str | None, Option("--output", "-o", metavar="OUT.csv", help="Write the table, a line per omission and joint.")
+        str | None,
+        Option(
+            "--output",
+            "-o",
+            metavar="OUT.csv",
+            help="Write the table, a line per omission and joint; '-' is the screen.",
+        ),
     ] = None,
     save: Annotated[
         str | None, Option(metavar="MODEL.toml", help="Write the approximate model that --drop and --small make.")
@@ -65,7 +73,7 @@ def approximate(
         raise DalembertError("--small needs one motion: give MOTION.csv")
     loaded = options.load(arm, physical, tip, payload, payload_com)
     less = loaded.approximate(names)  # names are judged before the motion is read
-    for path in filter(None, (output, save)):
+    for path in filter(None, (None if output == "-" else output, save)):
         options.not_an_input(path, "the result would overwrite the file it is", motion, arm)
         check_writable(path, overwrite=force)
     options.check_plot(plot, force=force)
@@ -82,13 +90,13 @@ def approximate(
     for title, study in studies:
         for k, ((first, *headings), rows) in enumerate(study.tables):
             name = "" if k else f"{plain(loaded.name)}, {plain(title)}: what can be neglected"
-            print_table([first, *(f">{x}" for x in headings)], rows, name)
-            tell("")
-    if output is not None:
-        _write(output, studies, force)
+            print_table([first, *(f">{x}" for x in headings)], rows, name, stderr=output == "-")
+            tell("", stderr=output == "-")
     if save is not None:
         less.save(save)
         tell(f"the approximate model is in {plain(save)}", stderr=True)
+    if output is not None:
+        _write(output, studies, force)
     if plot is not None:
         from dalembert.report.figures import omission_figure
 
@@ -105,7 +113,7 @@ def _write(path: str, studies: list[tuple[str, Any]], force: bool) -> None:
     import csv
 
     rows = [{"motion": title, **row} for title, study in studies for row in study.table()]
-    with whole_file(path, overwrite=force) as file:
+    with nullcontext(sys.stdout) if path == "-" else whole_file(path, overwrite=force) as file:
         table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         table.writeheader()
         table.writerows(rows)

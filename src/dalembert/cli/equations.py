@@ -33,7 +33,8 @@ def equations(
     ] = False,
     regressor: Annotated[bool, Option("--regressor", help="Y and π of τ = Y π, S (7.81).")] = False,
     output: Annotated[
-        str | None, Option("-o", "--output", metavar="FILE", help="Write there; .tex is a whole LaTeX document.")
+        str | None,
+        Option("-o", "--output", metavar="FILE", help="Write there; .tex is a whole LaTeX document, '-' the screen."),
     ] = None,
     parameters: Annotated[
         Literal["nonzero", "all", "numbers"],
@@ -52,6 +53,8 @@ def equations(
         raise DalembertError("--latex and --text are both given; choose one")
     if (term is not None) + derivation + regressor > 1:
         raise DalembertError("--term, --derivation and --regressor each ask for something else; choose one")
+    if output == "-":
+        output, text = None, not latex
     if output is not None:
         check_writable(output, overwrite=force)
         latex = latex or output.endswith(".tex")

@@ -142,7 +142,11 @@ def _applied(
         if named or control != "computed":
             option = f"--{named[0]}" if named else f"--control {control}"
             raise DalembertError(f"{option} is for a controller, which needs a motion: add --follow MOTION.csv")
-        torque = (torque or "none").strip()
+        torque = "none" if torque is None else torque.strip()
+        if known is not None and torque != "gravity":
+            raise DalembertError(
+                "--model is what a controller knows of the arm: add --follow MOTION.csv, or --torque gravity"
+            )
         if torque == "gravity":  # the law without its gains: g(q), wherever the arm is
             return da.PD(0.0, 0.0, arm.home, known), None
         return None if torque == "none" else options.row_of("--torque", torque, "tau", arm.n), None
@@ -154,9 +158,10 @@ def _applied(
             raise DalembertError(f"--{name} is no gain of --control {control}, which takes {takes}")
     gains = []
     for name, unless in GAINS[control].items():
-        if not (text := given[name] or unless):
+        text = given[name]
+        if text is None and not unless:
             raise DalembertError(f"--control {control} needs --{name}, which depends on the size of the arm")
-        gains.append(_gain(f"--{name}", text))
+        gains.append(_gain(f"--{name}", unless if text is None else text))
     motion = da.read_trajectory(follow, arm)
     if control == "feedforward":
         return da.Feedforward(motion, gains[0], gains[1], known), motion
@@ -167,6 +172,8 @@ def _applied(
 def _gain(option: str, text: str) -> Any:
     """One number, or several."""
     numbers = options.list_of(option, text)
+    if not numbers:
+        raise DalembertError(f'{option} is "{text}"; it must be one number, or one for each joint')
     return numbers[0] if len(numbers) == 1 else numbers
 
 

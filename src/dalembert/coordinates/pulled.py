@@ -437,9 +437,10 @@ def body_jacobians(mechanism: AnyMechanism, q: Values) -> list[Any]:
 
 
 def base_torque(mechanism: AnyMechanism, q: Values, qd: Values, base: BaseMotion) -> list[Scalar]:
-    """What the motion of the base adds to the torques, Γᵀ of that on the tree."""
+    """What the motion of the base adds to the torques, Γᵀ of that on the tree; its products with q̇ are Coriolis torques."""
     chain = Chain(mechanism, q)
-    return chain.pull(terms.base_torque(mechanism.tree, chain.q, chain.push(qd), base))
+    v = [0.0] * mechanism.n if "coriolis" in mechanism.omitted else qd
+    return chain.pull(terms.base_torque(mechanism.tree, chain.q, chain.push(v), base))
 
 
 def torque_terms(

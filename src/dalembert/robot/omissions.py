@@ -20,9 +20,10 @@ SUMMANDS = ("coriolis", "centrifugal", "off-diagonal")
 
 def omissions(names: str | Iterable[str]) -> tuple[str, ...]:
     """The names of what is left out, each once, in the order of the table."""
-    given = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else (names,)
+    scalar = isinstance(names, str) or not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0
+    given = [names] if scalar else list(names)
     for name in given:
-        if name not in OMISSIONS:
+        if name not in list(OMISSIONS):
             both = "; velocity terms are ('coriolis', 'centrifugal')" if name == "velocity" else ""
             raise RobotError(f"{name!r} cannot be left out of a model: omissions are {', '.join(OMISSIONS)}{both}")
     return tuple(name for name in OMISSIONS if name in given)

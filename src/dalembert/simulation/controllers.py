@@ -6,7 +6,7 @@ is simulated unless another one is given: with another payload, wrong parameters
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,12 +85,17 @@ class Controller:
             return held, np.zeros(held.shape), np.zeros(held.shape)
         assert self.motion is not None
         end = float(getattr(self.motion, "duration", np.inf))
-        parts = [np.asarray(x, float) for x in self.motion(np.minimum(t, end))]
+        given = self.motion(np.minimum(t, end))
+        parts = [double(f"the {self.what}", x) for x in (given if isinstance(given, Iterable) else [given])]
         if len(parts) != 3 or any(x.shape != (len(t), n) for x in parts):
             shapes = ", ".join(str(x.shape) for x in parts)
             raise ShapeError(
                 f"{type(self).__name__}: the motion gives {shapes} for {len(t)} instants; "
                 f"it must give q, qd and qdd of shape ({len(t)}, {n})"
+            )
+        if not (finite := np.isfinite(parts).all(axis=(0, 2))).all():
+            raise DalembertError(
+                f"{type(self).__name__}: the {self.what} gives values that are not finite numbers at t = {t[~finite][0]:g} s"
             )
         over = (t > end)[:, None]
         return parts[0], np.where(over, 0.0, parts[1]), np.where(over, 0.0, parts[2])

@@ -126,7 +126,7 @@ class Task:
     def _moved(self, t: Array) -> Array:
         """The motion of the base at the instants t: (…, N, 9)."""
         assert self.base_function is not None
-        return np.stack([_base_at(self.base_function, at) for at in t.tolist()], axis=-2)
+        return np.stack([self.base_function(at) for at in t.tolist()], axis=-2)
 
     def _held(self, values: Array | None, k: Any) -> Array:
         """What is held in the steps k: (…, *k.shape, size)."""
@@ -149,7 +149,7 @@ class Task:
             self, plan=replace(self.plan, law="host", tip_wrench=False, tip=None, twofold=self.twofold), tip=None, batch=(),
             q0=q, qd0=qd,
             constants={name: self.part(values, index) for name, values in self.constants.items()}, wrenches=wrenches,
-            bases=bases, base_function=None if function is None else lambda t: self.part(_base_at(function, t), index),
+            bases=bases, base_function=None if function is None else lambda t: self.part(function(t), index),
             grid=self.grid.only(k),
         )  # fmt: skip
 
@@ -174,7 +174,7 @@ class Task:
     def base_at(self, k: int, t: float, index: Index = None) -> tuple[Array, ...]:
         """The motion of the base at the instant t of step k, of the batch or of its state ``index``; () where it is at rest."""
         if self.base_function is not None:
-            return (self.part(_base_at(self.base_function, float(self.grid.seen(k, t))), index),)
+            return (self.part(self.base_function(float(self.grid.seen(k, t))), index),)
         return () if self.bases is None else (self.part(self._held(self.bases, k), index),)
 
     def base_along(self) -> tuple[Array, ...]:
@@ -263,6 +263,21 @@ def _base_at(function: Callable[[float], Any], t: float) -> Array:
     return _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
 
 
+def _checked_base(function: Callable[[float], Any]) -> Callable[[float], Array]:
+    """The user's function for the motion of the base, whose values are checked, and have one shape at all times."""
+    shape = _base_at(function, 0.0).shape
+
+    def at(t: float) -> Array:
+        value = _base_at(function, t)
+        if value.shape != shape:
+            raise ShapeError(
+                f"the base_motion has shape {shape} at t = 0 s and {value.shape} at t = {t:g} s; it must be the same at all times"
+            )
+        return value
+
+    return at
+
+
 def _numbers(name: str, value: Any, size: int, why: str) -> Array:
     array = double(name, value)
     if array.ndim == 0 or array.shape[-1] != size:
@@ -346,10 +361,10 @@ def make_task(
 
     wrench_function = tip_wrench if callable(tip_wrench) else None
     wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, 6, "a wrench has 6 components")
-    base_function = base_motion if callable(base_motion) else None
+    base_function = _checked_base(base_motion) if callable(base_motion) else None
     bases = None if base_function else over_time("base_motion", base_motion, BASE, BASE_PARTS)
     if base_function is not None:
-        leading.append(_base_at(base_function, 0.0).shape[:-1])
+        leading.append(base_function(0.0).shape[:-1])
     if restitution:
         constants["restitution"] = np.array([restitution])
     if parameters is not None:

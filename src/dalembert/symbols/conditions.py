@@ -35,6 +35,7 @@ Waves = dict[Weights, tuple[Coefficient, Coefficient]]  # angle → what its cos
 SAME_ROOT = 1e-9
 SHOWN = 3  # functions of q that a line of text names
 MANY = 300  # terms above which a condition is left as it is
+LONGEST = 300  # functions of q, a condition for each, above which nobody reads them (the Puma 560 has up to 109)
 
 
 @dataclass(frozen=True)
@@ -167,9 +168,14 @@ def condition(
         x = _coefficient(equations.form, letter, [k - 1 for k in indices])
         if x or reason != "numbers":
             break
-    ring = equations.form.ring
+    ring, functions = equations.form.ring, _by_function(equations.form, x)
+    if len(functions) > LONGEST:
+        raise DalembertError(
+            f"the design conditions of {name} are too long to read: {len(functions)} functions of q must vanish, and the limit is "
+            f"{LONGEST}; ask a part of the arm, with fewer joints"
+        )
     parts: dict[Sum, DesignEquation] = {}
-    for function, terms in sorted(_by_function(equations.form, x).items(), key=lambda item: _order(item[0])):
+    for function, terms in sorted(functions.items(), key=lambda item: _order(item[0])):
         zero = _factored(ring, terms)
         known = parts.get(zero, DesignEquation((), zero, _one_sign(ring, terms)))
         parts[zero] = replace(known, of=(*known.of, _written(equations.form, function)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,8 @@ def joint_limits(arm: Arm, limits: LimitsLike) -> JointLimits:
 
 
 def _from_joints(arm: Arm, limits: Sequence[Limits] | None) -> dict[str, Array]:
-    given = [joint.limits for joint in arm.robot.moving_joints] if limits is None else list(limits)
+    given = [joint.limits for joint in arm.robot.moving_joints] if limits is None else limits
+    given = list(given) if isinstance(given, Iterable) else [given]
     if len(given) != arm.n or not all(isinstance(joint, Limits) for joint in given):
         raise DalembertError(
             f"limits must be {arm.n} Limits, one for each joint of arm '{arm.name}', or a dict with "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
-from dalembert.arrays import Array, double
+from dalembert.arrays import Array, double, number
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.trajectory.breaks import breaks_of
 from dalembert.trajectory.checks import finite
@@ -46,8 +46,10 @@ class Retiming:
         return f"retimed from {self.motion.duration:.6g} to {self.duration:.6g} s, with at most {fastest:.4g} times the speed"
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """(r, ṙ, r̈) at the instants t."""
-        at = double("t", t)
+        """(r, ṙ, r̈) at the instants t, from 0 to the duration."""
+        at = finite("t", t)
+        if len(beyond := at[(at < -NEAR * self.duration) | (at > (1.0 + NEAR) * self.duration)]):
+            raise DalembertError(f"the time law is known from 0 to {self.duration:g} s, not at t = {beyond[0]:g} s")
         r, rd, rdd = (np.broadcast_to(x, at.size).reshape(at.shape) for x in self.rates(at.reshape(-1)))
         return np.clip(r, 0.0, self.motion.duration), np.maximum(rd, 0.0), rdd
 
@@ -95,7 +97,7 @@ def _law_of(motion: Trajectory, law: Any, duration: float | None) -> tuple[Rates
     if isinstance(law, Trajectory):
         if law.n != 1:
             raise ShapeError(f"the time law is a motion of {law.n} joints; it must be a Trajectory of one coordinate")
-        if duration is not None and abs(duration - law.duration) > NEAR * law.duration:
+        if duration is not None and abs(number("duration", duration) - law.duration) > NEAR * law.duration:
             raise DalembertError(
                 f"the duration is {duration:g} s, but the time law lasts {law.duration:g} s: leave duration out"
             )
@@ -104,7 +106,8 @@ def _law_of(motion: Trajectory, law: Any, duration: float | None) -> tuple[Rates
         raise DalembertError(
             f"the time law has no duration: give duration=…, the time (s) at which r(t) reaches {motion.duration:g} s"
         )
-    length = float(finite("duration", duration))
+    finite("duration", duration)
+    length = number("duration", duration)
     if length <= 0.0:
         raise DalembertError(f"the duration is {length:g} s; it must be above zero")
     if callable(law):
@@ -135,7 +138,7 @@ def _of_function(law: Callable[[Any], Any], duration: float) -> Rates:
         with np.errstate(all="ignore"):  # what is not finite is told with its instant
             value = call(t, "evaluated for an array of instants") if whole else call(Jet(t, 1.0), "differentiated")
         if not whole:
-            value = value.parts if isinstance(value, Jet) else Jet(value).parts
+            value = value.parts if isinstance(value, Jet) else Jet(double("r(t)", value)).parts
         if len(value) != 3:
             raise ShapeError(f"r(t) gives {len(value)} values; it must give r, or r, ṙ and r̈")
         parts = [double("r(t)", part) for part in value]

@@ -16,6 +16,7 @@ from dalembert.trajectory.scaling import parts_at, scaled, shares
 from dalembert.trajectory.trajectory import Trajectory
 
 FACTORS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+RANGE = (1e-6, 1e6)  # of a factor: beyond it the squares of speeds say nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +84,10 @@ def scaling_table(
     check_terms(arm, "scaling_table")
     keep = joint_limits(arm, limits)
     asked = finite("factors", factors)
-    if asked.ndim != 1 or not asked.size or not (asked > 0).all():
+    least, most = RANGE
+    if asked.ndim != 1 or not asked.size or not ((asked >= least) & (asked <= most)).all():
         raise DalembertError(
-            f"factors is {factors!r:.80}; it must be a list of numbers above zero, such as [1, 1.5, 2]"
+            f"factors is {factors!r:.80}; it must be a list of numbers from {least:g} to {most:g}, such as [1, 1.5, 2]"
         )
     fits, why = _fitting(motion, arm, limits)
     every = np.unique(asked if fits is None else np.append(asked, fits))
