@@ -689,7 +689,7 @@ def test_torques_show_what_stretching_the_time_does(motion: Path, tmp_path: Path
     for word in (*table.columns, *(cell for row in table.rows for cell in row), table.note):
         assert word in shown
     assert "'x' is not a number" in mistake("torques", "planar-2r", motion, "--scaling", "1 x")
-    assert "above zero" in mistake("torques", "planar-2r", motion, "--scaling", "0")
+    assert "numbers from 1e-06 to" in mistake("torques", "planar-2r", motion, "--scaling", "0")
     wrench = ("--tip-wrench", "1 0 0 0 0 0")
     assert "--scaling has no force at the tip" in mistake("torques", "planar-2r", motion, "--scaling", "1", *wrench)
 

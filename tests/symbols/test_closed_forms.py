@@ -522,6 +522,8 @@ def test_terms_that_do_not_exist_are_said() -> None:
     for name in ("B13", "B1", "g12", "x", "", "C123", "tau3", "B11x", "c110"):
         with pytest.raises(da.DalembertError, match="there is no term"):
             e.term(name)
+    with pytest.raises(da.DalembertError, match="a term is 3; it must be a name"):
+        e.term(3)  # type: ignore[arg-type]
     assert e.term("b_12") == e.term("B21") == e.term("B1,2") == e.B[0, 1]
     assert e.term("τ2") == e.term("tau_2") == e.tau[1]
     with pytest.raises(da.DalembertError, match="nonzero, all, numbers"):

@@ -167,6 +167,13 @@ def test_what_are_no_factors_is_told(factors: object) -> None:
         motion_of(arm("planar-2r")).scaling_table(arm("planar-2r"), limits=3)
 
 
+def test_the_fastest_timing_of_a_path_is_that_of_the_path_retimed() -> None:
+    a = arm("panda")
+    motion = da.polynomial(np.zeros(7), np.full(7, 0.3), 1.0)
+    eased = motion.retimed(da.polynomial([0.0], [1.0], 1.5))
+    assert eased.time_optimal(a).duration == pytest.approx(motion.time_optimal(a).duration, rel=2e-3)
+
+
 @pytest.mark.parametrize("t", [-0.1, 2.1, [0.0, 3.0], np.nan])
 def test_a_time_law_is_known_during_the_motion_only(t: object) -> None:
     a = arm("planar-2r")

@@ -56,7 +56,7 @@ def without_small_parameters(arm: Arm, small: float | None, motion: Any) -> Arm:
     states = at.q, at.qd, at.qdd
     whole = arm.replace(omitted=())
     tau = arm.inverse_dynamics(*states)
-    allowed = small * rms(at.t, tau)
+    allowed = np.asarray(small * rms(at.t, tau), float)
     parts = list(_parts(whole))
     shares = np.reshape([part.share for part in parts], (len(parts), len(whole.parameters)))
     order = _least_first(whole.regressor(*states) @ shares.T, allowed)

@@ -442,6 +442,8 @@ class Equations:
 
     def named(self, name: str) -> tuple[str, str, Sum]:
         """(text, LaTeX, sum) of a term called B11, C12, g1, tau2, F1, N12, c112 (a Christoffel symbol), T, U or L."""
+        if not isinstance(name, str):
+            raise DalembertError(f"a term is {name!r}; it must be a name, such as 'B12', 'g1' or 'tau2'")
         energies: dict[str, Callable[[], Sum]] = {
             "T": lambda: self._kinetic(self._B), "U": lambda: by_angle(self.shown.U), "L": self._lagrangian,
         }  # fmt: skip

@@ -196,4 +196,5 @@ def _instants(law: Retiming, r: Array) -> Array:
         middle = 0.5 * (low + high)
         reached = law(middle)[0] >= r
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    return np.where(r <= 0.0, 0.0, high)
+    ends = np.where(r >= law.motion.duration, law.duration, high)  # where ṙ = 0, r is rounded to its last value before
+    return np.where(r <= 0.0, 0.0, ends)
