@@ -86,7 +86,7 @@ def test_small_parameters_fall_out_of_the_code_and_not_of_the_torque(name: str, 
 
 def test_rounding_is_no_error() -> None:
     pendulum = da.load("pendulum")
-    (_, (_, costs)) = pendulum.omissions(da.polynomial([0.0], [1.0], 1.0)).tables
+    (_, (_, costs)) = pendulum.omissions(da.polynomial([0.0], [1.0], 1.0)).tables()
     assert {line[1] for line in costs if line[0] in ("− coriolis", "− off-diagonal")} == {"0 N m at τ1"}
 
 

@@ -5,7 +5,8 @@ the operations saved. M's conclusion asks for "an appropriate approximate model"
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -18,12 +19,12 @@ from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
 from dalembert.quantities.machine import identity, trace
-from dalembert.robot.omissions import OMISSIONS, SUMMANDS
+from dalembert.robot.omissions import OMISSIONS
 
 Array = NDArray[np.floating[Any]]
 
 KEPT = 256  # mechanisms whose operations are remembered
-_COUNTED: dict[str, tuple[Operations, Operations | None]] = {}
+_COUNTED: dict[tuple[str, str], Operations] = {}
 
 VELOCITY = ("coriolis", "centrifugal")
 # what is asked unless it is said: each by itself, all velocity terms, these and all couplings, and all inertia
@@ -38,7 +39,7 @@ class Omission:
     share       (n,) RMS of the error as a share of the RMS torque; 0 where the joint has no torque at all
     peak_share  (n,) its peak as a share of the peak torque
     operations  of inverse dynamics without them, compiled
-    direct      of direct dynamics; None where nothing resists a joint any more
+    model       the arm without them
     """
 
     drop: tuple[str, ...]
@@ -46,12 +47,17 @@ class Omission:
     share: Array
     peak_share: Array
     operations: Operations
-    direct: Operations | None
+    model: Arm = field(repr=False)
 
     @property
     def name(self) -> str:
         """The names in one."""
         return " + ".join(self.drop)
+
+    @cached_property
+    def direct(self) -> Operations | None:
+        """The operations of direct dynamics; None where nothing resists a joint any more."""
+        return _direct(self.model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +65,20 @@ class Omissions:
     """What can be neglected along a motion, ``str()`` of it is a table; made by :meth:`Arm.omissions`.
 
     torque      the whole torque of every joint: RMS, peak
-    operations  of inverse dynamics, compiled, of the whole model; ``direct``: of direct dynamics
+    operations  of inverse dynamics, compiled, of the whole model
     """
 
     arm: str
     joints: tuple[str, ...]
     torque: Demand
     operations: Operations
-    direct: Operations | None
+    model: Arm = field(repr=False)
     rows: tuple[Omission, ...]
+
+    @cached_property
+    def direct(self) -> Operations | None:
+        """The operations of direct dynamics of the whole model."""
+        return _direct(self.model)
 
     def __getitem__(self, drop: str | tuple[str, ...]) -> Omission:
         """The omission of this name, or of these names."""
@@ -106,29 +117,34 @@ class Omissions:
             for i, joint in enumerate(self.joints)
         ]  # fmt: skip
 
-    @property
-    def tables(self) -> list[tuple[list[str], list[list[str]]]]:
-        """Headings and rows of two tables in words: the error of every joint, and peaks with the operations of inverse and of direct dynamics."""
+    def tables(self, *, direct: bool = True) -> list[tuple[list[str], list[list[str]]]]:
+        """Headings and rows of two tables in words: the error of every joint, and peaks with the operations of inverse and,
+        if asked for, of direct dynamics."""
         joints = [f"τ{k}" for k in range(1, len(self.joints) + 1)]
         units = " or ".join(dict.fromkeys(self.torque.units))
+        kinds: tuple[Literal["operations", "direct"], ...] = ("operations", "direct") if direct else ("operations",)
+
+        def counted(row: Omission | Omissions) -> list[str]:
+            saved = [_change(self.saved(row, kind)) if isinstance(row, Omission) else "" for kind in kinds]
+            return [x for kind, share in zip(kinds, saved, strict=True) for x in (_count(getattr(row, kind)), share)]
+
         errors = [[f"whole model: RMS torque ({units})", *(f"{x:.4g}" for x in self.torque.rms)]]
         errors += [[f"− {row.name}", *map(percent, row.share)] for row in self.rows]
-        costs = [["whole model", "", "", _count(self.operations), "", _count(self.direct), ""]]
+        costs = [["whole model", "", "", *counted(self)]]
         for row in self.rows:
             worst = int(np.argmax(row.peak_share))
             most = float(row.error.peak[worst]) if row.peak_share[worst] else 0.0  # nothing but rounding
             peak = f"{_short(most)} {self.torque.units[worst]} at {joints[worst]}"
-            inverse, direct = (_count(row.operations), self.saved(row)), (_count(row.direct), self.saved(row, "direct"))
-            saved = [cell for count, share in (inverse, direct) for cell in (count, _change(share))]
-            costs.append([f"− {row.name}", peak, percent(row.peak_share[worst]), *saved])
+            costs.append([f"− {row.name}", peak, percent(row.peak_share[worst]), *counted(row)])
+        of = ["inverse", "saved", "direct", "saved"][: 2 * len(kinds)]
         return [
             (["RMS error / RMS torque", *joints], errors),
-            (["operations", "worst peak error", "share", "inverse", "saved", "direct", "saved"], costs),
+            (["operations", "worst peak error", "share", *of], costs),
         ]
 
     def text(self) -> str:
         """Both tables as text."""
-        return "\n\n".join(map(_set, self.tables))
+        return "\n\n".join(map(_set, self.tables()))
 
     __str__ = text
 
@@ -181,18 +197,13 @@ def omissions(
     units = joint_units(arm)["torque"]
     torque, rows = demand(at.t, "torque", units, tau), []
     models = {drop: arm.approximate(drop) for drop in DROPS} | _named(further or {})
-    resisted = not arm.placing.unresisted()
     for k, (drop, less) in enumerate(models.items()):
         error = demand(at.t, "error", units, tau - less.inverse_dynamics(at.q, at.qd, at.qdd, h))
         shares = _share(error.rms, torque.rms), _share(error.peak, torque.peak)
-        # velocity terms and inertial couplings resist no joint; masses, tensors and parameters do
-        same = set(drop) <= {*SUMMANDS, "rotor-coupling"}
-        rows.append(
-            Omission(drop, error, *shares, *_operations(less, resisted if same else not less.placing.unresisted()))
-        )
+        rows.append(Omission(drop, error, *shares, _operations(less, "inverse_dynamics"), less))
         if progress is not None:
             progress((k + 1) / len(models))
-    return Omissions(arm.name, arm.joint_names, torque, *_operations(arm, resisted), tuple(rows))
+    return Omissions(arm.name, arm.joint_names, torque, _operations(arm, "inverse_dynamics"), arm, tuple(rows))
 
 
 def _named(further: Mapping[Any, Arm]) -> dict[tuple[str, ...], Arm]:
@@ -205,15 +216,18 @@ def _named(further: Mapping[Any, Arm]) -> dict[tuple[str, ...], Arm]:
     return {(name,) if isinstance(name, str) else tuple(name): model for name, model in further.items()}
 
 
-def _operations(arm: Arm, resisted: bool) -> tuple[Operations, Operations | None]:
-    """Those of inverse and of direct dynamics, compiled; models that leave out what the arm does not have share them."""
-    key = identity(arm.mechanism)
+def _operations(arm: Arm, quantity: str) -> Operations:
+    """Those of a quantity, compiled; models that leave out what the arm does not have share them."""
+    key = identity(arm.mechanism), quantity
     if key not in _COUNTED:
-        inverse, direct = (JOINTS[name] for name in ("inverse_dynamics", "forward_dynamics"))
         if len(_COUNTED) >= KEPT:
             _COUNTED.pop(next(iter(_COUNTED)))
-        _COUNTED[key] = count(trace(arm.mechanism, inverse)), count(trace(arm.mechanism, direct)) if resisted else None
+        _COUNTED[key] = count(trace(arm.mechanism, JOINTS[quantity]))
     return _COUNTED[key]
+
+
+def _direct(arm: Arm) -> Operations | None:
+    return None if arm.placing.unresisted() else _operations(arm, "forward_dynamics")
 
 
 def _share(error: Array, whole: Array) -> Array:

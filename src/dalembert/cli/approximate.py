@@ -88,7 +88,7 @@ def approximate(
     with Bar(f"approximations of {loaded.name}") as bar:
         studies = [(title, omissions(loaded, moving, wrench, further, bar)) for title, moving in motions]
     for title, study in studies:
-        for k, ((first, *headings), rows) in enumerate(study.tables):
+        for k, ((first, *headings), rows) in enumerate(study.tables()):
             name = "" if k else f"{plain(loaded.name)}, {plain(title)}: what can be neglected"
             print_table([first, *(f">{x}" for x in headings)], rows, name, stderr=output == "-")
             tell("", stderr=output == "-")

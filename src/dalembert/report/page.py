@@ -465,12 +465,12 @@ def _scaling(study: Study, name: str, about: str, across: str) -> str:
 def _omissions(study: Study, name: str, about: str) -> str:
     """What an approximate model of the arm could leave out along this motion."""
     judged = study.omissions
-    ((first, *_), errors), (headings, costs) = judged.tables
+    ((first, *_), errors), (headings, costs) = judged.tables(direct=False)
     small = ", ".join(judged.negligible(NEGLIGIBLE))
     words = f"Each by itself, {small} terms stay below 1 % at every joint." if small else "None stays below 1 %."
     words += " Small parameters are the least important ones, as many as change no joint's torque by more than 1 %: "
     words += f"arm.approximate(small={NEGLIGIBLE}, motion=…)."
-    groups = [("", 1), ("error", 2), ("inverse and direct dynamics", 4)]
+    groups = [("", 1), ("error", 2), ("inverse dynamics", 2)]
     return (
         "<h3>What can be neglected</h3>\n<p>What the torques of this motion would be wrong by if an approximate model left out "
         "some of their terms (M's conclusion, S 7.3.2), and the multiplications and additions that it would take: "
