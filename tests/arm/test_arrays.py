@@ -88,7 +88,7 @@ def test_float32_in_float32_out_otherwise_float64(name: str) -> None:
             continue
         assert expected, method
         assert {x.dtype for x in expected} == {np.dtype(np.float64)}, method
-        for dtype in TYPES:
+        for dtype in TYPES if name == "planar-2r" else TYPES[::4]:  # the rule is the same for all arms
             values = asked(name, method, [x.astype(dtype) for x in exact])
             assert [x.dtype for x in values] == [x.dtype for x in expected], (method, dtype)
             assert all(np.array_equal(x, y) for x, y in zip(values, expected, strict=True)), (method, dtype)

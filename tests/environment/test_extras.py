@@ -113,7 +113,7 @@ def test_the_core_needs_no_extra(tmp_path: Path) -> None:
     paths = os.pathsep.join([str(tmp_path), str(ROOT.parent)])
     program = str(Path(__file__).with_name("core.py"))
     run = subprocess.run(
-        [sys.executable, program, "planar-2r", "five-bar"],
+        [sys.executable, program, "planar-2r"],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": paths},

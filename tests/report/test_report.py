@@ -175,7 +175,7 @@ def test_examples_belong_to_two_link_arms() -> None:
 # -- every arm -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["pendulum", "pr-arm", "scara", "kr300", "panda"])
+@pytest.mark.parametrize("name", ["pendulum", "pr-arm", "kr300", "panda"])
 def test_pages_of_other_arms(name: str) -> None:
     arm = da.load(name)
     made = study(arm, da.polynomial(np.zeros(arm.n), np.full(arm.n, 0.1), duration=1.0), title="A <small> reach & back")
