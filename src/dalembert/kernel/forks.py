@@ -7,27 +7,41 @@ known from the first ``import dalembert`` on: what is registered while a fork wa
 
 from __future__ import annotations
 
+import _frozen_importlib  # importlib itself may be what another thread has begun to import
 import os
 import sys
 from _thread import RLock
 
 COMPILING = RLock()  # LLVM works for one thread at a time
 KEEPING = RLock()  # of the tables of kernels, for an instant at a time
-WAITED = ("dalembert", "numpy", "scipy", "sympy", "llvmlite", "rich")
+# what dalembert imports, and what these import in turn: all of Python's own modules, too
+WAITED = {
+    "dalembert",
+    "numpy",
+    "scipy",
+    "sympy",
+    "mpmath",
+    "llvmlite",
+    "rich",
+    "typer",
+    "click",
+    *sys.stdlib_module_names,
+}
 
 
 def _let_imports_end() -> None:
-    from importlib import _bootstrap, import_module
-
     waited: set[str] = set()
     while True:
         begun = {name for name, module in list(sys.modules.items()) if _initializing(module)}
-        begun.update(getattr(_bootstrap, "_module_locks", ()))  # some are not modules yet
+        begun.update(getattr(_frozen_importlib, "_module_locks", ()))  # some are not modules yet
         ours = {name for name in begun if name.partition(".")[0] in WAITED} - waited
         if not ours:  # those that this thread is importing itself are not waited for again
             return
         for name in ours:
-            import_module(name)
+            try:
+                __import__(name)
+            except ImportError:  # an optional package that is not there
+                continue
         waited |= ours
 
 
