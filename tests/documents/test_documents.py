@@ -100,6 +100,11 @@ def test_a_place_is_found_by_its_number_or_name() -> None:
     for place in ("7.32", "(7.32)", "S (7.32)", "s 7.32"):
         assert [row.at for row in find(place)] == ["(7.32)"]
     assert [row.place for row in find("m 2.11")] == ["M (2.11)"]
+    assert (
+        [row.at for row in find("(7.120)–(7.122)")]
+        == ["(7.120)", "(7.121)", "(7.122)"]
+        == [row.at for row in find("7.120-122")]
+    )
     assert [row.at for row in find("problem 7.5")] == ["Fig. 7.16, Problem 7.5", "Problem 7.5, linear form"]
     assert len(find("Fig. 7.6")) == 5
     for place, same in (
@@ -130,6 +135,7 @@ def test_the_command_shows_a_place_and_its_numbers() -> None:
     assert "Correction:" in out and "arm.christoffel(q)" in out and "largest difference" in out
     assert "S         7.1 Lagrange formulation" in run("book").stdout
     assert run("book", "7.45", "--script").stdout.startswith("from types import SimpleNamespace")
+    assert "is no place" in mistake("book", "7.10-99999999999")
     assert "'7.999' is no place in the two documents" in mistake("book", "7.999")
     rows_of_d = [line for line in run("book", "M 2.11").stdout.splitlines() if line.startswith("    [[6.15")]
     assert len(rows_of_d) == 2, "both sides are shown as matrices"

@@ -101,13 +101,14 @@ def rows() -> Iterator[MapRow]:
 
 
 def find(place: str) -> list[MapRow]:
-    """The rows of a place: "7.32", "S (7.32)", "fig. 7.6", "M Table 1", "Problem 7.5", or of a section, "7.3.3".
+    """The rows of a place: "7.32", "S (7.32)", "fig. 7.6", "M Table 1", "Problem 7.5", of a range,
+    "7.124–7.126", or of a section, "7.3.3".
 
     >>> [row.place for row in find("eq. 7.32")]
     ['S (7.32)']
     """
     wanted = _plain(place)
-    matching = [row for row in rows() if wanted in _places(row)] or [
+    matching = [row for row in rows() if not {wanted, *_numbers_of(wanted)}.isdisjoint(_places(row))] or [
         row
         for row in rows()
         if any(name.startswith(f"{wanted} ") for name in _places(row)) and re.search(r"\d$", wanted)
@@ -118,6 +119,15 @@ def find(place: str) -> list[MapRow]:
             "'Example 7.2', 'Table 3', 'Problem 7.5'"
         )
     return matching
+
+
+def _numbers_of(wanted: str) -> list[str]:
+    """The equations of a range: "7.124–7.126" or "m 2.11-2.13", of one document and chapter."""
+    match = re.fullmatch(r"([sm] )?(\d{1,3})\.(\d{1,3}) ?[–-] ?(?:\2\.)?(\d{1,3})", wanted)
+    if match is None:
+        return []
+    document, chapter, first, last = match.groups(default="")
+    return [f"{document}{chapter}.{k}" for k in range(int(first), int(last) + 1)]
 
 
 def _places(row: MapRow) -> set[str]:
