@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
 from dalembert.cli import options
 from dalembert.cli.report import example_motions
@@ -21,8 +20,8 @@ from dalembert.files import check_writable, whole_file
 
 def approximate(
     arm: options.ArmArgument,
-    motion: Annotated[Path | None, Argument(metavar="[MOTION.csv]", help=options.MotionHelp)] = None,
-    example: Annotated[str | None, Option(metavar="7.2", help="The motions of the book's example instead.")] = None,
+    motion: options.MotionArgument = None,
+    example: options.ExampleOption = None,
     drop: Annotated[
         str | None,
         Option(

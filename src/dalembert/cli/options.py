@@ -43,6 +43,8 @@ TipOption = Annotated[str | None, Option(metavar="LINK", help="The link whose fr
 LatexFlag = Annotated[bool, Option("--latex", help="LaTeX (an align* of amsmath).")]
 ForceFlag = Annotated[bool, Option("--force", help="Overwrite files that are there.")]
 MotionHelp = "The motion, one line for each instant."
+MotionArgument = Annotated[Path | None, Argument(metavar="[MOTION.csv]", help=MotionHelp)]
+ExampleOption = Annotated[str | None, Option(metavar="7.2", help="The motions of the book's example instead.")]
 OffsetHelp = "A constant torque for every joint."
 CutoffOption = Annotated[
     float | None, Option(metavar="HZ", help="Of the low-pass; chosen from the motion unless given.")

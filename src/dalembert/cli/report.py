@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 import dalembert as da
 from dalembert.cli import options
@@ -28,8 +28,8 @@ _ABOUT = {
 
 def report(
     arm: options.ArmArgument,
-    motion: Annotated[Path | None, Argument(metavar="[MOTION.csv]", help=options.MotionHelp)] = None,
-    example: Annotated[str | None, Option(metavar="7.2", help="The motions of the book's example instead.")] = None,
+    motion: options.MotionArgument = None,
+    example: options.ExampleOption = None,
     limits: Annotated[
         str | None,
         Option(

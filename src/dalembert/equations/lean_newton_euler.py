@@ -107,16 +107,21 @@ def inverse_dynamics(
             torque = torque - lift[i]
         tau[i] = torque + friction(body, q[i], qd[i], torque)
         if j >= 0:
-            # about the joint instead of the link's frame, which lies ``shift`` further along z
-            shift = link.d if link.revolute else q[i] + link.offset
-            at_joint = Vec((mu[i][0] - shift * f[i][1], mu[i][1] + shift * f[i][0], mu[i][2]))
-            f_j = link.R @ (turn[i] @ f[i])
-            f[j] = f[j] + f_j
-            mu_j, lever = link.R @ (turn[i] @ at_joint), link.t.cross(f_j)
-            mu[j] = mu[j] + mu_j + lever
+            pass_on(link, turn[i], q[i], i, f, mu)
             if body.has_rotor and not link.reflected:
                 mu[j] = mu[j] + k * I_m * (qdd[i] * z_m + qd[i] * w[j].cross(z_m))
     return tau
+
+
+def pass_on(link: LeanLink, turn: RotZ, q: Scalar, i: int, f: list[Vec], mu: list[Vec]) -> None:
+    """Add f_i and μ_i to those of the link that carries link i, about the origin of its frame and in its axes."""
+    # about the joint instead of the link's frame, which lies ``shift`` further along z
+    j, shift = link.parent, link.d if link.revolute else q + link.offset
+    at_joint = Vec((mu[i][0] - shift * f[i][1], mu[i][1] + shift * f[i][0], mu[i][2]))
+    f_j = link.R @ (turn @ f[i])
+    f[j] = f[j] + f_j
+    mu_j, lever = link.R @ (turn @ at_joint), link.t.cross(f_j)
+    mu[j] = mu[j] + mu_j + lever
 
 
 def lifting(mechanism: Mechanism, q: Values) -> list[Scalar]:

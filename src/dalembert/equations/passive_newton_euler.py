@@ -34,7 +34,7 @@ from __future__ import annotations
 from dalembert.algebra.scalars import Scalar, Values, cos, sin
 from dalembert.algebra.vectors import NULL, ZERO, Mat, RotZ, Vec
 from dalembert.equations.friction import friction
-from dalembert.equations.lean_newton_euler import feels_its_turn, lifting, moment_of
+from dalembert.equations.lean_newton_euler import feels_its_turn, lifting, moment_of, pass_on
 from dalembert.equations.regrouping import lean_links
 from dalembert.robot.mechanism import Mechanism
 
@@ -95,13 +95,7 @@ def reference_torque(mechanism: Mechanism, q: Values, qd: Values, qd_r: Values, 
             torque = torque - lift[i]
         tau[i] = torque + friction(body, q[i], qd_r[i], torque)
         if j >= 0:
-            # about the joint instead of the link's frame, which lies ``shift`` further along z
-            shift = link.d if link.revolute else q[i] + link.offset
-            at_joint = Vec((mu[i][0] - shift * f[i][1], mu[i][1] + shift * f[i][0], mu[i][2]))
-            f_j = link.R @ (turn[i] @ f[i])
-            f[j] = f[j] + f_j
-            mu_j, lever = link.R @ (turn[i] @ at_joint), link.t.cross(f_j)
-            mu[j] = mu[j] + mu_j + lever
+            pass_on(link, turn[i], q[i], i, f, mu)
             if spins:
                 mu[j] = mu[j] + (qdd_r[i] * s + 0.5 * (qd_r[i] * gyro + qd[i] * w_r[j].cross(s)))
     return tau

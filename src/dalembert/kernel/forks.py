@@ -16,7 +16,7 @@ from _thread import RLock
 COMPILING = RLock()  # LLVM works for one thread at a time
 KEEPING = RLock()  # of the tables of kernels, for an instant at a time
 # what dalembert imports, and what these import in turn: all of Python's own modules, too
-WAITED = {
+WAITED = sys.stdlib_module_names | {
     "dalembert",
     "numpy",
     "scipy",
@@ -26,7 +26,6 @@ WAITED = {
     "rich",
     "typer",
     "click",
-    *sys.stdlib_module_names,
 }
 
 

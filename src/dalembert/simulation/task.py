@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -234,32 +235,31 @@ class Task:
         return kernel(self.arm.mechanism, ROLLOUTS["tip_torque"])
 
 
+@contextmanager
+def _told_of(sentence: str) -> Iterator[None]:
+    """A value of a user's function that cannot be taken, in a sentence."""
+    try:
+        yield
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, DalembertError):
+            raise
+        raise ShapeError(f"{sentence}: {problem}") from problem
+
+
 def _called(name: str, function: Function, t: Any, q: Array, qd: Array, size: int) -> Array:
     """What the user's function gives at an instant or at many: (…, size), checked."""
     if isinstance(t, np.ndarray):
         each = (_called(name, function, at, q[..., k, :], qd[..., k, :], size) for k, at in enumerate(t.tolist()))
         return np.stack(list(each), axis=-2)
     shape = (*q.shape[:-1], size)
-    try:
+    with _told_of(f"the {name} function must give numbers of shape {shape} at t = {t:g} s"):
         return np.broadcast_to(double(f"the {name}", function(t, q, qd)), shape)
-    except (TypeError, ValueError) as problem:
-        if isinstance(problem, DalembertError):
-            raise
-        raise ShapeError(
-            f"the {name} function must give numbers of shape {shape} at t = {t:g} s: {problem}"
-        ) from problem
 
 
 def _base_at(function: Callable[[float], Any], t: float) -> Array:
     """What the user's function of time gives for the motion of the base: (…, 9), checked."""
-    try:
+    with _told_of(f"the base_motion function must give numbers of shape (…, 9) for one instant, t = {t:g} s"):
         value = double("the base_motion", function(t))
-    except (TypeError, ValueError) as problem:
-        if isinstance(problem, DalembertError):
-            raise
-        raise ShapeError(
-            f"the base_motion function must give numbers of shape (…, 9) for one instant, t = {t:g} s: {problem}"
-        ) from problem
     return _numbers(f"the base_motion at t = {t:g} s", value, BASE, BASE_PARTS)
 
 
