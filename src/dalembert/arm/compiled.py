@@ -151,7 +151,7 @@ class Compiled:
         >>> list(source.files)
         ['planar_2r_gravity_torque.h', 'planar_2r_gravity_torque.c', 'planar_2r_gravity_torque_test.c']
         >>> source.notes
-        ('3 multiplications, 1 addition, 2 cosines.',)
+        ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
         from dalembert.kernel.targets import check_settings, emitted
         from dalembert.quantities.emission import unit_of

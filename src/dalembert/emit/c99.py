@@ -14,10 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from dalembert.documents.sources import cited, introduction
 from dalembert.emit.c99_functions import own_functions
-from dalembert.emit.source import LICENCE, Settings, Source, Unit, operation_words
-from dalembert.emit.statements import Notation, Statement, Statements
+from dalembert.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.emit.statements import Notation, Statement, Statements, array_names
 from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.graph.passes import live_lines
@@ -25,7 +24,7 @@ from dalembert.graph.passes import live_lines
 PART_LENGTH = 1000  # statements of one function: compilers take ever longer for longer ones
 EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
 FUNCTIONS = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2", "asin", "acos")  # of math.h
-# what an array may not be called: keywords of C and C++, functions, and what looks like a local variable
+# what an array may not be called: keywords of C and C++, functions, and what the files use
 _TAKEN = """
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -33,7 +32,6 @@ _TAKEN = """
     w fabs sgn main
 """
 TAKEN = {*_TAKEN.split(), *FUNCTIONS}
-LOCAL = re.compile(r"[cst]\d+|[cs]_\w+_\d+")
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,7 @@ class _CText:
         self.unit, self.settings = unit, settings
         self.precision = PRECISIONS[settings.precision]
         self.type = settings.precision
-        arrays = [name for name, _ in (*unit.signature.inputs, *unit.signature.outputs)]
-        self.names = {name: f"{name}_" if name in TAKEN or LOCAL.fullmatch(name) else name for name in arrays}
+        self.names = array_names(unit, TAKEN)
         graph = unit.graph
         self.used = {op for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live}
 
@@ -108,32 +105,13 @@ class _CText:
 
     def comment(self) -> str:
         """What a reader should know, on top of both files."""
-        unit = self.unit
         functions = "the functions of math.h" if self.settings.libm else "no function of a library"
-        lines = [
-            f"{unit.name} of {plain(unit.robot)}: {unit.summary}.", "",
-            *(self.array_words(name, shape, "in ") for name, shape in unit.signature.inputs),
-            *(self.array_words(name, shape, "out") for name, shape in unit.signature.outputs), "",
+        use = (
             "SI units, radians; matrices row by row. Outputs must not overlap inputs. Every state is computed by itself: "
-            "nothing is allocated, nothing is kept between calls, and threads may call it at once.",
-            *unit.remarks, "",
-            f"Formulation: {unit.formulation}.",
-            f"Operations: {operation_words(unit.operations)}; {self.type} precision, {functions}.",
-            f"Robot: {plain(unit.robot)}, {unit.digest}.",
-            f"Made by dalembert {__version__}. {LICENCE}",
-        ]  # fmt: skip
-        if letters := cited(unit.summary):
-            lines.insert(1, introduction(letters))
-        body = [piece for line in lines for piece in (textwrap.wrap(line, 112, subsequent_indent="  ") or [""])]
-        return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n"
-
-    def array_words(self, name: str, shape: tuple[int, ...], way: str) -> str:
-        """in  q[7]: joint positions …"""
-        size = f"{' x '.join(map(str, shape))}, row by row; " if len(shape) > 1 else ""
-        meaning = self.unit.meanings.get(name, "")
-        return f"{way} {self.names[name]}[{prod(shape)}]" + (
-            f": {size}{meaning}".rstrip("; ") if size or meaning else ""
+            "nothing is allocated, nothing is kept between calls, and threads may call it at once."
         )
+        body = description(self.unit, self.names, use, f"{self.type} precision, {functions}", size=prod)
+        return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n"
 
     def header(self) -> str:
         """NAME.h"""
@@ -166,11 +144,11 @@ class _CText:
         elif called:
             pieces.append(own_functions(called, self.type, f"{self.unit.prefix}_own_"))
         if "sign" in self.used:
-            one = self.precision.number(1.0)
+            unity = self.precision.number(1.0)
             zero = self.precision.number(0.0)
             pieces.append(
                 f"/* the sign of x: +-1, and 0 or NaN where x is */\nstatic {self.type} sgn({self.type} x)\n{{\n"
-                f"    return x > {zero} ? {one} : x < {zero} ? -{one} : x;\n}}"
+                f"    return x > {zero} ? {unity} : x < {zero} ? -{unity} : x;\n}}"
             )
         statements = Statements(self.unit, self.notation())
         pieces += self.functions(statements)
@@ -333,8 +311,3 @@ def wrapped(head: str, words: Sequence[str], tail: str, indent: str = "    ") ->
         return head + ", ".join(words) + tail
     lines = textwrap.wrap(", ".join(word.replace(" ", "\0") for word in words), 104, break_on_hyphens=False)
     return f"{head}\n" + "\n".join(indent + line.replace("\0", " ") for line in lines) + tail
-
-
-def plain(name: str) -> str:
-    """A robot's name as it may stand in a comment: nothing in it ends the comment or the line."""
-    return "".join(c if c.isalnum() or c in " -_.+()," else "_" for c in name)

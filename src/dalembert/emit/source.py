@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dalembert.documents.sources import cited, introduction
+from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
 
@@ -127,6 +130,37 @@ class Settings:
 
 # what every generated file says
 LICENCE = "Generated code belongs to you: use, change and sell it without conditions."
+
+
+def description(
+    unit: Unit, names: Mapping[str, str], use: str, how: str, size: Callable[[tuple[int, ...]], object] | None = None
+) -> list[str]:
+    """What a reader should know of a unit, in lines: arrays, equations, costs, whose it is.
+
+    names  what the arrays are called in the file
+    use    sentences on how to call it, and ``how`` it calculates
+    size   what stands in brackets after an array's name; its shape unless given
+    """
+    lines = [f"{unit.name} of {plain(unit.robot)}: {unit.summary}."]
+    if letters := cited(unit.summary):
+        lines.append(introduction(letters))
+    lines.append("")
+    for way, arrays in (("in ", unit.signature.inputs), ("out", unit.signature.outputs)):
+        for name, shape in arrays:
+            rows = f"{' x '.join(map(str, shape))}, row by row" if len(shape) > 1 and size is not None else ""
+            words = "; ".join(filter(None, (rows, unit.meanings.get(name, ""))))
+            inside = size(shape) if size is not None else ", ".join(map(str, shape))
+            lines.append(f"{way} {names[name]}[{inside}]" + (f": {words}" if words else ""))
+    lines += ["", use, *unit.remarks, "", f"Formulation: {unit.formulation}."]
+    lines.append(f"Operations: {operation_words(unit.operations)}; {how}.")
+    lines.append(f"Robot: {plain(unit.robot)}, {unit.digest}.")
+    lines.append(f"Made by dalembert {__version__}. {LICENCE}")
+    return [piece for line in lines for piece in (textwrap.wrap(line, 108, subsequent_indent="  ") or [""])]
+
+
+def plain(name: str) -> str:
+    """A robot's name as it may stand in a comment: nothing in it ends the comment or the line."""
+    return "".join(c if c.isalnum() or c in " -_.+()," else "_" for c in name)
 
 
 def operation_words(operations: Operations) -> str:

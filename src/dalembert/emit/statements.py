@@ -7,7 +7,8 @@ products are those of the tape, operand for operand, so that every target rounds
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
 from dalembert.emit.source import Unit
@@ -16,16 +17,25 @@ from dalembert.graph.passes import live_lines, use_counts
 LONGEST = 56  # letters of an expression that stands inside another one
 INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 UNARY, ATOM = 3, 4  # how tightly the parts of an expression are bound; sums 1, products 2, a choice 0
+LOCAL = re.compile(r"[cst]\d+|[cs]_\w+_\d+")  # what local variables are called
+
+
+def array_names(unit: Unit, taken: Container[str]) -> dict[str, str]:
+    """What arrays are called where some names are taken and others look like local variables: a few end with _."""
+    arrays = [name for name, _ in (*unit.signature.inputs, *unit.signature.outputs)]
+    return {name: f"{name}_" if name in taken or LOCAL.fullmatch(name) else name for name in arrays}
 
 
 @dataclass(frozen=True)
 class Notation:
     """How a language writes what is not + − * /.
 
-    number    a constant that is not negative
-    element   an element of an array
-    calls     function of operands → text that needs no brackets around it
-    choices   the same for "less" and "select", which do; they are given bare operands in brackets
+    number     a constant that is not negative
+    element    an element of an input array
+    calls      operation → a function's call, which needs no brackets around it; also for infix ones where they need one
+    less       1 where {0} < {1}, else 0
+    select     {1} where the condition {0} holds, else {2}
+    condition  whether {0} is {sign} {1}
     """
 
     number: Callable[[float], str]
@@ -119,7 +129,7 @@ class Statements:
         reads = set().union(*(part.reads for part in parts))
         if op == "neg":
             return _Text(f"-{parts[0].inside(ATOM)}", UNARY, reads)
-        if op in INFIX:
+        if op in INFIX and not (op in self.notation.calls and self.graph.op(args[1]) != "const"):
             sign, bound = INFIX[op]
             first, second = parts
             if op in ("add", "mul") and second.bound == bound != first.bound:

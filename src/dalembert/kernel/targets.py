@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dalembert.emit.c99 import c99
+from dalembert.emit.readable import dot, numpy, python
 from dalembert.emit.source import Settings, Source, Unit
 from dalembert.errors import DalembertError
 from dalembert.robot.tables import nearest
@@ -29,6 +30,9 @@ class CodeTarget:
 
 TARGETS: dict[str, CodeTarget] = {
     "c": CodeTarget("a C99 file, its header and a self-test", c99, ("double", "float")),
+    "python": CodeTarget("a Python module that imports nothing but math", python),
+    "numpy": CodeTarget("a Python module whose function broadcasts over leading axes", numpy),
+    "dot": CodeTarget("the tape as a graph, for Graphviz", dot),
 }
 
 
