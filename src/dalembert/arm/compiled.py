@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arrays import DOUBLE, real, shown
+from dalembert.arrays import DOUBLE, SINGLE, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
@@ -23,6 +23,7 @@ Array = NDArray[np.floating[Any]]
 _CORES = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
 REACTIONS = ("loop_wrenches", "joint_wrenches", "recursion")  # undetermined where a loop is singular, even a linear one
 STATE = ("q", "qd", "qdd", "tau")
+SCALARS = {"double": "double", "single": "float"}  # what is calculated with, by precision
 _LARGE = 100_000  # numbers in all results together
 
 
@@ -91,12 +92,21 @@ class Compiled:
         """The names of the moving joints, in the order of ``q``."""
         return tuple(joint.name for joint in self.robot.moving_joints)
 
-    def kernel(self, quantity: str, *, formulation: str | None = None, options: tuple[str, ...] = ()) -> np.ufunc:
+    def kernel(
+        self,
+        quantity: str,
+        *,
+        formulation: str | None = None,
+        options: tuple[str, ...] = (),
+        precision: Literal["double", "single"] = "double",
+    ) -> np.ufunc:
         """The compiled NumPy gufunc itself, for control loops.
 
-        ``options`` adds inputs, such as ``("tip_wrench",)``. It can be pickled, used from several
-        threads at once, and takes ``out=``. It checks nothing, and types are cast as NumPy casts them:
-        float16 and small integers give float32.
+        options    further inputs, such as ``("tip_wrench",)``
+        precision  "double": it calculates with float64, and arrays of float32 are widened inside; "single": it
+                   calculates with float32, as methods do where all arrays that they are given hold float32
+        It can be pickled, used from several threads at once, and takes ``out=``. It checks nothing, and types are cast
+        as NumPy casts them: float16 and small integers give float32.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").kernel("inverse_dynamics").signature
@@ -104,10 +114,14 @@ class Compiled:
         """
         if not (formulation is None or isinstance(formulation, str)):
             raise DalembertError(f"formulation is {shown(formulation)}; it must be a name, or None for the fastest")
-        key = (quantity, formulation, options)
+        if precision not in SCALARS:
+            raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
+        key = (quantity, formulation, options, precision)
         if key not in self._kernels:
             entry = joints.quantity(quantity, self.mechanism)
-            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, tuple(options), self.name)
+            self._kernels[key] = machine.kernel(
+                self.mechanism, entry, formulation, tuple(options), self.name, SCALARS[precision]
+            )
         return self._kernels[key]
 
     def operations(self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> machine.Price:
@@ -133,12 +147,13 @@ class Compiled:
         out: Array | None = None,
     ) -> Array:
         given = {name: value for name, value in (options or {}).items() if value is not None}
-        ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given))
         arrays = [self.checked(name, value) for name, value in (*inputs.items(), *given.items())]
+        precision: Literal["double", "single"] = "single" if all(a.dtype is SINGLE for a in arrays) else "double"
+        ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
         if not self.mechanism.linear or (self.mechanism.loops and quantity in REACTIONS):
             return self._run_placed(ufunc, quantity, (*inputs, *given), arrays, out)
         result = self._call(ufunc, quantity, (*inputs, *given), arrays, out)
-        if ufunc.nout == 1 and not given and formulation is None:
+        if ufunc.nout == 1 and not given and formulation is None and precision == "double":
             self.quick_kernels[quantity] = ufunc
         return result
 

@@ -334,8 +334,12 @@ def kernel(
     formulation: str | None = None,
     options: tuple[str, ...] = (),
     of: str = "",
+    scalar: str = "double",
 ) -> np.ufunc:
-    """The compiled gufunc: from memory, from the cache on disk, or made now; a bar names the arm that it is ``of``."""
+    """The compiled gufunc: from memory, from the cache on disk, or made now; a bar names the arm that it is ``of``.
+
+    It calculates in the ``scalar`` "double" or "float".
+    """
     from dalembert.kernel.make import graph_kernel
 
     chosen = entry.chosen(formulation, mechanism)
@@ -346,6 +350,7 @@ def kernel(
         lambda: trace(mechanism, entry, chosen, options),
         entry.name,
         entry.summary,
-        (kernel, (mechanism, entry, chosen, options)),
+        (kernel, (mechanism, entry, chosen, options, of, scalar)),
         of or f"{mechanism.n} joints",
+        scalar,
     )
