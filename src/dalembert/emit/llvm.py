@@ -83,10 +83,11 @@ def module(functions: Sequence[str], form: Form) -> str:
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
         declared += [f"declare {v} @llvm.{name}.{text.suffix}({', '.join([v] * count)})" for name, count in DECLARED]
-    far = far_function() if any(f"@{FAR}(" in function for function in functions) else []
+    if any(f"@{FAR}(" in function for function in functions):
+        declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
     bits = 8 * form.bytes * form.width
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
-    return "\n".join(["; dalembert", *declared, *far, *functions, UNLIKELY, attributes, ""])
+    return "\n".join(["; dalembert", *declared, *functions, UNLIKELY, attributes, ""])
 
 
 def _schedule(graph: Graph) -> list[list[int]]:

@@ -55,106 +55,145 @@ ROUNDER = REDUCTIONS["double"].rounder
 
 # -- beyond the largest angle ----------------------------------------------------------------------
 
-FAR = "far_sincos"
+FAR = "far_sine"
 # the first 1,216 binary digits of 2/π, after two words of zeros
 DIGITS = (
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73e"
     "e88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b5a0a6d1f6d367ecf27cb09b7"
     "4f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b6bab"
 )
-PI_HALF_EXACTLY = (1.5707963267948966, 6.123233995736766e-17)  # in two doubles
-SPLITTER = 2.0**27 + 1.0
-LIMBS = 6  # of 32 bits each: of the product, 2 bits tell the quadrant and 190 the rest
+BEFORE = 64  # zeros before them
+PI_HALF = (1.5707963267948966, 6.123233995736766e-17)  # in two doubles
+SPLITTER = 2.0**27 + 1.0  # halves the digits of a double (Dekker)
 
 
-def far_function() -> list[str]:
-    """``{ double, double } @far_sincos(double)`` and its table: sine and cosine of any double beyond the largest.
+class _Far(IR):
+    """The text of the function for large angles of one format.
 
-    With x = m 2ᵉ, digits of 2/π whose product with m 2ᵉ is a multiple of 4 are left out, and so are those beyond 192: the
-    two highest bits of the remaining product are the quadrant, the others the fraction of π/2.
+    With x = m 2ᵉ, the digits of 2/π whose product with m 2ᵉ is a multiple of 4 are left out, and so are those that are too
+    small to matter. The two highest bits of what remains of the product are the quadrant, the others the fraction of π/2.
     """
-    words = [0, 0, *(int(DIGITS[k : k + 8], 16) for k in range(0, len(DIGITS), 8))]
-    text = IR(Form(1))
-    let = text.let
 
-    def number(instruction: str, *operands: str | int) -> str:
-        return let(f"{instruction} i64 {', '.join(map(str, operands))}")
+    def __init__(self, scalar: str) -> None:
+        super().__init__(Form(1, scalar))
+        wide = scalar == "double"
+        self.fraction_bits, self.bias = (52, 1023) if wide else (23, 127)
+        self.limbs = 6 if wide else 3  # of 32 bits each, in the product
 
-    def real(instruction: str, *operands: str | float) -> str:
-        return let(f"{instruction} double {', '.join(x if isinstance(x, str) else exact(x) for x in operands)}")
+    def count(self, instruction: str, *operands: str | int) -> str:
+        """An instruction on integers of 64 bits."""
+        return self.let(f"{instruction} i64 {', '.join(map(str, operands))}")
 
-    bits = let("bitcast double %x to i64")
-    exponent = number("and", number("lshr", bits, 52), 2047)
-    mantissa = number("or", number("and", bits, 2**52 - 1), 2**52)
-    first = number("sub", exponent, 1023 + 52 + 2 - 64)  # digit of the table
-    word, shift = number("lshr", first, 5), number("and", first, 31)
-    given = []
-    for k in range(LIMBS + 1):
-        at = let(f"getelementptr i32, ptr @two_over_pi, i64 {number('add', word, k)}")
-        given.append(let(f"zext i32 {let(f'load i32, ptr {at}, align 4')} to i64"))
-    digits = [
-        number("lshr", number("shl", number("or", number("shl", a, 32), b), shift), 32)
-        for a, b in zip(given, given[1:], strict=False)
-    ]
-    low, high = number("and", mantissa, 2**32 - 1), number("lshr", mantissa, 32)
-    product: list[str] = []  # limbs, the lowest first
-    carry, below = "0", "0"
-    for digit in reversed(digits):
-        lower = number("add", number("mul", digit, low), carry)
-        upper = number("add", number("mul", below, high), number("and", lower, 2**32 - 1))
-        product.append(number("and", upper, 2**32 - 1))
-        carry, below = number("add", number("lshr", lower, 32), number("lshr", upper, 32)), digit
-    product.reverse()
-    # beyond half a quadrant the fraction is that to the next one, negative
-    half = number("and", number("lshr", product[0], 29), 1)
-    quadrant = number("add", number("lshr", product[0], 30), half)
-    flip = number("sub", 0, half)
-    limbs = [number("xor", limb, number("and", flip, 2**32 - 1)) for limb in product]
-    limbs[0] = number("and", limbs[0], 2**30 - 1)
-    # the sum of the limbs in two doubles
-    total, lost = real("fmul", let(f"uitofp i64 {limbs[0]} to double"), 2.0**-30), exact(0.0)
-    for k, limb in enumerate(limbs[1:-1], 1):
-        x = real("fmul", let(f"uitofp i64 {limb} to double"), 2.0 ** (-30 - 32 * k))
-        more = real("fadd", total, x)
-        lost = real("fadd", lost, real("fsub", x, real("fsub", more, total)))
-        total = more
-    # times π/2 in two doubles (Dekker): machines without a fused multiplication and addition have this too
-    a, b = PI_HALF_EXACTLY
-    a_high = a * SPLITTER - (a * SPLITTER - a)
-    a_low = a - a_high
-    stretched = real("fmul", total, SPLITTER)
-    t_high = real("fsub", stretched, real("fsub", stretched, total))
-    t_low = real("fsub", total, t_high)
-    p = real("fmul", total, a)
-    rest = real("fsub", real("fmul", t_high, a_high), p)
-    for x, y in ((t_high, a_low), (t_low, a_high), (t_low, a_low), (total, b), (lost, a)):
-        rest = real("fadd", rest, real("fmul", x, y))
-    r = real("fadd", p, rest)
-    tail = real("fsub", rest, real("fsub", r, p))
-    # the sign of the angle, and of what the half made negative
-    sign = number("xor", number("and", bits, -(2**63)), number("shl", half, 63))
+    def real(self, instruction: str, *operands: str | float) -> str:
+        """An instruction on numbers."""
+        written = (x if isinstance(x, str) else exact(x, self.scalar) for x in operands)
+        return self.let(f"{instruction} {self.scalar} {', '.join(written)}")
 
-    def signed(x: str) -> str:
-        return let(f"bitcast i64 {number('xor', let(f'bitcast double {x} to i64'), sign)} to double")
+    def from_limb(self, limb: str) -> str:
+        """A number below 2³² that was an integer of 64 bits."""
+        return self.let(f"uitofp i32 {self.let(f'trunc i64 {limb} to i32')} to {self.scalar}")
 
-    turned = number("xor", quadrant, number("ashr", bits, 63))
-    quadrant = number("sub", turned, number("ashr", bits, 63))  # −quadrant where the angle is negative
-    vectors = [let(f"bitcast double {signed(x)} to <1 x double>") for x in (r, tail)]
-    pair = _in_quadrant(text, vectors[0], let(f"bitcast i64 {quadrant} to <1 x i64>"), vectors[1])
-    nothing = real("fsub", "%x", "%x")  # NaN where the angle is infinite or NaN
-    result = "poison"
-    for k, x in enumerate(pair):
-        value = real("fadd", let(f"bitcast <1 x double> {x} to double"), nothing)
-        result = let(f"insertvalue {{ double, double }} {result}, double {value}, {k}")
-    table = ", ".join(f"i32 {x}" for x in words)
-    return [
-        f"@two_over_pi = internal unnamed_addr constant [{len(words)} x i32] [{table}], align 4",
-        f"define internal {{ double, double }} @{FAR}(double %x) noinline cold nounwind {{",
-        "entry:",
-        *text.lines,
-        f"  ret {{ double, double }} {result}",
-        "}",
-    ]
+    def written(self) -> list[str]:
+        """The table and the function."""
+        raw = self.let(f"bitcast {self.scalar} %x to {self.word}")
+        bits = raw if self.word == "i64" else self.let(f"sext i32 {raw} to i64")
+        product = self.product(bits)
+        # beyond half a quadrant the fraction is that to the next one, negative
+        half = self.count("and", self.count("lshr", product[0], 29), 1)
+        flip = self.count("and", self.count("sub", 0, half), 2**32 - 1)
+        limbs = [self.count("xor", limb, flip) for limb in product]
+        limbs[0] = self.count("and", limbs[0], 2**30 - 1)
+        r, tail = self.in_doubles_twice(limbs) if self.scalar == "double" else (self.in_float(limbs), None)
+        # a negative angle has the negative rest in the negative quadrant; π/2 is added last
+        negative = self.count("lshr", bits, 63)
+        minus = self.let(f"trunc i64 {self.count('xor', negative, half)} to i1")
+        quadrant = self.count("add", self.count("lshr", product[0], 30), half)
+        opposite = self.let(f"trunc i64 {negative} to i1")
+        turned = self.let(f"select i1 {opposite}, i64 {self.count('sub', 0, quadrant)}, i64 {quadrant}")
+        turned = self.count("add", turned, "%quarters")
+        if self.word == "i32":
+            turned = self.let(f"trunc i64 {turned} to i32")
+        vectors = []
+        for x in (r, tail):
+            if x is not None:
+                chosen = self.let(f"select i1 {minus}, {self.scalar} {self.real('fneg', x)}, {self.scalar} {x}")
+                vectors.append(self.let(f"bitcast {self.scalar} {chosen} to {self.vector}"))
+        sine, _ = _in_quadrant(self, vectors[0], self.let(f"bitcast {self.word} {turned} to {self.integers}"), *vectors[1:])
+        nothing = self.real("fsub", "%x", "%x")  # NaN where the angle is infinite or NaN
+        result = self.real("fadd", self.let(f"bitcast {self.vector} {sine} to {self.scalar}"), nothing)
+        words = [0] * (BEFORE // 32) + [int(DIGITS[k : k + 8], 16) for k in range(0, len(DIGITS), 8)]
+        table = ", ".join(f"i32 {x}" for x in words)
+        return [
+            f"@two_over_pi = internal unnamed_addr constant [{len(words)} x i32] [{table}], align 4",
+            f"define internal {self.scalar} @{FAR}({self.scalar} %x, i64 %quarters) noinline cold nounwind {{",
+            "entry:",
+            *self.lines,
+            f"  ret {self.scalar} {result}",
+            "}",
+        ]
+
+    def product(self, bits: str) -> list[str]:
+        """The limbs of m times the digits of 2/π that matter, the highest first."""
+        size = self.fraction_bits
+        exponent = self.count("and", self.count("lshr", bits, size), 2 * self.bias + 1)
+        mantissa = self.count("or", self.count("and", bits, 2**size - 1), 2**size)
+        first = self.count("sub", exponent, self.bias + size + 2 - BEFORE)  # digit of the table
+        word, shift = self.count("lshr", first, 5), self.count("and", first, 31)
+        given = []
+        for k in range(self.limbs + 1):
+            at = self.let(f"getelementptr i32, ptr @two_over_pi, i64 {self.count('add', word, k)}")
+            given.append(self.let(f"zext i32 {self.let(f'load i32, ptr {at}, align 4')} to i64"))
+        digits = [
+            self.count("lshr", self.count("shl", self.count("or", self.count("shl", a, 32), b), shift), 32)
+            for a, b in zip(given, given[1:], strict=False)
+        ]
+        low, high = self.count("and", mantissa, 2**32 - 1), self.count("lshr", mantissa, 32)
+        limbs: list[str] = []
+        carry, below = "0", "0"
+        for digit in reversed(digits):
+            lower = self.count("add", self.count("mul", digit, low), carry)
+            upper = self.count("add", self.count("mul", below, high), self.count("and", lower, 2**32 - 1))
+            limbs.append(self.count("and", upper, 2**32 - 1))
+            carry = self.count("add", self.count("lshr", lower, 32), self.count("lshr", upper, 32))
+            below = digit
+        return limbs[::-1]
+
+    def in_doubles_twice(self, limbs: list[str]) -> tuple[str, str]:
+        """The fraction of π/2 that the limbs are, as an angle in two doubles."""
+        real = self.real
+        total, lost = real("fmul", self.from_limb(limbs[0]), 2.0**-30), exact(0.0)
+        for k, limb in enumerate(limbs[1:-1], 1):
+            x = real("fmul", self.from_limb(limb), 2.0 ** (-30 - 32 * k))
+            more = real("fadd", total, x)
+            lost = real("fadd", lost, real("fsub", x, real("fsub", more, total)))
+            total = more
+        # the product with π/2, exactly (Dekker): machines without a fused multiplication and addition have this too
+        a, b = PI_HALF
+        a_high = a * SPLITTER - (a * SPLITTER - a)
+        stretched = real("fmul", total, SPLITTER)
+        t_high = real("fsub", stretched, real("fsub", stretched, total))
+        t_low = real("fsub", total, t_high)
+        p = real("fmul", total, a)
+        rest = real("fsub", real("fmul", t_high, a_high), p)
+        for x, y in ((t_high, a - a_high), (t_low, a_high), (t_low, a - a_high), (total, b), (lost, a)):
+            rest = real("fadd", rest, real("fmul", x, y))
+        r = real("fadd", p, rest)
+        return r, real("fsub", rest, real("fsub", r, p))
+
+    def in_float(self, limbs: list[str]) -> str:
+        """The same in one float, by integers: its first 32 digits times those of π/2."""
+        shifted = [self.count(*x) for x in (("shl", limbs[0], 34), ("shl", limbs[1], 2), ("lshr", limbs[2], 30))]
+        fraction = self.count("or", self.count("or", shifted[0], shifted[1]), shifted[2])
+        zeros = self.let(f"call i64 @llvm.ctlz.i64(i64 {fraction}, i1 false)")
+        leading = self.count("lshr", self.count("shl", fraction, zeros), 32)
+        angle = self.from_limb(self.count("lshr", self.count("mul", leading, round(PI_HALF[0] * 2**31)), 32))
+        exponent = self.let(f"trunc i64 {self.count('shl', self.count('sub', 127 - 31, zeros), 23)} to i32")
+        return self.real("fmul", angle, self.let(f"bitcast i32 {exponent} to float"))
+
+
+def far_function(scalar: str) -> list[str]:
+    """``scalar @far_sine(scalar x, i64 k)``, sin(x + k π/2) of any x beyond the largest angle, and its table."""
+    return _Far(scalar).written()
 
 
 # -- all lanes ---------------------------------------------------------------------------------------
@@ -249,16 +288,11 @@ def _signed(text: IR, x: str, quadrant: str) -> str:
 
 
 def _careful(text: IR, x: str) -> tuple[str, str]:
-    v = text.vector
+    v, scalar = text.vector, text.scalar
     vectors = ["poison", "poison"]
     for lane in range(text.width):
         angle = text.let(f"extractelement {v} {x}, i32 {lane}")
-        if text.scalar == "float":
-            angle = text.let(f"fpext float {angle} to double")
-        pair = text.let(f"call {{ double, double }} @{FAR}(double {angle})")
-        for k, vector in enumerate(vectors):
-            value = text.let(f"extractvalue {{ double, double }} {pair}, {k}")
-            if text.scalar == "float":
-                value = text.let(f"fptrunc double {value} to float")
-            vectors[k] = text.let(f"insertelement {v} {vector}, {text.scalar} {value}, i32 {lane}")
+        for quarters, vector in enumerate(vectors):
+            value = text.let(f"call {scalar} @{FAR}({scalar} {angle}, i64 {quarters})")
+            vectors[quarters] = text.let(f"insertelement {v} {vector}, {scalar} {value}, i32 {lane}")
     return vectors[0], vectors[1]
