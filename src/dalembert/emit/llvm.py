@@ -77,8 +77,8 @@ def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
     return [module(functions, form) for functions in (*bundles, [*declared, loop])]
 
 
-def module(functions: Sequence[str], form: Form) -> str:
-    """The functions with what they need declared."""
+def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
+    """The functions with what they need declared; parts of a tape may be for LLVM to put in line."""
     declared = declarations(form)
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
@@ -86,7 +86,7 @@ def module(functions: Sequence[str], form: Form) -> str:
     if any(f"@{FAR}(" in function for function in functions):
         declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
     bits = 8 * form.bytes * form.width
-    attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+    attributes = f'attributes #0 = {{ nounwind {"alwaysinline " * inline}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
     return "\n".join(["; dalembert", *declared, *functions, UNLIKELY, attributes, ""])
 
 
@@ -297,12 +297,16 @@ class _Part(IR):
             ]
         return self.pointers[array]
 
+    def places(self, array: int, element: int) -> list[str]:
+        """Where an element is in every lane's row."""
+        return [self.let(f"getelementptr i8, ptr {row}, i64 {self.bytes * element}") for row in self.rows(array)]
+
     def load_rows(self, array: int, element: int) -> None:
         """The whole group of inputs that an element belongs to."""
         group = group_of(self.form)
         first = element - element % group
         members = {e: line for line, (a, e) in self.where.items() if a == array and first <= e < first + group}
-        for e, vector in enumerate(load_group(self, self.rows(array), first, len(members)), first):
+        for e, vector in enumerate(load_group(self, self.places(array, first), len(members)), first):
             self.names[members[e]] = vector
 
     def store_kept(self, line: int) -> None:
@@ -315,7 +319,7 @@ class _Part(IR):
         if self.by_lanes:
             self.store(values[0], self.vector_at(array, first))
         else:
-            store_group(self, self.rows(array), first, values)
+            store_group(self, self.places(array, first), values)
 
 
 def _runs(elements: list[int], longest: int) -> Iterator[list[int]]:

@@ -56,13 +56,12 @@ def _mask(group: int, count: int) -> str:
     return f"<{group} x i1> <" + ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(group)) + ">"
 
 
-def load_group(text: IR, rows: list[str], first: int, count: int) -> list[str]:
-    """Elements ``first`` … of every lane's row, one vector an element."""
+def load_group(text: IR, places: list[str], count: int) -> list[str]:
+    """So many consecutive elements of every lane's row, from these places on, one vector an element."""
     g, align = group_of(text.form), text.form.align
     part, suffix = f"<{g} x {text.scalar}>", f"v{g}f{8 * text.bytes}"
     loaded = []
-    for row in rows:
-        at = text.let(f"getelementptr i8, ptr {row}, i64 {text.bytes * first}")
+    for at in places:
         masked = f"call {part} @llvm.masked.load.{suffix}.p0(ptr {at}, i32 {align}, {_mask(g, count)}, {part} zeroinitializer)"
         loaded.append(text.let(f"load {part}, ptr {at}, align {align}" if count == g else masked))
     beside = [loaded[k::g] for k in range(g)]  # rows k, k + G, k + 2 G, … go into one register
@@ -76,10 +75,9 @@ def load_group(text: IR, rows: list[str], first: int, count: int) -> list[str]:
     return transposed(text, [whole for (whole,) in beside])[:count]
 
 
-def store_group(text: IR, rows: list[str], first: int, values: list[str]) -> None:
-    """Write consecutive elements, one vector an element, to every lane's row."""
+def store_group(text: IR, places: list[str], values: list[str]) -> None:
+    """Write consecutive elements, one vector an element, to every lane's row, from these places on."""
     v, g, align = text.vector, group_of(text.form), text.form.align
-    places = [text.let(f"getelementptr i8, ptr {row}, i64 {text.bytes * first}") for row in rows]
     if len(values) == 1:  # as the columns of a matrix that grows by rows: nothing to transpose
         for lane, at in enumerate(places):
             x = text.let(f"extractelement {v} {values[0]}, i64 {lane}")

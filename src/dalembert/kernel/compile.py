@@ -122,6 +122,19 @@ def _object(ir: str, opt: int, optimise: bool) -> bytes:
         return bytes(machine.emit_object(module))
 
 
+def compiled_for(machine: Machine, ir: str, assembly: bool = False, reloc: str = "static") -> bytes:
+    """A module of IR for another machine, optimised: its object file, or its assembly as text."""
+    with COMPILING, _machine(2, machine, reloc) as of, _llvm().parse_assembly(ir) as module:
+        module.triple = machine.triple
+        module.data_layout = str(of.target_data)
+        module.verify()
+        options = _llvm().create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization, options.slp_vectorization = False, False
+        with _llvm().create_pass_builder(of, options) as builder:
+            builder.getModulePassManager().run(module, builder)
+        return of.emit_assembly(module).encode() if assembly else bytes(of.emit_object(module))
+
+
 def _objects(code: bytes) -> Iterator[bytes]:
     """The object files in what :func:`object_code` gives."""
     start = 0
