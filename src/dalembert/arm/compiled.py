@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,9 @@ from dalembert.coordinates.placing import Placing
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.quantities import joints, machine
 from dalembert.robot.model import Robot
+
+if TYPE_CHECKING:
+    from dalembert.emit.source import Source
 
 Array = NDArray[np.floating[Any]]
 
@@ -132,6 +136,49 @@ class Compiled:
         4
         """
         return machine.price(self.mechanism, joints.quantity(quantity, self.mechanism), formulation, tuple(options))
+
+    def emit(
+        self,
+        quantity: str | Sequence[str],
+        target: str = "c",
+        *,
+        formulation: str | None = None,
+        options: Sequence[str] = (),
+        precision: Literal["double", "float"] | None = None,
+        function: str | None = None,
+        libm: bool = True,
+    ) -> Source:
+        """The code of a quantity for another machine or language: files to write, ``.write(folder)``.
+
+        quantity     its name; several names make one function that computes what they share once
+        target       "c" and others of the table ``dalembert emit --targets`` shows
+        formulation  the equations to use, the fastest unless one is named
+        options      further inputs, such as ``("tip_wrench",)``
+        precision    "double" or "float", as far as the target has both
+        function     the function's name after the robot's; that of the quantities unless given
+        libm         False: no functions of the C library, not even sin and cos
+        Arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``) take the positions of all joints of
+        their tree as q, as their kernels do. Generated code belongs to you.
+
+        >>> import dalembert as da
+        >>> source = da.load("planar-2r").emit("gravity_torque", target="c")
+        >>> list(source.files)
+        ['planar_2r_gravity_torque.h', 'planar_2r_gravity_torque.c', 'planar_2r_gravity_torque_test.c']
+        >>> source.notes
+        ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
+        """
+        from dalembert.kernel.targets import check_settings, emitted
+        from dalembert.quantities.emission import unit_of
+
+        names = [quantity] if isinstance(quantity, str) else list(quantity)
+        if not names:
+            raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics")
+        check_settings(target, precision, libm)
+        entries = [joints.quantity(name, self.mechanism) for name in names]
+        given = (options,) if isinstance(options, str) else tuple(options)
+        tree = [joint.name for joint in self.robot.tree_joints]
+        unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, tree)
+        return emitted(unit, target, precision, libm)
 
     @cached_property
     def placing(self) -> Placing:

@@ -239,7 +239,14 @@ def trace(
     mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
 ) -> Graph:
     """The quantity's graph, simplified."""
-    return _traced(mechanism, entry, entry.chosen(formulation, mechanism), options)[1]
+    return taken(mechanism, entry, formulation, options)[1]
+
+
+def taken(
+    mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
+) -> tuple[str, Graph]:
+    """The formulation that is taken, the lightest unless one is named, and its graph."""
+    return _traced(mechanism, entry, entry.chosen(formulation, mechanism), options)
 
 
 def _traced(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...]) -> tuple[str, Graph]:
