@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +14,8 @@ from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.kernel.batches import most_alone, over_threads, run
+from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import joints, machine
 from dalembert.robot.model import Robot
 
@@ -24,33 +24,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating[Any]]
 
-_CORES = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
 REACTIONS = ("loop_wrenches", "joint_wrenches", "recursion")  # undetermined where a loop is singular, even a linear one
 STATE = ("q", "qd", "qdd", "tau")
 SCALARS = {"double": "double", "single": "float"}  # what is calculated with, by precision
-_LARGE = 100_000  # numbers in all results together
-
-
-def _one_block(ufunc: np.ufunc, arrays: list[Any]) -> tuple[Array, ...] | None:
-    """Room for several large results in one piece; None where NumPy may see to it itself.
-
-    Freed in several pieces, large results go back to the system, and the next call pays for every page
-    again: several times the cost of the calculation. One piece stays with the process.
-    """
-    if ufunc.nout < 2 or not all(type(a) is np.ndarray for a in arrays):
-        return None
-    leading = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    core = [
-        tuple(map(int, text.split(","))) if text else () for text in _CORES.findall(str(ufunc.signature).split("->")[1])
-    ]
-    sizes = [math.prod(leading) * math.prod(shape) for shape in core]
-    if sum(sizes) < _LARGE:
-        return None
-    block = np.empty(sum(sizes), np.result_type(np.float32, *arrays))
-    ends = np.cumsum(sizes)
-    return tuple(
-        block[end - size : end].reshape(*leading, *shape) for size, end, shape in zip(sizes, ends, core, strict=True)
-    )
 
 
 def _check_out(out: Any) -> None:
@@ -73,7 +49,8 @@ class Compiled:
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._kernels: dict[Any, np.ufunc] = {}
-        self.quick_kernels: dict[str, np.ufunc] = {}  # by method, those that need no more than their arrays
+        # by method, those that need no more than their arrays, and how many numbers in one of these are left to one thread
+        self.quick_kernels: dict[str, tuple[np.ufunc, int]] = {}
         self.singles: dict[str, Any] = {}  # their functions for one state, None where there is none
 
     @cached_property
@@ -183,7 +160,7 @@ class Compiled:
     @cached_property
     def placing(self) -> Placing:
         """γ in numbers: where the joints of the tree are for given q."""
-        return Placing(self.mechanism, self.name, self.kernel)
+        return Placing(self.mechanism, self.name, lambda quantity: over_threads(self.kernel(quantity)))
 
     def _run(
         self,
@@ -192,48 +169,61 @@ class Compiled:
         options: dict[str, Any] | None = None,
         formulation: str | None = None,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
+        threads = checked_threads(threads)
         given = {name: value for name, value in (options or {}).items() if value is not None}
         arrays = [self.checked(name, value) for name, value in (*inputs.items(), *given.items())]
         precision: Literal["double", "single"] = "single" if all(a.dtype is SINGLE for a in arrays) else "double"
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
         if not self.mechanism.linear or (self.mechanism.loops and quantity in REACTIONS):
-            return self._run_placed(ufunc, quantity, (*inputs, *given), arrays, out)
-        result = self._call(ufunc, quantity, (*inputs, *given), arrays, out)
+            return self._run_placed(ufunc, quantity, (*inputs, *given), arrays, out, threads)
+        result = self._call(ufunc, quantity, (*inputs, *given), arrays, out, threads)
         if ufunc.nout == 1 and not given and formulation is None and precision == "double":
-            self.quick_kernels[quantity] = ufunc
+            self.quick_kernels[quantity] = ufunc, most_alone(ufunc)
         return result
 
     def prepare_single(self, quantity: str) -> None:
         """Make the function for one state of a quick kernel."""
         from dalembert.kernel.single import single_of
 
-        self.singles[quantity] = single_of(self.quick_kernels[quantity])
+        self.singles[quantity] = single_of(self.quick_kernels[quantity][0])
 
     def _run_placed(
-        self, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], arrays: list[Any], out: Array | None
+        self,
+        ufunc: np.ufunc,
+        quantity: str,
+        names: tuple[str, ...],
+        arrays: list[Any],
+        out: Array | None,
+        threads: int | None,
     ) -> Array:
         """The same where loops must be closed first, or cannot be: an error that names the loop and the state."""
         if "q" not in names:
-            return self._call(ufunc, quantity, names, arrays, out)
+            return self._call(ufunc, quantity, names, arrays, out, threads)
         at = names.index("q")
         q = np.asarray(arrays[at], DOUBLE)
         if self.mechanism.by_newton:  # one float64 among the inputs is no reason to round the tree's joints
             dtype = np.result_type(*(a for x, a in zip(names, arrays, strict=True) if x in STATE))
             arrays[at] = self.placing.by_newton(q, None).astype(dtype, copy=False)
         with np.errstate(invalid="ignore", divide="ignore"):  # explained below
-            result = self._call(ufunc, quantity, names, arrays, out)
+            result = self._call(ufunc, quantity, names, arrays, out, threads)
         self.placing.explain(q, *(result if isinstance(result, tuple) else (result,)))
         return result
 
     def _call(
-        self, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], arrays: list[Any], out: Array | None
+        self,
+        ufunc: np.ufunc,
+        quantity: str,
+        names: tuple[str, ...],
+        arrays: list[Any],
+        out: Array | None,
+        threads: int | None,
     ) -> Array:
         if out is not None:
             _check_out(out)
         try:
-            room = _one_block(ufunc, arrays) if out is None else out
-            return ufunc(*arrays) if room is None else ufunc(*arrays, out=room)
+            return run(ufunc, arrays, out, threads)  # type: ignore[no-any-return]
         except (TypeError, ValueError) as problem:
             shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(names, arrays, strict=True))
             what = f" and out {out.shape}" if out is not None else ""
