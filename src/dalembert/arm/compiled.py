@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arrays import DOUBLE, SINGLE, real, shown
+from dalembert.arm.lazy import by_blocks, run_later
+from dalembert.arrays import DOUBLE, SINGLE, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
@@ -173,6 +174,8 @@ class Compiled:
     ) -> Array:
         threads = checked_threads(threads)
         given = {name: value for name, value in (options or {}).items() if value is not None}
+        if any(map(is_lazy, (*inputs.values(), *given.values()))):
+            return run_later(self, quantity, inputs, given, formulation, out)
         arrays = [self.checked(name, value) for name, value in (*inputs.items(), *given.items())]
         precision: Literal["double", "single"] = "single" if all(a.dtype is SINGLE for a in arrays) else "double"
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
@@ -233,12 +236,19 @@ class Compiled:
 
     def placed(self, q: ArrayLike) -> Any:
         """q as kernels take it: of all joints of the tree where loops are closed by Newton's method."""
-        return self.placing.placed(self.checked("q", q))
+        q = self.checked("q", q)
+        if not is_lazy(q):
+            return self.placing.placed(q)
+        return q if self.mechanism.linear else by_blocks(self.placed, {"q": q}, [(machine.sizes_of(self.mechanism)["Q"],)])
 
     @property
     def home(self) -> Array:
         """Positions that the arm can have: zeros, or those of the pose that the branches of its loops name: (n,)."""
         return self.placing.home
+
+    def lazy_input(self, name: str, value: Any) -> Any:
+        """An argument of a method that may be a Dask array, checked."""
+        return self.checked(name, value) if name in machine.INPUTS else real(name, value)
 
     def checked(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""

@@ -22,6 +22,7 @@ EXTRAS = {
         "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
     },
     "mujoco": {"mujoco": "MuJoCo"},
+    "cluster": {"dask": "Dask", "distributed": "distributed"},
 }  # fmt: skip
 
 
