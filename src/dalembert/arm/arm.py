@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array
 from dalembert.arm.coordinates import Coordinates
+from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.handed_on import handed_on
 from dalembert.arm.kinematics import Kinematics
@@ -51,7 +52,7 @@ HANDS_ON = {
 }
 
 
-class Arm(ArmDynamics, Kinematics, Coordinates):
+class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
     """A robot with its dynamics, compiled on first use.
 
     Every method takes arrays whose last axis is the joints and broadcasts over all leading axes;

@@ -34,10 +34,11 @@ def _one_block(ufunc: np.ufunc, arrays: list[Any]) -> tuple[Array, ...] | None:
     """
     if ufunc.nout < 2 or not all(type(a) is np.ndarray for a in arrays):
         return None
-    leading = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    core = [
-        tuple(map(int, text.split(","))) if text else () for text in _CORES.findall(str(ufunc.signature).split("->")[1])
-    ]
+    within, core = (
+        [tuple(map(int, text.split(","))) if text else () for text in _CORES.findall(side)]
+        for side in str(ufunc.signature).split("->")
+    )
+    leading = np.broadcast_shapes(*(a.shape[: a.ndim - len(shape)] for a, shape in zip(arrays, within, strict=True)))
     sizes = [math.prod(leading) * math.prod(shape) for shape in core]
     if sum(sizes) < _LARGE:
         return None
@@ -134,13 +135,20 @@ class Compiled:
     ) -> Array:
         given = {name: value for name, value in (options or {}).items() if value is not None}
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given))
-        arrays = [self.checked(name, value) for name, value in (*inputs.items(), *given.items())]
-        if not self.mechanism.linear or (self.mechanism.loops and quantity in REACTIONS):
-            return self._run_placed(ufunc, quantity, (*inputs, *given), arrays, out)
-        result = self._call(ufunc, quantity, (*inputs, *given), arrays, out)
-        if ufunc.nout == 1 and not given and formulation is None:
+        arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}
+        result = self._run_kernel(ufunc, quantity, arrays, out)
+        if ufunc.nout == 1 and not given and formulation is None and not self._needs_placing(quantity):
             self.quick_kernels[quantity] = ufunc
         return result
+
+    def _run_kernel(self, ufunc: np.ufunc, quantity: str, arrays: dict[str, Any], out: Array | None = None) -> Any:
+        """What a kernel gives for arrays that are checked; loops are closed first where they must be."""
+        run = self._run_placed if self._needs_placing(quantity) else self._call
+        return run(ufunc, quantity, tuple(arrays), list(arrays.values()), out)
+
+    def _needs_placing(self, quantity: str) -> bool:
+        """Whether loops must be closed first, or their closure can fail."""
+        return not self.mechanism.linear or (bool(self.mechanism.loops) and quantity in REACTIONS)
 
     def prepare_single(self, quantity: str) -> None:
         """Make the function for one state of a quick kernel."""

@@ -2,7 +2,8 @@
 :func:`kernel`.
 
 A table (:mod:`joints`, :mod:`tip`, :mod:`gradients`, :mod:`rollouts`) says of each quantity which arrays go in and come
-out, and its equations. To add a quantity, write its equations and a row in a table.
+out, and its equations. To add a quantity, write its equations and a row in a table. Its derivatives (:mod:`derived`) need
+no rows.
 """
 
 from __future__ import annotations
@@ -132,6 +133,15 @@ class Quantity:
         """The core shapes of what comes out."""
         return _shapes(self.arrays.split("->")[1])
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells it apart from all others, in every process."""
+        return self.table, self.name, repr(self.bound)
+
+    def shapes_of(self, options: Iterable[str]) -> dict[str, Shape]:
+        """The core shapes of these options."""
+        return {option: INPUTS[option] for option in options}
+
     def formulations(self, mechanism: AnyMechanism) -> tuple[str, ...]:
         """The names of its formulations on this mechanism."""
         if self._as_written(mechanism):
@@ -215,7 +225,7 @@ def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...]
     def sized(shapes: Mapping[str, Shape]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return tuple((name, tuple(_size(text, letters) for text in shape)) for name, shape in shapes.items())
 
-    return Signature(sized({**entry.inputs, **{x: INPUTS[x] for x in options}}), sized(entry.outputs))
+    return Signature(sized({**entry.inputs, **entry.shapes_of(options)}), sized(entry.outputs))
 
 
 def _size(text: str, letters: Mapping[str, int]) -> int:
@@ -341,7 +351,7 @@ def kernel(
     chosen = entry.chosen(formulation, mechanism)
     entry.check_options(options)
     return graph_kernel(
-        (entry.table, entry.name, repr(entry.bound), identity(mechanism), chosen, ",".join(options)),
+        (*entry.key, identity(mechanism), chosen, ",".join(options)),
         signature(mechanism, entry, options),
         lambda: trace(mechanism, entry, chosen, options),
         entry.name,
