@@ -68,6 +68,7 @@ class Compiled:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
+        self.numbers: dict[str, Any] = {}  # of the mechanism, that every quantity is computed with
         self._kernels: dict[Any, np.ufunc] = {}
         self.quick_kernels: dict[str, np.ufunc] = {}  # by method, those that need no more than their arrays
         self.singles: dict[str, Any] = {}  # their functions for one state, None where there is none
@@ -76,6 +77,11 @@ class Compiled:
     def mechanism(self) -> AnyMechanism:
         """What the equations see: fixed joints merged, rotors counted with their links."""
         return mechanism_of(self.robot)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """What the letters in the shapes of its arrays stand for."""
+        return machine.sizes_of(self.mechanism)
 
     @property
     def name(self) -> str:
@@ -133,7 +139,7 @@ class Compiled:
         formulation: str | None = None,
         out: Array | None = None,
     ) -> Array:
-        given = {name: value for name, value in (options or {}).items() if value is not None}
+        given = {name: value for name, value in (options or {}).items() if value is not None} | self.numbers
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given))
         arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}
         result = self._run_kernel(ufunc, quantity, arrays, out)
@@ -200,7 +206,7 @@ class Compiled:
         """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
         value = real(name, value)
         (letter,) = machine.INPUTS[name]
-        size = self.n if letter in ("n", "Q") else int(letter)
+        size = self.n if letter in ("n", "Q") else int(letter) if letter.isdigit() else self.sizes[letter]
         if value.ndim == 0 or value.shape[-1] != size:
             why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
             raise ShapeError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array, Compiled
 from dalembert.arrays import real
+from dalembert.coordinates.variants import VARIANTS, length_names, lengths
+from dalembert.equations.regressor import parameters
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.quantities import derived, joints, machine
 from dalembert.quantities.machine import Quantity
@@ -93,6 +95,7 @@ class ArmDerivatives(Compiled):
         True
         """
         source = self._entry(quantity)
+        inputs = {**inputs, **self.numbers}
         options = self._options(source, inputs)
         entry = derived.gradient(source, options, by)
         sizes = dict(machine.signature(self.mechanism, source, options).outputs)
@@ -107,19 +110,73 @@ class ArmDerivatives(Compiled):
         results = self._run_kernel(self._derived_kernel(entry, formulation), quantity, arrays)
         return dict(zip(entry.by, results if isinstance(results, tuple) else (results,), strict=True))
 
+    def derivatives(self, quantity: str, *, by: Sequence[str], **inputs: ArrayLike) -> dict[str, Any]:
+        """∂y/∂x of a quantity y for each x in ``by``, by its name: (…, *y, size of x).
+
+        by      names of inputs, or of numbers of the arm: "parameters" (:attr:`parameters`), "lengths" (:attr:`lengths`),
+                "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity"; these are the arm's own,
+                and no payload, unless they are among the inputs
+        inputs  the arrays of the quantity by name, options among them
+        Returns of a quantity with several outputs, for each x a dictionary of them
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, x = da.load("planar-2r"), np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+        >>> slopes = arm.derivatives("inverse_dynamics", by=("parameters", "gravity"), q=x[0], qd=x[1], qdd=x[2])
+        >>> np.allclose(slopes["parameters"], arm.regressor(*x)), slopes["gravity"].shape
+        (True, (2, 3))
+        """
+        source = self._entry(quantity)
+        own = {name: self._number(name) for name in by if name in VARIANTS}
+        given = {**own, **self.numbers, **inputs}
+        options = self._options(source, given)
+        entry = derived.jacobian(source, options, tuple(by))
+        arrays = {name: self.checked(name, given[name]) for name in (*source.inputs, *options)}
+        results = self._run_kernel(self._derived_kernel(entry, None), quantity, arrays)
+        slopes = iter(results if isinstance(results, tuple) else (results,))
+        blocks = {y: {x: next(slopes) for x in by} for y in source.outputs}
+        if len(blocks) == 1:
+            (only,) = blocks.values()
+            return only
+        return {x: {y: block[x] for y, block in blocks.items()} for x in by}
+
+    @property
+    def lengths(self) -> Array:
+        """The translations of the arm (m): (6N + 3,), named in :attr:`length_names`.
+
+        For each joint of the tree the three of its frame on the link before, and the three of its link's frame from it,
+        which hold a and d of Denavit and Hartenberg; last those of the tip on its link.
+
+        >>> import dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> {name: float(x) for name, x in zip(arm.length_names, arm.lengths) if x}
+        {'lx_1': 1.0, 'lx_2': 1.0}
+        """
+        return np.array(lengths(self.mechanism), float)
+
+    @property
+    def length_names(self) -> tuple[str, ...]:
+        """The names of :attr:`lengths`: ``px_1``, …, ``lz_n`` with the joint's number, then ``tx``, ``ty``, ``tz``."""
+        return tuple(length_names(self.mechanism))
+
+    def _number(self, name: str) -> Array:
+        """A number of the mechanism by its name in ``VARIANTS``; a payload is what is added."""
+        own = {"parameters": lambda: parameters(self.mechanism.tree), "lengths": lambda: lengths(self.mechanism)}
+        own |= {"payload": lambda: [0.0] * 10, "gravity": lambda: list(self.mechanism.gravity)}
+        return np.array(own[name](), float)
+
     def _entry(self, quantity: str) -> Quantity:
         return joints.quantity(quantity, self.mechanism)
 
     def _options(self, entry: Quantity, inputs: Mapping[str, Any]) -> tuple[str, ...]:
         """The options among the inputs, in the order of the table."""
-        known = (*entry.inputs, *entry.options)
+        known = (*entry.inputs, *entry.options, *VARIANTS)
         wrong = [name for name in inputs if name not in known] + [name for name in entry.inputs if name not in inputs]
         if wrong:
             raise DalembertError(
                 f"the inputs of {entry.name} are {', '.join(entry.inputs)} and, if wanted, "
-                f"{', '.join(entry.options) or 'no options'}; '{wrong[0]}' is {'not one of them' if wrong[0] in inputs else 'missing'}"
+                f"{', '.join((*entry.options, *VARIANTS))}; '{wrong[0]}' is {'not one of them' if wrong[0] in inputs else 'missing'}"
             )
-        return tuple(option for option in entry.options if option in inputs)
+        return tuple(option for option in (*entry.options, *VARIANTS) if option in inputs)
 
     def _derived_kernel(self, entry: Quantity, formulation: str | None) -> np.ufunc:
         key = (entry.key, formulation)

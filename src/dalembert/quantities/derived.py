@@ -1,9 +1,10 @@
-"""Derivatives of any quantity, again as quantities: weighted gradients by reverse mode, directional ones by forward mode.
+"""Derivatives of any quantity, again as quantities: weighted gradients, directional derivatives, Jacobians.
 
 :func:`gradient` multiplies the Jacobian of y(x) from the left: of weights w_y for each output it gives d_x = ∂(Σ w∘y)/∂x
 for each input, in one sweep back over the tape, at a few times the price of y itself. :func:`tangent` multiplies from the
-right: t_y = Σ ∂y/∂x t_x. The Jacobian itself is never made. Both give a :class:`Quantity`, so that they are traced,
-counted, compiled, cached and pickled like the entries of a table, and can be differentiated again.
+right: t_y = Σ ∂y/∂x t_x, along the tape. Neither makes the Jacobian itself, which is :func:`jacobian`. All give a
+:class:`Quantity`, so that they are traced, counted, compiled, cached and pickled like the entries of a table, and can be
+differentiated again.
 
 Where a function is not smooth, its derivatives are those of its pieces: sgn, comparisons and choices are constant
 between their jumps, so that Coulomb friction adds nothing. Where loops are closed by Newton's method a kernel takes q of
@@ -14,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.errors import DalembertError
 from dalembert.quantities.lighter import SCALARS, Arrays, flat
-from dalembert.quantities.machine import Quantity, Shape
+from dalembert.quantities.machine import Quantity, Shape, signature
 
 if TYPE_CHECKING:
     from dalembert.graph.tape import Graph
@@ -43,13 +45,21 @@ def tangent(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] 
     return _derived("tangent", entry, options, by)
 
 
+def jacobian(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None) -> Derived:
+    """∂y/∂x of every output y of a quantity by all of its inputs x or by those asked for: y's axes, then those of x.
+
+    Its inputs are those of y and its options; its outputs d_y_d_x, those of one y together.
+    """
+    return _derived("jacobian", entry, options, by)
+
+
 @dataclass(frozen=True)
 class Derived(Quantity):
     """A derivative of another quantity.
 
     source    what is differentiated, of ``taken`` options
     by        by which of its inputs and options
-    weights   what each weight (of a gradient) or direction (of a tangent) belongs to, by its name
+    weights   what each weight (of a gradient) or direction (of a tangent) belongs to, by its name; a Jacobian has none
     mode      which of ``MODES``
     """
 
@@ -115,7 +125,36 @@ def _tangent(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y:
     return derivative.forward(graph, y, seeds)
 
 
-MODES: dict[str, Callable[..., Iterable[Any]]] = {"gradient": _gradient, "tangent": _tangent}
+def _jacobian(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y: list[Any]) -> Iterable[Any]:
+    """∂y/∂x, along the tape or back over it: in the fewest sweeps."""
+    from dalembert.graph import derivative
+
+    sizes = {name: mechanism.n if _follows(mechanism, name) else len(x[name]) for name in entry.by}
+    rows: list[dict[str, list[Any]]] = [{} for _ in y]
+    if sum(sizes.values()) <= len(y):
+        for name, size in sizes.items():
+            columns = []
+            for k in range(size):
+                unit = [1.0 if k == j else 0.0 for j in range(size)]
+                along = Chain(mechanism, x["q"]).push(unit) if _follows(mechanism, name) else unit
+                seeds = {scalar.line: slope for scalar, slope in zip(x[name], along, strict=True)}
+                columns.append(derivative.forward(graph, y, seeds))
+            for i, row in enumerate(rows):
+                row[name] = [column[i] for column in columns]
+    else:
+        inputs = [scalar for name in entry.by for scalar in x[name]]
+        for row, slopes in zip(rows, map(iter, derivative.jacobian(graph, y, inputs)), strict=True):
+            for name in entry.by:
+                part = [next(slopes) for _ in x[name]]
+                row[name] = Chain(mechanism, x["q"]).pull(part) if _follows(mechanism, name) else part
+    at = iter(rows)
+    for _, shape in signature(mechanism, entry.source, entry.taken).outputs:
+        own = [next(at) for _ in range(prod(shape))]
+        for name in entry.by:
+            yield from (slope for row in own for slope in row[name])
+
+
+MODES: dict[str, Callable[..., Iterable[Any]]] = {"gradient": _gradient, "tangent": _tangent, "jacobian": _jacobian}
 
 
 def _follows(mechanism: AnyMechanism, name: str) -> bool:
@@ -138,6 +177,10 @@ def _derived(mode: str, source: Quantity, options: tuple[str, ...], by: tuple[st
         further = {name: source.outputs[y] for name, y in weights.items()}
         outputs = {f"d_{name}": held[name] for name in by}
         summary = f"∂(Σ w∘y)/∂({', '.join(by)}), y = {source.summary}"
+    elif mode == "jacobian":
+        weights, further = {}, {}
+        outputs = {f"d_{y}_d_{x}": (*shape, *held[x]) for y, shape in source.outputs.items() for x in by}
+        summary = f"∂y/∂({', '.join(by)}), y = {source.summary}"
     else:
         weights = _distinct("t_", by, inputs)
         further = {name: held[x] for name, x in weights.items()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from dalembert.algebra.scalars import Values
-from dalembert.algebra.vectors import Vec
 from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.equations import kinematics, regressor
@@ -24,8 +23,7 @@ def points(mechanism: AnyMechanism, q: Values) -> list[Any]:
 
 def _heights(m: AnyMechanism, q: Values) -> list[Any]:
     """How high each point is over the origin of the base, against gravity (m)."""
-    size = float(sum(float(g) ** 2 for g in m.gravity)) ** 0.5
-    up = Vec(-float(g) / size for g in m.gravity)
+    up = -1.0 / m.gravity.norm * m.gravity
     return [up.dot(point) for point in points(m, q)]
 
 
