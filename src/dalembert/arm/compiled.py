@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +30,11 @@ STATE = ("q", "qd", "qdd", "tau")
 SCALARS = {"double": "double", "single": "float"}  # what is calculated with, by precision
 
 
+def precision_of(arrays: Iterable[Any]) -> Literal["double", "single"]:
+    """What is calculated in for these arrays: "single" where all hold float32."""
+    return "single" if all(a.dtype is SINGLE for a in arrays) else "double"
+
+
 def _check_out(out: Any) -> None:
     """Refuse what no result can be written to; its shape is NumPy's to judge."""
     if not isinstance(out, np.ndarray):
@@ -49,6 +54,7 @@ class Compiled:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
+        self.numbers: dict[str, Any] = {}  # of the mechanism, that every quantity is computed with
         self._kernels: dict[Any, np.ufunc] = {}
         # by method, those that need no more than their arrays, and how many numbers in one of these are left to one thread
         self.quick_kernels: dict[str, tuple[np.ufunc, int]] = {}
@@ -58,6 +64,11 @@ class Compiled:
     def mechanism(self) -> AnyMechanism:
         """What the equations see: fixed joints merged, rotors counted with their links."""
         return mechanism_of(self.robot)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """What the letters in the shapes of its arrays stand for."""
+        return machine.sizes_of(self.mechanism)
 
     @property
     def name(self) -> str:
@@ -173,18 +184,33 @@ class Compiled:
         threads: int | None = None,
     ) -> Array:
         threads = checked_threads(threads)
-        given = {name: value for name, value in (options or {}).items() if value is not None}
+        given = {name: value for name, value in (options or {}).items() if value is not None} | self.numbers
         if any(map(is_lazy, (*inputs.values(), *given.values()))):
             return run_later(self, quantity, inputs, given, formulation, out)
-        arrays = [self.checked(name, value) for name, value in (*inputs.items(), *given.items())]
-        precision: Literal["double", "single"] = "single" if all(a.dtype is SINGLE for a in arrays) else "double"
+        arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}
+        precision = precision_of(arrays.values())
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
-        if not self.mechanism.linear or (self.mechanism.loops and quantity in REACTIONS):
-            return self._run_placed(ufunc, quantity, (*inputs, *given), arrays, out, threads)
-        result = self._call(ufunc, quantity, (*inputs, *given), arrays, out, threads)
-        if ufunc.nout == 1 and not given and formulation is None and precision == "double":
+        result = self._run_kernel(ufunc, quantity, arrays, out, threads)
+        plain = not given and formulation is None and precision == "double"
+        if ufunc.nout == 1 and plain and not self._needs_placing(quantity):
             self.quick_kernels[quantity] = ufunc, most_alone(ufunc)
         return result
+
+    def _run_kernel(
+        self,
+        ufunc: np.ufunc,
+        quantity: str,
+        arrays: dict[str, Any],
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """What a kernel gives for arrays that are checked; loops are closed first where they must be."""
+        run = self._run_placed if self._needs_placing(quantity) else self._call
+        return run(ufunc, quantity, tuple(arrays), list(arrays.values()), out, threads)
+
+    def _needs_placing(self, quantity: str) -> bool:
+        """Whether loops must be closed first, or their closure can fail."""
+        return not self.mechanism.linear or (bool(self.mechanism.loops) and quantity in REACTIONS)
 
     def prepare_single(self, quantity: str) -> None:
         """Make the function for one state of a quick kernel."""
@@ -254,7 +280,7 @@ class Compiled:
         """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
         value = real(name, value)
         (letter,) = machine.INPUTS[name]
-        size = self.n if letter in ("n", "Q") else int(letter)
+        size = self.n if letter in ("n", "Q") else int(letter) if letter.isdigit() else self.sizes[letter]
         if value.ndim == 0 or value.shape[-1] != size:
             why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
             raise ShapeError(
