@@ -265,7 +265,9 @@ class Compiled:
         q = self.checked("q", q)
         if not is_lazy(q):
             return self.placing.placed(q)
-        return q if self.mechanism.linear else by_blocks(self.placed, {"q": q}, [(machine.sizes_of(self.mechanism)["Q"],)])
+        return (
+            q if self.mechanism.linear else by_blocks(self.placed, {"q": q}, [(machine.sizes_of(self.mechanism)["Q"],)])
+        )
 
     @property
     def home(self) -> Array:

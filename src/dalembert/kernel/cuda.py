@@ -16,7 +16,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from dalembert.emit.grid import AXES, grid_ir, shared_numbers
+from dalembert.emit.grid import AXES, grid_ir, staging_of
 from dalembert.emit.signature import Signature
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
@@ -134,7 +134,7 @@ def _loaded(parts: tuple[str, ...], device: int, strided: bool, recipe: Recipe) 
 
 def _shared_bytes(recipe: Recipe) -> int:
     """Shared memory of one thread."""
-    return shared_numbers(recipe.signature) * BYTES[recipe.scalar]
+    return staging_of(recipe.signature, recipe.scalar).numbers * BYTES[recipe.scalar]
 
 
 def _load(ptx: bytes, device: int, shared: int) -> Loaded:
@@ -170,7 +170,9 @@ def _llvm_version() -> str:
 
 def leading_shape(signature: Signature, inputs: Sequence[DeviceArray]) -> tuple[int, ...]:
     """The shape to which the leading axes of the inputs broadcast."""
-    leads = [array.shape[: len(array.shape) - len(core)] for array, (_, core) in zip(inputs, signature.inputs, strict=True)]
+    leads = [
+        array.shape[: len(array.shape) - len(core)] for array, (_, core) in zip(inputs, signature.inputs, strict=True)
+    ]
     shape: list[int] = []
     for k in range(1, max(map(len, leads), default=0) + 1):
         lengths = {lead[-k] for lead in leads if len(lead) >= k} - {1}
@@ -284,5 +286,16 @@ def _launch(kernel: Loaded, count: int, numbers: Sequence[int], stream: int) -> 
     places = words.ctypes.data + 8 * np.arange(len(numbers), dtype=np.int64)
     blocks = -(-count // kernel.block)
     _call(
-        "cuLaunchKernel", kernel.function, blocks, 1, 1, kernel.block, 1, 1, kernel.shared, stream, places.ctypes.data, 0
+        "cuLaunchKernel",
+        kernel.function,
+        blocks,
+        1,
+        1,
+        kernel.block,
+        1,
+        1,
+        kernel.shared,
+        stream,
+        places.ctypes.data,
+        0,
     )
