@@ -143,6 +143,22 @@ def test_options_are_inputs(tmp_path: Path) -> None:
     assert np.allclose(g, a.gravity_torque(q[:2]), rtol=1e-13)
 
 
+def test_numbers_of_the_arm_are_inputs(tmp_path: Path) -> None:
+    """One file for all arms of this structure."""
+    a = da.load("planar-2r")
+    options = ("parameters", "gravity")
+    a.emit(["inverse_dynamics", "gravity_torque"], options=options, function="f", precision="float").write(tmp_path)
+    run = subprocess.run([compiled("gcc", tmp_path, "check", sorted(tmp_path.glob("*.c")))])
+    assert run.returncode == 0
+    a.emit(["inverse_dynamics", "gravity_torque"], options=options, function="f").write(tmp_path, force=True)
+    q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, 2))
+    other = a.replace(gravity=(0.3, -1.6, 0.0)).with_payload(3.0, (0.1, 0.0, 0.0))
+    inputs = [q, qd, qdd, np.array(other.parameters), np.array(other.robot.gravity)]
+    tau, g = call(library("gcc", tmp_path).planar_2r_f, inputs, [np.empty(2), np.empty(2)])
+    assert np.allclose(tau, other.inverse_dynamics(q, qd, qdd), rtol=1e-12)
+    assert np.allclose(g, other.gravity_torque(q), rtol=1e-12)
+
+
 def test_arms_closed_by_newton_take_all_joints_of_their_tree(tmp_path: Path) -> None:
     a = by_newton(da.load("five-bar"))
     assert a.mechanism.by_newton

@@ -114,7 +114,7 @@ MISTAKES = {
     "libm=False .* is for the targets c": {"target": "numpy", "libm": False},
     "the function cannot be called 'a b'; a name has letters": {"function": "a b"},
     "has 90 letters, more than 80; give a shorter one": {"function": "a" * 90},
-    "pose does not take 'tip_wrench'; the options it takes are: none": {"options": ("tip_wrench",)},
+    "pose does not take 'tip_wrench'; the options it takes are: parameters": {"options": ("tip_wrench",)},
     "pose has no formulation 'lean'; it has frames": {"formulation": "lean"},
 }
 

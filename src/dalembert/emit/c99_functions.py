@@ -18,13 +18,8 @@ from dataclasses import dataclass
 from dalembert.emit import elementary, trigonometry
 
 # 2/π in words of 32 bits, after two words of zeros: enough for the largest double
-TWO_OVER_PI = (
-    0x00000000, 0x00000000, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB,
-    0xDEBBC561, 0xB7246E3A, 0x424DD2E0, 0x06492EEA, 0x09D1921C, 0xFE1DEB1C, 0xB129A73E, 0xE88235F5, 0x2EBB4484,
-    0xE99C7026, 0xB45F7E41, 0x3991D639, 0x835339F4, 0x9C845F8B, 0xBDF9283B, 0x1FF897FF, 0xDE05980F, 0xEF2F118B,
-    0x5A0A6D1F, 0x6D367ECF, 0x27CB09B7, 0x4F463F66, 0x9E5FEA2D, 0x7527BAC7, 0xEBE5F17B, 0x3D0739F7, 0x8A5292EA,
-    0x6BFB5FB1, 0x1F8D5D08, 0x56033046, 0xFC7B6BAB, 0xF0CFBC20, 0x9AF4361D,
-)  # fmt: skip
+TWO_OVER_PI = (0, 0, *(int(trigonometry.DIGITS[k : k + 8], 16) for k in range(0, len(trigonometry.DIGITS), 8)))
+DOUBLE = trigonometry.REDUCTIONS["double"]
 
 
 @dataclass(frozen=True)
@@ -47,16 +42,16 @@ KINDS = {
     "double": Kind(
         {
             "REAL": "double", "UINT": "uint64_t", "INT": "int32_t", "FRACTION": "52", "BIAS": "1023", "ALL": "0x7FF",
-            "LIMBS": "6", "LARGEST": repr(trigonometry.LARGEST), "WORDS": str(len(TWO_OVER_PI)),
+            "LIMBS": "6", "LARGEST": repr(DOUBLE.largest), "WORDS": str(len(TWO_OVER_PI)),
             "MAGIC": "0x5FE6EB50C7B537A9u", "SPLIT": "0xFFFFFFFFF8000000u", "LIFT": "0x1p108", "LOWER": "0x1p-54",
             "DROP": "0x1p-108", "RAISE": "0x1p54", "LOW": "0x1p-900", "HIGH": "0x1p900", "STEPS": "4",
             "NORMAL": "0x1p-1022", "UP": "0x1p54", "UPS": "54.0",
         },
         {
-            "SINE": trigonometry.SINE, "COSINE": trigonometry.COSINE, "EXP": elementary.EXP, "LOG": elementary.LOG,
+            "SINE": DOUBLE.sine, "COSINE": DOUBLE.cosine, "EXP": elementary.EXP, "LOG": elementary.LOG,
             "TANH": elementary.TANH, "ATAN": elementary.ATAN, "ASIN": elementary.ASIN,
-            "PI_HALF": trigonometry.PI_HALF, "LN_2": elementary.LN_2, "PI": elementary.PI,
-            "RANGE": (elementary.LOWEST, elementary.HIGHEST), "ROUNDER": (trigonometry.ROUNDER,),
+            "PI_HALF": DOUBLE.pi_half, "LN_2": elementary.LN_2, "PI": elementary.PI,
+            "RANGE": (elementary.LOWEST, elementary.HIGHEST), "ROUNDER": (DOUBLE.rounder,),
             "BOUNDS": (elementary.NEAR, elementary.FAR),
         },
         "<d", "",
