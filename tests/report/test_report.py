@@ -446,7 +446,8 @@ def test_names_are_shown_as_they_are_in_every_figure(many: tuple[str, ...]) -> N
             in_a_picture(arm.name)[:20] in x for x in written(tip_figures.map_figure(workspace_map(arm, poses=999)))
         )
         whole = simulate.figure(da.simulate(arm, [0.1, 0.2], None, None, 0.01))
-        assert all(in_a_picture(plain(name)) in written(whole) for name in names)
+        shown = written(whole)
+        assert all(in_a_picture(plain(name)) in shown for name in names)
         for kind in ("pdf", "svg"):
             whole.savefig(io.BytesIO(), format=kind)
 
