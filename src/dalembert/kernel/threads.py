@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from operator import index
 from queue import SimpleQueue
 from threading import Condition, Lock, RLock, Thread
@@ -60,19 +60,19 @@ def usable_threads() -> int:
 class _Job:
     """Pieces of work that several threads take one after the other."""
 
-    def __init__(self, work: Callable[[Any], None], pieces: Iterable[Any]) -> None:
+    def __init__(self, work: Callable[[Iterator[Any]], None], pieces: Iterable[Any]) -> None:
         self.work, self.left = work, deque(pieces)
         self.changed, self.helping = Condition(Lock()), 0
         self.problem: BaseException | None = None
 
-    def take(self) -> None:
-        """Do pieces until none is left."""
+    def taken(self) -> Iterator[Any]:
+        """Pieces until none is left."""
         while True:
             try:
                 piece = self.left.popleft()
             except IndexError:
                 return
-            self.work(piece)
+            yield piece
 
     def help(self) -> None:
         """The same in a helper; what goes wrong is kept for the thread that waits."""
@@ -81,7 +81,7 @@ class _Job:
                 return
             self.helping += 1
         try:
-            self.take()
+            self.work(self.taken())
         except BaseException as problem:  # noqa: BLE001 - raised again by run()
             self.problem = problem
             self.left.clear()
@@ -95,7 +95,7 @@ class _Job:
         try:
             if helpers:
                 _helpers.ask(self, helpers)
-            self.take()
+            self.work(self.taken())
         finally:
             self.left.clear()
             with self.changed:
@@ -151,11 +151,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_helpers.end, after_in_child=_helpers.forget)
 
 
-def together(work: Callable[[Any], None], pieces: Iterable[Any], threads: int) -> None:
-    """``work(piece)`` for all pieces, by this thread and helpers, in any order; the first error is raised.
+def together(work: Callable[[Iterator[Any]], None], pieces: Iterable[Any], threads: int) -> None:
+    """``work(some)`` in this thread and in helpers, each with the pieces that it takes; an error in one is raised here.
 
     >>> done = []
-    >>> together(done.append, range(5), threads=2)
+    >>> together(done.extend, range(5), threads=2)
     >>> sorted(done)
     [0, 1, 2, 3, 4]
     """
