@@ -17,7 +17,7 @@ import pytest
 
 import dalembert as da
 from dalembert.kernel import batches, threads
-from dalembert.kernel.batches import most, run
+from dalembert.kernel.batches import layout_of, run
 from dalembert.kernel.threads import together, usable_threads
 
 RNG = np.random.default_rng(5)
@@ -34,9 +34,9 @@ def always(monkeypatch: pytest.MonkeyPatch) -> Iterator[da.Arm]:
     """An arm for which a few hundred numbers are a large batch, on a machine with four CPUs."""
     monkeypatch.setattr(batches, "SHARE", 64)
     monkeypatch.setattr(batches, "usable_threads", lambda: 4)
-    most.cache_clear()
+    layout_of.cache_clear()
     yield da.load("planar-3r")
-    most.cache_clear()
+    layout_of.cache_clear()
 
 
 @pytest.fixture
@@ -148,7 +148,9 @@ def test_a_bad_number_of_threads_is_refused_in_one_sentence(arm: da.Arm, bad: ob
         lambda: da.simulate(arm, states(), None, None, 0.01, threads=bad),
     )
     for call in calls:
-        with pytest.raises(da.DalembertError, match="^threads is .*; it must be a whole number from 1 to 1024, or None"):
+        with pytest.raises(
+            da.DalembertError, match="^threads is .*; it must be a whole number from 1 to 1024, or None"
+        ):
             call()
     arm.gravity_torque(states(), threads=np.int64(2))
 
@@ -197,7 +199,10 @@ def test_errstate_of_the_caller_holds(arm: da.Arm) -> None:
         warnings.simplefilter("error")
         alone, several = (run(kernel, [X], threads=count) for count in (1, 4))
         np.testing.assert_array_equal(alone, several)
-    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="invalid value encountered in gravity_torque"):
+    with (
+        np.errstate(all="raise"),
+        pytest.raises(FloatingPointError, match="invalid value encountered in gravity_torque"),
+    ):
         run(kernel, [X], threads=4)
     heard: list[tuple[str, int]] = []
     with np.errstate(all="call", call=lambda kind, flag: heard.append((kind, threading.get_ident()))):

@@ -13,7 +13,7 @@ from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.kernel.batches import most, over_threads, run
+from dalembert.kernel.batches import layout_of, over_threads, run
 from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import joints, machine
 from dalembert.robot.model import Robot
@@ -118,7 +118,7 @@ class Compiled:
             return self._run_placed(ufunc, quantity, (*inputs, *given), arrays, out, threads)
         result = self._call(ufunc, quantity, (*inputs, *given), arrays, out, threads)
         if ufunc.nout == 1 and not given and formulation is None:
-            self.quick_kernels[quantity] = ufunc, most(str(ufunc.signature)).alone
+            self.quick_kernels[quantity] = ufunc, layout_of(str(ufunc.signature)).alone
         return result
 
     def prepare_single(self, quantity: str) -> None:

@@ -30,42 +30,44 @@ ONE_BLOCK = 100_000  # numbers in several results together from which they are g
 _CORES = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
 _KINDS = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 
-Cores = tuple[tuple[str, ...], ...]
 
+class Layout(NamedTuple):
+    """What a gufunc's signature says of its batches.
 
-@cache
-def _cores(signature: str) -> tuple[Cores, Cores]:
-    """The core shapes of what goes in and of what comes out, as they are written."""
-    inputs, outputs = (
-        tuple(tuple(filter(None, text.split(","))) for text in _CORES.findall(part)) for part in signature.split("->")
-    )
-    return inputs, outputs
-
-
-class Most(NamedTuple):
-    """Up to how many numbers in one input a batch is small, in two respects; 0 where a signature has no numbers.
-
-    alone  for one thread, unless the caller says otherwise
-    loose  for several results to have memory of their own
+    inputs   how many core axes each has
+    outputs  likewise
+    shapes   the core shapes of the outputs; none where a size is a letter, which the arrays tell
+    numbers  that go in and out for one state; 0 where a size is a letter
+    alone    up to how many numbers in one input one thread does a batch, unless the caller says otherwise
+    loose    up to how many numbers in one input several results have memory of their own
     """
 
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    numbers: int
     alone: int
     loose: int
 
 
 @cache
-def most(signature: str) -> Most:
-    """What is a small batch for kernels with this signature.
+def layout_of(signature: str) -> Layout:
+    """What a signature says.
 
-    >>> most("(7),(7),(7)->(7)").alone // 7  # states
+    >>> layout_of("(7),(7),(7)->(7)").alone // 7  # states
     18724
     """
-    cores = _cores(signature)
-    if not all(size.isdecimal() for shape in (*cores[0], *cores[1]) for size in shape):
-        return Most(0, 0)
-    inputs, outputs = ([prod(map(int, shape)) for shape in part] for part in cores)
-    states = (2 * SHARE - 1) // sum(inputs + outputs), (ONE_BLOCK - 1) // sum(outputs)
-    return Most(*(count * min(inputs) for count in states))
+    inputs, outputs = ([tuple(filter(None, text.split(","))) for text in _CORES.findall(part)]
+                       for part in signature.split("->"))  # fmt: skip
+    axes = tuple(map(len, inputs)), tuple(map(len, outputs))
+    if not all(size.isdecimal() for core in inputs + outputs for size in core):
+        return Layout(*axes, (), 0, 0, 0)
+    shapes = tuple(tuple(map(int, core)) for core in outputs)
+    go_in = [prod(map(int, core)) for core in inputs]
+    come_out = sum(map(prod, shapes))
+    numbers = sum(go_in) + come_out
+    alone, loose = (2 * SHARE - 1) // numbers, (ONE_BLOCK - 1) // come_out
+    return Layout(*axes, shapes, numbers, alone * min(go_in), loose * min(go_in))
 
 
 def run(
@@ -86,30 +88,28 @@ def run(
     >>> np.array_equal(run(kernel, [q], threads=2), kernel(q))
     True
     """
-    small, size = most(str(ufunc.signature)), _size(arrays)
-    if threads is None and size <= small.alone:
+    layout, size = layout_of(str(ufunc.signature)), _size(arrays)
+    if threads is None and size <= layout.alone:
         threads = 1
-    if threads == 1 and (ufunc.nout == 1 or out is not None or size <= small.loose):
+    if threads == 1 and (ufunc.nout == 1 or out is not None or size <= layout.loose):
         return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
     given = out if out is None or isinstance(out, tuple) else (out,)
-    leading = _leading(ufunc, arrays, given)
+    leading = _leading(layout, arrays, given)
     if leading is None:
         return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
-    inputs, outputs = _cores(str(ufunc.signature))
-    axes = len(leading)
-    inner = [a.shape[a.ndim - len(core) :] for a, core in zip(arrays, inputs, strict=True)]
-    inner += [tuple(map(int, core)) for core in outputs] if given is None else [a.shape[axes:] for a in given]
-    work = prod(leading) * (sum(map(prod, inner)) if numbers is None else numbers)
+    work = prod(leading) * (layout.numbers if numbers is None else numbers)
     if threads is None:
         threads = min(usable_threads(), work // SHARE) if work >= 2 * SHARE else 1
-    axis, pieces = _pieces(leading, threads, work) if threads > 1 else (0, [])
+    axis, pieces = _pieces(leading, threads, work) if threads > 1 and leading else (0, [])
     if given is None and (len(pieces) > 1 or ufunc.nout > 1):
-        given = _room([(*leading, *core) for core in inner[ufunc.nin :]], arrays, len(pieces) > 1)
+        given = _room([(*leading, *core) for core in layout.shapes], arrays, len(pieces) > 1)
     if given is None:
         return ufunc(*arrays)
     if len(pieces) < 2:
         return ufunc(*arrays, out=given)
-    _in_pieces(ufunc, arrays, given, axis - axes, pieces, threads)
+    if out is not None:  # as NumPy does
+        arrays = [a.copy() if any(np.may_share_memory(a, b) for b in given) else a for a in arrays]
+    _in_pieces(ufunc, layout, (*arrays, *given), axis - len(leading), pieces, threads)
     return given[0] if ufunc.nout == 1 else given
 
 
@@ -128,23 +128,22 @@ def _size(arrays: Sequence[Any]) -> float:
     return size
 
 
-def _leading(ufunc: np.ufunc, arrays: Sequence[Any], out: tuple[Array, ...] | None) -> tuple[int, ...] | None:
+def _leading(layout: Layout, arrays: Sequence[Any], out: tuple[Array, ...] | None) -> tuple[int, ...] | None:
     """The leading shape of a batch; None where it is NumPy's, or a lazy array's, to run the gufunc or to refuse it."""
-    inputs, outputs = _cores(str(ufunc.signature))
-    if len(arrays) != len(inputs) or any(type(a) is not np.ndarray for a in arrays):
+    if len(arrays) != len(layout.inputs) or (out is None and not layout.shapes):
         return None
-    if np.result_type(SINGLE, *(a.dtype for a in arrays)) not in (SINGLE, DOUBLE):
-        return None
-    if any(a.ndim < len(core) for a, core in zip(arrays, inputs, strict=True)):
-        return None
-    shapes = {a.shape[: a.ndim - len(core)] for a, core in zip(arrays, inputs, strict=True)}
+    shapes: set[tuple[int, ...]] = set()
+    for array, axes in zip(arrays, layout.inputs, strict=True):
+        if type(array) is not np.ndarray or array.ndim < axes or array.dtype not in (DOUBLE, SINGLE):
+            return None
+        shapes.add(array.shape[: array.ndim - axes])
     try:
         leading = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
     except ValueError:
         return None
     if out is not None:
-        for a, core in zip(out, outputs, strict=True):
-            if type(a) is not np.ndarray or a.shape[: a.ndim - len(core)] != leading:
+        for array, axes in zip(out, layout.outputs, strict=True):
+            if array.shape[: array.ndim - axes] != leading:
                 return None
     return leading
 
@@ -166,9 +165,8 @@ def _room(shapes: Sequence[tuple[int, ...]], arrays: Sequence[Array], needed: bo
 def _pieces(leading: tuple[int, ...], threads: int, work: int) -> tuple[int, list[slice]]:
     """Slices of the first axis that is long enough, else of the longest; and which axis that is."""
     count = max(threads, min(PIECES * threads, 2 * work // SHARE), -(-work // PIECE))
-    long_enough = (k for k, length in enumerate(leading) if length >= ALIGNED * count)
-    axis = next(long_enough, max(range(len(leading)), key=leading.__getitem__, default=0))
-    length = leading[axis] if leading else 0
+    axis = next((k for k, length in enumerate(leading) if length >= ALIGNED * count), leading.index(max(leading)))
+    length = leading[axis]
     size = max(1, -(-length // count))
     step = ALIGNED if size > ALIGNED // 2 else LANES
     size = -(-size // step) * step
@@ -176,30 +174,28 @@ def _pieces(leading: tuple[int, ...], threads: int, work: int) -> tuple[int, lis
 
 
 def _in_pieces(
-    ufunc: np.ufunc, arrays: Sequence[Array], out: tuple[Array, ...], axis: int, pieces: list[slice], threads: int
+    ufunc: np.ufunc, layout: Layout, arrays: Sequence[Array], axis: int, pieces: list[slice], threads: int
 ) -> None:
     """Run the gufunc on slices of an axis, on several threads.
 
-    axis  counted from the last leading axis, −1
+    arrays  inputs and outputs
+    axis    counted from the last leading axis, −1
 
     NumPy's settings for floating-point errors belong to a thread. Pieces therefore note only what happened, and one of
     those where it did is run again by the caller's thread, under its own settings, for NumPy to report it.
     """
-    inputs, outputs = _cores(str(ufunc.signature))
-    arrays = [a.copy() if any(np.may_share_memory(a, b) for b in out) else a for a in arrays]  # as NumPy does
-    cuts = [
-        (array, at, (slice(None),) * at)
-        for array, core in zip((*arrays, *out), (*inputs, *outputs), strict=True)
-        for at in [array.ndim - len(core) + axis]
-    ]
-    cut = [at >= 0 and array.shape[at] > 1 for array, at, _ in cuts]  # others are broadcast along this axis
+    cuts: list[
+        tuple[Array, tuple[slice, ...] | None]
+    ] = []  # with the axes before, where it is not broadcast along this
+    for array, axes in zip(arrays, layout.inputs + layout.outputs, strict=True):
+        at = array.ndim - axes + axis
+        cuts.append((array, (slice(None),) * at if at >= 0 and array.shape[at] > 1 else None))
     settings: dict[str, Any] = dict(np.geterr())
     noting: dict[str, Any] = {kind: "ignore" if mode == "ignore" else "call" for kind, mode in settings.items()}
     noted: dict[str, slice] = {}
 
     def call(piece: slice) -> None:
-        given = [array[(*whole, piece)] if here else array for (array, _, whole), here in zip(cuts, cut, strict=True)]
-        ufunc(*given)
+        ufunc(*[array if before is None else array[(*before, piece)] for array, before in cuts])
 
     def work(some: Iterator[slice]) -> None:
         piece = slice(0)
