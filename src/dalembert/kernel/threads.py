@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import index
 from queue import SimpleQueue
 from threading import Condition, Lock, RLock, Thread
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 
 MOST_THREADS = 1024
+YIELDS = 100  # looks at whether helpers are done, some 100 µs, before a sleep from which waking takes as long
 
 Queue = SimpleQueue["_Job | None"]
 
@@ -98,6 +100,10 @@ class _Job:
             self.work(self.taken())
         finally:
             self.left.clear()
+            for _ in range(YIELDS if self.helping else 0):
+                sleep(0)
+                if not self.helping:
+                    break
             with self.changed:
                 while self.helping:
                     self.changed.wait()
