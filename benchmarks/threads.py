@@ -73,7 +73,7 @@ def small(arm: da.Arm) -> None:
         kernel, repeats = arm.kernel("inverse_dynamics"), max(1, 2000 // size)
         least = interleaved(
             {
-                "kernel": lambda x=x, n=repeats: [kernel(*x) for _ in range(n)],
+                "kernel": lambda x=x, n=repeats, kernel=kernel: [kernel(*x) for _ in range(n)],
                 "auto": lambda x=x, n=repeats: [arm.inverse_dynamics(*x) for _ in range(n)],
                 "one": lambda x=x, n=repeats: [arm.inverse_dynamics(*x, threads=1) for _ in range(n)],
             },
@@ -81,7 +81,9 @@ def small(arm: da.Arm) -> None:
         )
         times = [least[name] / repeats * 1e6 for name in ("kernel", "auto", "one")]
         rows.append((f"{size:,}", *(f"{t:.2f}" for t in times), f"{times[2] / times[1]:.2f}"))
-    table("panda, inverse dynamics, µs per call", rows, ("states", "gufunc", "method", "threads=1", "threads=1 / method"))
+    table(
+        "panda, inverse dynamics, µs per call", rows, ("states", "gufunc", "method", "threads=1", "threads=1 / method")
+    )
 
 
 def main() -> None:

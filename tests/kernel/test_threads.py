@@ -149,7 +149,7 @@ def test_a_bad_number_of_threads_is_refused_in_one_sentence(arm: da.Arm, bad: ob
     )
     for call in calls:
         with pytest.raises(
-            da.DalembertError, match="^threads is .*; it must be a whole number from 1 to 1024, or None"
+            da.DalembertError, match=r"^threads is .*; it must be a whole number from 1 to 1024, or None"
         ):
             call()
     arm.gravity_torque(states(), threads=np.int64(2))

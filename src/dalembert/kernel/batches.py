@@ -20,8 +20,10 @@ from dalembert.kernel.threads import together, usable_threads
 
 Array = NDArray[np.floating[Any]]
 
-SHARE = 1 << 18  # numbers that go in and out below which a further thread does not pay: at least 100 µs
-PIECE = 1 << 21  # numbers of the largest piece: a few milliseconds, after which Ctrl-C is heard
+# what a state costs is measured by the numbers that come out for it, about 0.2 ns each; one that goes in costs as much as
+GOES_IN = 4  # of them: sines, cosines and what is made of them
+SHARE = 3 << 18  # cost below which a further thread does not pay: about 160 µs
+PIECE = 1 << 23  # cost of the largest piece: about 2 ms, after which Ctrl-C is heard
 PIECES = 4  # for each thread, so that one that is held up leaves some to the others
 LANES = 8  # states side by side that a kernel computes at once: no piece has fewer
 ALIGNED = 64  # states: longer pieces begin where cache lines do
@@ -37,7 +39,7 @@ class Layout(NamedTuple):
     inputs   how many core axes each has
     outputs  likewise
     shapes   the core shapes of the outputs; none where a size is a letter, which the arrays tell
-    numbers  that go in and out for one state; 0 where a size is a letter
+    cost     of one state; 0 where a size is a letter
     alone    up to how many numbers in one input one thread does a batch, unless the caller says otherwise
     loose    up to how many numbers in one input several results have memory of their own
     """
@@ -45,7 +47,7 @@ class Layout(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
-    numbers: int
+    cost: int
     alone: int
     loose: int
 
@@ -55,7 +57,7 @@ def layout_of(signature: str) -> Layout:
     """What a signature says.
 
     >>> layout_of("(7),(7),(7)->(7)").alone // 7  # states
-    18724
+    17283
     """
     inputs, outputs = ([tuple(filter(None, text.split(","))) for text in _CORES.findall(part)]
                        for part in signature.split("->"))  # fmt: skip
@@ -65,9 +67,9 @@ def layout_of(signature: str) -> Layout:
     shapes = tuple(tuple(map(int, core)) for core in outputs)
     go_in = [prod(map(int, core)) for core in inputs]
     come_out = sum(map(prod, shapes))
-    numbers = sum(go_in) + come_out
-    alone, loose = (2 * SHARE - 1) // numbers, (ONE_BLOCK - 1) // come_out
-    return Layout(*axes, shapes, numbers, alone * min(go_in), loose * min(go_in))
+    cost = GOES_IN * sum(go_in) + come_out
+    alone, loose = (2 * SHARE - 1) // cost, (ONE_BLOCK - 1) // come_out
+    return Layout(*axes, shapes, cost, alone * min(go_in), loose * min(go_in))
 
 
 def run(
@@ -75,12 +77,12 @@ def run(
     arrays: Sequence[Any],
     out: Array | tuple[Array, ...] | None = None,
     threads: int | None = None,
-    numbers: int | None = None,
+    cost: int | None = None,
 ) -> Any:
     """``ufunc(*arrays, out=out)``, a large batch on several threads.
 
     threads  how many at most; None: by the size of the batch, the CPUs that may be used, and OMP_NUM_THREADS
-    numbers  that are gone over for one state; without it those that go in and out
+    cost     of one state, beside that of a number that comes out; without it, by the numbers that go in and out
     Warnings and errors about floating-point numbers are those of one call, in the caller's thread.
 
     >>> import numpy as np, dalembert as da
@@ -97,7 +99,7 @@ def run(
     leading = _leading(layout, arrays, given)
     if leading is None:
         return ufunc(*arrays) if out is None else ufunc(*arrays, out=out)
-    work = prod(leading) * (layout.numbers if numbers is None else numbers)
+    work = prod(leading) * (layout.cost if cost is None else cost)
     if threads is None:
         threads = min(usable_threads(), work // SHARE) if work >= 2 * SHARE else 1
     axis, pieces = _pieces(leading, threads, work) if threads > 1 and leading else (0, [])

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 
 STATE_STEPS = 1 << 20  # states × steps between two looks at the progress bar and at Ctrl-C
-TIMES = 16  # a step goes over the numbers of a state so often, measured by the time that other kernels take
+COST = 64  # of a step for each number of the state, as dalembert.kernel.batches measures it
 FEW = 1000  # states up to which pieces called from Python are not worth splitting
 BYTES = 1 << 26  # of states between records, where every step must be looked at
 
@@ -85,7 +85,7 @@ class _Loop:
         task, given = self.task, self.task.given(start, stop)
         out = tuple(np.empty((*task.batch, records, x.shape[-1])) for x in state)
         arrays = [*state, *self.constants, *(given[x] for x in self.program.stepwise)]
-        run_batch(self.kernel, arrays, out, self.threads, TIMES * (stop - start) * sum(x.shape[-1] for x in state))
+        run_batch(self.kernel, arrays, out, self.threads, COST * (stop - start) * sum(x.shape[-1] for x in state))
         return list(out)
 
     def complain(self, state: list[Array], start: int, stop: int) -> None:
