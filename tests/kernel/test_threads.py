@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import os
 import signal
@@ -16,6 +17,9 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.arm.coordinates import Coordinates
+from dalembert.arm.dynamics import ArmDynamics
+from dalembert.arm.kinematics import Kinematics
 from dalembert.kernel import batches, threads
 from dalembert.kernel.batches import layout_of, run
 from dalembert.kernel.threads import together, usable_threads
@@ -145,6 +149,7 @@ def test_a_bad_number_of_threads_is_refused_in_one_sentence(arm: da.Arm, bad: ob
     calls = (
         lambda: arm.gravity_torque(states(), threads=bad),
         lambda: arm.operational_space(threads=bad),
+        lambda: arm.closure_jacobian(states(), threads=bad),
         lambda: da.simulate(arm, states(), None, None, 0.01, threads=bad),
     )
     for call in calls:
@@ -153,6 +158,15 @@ def test_a_bad_number_of_threads_is_refused_in_one_sentence(arm: da.Arm, bad: ob
         ):
             call()
     arm.gravity_torque(states(), threads=np.int64(2))
+
+
+def test_every_method_that_runs_a_kernel_takes_threads() -> None:
+    """Keyword only, with None for the automatic choice."""
+    for cls in (ArmDynamics, Kinematics, Coordinates):
+        for name, method in vars(cls).items():
+            if callable(method) and "self._run(" in inspect.getsource(method):
+                parameter = inspect.signature(method).parameters["threads"]
+                assert (parameter.kind, parameter.default) == (parameter.KEYWORD_ONLY, None), name
 
 
 # -- how many ----------------------------------------------------------------------------------------

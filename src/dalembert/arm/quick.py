@@ -3,7 +3,7 @@
 One state goes to a function in machine code (:mod:`dalembert.kernel.single`), which answers None to whatever else it is
 given. A gufunc checks the shapes that it is given. What it does not know is the rule for types (float32 stays float32,
 everything else is float64), so that only arrays of float64 go this way; the rest, and what the gufunc refuses, takes the
-method's own.
+method's own. Large batches are split over threads (:mod:`dalembert.kernel.batches`).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def layout_of(signature: str) -> Layout:
     """What a signature says.
 
     >>> layout_of("(7),(7),(7)->(7)").alone // 7  # states
-    17283
+    17284
     """
     inputs, outputs = ([tuple(filter(None, text.split(","))) for text in _CORES.findall(part)]
                        for part in signature.split("->"))  # fmt: skip

@@ -22,6 +22,7 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 
 MOST_THREADS = 1024
+ENDING = 1.0  # s at most that a fork waits for a helper: nothing depends on its end but Python's warning
 YIELDS = 100  # looks at whether helpers are done, some 100 µs, before a sleep from which waking takes as long
 
 Queue = SimpleQueue["_Job | None"]
@@ -95,7 +96,7 @@ class _Job:
     def run(self, helpers: int) -> None:
         """Take part until all is done; after an error or Ctrl-C, until helpers have done what they had begun."""
         try:
-            if helpers:
+            if helpers > 0:
                 _helpers.ask(self, helpers)
             self.work(self.taken())
         finally:
@@ -142,7 +143,7 @@ class _Helpers:
             for _ in self.threads:
                 self.asked.put(None)
             for thread in self.threads:
-                thread.join()
+                thread.join(ENDING)
             self.threads.clear()
 
 
@@ -165,4 +166,5 @@ def together(work: Callable[[Iterator[Any]], None], pieces: Iterable[Any], threa
     >>> sorted(done)
     [0, 1, 2, 3, 4]
     """
-    _Job(work, pieces).run(threads - 1)
+    job = _Job(work, pieces)
+    job.run(min(threads, len(job.left)) - 1)
