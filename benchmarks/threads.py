@@ -8,10 +8,12 @@ has both cores for itself while it runs (as root).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import dalembert as da
+from dalembert.kernel.batches import run
 from dalembert.kernel.threads import usable_threads
 from sidebyside import interleaved, table
 
@@ -26,7 +28,7 @@ def rounds(seconds: float) -> int:
     return int(np.clip(1.0 / seconds, 7, 400))
 
 
-def timed(kernel: np.ufunc, x: list[np.ndarray], calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+def timed(kernel: np.ufunc, x: list[np.ndarray], calls: dict[Any, Callable[[], object]]) -> dict[Any, float]:
     """The least times of calls on these states."""
     few = [a[:1000] for a in x]
     once = interleaved({"kernel": lambda: kernel(*few)}, 20)["kernel"] * max(1.0, len(x[0]) / 1000)
@@ -34,28 +36,26 @@ def timed(kernel: np.ufunc, x: list[np.ndarray], calls: dict[str, Callable[[], o
 
 
 def splitting(arm: da.Arm) -> None:
-    """One thread over two, and over as many as are chosen, with results written to arrays that are there already."""
+    """One thread over two, and over as many as are chosen, with results written to arrays that are there already.
+
+    Fresh memory for results costs as much as many kernels, in an order that the system's allocator chooses.
+    """
     rows = []
     for name, inputs in METHODS.items():
         kernel, row = arm.kernel(name), [name]
         for size in SIZES:
             x = [np.random.default_rng(k).uniform(-2, 2, (size, arm.n)) for k in range(inputs)]
-            method = getattr(arm, name)
-            if size * method(*(a[0] for a in x)).size > NUMBERS:
+            one_state = kernel(*(a[0] for a in x))
+            if size * one_state.size > NUMBERS:
                 row.append("–")
                 continue
+            out = np.zeros((size, *one_state.shape))
             calls = {
-                "one": lambda method=method, x=x: method(*x, threads=1),
-                "two": lambda method=method, x=x: method(*x, threads=2),
-                "auto": lambda method=method, x=x: method(*x),
+                threads: lambda threads=threads, x=x, out=out, kernel=kernel: run(kernel, x, out, threads)
+                for threads in (1, 2, None)
             }
-            if name == "inverse_dynamics":
-                out = np.empty_like(x[0])
-                calls["one"] = lambda method=method, x=x, out=out: method(*x, out=out, threads=1)
-                calls["two"] = lambda method=method, x=x, out=out: method(*x, out=out, threads=2)
-                calls["auto"] = lambda method=method, x=x, out=out: method(*x, out=out)
             least = timed(kernel, x, calls)
-            row.append(f"{least['one'] / least['two']:.2f}, {least['one'] / least['auto']:.2f}")
+            row.append(f"{least[1] / least[2]:.2f}, {least[1] / least[None]:.2f}")
         rows.append(tuple(row))
     table(
         f"panda: the time of one thread over that of threads=2, and over the automatic choice ({usable_threads()} CPUs)",
