@@ -74,6 +74,7 @@ bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/readiness.py
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/rollout.py
+	$(BIN)/python benchmarks/threads.py
 	$(BIN)/python benchmarks/time_optimal.py
 
 clean:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.ellipsoid import sizes, task_space
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
+from dalembert.kernel.batches import over_threads
 from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP
 from dalembert.tip.task_rows import Task, row_names
@@ -100,7 +101,7 @@ def evaluator(
         if redundancy not in KERNELS:
             raise DalembertError(f"redundancy is '{redundancy}'; it is one of {', '.join(KERNELS)}")
         name = KERNELS["exact" if space.m == arm.n else redundancy]
-    kernel = machine.kernel(arm.mechanism, TIP[name].of(space))
+    kernel = over_threads(machine.kernel(arm.mechanism, TIP[name].of(space)))
     if quantity == "force-manipulability":
         size, power = 1.0 / size, -power
 

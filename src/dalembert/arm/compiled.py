@@ -15,7 +15,7 @@ from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.kernel.batches import most_alone, over_threads, run
+from dalembert.kernel.batches import layout_of, over_threads, run
 from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import joints, machine
 from dalembert.robot.model import Robot
@@ -193,7 +193,7 @@ class Compiled:
         result = self._run_kernel(ufunc, quantity, arrays, out, threads)
         plain = not given and formulation is None and precision == "double"
         if ufunc.nout == 1 and plain and not self._needs_placing(quantity):
-            self.quick_kernels[quantity] = ufunc, most_alone(ufunc)
+            self.quick_kernels[quantity] = ufunc, layout_of(str(ufunc.signature)).alone
         return result
 
     def _run_kernel(
@@ -252,7 +252,7 @@ class Compiled:
         if out is not None:
             _check_out(out)
         try:
-            return run(ufunc, arrays, out, threads)  # type: ignore[no-any-return]
+            return run(ufunc, arrays, out, threads)
         except (TypeError, ValueError) as problem:
             shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(names, arrays, strict=True))
             what = f" and out {out.shape}" if out is not None else ""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.equations import regressor
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.kernel.threads import checked_threads
 from dalembert.motion.methods import METHODS
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS
@@ -171,6 +172,7 @@ def simulate(
     parameters: ArrayLike | None = None,
     rtol: float = 1e-11,
     atol: float = 1e-12,
+    threads: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Run:
     """Direct dynamics, S 7.6: the motion that follows from a state and the torques.
@@ -199,6 +201,8 @@ def simulate(
                 I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree; behind
                 them the coefficients of further terms of friction, joint by joint
     rtol, atol  of "dop853"
+    threads     over how many threads the states of a large batch are split; chosen by its size unless given, see
+                docs/dynamics.md. "dop853" takes one state after the other in one thread
     progress    called with the fraction done
 
     >>> import dalembert as da
@@ -206,6 +210,7 @@ def simulate(
     >>> bool(abs(run.energy - run.energy[0]).max() < 1e-9)
     True
     """
+    threads = checked_threads(threads)
     task = make_task(
         arm,
         q0,
@@ -223,7 +228,7 @@ def simulate(
         base_motion,
     )
     solver = METHODS[method].solver
-    q, qd, *learned = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
+    q, qd, *learned = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress, threads)
     return Run(arm, task.t[task.records], q, qd, task, *learned)
 
 
