@@ -22,7 +22,7 @@ EXTRAS = {
         "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
     },
     "mujoco": {"mujoco": "MuJoCo"},
-    "cluster": {"dask": "Dask", "distributed": "distributed"},
+    "cluster": {"dask": "Dask", "cloudpickle": "Dask", "distributed": "distributed"},
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,7 @@ from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Adaptive, Controller
 from dalembert.simulation.fixed import fixed_steps
+from dalembert.simulation.pieces import in_pieces
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def simulate(
     rtol: float = 1e-11,
     atol: float = 1e-12,
     progress: Callable[[float], None] | None = None,
+    cluster: Any = None,
 ) -> Run:
     """Direct dynamics, S 7.6: the motion that follows from a state and the torques.
 
@@ -200,6 +202,9 @@ def simulate(
                 them the coefficients of further terms of friction, joint by joint
     rtol, atol  of "dop853"
     progress    called with the fraction done
+    cluster     the address of a Dask scheduler, or a ``distributed.Client``, whose workers simulate the states of the batch;
+                the run is the same, bit by bit, where processors are alike. Python functions are then called for a part of
+                the batch at a time
 
     >>> import dalembert as da
     >>> run = da.simulate(da.load("pendulum"), [0.5], [0.0], None, 1.0, friction=False)
@@ -223,8 +228,16 @@ def simulate(
         base_motion,
     )
     solver = METHODS[method].solver
-    q, qd, *learned = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
+    steps = partial(_stepped, solver=solver, rtol=rtol, atol=atol)
+    q, qd, *learned = steps(task, progress) if cluster is None else in_pieces(task, steps, cluster, bool(solver), progress)
     return Run(arm, task.t[task.records], q, qd, task, *learned)
+
+
+def _stepped(
+    task: Task, progress: Callable[[float], None] | None = None, *, solver: str, rtol: float, atol: float
+) -> tuple[Array, ...]:
+    """(q, qd) at the records, and what a controller has learnt, where it learns."""
+    return adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
 
 
 def parameters_of(arm: Arm) -> Array:
