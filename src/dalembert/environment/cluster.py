@@ -61,7 +61,7 @@ def _check_address(address: str) -> None:
         with ThreadPoolExecutor(1) as thread:  # the caller's own may have a loop that runs, as in a notebook
             found = thread.submit(asyncio.run, kind()).result()
     except (OSError, ValueError) as problem:  # nobody there, or no address
-        why = str(problem).partition("\n")[0] or type(problem).__name__
+        why = str(problem).partition("\n")[0] or f"nothing within {PATIENCE:g} s"
         raise DalembertError(
             f"no Dask scheduler answers at '{address}' ({why}); start one with 'dask scheduler' and give the address that it "
             "prints, such as tcp://127.0.0.1:8786"
