@@ -231,7 +231,13 @@ def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipso
     def decorate(function: Callable[..., Ellipsoid]) -> Callable[..., Ellipsoid]:
         @wraps(function)
         def run(
-            arm: Arm, q: ArrayLike, limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip", **more: Any
+            arm: Arm,
+            q: ArrayLike,
+            limits: LimitsLike | None = None,
+            task: Task = None,
+            *,
+            frame: str = "tip",
+            **more: Any,
         ) -> Ellipsoid:
             if not is_lazy(q):
                 return function(arm, q, limits, task, frame=frame, **more)
@@ -239,8 +245,8 @@ def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipso
             sizes(arm, limits, "velocity" if what == "velocity" else "effort")
             block = partial(_block, function.__name__, arm, limits, task, {"frame": frame, **more})
             m = len(rows)
-            parts = by_blocks(block, {"q": arm.checked("q", q)}, [(m,), (m, m), (m,)], DOUBLE)
-            return Ellipsoid(*parts, rows, what)
+            center, axes, radii = by_blocks(block, {"q": arm.checked("q", q)}, [(m,), (m, m), (m,)], DOUBLE)
+            return Ellipsoid(center, axes, radii, rows, what)
 
         return run
 

@@ -158,14 +158,14 @@ def workspace_map(
     pieces = shares(-(-poses // CHUNK), PIECES)
     seen = _Cells.none(grid)
 
-    def done(count: int) -> None:
+    def done(taken: int) -> None:
         if progress is not None:
-            progress(count / len(pieces))
+            progress(taken / len(pieces))
 
     if cluster is None:
-        for count, piece in enumerate(pieces, 1):
+        for taken, piece in enumerate(pieces, 1):
             seen.take(_seen(grid, piece, value_of))
-            done(count)
+            done(taken)
     else:
         with connected(cluster) as client, closing(spread(client, _seen, grid, pieces, done)) as results:
             for cells_of_piece in results:

@@ -184,10 +184,11 @@ class Compiled:
 
     def placed(self, q: ArrayLike) -> Any:
         """q as kernels take it: of all joints of the tree where loops are closed by Newton's method."""
-        q = self.checked("q", q)
-        if not is_lazy(q):
-            return self.placing.placed(q)
-        return q if self.mechanism.linear else by_blocks(self.placed, {"q": q}, [(machine.sizes_of(self.mechanism)["Q"],)])
+        held = self.checked("q", q)
+        if not is_lazy(held):
+            return self.placing.placed(held)
+        core = (machine.sizes_of(self.mechanism)["Q"],)
+        return held if self.mechanism.linear else by_blocks(self.placed, {"q": held}, [core])
 
     @property
     def home(self) -> Array:

@@ -51,7 +51,9 @@ def simulate(
     ] = None,
     states: Annotated[
         Path | None,
-        Option(metavar="STATES.csv", help="A batch: initial states with columns q1 …, qd1 …, or an npz; RUN must be .npz."),
+        Option(
+            metavar="STATES.csv", help="A batch: initial states with columns q1 …, qd1 …, or an npz; RUN must be .npz."
+        ),
     ] = None,
     cluster: options.ClusterOption = None,
     duration: Annotated[
@@ -151,13 +153,19 @@ def _check_batch(
     """Say what a batch of states cannot be used with."""
     if states is None:
         if cluster is not None:
-            raise DalembertError("--cluster works on a batch of simulations: give their initial states with --states STATES.csv")
+            raise DalembertError(
+                "--cluster works on a batch of simulations: give their initial states with --states STATES.csv"
+            )
         return
     for option, given in (("--q", q), ("--qd", qd), ("--plot", plot)):
         if given is not None:
-            raise DalembertError(f"{option} is about one simulation, and --states has the initial states of many; leave it away")
+            raise DalembertError(
+                f"{option} is about one simulation, and --states has the initial states of many; leave it away"
+            )
     if Path(output).suffix.lower() != ".npz":
-        raise DalembertError(f"--output is '{output}'; a batch of simulations is written as .npz: give --output RUN.npz")
+        raise DalembertError(
+            f"--output is '{output}'; a batch of simulations is written as .npz: give --output RUN.npz"
+        )
 
 
 def _applied(

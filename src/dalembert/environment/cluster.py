@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -59,16 +59,16 @@ def _check_address(address: str) -> None:
 
     try:
         with ThreadPoolExecutor(1) as thread:  # the caller's own may have a loop that runs, as in a notebook
-            found = thread.submit(asyncio.run, kind()).result()
+            answering = thread.submit(asyncio.run, kind()).result()
     except (OSError, ValueError) as problem:  # nobody there, or no address
         why = str(problem).partition("\n")[0] or f"nothing within {PATIENCE:g} s"
         raise DalembertError(
             f"no Dask scheduler answers at '{address}' ({why}); start one with 'dask scheduler' and give the address that it "
             "prints, such as tcp://127.0.0.1:8786"
         ) from None
-    if found != "Scheduler":
+    if answering != "Scheduler":
         raise DalembertError(
-            f"what answers at '{address}' is a Dask {found.lower()}; give the address of the scheduler, which 'dask scheduler' "
+            f"what answers at '{address}' is a Dask {answering.lower()}; give the address of the scheduler, which 'dask scheduler' "
             "prints"
         )
 
@@ -85,8 +85,12 @@ def _with_workers(client: Client) -> Client:
 
 
 def spread(
-    client: Client, function: Callable[..., Any], shared: Any, pieces: Sequence[Any], done: Callable[[int], None] | None = None
-) -> Iterator[Any]:
+    client: Client,
+    function: Callable[..., Any],
+    shared: Any,
+    pieces: Sequence[Any],
+    done: Callable[[int], None] | None = None,
+) -> Generator[Any, None, None]:
     """``function(shared, piece)`` for every piece, in their order; whatever ends this early cancels what is under way.
 
     ``shared`` travels to each worker once, and must not be changed there. ``done`` is called with the number of results

@@ -229,7 +229,9 @@ def simulate(
     )
     solver = METHODS[method].solver
     steps = partial(_stepped, solver=solver, rtol=rtol, atol=atol)
-    q, qd, *learned = steps(task, progress) if cluster is None else in_pieces(task, steps, cluster, bool(solver), progress)
+    q, qd, *learned = (
+        steps(task, progress) if cluster is None else in_pieces(task, steps, cluster, bool(solver), progress)
+    )
     return Run(arm, task.t[task.records], q, qd, task, *learned)
 
 
