@@ -73,29 +73,31 @@ class Coordinates(Compiled):
         return positions.astype(held.dtype)  # a copy: of an open arm they are q itself
 
     @lazy("q qd qdd", _sized("N", "N", "N"))
-    def tree_motion(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
+    def tree_motion(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None
+    ) -> tuple[Array, Array, Array]:
         """(q, q̇, q̈) of all joints of the tree: (…, N) each."""
         if self.mechanism.identity:
             at, v, a = self._joined(q=q, qd=qd, qdd=qdd)
             return at, v, a
-        v, a = self._run("tree_motion", {"q": q, "qd": qd, "qdd": qdd})
+        v, a = self._run("tree_motion", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)
         return np.broadcast_to(self.tree_positions(q), v.shape).astype(v.dtype), v, a
 
     @lazy("q", _sized("Nn"))
-    def closure_jacobian(self, q: ArrayLike) -> Array:
+    def closure_jacobian(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """Γ = ∂γ/∂q: (…, N, n)."""
         if self.mechanism.identity:
             held = self.checked("q", q)
             return np.broadcast_to(np.eye(self.n, dtype=held.dtype), (*held.shape[:-1], self.n, self.n)).copy()
-        return self._run("closure_jacobian", {"q": q})
+        return self._run("closure_jacobian", {"q": q}, threads=threads)
 
     @lazy("q qd", _sized("Nn"))
-    def closure_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
+    def closure_derivative(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Array:
         """Γ̇ along a motion: (…, N, n)."""
         if self.mechanism.identity:
             at, _ = self._joined(q=q, qd=qd)
             return np.zeros((*at.shape[:-1], self.n, self.n), at.dtype)
-        return self._run("closure_derivative", {"q": q, "qd": qd})
+        return self._run("closure_derivative", {"q": q, "qd": qd}, threads=threads)
 
     @lazy("q", _sized(""), bool)
     def closes(self, q: ArrayLike) -> NDArray[np.bool_]:
@@ -116,12 +118,12 @@ class Coordinates(Compiled):
         )  # fmt: skip
 
     @lazy("q", _sized("e"))
-    def loop_residual(self, q: ArrayLike) -> Array:
+    def loop_residual(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """How far the loops are from being closed at γ(q): (…, equations), m; zero but for rounding."""
         if not self.loops:
             held = self.checked("q", q)
             return np.zeros((*held.shape[:-1], 0), held.dtype)
-        return self._run("loop_residual", {"q": q})
+        return self._run("loop_residual", {"q": q}, threads=threads)
 
     @lazy("q qd qdd tip_wrench base_motion", _sized("L6"))
     def loop_wrenches(
@@ -131,6 +133,8 @@ class Coordinates(Compiled):
         qdd: ArrayLike,
         tip_wrench: ArrayLike | None = None,
         base_motion: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
     ) -> Array:
         """The reaction at every cut: (…, loops, 6), [f, μ] that link b exerts on link a, in base axes.
 
@@ -142,7 +146,10 @@ class Coordinates(Compiled):
             at, _, _ = self._joined(q=q, qd=qd, qdd=qdd)
             return np.zeros((*at.shape[:-1], 0, 6), at.dtype)
         return self._run(
-            "loop_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
+            "loop_wrenches",
+            {"q": q, "qd": qd, "qdd": qdd},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion},
+            threads=threads,
         )
 
     def _joined(self, **inputs: ArrayLike) -> list[Array]:

@@ -34,6 +34,22 @@ class Dalembert:
 
 
 @dataclass(frozen=True)
+class TorqueSecondDerivatives:
+    """∂²τ_i/∂x_j∂y_k, (…, n, n, n) each: N m (N where joint i slides) per unit of x_j and of y_k.
+
+    dq_dq     ∂²τ_i/∂q_j∂q_k, symmetric in j and k
+    dq_dqd    ∂²τ_i/∂q_j∂q̇_k
+    dqd_dqd   ∂²τ_i/∂q̇_j∂q̇_k, symmetric; without friction c_ijk + c_ikj, S (7.45)
+    dq_dqdd   ∂²τ_i/∂q_j∂q̈_k = ∂b_ik/∂q_j
+    """
+
+    dq_dq: Array
+    dq_dqd: Array
+    dqd_dqd: Array
+    dq_dqdd: Array
+
+
+@dataclass(frozen=True)
 class RecursionSteps:
     """Every step of the Newton–Euler recursion, S 7.5.2: (…, N, 3) each, for all N joints of the tree; tau (…, N).
 

@@ -29,9 +29,9 @@ CLOSED = 1e-12  # residual beside the size of the loop
 
 
 class Placing:
-    """The joints of a mechanism's tree by numbers; ``kernel`` compiles a quantity of the mechanism by its name."""
+    """The joints of a mechanism's tree by numbers; ``kernel`` is a quantity's function of arrays by its name."""
 
-    def __init__(self, mechanism: AnyMechanism, name: str, kernel: Callable[[str], np.ufunc]) -> None:
+    def __init__(self, mechanism: AnyMechanism, name: str, kernel: Callable[[str], Callable[..., Any]]) -> None:
         self.mechanism, self.name, self.kernel = mechanism, name, kernel
         self.loop_names = [loop.ends.name for loop in mechanism.loops]
 
