@@ -129,6 +129,29 @@ def test_numpy_and_dask_arrays_broadcast_together_and_float32_stays() -> None:
 
 
 @pytest.mark.usefixtures("nothing_computed")
+def test_derivatives_and_many_robots_stay_lazy_with_the_same_bits() -> None:
+    a = arm("planar-2r")
+    given = inputs("planar-2r", ("q", "qd"), 20)
+    lazy = {x: dk.from_array(v, chunks=(7, 1)) for x, v in given.items()}
+    weights = RNG.uniform(-1, 1, (20, 2, 2))
+    for w in (1.0, weights, dk.from_array(weights, chunks=(6, 1, 2))):
+        numbers = w if is_lazy(w) is False else weights
+        same(
+            list(a.gradient("coriolis_matrix", lazy, w).values()),
+            list(a.gradient("coriolis_matrix", given, numbers).values()),
+        )
+    by = ("q", "gravity")
+    same(
+        list(a.derivatives("gravity_torque", by=by, q=lazy["q"]).values()),
+        list(a.derivatives("gravity_torque", by=by, q=given["q"]).values()),
+    )
+    robots = a.variants(gravity=RNG.uniform(-9, 9, (20, 3)))
+    same(robots.gravity_torque(lazy["q"]), robots.gravity_torque(given["q"]))
+    with pytest.raises(da.ShapeError, match="takes no Dask arrays"):
+        robots.closes(lazy["q"])
+
+
+@pytest.mark.usefixtures("nothing_computed")
 def test_what_needs_numbers_at_once_is_refused_in_a_sentence() -> None:
     a, q = arm("planar-2r"), dk.zeros((4, 2), chunks=2)
     for call in (
