@@ -5,7 +5,7 @@ WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
 
-.PHONY: help demo book book-update test test-core lint format bench soak clean
+.PHONY: help compilers demo book book-update test test-core lint format bench soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -37,8 +37,20 @@ book-update: .venv/.installed-book
 
 # the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
 # each worker begins with its own half and takes from the other's end, so that what a file shares is made once
-test: .venv/.installed-dev
+test: .venv/.installed-dev compilers
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# generated code is compiled and run: command=package of Debian
+COMPILERS := gcc=gcc clang=clang
+
+compilers:
+	@missing=; for tool in $(COMPILERS); do \
+		command -v $${tool%%=*} >/dev/null || missing="$$missing $${tool#*=}"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get install -qq -y $$missing >/dev/null || { apt-get update -qq && apt-get install -qq -y $$missing >/dev/null; }; \
+	else echo "not installed, so that tests of generated code are skipped:$$missing"; fi
 
 # the checkout is copied before it is built: pip would leave its build folder in it
 test-core: .venv/.python

@@ -199,7 +199,7 @@ def test_the_file_says_what_it_is() -> None:
     words = " ".join(text.split("*/")[0].replace("\n *", " ").split())
     operations = da.load("planar-2r").operations("inverse_dynamics").compiled
     for part in (
-        "inverse_dynamics of planar-2r: joint torques (N m or N) for a motion, S (7.42).", "in q[2]: joint positions (rad or m)",
+        "inverse_dynamics of planar-2r.", "Computes joint torques (N m or N) for a motion, S (7.42).", "in q[2]: joint positions (rad or m)",
         f"{operations.multiplications} multiplications, {operations.additions} additions", "Formulation: lean.",
         f"Made by dalembert {da.__version__}. Generated code belongs to you: use, change and sell it without conditions.",
     ):  # fmt: skip
