@@ -90,16 +90,29 @@ class Derived(Quantity):
         return self.source.contenders(mechanism)
 
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
-        """The derivative, from a tape of its own, on floats or on expressions."""
+        """The derivative: on the tape of its inputs; of other scalars, such as floats, by way of a tape of its own."""
         from dalembert.graph.passes import pruned
-        from dalembert.graph.tape import Graph, evaluate
+        from dalembert.graph.tape import Expr, Graph, evaluate
 
+        scalars = [scalar for row in arrays.values() for scalar in row]
+        if all(isinstance(scalar, Expr) and scalar.graph.op(scalar.line) == "input" for scalar in scalars):
+            return list(self._on_tape(mechanism, formulation, scalars[0].graph, arrays))
         graph = Graph()
         x = {name: [graph.input(f"{name}.{k}") for k in range(len(row))] for name, row in arrays.items()}
+        graph.output(self._on_tape(mechanism, formulation, graph, x))
+        return evaluate(pruned(graph), scalars, SCALARS)
+
+    def _on_tape(self, mechanism: AnyMechanism, formulation: str, graph: Graph, x: Lists) -> Iterable[Any]:
+        """The derivative by inputs of a tape."""
+        from dalembert.graph.tape import Expr
+
         inner = {name: row for name, row in x.items() if name not in self.weights}
         y = list(flat(self.source.values(mechanism, formulation, inner)))
-        graph.output(MODES[self.mode](self, mechanism, graph, x, y))
-        return evaluate(pruned(graph), [scalar for row in arrays.values() for scalar in row], SCALARS)
+        if not all(isinstance(value, (Expr, int, float)) for value in y):
+            raise DalembertError(
+                f"{self.name} has no formulas as written where numbers of the mechanism are inputs: it exists on the tape only"
+            )
+        return MODES[self.mode](self, mechanism, graph, x, y)
 
 
 def _gradient(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y: list[Any]) -> Iterable[Any]:

@@ -32,7 +32,7 @@ from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
 from dalembert.quantities.derived import jacobian
 from dalembert.quantities.lighter import Arrays
-from dalembert.quantities.machine import Equations, Quantity, table
+from dalembert.quantities.machine import CONDENSED_LENGTH, Equations, Quantity, table
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.omissions import SUMMANDS
 
@@ -288,6 +288,7 @@ JOINTS = table("joints", {
     "torque_second_derivatives": Quantity(
         MOTION + "dq_dq(n,n,n), dq_dqd(n,n,n), dqd_dqd(n,n,n), dq_dqdd(n,n,n)",
         "∂²τ/∂q∂q, ∂²τ/∂q∂q̇, ∂²τ/∂q̇∂q̇ and ∂²τ/∂q∂q̈ = ∂B/∂q", {"composite": _torque_second_derivatives},
+        condensed=5 * CONDENSED_LENGTH,
     ),
     "torque_terms": Quantity(
         MOTION + "inertia(n,n), rotor(n,n), centrifugal(n,n), coriolis(n,n,n), gravity(n), viscous(n), coulomb(n), "
