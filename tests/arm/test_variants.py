@@ -166,6 +166,18 @@ def test_a_batch_of_robots_equals_a_loop_over_them(planar: da.Arm) -> None:
     assert (pickle.loads(pickle.dumps(many)).inverse_dynamics(q, qd, qdd) == tau).all()
 
 
+def test_scaled_parameters_scale_joint_by_joint() -> None:
+    a = arm("terms")
+    pi = a.scaled_parameters(mass=np.array([[2.0, 3.0], [1.0, 1.0]]), viscous=5.0, coulomb=[0.0, 1.0])
+    names = a.parameter_names
+    scale = dict(zip(names, pi[0] / np.where(a.parameters == 0.0, 1.0, a.parameters), strict=True))
+    assert pi.shape == (2, len(names)) and scale["m_1"] == scale["Izz_1"] == 2.0 and scale["mx_2"] == pytest.approx(3.0)
+    assert scale["Fv_1"] == 5.0 and pi[0][names.index("Fs_1")] == 0.0
+    assert np.allclose(pi[1][26:], a.parameters[26:])
+    with pytest.raises(ShapeError, match=r"mass has shape \(3,\), but arm 'random' has parameters of 2 joints"):
+        a.scaled_parameters(mass=np.ones(3))
+
+
 def test_derivatives_by_numbers_of_the_arm(planar: da.Arm) -> None:
     """∂τ/∂π is the regressor; the others are those of differences, of several outputs each by its name."""
     rng, h = np.random.default_rng(4), 1e-6
