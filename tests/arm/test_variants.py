@@ -208,6 +208,27 @@ def test_a_gradient_step_calibrates(planar: da.Arm) -> None:
     assert relative(slope["parameters"], np.einsum("kij,ki->kj", planar.regressor(q, qd, qdd), error)) < 1e-12
 
 
+def test_float32_stays_float32(planar: da.Arm) -> None:
+    q, qd, qdd = np.random.default_rng(5).normal(size=(3, 6, 2)).astype(np.float32)
+    single = planar.variants(parameters=planar.parameters.astype(np.float32))
+    assert single.inverse_dynamics(q, qd, qdd).dtype == np.float32
+    assert planar.gradient("potential_energy", {"q": q})["q"].dtype == np.float32
+    slopes = planar.derivatives("potential_energy", by=("gravity",), q=q)["gravity"]
+    assert slopes.dtype == np.float32
+    assert np.allclose(
+        slopes, planar.derivatives("potential_energy", by=("gravity",), q=q.astype(float))["gravity"], rtol=1e-5
+    )
+
+
+def test_lazy_arrays_stay_lazy(planar: da.Arm) -> None:
+    dask = pytest.importorskip("dask.array")
+    pi = planar.parameters * np.linspace(0.8, 1.2, 4)[:, None, None]
+    q = np.random.default_rng(5).normal(size=(6, 2))
+    later = planar.variants(parameters=dask.from_array(pi, chunks=(2, 1, 26))).gravity_torque(q)
+    assert hasattr(later, "compute")
+    assert relative(later.compute(), planar.variants(parameters=pi).gravity_torque(q)) < 1e-13
+
+
 def test_what_is_no_number_of_the_arm_is_named(planar: da.Arm) -> None:
     with pytest.raises(ShapeError, match=r"parameters has shape \(13,\), .* the last axis must be 26"):
         planar.variants(parameters=np.ones(13))

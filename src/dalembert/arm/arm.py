@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from dalembert.arm.variants import Variants
 from dalembert.arrays import double, number
 from dalembert.errors import ShapeError
 from dalembert.robot.inertia import Inertia
+from dalembert.robot.model import Robot
 from dalembert.robot.omissions import omissions
 
 if TYPE_CHECKING:
@@ -51,6 +52,12 @@ HANDS_ON = {
     "omissions": "analysis.omissions:omissions",
     "base_parameters": "identification.formulas:base_parameters_of",
 }
+
+
+@lru_cache(maxsize=32)
+def _arm_of(robot: Robot) -> Arm:
+    """The arm of a robot that has come from another process: one for all that come, so that they share its kernels."""
+    return Arm(robot)
 
 
 class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
@@ -80,7 +87,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         return hash(self.robot)
 
     def __reduce__(self) -> Any:
-        return (Arm, (self.robot,))
+        return (_arm_of, (self.robot,))
 
     # -- other arms ----------------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -213,4 +215,4 @@ class TorqueTerms:
     @property
     def total(self) -> Array:
         """The torque: (…, n)."""
-        return np.sum(list(self.by_joint.values()), axis=0)
+        return reduce(add, self.by_joint.values())

@@ -35,6 +35,7 @@ from dalembert.quantities.lighter import Arrays
 from dalembert.quantities.machine import CONDENSED_LENGTH, Equations, Quantity, table
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.omissions import SUMMANDS
+from dalembert.robot.tables import nearest
 
 DEEP = 60.0  # products a joint in the factorisation of B, as in a chain of 20: then articulated bodies are lighter
 
@@ -399,5 +400,7 @@ def quantity(name: str, mechanism: AnyMechanism) -> Quantity:
     """The table's entry, or an error that lists the names."""
     entries = known(mechanism)
     if name not in entries:
-        raise DalembertError(f"there is no quantity '{name}'; known are {', '.join(entries)}")
+        raise DalembertError(
+            f"there is no quantity '{name}'; known are {', '.join(entries)}{nearest(name, list(entries))}"
+        )
     return entries[name]

@@ -260,7 +260,14 @@ def trace(
     mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
 ) -> Graph:
     """The quantity's graph, simplified."""
-    return _traced(mechanism, entry, entry.chosen(formulation, mechanism, options), options)[1]
+    return taken(mechanism, entry, formulation, options)[1]
+
+
+def taken(
+    mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
+) -> tuple[str, Graph]:
+    """The formulation that is taken, the lightest unless one is named, and its graph."""
+    return _traced(mechanism, entry, entry.chosen(formulation, mechanism, options), options)
 
 
 def _traced(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...]) -> tuple[str, Graph]:
@@ -355,8 +362,12 @@ def kernel(
     formulation: str | None = None,
     options: tuple[str, ...] = (),
     of: str = "",
+    scalar: str = "double",
 ) -> np.ufunc:
-    """The compiled gufunc: from memory, from the cache on disk, or made now; a bar names the arm that it is ``of``."""
+    """The compiled gufunc: from memory, from the cache on disk, or made now; a bar names the arm that it is ``of``.
+
+    It calculates in the ``scalar`` "double" or "float".
+    """
     from dalembert.kernel.make import graph_kernel
 
     chosen = entry.chosen(formulation, mechanism, options)
@@ -367,6 +378,7 @@ def kernel(
         lambda: trace(mechanism, entry, chosen, options),
         entry.name,
         entry.summary,
-        (kernel, (mechanism, entry, chosen, options)),
+        (kernel, (mechanism, entry, chosen, options, of, scalar)),
         of or f"{mechanism.n} joints",
+        scalar,
     )

@@ -597,7 +597,7 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
         def ir() -> list[str]:
             signatures = {name: _signature(call, program.sizes) for name, call in whole.calls().items()}
             graphs = {name: (taped(arrays.inputs, whole.pieces[name]), arrays) for name, arrays in signatures.items()}
-            return rollout_ir(program, graphs, target().width)
+            return rollout_ir(program, graphs, target().form())
 
         doc = f"Many steps from {', '.join(program.state)}: all in one loop."
         return gufunc(
