@@ -227,6 +227,26 @@ def test_lazy_arrays_stay_lazy(planar: da.Arm) -> None:
     later = planar.variants(parameters=dask.from_array(pi, chunks=(2, 1, 26))).gravity_torque(q)
     assert hasattr(later, "compute")
     assert relative(later.compute(), planar.variants(parameters=pi).gravity_torque(q)) < 1e-13
+    for a in (planar, arm("newton")):
+        q = a.home + 0.1 * q
+        inputs, w = {"q": dask.from_array(q, chunks=(2, 1))}, np.ones((6, 2, 2))
+        slope = a.gradient("inertia_matrix", inputs, w)["q"]
+        assert hasattr(slope, "compute")
+        assert relative(slope.compute(), a.gradient("inertia_matrix", {"q": q}, w)["q"]) < 1e-13
+
+
+def test_derivatives_are_quantities_by_name(planar: da.Arm) -> None:
+    """Kernels, prices and emitted code of them are asked for as those of others."""
+    kernel = planar.kernel("potential_energy_gradient", options=("gravity",))
+    q, g = np.array([0.3, 0.8]), np.array([0.0, -1.62, 0.0])
+    assert relative(kernel(q, 1.0, g), planar.variants(gravity=g).gravity_torque(q)) < 1e-12
+    assert planar.operations("inertia_matrix_jacobian").compiled.total > 0
+    (header, *_) = planar.emit("gravity_torque", options=("parameters",)).files.values()
+    assert "const double parameters[26]" in header and "dynamic parameters" in header
+    with pytest.raises(
+        DalembertError, match=r"there is no quantity 'mass'; known are inverse_dynamics, .* or _jacobian behind"
+    ):
+        planar.kernel("mass_gradient")
 
 
 def test_what_is_no_number_of_the_arm_is_named(planar: da.Arm) -> None:

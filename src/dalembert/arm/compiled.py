@@ -71,7 +71,7 @@ class Compiled:
         return machine.sizes_of(self.mechanism)
 
     @property
-    def nominal(self) -> Compiled:
+    def nominal(self) -> Any:
         """The same with the robot's own numbers."""
         return self
 

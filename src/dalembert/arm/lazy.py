@@ -26,18 +26,29 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 Cores = Sequence[tuple[int, ...]]
 
 
-def by_blocks(function: Callable[..., Any], arrays: Mapping[str, Any], cores: Cores, dtype: Any = None) -> Any:
+def by_blocks(
+    function: Callable[..., Any],
+    arrays: Mapping[str, Any],
+    cores: Cores,
+    dtype: Any = None,
+    whole_axes: Sequence[int] | None = None,
+) -> Any:
     """``function`` of the blocks of arrays whose last axis is whole, as Dask arrays: one, or a tuple of as many as ``cores``.
 
     arrays  by name, of NumPy and of Dask, (…, size) each; leading axes broadcast, chunks along the last axis are joined
     cores   the shape of each result behind the leading axes
     dtype   of the results; unless given float32 if all arrays are, else float64
+    whole_axes   how many last axes of each array are whole: one unless given
     """
     with extra("cluster", "a Dask array"):
         import dask.array
 
-    whole = [a.rechunk({a.ndim - 1: -1}) if is_lazy(a) else a for a in arrays.values()]
-    inputs = ",".join(f"(i{k})" for k in range(len(whole)))
+    axes = [1] * len(arrays) if whole_axes is None else whole_axes
+    whole = [
+        a.rechunk({a.ndim - 1 - j: -1 for j in range(count)}) if is_lazy(a) else a
+        for a, count in zip(arrays.values(), axes, strict=True)
+    ]
+    inputs = ",".join(f"({','.join(f'i{k}_{j}' for j in range(count))})" for k, count in enumerate(axes))
     sizes = {f"o{k}_{j}": size for k, core in enumerate(cores) for j, size in enumerate(core)}
     outputs = ",".join(f"({','.join(f'o{k}_{j}' for j in range(len(core)))})" for k, core in enumerate(cores))
     kind = np.result_type(np.float32, *(a.dtype for a in whole)) if dtype is None else np.dtype(dtype)

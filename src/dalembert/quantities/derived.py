@@ -34,7 +34,7 @@ def gradient(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...]
 
     Its inputs are those of y, its options, and a weight w_y per output; its outputs d_x.
     """
-    return _derived("gradient", entry, options, by)
+    return derivative_of("gradient", entry, options, by)
 
 
 def tangent(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None) -> Derived:
@@ -42,7 +42,7 @@ def tangent(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] 
 
     Its inputs are those of y, its options, and a direction t_x per input; its outputs t_y.
     """
-    return _derived("tangent", entry, options, by)
+    return derivative_of("tangent", entry, options, by)
 
 
 def jacobian(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None) -> Derived:
@@ -50,14 +50,14 @@ def jacobian(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...]
 
     Its inputs are those of y and its options; its outputs d_y_d_x, those of one y together.
     """
-    return _derived("jacobian", entry, options, by)
+    return derivative_of("jacobian", entry, options, by)
 
 
 @dataclass(frozen=True)
 class Derived(Quantity):
     """A derivative of another quantity.
 
-    source    what is differentiated, of ``taken`` options
+    source    what is differentiated, with ``taken`` options; options that it is given besides stay as they are
     by        by which of its inputs and options
     weights   what each weight (of a gradient) or direction (of a tangent) belongs to, by its name; a Jacobian has none
     mode      which of ``MODES``
@@ -71,10 +71,10 @@ class Derived(Quantity):
 
     def of(self, *bound: Any) -> Quantity:
         """The same of the source for this task space, or these columns."""
-        return _derived(self.mode, self.source.of(*bound), self.taken, self.by)
+        return derivative_of(self.mode, self.source.of(*bound), self.taken, self.by)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _derived, (self.mode, self.source, self.taken, self.by)
+        return derivative_of, (self.mode, self.source, self.taken, self.by)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -175,7 +175,10 @@ def _follows(mechanism: AnyMechanism, name: str) -> bool:
     return name == "q" and mechanism.by_newton
 
 
-def _derived(mode: str, source: Quantity, options: tuple[str, ...], by: tuple[str, ...] | None) -> Derived:
+def derivative_of(
+    mode: str, source: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None
+) -> Derived:
+    """A derivative of a quantity with these options, by the name of its mode."""
     source.check_options(options)
     inputs = {**source.inputs, **source.shapes_of(options)}
     by = tuple(inputs) if by is None else by
@@ -201,7 +204,7 @@ def _derived(mode: str, source: Quantity, options: tuple[str, ...], by: tuple[st
         summary = f"Σ ∂y/∂x t_x by ({', '.join(by)}), y = {source.summary}"
     return Derived(
         f"{_text({**inputs, **further})} -> {_text(outputs)}", summary, {},
-        whole=source.whole, where=source.where, sizes=source.sizes, condensed=source.condensed, table=source.table,
+        options=tuple(option for option in source.options if option not in options), whole=source.whole, where=source.where, sizes=source.sizes, condensed=source.condensed, table=source.table,
         name=f"{source.name}_{mode}", bound=source.bound, source=source, taken=options, by=by, weights=weights, mode=mode,
     )  # fmt: skip
 
