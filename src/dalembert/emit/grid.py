@@ -283,10 +283,7 @@ class _Grid(Wrapper):
         left = self.let("sub i64 %count, %first")
         few = self.let(f"icmp slt i64 {left}, {self.threads}")
         self.say(f"%rows = select i1 {few}, i64 {left}, i64 {self.threads}")
-        if staged:
-            given = self.copied_in()
-        else:
-            given = [self.generic(x, 1) for x in self.arguments[:inputs]]
+        given = self.copied_in() if staged else [self.generic(x, 1) for x in self.arguments[:inputs]]
 
         def offset(array: int, lane: int) -> str:
             return self.let(f"mul i64 %state, %stride{array}") if array < inputs and not staged else "0"
