@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dalembert.emit.c99 import c99
 from dalembert.emit.readable import dot, numpy, python
 from dalembert.emit.source import Settings, Source, Unit
 from dalembert.errors import DalembertError
+from dalembert.kernel.web import wasm, wasm_of
 from dalembert.robot.tables import nearest
 
 
@@ -19,6 +20,7 @@ class CodeTarget:
     summary     what is written, in words
     write       the files of a unit
     precisions  the kinds of numbers it can calculate with, "double" or "float", the usual one first
+    several     the files, so named, of units that are functions of their own, where the target has such (``separate=True``)
     own         whether it can do without the C library's functions (``libm=False``)
     """
 
@@ -26,10 +28,12 @@ class CodeTarget:
     write: Callable[[Unit, Settings], Source]
     precisions: tuple[str, ...] = ("double",)
     own: bool = False
+    several: Callable[[Sequence[Unit], Settings, str], Source] | None = None
 
 
 TARGETS: dict[str, CodeTarget] = {
     "c": CodeTarget("a C99 file, its header and a self-test", c99, ("double", "float")),
+    "wasm": CodeTarget("a WebAssembly module and a loader", wasm, ("double", "float"), several=wasm_of),
     "python": CodeTarget("a Python module that imports nothing but math", python),
     "numpy": CodeTarget("a Python module whose function broadcasts over leading axes", numpy),
     "dot": CodeTarget("the tape as a graph, for Graphviz", dot),
