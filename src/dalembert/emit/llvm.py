@@ -299,7 +299,20 @@ class _Part(IR):
 
     def places(self, array: int, element: int) -> list[str]:
         """Where an element is in every lane's row."""
-        return [self.let(f"getelementptr i8, ptr {row}, i64 {self.bytes * element}") for row in self.rows(array)]
+        offset = self.core_offset(array, element) if self.form.strided else str(self.bytes * element)
+        return [self.let(f"getelementptr i8, ptr {row}, i64 {offset}") for row in self.rows(array)]
+
+    def core_offset(self, array: int, element: int) -> str:
+        """How far an element is from the first of its row, by the strides of the core axes."""
+        shapes = self.signature.arrays
+        at = self.width * len(shapes) + sum(len(shape) for shape in shapes[:array])
+        offset = "0"
+        for axis in reversed(range(len(shapes[array]))):
+            element, index = divmod(element, shapes[array][axis])
+            if index:
+                stride = self.entry("%offsets", at + axis)
+                offset = self.let(f"add i64 {offset}, {self.let(f'mul i64 {stride}, {index}')}")
+        return offset
 
     def load_rows(self, array: int, element: int) -> None:
         """The whole group of inputs that an element belongs to."""

@@ -29,7 +29,8 @@ class Wrapper(IR):
         """Memory for the tables that the parts read, and their workspace."""
         arrays = len(self.sizes)
         self.say(f"%arrays = alloca ptr, i32 {arrays}")
-        self.say(f"%offsets = alloca i64, i32 {arrays * self.width}")
+        strides = sum(map(len, self.signature.arrays)) if self.form.strided else 0
+        self.say(f"%offsets = alloca i64, i32 {arrays * self.width + strides}")
         self.say(f"%workspace = alloca {self.vector}, i32 {max(self.slots, 1)}, align {self.bytes * self.width}")
 
     def tables(self, pointers: Sequence[str], offset: Callable[[int, int], str] = lambda array, lane: "0") -> None:
