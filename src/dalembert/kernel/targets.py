@@ -55,9 +55,22 @@ def emitted(unit: Unit, name: str, precision: str | None = None, libm: bool = Tr
     return target.write(unit, Settings(precision or target.precisions[0], libm))
 
 
-def check_settings(name: str, precision: str | None, libm: bool) -> None:
+def emitted_apart(units: Sequence[Unit], files: str, name: str, precision: str | None = None) -> Source:
+    """The files, so named, that hold a function for each of several units."""
+    target = target_of(name)
+    check_settings(name, precision, True, separate=True)
+    assert target.several is not None  # checked
+    return target.several(units, Settings(precision or target.precisions[0]), files)
+
+
+def check_settings(name: str, precision: str | None, libm: bool, separate: bool = False) -> None:
     """Refuse what a target cannot do, before any work."""
     target = target_of(name)
+    if separate and target.several is None:
+        able = [other for other, entry in TARGETS.items() if entry.several]
+        raise DalembertError(
+            f"separate=True (--separate) is for the target {', '.join(able)}, not for '{name}': emit one quantity at a time"
+        )
     if precision is not None and precision not in target.precisions:
         raise DalembertError(
             f"target '{name}' has no precision {precision!r}; it has {' and '.join(target.precisions)}"

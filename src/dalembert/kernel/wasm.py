@@ -12,7 +12,6 @@ table of digits of 2/π in the same place, and none leaves anything on the stack
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +21,8 @@ MAGIC = b"\0asm\1\0\0\0"
 PAGE = 65536
 SECTIONS = {"custom": 0, "types": 1, "imports": 2, "functions": 3, "globals": 6, "exports": 7, "code": 10, "data": 11}
 FUNCTION, TABLE, MEMORY, GLOBAL = range(4)  # kinds of imports and exports
-I32, MUTABLE, CONSTANT, I32_CONST, END = 0x7F, 1, 0, 0x41, 0x0B
+I32, MUTABLE, CONSTANT = 0x7F, 1, 0
+I32_CONST, I32_SUB, GLOBAL_GET, END = 0x41, 0x6B, 0x23, 0x0B  # instructions
 # relocations whose provisional values are final here: indices of functions and types, addresses in memory, globals
 FINAL = {0: "function", 3: "address", 4: "address", 5: "address", 6: "type", 7: "global"}
 
@@ -101,7 +101,7 @@ class _Symbol(NamedTuple):
 
     kind: int
     name: str
-    index: int
+    number: int
 
 
 class _ObjectFile:
@@ -142,7 +142,7 @@ class _ObjectFile:
 
     def defined_functions(self) -> dict[str, int]:
         """The indices of the functions, by their names."""
-        return {symbol.name: symbol.index for symbol in self._symbols() if symbol.kind == 0}
+        return {symbol.name: symbol.number for symbol in self._symbols() if symbol.kind == 0}
 
     def _symbols(self) -> Iterator[_Symbol]:
         reader = self.custom["linking"]
@@ -166,18 +166,33 @@ class _ObjectFile:
         name = body.text() if kind != 3 and (not undefined or explicit) else ""
         return _Symbol(kind, name, index)
 
-    def relocations(self) -> Iterator[int]:
-        """The kinds of all relocations."""
+    def relocations(self) -> Iterator[tuple[int, int]]:
+        """Kinds of all relocations, and where in the content of their section they are."""
         for name, reader in self.custom.items():
             if name.startswith("reloc."):
                 reader.number()  # section
                 for _ in range(reader.number()):
-                    kind = reader.number()
-                    reader.number()
-                    reader.number()
-                    if FINAL.get(kind) == "address":
+                    kind, at, _ = (reader.number() for _ in range(3))
+                    if kind not in FINAL:
+                        raise DalembertError(
+                            f"the module needs a linker for a relocation of kind {kind}; this is a defect"
+                        )
+                    if FINAL[kind] == "address":
                         reader.number()
-                    yield kind
+                    yield kind, at
+
+    def stack(self) -> int:
+        """What all functions together may have on the stack, in bytes; none calls itself."""
+        code, total = self.sections[SECTIONS["code"]], 0
+        for kind, at in self.relocations():
+            if FINAL[kind] == "global" and code[at - 1] == GLOBAL_GET:
+                reader = Reader(code[at:])
+                reader.number()
+                constant, size, operation = reader.number(), reader.signed(), reader.number()
+                if (constant, operation) != (I32_CONST, I32_SUB):
+                    raise DalembertError("a function's part of the stack has no fixed size; this is a defect")
+                total += size
+        return total
 
     def data_end(self) -> int:
         """Where the constants end; they begin at 0."""
@@ -200,20 +215,17 @@ class WasmModule(NamedTuple):
     pages: int
 
 
-def wasm_module(objects: bytes, exported: Sequence[str], stack: int, about: Mapping[str, Any]) -> WasmModule:
+def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any]) -> WasmModule:
     """The module of an object file.
 
     exported  the functions that can be called
-    stack     bytes that all functions together may have on the stack
     about     what is written as JSON into the custom section "dalembert"
     """
     file = _ObjectFile(objects)
     imported = dict(file.imports())
     if strange := [name for name in imported if name not in ("__linear_memory", "__stack_pointer")]:
         raise DalembertError(f"the module would import {', '.join(strange)}, which no page has; this is a defect")
-    if unknown := sorted({kind for kind in file.relocations() if kind not in FINAL}):
-        raise DalembertError(f"the module has relocations of the kinds {unknown}, which take a linker; this is a defect")
-    pages = max(1, -(-(file.data_end() + stack) // PAGE))
+    pages = max(1, -(-(file.data_end() + file.stack()) // PAGE))
     end_of_stack = bytes([I32_CONST]) + signed_leb(pages * PAGE) + bytes([END])
     globals_ = [bytes([I32, MUTABLE]) + end_of_stack] * ("__stack_pointer" in imported)
     exports = [named("reserved") + bytes([GLOBAL]) + leb(len(globals_))]
@@ -232,11 +244,3 @@ def wasm_module(objects: bytes, exported: Sequence[str], stack: int, about: Mapp
         body = written.get(name, file.sections.get(SECTIONS[name]))
         content += section(name, body) if body is not None else b""
     return WasmModule(content, pages)
-
-
-def stack_bytes(assembly: str) -> int:
-    """What all functions of a module together may have on the stack, from LLVM's assembly of it; none calls itself."""
-    frames = re.findall(r"global\.get\s+__stack_pointer\n\s*i32\.const\s+(\d+)\n\s*i32\.sub", assembly)
-    if len(frames) != len(re.findall(r"global\.get\s+__stack_pointer", assembly)):
-        raise DalembertError("the module's stack has no bound that can be read; this is a defect")
-    return sum(map(int, frames))

@@ -7,7 +7,6 @@ or four of floats, are computed side by side (SIMD128).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
@@ -17,7 +16,7 @@ from dalembert.emit.wrappers import wrapped_together
 from dalembert.environment.version import __version__
 from dalembert.kernel.compile import compiled_for
 from dalembert.kernel.machines import MACHINES
-from dalembert.kernel.wasm import PAGE, stack_bytes, wasm_module
+from dalembert.kernel.wasm import PAGE, wasm_module
 
 LOADER = Path(__file__).with_name("loader.mjs")
 
@@ -32,7 +31,6 @@ def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
     machine = MACHINES["wasm"]
     form = machine.form(settings.precision, 1)
     ir = wrapped_together([(unit.graph, unit.signature, unit.name) for unit in units], form, "rows")
-    stack = stack_bytes(compiled_for(machine, ir, assembly=True).decode())
     about = {
         "functions": {
             unit.name: {
@@ -46,7 +44,7 @@ def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
         "digest": units[0].digest,
         "made": f"dalembert {__version__}. {LICENCE}",
     }
-    module = wasm_module(compiled_for(machine, ir), [unit.name for unit in units], stack, about)
+    module = wasm_module(compiled_for(machine, ir), [unit.name for unit in units], about)
     files: dict[str, str | bytes] = {f"{name}.wasm": module.content, f"{name}.mjs": LOADER.read_text(encoding="utf-8")}
     notes = [f"{unit.name}: {operation_words(unit.operations)}." for unit in units]
     notes.append(
