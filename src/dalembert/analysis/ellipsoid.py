@@ -231,7 +231,13 @@ def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipso
     def decorate(function: Callable[..., Ellipsoid]) -> Callable[..., Ellipsoid]:
         @wraps(function)
         def run(
-            arm: Arm, q: ArrayLike, limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip", **more: Any
+            arm: Arm,
+            q: ArrayLike,
+            limits: LimitsLike | None = None,
+            task: Task = None,
+            *,
+            frame: str = "tip",
+            **more: Any,
         ) -> Ellipsoid:
             if not is_lazy(q):
                 return function(arm, q, limits, task, frame=frame, **more)

@@ -80,7 +80,12 @@ def _block(owner: Any, method: str, names: tuple[str, ...], options: dict[str, A
 
 
 def run_later(
-    arm: Compiled, quantity: str, inputs: Mapping[str, Any], options: Mapping[str, Any], formulation: str | None, out: Any
+    arm: Compiled,
+    quantity: str,
+    inputs: Mapping[str, Any],
+    options: Mapping[str, Any],
+    formulation: str | None,
+    out: Any,
 ) -> Any:
     """A compiled quantity of Dask arrays, alone or with NumPy arrays."""
     if out is not None:
@@ -94,7 +99,12 @@ def run_later(
 
 
 def _run(
-    arm: Compiled, quantity: str, inputs: tuple[str, ...], options: tuple[str, ...], formulation: str | None, *blocks: Any
+    arm: Compiled,
+    quantity: str,
+    inputs: tuple[str, ...],
+    options: tuple[str, ...],
+    formulation: str | None,
+    *blocks: Any,
 ) -> Any:
     given = dict(zip((*inputs, *options), blocks, strict=True))
     return arm._run(quantity, {x: given[x] for x in inputs}, {x: given[x] for x in options}, formulation)

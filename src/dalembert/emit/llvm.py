@@ -121,13 +121,21 @@ def _needed_by_angles(graph: Graph, wanted: list[int]) -> list[bool]:
 
 
 def function_parts(
-    graph: Graph, signature: Signature, form: Form, name: str = "part", lanes: bool = False
+    graph: Graph,
+    signature: Signature,
+    form: Form,
+    name: str = "part",
+    lanes: bool = False,
+    longest: float | None = None,
+    part_class: type[Part] | None = None,
 ) -> tuple[list[str], int]:
     """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
 
-    With ``lanes`` an array is not rows in memory but one vector of W lanes after the other.
+    With ``lanes`` an array is not rows in memory but one vector of W lanes after the other. The parts are up to
+    ``longest`` instructions long; another class than :class:`Part` may write them.
     """
-    longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
+    if longest is None:
+        longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
     order: list[Chunk] = []
     for stage in _schedule(graph):
         trig = [k for k in stage if graph.op(k) in ("sin", "cos")]
@@ -153,7 +161,7 @@ def function_parts(
         kept[part_of[line]].append(line)
     functions = []
     for index, chunks in enumerate(packed):
-        part = _Part(graph, signature, form, slot_of, lanes)
+        part = (part_class or Part)(graph, signature, form, slot_of, lanes)
         functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
     return functions, max(slot_of.values(), default=-1) + 1
 
@@ -162,10 +170,10 @@ def _length(graph: Graph, lines: list[int]) -> int:
     return sum(LENGTH.get(graph.op(k), 1) for k in lines)
 
 
-def _cut(graph: Graph, lines: list[int], longest: int) -> list[list[int]]:
+def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
     """The lines in runs of bounded length."""
     runs: list[list[int]] = []
-    room = 0
+    room = 0.0
     for k in lines:
         length = _length(graph, [k])
         if length > room:
@@ -209,7 +217,7 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
     return slot_of
 
 
-class _Part(IR):
+class Part(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
 
     def __init__(self, graph: Graph, signature: Signature, form: Form, slot_of: dict[int, int], by_lanes: bool) -> None:
@@ -246,7 +254,7 @@ class _Part(IR):
         """Everything that is to be stored, with the lines that it needs."""
         for line in kept:
             yield [line], partial(self.store_kept, line)
-        for array, start, end in _output_starts(self.signature):
+        for array, start, end in output_starts(self.signature):
             elements = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
             for run in _runs(list(elements), 1 if self.by_lanes else group_of(self.form)):
                 lines = [elements[e] for e in run]
@@ -356,7 +364,7 @@ def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:
     return where
 
 
-def _output_starts(signature: Signature) -> list[tuple[int, int, int]]:
+def output_starts(signature: Signature) -> list[tuple[int, int, int]]:
     """(array, first output, last output + 1)"""
     starts, at = [], 0
     for k, (_, shape) in enumerate(signature.outputs):

@@ -118,7 +118,9 @@ class _Far(IR):
             if x is not None:
                 chosen = self.let(f"select i1 {minus}, {self.scalar} {self.real('fneg', x)}, {self.scalar} {x}")
                 vectors.append(self.let(f"bitcast {self.scalar} {chosen} to {self.vector}"))
-        sine, _ = _in_quadrant(self, vectors[0], self.let(f"bitcast {self.word} {turned} to {self.integers}"), *vectors[1:])
+        sine, _ = _in_quadrant(
+            self, vectors[0], self.let(f"bitcast {self.word} {turned} to {self.integers}"), *vectors[1:]
+        )
         nothing = self.real("fsub", "%x", "%x")  # NaN where the angle is infinite or NaN
         result = self.real("fadd", self.let(f"bitcast {self.vector} {sine} to {self.scalar}"), nothing)
         words = [0] * (BEFORE // 32) + [int(DIGITS[k : k + 8], 16) for k in range(0, len(DIGITS), 8)]

@@ -22,6 +22,7 @@ EXTRAS = {
         "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
     },
     "mujoco": {"mujoco": "MuJoCo"},
+    "gpu": {"cuda": "cuda-bindings"},
     "cluster": {"dask": "Dask", "distributed": "distributed"},
 }  # fmt: skip
 

@@ -399,5 +399,7 @@ def quantity(name: str, mechanism: AnyMechanism) -> Quantity:
     """The table's entry, or an error that lists the names."""
     entries = known(mechanism)
     if name not in entries:
-        raise DalembertError(f"there is no quantity '{name}'; known are {', '.join(entries)}{nearest(name, list(entries))}")
+        raise DalembertError(
+            f"there is no quantity '{name}'; known are {', '.join(entries)}{nearest(name, list(entries))}"
+        )
     return entries[name]
