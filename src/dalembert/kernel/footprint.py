@@ -1,0 +1,103 @@
+"""What compiled code takes of a machine: flash from its object file, instructions and stack from its assembly."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dalembert.errors import DalembertError
+
+ALLOCATED, WRITABLE = 2, 1  # flags of sections
+_FUNCTION = re.compile(r"^([A-Za-z_][\w.]*):")
+_INSTRUCTION = re.compile(r"^\t([a-z][\w.]*)\s*(.*)")
+_CALLS = {"bl", "b", "b.w", "call", "tail", "callq", "jal", "j", "jmp"}
+_OFFSET = re.compile(r"^\t\.cfi_def_cfa_offset\s+(\d+)")  # how far down the stack pointer is
+_LOWERED = re.compile(r"^sp, (?:sp, )?#(\d+)$")
+
+
+def flash(content: bytes) -> int:
+    """Bytes of an ELF object's sections that stay in read-only memory: code and constants."""
+    if content[:4] != b"\x7fELF":
+        raise DalembertError("the object file is none of ELF, so its sections cannot be measured")
+    wide = content[4] == 2
+    shoff = struct.unpack_from("<Q" if wide else "<I", content, 40 if wide else 32)[0]
+    size, count = struct.unpack_from("<HH", content, 58 if wide else 46)
+    total = 0
+    for k in range(count):
+        at = shoff + k * size
+        if wide:
+            flags, length = struct.unpack_from("<Q", content, at + 8)[0], struct.unpack_from("<Q", content, at + 32)[0]
+        else:
+            flags, length = struct.unpack_from("<I", content, at + 8)[0], struct.unpack_from("<I", content, at + 20)[0]
+        if flags & ALLOCATED and not flags & WRITABLE:
+            total += length
+    return total
+
+
+class _Function(NamedTuple):
+    """What a function of an assembly text has."""
+
+    frame: int
+    calls: set[str]
+    count: int
+
+
+class Footprint(NamedTuple):
+    """Bytes on the stack when a function is called, and instructions in all."""
+
+    stack: int
+    instructions: int
+
+
+def footprint(assembly: str, name: str) -> Footprint:
+    """The deepest that the stack gets below a call of a function, and how many instructions the whole text has.
+
+    Functions must not call themselves. Where they are marked ``uwtable`` LLVM says where the stack is. On ARM that would
+    bring in symbols of a library; there the instructions at the start of a function tell.
+    """
+    functions = {}
+    for function, lines in _functions(assembly):
+        functions[function] = _measured(lines)
+    for function, measured in functions.items():
+        functions[function] = measured._replace(calls=measured.calls & functions.keys() - {function})
+
+    def deepest(function: str) -> int:
+        of = functions[function]
+        return of.frame + max((deepest(other) for other in of.calls), default=0)
+
+    return Footprint(deepest(name), sum(of.count for of in functions.values()))
+
+
+def _functions(assembly: str) -> Iterator[tuple[str, list[str]]]:
+    name, lines = "", []
+    for line in assembly.splitlines():
+        if label := _FUNCTION.match(line):
+            if name:
+                yield name, lines
+            name, lines = label[1], []
+        else:
+            lines.append(line)
+    if name:
+        yield name, lines
+
+
+def _measured(lines: list[str]) -> _Function:
+    offsets = [int(found[1]) for line in lines if (found := _OFFSET.match(line))]
+    instructions = [found.groups() for line in lines if (found := _INSTRUCTION.match(line))]
+    calls = {operands.split("@")[0].strip() for mnemonic, operands in instructions if mnemonic in _CALLS}
+    frame = max(offsets) if offsets else sum(_lowered(*instruction) for instruction in instructions)
+    return _Function(frame, calls, len(instructions))
+
+
+def _lowered(mnemonic: str, operands: str) -> int:
+    """By how much an instruction of ARM lowers the stack pointer."""
+    if mnemonic in ("push", "push.w", "vpush"):
+        return (8 if mnemonic == "vpush" else 4) * len(operands.split(","))
+    if mnemonic in ("sub", "sub.w", "subw") and operands.startswith("sp,"):
+        size = _LOWERED.match(operands)
+        if size is None:
+            raise DalembertError(f"the stack grows by 'sub {operands}', whose size cannot be read; this is a defect")
+        return int(size[1])
+    return 0
