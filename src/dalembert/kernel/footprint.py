@@ -1,39 +1,18 @@
-"""What compiled code takes of a machine: flash from its object file, instructions and stack from its assembly."""
+"""What compiled code takes of a machine, from its assembly: instructions, and bytes of stack."""
 
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from dalembert.errors import DalembertError
 
-ALLOCATED, WRITABLE = 2, 1  # flags of sections
 _FUNCTION = re.compile(r"^([A-Za-z_][\w.]*):")
 _INSTRUCTION = re.compile(r"^\t([a-z][\w.]*)\s*(.*)")
 _CALLS = {"bl", "b", "b.w", "call", "tail", "callq", "jal", "j", "jmp"}
 _OFFSET = re.compile(r"^\t\.cfi_def_cfa_offset\s+(\d+)")  # how far down the stack pointer is
 _LOWERED = re.compile(r"^sp, (?:sp, )?#(\d+)$")
-
-
-def flash(content: bytes) -> int:
-    """Bytes of an ELF object's sections that stay in read-only memory: code and constants."""
-    if content[:4] != b"\x7fELF":
-        raise DalembertError("the object file is none of ELF, so its sections cannot be measured")
-    wide = content[4] == 2
-    shoff = struct.unpack_from("<Q" if wide else "<I", content, 40 if wide else 32)[0]
-    size, count = struct.unpack_from("<HH", content, 58 if wide else 46)
-    total = 0
-    for k in range(count):
-        at = shoff + k * size
-        if wide:
-            flags, length = struct.unpack_from("<Q", content, at + 8)[0], struct.unpack_from("<Q", content, at + 32)[0]
-        else:
-            flags, length = struct.unpack_from("<I", content, at + 8)[0], struct.unpack_from("<I", content, at + 20)[0]
-        if flags & ALLOCATED and not flags & WRITABLE:
-            total += length
-    return total
 
 
 class _Function(NamedTuple):

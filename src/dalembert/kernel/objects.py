@@ -18,7 +18,8 @@ from dalembert.emit.source import Settings, Source, Unit, description, operation
 from dalembert.emit.statements import array_names
 from dalembert.emit.wrappers import wrapped
 from dalembert.kernel.compile import compiled_for
-from dalembert.kernel.footprint import flash, footprint
+from dalembert.kernel.elf import flash, for_either_float_abi
+from dalembert.kernel.footprint import footprint
 from dalembert.kernel.machines import machine_of, runnable
 
 if TYPE_CHECKING:
@@ -57,10 +58,13 @@ def _object_files(name: str, rows: bool, unit: Unit, settings: Settings) -> Sour
         form = machine.form(scalar, BYTES[scalar])
         beside.append(wrapped(unit.graph, unit.signature, form, f"{unit.symbol}_rows", "rows"))
     content = compiled_for(machine, state, False, reloc, *beside)
+    thumb = machine.triple.startswith("thumb")
+    if thumb:
+        content = for_either_float_abi(content)
     files: dict[str, str | bytes] = {f"{unit.symbol}.o": content, **header_and_test(unit, settings, rows)}
     notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks]
     if not rows or not machine.triple.startswith("x86"):
-        marked = state if machine.triple.startswith("thumb") else state.replace(" nounwind", " nounwind uwtable")
+        marked = state if thumb else state.replace(" nounwind", " nounwind uwtable")
         needs = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
         notes.append(
             f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, {needs.instructions:,} "
