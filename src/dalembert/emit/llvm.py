@@ -127,7 +127,7 @@ def function_parts(
     name: str = "part",
     lanes: bool = False,
     longest: float | None = None,
-    part_class: type[Part] | None = None,
+    part_class: Callable[..., Part] | None = None,
 ) -> tuple[list[str], int]:
     """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
 
