@@ -67,7 +67,7 @@ def module_of(source: Any) -> bytes:
 def states(arm: Any, arrays: int, kind: Any = np.float64) -> list[Any]:
     """Random rows; one angle is far beyond what is reduced by arithmetic."""
     rows = RNG.uniform(-2, 2, (arrays, COUNT, arm.n)).astype(kind)
-    rows[0, 2, 0] = 1e9
+    rows[0, 2, 1] = 1e9
     return list(rows)
 
 

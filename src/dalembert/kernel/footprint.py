@@ -20,7 +20,7 @@ class _Function(NamedTuple):
 
     frame: int
     calls: set[str]
-    count: int
+    instructions: int
 
 
 class Footprint(NamedTuple):
@@ -36,21 +36,17 @@ def footprint(assembly: str, name: str) -> Footprint:
     Functions must not call themselves. Where they are marked ``uwtable`` LLVM says where the stack is. On ARM that would
     bring in symbols of a library; there the instructions at the start of a function tell.
     """
-    functions = {}
-    for function, lines in _functions(assembly):
-        functions[function] = _measured(lines)
-    for function, measured in functions.items():
-        functions[function] = measured._replace(calls=measured.calls & functions.keys() - {function})
+    functions = {function: _measured(lines) for function, lines in _functions(assembly)}
 
     def deepest(function: str) -> int:
         of = functions[function]
-        return of.frame + max((deepest(other) for other in of.calls), default=0)
+        return of.frame + max((deepest(other) for other in of.calls & functions.keys()), default=0)
 
-    return Footprint(deepest(name), sum(of.count for of in functions.values()))
+    return Footprint(deepest(name), sum(of.instructions for of in functions.values()))
 
 
 def _functions(assembly: str) -> Iterator[tuple[str, list[str]]]:
-    name, lines = "", []
+    name, lines = "", list[str]()
     for line in assembly.splitlines():
         if label := _FUNCTION.match(line):
             if name:

@@ -15,8 +15,8 @@ MACHINES: dict[str, Machine] = {
     "x86-64-v4": Machine(f"x86_64-{LINUX}", "x86-64-v4", "", 8),
     "aarch64": Machine(f"aarch64-{LINUX}", "generic", "", 2),
     "riscv64": Machine(f"riscv64-{LINUX}", "generic-rv64", "+m,+a,+f,+d,+c", 1),
-    "cortex-m7": Machine("thumbv7em-none-eabihf", "cortex-m7", "+fp-armv8d16", 1),
-    "cortex-m4f": Machine("thumbv7em-none-eabihf", "cortex-m4", "", 1),
+    "cortex-m7": Machine("thumbv7em-unknown-none-eabihf", "cortex-m7", "+fp-armv8d16", 1),
+    "cortex-m4f": Machine("thumbv7em-unknown-none-eabihf", "cortex-m4", "", 1),
     "wasm": Machine("wasm32-unknown-unknown", "generic", "+simd128", 2),
 }
 _V2 = ("cx16", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
@@ -43,7 +43,9 @@ def runnable(name: str) -> Machine:
     known = host_features()
     missing = [feature for feature in LEVELS.get(name, ()) if not known.get(feature)]
     if name not in LEVELS or machine.triple.split("-")[0] != here.triple.split("-")[0]:
-        raise DalembertError(f"this processor ({here.cpu}) cannot run code for '{name}'; its files can be written all the same")
+        raise DalembertError(
+            f"this processor ({here.cpu}) cannot run code for '{name}'; its files can be written all the same"
+        )
     if missing:
         raise DalembertError(
             f"this processor ({here.cpu}) cannot run code for '{name}', as it has no {', '.join(missing)}; its files can "

@@ -18,7 +18,7 @@ from dalembert.emit.source import Settings, Source, Unit, description, operation
 from dalembert.emit.statements import array_names
 from dalembert.emit.wrappers import wrapped
 from dalembert.kernel.compile import compiled_for
-from dalembert.kernel.elf import flash, for_either_float_abi
+from dalembert.kernel.elf import flash, undefined
 from dalembert.kernel.footprint import footprint
 from dalembert.kernel.machines import machine_of, runnable
 
@@ -58,18 +58,19 @@ def _object_files(name: str, rows: bool, unit: Unit, settings: Settings) -> Sour
         form = machine.form(scalar, BYTES[scalar])
         beside.append(wrapped(unit.graph, unit.signature, form, f"{unit.symbol}_rows", "rows"))
     content = compiled_for(machine, state, False, reloc, *beside)
-    thumb = machine.triple.startswith("thumb")
-    if thumb:
-        content = for_either_float_abi(content)
     files: dict[str, str | bytes] = {f"{unit.symbol}.o": content, **header_and_test(unit, settings, rows)}
     notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks]
     if not rows or not machine.triple.startswith("x86"):
-        marked = state if thumb else state.replace(" nounwind", " nounwind uwtable")
+        marked = state if machine.triple.startswith("thumb") else state.replace(" nounwind", " nounwind uwtable")
         needs = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
         notes.append(
             f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, {needs.instructions:,} "
             f"instructions{' in the function of one state' if rows else ''}, counted in the file."
         )
+        if missing := undefined(content):
+            notes.append(
+                f"The linker has to find {', '.join(missing)}, which are in the compiler's library and take stack of their own."
+            )
     if rows:
         notes.append(f"{unit.symbol}_rows: {form.width} state{'s side by side' if form.width > 1 else ' at a time'}.")
     return Source(files, tuple(notes))

@@ -36,15 +36,21 @@ class CodeTarget:
 EITHER = ("double", "float")
 TARGETS: dict[str, CodeTarget] = {
     "c": CodeTarget("a C99 file, its header and a self-test", c99, ("double", "float")),
-    "host": CodeTarget("an object file for this processor, its header, and the kernel", with_kernel("host"), EITHER, True),
+    "host": CodeTarget(
+        "an object file for this processor, its header, and the kernel", with_kernel("host"), EITHER, True
+    ),
     **{
         level: CodeTarget(f"the same for processors of the level {level}", with_kernel(level), EITHER, True)
         for level in LEVELS
     },
-    "aarch64": CodeTarget("an object file for 64-bit ARM, its header and a self-test", on_computers("aarch64"), EITHER, True),
+    "aarch64": CodeTarget(
+        "an object file for 64-bit ARM, its header and a self-test", on_computers("aarch64"), EITHER, True
+    ),
     "riscv64": CodeTarget("an object file for 64-bit RISC-V", on_computers("riscv64"), EITHER, True),
     "cortex-m7": CodeTarget("an object file for Cortex-M7 with doubles", on_controllers("cortex-m7"), EITHER, True),
-    "cortex-m4f": CodeTarget("an object file for Cortex-M4 with floats", on_controllers("cortex-m4f"), ("float",), True),
+    "cortex-m4f": CodeTarget(
+        "an object file for Cortex-M4 with floats", on_controllers("cortex-m4f"), ("float",), True
+    ),
     "wasm": CodeTarget("a WebAssembly module and a loader", wasm, EITHER, True, wasm_of),
     "llvm": CodeTarget("LLVM's intermediate representation, for reading", llvm, EITHER, True),
     "python": CodeTarget("a Python module that imports nothing but math", python),
