@@ -77,8 +77,8 @@ def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
     return [module(functions, form) for functions in (*bundles, [*declared, loop])]
 
 
-def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
-    """The functions with what they need declared; parts of a tape may be for LLVM to put in line."""
+def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> str:
+    """The functions with what they need declared; parts of a tape may be for LLVM to put in line, or never."""
     declared = declarations(form)
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
@@ -86,7 +86,10 @@ def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
     if any(f"@{FAR}(" in function for function in functions):
         declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
     bits = 8 * form.bytes * form.width
-    attributes = f'attributes #0 = {{ nounwind {"alwaysinline " * inline}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+    kept = {None: "", True: "alwaysinline ", False: "noinline "}[inline]
+    attributes = (
+        f'attributes #0 = {{ nounwind {kept}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+    )
     return "\n".join(["; dalembert", *declared, *functions, UNLIKELY, attributes, ""])
 
 

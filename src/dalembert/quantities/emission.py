@@ -108,6 +108,21 @@ def unit_of(
     )
 
 
+def units_apart(
+    mechanism: AnyMechanism,
+    robot: str,
+    entries: Sequence[Quantity],
+    formulation: str | None = None,
+    options: tuple[str, ...] = (),
+    function: str | None = None,
+    joints: Sequence[str] = (),
+) -> tuple[list[Unit], str]:
+    """A unit for each of several quantities, and what to call the files that hold all of them."""
+    name = f"{identifier(robot)}_{_function_name(entries, function)}"
+    each = _options(entries, options)
+    return [unit_of(mechanism, robot, [entry], formulation, each[entry.name], None, joints) for entry in entries], name
+
+
 def _function_name(entries: Sequence[Quantity], function: str | None) -> str:
     """What the function is called after the robot's name."""
     names = [entry.name for entry in entries]
