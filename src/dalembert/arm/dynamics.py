@@ -17,6 +17,7 @@ from dalembert.arm.terms import (
     DalembertTerms,
     LagrangeEuler,
     RecursionSteps,
+    TorqueSecondDerivatives,
     TorqueTerms,
 )
 from dalembert.errors import DalembertError, SingularInertiaError
@@ -297,6 +298,24 @@ class ArmDynamics(Compiled):
         Coulomb friction is constant between its jumps and adds nothing.
         """
         return self._run("torque_derivatives", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)  # type: ignore[return-value]
+
+    def torque_second_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None
+    ) -> TorqueSecondDerivatives:
+        """The second derivatives of τ: ``.dq_dq``, ``.dq_dqd``, ``.dqd_dqd`` and ``.dq_dqdd``, (…, n, n, n) each.
+
+        Entry [i, j, k] is that of τ_i by the j-th of the first and the k-th of the second. ``.dq_dqdd`` is ∂B/∂q; those
+        by q̇ and q̈, and by q̈ twice, vanish. Coulomb friction adds nothing.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, q = da.load("planar-2r"), [0.3, 0.8]
+        >>> second, c = arm.torque_second_derivatives(q, [1.0, 2.0], [0.0, 0.0]), arm.christoffel(q)
+        >>> np.allclose(second.dqd_dqd, c + np.swapaxes(c, 1, 2))
+        True
+        """
+        return TorqueSecondDerivatives(
+            *self._run("torque_second_derivatives", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)
+        )
 
     def forward_derivatives(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, threads: int | None = None

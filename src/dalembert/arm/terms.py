@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,22 @@ class Dalembert:
     h_tran: Array
     h_rot: Array
     c: Array
+
+
+@dataclass(frozen=True)
+class TorqueSecondDerivatives:
+    """∂²τ_i/∂x_j∂y_k, (…, n, n, n) each: N m (N where joint i slides) per unit of x_j and of y_k.
+
+    dq_dq     ∂²τ_i/∂q_j∂q_k, symmetric in j and k
+    dq_dqd    ∂²τ_i/∂q_j∂q̇_k
+    dqd_dqd   ∂²τ_i/∂q̇_j∂q̇_k, symmetric; without friction c_ijk + c_ikj, S (7.45)
+    dq_dqdd   ∂²τ_i/∂q_j∂q̈_k = ∂b_ik/∂q_j
+    """
+
+    dq_dq: Array
+    dq_dqd: Array
+    dqd_dqd: Array
+    dq_dqdd: Array
 
 
 @dataclass(frozen=True)
@@ -197,4 +215,4 @@ class TorqueTerms:
     @property
     def total(self) -> Array:
         """The torque: (…, n)."""
-        return np.sum(list(self.by_joint.values()), axis=0)
+        return reduce(add, self.by_joint.values())
