@@ -246,8 +246,8 @@ def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipso
             sizes(arm, limits, "velocity" if what == "velocity" else "effort")
             block = partial(_block, function.__name__, arm, limits, task, {"frame": frame, **more})
             m = len(rows)
-            parts = by_blocks(block, {"q": arm.checked("q", q)}, [(m,), (m, m), (m,)], DOUBLE)
-            return Ellipsoid(*parts, rows, what)
+            center, axes, radii = by_blocks(block, {"q": arm.checked("q", q)}, [(m,), (m, m), (m,)], DOUBLE)
+            return Ellipsoid(center, axes, radii, rows, what)
 
         return run
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arm.lazy import by_blocks, run_later
+from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
 from dalembert.arrays import DOUBLE, SINGLE, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
@@ -205,6 +205,8 @@ class Compiled:
         threads: int | None = None,
     ) -> Any:
         """What a kernel gives for arrays that are checked; loops are closed first where they must be."""
+        if any(map(is_lazy, arrays.values())):
+            return run_kernel_later(self, ufunc, quantity, arrays)
         run = self._run_placed if self._needs_placing(quantity) else self._call
         return run(ufunc, quantity, tuple(arrays), list(arrays.values()), out, threads)
 
@@ -262,12 +264,11 @@ class Compiled:
 
     def placed(self, q: ArrayLike) -> Any:
         """q as kernels take it: of all joints of the tree where loops are closed by Newton's method."""
-        q = self.checked("q", q)
-        if not is_lazy(q):
-            return self.placing.placed(q)
-        return (
-            q if self.mechanism.linear else by_blocks(self.placed, {"q": q}, [(machine.sizes_of(self.mechanism)["Q"],)])
-        )
+        held = self.checked("q", q)
+        if not is_lazy(held):
+            return self.placing.placed(held)
+        core = (machine.sizes_of(self.mechanism)["Q"],)
+        return held if self.mechanism.linear else by_blocks(self.placed, {"q": held}, [core])
 
     @property
     def home(self) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Adaptive, Controller
 from dalembert.simulation.fixed import fixed_steps
+from dalembert.simulation.pieces import in_pieces
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ def simulate(
     atol: float = 1e-12,
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
+    cluster: Any = None,
 ) -> Run:
     """Direct dynamics, S 7.6: the motion that follows from a state and the torques.
 
@@ -204,6 +206,9 @@ def simulate(
     threads     over how many threads the states of a large batch are split; chosen by its size unless given, see
                 docs/dynamics.md. "dop853" takes one state after the other in one thread
     progress    called with the fraction done
+    cluster     the address of a Dask scheduler, or a ``distributed.Client``, whose workers simulate the states of the batch;
+                the run is the same, bit by bit, where processors are alike. Python functions are then called for a part of
+                the batch at a time
 
     >>> import dalembert as da
     >>> run = da.simulate(da.load("pendulum"), [0.5], [0.0], None, 1.0, friction=False)
@@ -228,8 +233,24 @@ def simulate(
         base_motion,
     )
     solver = METHODS[method].solver
-    q, qd, *learned = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress, threads)
+    steps = partial(_stepped, solver=solver, rtol=rtol, atol=atol, threads=threads)
+    q, qd, *learned = (
+        steps(task, progress) if cluster is None else in_pieces(task, steps, cluster, bool(solver), progress)
+    )
     return Run(arm, task.t[task.records], q, qd, task, *learned)
+
+
+def _stepped(
+    task: Task,
+    progress: Callable[[float], None] | None = None,
+    *,
+    solver: str,
+    rtol: float,
+    atol: float,
+    threads: int | None,
+) -> tuple[Array, ...]:
+    """(q, qd) at the records, and what a controller has learnt, where it learns."""
+    return adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress, threads)
 
 
 def parameters_of(arm: Arm) -> Array:
