@@ -49,7 +49,7 @@ def by_blocks(
     whole, inputs = [], []
     for k, (name, array) in enumerate(arrays.items()):
         count = (axes or {}).get(name, 1)
-        last = {axis: -1 for axis in range(array.ndim - count, array.ndim)}
+        last = dict.fromkeys(range(array.ndim - count, array.ndim), -1)
         whole.append(array.rechunk(last) if is_lazy(array) else array)
         inputs.append(f"({','.join(f'i{k}_{j}' for j in range(count))})")
     outputs = [f"({','.join(f'o{k}_{j}' for j in range(len(core)))})" for k, core in enumerate(cores)]

@@ -7,6 +7,7 @@ of them is the same, bit by bit, as on one machine. What a worker held when it d
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 PATIENCE = 5.0  # seconds within which a scheduler must answer and a worker must be there
+AGAIN = 1.0  # seconds after which it is asked again how many threads there are
 AHEAD = 4  # pieces under way for each thread of the cluster
 
 
@@ -108,10 +110,12 @@ def spread(
             f"this cannot be sent to the workers of a cluster: {problem}; give functions and objects that can be pickled"
         ) from None
     source = client.submit(_kept, sent, pure=False)  # a task, so that it is not lost with the worker that holds it
-    waiting, under_way = deque(pieces), deque[Any]()
+    waiting, under_way, threads, asked = deque(pieces), deque[Any](), 0, float("-inf")
     try:
         for taken in range(1, len(pieces) + 1):
-            while waiting and len(under_way) < AHEAD * max(1, sum(client.nthreads().values())):
+            if time.monotonic() - asked > AGAIN:  # workers come and go
+                threads, asked = max(1, sum(client.nthreads().values())), time.monotonic()
+            while waiting and len(under_way) < AHEAD * threads:
                 under_way.append(client.submit(_done, source, waiting.popleft(), pure=False))
             yield under_way[0].result()
             under_way.popleft().release()
