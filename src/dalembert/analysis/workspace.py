@@ -18,6 +18,7 @@ from dalembert.analysis.ellipsoid import sizes, task_space
 from dalembert.arm import Arm
 from dalembert.environment.cluster import connected, shares, spread
 from dalembert.errors import DalembertError
+from dalembert.kernel.batches import over_threads
 from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP
 from dalembert.tip.task_rows import Task, row_names
@@ -104,7 +105,7 @@ def evaluator(
         if redundancy not in KERNELS:
             raise DalembertError(f"redundancy is '{redundancy}'; it is one of {', '.join(KERNELS)}")
         name = KERNELS["exact" if space.m == arm.n else redundancy]
-    kernel = machine.kernel(arm.mechanism, TIP[name].of(space))
+    kernel = over_threads(machine.kernel(arm.mechanism, TIP[name].of(space)))
     if quantity == "force-manipulability":
         size, power = 1.0 / size, -power
 

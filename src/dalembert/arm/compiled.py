@@ -15,7 +15,7 @@ from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.kernel.batches import most_alone, over_threads, run
+from dalembert.kernel.batches import layout_of, over_threads, run
 from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import joints, machine
 from dalembert.robot.model import Robot
@@ -69,6 +69,11 @@ class Compiled:
     def sizes(self) -> dict[str, int]:
         """What the letters in the shapes of its arrays stand for."""
         return machine.sizes_of(self.mechanism)
+
+    @property
+    def nominal(self) -> Any:
+        """The same with the robot's own numbers."""
+        return self
 
     @property
     def name(self) -> str:
@@ -136,6 +141,7 @@ class Compiled:
         precision: Literal["double", "float"] | None = None,
         function: str | None = None,
         libm: bool = True,
+        separate: bool = False,
     ) -> Source:
         """The code of a quantity for another machine or language: files to write, ``.write(folder)``.
 
@@ -146,6 +152,7 @@ class Compiled:
         precision    "double" or "float", as far as the target has both
         function     the function's name after the robot's; that of the quantities unless given
         libm         False: no functions of the C library, not even sin and cos
+        separate     True: each quantity is a function of its own in the same file, as far as the target has such ("wasm")
         Arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``) take the positions of all joints of
         their tree as q, as their kernels do. Generated code belongs to you.
 
@@ -156,16 +163,19 @@ class Compiled:
         >>> source.notes
         ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
-        from dalembert.kernel.targets import check_settings, emitted
-        from dalembert.quantities.emission import unit_of
+        from dalembert.kernel.targets import check_settings, emitted, emitted_apart
+        from dalembert.quantities.emission import unit_of, units_apart
 
         names = [quantity] if isinstance(quantity, str) else list(quantity)
         if not names:
             raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics")
-        check_settings(target, precision, libm)
+        check_settings(target, precision, libm, separate)
         entries = [joints.quantity(name, self.mechanism) for name in names]
         given = (options,) if isinstance(options, str) else tuple(options)
         tree = [joint.name for joint in self.robot.tree_joints]
+        if separate:
+            units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, tree)
+            return emitted_apart(units, files, target, precision)
         unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, tree)
         return emitted(unit, target, precision, libm)
 
@@ -193,7 +203,7 @@ class Compiled:
         result = self._run_kernel(ufunc, quantity, arrays, out, threads)
         plain = not given and formulation is None and precision == "double"
         if ufunc.nout == 1 and plain and not self._needs_placing(quantity):
-            self.quick_kernels[quantity] = ufunc, most_alone(ufunc)
+            self.quick_kernels[quantity] = ufunc, layout_of(str(ufunc.signature)).alone
         return result
 
     def _run_kernel(
@@ -254,7 +264,7 @@ class Compiled:
         if out is not None:
             _check_out(out)
         try:
-            return run(ufunc, arrays, out, threads)  # type: ignore[no-any-return]
+            return run(ufunc, arrays, out, threads)
         except (TypeError, ValueError) as problem:
             shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(names, arrays, strict=True))
             what = f" and out {out.shape}" if out is not None else ""

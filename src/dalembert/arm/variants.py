@@ -50,18 +50,25 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         return Variants, (self.arm, self.numbers)
 
     @property
+    def nominal(self) -> Arm:
+        """The arm itself."""
+        return self.arm
+
+    @property
     def parameters(self) -> Array:
         """π of S (7.81) of each robot: (…, 13N), those of the arm unless given."""
         return self.numbers.get("parameters", self.arm.parameters)
 
-    def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None) -> Array:
+    def friction_torque(
+        self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None, *, threads: int | None = None
+    ) -> Array:
         """:meth:`Arm.friction_torque`; q is needed too where Γ is not constant, since every joint may rub."""
         if q is None and "parameters" in self.numbers and not self.mechanism.linear:
             raise DalembertError(
                 f"the friction of arm '{self.name}' depends on where it stands, since passive joints may rub: give "
                 "friction_torque(qd, q)"
             )
-        return super().friction_torque(qd, q, load)
+        return super().friction_torque(qd, q, load, threads=threads)
 
     def _needs_inertia(self) -> None:
         """Other parameters may resist where those of the arm do not; where nothing does, accelerations are not finite."""

@@ -1,33 +1,35 @@
 """A tape as a GPU's kernel: one thread for each state.
 
-There are two of them. The dense kernel is for arrays whose rows lie one behind the other, as outputs do when they are made
+There are three of them. The dense kernels are for arrays whose rows lie one behind the other, as outputs do when they are made
 for it. The threads of a block share memory: together they copy the rows of all their states in, number by number, so that
 neighbouring threads read neighbouring numbers; each works on its own row; together they copy the results out. Rows that
 are too wide for that are computed in pieces: what is there is copied out, and the next piece takes its place.
 
 The strided kernel takes and writes arrays of any strides with up to ``AXES`` leading axes, each thread for itself.
 
-Launched with B threads in a block, the dense kernel needs B · ``shared_numbers`` numbers of shared memory.
+The dense kernel is there twice: ``staged`` copies inputs in, which must be dense rows; of ``direct`` every thread reads its
+own, which may be any row distance apart, or all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from math import inf, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dalembert.emit.ir import IR, Form
-from dalembert.emit.llvm import Part, function_parts, module, output_starts
+from dalembert.emit.llvm import TapePart, function_parts, module, output_starts
 from dalembert.emit.signature import Signature
 from dalembert.emit.wrappers import Wrapper
-from dalembert.graph.order import eased
+from dalembert.graph.order import by_outputs, eased
 from dalembert.graph.tape import Graph
 
 AXES = 4  # leading axes of arrays that are no dense rows
-WIDE = 1024  # bytes of results up to which a thread keeps them all at once
-PIECE = 384  # bytes of a piece of wider ones
-STAGED_INPUTS = 800  # bytes of inputs and results, up to which inputs go through shared memory, too
+WIDE = 1200  # bytes of results up to which a thread keeps them all at once
+PIECE = 768  # bytes of a piece of wider ones
+BYTES_OF_THREAD = 1000  # in shared memory, beyond which inputs do not go through it
 
 DECLARED = """@staging = external addrspace(3) global [0 x {scalar}], align 16
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -35,175 +37,191 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 """
+UNROLLED = '!1 = distinct !{!1, !2}\n!2 = !{!"llvm.loop.unroll.count", i32 4}'
 BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
+KINDS = ("staged", "direct", "strided")
 
 
-class Staging(NamedTuple):
-    """What a thread has in shared memory, in numbers: rows of inputs, and room for a piece of the results."""
-
-    inputs: tuple[int, ...]  # how far apart the rows of each are; () where threads read their inputs themselves
-    piece: int  # results at a time
-    room: int  # how far apart they are
-
-    @property
-    def numbers(self) -> int:
-        """All of a thread's."""
-        return sum(self.inputs) + self.room
-
-
-def staging_of(signature: Signature, scalar: str) -> Staging:
-    """How a kernel uses shared memory. Rows are an odd number of numbers apart, so that a column of them uses all banks."""
-    size = Form(1, scalar).bytes
+def staged_inputs(signature: Signature, scalar: str) -> bool:
+    """Whether inputs of dense rows are worth copying in together."""
     given = [prod(shape) for _, shape in signature.inputs]
     results = sum(prod(shape) for _, shape in signature.outputs)
-    piece = results if results * size <= WIDE else PIECE // size
-    staged = (piece + sum(given)) * size <= STAGED_INPUTS
-    return Staging(tuple(x | 1 for x in given) if staged else (), piece, piece | 1)
+    size = Form(1, scalar).bytes
+    fits = (sum(given) + min(results, WIDE // size)) * size <= BYTES_OF_THREAD
+    pays = scalar == "double" or results > sum(given)
+    return fits and pays and all(x % 4 for x in given)
 
 
-def grid_ir(graph: Graph, signature: Signature, scalar: str, name: str, strided: bool = False) -> str:
-    """The module of a graph with its kernel ``name``."""
-    graph = eased(graph)
-    form = Form(1, scalar, 8 if scalar == "double" else 4, strided)
-    written = Part if strided else _StagedPart
-    parts, slots = function_parts(graph, signature, form, longest=inf, part_class=written)
-    text = _Grid(signature, len(parts), slots, form)
-    kernel = text.strided(name) if strided else text.dense(name)
-    tables = [] if strided else _tables(graph, signature, scalar)
-    return module([*tables, *parts, kernel], form, inline=True)
+def grid_ir(graph: Graph, signature: Signature, scalar: str, name: str, kind: str = "direct") -> tuple[str, int]:
+    """The module of a graph with its kernel ``name``, and the numbers of shared memory that a thread of it needs."""
+    size = Form(1, scalar).bytes
+    graph = by_outputs(graph) if _is_wide(signature, size) and kind != "strided" else eased(graph)
+    form = Form(1, scalar, 8 if scalar == "double" else 4, kind == "strided")
+    if kind == "strided":
+        parts, slots = function_parts(graph, signature, form, longest=inf)
+        kernel = _GridKernel(signature, len(parts), slots, form).strided(name)
+        return module([*parts, kernel], form, inline=True), 0
+    pieces = pieces_of(graph, signature, form.bytes)
+    parts, slots = function_parts(graph, signature, form, longest=inf, part_class=partial(_StagedPart, pieces=pieces))
+    inputs = sum(prod(shape) for _, shape in signature.inputs) if kind == "staged" else 0
+    kernel = _GridKernel(signature, len(parts), slots, form).dense(name, inputs)
+    return module([*parts, kernel, UNROLLED], form, inline=True), inputs + max(piece.numbers for piece in pieces)
 
 
 # -- pieces ------------------------------------------------------------------------------------------
 
 
-class Piece(NamedTuple):
-    """Results that are in shared memory at the same time: positions among all results, in the order of memory."""
+class OutputRun(NamedTuple):
+    """Neighbouring elements of one output, in shared memory at the same time."""
 
-    positions: tuple[int, ...]
-    needed: tuple[int, ...]  # the lines that they are on
+    array: int
+    first: int  # element
+    lines: tuple[int, ...]  # of the tape
+    size: int  # numbers in a row of the output
+    before: int  # numbers that a thread has in shared memory before these
 
-
-def pieces_of(graph: Graph, signature: Signature, scalar: str) -> list[Piece]:
-    """The results in pieces, in the order in which they come to be; constants go with the result before them."""
-    most = staging_of(signature, scalar).piece
-    computed = [p for p, line in enumerate(graph.outputs) if graph.op(line) not in ("const", "input")]
-    with_it: dict[int, list[int]] = {p: [p] for p in computed}
-    last = computed[0] if computed else -1
-    if not computed:
-        return [Piece(tuple(range(len(graph.outputs))), ())]
-    for p in range(len(graph.outputs)):
-        if p in with_it:
-            last = p
-        else:
-            with_it[last].append(p)
-    pieces: list[list[int]] = [[]]
-    for p in sorted(computed, key=lambda p: (graph.outputs[p], p)):
-        for position in with_it[p]:
-            if len(pieces[-1]) == most:
-                pieces.append([])
-            pieces[-1].append(position)
-    return [Piece(tuple(sorted(x)), tuple(graph.outputs[p] for p in x)) for x in pieces]
+    @property
+    def width(self) -> int:
+        """How far rows are apart: an odd number, so that a column of them uses all banks."""
+        return len(self.lines) | 1
 
 
-def _tables(graph: Graph, signature: Signature, scalar: str) -> list[str]:
-    """For pieces that are not whole arrays: where in its row of the output each number belongs."""
-    tables = []
-    for k, piece in enumerate(pieces_of(graph, signature, scalar)):
-        for array, start, end in output_starts(signature):
-            elements = [p - start for p in piece.positions if start <= p < end]
-            if elements and len(elements) < end - start:
-                listed = ", ".join(f"i32 {e}" for e in elements)
-                tables.append(f"@piece{k}_{array} = internal addrspace(4) constant [{len(elements)} x i32] [{listed}]")
-    return tables
+class OutputPiece(NamedTuple):
+    """Results that are in shared memory at the same time."""
+
+    runs: tuple[OutputRun, ...]
+
+    @property
+    def numbers(self) -> int:
+        """Of a thread's shared memory."""
+        return sum(run.width for run in self.runs)
+
+    @property
+    def lines(self) -> list[int]:
+        """All that it holds."""
+        return [line for run in self.runs for line in run.lines]
 
 
-class _StagedPart(Part):
-    """A part that leaves its results in shared memory, and copies them out with its block whenever a piece is complete."""
+def _is_wide(signature: Signature, size: int) -> bool:
+    """Whether the results are too many to be in shared memory all at once."""
+    return sum(prod(shape) for _, shape in signature.outputs) * size > WIDE
+
+
+def pieces_of(graph: Graph, signature: Signature, size: int) -> list[OutputPiece]:
+    """The results in pieces, in the order of memory: whole, or so many rows of a matrix at a time as there is room for."""
+    runs = []
+    for (_, shape), (array, start, end) in zip(signature.outputs, output_starts(signature), strict=True):
+        lines = tuple(graph.outputs[start:end])
+        most = end - start
+        if _is_wide(signature, size):
+            room = PIECE // size
+            most = shape[-1] * max(room // shape[-1], 1) if shape and shape[-1] <= room else room
+        runs += [OutputRun(array, k, lines[k : k + most], end - start, 0) for k in range(0, end - start, most)]
+    if _is_wide(signature, size):
+        return [OutputPiece((run,)) for run in runs]
+    befores = accumulate((run.width for run in runs), initial=0)
+    return [OutputPiece(tuple(run._replace(before=before) for run, before in zip(runs, befores, strict=False)))]
+
+
+class _StagedPart(TapePart):
+    """A part that leaves its results in shared memory, and copies them out with its block whenever a piece is complete.
+
+    Behind the arrays, its table has where shared memory for results begins; behind the offsets, the first state of the
+    block, its number of states, and of threads.
+    """
+
+    def __init__(self, *arguments: Any, pieces: list[OutputPiece]) -> None:
+        super().__init__(*arguments)
+        self.pieces = pieces
 
     def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
-        for k, piece in enumerate(pieces_of(self.graph, self.signature, self.scalar)):
-            for place, position in enumerate(piece.positions):
-                line = self.graph.outputs[position]
-                constant = self.graph.op(line) in ("const", "input")
-                yield list(piece.needed) if constant else [line], partial(self.stage, line, place)
-            yield list(piece.needed), partial(self.copy_out, k, piece)
+        for k, piece in enumerate(self.pieces):
+            for run in piece.runs:
+                for place, line in enumerate(run.lines):
+                    fixed = self.graph.op(line) in ("const", "input")
+                    yield piece.lines if fixed else [line], partial(self.stage, run, line, place)
+            yield piece.lines, partial(self.copy_out, k, piece)
 
-    def stage(self, line: int, place: int) -> None:
-        """A result to its place in the thread's room."""
-        room = self.entry("%arrays", len(self.signature.arrays), "ptr")
-        at = self.let(f"getelementptr {self.scalar}, ptr {room}, i64 {place}")
+    def room(self, run: OutputRun) -> str:
+        """Where the rows of a run begin in shared memory."""
+        threads = self.entry("%offsets", len(self.signature.arrays) + 2)
+        begin = self.entry("%arrays", len(self.signature.arrays), "ptr")
+        return self.let(f"getelementptr {self.scalar}, ptr {begin}, i64 {self.let(f'mul i64 {threads}, {run.before}')}")
+
+    def stage(self, run: OutputRun, line: int, place: int) -> None:
+        """A result to its place in the thread's row."""
+        row = self.let(f"mul i64 {_register(self, 'tid')}, {run.width}")
+        at = self.let(f"getelementptr {self.scalar}, ptr {self.room(run)}, i64 {self.let(f'add i64 {row}, {place}')}")
         self.say(f"store {self.vector} {self.value(line)}, ptr {at}, align {self.bytes}")
 
-    def copy_out(self, k: int, piece: Piece) -> None:
-        """The block's rows of a piece, number by number."""
-        arrays = len(self.signature.arrays)
-        rooms = self.entry("%arrays", arrays + 1, "ptr")  # of the whole block
-        first, rows, count = (self.entry("%offsets", arrays + m) for m in range(3))
-        thread, threads = _threads(self)
+    def copy_out(self, k: int, piece: OutputPiece) -> None:
+        """The block's rows of a piece, neighbouring numbers by neighbouring threads."""
         self.say(BARRIER)
-        room = staging_of(self.signature, self.scalar).room
-        place = 0
-        for array, start, end in output_starts(self.signature):
-            elements = [p - start for p in piece.positions if start <= p < end]
-            if elements:
-                linear = place == 0 and room == len(elements) == end - start
-                label = f"piece{k}_{array}"
-                to = self.entry("%arrays", array, "ptr")
-                self._copy(label, to, end - start, rooms, room, place, elements, linear, first, rows, thread, threads)
-                place += len(elements)
-        self.say(BARRIER)
+        for run in piece.runs:
+            first = self.entry("%offsets", len(self.signature.arrays))
+            output = self.entry("%arrays", run.array, "ptr")
+            to = self.let(f"getelementptr {self.scalar}, ptr {output}, i64 {self.let(f'mul i64 {first}, {run.size}')}")
+            self.moved_out(f"piece{k}_{run.array}", run, to, self.room(run))
+        if k + 1 < len(self.pieces):
+            self.say(BARRIER)
 
-    def _copy(
-        self, label: str, to: str, size: int, rooms: str, room: int, place: int, elements: list[int], linear: bool,
-        first: str, rows: str, thread: str, threads: str,
-    ) -> None:  # fmt: skip
-        length, scalar = len(elements), self.scalar
-        numbers = self.let(f"mul i64 {rows}, {length}")
-        begin = self.let(f"getelementptr {scalar}, ptr {to}, i64 {self.let(f'mul i64 {first}, {size}')}")
-        self.say(f"br label %{label}_look")
-        self.label(f"{label}_look")
-        some = self.let(f"icmp slt i64 {thread}, {numbers}")
-        self.say(f"br i1 {some}, label %{label}_copy, label %{label}_done")
-        self.label(f"{label}_copy")
-        self.say(f"%{label}_k = phi i64 [ {thread}, %{label}_look ], [ %{label}_next, %{label}_copy ]")
-        source = target = f"%{label}_k"
-        if not linear:
-            narrow = self.let(f"trunc i64 %{label}_k to i32")
-            row32 = self.let(f"udiv i32 {narrow}, {length}")
-            within = self.let(f"sub i32 {narrow}, {self.let(f'mul i32 {row32}, {length}')}")
-            row, at = self.let(f"zext i32 {row32} to i64"), self.let(f"zext i32 {within} to i64")
-            there = self.let(f"add i64 {at}, {place}")
-            source = self.let(f"add i64 {self.let(f'mul i64 {row}, {room}')}, {there}")
-            if length < size:
-                entry = self.let(f"getelementptr i32, ptr addrspace(4) @{label}, i64 {at}")
-                at = self.let(f"zext i32 {self.let(f'load i32, ptr addrspace(4) {entry}')} to i64")
-            target = self.let(f"add i64 {self.let(f'mul i64 {row}, {size}')}, {at}")
-        x = self.let(f"load {scalar}, ptr {self.let(f'getelementptr {scalar}, ptr {rooms}, i64 {source}')}")
-        self.say(f"store {scalar} {x}, ptr {self.let(f'getelementptr {scalar}, ptr {begin}, i64 {target}')}")
-        self.say(f"%{label}_next = add i64 %{label}_k, {threads}")
-        more = self.let(f"icmp slt i64 %{label}_next, {numbers}")
-        self.say(f"br i1 {more}, label %{label}_copy, label %{label}_done")
-        self.label(f"{label}_done")
+    def moved_out(self, label: str, run: OutputRun, to: str, room: str) -> None:
+        """Number k of all rows by thread k, k + B, …"""
+        rows, threads = (self.entry("%offsets", len(self.signature.arrays) + m) for m in (1, 2))
+        count = len(run.lines)
+        with _StrideLoop(self, label, _register(self, "tid"), self.let(f"mul i64 {rows}, {count}"), threads) as k:
+            source = target = k
+            if run.width != run.size:
+                narrow = self.let(f"trunc i64 {k} to i32")
+                row32 = self.let(f"udiv i32 {narrow}, {count}")
+                within = self.let(f"sub i32 {narrow}, {self.let(f'mul i32 {row32}, {count}')}")
+                row, e = self.let(f"zext i32 {row32} to i64"), self.let(f"zext i32 {within} to i64")
+                source = self.let(f"add i64 {self.let(f'mul i64 {row}, {run.width}')}, {e}")
+                there = self.let(f"add i64 {e}, {run.first}")
+                target = self.let(f"add i64 {self.let(f'mul i64 {row}, {run.size}')}, {there}")
+            x = self.let(
+                f"load {self.scalar}, ptr {self.let(f'getelementptr {self.scalar}, ptr {room}, i64 {source}')}"
+            )
+            self.say(f"store {self.scalar} {x}, ptr {self.let(f'getelementptr {self.scalar}, ptr {to}, i64 {target}')}")
+
+
+class _StrideLoop:
+    """Within it, the lines of a loop over k = first, first + step, … below a bound."""
+
+    def __init__(self, text: IR, label: str, first: str, bound: str, step: str) -> None:
+        self.text, self.label, self.first, self.bound, self.step = text, label, first, bound, step
+
+    def __enter__(self) -> str:
+        text, label = self.text, self.label
+        text.say(f"br label %{label}_look")
+        text.label(f"{label}_look")
+        some = text.let(f"icmp slt i64 {self.first}, {self.bound}")
+        text.say(f"br i1 {some}, label %{label}_copy, label %{label}_done")
+        text.label(f"{label}_copy")
+        text.say(f"%{label}_k = phi i64 [ {self.first}, %{label}_look ], [ %{label}_next, %{label}_copy ]")
+        return f"%{label}_k"
+
+    def __exit__(self, *_: object) -> None:
+        text, label = self.text, self.label
+        text.say(f"%{label}_next = add i64 %{label}_k, {self.step}")
+        more = text.let(f"icmp slt i64 %{label}_next, {self.bound}")
+        text.say(f"br i1 {more}, label %{label}_copy, label %{label}_done, !llvm.loop !1")
+        text.label(f"{label}_done")
 
 
 def _register(text: IR, name: str) -> str:
     return text.let(f"zext i32 {text.let(f'call i32 @llvm.nvvm.read.ptx.sreg.{name}.x()')} to i64")
 
 
-def _threads(text: IR) -> tuple[str, str]:
-    """The thread's number in its block, and how many there are."""
-    return _register(text, "tid"), _register(text, "ntid")
-
-
 # -- kernels -----------------------------------------------------------------------------------------
 
 
-class _Grid(Wrapper):
+class _GridKernel(Wrapper):
     """The text of a kernel."""
 
     def own_state(self) -> None:
         """%first, the first state of the block, and %state, the thread's own, at most the last."""
-        self.thread, self.threads = _threads(self)
+        self.thread, self.threads = _register(self, "tid"), _register(self, "ntid")
         self.say(f"%first = mul i64 {_register(self, 'ctaid')}, {self.threads}")
         own = self.let(f"add i64 %first, {self.thread}")
         self.say("%last = sub i64 %count, 1")
@@ -219,80 +237,66 @@ class _Grid(Wrapper):
 
     def rooms(self) -> None:
         """Tables with what the copies of a block need behind what the parts need."""
-        arrays = len(self.sizes)
-        strides = sum(map(len, self.signature.arrays))
-        self.say(f"%arrays = alloca ptr, i32 {arrays + 2}")
+        arrays, strides = len(self.sizes), sum(map(len, self.signature.arrays))
+        self.say(f"%arrays = alloca ptr, i32 {arrays + 1}")
         self.say(f"%offsets = alloca i64, i32 {arrays + max(strides, 3)}")
         self.say(f"%workspace = alloca {self.vector}, i32 {max(self.slots, 1)}, align {self.bytes}")
 
-    def dense(self, name: str) -> str:
-        """``name(arrays…, strides of the inputs' rows in bytes…, count)``"""
+    def dense(self, name: str, staged: int) -> str:
+        """``name(arrays…, strides of the inputs' rows in bytes…, count)``; dense inputs have so many numbers ``staged``."""
         inputs, arrays = len(self.signature.inputs), len(self.sizes)
-        staging = staging_of(self.signature, self.scalar)
         self.rooms()
         self.own_state()
         left = self.let("sub i64 %count, %first")
         few = self.let(f"icmp slt i64 {left}, {self.threads}")
         self.say(f"%rows = select i1 {few}, i64 {left}, i64 {self.threads}")
-        given, at = [], 0
-        for a, width in enumerate(staging.inputs):
-            given.append(self._copied_in(a, self._shared(at, "0"), width))
-            at += width
-        if staging.inputs:
-            self.say(BARRIER)
-        results = self._shared(at, self.let(f"mul i64 {self.thread}, {staging.room}"))
-        pointers = given or [self.generic(x, 1) for x in self.arguments[:inputs]]
+        given = self.copied_in() if staged else [self.generic(x, 1) for x in self.arguments[:inputs]]
 
         def offset(array: int, lane: int) -> str:
-            return self.let(f"mul i64 %state, %stride{array}") if array < inputs and not given else "0"
+            return self.let(f"mul i64 %state, %stride{array}") if array < inputs and not staged else "0"
 
-        self.tables([*pointers, *(self.generic(x, 1) for x in self.arguments[inputs:])], offset)
-        self.put("%arrays", arrays, self.generic(results, 3), "ptr")
-        self.put("%arrays", arrays + 1, self.generic(self._shared(at, "0"), 3), "ptr")
-        for k, value in enumerate(("%first", "%rows", "%count")):
+        self.tables([*given, *(self.generic(x, 1) for x in self.arguments[inputs:])], offset)
+        self.put("%arrays", arrays, self.generic(self.shared(staged), 3), "ptr")
+        for k, value in enumerate(("%first", "%rows", self.threads)):
             self.put("%offsets", arrays + k, value)
         self.block()
         self.say("ret void")
         parameters = [f"ptr addrspace(1) noalias {x}" for x in self.arguments]
         return self.kernel(name, [*parameters, *(f"i64 %stride{a}" for a in range(inputs)), "i64 %count"])
 
-    def _shared(self, before: int, offset: str) -> str:
+    def shared(self, before: int, offset: str = "0") -> str:
         """A place in shared memory behind what all threads of the block have so many numbers of."""
         start = self.let(f"add i64 {self.let(f'mul i64 {self.threads}, {before}')}, {offset}")
         return self.let(f"getelementptr {self.scalar}, ptr addrspace(3) @staging, i64 {start}")
 
-    def _copied_in(self, a: int, room: str, width: int) -> str:
-        """The block's rows of an input in shared memory, number by number; where the thread's own is."""
-        size, scalar, label = self.sizes[a], self.scalar, f"in{a}"
-        numbers = self.let(f"mul i64 %rows, {size}")
-        self.say(f"br label %{label}_look")
-        self.label(f"{label}_look")
-        some = self.let(f"icmp slt i64 {self.thread}, {numbers}")
-        self.say(f"br i1 {some}, label %{label}_copy, label %{label}_done")
-        self.label(f"{label}_copy")
-        self.say(f"%{label}_k = phi i64 [ {self.thread}, %{label}_look ], [ %{label}_next, %{label}_copy ]")
-        narrow = self.let(f"trunc i64 %{label}_k to i32")
-        row32 = self.let(f"udiv i32 {narrow}, {size}")
-        within = self.let(f"sub i32 {narrow}, {self.let(f'mul i32 {row32}, {size}')}")
-        row, e = self.let(f"zext i32 {row32} to i64"), self.let(f"zext i32 {within} to i64")
-        state = self.let(f"add i64 %first, {row}")
-        start = self.let(
-            f"getelementptr i8, ptr addrspace(1) {self.arguments[a]}, i64 {self.let(f'mul i64 {state}, %stride{a}')}"
-        )
-        x = self.let(
-            f"load {scalar}, ptr addrspace(1) {self.let(f'getelementptr {scalar}, ptr addrspace(1) {start}, i64 {e}')}"
-        )
-        there = self.let(f"add i64 {self.let(f'mul i64 {row}, {width}')}, {e}")
-        self.say(
-            f"store {scalar} {x}, ptr addrspace(3) {self.let(f'getelementptr {scalar}, ptr addrspace(3) {room}, i64 {there}')}"
-        )
-        self.say(f"%{label}_next = add i64 %{label}_k, {self.threads}")
-        more = self.let(f"icmp slt i64 %{label}_next, {numbers}")
-        self.say(f"br i1 {more}, label %{label}_copy, label %{label}_done")
-        self.label(f"{label}_done")
-        own = self.let(f"sub i64 %state, %first")
-        mine = self.let(f"getelementptr {scalar}, ptr addrspace(3) {room}, i64 {self.let(f'mul i64 {own}, {width}')}")
-        return self.generic(mine, 3)
+    def copied_in(self) -> list[str]:
+        """The block's rows of all inputs in shared memory, as they lie, and where the thread's own are.
+
+        All numbers are asked for before the first is put down. Threads of a block that is not full repeat the last number.
+        """
+        scalar, loaded, own, at = self.scalar, [], [], 0
+        mine = self.let("sub i64 %state, %first")
+        for a in range(len(self.signature.inputs)):
+            size = self.sizes[a]
+            last = self.let(f"sub i64 {self.let(f'mul i64 %rows, {size}')}, 1")
+            start = self.let(f"mul i64 %first, {size}")
+            begin = self.let(f"getelementptr {scalar}, ptr addrspace(1) {self.arguments[a]}, i64 {start}")
+            room = self.shared(at)
+            k = self.thread
+            for _ in range(size):
+                inside = self.let(f"icmp slt i64 {k}, {last}")
+                index = self.let(f"select i1 {inside}, i64 {k}, i64 {last}")
+                place = self.let(f"getelementptr {scalar}, ptr addrspace(1) {begin}, i64 {index}")
+                there = self.let(f"getelementptr {scalar}, ptr addrspace(3) {room}, i64 {index}")
+                loaded.append((self.let(f"load {scalar}, ptr addrspace(1) {place}"), there))
+                k = self.let(f"add i64 {k}, {self.threads}")
+            row = self.let(f"mul i64 {mine}, {size}")
+            own.append(self.generic(self.let(f"getelementptr {scalar}, ptr addrspace(3) {room}, i64 {row}"), 3))
+            at += size
+        for x, there in loaded:
+            self.say(f"store {scalar} {x}, ptr addrspace(3) {there}")
+        self.say(BARRIER)
+        return own
 
     def strided(self, name: str) -> str:
         """``name(arrays…, count, AXES − 1 inner lengths, AXES strides of each array, strides of all core axes)``, in bytes"""

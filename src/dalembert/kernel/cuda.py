@@ -7,16 +7,18 @@ not wait for it.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dalembert.emit.grid import AXES, grid_ir, staging_of
+from dalembert.emit.grid import AXES, grid_ir, staged_inputs
 from dalembert.emit.signature import Signature
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
@@ -30,6 +32,7 @@ GPU = Machine("nvptx64-nvidia-cuda", "sm_70", "+ptx70", 1)
 NAME = "run"  # of the kernel in its module
 BLOCKS = (256, 128, 64, 32)  # threads in a block, to choose from
 LOADED = 256  # modules that stay loaded
+LAYOUTS = 64  # of arrays, that a kernel remembers how to work on
 BYTES = {"double": 8, "float": 4}
 
 
@@ -102,42 +105,44 @@ class Recipe:
     graph: Callable[[], Graph]
     scalar: str
 
-    def ptx(self, strided: bool) -> bytes:
-        """The kernel's PTX, from the cache or made now."""
-        key = kept.key_of(*self.parts, self.scalar, repr(GPU), f"strided {strided}", _llvm_version())
-        text = kept.load(key)
-        if text is None:
-            text = compiled_for(GPU, grid_ir(self.graph(), self.signature, self.scalar, NAME, strided), assembly=True)
-            kept.store(key, text)
-        return text
+    def ptx(self, kind: str) -> tuple[bytes, int]:
+        """The kernel's PTX, from the cache or made now, and the bytes of shared memory that a thread needs."""
+        key = kept.key_of(*self.parts, self.scalar, repr(GPU), kind, _llvm_version())
+        code = kept.load(key)
+        if code is None:
+            ir, numbers = grid_ir(self.graph(), self.signature, self.scalar, NAME, kind)
+            code = struct.pack("<q", numbers * BYTES[self.scalar]) + compiled_for(GPU, ir, assembly=True)
+            kept.store(key, code)
+        return code[8:], struct.unpack("<q", code[:8])[0]
 
-    def loaded(self, device: int, strided: bool) -> Loaded:
+    def loaded(self, device: int, kind: str) -> Loaded:
         """The kernel on a device."""
-        return _loaded((*self.parts, self.scalar), device, strided, self)
+        key = (*self.parts, self.scalar, device, kind)
+        with _loading:
+            if key not in _modules:
+                _modules[key] = _load(*self.ptx(kind), device)
+                if len(_modules) > LOADED:
+                    _, old = _modules.popitem(last=False)
+                    _call("cuModuleUnload", old.module)
+            _modules.move_to_end(key)
+            return _modules[key]
+
+    @cached_property
+    def layouts(self) -> dict[Any, list[Launch]]:
+        """How arrays of the layouts seen last are worked on."""
+        return {}
+
+    @cached_property
+    def stages(self) -> bool:
+        """Whether dense inputs go through shared memory."""
+        return staged_inputs(self.signature, self.scalar)
 
 
 _modules: OrderedDict[Any, Loaded] = OrderedDict()
 _loading = threading.RLock()
 
 
-def _loaded(parts: tuple[str, ...], device: int, strided: bool, recipe: Recipe) -> Loaded:
-    key = (parts, device, strided)
-    with _loading:
-        if key not in _modules:
-            _modules[key] = _load(recipe.ptx(strided), device, 0 if strided else _shared_bytes(recipe))
-            if len(_modules) > LOADED:
-                _, old = _modules.popitem(last=False)
-                _call("cuModuleUnload", old.module)
-        _modules.move_to_end(key)
-        return _modules[key]
-
-
-def _shared_bytes(recipe: Recipe) -> int:
-    """Shared memory of one thread."""
-    return staging_of(recipe.signature, recipe.scalar).numbers * BYTES[recipe.scalar]
-
-
-def _load(ptx: bytes, device: int, shared: int) -> Loaded:
+def _load(ptx: bytes, shared: int, device: int) -> Loaded:
     module = _call("cuModuleLoadData", ptx + b"\0")
     function = _call("cuModuleGetFunction", module, NAME.encode())
     most = _attribute(device, "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
@@ -209,34 +214,54 @@ def collapsed(
     return tuple(lengths), [tuple(of) for of in kept_strides]
 
 
+class Launch(NamedTuple):
+    """One launch of a kernel: how far each array has moved on for it, and what follows the arrays' addresses."""
+
+    kernel: Loaded
+    states: int
+    offsets: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+
 def launch(recipe: Recipe, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int) -> None:
     """Run a kernel on arrays of one device, on a stream: outputs have the inputs' leading shape and their core shapes."""
     arrays = [*inputs, *outputs]
-    cores = recipe.signature.arrays
-    lead = leading_shape(recipe.signature, inputs)
+    device = arrays[0].device
+    layout = (device, *((array.shape, array.strides) for array in arrays))
+    with _current(device):
+        launches = recipe.layouts.get(layout)
+        if launches is None:
+            launches = _launches(recipe, len(inputs), arrays, device)
+            if len(recipe.layouts) >= LAYOUTS:
+                recipe.layouts.clear()
+            recipe.layouts[layout] = launches
+        for kernel, states, offsets, numbers in launches:
+            moved = [array.pointer + offset for array, offset in zip(arrays, offsets, strict=True)]
+            _launch(kernel, states, (*moved, *numbers), stream)
+
+
+def _launches(recipe: Recipe, inputs: int, arrays: Sequence[DeviceArray], device: int) -> list[Launch]:
+    """How arrays that lie like these are worked on."""
+    cores, size = recipe.signature.arrays, BYTES[recipe.scalar]
+    lead = leading_shape(recipe.signature, arrays[:inputs])
     if not prod(lead):
-        return
+        return []
     strides = [_broadcast(array, len(core), lead) for array, core in zip(arrays, cores, strict=True)]
     lengths, steps = collapsed(lead, strides)
-    size = BYTES[recipe.scalar]
-    device = arrays[0].device
-    pointers = [array.pointer for array in arrays]
     core_strides = [array.strides[len(array.strides) - len(core) :] for array, core in zip(arrays, cores, strict=True)]
-    dense = all(_contiguous(core, given, size) for core, given in zip(cores, core_strides, strict=True))
-    rows = [step[0] if step else 0 for step in steps]
-    outer = [rows[len(inputs) + k] == size * prod(core) for k, (_, core) in enumerate(recipe.signature.outputs)]
-    with _current(device):
-        if dense and len(lengths) <= 1 and (not lengths or all(outer)):
-            count = prod(lengths)
-            _launch(recipe.loaded(device, False), count, [*pointers, *rows[: len(inputs)], count], stream)
-            return
-        kernel = recipe.loaded(device, True)
-        flat = [stride for of in core_strides for stride in of]
-        for offsets, inner, within in _by_axes(lengths, steps):
-            count = prod(inner)
-            moved = [pointer + offset for pointer, offset in zip(pointers, offsets, strict=True)]
-            numbers = [*moved, count, *inner[1:], *(stride for of in within for stride in of), *flat]
-            _launch(kernel, count, numbers, stream)
+    rows = [step[0] if step else size * prod(core) for step, core in zip(steps, cores, strict=True)]
+    dense = [row == size * prod(core) for row, core in zip(rows, cores, strict=True)]
+    contiguous = all(_contiguous(core, given, size) for core, given in zip(cores, core_strides, strict=True))
+    if contiguous and len(lengths) <= 1 and all(dense[inputs:]):
+        count = prod(lengths)
+        kernel = recipe.loaded(device, "staged" if recipe.stages and all(dense) else "direct")
+        return [Launch(kernel, count, (0,) * len(arrays), (*rows[:inputs], count))]
+    kernel = recipe.loaded(device, "strided")
+    flat = [stride for of in core_strides for stride in of]
+    return [
+        Launch(kernel, prod(inner), tuple(offsets), (prod(inner), *inner[1:], *(x for of in within for x in of), *flat))
+        for offsets, inner, within in _by_axes(lengths, steps)
+    ]
 
 
 def _broadcast(array: DeviceArray, core: int, lead: tuple[int, ...]) -> tuple[int, ...]:
@@ -266,36 +291,26 @@ def _by_axes(lengths: tuple[int, ...], steps: list[tuple[int, ...]]) -> Any:
     yield [0] * len(steps), (1,) * missing + lengths, [(0,) * missing + of for of in steps]
 
 
-class _current:
+@contextmanager
+def _current(device: int) -> Iterator[None]:
     """Within it the device's primary context is current; what was current before comes back."""
-
-    def __init__(self, device: int) -> None:
-        self.context = _context(device)
-
-    def __enter__(self) -> None:
-        _call("cuCtxPushCurrent", self.context)
-
-    def __exit__(self, *_: object) -> None:
+    context = _context(device)
+    if int(_call("cuCtxGetCurrent")) == int(context):
+        yield
+        return
+    _call("cuCtxPushCurrent", context)
+    try:
+        yield
+    finally:
         _call("cuCtxPopCurrent")
 
 
 def _launch(kernel: Loaded, count: int, numbers: Sequence[int], stream: int) -> None:
-    import numpy as np
-
-    words = np.frombuffer(struct.pack(f"={len(numbers)}q", *numbers), np.int64)
-    places = words.ctypes.data + 8 * np.arange(len(numbers), dtype=np.int64)
+    words = (ctypes.c_int64 * len(numbers))(*numbers)
+    begin = ctypes.addressof(words)
+    places = (ctypes.c_int64 * len(numbers))(*range(begin, begin + 8 * len(numbers), 8))
     blocks = -(-count // kernel.block)
     _call(
-        "cuLaunchKernel",
-        kernel.function,
-        blocks,
-        1,
-        1,
-        kernel.block,
-        1,
-        1,
-        kernel.shared,
-        stream,
-        places.ctypes.data,
-        0,
-    )
+        "cuLaunchKernel", kernel.function, blocks, 1, 1, kernel.block, 1, 1, kernel.shared, stream,
+        ctypes.addressof(places), 0,
+    )  # fmt: skip

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.equations import regressor
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.kernel.threads import checked_threads
 from dalembert.motion.methods import METHODS
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS
@@ -172,6 +173,7 @@ def simulate(
     parameters: ArrayLike | None = None,
     rtol: float = 1e-11,
     atol: float = 1e-12,
+    threads: int | None = None,
     progress: Callable[[float], None] | None = None,
     cluster: Any = None,
 ) -> Run:
@@ -201,6 +203,8 @@ def simulate(
                 I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree; behind
                 them the coefficients of further terms of friction, joint by joint
     rtol, atol  of "dop853"
+    threads     over how many threads the states of a large batch are split; chosen by its size unless given, see
+                docs/dynamics.md. "dop853" takes one state after the other in one thread
     progress    called with the fraction done
     cluster     the address of a Dask scheduler, or a ``distributed.Client``, whose workers simulate the states of the batch;
                 the run is the same, bit by bit, where processors are alike. Python functions are then called for a part of
@@ -211,6 +215,7 @@ def simulate(
     >>> bool(abs(run.energy - run.energy[0]).max() < 1e-9)
     True
     """
+    threads = checked_threads(threads)
     task = make_task(
         arm,
         q0,
@@ -228,7 +233,7 @@ def simulate(
         base_motion,
     )
     solver = METHODS[method].solver
-    steps = partial(_stepped, solver=solver, rtol=rtol, atol=atol)
+    steps = partial(_stepped, solver=solver, rtol=rtol, atol=atol, threads=threads)
     q, qd, *learned = (
         steps(task, progress) if cluster is None else in_pieces(task, steps, cluster, bool(solver), progress)
     )
@@ -236,10 +241,16 @@ def simulate(
 
 
 def _stepped(
-    task: Task, progress: Callable[[float], None] | None = None, *, solver: str, rtol: float, atol: float
+    task: Task,
+    progress: Callable[[float], None] | None = None,
+    *,
+    solver: str,
+    rtol: float,
+    atol: float,
+    threads: int | None,
 ) -> tuple[Array, ...]:
     """(q, qd) at the records, and what a controller has learnt, where it learns."""
-    return adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
+    return adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress, threads)
 
 
 def parameters_of(arm: Arm) -> Array:
