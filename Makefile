@@ -35,8 +35,10 @@ book: .venv/.installed-book
 book-update: .venv/.installed-book
 	$(BIN)/python examples/book/build.py --workers $(WORKERS) --update
 
+# the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
+# each worker begins with its own half and takes from the other's end, so that what a file shares is made once
 test: .venv/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # the checkout is copied before it is built: pip would leave its build folder in it
 test-core: .venv/.python
@@ -72,6 +74,7 @@ bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/readiness.py
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/rollout.py
+	$(BIN)/python benchmarks/threads.py
 	$(BIN)/python benchmarks/time_optimal.py
 
 clean:

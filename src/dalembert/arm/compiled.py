@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arm.lazy import by_blocks, run_later
+from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
 from dalembert.arrays import DOUBLE, SINGLE, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.kernel.batches import most_alone, over_threads, run
+from dalembert.kernel.batches import layout_of, over_threads, run
 from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import joints, machine
 from dalembert.robot.model import Robot
@@ -69,11 +69,6 @@ class Compiled:
     def sizes(self) -> dict[str, int]:
         """What the letters in the shapes of its arrays stand for."""
         return machine.sizes_of(self.mechanism)
-
-    @property
-    def nominal(self) -> Any:
-        """The same with the robot's own numbers."""
-        return self
 
     @property
     def name(self) -> str:
@@ -191,14 +186,14 @@ class Compiled:
         threads = checked_threads(threads)
         given = {name: value for name, value in (options or {}).items() if value is not None} | self.numbers
         if any(map(is_lazy, (*inputs.values(), *given.values()))):
-            return run_later(self.nominal, quantity, inputs, given, formulation, out)
+            return run_later(self, quantity, inputs, given, formulation, out, threads)
         arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}
         precision = precision_of(arrays.values())
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
         result = self._run_kernel(ufunc, quantity, arrays, out, threads)
         plain = not given and formulation is None and precision == "double"
         if ufunc.nout == 1 and plain and not self._needs_placing(quantity):
-            self.quick_kernels[quantity] = ufunc, most_alone(ufunc)
+            self.quick_kernels[quantity] = ufunc, layout_of(str(ufunc.signature)).alone
         return result
 
     def _run_kernel(
@@ -210,6 +205,8 @@ class Compiled:
         threads: int | None = None,
     ) -> Any:
         """What a kernel gives for arrays that are checked; loops are closed first where they must be."""
+        if any(map(is_lazy, arrays.values())):
+            return run_kernel_later(self, ufunc, quantity, arrays)
         run = self._run_placed if self._needs_placing(quantity) else self._call
         return run(ufunc, quantity, tuple(arrays), list(arrays.values()), out, threads)
 
@@ -257,7 +254,7 @@ class Compiled:
         if out is not None:
             _check_out(out)
         try:
-            return run(ufunc, arrays, out, threads)  # type: ignore[no-any-return]
+            return run(ufunc, arrays, out, threads)
         except (TypeError, ValueError) as problem:
             shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(names, arrays, strict=True))
             what = f" and out {out.shape}" if out is not None else ""
@@ -267,12 +264,11 @@ class Compiled:
 
     def placed(self, q: ArrayLike) -> Any:
         """q as kernels take it: of all joints of the tree where loops are closed by Newton's method."""
-        q = self.checked("q", q)
-        if not is_lazy(q):
-            return self.placing.placed(q)
-        return (
-            q if self.mechanism.linear else by_blocks(self.placed, {"q": q}, [(machine.sizes_of(self.mechanism)["Q"],)])
-        )
+        held = self.checked("q", q)
+        if not is_lazy(held):
+            return self.placing.placed(held)
+        core = (machine.sizes_of(self.mechanism)["Q"],)
+        return held if self.mechanism.linear else by_blocks(self.placed, {"q": held}, [core])
 
     @property
     def home(self) -> Array:

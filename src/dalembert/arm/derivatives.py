@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import SCALARS, Array, Compiled, precision_of
-from dalembert.arm.lazy import by_blocks
-from dalembert.arrays import is_lazy, real
+from dalembert.arrays import real
 from dalembert.coordinates.variants import VARIANTS, length_names, lengths
 from dalembert.equations.regressor import parameters
 from dalembert.errors import DalembertError, ShapeError
@@ -193,12 +191,6 @@ class ArmDerivatives(Compiled):
         self, entry: Quantity, quantity: str, formulation: str | None, arrays: dict[str, Any], threads: int | None
     ) -> tuple[Array, ...]:
         """The outputs of a derivative of a quantity, in their order."""
-        if any(map(is_lazy, arrays.values())):
-            shapes = machine.signature(self.mechanism, entry)
-            block = partial(_run_block, self.nominal, entry, quantity, formulation, tuple(arrays))
-            cores, axes = [core for _, core in shapes.outputs], [len(core) for _, core in shapes.inputs]
-            results = by_blocks(block, arrays, cores, None, axes)
-            return results if isinstance(results, tuple) else (results,)
         ufunc = self._derived_kernel(entry, formulation, precision_of(arrays.values()))
         results = self._run_kernel(ufunc, quantity, arrays, None, checked_threads(threads))
         return results if isinstance(results, tuple) else (results,)
@@ -208,13 +200,6 @@ class ArmDerivatives(Compiled):
         if key not in self._kernels:
             self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, (), self.name, SCALARS[precision])
         return self._kernels[key]
-
-
-def _run_block(
-    arm: ArmDerivatives, entry: Quantity, quantity: str, formulation: str | None, names: tuple[str, ...], *blocks: Any
-) -> Any:
-    results = arm._run_derived(entry, quantity, formulation, dict(zip(names, blocks, strict=True)), None)
-    return results if len(results) > 1 else results[0]
 
 
 def _spread(name: str, value: Any, core: tuple[int, ...]) -> Any:

@@ -48,6 +48,8 @@ class ArmDynamics(Compiled):
         base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes; p̈ is the acceleration of the origin of the base
                      frame, in which poses are given
         formulation  "newton-euler" for the page's own form; the fastest unless given
+        out          (…, n) float64 or float32, where to write the torques
+        threads      over how many threads a large batch is split; chosen by its size unless given
         Returns      (…, n) in N m (revolute) or N (prismatic)
         """
         return self._run(

@@ -21,7 +21,7 @@ from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.graph.passes import live_lines
 
-PART_LENGTH = 1000  # statements of one function: compilers take ever longer for longer ones
+PART_LENGTH = 600  # statements of one function: compilers take ever longer for longer ones
 EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
 FUNCTIONS = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2", "asin", "acos")  # of math.h
 # what an array may not be called: keywords of C and C++, functions, and what the files use

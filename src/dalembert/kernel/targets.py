@@ -29,7 +29,7 @@ class CodeTarget:
 
 
 TARGETS: dict[str, CodeTarget] = {
-    "c": CodeTarget("a C99 file, its header and a self-test", c99, ("double", "float")),
+    "c": CodeTarget("a C99 file, its header and a self-test", c99, ("double", "float"), own=True),
     "python": CodeTarget("a Python module that imports nothing but math", python),
     "numpy": CodeTarget("a Python module whose function broadcasts over leading axes", numpy),
     "dot": CodeTarget("the tape as a graph, for Graphviz", dot),
