@@ -136,6 +136,7 @@ class Compiled:
         precision: Literal["double", "float"] | None = None,
         function: str | None = None,
         libm: bool = True,
+        separate: bool = False,
     ) -> Source:
         """The code of a quantity for another machine or language: files to write, ``.write(folder)``.
 
@@ -146,6 +147,7 @@ class Compiled:
         precision    "double" or "float", as far as the target has both
         function     the function's name after the robot's; that of the quantities unless given
         libm         False: no functions of the C library, not even sin and cos
+        separate     True: each quantity is a function of its own in the same file, as far as the target has such ("wasm")
         Arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``) take the positions of all joints of
         their tree as q, as their kernels do. Generated code belongs to you.
 
@@ -156,16 +158,19 @@ class Compiled:
         >>> source.notes
         ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
-        from dalembert.kernel.targets import check_settings, emitted
-        from dalembert.quantities.emission import unit_of
+        from dalembert.kernel.targets import check_settings, emitted, emitted_apart
+        from dalembert.quantities.emission import unit_of, units_apart
 
         names = [quantity] if isinstance(quantity, str) else list(quantity)
         if not names:
             raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics")
-        check_settings(target, precision, libm)
+        check_settings(target, precision, libm, separate)
         entries = [joints.quantity(name, self.mechanism) for name in names]
         given = (options,) if isinstance(options, str) else tuple(options)
         tree = [joint.name for joint in self.robot.tree_joints]
+        if separate:
+            units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, tree)
+            return emitted_apart(units, files, target, precision)
         unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, tree)
         return emitted(unit, target, precision, libm)
 

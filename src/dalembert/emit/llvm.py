@@ -77,8 +77,8 @@ def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
     return [module(functions, form) for functions in (*bundles, [*declared, loop])]
 
 
-def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
-    """The functions with what they need declared; parts of a tape may be for LLVM to put in line."""
+def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> str:
+    """The functions with what they need declared; parts of a tape may be for LLVM to put in line, or never."""
     declared = declarations(form)
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
@@ -86,7 +86,10 @@ def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
     if any(f"@{FAR}(" in function for function in functions):
         declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
     bits = 8 * form.bytes * form.width
-    attributes = f'attributes #0 = {{ nounwind {"alwaysinline " * inline}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+    kept = {None: "", True: "alwaysinline ", False: "noinline "}[inline]
+    attributes = (
+        f'attributes #0 = {{ nounwind {kept}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+    )
     return "\n".join(["; dalembert", *declared, *functions, UNLIKELY, attributes, ""])
 
 
@@ -127,12 +130,12 @@ def function_parts(
     name: str = "part",
     lanes: bool = False,
     longest: float | None = None,
-    part_class: Callable[..., Part] | None = None,
+    part_class: Callable[..., TapePart] | None = None,
 ) -> tuple[list[str], int]:
     """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
 
     With ``lanes`` an array is not rows in memory but one vector of W lanes after the other. The parts are up to
-    ``longest`` instructions long; another class than :class:`Part` may write them.
+    ``longest`` instructions long; another class than :class:`TapePart` may write them.
     """
     if longest is None:
         longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
@@ -161,7 +164,7 @@ def function_parts(
         kept[part_of[line]].append(line)
     functions = []
     for index, chunks in enumerate(packed):
-        part = (part_class or Part)(graph, signature, form, slot_of, lanes)
+        part = (part_class or TapePart)(graph, signature, form, slot_of, lanes)
         functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
     return functions, max(slot_of.values(), default=-1) + 1
 
@@ -217,7 +220,7 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
     return slot_of
 
 
-class Part(IR):
+class TapePart(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
 
     def __init__(self, graph: Graph, signature: Signature, form: Form, slot_of: dict[int, int], by_lanes: bool) -> None:
