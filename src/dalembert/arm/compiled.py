@@ -37,6 +37,20 @@ def precision_of(arrays: Iterable[Any]) -> Literal["double", "single"]:
     return "single" if all(a.dtype is SINGLE for a in arrays) else "double"
 
 
+def _check_out(out: Any) -> None:
+    """Refuse what no result can be written to; its shape is NumPy's to judge."""
+    if not isinstance(out, np.ndarray):
+        raise ShapeError(
+            f"out is a {type(out).__name__}; it must be a NumPy array of float64 or float32 for the result"
+        )
+    if out.dtype.kind != "f":
+        raise ShapeError(
+            f"out holds {out.dtype}, and the result would not fit into it; it must hold float64 or float32"
+        )
+    if not out.flags.writeable:
+        raise ShapeError("out is read-only; give an array that can be written to, such as np.empty_like(out)")
+
+
 class Compiled:
     """A robot, its names and its kernels."""
 
@@ -176,6 +190,8 @@ class Compiled:
         if (library := common_library((*inputs.values(), *given.values()))) is not None:
             return run_foreign(self, library, quantity, inputs | given, tuple(given), formulation, out)
         threads = checked_threads(threads)
+        if out is not None:
+            _check_out(out)
         if any(map(is_lazy, (*inputs.values(), *given.values()))):
             return run_later(self, quantity, inputs, given, formulation, out)
         arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}

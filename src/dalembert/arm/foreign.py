@@ -24,4 +24,8 @@ def run_foreign(
         from dalembert.foreign import on_torch
 
         return on_torch.run(key, sizes, arrays)
-    raise ShapeError(f"no {library}")
+    if library == "jax":
+        from dalembert.foreign import on_jax
+
+        return on_jax.run(key, sizes, arrays)
+    raise ShapeError(f"{quantity} takes no CuPy arrays in this version: give NumPy arrays, or tensors of PyTorch")

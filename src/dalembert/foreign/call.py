@@ -27,11 +27,11 @@ from dalembert.quantities.running import needs_placing, run_named, run_placed
 Core = tuple[int, ...]
 Named = tuple[tuple[str, Core], ...]
 
-CALLS: dict[str, Call] = {}
+CALLS: dict[str, ForeignCall] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class ForeignCall:
     """A quantity of a mechanism with some options.
 
     placing      the mechanism, its name, and where the joints of its tree are
@@ -74,41 +74,41 @@ class Call:
         scalar = "float" if dtype == SINGLE else "double"
         return machine.kernel(self.mechanism, self.entry, self.formulation, self.options, self.placing.name, scalar)
 
-    def gradient(self, by: tuple[str, ...]) -> Call:
+    def gradient(self, by: tuple[str, ...]) -> ForeignCall:
         """∂(Σ w∘y)/∂x for these inputs x: it takes the inputs, then a weight for each output."""
         return self._derived("gradient", by)
 
-    def tangent(self, by: tuple[str, ...]) -> Call:
+    def tangent(self, by: tuple[str, ...]) -> ForeignCall:
         """Σ ∂y/∂x t_x: it takes the inputs, then a direction for each of these."""
         return self._derived("tangent", by)
 
-    def run(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs for NumPy arrays that all hold float32 or all float64; loops are closed first."""
+    def run(self, arrays: Sequence[Any], out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+        """The outputs for NumPy arrays that all hold float32 or all float64, written to ``out``; loops are closed first."""
         named = dict(zip((name for name, _ in self.inputs), arrays, strict=True))
         kernel = self.kernel(arrays[0].dtype)
         if needs_placing(self.mechanism, self.quantity):
-            results = run_placed(kernel, self.quantity, named, self.placing)
+            results = run_placed(kernel, self.quantity, named, self.placing, out)
         else:
-            results = run_named(kernel, self.quantity, named)
+            results = run_named(kernel, self.quantity, named, out)
         return results if isinstance(results, tuple) else (results,)
 
-    def _derived(self, mode: str, by: tuple[str, ...]) -> Call:
+    def _derived(self, mode: str, by: tuple[str, ...]) -> ForeignCall:
         key = _key(f"{self.quantity}.{mode}", self.key, mode, *by)
         if key not in CALLS:
             entry = getattr(derived, mode)(self.entry, self.options, by)
-            CALLS[key] = Call(self.placing, entry, self.formulation, (), key)
+            CALLS[key] = ForeignCall(self.placing, entry, self.formulation, (), key)
         return CALLS[key]
 
 
-def call_of(placing: Placing, entry: Quantity, formulation: str | None, options: tuple[str, ...]) -> Call:
+def call_of(placing: Placing, entry: Quantity, formulation: str | None, options: tuple[str, ...]) -> ForeignCall:
     """The call of a quantity, new or known; or an error where the formulation or an option does not exist."""
     chosen = entry.chosen(formulation, placing.mechanism, options)
     entry.check_options(options)
     key = _key(entry.name, *entry.key, machine.identity(placing.mechanism), chosen, *options)
-    return CALLS.setdefault(key, Call(placing, entry, formulation, options, key))
+    return CALLS.setdefault(key, ForeignCall(placing, entry, formulation, options, key))
 
 
-def registered(key: str) -> Call:
+def registered(key: str) -> ForeignCall:
     """The call that a key stands for."""
     if key not in CALLS:
         raise DalembertError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dalembert.errors import DalembertError
-from dalembert.foreign.call import Call
+from dalembert.foreign.call import ForeignCall
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,9 @@ class DeviceArray:
     device: int
 
 
-def run_on_device(call: Call, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int) -> None:
+def run_on_device(
+    call: ForeignCall, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int
+) -> None:
     """Queue a call on a stream of the GPU: leading axes of the inputs broadcast to those of the outputs.
 
     stream  a CUstream as a number, 0 for the default

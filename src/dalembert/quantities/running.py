@@ -30,7 +30,7 @@ def run_placed(
     quantity: str,
     arrays: Mapping[str, Any],
     placing: Placing,
-    out: Array | None = None,
+    out: Array | tuple[Array, ...] | None = None,
     threads: int | None = None,
 ) -> Any:
     """What a kernel gives where loops must be closed first, or cannot be: an error that names the loop and the state."""
@@ -47,30 +47,18 @@ def run_placed(
 
 
 def run_named(
-    ufunc: np.ufunc, quantity: str, arrays: Mapping[str, Any], out: Array | None = None, threads: int | None = None
+    ufunc: np.ufunc,
+    quantity: str,
+    arrays: Mapping[str, Any],
+    out: Array | tuple[Array, ...] | None = None,
+    threads: int | None = None,
 ) -> Any:
     """What a kernel gives, or an error with the names and shapes of its arrays."""
-    if out is not None:
-        _check_out(out)
     try:
         return run(ufunc, list(arrays.values()), out, threads)
     except (TypeError, ValueError) as problem:
         shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
-        what = f" and out {out.shape}" if out is not None else ""
+        what = f" and out {out.shape}" if isinstance(out, np.ndarray) else ""
         if isinstance(problem, TypeError):
             raise ShapeError(f"{quantity} cannot be computed from these arrays: {shapes} ({problem})") from None
         raise ShapeError(f"these shapes do not broadcast: {shapes}{what} ({problem})") from None
-
-
-def _check_out(out: Any) -> None:
-    """Refuse what no result can be written to; its shape is NumPy's to judge."""
-    if not isinstance(out, np.ndarray):
-        raise ShapeError(
-            f"out is a {type(out).__name__}; it must be a NumPy array of float64 or float32 for the result"
-        )
-    if out.dtype.kind != "f":
-        raise ShapeError(
-            f"out holds {out.dtype}, and the result would not fit into it; it must hold float64 or float32"
-        )
-    if not out.flags.writeable:
-        raise ShapeError("out is read-only; give an array that can be written to, such as np.empty_like(out)")
