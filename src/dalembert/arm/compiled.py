@@ -228,12 +228,12 @@ class Compiled:
 
     def placed(self, q: ArrayLike) -> Any:
         """q as kernels take it: of all joints of the tree where loops are closed by Newton's method."""
-        q = self.checked("q", q)
-        if not is_lazy(q):
-            return self.placing.placed(q)
-        return (
-            q if self.mechanism.linear else by_blocks(self.placed, {"q": q}, [(machine.sizes_of(self.mechanism)["Q"],)])
-        )
+        held = self.checked("q", q)
+        if not is_lazy(held):
+            return self.placing.placed(held)
+        if self.mechanism.linear:
+            return held
+        return by_blocks(self.placed, {"q": held}, [(machine.sizes_of(self.mechanism)["Q"],)])
 
     @constant
     def foreign_call(self, quantity: str, formulation: str | None, options: tuple[str, ...]) -> tuple[str, Named]:

@@ -72,7 +72,15 @@ class ForeignCall:
     def kernel(self, dtype: np.dtype[Any]) -> np.ufunc:
         """The gufunc that calculates with float32 or float64; where loops are closed by Newton's method, of q of the tree."""
         scalar = "float" if dtype == SINGLE else "double"
-        return machine.kernel(self.mechanism, self.entry, self.formulation, self.options, self.placing.name, scalar)
+        if scalar not in self._kernels:
+            self._kernels[scalar] = machine.kernel(
+                self.mechanism, self.entry, self.formulation, self.options, self.placing.name, scalar
+            )
+        return self._kernels[scalar]
+
+    @cached_property
+    def _kernels(self) -> dict[str, np.ufunc]:
+        return {}
 
     def gradient(self, by: tuple[str, ...]) -> ForeignCall:
         """∂(Σ w∘y)/∂x for these inputs x: it takes the inputs, then a weight for each output."""

@@ -67,11 +67,11 @@ def _device(array: Any) -> Any:
 
 
 def _called(*inputs: Any, key: str) -> Sequence[Any]:
-    return call_p.bind(*inputs, key=key)  # type: ignore[no-any-return]
+    return call_p.bind(*inputs, key=key)
 
 
 def _pushed(*inputs: Any, key: str, by: tuple[str, ...]) -> Sequence[Any]:
-    return call_p.bind(*inputs, key=registered(key).tangent(by).key)  # type: ignore[no-any-return]
+    return call_p.bind(*inputs, key=registered(key).tangent(by).key)
 
 
 def _shapes(call: ForeignCall, inputs: Sequence[Any]) -> list[Any]:
@@ -126,7 +126,7 @@ def _along(call: ForeignCall, inputs: Sequence[Any], directions: Sequence[Any]) 
     """The derivative of a call along the directions that are not zero."""
     moving = [(name, t) for (name, _), t in zip(call.inputs, directions, strict=True) if type(t) is not ad.Zero]
     by = tuple(name for name, _ in moving)
-    return push_p.bind(*inputs, *(t for _, t in moving), key=call.key, by=by)  # type: ignore[no-any-return]
+    return push_p.bind(*inputs, *(t for _, t in moving), key=call.key, by=by)
 
 
 def _jvp_of_call(inputs: Sequence[Any], directions: Sequence[Any], *, key: str) -> tuple[Any, Any]:
