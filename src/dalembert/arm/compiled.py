@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.foreign import run_foreign
-from dalembert.arm.lazy import by_blocks, run_later
+from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
 from dalembert.arrays import SINGLE, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.foreign.call import Named, call_of
-from dalembert.foreign.libraries import common_library, constant, library_of
-from dalembert.kernel.batches import most_alone, over_threads
+from dalembert.foreign.libraries import common_library, constant
+from dalembert.kernel.batches import layout_of, over_threads
 from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import joints, machine
 from dalembert.quantities.running import needs_placing, run_named, run_placed
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating[Any]]
 
+PLAIN = frozenset((np.ndarray, list, tuple, float, int))  # no arrays of other libraries
 SCALARS = {"double": "double", "single": "float"}  # what is calculated with, by precision
 
 
@@ -72,6 +73,11 @@ class Compiled:
     def sizes(self) -> dict[str, int]:
         """What the letters in the shapes of its arrays stand for."""
         return machine.sizes_of(self.mechanism)
+
+    @property
+    def nominal(self) -> Any:
+        """The same with the robot's own numbers."""
+        return self
 
     @property
     def name(self) -> str:
@@ -139,6 +145,7 @@ class Compiled:
         precision: Literal["double", "float"] | None = None,
         function: str | None = None,
         libm: bool = True,
+        separate: bool = False,
     ) -> Source:
         """The code of a quantity for another machine or language: files to write, ``.write(folder)``.
 
@@ -149,6 +156,7 @@ class Compiled:
         precision    "double" or "float", as far as the target has both
         function     the function's name after the robot's; that of the quantities unless given
         libm         False: no functions of the C library, not even sin and cos
+        separate     True: each quantity is a function of its own in the same file, as far as the target has such ("wasm")
         Arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``) take the positions of all joints of
         their tree as q, as their kernels do. Generated code belongs to you.
 
@@ -159,16 +167,19 @@ class Compiled:
         >>> source.notes
         ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
-        from dalembert.kernel.targets import check_settings, emitted
-        from dalembert.quantities.emission import unit_of
+        from dalembert.kernel.targets import check_settings, emitted, emitted_apart
+        from dalembert.quantities.emission import unit_of, units_apart
 
         names = [quantity] if isinstance(quantity, str) else list(quantity)
         if not names:
             raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics")
-        check_settings(target, precision, libm)
+        check_settings(target, precision, libm, separate)
         entries = [joints.quantity(name, self.mechanism) for name in names]
         given = (options,) if isinstance(options, str) else tuple(options)
         tree = [joint.name for joint in self.robot.tree_joints]
+        if separate:
+            units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, tree)
+            return emitted_apart(units, files, target, precision)
         unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, tree)
         return emitted(unit, target, precision, libm)
 
@@ -187,20 +198,21 @@ class Compiled:
         threads: int | None = None,
     ) -> Array:
         given = {name: value for name, value in (options or {}).items() if value is not None} | self.numbers
-        if (library := common_library((*inputs.values(), *given.values()))) is not None:
-            return run_foreign(self, library, quantity, inputs | given, tuple(given), formulation, out)
+        if not PLAIN.issuperset(map(type, (*inputs.values(), *given.values()))):
+            if (library := common_library((*inputs.values(), *given.values()))) is not None:
+                return run_foreign(self, library, quantity, inputs | given, tuple(given), formulation, out, threads)
+            if any(map(is_lazy, (*inputs.values(), *given.values()))):
+                return run_later(self, quantity, inputs, given, formulation, out, checked_threads(threads))
         threads = checked_threads(threads)
         if out is not None:
             _check_out(out)
-        if any(map(is_lazy, (*inputs.values(), *given.values()))):
-            return run_later(self, quantity, inputs, given, formulation, out)
         arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}
         precision = precision_of(arrays.values())
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
         result = self._run_kernel(ufunc, quantity, arrays, out, threads)
         plain = not given and formulation is None and precision == "double"
         if ufunc.nout == 1 and plain and not self._needs_placing(quantity):
-            self.quick_kernels[quantity] = ufunc, most_alone(ufunc)
+            self.quick_kernels[quantity] = ufunc, layout_of(str(ufunc.signature)).alone
         return result
 
     def _run_kernel(
@@ -212,6 +224,8 @@ class Compiled:
         threads: int | None = None,
     ) -> Any:
         """What a kernel gives for arrays that are checked; loops are closed first where they must be."""
+        if any(map(is_lazy, arrays.values())):
+            return run_kernel_later(self, ufunc, quantity, arrays)
         if self._needs_placing(quantity):
             return run_placed(ufunc, quantity, arrays, self.placing, out, threads)
         return run_named(ufunc, quantity, arrays, out, threads)
@@ -256,12 +270,15 @@ class Compiled:
 
     def checked(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
-        value = value if library_of(value) else real(name, value)
+        return self.fitting(name, real(name, value))
+
+    def fitting(self, name: str, array: Any) -> Any:
+        """An array of any library as it is, once its last axis is known to fit the arm."""
         (letter,) = machine.INPUTS[name]
         size = self.n if letter in ("n", "Q") else int(letter) if letter.isdigit() else self.sizes[letter]
-        if value.ndim == 0 or value.shape[-1] != size:
+        if array.ndim == 0 or array.shape[-1] != size:
             why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
             raise ShapeError(
-                f"{name} has shape {tuple(value.shape)}, but {why}: the last axis must be {size}, as in (…, {size})"
+                f"{name} has shape {tuple(array.shape)}, but {why}: the last axis must be {size}, as in (…, {size})"
             )
-        return value
+        return array

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 def run_foreign(
     arm: Compiled, library: str, quantity: str, arrays: Mapping[str, Any], options: tuple[str, ...],
-    formulation: str | None, out: Any,
+    formulation: str | None, out: Any, threads: int | None,
 ) -> Any:  # fmt: skip
     """A compiled quantity of arrays of one library, alone or with lists and NumPy arrays, as arrays of that library."""
-    if out is not None:
-        raise ShapeError(f"out cannot be given with {TITLES[library]}: leave it away, and take what is returned")
+    for name, value in (("out", out), ("threads", threads)):
+        if value is not None:
+            raise ShapeError(f"{name} cannot be given with {TITLES[library]}: leave it away, and take what is returned")
     key, sizes = arm.foreign_call(quantity, formulation, options)
     if library == "torch":
         from dalembert.foreign import on_torch

@@ -13,7 +13,7 @@ from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.kinematics import Kinematics
 from dalembert.errors import DalembertError
-from dalembert.foreign.libraries import constant
+from dalembert.foreign.libraries import constant, library_of
 
 if TYPE_CHECKING:
     from dalembert.arm.arm import Arm
@@ -36,7 +36,9 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         self.arm = arm
         self.__dict__["mechanism"] = arm.mechanism
         self._kernels = arm._kernels
-        self.numbers = {name: self.checked(name, value) for name, value in numbers.items()}
+        self.numbers = {
+            name: (self.fitting if library_of(value) else self.checked)(name, value) for name, value in numbers.items()
+        }
         if "lengths" in numbers and self.loops:
             raise DalembertError(
                 f"lengths are no inputs of arm '{self.name}', whose loops are closed for the lengths that they have; change the robot, "
@@ -49,6 +51,11 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
 
     def __reduce__(self) -> Any:
         return Variants, (self.arm, self.numbers)
+
+    @property
+    def nominal(self) -> Arm:
+        """The arm itself."""
+        return self.arm
 
     @property
     def parameters(self) -> Array:

@@ -14,11 +14,14 @@ class Form:
     width   states that are worked on side by side, one in each lane of a vector
     scalar  "double" or "float", what is calculated with
     align   bytes to which the numbers in arrays are known to be aligned; NumPy promises nothing
+    strided whether the core axes of arrays have strides of their own, which stand in the table behind the offsets; the
+            numbers of a core lie side by side otherwise
     """
 
     width: int
     scalar: str = "double"
     align: int = 1
+    strided: bool = False
 
     @property
     def bytes(self) -> int:

@@ -77,8 +77,8 @@ def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
     return [module(functions, form) for functions in (*bundles, [*declared, loop])]
 
 
-def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
-    """The functions with what they need declared; parts of a tape may be for LLVM to put in line."""
+def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> str:
+    """The functions with what they need declared; parts of a tape may be for LLVM to put in line, or never."""
     declared = declarations(form)
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
@@ -86,7 +86,10 @@ def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
     if any(f"@{FAR}(" in function for function in functions):
         declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
     bits = 8 * form.bytes * form.width
-    attributes = f'attributes #0 = {{ nounwind {"alwaysinline " * inline}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+    kept = {None: "", True: "alwaysinline ", False: "noinline "}[inline]
+    attributes = (
+        f'attributes #0 = {{ nounwind {kept}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+    )
     return "\n".join(["; dalembert", *declared, *functions, UNLIKELY, attributes, ""])
 
 
@@ -121,13 +124,21 @@ def _needed_by_angles(graph: Graph, wanted: list[int]) -> list[bool]:
 
 
 def function_parts(
-    graph: Graph, signature: Signature, form: Form, name: str = "part", lanes: bool = False
+    graph: Graph,
+    signature: Signature,
+    form: Form,
+    name: str = "part",
+    lanes: bool = False,
+    longest: float | None = None,
+    part_class: Callable[..., Part] | None = None,
 ) -> tuple[list[str], int]:
     """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
 
-    With ``lanes`` an array is not rows in memory but one vector of W lanes after the other.
+    With ``lanes`` an array is not rows in memory but one vector of W lanes after the other. The parts are up to
+    ``longest`` instructions long; another class than :class:`Part` may write them.
     """
-    longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
+    if longest is None:
+        longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
     order: list[Chunk] = []
     for stage in _schedule(graph):
         trig = [k for k in stage if graph.op(k) in ("sin", "cos")]
@@ -153,7 +164,7 @@ def function_parts(
         kept[part_of[line]].append(line)
     functions = []
     for index, chunks in enumerate(packed):
-        part = _Part(graph, signature, form, slot_of, lanes)
+        part = (part_class or Part)(graph, signature, form, slot_of, lanes)
         functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
     return functions, max(slot_of.values(), default=-1) + 1
 
@@ -162,10 +173,10 @@ def _length(graph: Graph, lines: list[int]) -> int:
     return sum(LENGTH.get(graph.op(k), 1) for k in lines)
 
 
-def _cut(graph: Graph, lines: list[int], longest: int) -> list[list[int]]:
+def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
     """The lines in runs of bounded length."""
     runs: list[list[int]] = []
-    room = 0
+    room = 0.0
     for k in lines:
         length = _length(graph, [k])
         if length > room:
@@ -209,7 +220,7 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
     return slot_of
 
 
-class _Part(IR):
+class Part(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
 
     def __init__(self, graph: Graph, signature: Signature, form: Form, slot_of: dict[int, int], by_lanes: bool) -> None:
@@ -246,7 +257,7 @@ class _Part(IR):
         """Everything that is to be stored, with the lines that it needs."""
         for line in kept:
             yield [line], partial(self.store_kept, line)
-        for array, start, end in _output_starts(self.signature):
+        for array, start, end in output_starts(self.signature):
             elements = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
             for run in _runs(list(elements), 1 if self.by_lanes else group_of(self.form)):
                 lines = [elements[e] for e in run]
@@ -299,7 +310,20 @@ class _Part(IR):
 
     def places(self, array: int, element: int) -> list[str]:
         """Where an element is in every lane's row."""
-        return [self.let(f"getelementptr i8, ptr {row}, i64 {self.bytes * element}") for row in self.rows(array)]
+        offset = self.core_offset(array, element) if self.form.strided else str(self.bytes * element)
+        return [self.let(f"getelementptr i8, ptr {row}, i64 {offset}") for row in self.rows(array)]
+
+    def core_offset(self, array: int, element: int) -> str:
+        """How far an element is from the first of its row, by the strides of the core axes."""
+        shapes = self.signature.arrays
+        at = self.width * len(shapes) + sum(len(shape) for shape in shapes[:array])
+        offset = "0"
+        for axis in reversed(range(len(shapes[array]))):
+            element, index = divmod(element, shapes[array][axis])
+            if index:
+                stride = self.entry("%offsets", at + axis)
+                offset = self.let(f"add i64 {offset}, {self.let(f'mul i64 {stride}, {index}')}")
+        return offset
 
     def load_rows(self, array: int, element: int) -> None:
         """The whole group of inputs that an element belongs to."""
@@ -343,7 +367,7 @@ def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:
     return where
 
 
-def _output_starts(signature: Signature) -> list[tuple[int, int, int]]:
+def output_starts(signature: Signature) -> list[tuple[int, int, int]]:
     """(array, first output, last output + 1)"""
     starts, at = [], 0
     for k, (_, shape) in enumerate(signature.outputs):

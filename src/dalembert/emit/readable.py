@@ -87,9 +87,7 @@ def _zeros(shape: tuple[int, ...]) -> str:
     return text
 
 
-def _body(
-    unit: Unit, notation: Notation, names: dict[str, str], place: Callable[[tuple[int, ...]], str]
-) -> list[str]:
+def _body(unit: Unit, notation: Notation, names: dict[str, str], place: Callable[[tuple[int, ...]], str]) -> list[str]:
     """The assignments, and what is returned."""
     shapes = dict(unit.signature.outputs)
     outputs = [f"{names[name]}{place(index)}" for name, shape in shapes.items() for index in _indices(shape)]
@@ -111,16 +109,16 @@ def _indices(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         yield tuple(reversed(index))
 
 
-def _module(
-    unit: Unit, names: dict[str, str], imported: str, helpers: list[str], body: list[str], use: str
-) -> Source:
+def _module(unit: Unit, names: dict[str, str], imported: str, helpers: list[str], body: list[str], use: str) -> Source:
     about = description(unit, names, use, "double precision")
     arguments = ", ".join(names[name] for name, _ in unit.signature.inputs)
     function = "\n".join([
         f"def {unit.symbol}({arguments}):", f'    """{about[0].rstrip(".")}"""'.replace("\n", " "),
         *(f"    {line}" for line in body), "",
     ])  # fmt: skip
-    text = "\n\n".join(['"""' + "\n".join(about) + '\n"""', imported, "\n\n".join(["", *helpers, function]).lstrip("\n")])
+    text = "\n\n".join(
+        ['"""' + "\n".join(about) + '\n"""', imported, "\n\n".join(["", *helpers, function]).lstrip("\n")]
+    )
     return Source({f"{unit.symbol}.py": text}, (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks))
 
 
@@ -151,4 +149,3 @@ def dot(unit: Unit, settings: Settings) -> Source:
     about = "".join(f"// {line}".rstrip() + "\n" for line in description(unit, names, use, "each once"))
     note = f"{operation_words(unit.operations).capitalize()}."
     return Source({f"{unit.symbol}.dot": about + "\n".join([*lines, "}", ""])}, (note, *unit.remarks))
-

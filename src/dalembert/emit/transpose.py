@@ -92,4 +92,6 @@ def store_group(text: IR, places: list[str], values: list[str]) -> None:
         if len(values) == g:
             text.say(f"store {part} {x}, ptr {at}, align {align}")
         else:
-            text.say(f"call void @llvm.masked.store.{suffix}.p0({part} {x}, ptr {at}, i32 {align}, {_mask(g, len(values))})")
+            text.say(
+                f"call void @llvm.masked.store.{suffix}.p0({part} {x}, ptr {at}, i32 {align}, {_mask(g, len(values))})"
+            )

@@ -11,6 +11,7 @@ double on every machine. Errors are below 1 ulp there as well.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from functools import reduce
 from typing import NamedTuple
@@ -118,7 +119,9 @@ class _Far(IR):
             if x is not None:
                 chosen = self.let(f"select i1 {minus}, {self.scalar} {self.real('fneg', x)}, {self.scalar} {x}")
                 vectors.append(self.let(f"bitcast {self.scalar} {chosen} to {self.vector}"))
-        sine, _ = _in_quadrant(self, vectors[0], self.let(f"bitcast {self.word} {turned} to {self.integers}"), *vectors[1:])
+        sine, _ = _in_quadrant(
+            self, vectors[0], self.let(f"bitcast {self.word} {turned} to {self.integers}"), *vectors[1:]
+        )
         nothing = self.real("fsub", "%x", "%x")  # NaN where the angle is infinite or NaN
         result = self.real("fadd", self.let(f"bitcast {self.vector} {sine} to {self.scalar}"), nothing)
         words = [0] * (BEFORE // 32) + [int(DIGITS[k : k + 8], 16) for k in range(0, len(DIGITS), 8)]
@@ -145,7 +148,7 @@ class _Far(IR):
             given.append(self.let(f"zext i32 {self.let(f'load i32, ptr {at}, align 4')} to i64"))
         digits = [
             self.count("lshr", self.count("shl", self.count("or", self.count("shl", a, 32), b), shift), 32)
-            for a, b in zip(given, given[1:], strict=False)
+            for a, b in itertools.pairwise(given)
         ]
         low, high = self.count("and", mantissa, 2**32 - 1), self.count("lshr", mantissa, 32)
         limbs: list[str] = []

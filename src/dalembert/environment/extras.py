@@ -22,7 +22,8 @@ EXTRAS = {
         "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
     },
     "mujoco": {"mujoco": "MuJoCo"},
-    "cluster": {"dask": "Dask", "distributed": "distributed"},
+    "gpu": {"cuda": "cuda-bindings"},
+    "cluster": {"dask": "Dask", "cloudpickle": "Dask", "distributed": "distributed"},
 }  # fmt: skip
 
 
