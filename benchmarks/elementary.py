@@ -25,7 +25,7 @@ def compiled(name: str) -> np.ufunc:
     arrays = [[graph.input(f"x{a}{k}") for k in range(WIDE)] for a in range(count)]
     graph.output(getattr(scalars, name)(*row) for row in zip(*arrays, strict=True))
     shapes = Signature(tuple((f"x{a}", (WIDE,)) for a in range(count)), (("y", (WIDE,)),))
-    code = MachineCode(object_code(llvm_ir(graph, shapes, target().width)))
+    code = MachineCode(object_code(llvm_ir(graph, shapes, target().form())))
     return gufunc(code, shapes.gufunc(), count, 1, name, "", (compiled, (name,)))
 
 

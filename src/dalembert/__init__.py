@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dalembert.documents.sources import introduction as _introduction
+from dalembert.environment.version import __version__ as __version__
 from dalembert.errors import (
     ClosureError,
     DalembertError,
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
     from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
     from dalembert.trajectory.splines import spline
     from dalembert.trajectory.trajectory import Trajectory
-
-__version__ = "0.1.0"
 
 # names that are imported when they are first asked for, by the module in which they stand: as above, for type checkers
 _LATER = {

@@ -1,10 +1,12 @@
 """What a user gives as numbers, as arrays of them: the one rule for types, and the sentences for what breaks it.
 
 float32 stays float32. Every other real type (float16, longdouble, integers, bool, Python numbers) becomes float64.
+Dask arrays stay lazy where a method can work block by block; where numbers are needed at once, they are refused.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,7 +48,28 @@ def double(name: str, value: Any) -> NDArray[np.float64]:
     >>> double("kp", [1, 2])
     array([1., 2.])
     """
-    return np.asarray(real(name, value), DOUBLE)
+    return np.asarray(real(name, at_once(name, value)), DOUBLE)
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether ``value`` is a Dask array; where Dask has not been imported nothing is one, and it is not imported here.
+
+    >>> is_lazy(np.zeros(3))
+    False
+    """
+    kind = getattr(sys.modules.get("dask.array"), "Array", None)
+    return kind is not None and isinstance(value, kind)
+
+
+def at_once(name: str, value: Any) -> Any:
+    """``value`` as it is; a Dask array is refused, for its numbers would be computed here and not when it is asked to.
+
+    >>> at_once("q", [1.0, 2.0])
+    [1.0, 2.0]
+    """
+    if is_lazy(value):
+        raise ShapeError(f"{name} is a Dask array, but its numbers are needed at once here: give {name}.compute()")
+    return value
 
 
 def number(name: str, value: Any) -> float:

@@ -18,6 +18,7 @@ from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_problem import ExcitationProblem, criterion_gradient
 from dalembert.identification.exciting_shapes import FourierShapes, SplineShapes
 from dalembert.identification.parameters import ParameterSet
+from dalembert.quantities.derived import gradient
 from dalembert.quantities.gradients import GRADIENTS
 from dalembert.quantities.machine import kernel
 
@@ -39,7 +40,7 @@ def test_weighted_gradients_equal_finite_differences(which: str, name: str) -> N
     x = [rng.uniform(-1, 1, (6, a.n)) for _ in GRADIENTS[name].inputs]
     value = kernel(m, GRADIENTS[name].of(*bound))
     w = rng.normal(size=value(*x).shape)
-    found = kernel(m, GRADIENTS[name + "_gradient"].of(*bound))(*x, w)
+    found = kernel(m, gradient(GRADIENTS[name].of(*bound)))(*x, w)
     found = found if isinstance(found, tuple) else (found,)
     h = 1e-6
     for k in range(len(x)):

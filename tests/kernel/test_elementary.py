@@ -13,6 +13,7 @@ import pytest
 from dalembert.algebra import scalars
 from dalembert.algebra.dual import Dual
 from dalembert.emit.elementary import ELEMENTARY, HIGHEST, LOWEST, NEAR
+from dalembert.emit.ir import Form
 from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.count import Tally, count
 from dalembert.graph.derivative import forward, gradient
@@ -102,7 +103,7 @@ def compiled(name: str, width: int | None = None, fused: bool = True) -> Callabl
     """The function in machine code, of arrays."""
     graph = on_tape(name)
     shapes = Signature((("x", (len(graph.inputs),)),), (("y", (1,)),))
-    (text,) = llvm_ir(graph, shapes, width or target().width)
+    (text,) = llvm_ir(graph, shapes, Form(width) if width else target().form())
     code = MachineCode(object_code([text if fused else text.replace(" contract", "")]))
     kernel = gufunc(code, shapes.gufunc(), 1, 1, name, "", (compiled, (name,)))
     return lambda *columns: kernel(np.stack(np.broadcast_arrays(*columns), axis=-1))[..., 0]

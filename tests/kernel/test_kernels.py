@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import dalembert as da
 from arms import DISTINCT, arm, random_robot, relative, states
+from dalembert.emit.ir import Form
 from dalembert.emit.llvm import Signature, llvm_ir
 from dalembert.graph.tape import Graph, evaluate
 from dalembert.kernel import compile as compile_
@@ -35,7 +36,7 @@ from test_graph import random_graph
 
 def compiled(graph: Graph, inputs: int, outputs: int, width: int | None = None) -> np.ufunc:
     signature = Signature((("x", (inputs,)),), (("y", (outputs,)),))
-    code = MachineCode(object_code(llvm_ir(graph, signature, width or target().width)))
+    code = MachineCode(object_code(llvm_ir(graph, signature, Form(width) if width else target().form())))
     return gufunc(code, signature.gufunc(), 1, 1, "test", "", (compiled, ()))
 
 
@@ -60,7 +61,7 @@ class TestLifetime:
     """The machine code of a kernel lives as long as the kernel."""
 
     def kernels(self, count: int, *arguments: object) -> list[np.ufunc]:
-        code = object_code(llvm_ir(random_graph(3), self.signature(), target().width))
+        code = object_code(llvm_ir(random_graph(3), self.signature(), target().form()))
         return [
             gufunc(MachineCode(code), self.signature().gufunc(), 1, 1, "test", "", (compiled, arguments))
             for _ in range(count)
@@ -440,7 +441,7 @@ def test_long_tapes_are_cut_and_still_right(monkeypatch: pytest.MonkeyPatch) -> 
     x = states(a, 37)
     for parts, linkage in ((20, "internal"), (2, "hidden")):
         monkeypatch.setattr(emit, "MODULE_PARTS", parts)
-        texts = emit.llvm_ir(graph, arrays, target().width)
+        texts = emit.llvm_ir(graph, arrays, target().form())
         assert "".join(texts).count(f"define {linkage} void @part") > 5
         assert (len(texts) == 1) == (linkage == "internal")
         kernel = gufunc(MachineCode(object_code(texts)), arrays.gufunc(), 3, 1, "cut", "", (compiled, ()))
@@ -454,19 +455,19 @@ def test_long_tapes_have_shorter_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = JOINTS["inverse_dynamics"]
     arrays, graph = signature(a.mechanism, entry), trace(a.mechanism, entry, "lean")
     monkeypatch.setattr(emit, "SHORT_PART_LENGTH", 60)
-    assert len(emit.function_parts(graph, arrays, 4)[0]) == 1
+    assert len(emit.function_parts(graph, arrays, Form(4))[0]) == 1
     monkeypatch.setattr(emit, "LONG_TAPE", len(graph.nodes) - 1)
-    assert len(emit.function_parts(graph, arrays, 4)[0]) > 5
+    assert len(emit.function_parts(graph, arrays, Form(4))[0]) > 5
 
 
 def test_output_is_reproducible() -> None:
     """The same robot gives the same text and the same object code, byte for byte, in another process too."""
     code = (
         "import dalembert as da, hashlib; from dalembert.quantities.joints import JOINTS;"
-        "from dalembert.quantities.machine import signature, trace; from dalembert.emit.llvm import llvm_ir;"
+        "from dalembert.quantities.machine import signature, trace; from dalembert.emit.llvm import llvm_ir; from dalembert.emit.ir import Form;"
         "from dalembert.kernel.compile import object_code;"
         "m = da.load('stanford').mechanism; entry = JOINTS['inverse_dynamics'];"
-        "t = llvm_ir(trace(m, entry, 'lean'), signature(m, entry), 4);"
+        "t = llvm_ir(trace(m, entry, 'lean'), signature(m, entry), Form(4));"
         "print(hashlib.sha256(t[0].encode()).hexdigest(), hashlib.sha256(object_code(t)).hexdigest())"
     )
     seen = set()

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.rounded import UNIT, Array, Rounded, stacked
 from dalembert.analysis.variations import other_numbers, other_placements
 from dalembert.arm import Arm
-from dalembert.arrays import DOUBLE, shown
+from dalembert.arrays import DOUBLE, at_once, shown
 from dalembert.equations import lagrange
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot.mechanism import Mechanism
@@ -109,7 +109,7 @@ class Couplings:
         >>> da.load("planar-2r").couplings().at([0.4, 0.0])
         ('h_112', 'h_122', 'h_211')
         """
-        held = self.arm.checked("q", q)
+        held = self.arm.checked("q", at_once("q", q))
         if not np.isfinite(held).all():
             raise ShapeError(f"q is {shown(q)}; every number must be finite")
         if held.ndim != 1:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial, wraps
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.arrays import DOUBLE, double
+from dalembert.arm.lazy import by_blocks
+from dalembert.arrays import DOUBLE, at_once, double, is_lazy
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.operational_space import Space
@@ -103,7 +105,7 @@ class Ellipsoid:
 
     def shadow(self, P: Array, count: int = 181) -> tuple[Array, Array]:
         """Of the shadow a → P a, P (2, m), on a plane: its centre (…, 2), and its edge about that, (…, 2, count)."""
-        U, s, _ = np.linalg.svd(P @ self.matrix, full_matrices=False)
+        U, s, _ = np.linalg.svd(P @ at_once("the ellipsoid", self.matrix), full_matrices=False)
         angle = np.linspace(0, 2 * np.pi, count)
         return self.center @ P.T, (U * s[..., None, :]) @ np.stack([np.cos(angle), np.sin(angle)])
 
@@ -185,6 +187,7 @@ def task_space(arm: Arm, task: Task, frame: str = "tip") -> Space:
 
 def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reach:
     """What the ellipsoids need, in float64 whatever q is: ranks are told apart by less than float32 resolves."""
+    q = at_once("q", q)
     arm._needs_inertia()
     space = task_space(arm, task, frame)
     kernel = machine.kernel(with_frame(arm, frame), TIP["reach"].of(space))
@@ -222,6 +225,42 @@ def sizes(arm: Arm, limits: LimitsLike | None, kind: str = "effort") -> Array:
 # -- ellipsoids ----------------------------------------------------------------------------------
 
 
+def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipsoid]]:
+    """The function of (arm, q, limits, task, …) with lazy ellipsoids of a Dask array q; singularities are told by block."""
+
+    def decorate(function: Callable[..., Ellipsoid]) -> Callable[..., Ellipsoid]:
+        @wraps(function)
+        def run(
+            arm: Arm,
+            q: ArrayLike,
+            limits: LimitsLike | None = None,
+            task: Task = None,
+            *,
+            frame: str = "tip",
+            **more: Any,
+        ) -> Ellipsoid:
+            if not is_lazy(q):
+                return function(arm, q, limits, task, frame=frame, **more)
+            rows = row_names(task_space(arm, task, frame))
+            sizes(arm, limits, "velocity" if what == "velocity" else "effort")
+            block = partial(_block, function.__name__, arm, limits, task, {"frame": frame, **more})
+            m = len(rows)
+            parts = by_blocks(block, {"q": arm.checked("q", q)}, [(m,), (m, m), (m,)], DOUBLE)
+            return Ellipsoid(*parts, rows, what)
+
+        return run
+
+    return decorate
+
+
+def _block(
+    function: str, arm: Arm, limits: LimitsLike | None, task: Task, options: dict[str, Any], q: Array
+) -> tuple[Array, Array, Array]:
+    at: Ellipsoid = globals()[function](arm, q, limits, task, **options)
+    return at.center, at.axes, at.radii
+
+
+@_of("acceleration")
 def dynamic_manipulability(
     arm: Arm,
     q: ArrayLike,
@@ -250,6 +289,7 @@ def dynamic_manipulability(
     return _image(center, np.swapaxes(Vt, -1, -2) / inverse_radii[..., None, :], at.rows, "acceleration")
 
 
+@_of("velocity")
 def velocity_manipulability(
     arm: Arm, q: ArrayLike, velocity_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
@@ -268,6 +308,7 @@ def manipulability(arm: Arm, q: ArrayLike, task: Task = None, *, dynamic: bool =
     return velocity_manipulability(arm, q, None, task, frame=frame).measure
 
 
+@_of("force")
 def force_manipulability(
     arm: Arm, q: ArrayLike, torque_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:
@@ -280,6 +321,7 @@ def force_manipulability(
     return _force(at, sizes(arm, torque_limits), np.zeros_like(at.center), np.ones(at.center.shape[:-1]))
 
 
+@_of("force")
 def static_manipulability(
     arm: Arm, q: ArrayLike, torque_limits: LimitsLike | None = None, task: Task = None, *, frame: str = "tip"
 ) -> Ellipsoid:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,12 +17,15 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Array
 from dalembert.arm.coordinates import Coordinates
+from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.handed_on import handed_on
 from dalembert.arm.kinematics import Kinematics
+from dalembert.arm.variants import Variants
 from dalembert.arrays import double, number
 from dalembert.errors import ShapeError
 from dalembert.robot.inertia import Inertia
+from dalembert.robot.model import Robot
 from dalembert.robot.omissions import omissions
 
 if TYPE_CHECKING:
@@ -51,7 +54,13 @@ HANDS_ON = {
 }
 
 
-class Arm(ArmDynamics, Kinematics, Coordinates):
+@lru_cache(maxsize=32)
+def _arm_of(robot: Robot) -> Arm:
+    """The arm of a robot that has come from another process: one for all that come, so that they share its kernels."""
+    return Arm(robot)
+
+
+class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
     """A robot with its dynamics, compiled on first use.
 
     Every method takes arrays whose last axis is the joints and broadcasts over all leading axes;
@@ -78,7 +87,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
         return hash(self.robot)
 
     def __reduce__(self) -> Any:
-        return (Arm, (self.robot,))
+        return (_arm_of, (self.robot,))
 
     # -- other arms ----------------------------------------------------------------------------------
 
@@ -165,6 +174,33 @@ class Arm(ArmDynamics, Kinematics, Coordinates):
         if (problem := body.impossible()) is not None:
             raise ShapeError(f"no payload can be like this: {problem}")
         return Arm(self.robot.replace(payload=body))
+
+    def variants(
+        self,
+        parameters: ArrayLike | None = None,
+        lengths: ArrayLike | None = None,
+        payload: ArrayLike | None = None,
+        gravity: ArrayLike | None = None,
+    ) -> Variants:
+        """This arm with other numbers, as many sets of them as the leading axes have: a batch of different robots.
+
+        parameters  (…, 13N) in place of :attr:`parameters`: masses, first moments, inertias of the augmented links, rotor
+                    inertias and friction; masses and places of rotors stay, and the difference of two Coulomb levels
+        lengths     (…, 6N + 3) in place of :attr:`lengths` (m); inertias stay where they are in the frame of their link.
+                    Not of closed chains
+        payload     (…, 10) one more body at the tip: m (kg), m c (kg m), I_xx, I_xy, I_xz, I_yy, I_yz, I_zz (kg m²) about the
+                    tip's origin, in its axes
+        gravity     (…, 3) in m/s², in the base frame
+        Returns     an object with the arm's methods, compiled once for all numbers; their arrays broadcast with q's
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, q = da.load("planar-2r"), np.array([0.3, 0.8])
+        >>> moon, earth = arm.variants(gravity=[[0, -1.62, 0], [0, -9.81, 0]]).gravity_torque(q)
+        >>> np.allclose(earth, arm.gravity_torque(q)), np.allclose(moon, 1.62 / 9.81 * earth)
+        (True, True)
+        """
+        numbers = {"parameters": parameters, "lengths": lengths, "payload": payload, "gravity": gravity}
+        return Variants(self, {name: value for name, value in numbers.items() if value is not None})
 
     def with_loop(self, loop: Any = None, **fields: Any) -> Arm:
         """A new arm, two of whose links are joined again: a closed chain, S 7.3.3.

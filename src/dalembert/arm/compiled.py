@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-import math
-import re
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arrays import DOUBLE, real, shown
+from dalembert.arm.lazy import by_blocks, run_later
+from dalembert.arrays import DOUBLE, SINGLE, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.kernel.batches import most_alone, over_threads, run
+from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import joints, machine
 from dalembert.robot.model import Robot
 
+if TYPE_CHECKING:
+    from dalembert.emit.source import Source
+
 Array = NDArray[np.floating[Any]]
 
-_CORES = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
 REACTIONS = ("loop_wrenches", "joint_wrenches", "recursion")  # undetermined where a loop is singular, even a linear one
 STATE = ("q", "qd", "qdd", "tau")
-_LARGE = 100_000  # numbers in all results together
+SCALARS = {"double": "double", "single": "float"}  # what is calculated with, by precision
 
 
-def _one_block(ufunc: np.ufunc, arrays: list[Any]) -> tuple[Array, ...] | None:
-    """Room for several large results in one piece; None where NumPy may see to it itself.
-
-    Freed in several pieces, large results go back to the system, and the next call pays for every page
-    again: several times the cost of the calculation. One piece stays with the process.
-    """
-    if ufunc.nout < 2 or not all(type(a) is np.ndarray for a in arrays):
-        return None
-    leading = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    core = [
-        tuple(map(int, text.split(","))) if text else () for text in _CORES.findall(str(ufunc.signature).split("->")[1])
-    ]
-    sizes = [math.prod(leading) * math.prod(shape) for shape in core]
-    if sum(sizes) < _LARGE:
-        return None
-    block = np.empty(sum(sizes), np.result_type(np.float32, *arrays))
-    ends = np.cumsum(sizes)
-    return tuple(
-        block[end - size : end].reshape(*leading, *shape) for size, end, shape in zip(sizes, ends, core, strict=True)
-    )
+def precision_of(arrays: Iterable[Any]) -> Literal["double", "single"]:
+    """What is calculated in for these arrays: "single" where all hold float32."""
+    return "single" if all(a.dtype is SINGLE for a in arrays) else "double"
 
 
 def _check_out(out: Any) -> None:
@@ -67,14 +54,21 @@ class Compiled:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
+        self.numbers: dict[str, Any] = {}  # of the mechanism, that every quantity is computed with
         self._kernels: dict[Any, np.ufunc] = {}
-        self.quick_kernels: dict[str, np.ufunc] = {}  # by method, those that need no more than their arrays
+        # by method, those that need no more than their arrays, and how many numbers in one of these are left to one thread
+        self.quick_kernels: dict[str, tuple[np.ufunc, int]] = {}
         self.singles: dict[str, Any] = {}  # their functions for one state, None where there is none
 
     @cached_property
     def mechanism(self) -> AnyMechanism:
         """What the equations see: fixed joints merged, rotors counted with their links."""
         return mechanism_of(self.robot)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """What the letters in the shapes of its arrays stand for."""
+        return machine.sizes_of(self.mechanism)
 
     @property
     def name(self) -> str:
@@ -91,12 +85,21 @@ class Compiled:
         """The names of the moving joints, in the order of ``q``."""
         return tuple(joint.name for joint in self.robot.moving_joints)
 
-    def kernel(self, quantity: str, *, formulation: str | None = None, options: tuple[str, ...] = ()) -> np.ufunc:
+    def kernel(
+        self,
+        quantity: str,
+        *,
+        formulation: str | None = None,
+        options: tuple[str, ...] = (),
+        precision: Literal["double", "single"] = "double",
+    ) -> np.ufunc:
         """The compiled NumPy gufunc itself, for control loops.
 
-        ``options`` adds inputs, such as ``("tip_wrench",)``. It can be pickled, used from several
-        threads at once, and takes ``out=``. It checks nothing, and types are cast as NumPy casts them:
-        float16 and small integers give float32.
+        options    further inputs, such as ``("tip_wrench",)``
+        precision  "double": it calculates with float64, and arrays of float32 are widened inside; "single": it
+                   calculates with float32, as methods do where all arrays that they are given hold float32
+        It can be pickled, used from several threads at once, and takes ``out=``. It checks nothing, and types are cast
+        as NumPy casts them: float16 and small integers give float32.
 
         >>> import dalembert as da
         >>> da.load("planar-2r").kernel("inverse_dynamics").signature
@@ -104,10 +107,14 @@ class Compiled:
         """
         if not (formulation is None or isinstance(formulation, str)):
             raise DalembertError(f"formulation is {shown(formulation)}; it must be a name, or None for the fastest")
-        key = (quantity, formulation, options)
+        if precision not in SCALARS:
+            raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
+        key = (quantity, formulation, options, precision)
         if key not in self._kernels:
             entry = joints.quantity(quantity, self.mechanism)
-            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, tuple(options), self.name)
+            self._kernels[key] = machine.kernel(
+                self.mechanism, entry, formulation, tuple(options), self.name, SCALARS[precision]
+            )
         return self._kernels[key]
 
     def operations(self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> machine.Price:
@@ -119,10 +126,53 @@ class Compiled:
         """
         return machine.price(self.mechanism, joints.quantity(quantity, self.mechanism), formulation, tuple(options))
 
+    def emit(
+        self,
+        quantity: str | Sequence[str],
+        target: str = "c",
+        *,
+        formulation: str | None = None,
+        options: Sequence[str] = (),
+        precision: Literal["double", "float"] | None = None,
+        function: str | None = None,
+        libm: bool = True,
+    ) -> Source:
+        """The code of a quantity for another machine or language: files to write, ``.write(folder)``.
+
+        quantity     its name; several names make one function that computes what they share once
+        target       "c" and others of the table ``dalembert emit --targets`` shows
+        formulation  the equations to use, the fastest unless one is named
+        options      further inputs, such as ``("tip_wrench",)``
+        precision    "double" or "float", as far as the target has both
+        function     the function's name after the robot's; that of the quantities unless given
+        libm         False: no functions of the C library, not even sin and cos
+        Arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``) take the positions of all joints of
+        their tree as q, as their kernels do. Generated code belongs to you.
+
+        >>> import dalembert as da
+        >>> source = da.load("planar-2r").emit("gravity_torque", target="c")
+        >>> list(source.files)
+        ['planar_2r_gravity_torque.h', 'planar_2r_gravity_torque.c', 'planar_2r_gravity_torque_test.c']
+        >>> source.notes
+        ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
+        """
+        from dalembert.kernel.targets import check_settings, emitted
+        from dalembert.quantities.emission import unit_of
+
+        names = [quantity] if isinstance(quantity, str) else list(quantity)
+        if not names:
+            raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics")
+        check_settings(target, precision, libm)
+        entries = [joints.quantity(name, self.mechanism) for name in names]
+        given = (options,) if isinstance(options, str) else tuple(options)
+        tree = [joint.name for joint in self.robot.tree_joints]
+        unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, tree)
+        return emitted(unit, target, precision, libm)
+
     @cached_property
     def placing(self) -> Placing:
         """γ in numbers: where the joints of the tree are for given q."""
-        return Placing(self.mechanism, self.name, self.kernel)
+        return Placing(self.mechanism, self.name, lambda quantity: over_threads(self.kernel(quantity)))
 
     def _run(
         self,
@@ -131,47 +181,78 @@ class Compiled:
         options: dict[str, Any] | None = None,
         formulation: str | None = None,
         out: Array | None = None,
+        threads: int | None = None,
     ) -> Array:
-        given = {name: value for name, value in (options or {}).items() if value is not None}
-        ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given))
-        arrays = [self.checked(name, value) for name, value in (*inputs.items(), *given.items())]
-        if not self.mechanism.linear or (self.mechanism.loops and quantity in REACTIONS):
-            return self._run_placed(ufunc, quantity, (*inputs, *given), arrays, out)
-        result = self._call(ufunc, quantity, (*inputs, *given), arrays, out)
-        if ufunc.nout == 1 and not given and formulation is None:
-            self.quick_kernels[quantity] = ufunc
+        threads = checked_threads(threads)
+        given = {name: value for name, value in (options or {}).items() if value is not None} | self.numbers
+        if any(map(is_lazy, (*inputs.values(), *given.values()))):
+            return run_later(self, quantity, inputs, given, formulation, out)
+        arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}
+        precision = precision_of(arrays.values())
+        ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
+        result = self._run_kernel(ufunc, quantity, arrays, out, threads)
+        plain = not given and formulation is None and precision == "double"
+        if ufunc.nout == 1 and plain and not self._needs_placing(quantity):
+            self.quick_kernels[quantity] = ufunc, most_alone(ufunc)
         return result
+
+    def _run_kernel(
+        self,
+        ufunc: np.ufunc,
+        quantity: str,
+        arrays: dict[str, Any],
+        out: Array | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """What a kernel gives for arrays that are checked; loops are closed first where they must be."""
+        run = self._run_placed if self._needs_placing(quantity) else self._call
+        return run(ufunc, quantity, tuple(arrays), list(arrays.values()), out, threads)
+
+    def _needs_placing(self, quantity: str) -> bool:
+        """Whether loops must be closed first, or their closure can fail."""
+        return not self.mechanism.linear or (bool(self.mechanism.loops) and quantity in REACTIONS)
 
     def prepare_single(self, quantity: str) -> None:
         """Make the function for one state of a quick kernel."""
         from dalembert.kernel.single import single_of
 
-        self.singles[quantity] = single_of(self.quick_kernels[quantity])
+        self.singles[quantity] = single_of(self.quick_kernels[quantity][0])
 
     def _run_placed(
-        self, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], arrays: list[Any], out: Array | None
+        self,
+        ufunc: np.ufunc,
+        quantity: str,
+        names: tuple[str, ...],
+        arrays: list[Any],
+        out: Array | None,
+        threads: int | None,
     ) -> Array:
         """The same where loops must be closed first, or cannot be: an error that names the loop and the state."""
         if "q" not in names:
-            return self._call(ufunc, quantity, names, arrays, out)
+            return self._call(ufunc, quantity, names, arrays, out, threads)
         at = names.index("q")
         q = np.asarray(arrays[at], DOUBLE)
         if self.mechanism.by_newton:  # one float64 among the inputs is no reason to round the tree's joints
             dtype = np.result_type(*(a for x, a in zip(names, arrays, strict=True) if x in STATE))
             arrays[at] = self.placing.by_newton(q, None).astype(dtype, copy=False)
         with np.errstate(invalid="ignore", divide="ignore"):  # explained below
-            result = self._call(ufunc, quantity, names, arrays, out)
+            result = self._call(ufunc, quantity, names, arrays, out, threads)
         self.placing.explain(q, *(result if isinstance(result, tuple) else (result,)))
         return result
 
     def _call(
-        self, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], arrays: list[Any], out: Array | None
+        self,
+        ufunc: np.ufunc,
+        quantity: str,
+        names: tuple[str, ...],
+        arrays: list[Any],
+        out: Array | None,
+        threads: int | None,
     ) -> Array:
         if out is not None:
             _check_out(out)
         try:
-            room = _one_block(ufunc, arrays) if out is None else out
-            return ufunc(*arrays) if room is None else ufunc(*arrays, out=room)
+            return run(ufunc, arrays, out, threads)  # type: ignore[no-any-return]
         except (TypeError, ValueError) as problem:
             shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(names, arrays, strict=True))
             what = f" and out {out.shape}" if out is not None else ""
@@ -181,18 +262,27 @@ class Compiled:
 
     def placed(self, q: ArrayLike) -> Any:
         """q as kernels take it: of all joints of the tree where loops are closed by Newton's method."""
-        return self.placing.placed(self.checked("q", q))
+        q = self.checked("q", q)
+        if not is_lazy(q):
+            return self.placing.placed(q)
+        return (
+            q if self.mechanism.linear else by_blocks(self.placed, {"q": q}, [(machine.sizes_of(self.mechanism)["Q"],)])
+        )
 
     @property
     def home(self) -> Array:
         """Positions that the arm can have: zeros, or those of the pose that the branches of its loops name: (n,)."""
         return self.placing.home
 
+    def lazy_input(self, name: str, value: Any) -> Any:
+        """An argument of a method that may be a Dask array, checked."""
+        return self.checked(name, value) if name in machine.INPUTS else real(name, value)
+
     def checked(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
         value = real(name, value)
         (letter,) = machine.INPUTS[name]
-        size = self.n if letter in ("n", "Q") else int(letter)
+        size = self.n if letter in ("n", "Q") else int(letter) if letter.isdigit() else self.sizes[letter]
         if value.ndim == 0 or value.shape[-1] != size:
             why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
             raise ShapeError(

@@ -5,16 +5,29 @@ Of an ordinary arm these are the same. Of closed chains and coupled joints the t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.compiled import Array, Compiled
+from dalembert.arm.lazy import lazy
 from dalembert.arrays import DOUBLE, double
 from dalembert.coordinates.closure import loops_of
 from dalembert.errors import ClosureError
+from dalembert.quantities.machine import sizes_of
 from dalembert.robot.model import Loop
+
+
+def _sized(*shapes: str) -> Callable[[Compiled], list[tuple[int, ...]]]:
+    """The shapes of an arm's arrays, from their letters: :func:`dalembert.quantities.machine.sizes_of`."""
+
+    def sizes(arm: Compiled) -> list[tuple[int, ...]]:
+        letters = sizes_of(arm.mechanism)
+        return [tuple(int(x) if x.isdigit() else letters[x] for x in shape) for shape in shapes]
+
+    return sizes
 
 
 class Coordinates(Compiled):
@@ -44,6 +57,7 @@ class Coordinates(Compiled):
             kinds |= dict.fromkeys((self.loop_names[k] for k in closure.loops), closure.kind)
         return kinds
 
+    @lazy("q near", _sized("N"))
     def tree_positions(self, q: ArrayLike, near: ArrayLike | None = None) -> Array:
         """γ(q): the positions of all joints of the tree, (…, N), those that turn between −π and π where they follow.
 
@@ -58,28 +72,34 @@ class Coordinates(Compiled):
         positions = self.placing.positions(np.asarray(held, DOUBLE), None if near is None else double("near", near))
         return positions.astype(held.dtype)  # a copy: of an open arm they are q itself
 
-    def tree_motion(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
+    @lazy("q qd qdd", _sized("N", "N", "N"))
+    def tree_motion(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None
+    ) -> tuple[Array, Array, Array]:
         """(q, q̇, q̈) of all joints of the tree: (…, N) each."""
         if self.mechanism.identity:
             at, v, a = self._joined(q=q, qd=qd, qdd=qdd)
             return at, v, a
-        v, a = self._run("tree_motion", {"q": q, "qd": qd, "qdd": qdd})
+        v, a = self._run("tree_motion", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)
         return np.broadcast_to(self.tree_positions(q), v.shape).astype(v.dtype), v, a
 
-    def closure_jacobian(self, q: ArrayLike) -> Array:
+    @lazy("q", _sized("Nn"))
+    def closure_jacobian(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """Γ = ∂γ/∂q: (…, N, n)."""
         if self.mechanism.identity:
             held = self.checked("q", q)
             return np.broadcast_to(np.eye(self.n, dtype=held.dtype), (*held.shape[:-1], self.n, self.n)).copy()
-        return self._run("closure_jacobian", {"q": q})
+        return self._run("closure_jacobian", {"q": q}, threads=threads)
 
-    def closure_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
+    @lazy("q qd", _sized("Nn"))
+    def closure_derivative(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Array:
         """Γ̇ along a motion: (…, N, n)."""
         if self.mechanism.identity:
             at, _ = self._joined(q=q, qd=qd)
             return np.zeros((*at.shape[:-1], self.n, self.n), at.dtype)
-        return self._run("closure_derivative", {"q": q, "qd": qd})
+        return self._run("closure_derivative", {"q": q, "qd": qd}, threads=threads)
 
+    @lazy("q", _sized(""), bool)
     def closes(self, q: ArrayLike) -> NDArray[np.bool_]:
         """Whether the joints of the tree can follow q: whether loops can be closed there, and are not singular: (…)."""
         return self.placing.closes(np.asarray(self.checked("q", q), DOUBLE))
@@ -97,13 +117,15 @@ class Coordinates(Compiled):
             "unreachable", self.loop_names[0],
         )  # fmt: skip
 
-    def loop_residual(self, q: ArrayLike) -> Array:
+    @lazy("q", _sized("e"))
+    def loop_residual(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """How far the loops are from being closed at γ(q): (…, equations), m; zero but for rounding."""
         if not self.loops:
             held = self.checked("q", q)
             return np.zeros((*held.shape[:-1], 0), held.dtype)
-        return self._run("loop_residual", {"q": q})
+        return self._run("loop_residual", {"q": q}, threads=threads)
 
+    @lazy("q qd qdd tip_wrench base_motion", _sized("L6"))
     def loop_wrenches(
         self,
         q: ArrayLike,
@@ -111,6 +133,8 @@ class Coordinates(Compiled):
         qdd: ArrayLike,
         tip_wrench: ArrayLike | None = None,
         base_motion: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
     ) -> Array:
         """The reaction at every cut: (…, loops, 6), [f, μ] that link b exerts on link a, in base axes.
 
@@ -122,7 +146,10 @@ class Coordinates(Compiled):
             at, _, _ = self._joined(q=q, qd=qd, qdd=qdd)
             return np.zeros((*at.shape[:-1], 0, 6), at.dtype)
         return self._run(
-            "loop_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
+            "loop_wrenches",
+            {"q": q, "qd": qd, "qdd": qdd},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion},
+            threads=threads,
         )
 
     def _joined(self, **inputs: ArrayLike) -> list[Array]:

@@ -17,6 +17,7 @@ from dalembert.arm.terms import (
     DalembertTerms,
     LagrangeEuler,
     RecursionSteps,
+    TorqueSecondDerivatives,
     TorqueTerms,
 )
 from dalembert.errors import DalembertError, SingularInertiaError
@@ -36,6 +37,8 @@ class ArmDynamics(Compiled):
         base_motion: ArrayLike | None = None,
         formulation: str | None = None,
         out: Array | None = None,
+        *,
+        threads: int | None = None,
     ) -> Array:
         """Joint torques τ for a motion, S (7.42).
 
@@ -49,7 +52,7 @@ class ArmDynamics(Compiled):
         """
         return self._run(
             "inverse_dynamics", {"q": q, "qd": qd, "qdd": qdd},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation, out,
+            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation, out, threads=threads,
         )  # fmt: skip
 
     @quick
@@ -61,6 +64,8 @@ class ArmDynamics(Compiled):
         tip_wrench: ArrayLike | None = None,
         base_motion: ArrayLike | None = None,
         formulation: str | None = None,
+        *,
+        threads: int | None = None,
     ) -> Array:
         """Joint accelerations q̈ for given torques: (…, n), S (7.115).
 
@@ -73,11 +78,13 @@ class ArmDynamics(Compiled):
         self._needs_inertia()
         return self._run(
             "forward_dynamics", {"q": q, "qd": qd, "tau": tau},
-            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation,
+            {"tip_wrench": tip_wrench, "base_motion": base_motion}, formulation, threads=threads,
         )  # fmt: skip
 
     @quick
-    def gravity_torque(self, q: ArrayLike, base_motion: ArrayLike | None = None) -> Array:
+    def gravity_torque(
+        self, q: ArrayLike, base_motion: ArrayLike | None = None, *, threads: int | None = None
+    ) -> Array:
         """g(q), the torques that hold the arm still against gravity: (…, n), S (7.39).
 
         base_motion  (…, 9), as in :meth:`inverse_dynamics`: the torques then hold the arm still on a base whose
@@ -89,10 +96,12 @@ class ArmDynamics(Compiled):
         >>> abs(float(falling[0])) < 1e-12
         True
         """
-        return self._run("gravity_torque", {"q": q}, {"base_motion": base_motion})
+        return self._run("gravity_torque", {"q": q}, {"base_motion": base_motion}, threads=threads)
 
     @quick
-    def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None) -> Array:
+    def friction_torque(
+        self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None, *, threads: int | None = None
+    ) -> Array:
         """F_v q̇ + F_s sgn(q̇) and all further terms, of springs too: (…, n), S (7.42).
 
         q     is needed where a term depends on it, and where joints that follow others rub and Γ is not constant
@@ -108,7 +117,7 @@ class ArmDynamics(Compiled):
                 f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q, load), or take it "
                 "from inverse_dynamics"
             )
-        return self._run("friction_torque", {"qd": qd}, {"q": q, "load": load})
+        return self._run("friction_torque", {"qd": qd}, {"q": q, "load": load}, threads=threads)
 
     @quick
     def joint_wrenches(
@@ -118,6 +127,8 @@ class ArmDynamics(Compiled):
         qdd: ArrayLike,
         tip_wrench: ArrayLike | None = None,
         base_motion: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
     ) -> Array:
         """The loads that the bearings carry: (…, n, 6), for each joint [f_i, μ_i].
 
@@ -127,7 +138,10 @@ class ArmDynamics(Compiled):
         ``base_motion`` are those of :meth:`inverse_dynamics`.
         """
         return self._run(
-            "joint_wrenches", {"q": q, "qd": qd, "qdd": qdd}, {"tip_wrench": tip_wrench, "base_motion": base_motion}
+            "joint_wrenches",
+            {"q": q, "qd": qd, "qdd": qdd},
+            {"tip_wrench": tip_wrench, "base_motion": base_motion},
+            threads=threads,
         )
 
     def recursion(
@@ -138,6 +152,8 @@ class ArmDynamics(Compiled):
         tip_wrench: ArrayLike | None = None,
         base_motion: ArrayLike | None = None,
         axes: Literal["link", "base"] = "link",
+        *,
+        threads: int | None = None,
     ) -> RecursionSteps:
         """Every step of the Newton–Euler recursion by link: ω, ω̇, ṗ, p̈, p̈_C, ω̇_m, F, M, f, μ (…, N, 3) and τ (…, N).
 
@@ -156,7 +172,9 @@ class ArmDynamics(Compiled):
             raise DalembertError(f"axes is {axes!r}; it must be 'link' (S 7.5.2, M Table 2) or 'base' (M Table 1)")
         formulation = "newton-euler" if axes == "link" else "newton-euler-base"
         options = {"tip_wrench": tip_wrench, "base_motion": base_motion}
-        return RecursionSteps(*self._run("recursion", {"q": q, "qd": qd, "qdd": qdd}, options, formulation))
+        return RecursionSteps(
+            *self._run("recursion", {"q": q, "qd": qd, "qdd": qdd}, options, formulation, threads=threads)
+        )
 
     def torque_terms(
         self,
@@ -165,6 +183,8 @@ class ArmDynamics(Compiled):
         qdd: ArrayLike,
         tip_wrench: ArrayLike | None = None,
         base_motion: ArrayLike | None = None,
+        *,
+        threads: int | None = None,
     ) -> TorqueTerms:
         """The torque in its parts: what every joint's acceleration and every pair of velocities causes where.
 
@@ -177,33 +197,37 @@ class ArmDynamics(Compiled):
         (np.float64(-47.94), np.float64(11.99))
         """
         options = {"tip_wrench": tip_wrench, "base_motion": base_motion}
-        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, options))
+        return TorqueTerms(*self._run("torque_terms", {"q": q, "qd": qd, "qdd": qdd}, options, threads=threads))
 
     @quick
-    def inertia_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
+    def inertia_matrix(self, q: ArrayLike, formulation: str | None = None, *, threads: int | None = None) -> Array:
         """B(q): (…, n, n), S (7.32).
 
         formulation  "composite" (the default), "column-by-column" (S 7.6) or "lagrange"
         """
-        return self._run("inertia_matrix", {"q": q}, formulation=formulation)
+        return self._run("inertia_matrix", {"q": q}, formulation=formulation, threads=threads)
 
     @quick
-    def inertia_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
+    def inertia_derivative(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Array:
         """Ḃ along a motion: (…, n, n)."""
-        return self._run("inertia_derivative", {"q": q, "qd": qd})
+        return self._run("inertia_derivative", {"q": q, "qd": qd}, threads=threads)
 
     @quick
-    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, formulation: str | None = None) -> Array:
+    def coriolis_matrix(
+        self, q: ArrayLike, qd: ArrayLike, formulation: str | None = None, *, threads: int | None = None
+    ) -> Array:
         """C(q, q̇) made from Christoffel symbols, so that Ḃ − 2C is skew-symmetric: (…, n, n), S (7.44)."""
-        return self._run("coriolis_matrix", {"q": q, "qd": qd}, formulation=formulation)
+        return self._run("coriolis_matrix", {"q": q, "qd": qd}, formulation=formulation, threads=threads)
 
     @quick
-    def christoffel(self, q: ArrayLike, formulation: str | None = None) -> Array:
+    def christoffel(self, q: ArrayLike, formulation: str | None = None, *, threads: int | None = None) -> Array:
         """The Christoffel symbols c_ijk: (…, n, n, n), S (7.45); C_ij = Σ_k c_ijk q̇_k."""
-        return self._run("christoffel", {"q": q}, formulation=formulation)
+        return self._run("christoffel", {"q": q}, formulation=formulation, threads=threads)
 
     @quick
-    def velocity_product_matrix(self, q: ArrayLike, formulation: str | None = None) -> Array:
+    def velocity_product_matrix(
+        self, q: ArrayLike, formulation: str | None = None, *, threads: int | None = None
+    ) -> Array:
         """Γ(q) with C(q, q̇) q̇ = Γ(q) [q̇q̇]: (…, n, n(n+1)/2), S (7.117); [q̇q̇] is :meth:`velocity_products`.
 
         >>> import numpy as np, dalembert as da
@@ -211,7 +235,7 @@ class ArmDynamics(Compiled):
         >>> np.allclose(arm.velocity_product_matrix(q) @ arm.velocity_products(qd), arm.coriolis_matrix(q, qd) @ qd)
         True
         """
-        return self._run("velocity_product_matrix", {"q": q}, formulation=formulation)
+        return self._run("velocity_product_matrix", {"q": q}, formulation=formulation, threads=threads)
 
     def velocity_products(self, qd: ArrayLike) -> Array:
         """[q̇q̇] = [q̇_1², q̇_1 q̇_2, …, q̇_{n−1} q̇_n, q̇_n²]: (…, n(n+1)/2), S (7.117), in (rad/s)² or (m/s)².
@@ -231,16 +255,16 @@ class ArmDynamics(Compiled):
         return tuple(f"q̇_{j + 1}²" if j == k else f"q̇_{j + 1} q̇_{k + 1}" for j, k in pairs)
 
     @quick
-    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Array:
         """½ q̇ᵀ B q̇ (J): (…), S (7.31)."""
-        return self._run("kinetic_energy", {"q": q, "qd": qd})
+        return self._run("kinetic_energy", {"q": q, "qd": qd}, threads=threads)
 
     @quick
-    def potential_energy(self, q: ArrayLike) -> Array:
+    def potential_energy(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """Potential energy of the moving parts (J), zero for masses at the base's origin: (…), S (7.36)."""
-        return self._run("potential_energy", {"q": q})
+        return self._run("potential_energy", {"q": q}, threads=threads)
 
-    def body_jacobians(self, q: ArrayLike) -> BodyJacobians:
+    def body_jacobians(self, q: ArrayLike, *, threads: int | None = None) -> BodyJacobians:
         """The Jacobians of every link and rotor, S (7.16)–(7.19), (7.25)–(7.29): (…, N, 3, n) each, in base axes.
 
         With the masses and tensors that come with them, B(q) = Σ_i m_ℓi J_PᵀJ_P + J_Oᵀ I_ℓi J_O + the same of the
@@ -251,9 +275,9 @@ class ArmDynamics(Compiled):
         >>> at.link_linear[1, 1], at.rotor_angular[1, 2]  # S 7.3.2
         (array([1.5, 0.5]), array([  1., 100.]))
         """
-        return BodyJacobians(*self._run("body_jacobians", {"q": q}))
+        return BodyJacobians(*self._run("body_jacobians", {"q": q}, threads=threads))
 
-    def body_energies(self, q: ArrayLike, qd: ArrayLike) -> BodyEnergies:
+    def body_energies(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> BodyEnergies:
         """Kinetic and potential energy (J) of every link and rotor: (…, N) each, S (7.20), (7.30), (7.34), (7.35).
 
         They sum to :meth:`kinetic_energy` and :meth:`potential_energy`.
@@ -263,22 +287,40 @@ class ArmDynamics(Compiled):
         >>> at.link_kinetic, at.rotor_kinetic
         (array([11.25, 61.25]), array([50.   ,  2.505]))
         """
-        return BodyEnergies(*self._run("body_energies", {"q": q, "qd": qd}))
+        return BodyEnergies(*self._run("body_energies", {"q": q, "qd": qd}, threads=threads))
 
-    def torque_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+    def torque_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None
+    ) -> tuple[Array, Array]:
         """(∂τ/∂q, ∂τ/∂q̇): two arrays (…, n, n). ∂τ/∂q̈ is the inertia matrix.
 
         Coulomb friction is constant between its jumps and adds nothing.
         """
-        return self._run("torque_derivatives", {"q": q, "qd": qd, "qdd": qdd})  # type: ignore[return-value]
+        return self._run("torque_derivatives", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)  # type: ignore[return-value]
 
-    def forward_derivatives(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
+    def torque_second_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> TorqueSecondDerivatives:
+        """The second derivatives of τ: ``.dq_dq``, ``.dq_dqd``, ``.dqd_dqd`` and ``.dq_dqdd``, (…, n, n, n) each.
+
+        Entry [i, j, k] is that of τ_i by the j-th of the first and the k-th of the second. ``.dq_dqdd`` is ∂B/∂q; those
+        by q̇ and q̈, and by q̈ twice, vanish. Coulomb friction adds nothing.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, q = da.load("planar-2r"), [0.3, 0.8]
+        >>> second, c = arm.torque_second_derivatives(q, [1.0, 2.0], [0.0, 0.0]), arm.christoffel(q)
+        >>> np.allclose(second.dqd_dqd, c + np.swapaxes(c, 1, 2))
+        True
+        """
+        return TorqueSecondDerivatives(*self._run("torque_second_derivatives", {"q": q, "qd": qd, "qdd": qdd}))
+
+    def forward_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, threads: int | None = None
+    ) -> tuple[Array, Array, Array]:
         """(∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ): three arrays (…, n, n); the last is B⁻¹."""
         self._needs_inertia()
-        return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau})  # type: ignore[return-value]
+        return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau}, threads=threads)  # type: ignore[return-value]
 
     @quick
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None) -> Array:
         """Y(q, q̇, q̈): (…, n, 13N), with τ = Y π, S (7.81); π is :attr:`parameters`.
 
         Exactly so, but for Coulomb friction that differs between the directions, which has its mean here.
@@ -290,10 +332,10 @@ class ArmDynamics(Compiled):
         >>> np.allclose(arm.regressor(*x) @ arm.parameters, arm.inverse_dynamics(*x))
         True
         """
-        return self._run("regressor", {"q": q, "qd": qd, "qdd": qdd})
+        return self._run("regressor", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)
 
     @quick
-    def compact_regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    def compact_regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None) -> Array:
         """The entries of Y(q, q̇, q̈) that are not 0 in every state: (…, entries), in the order of :attr:`regressor_pattern`.
 
         About half of Y for a chain, in which no joint feels the links before it.
@@ -307,7 +349,7 @@ class ArmDynamics(Compiled):
         >>> np.allclose(Y, arm.regressor(*x), rtol=1e-14)
         True
         """
-        return self._run("compact_regressor", {"q": q, "qd": qd, "qdd": qdd})
+        return self._run("compact_regressor", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)
 
     @cached_property
     def regressor_pattern(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -321,7 +363,9 @@ class ArmDynamics(Compiled):
         return rows, columns
 
     @quick
-    def reference_torque(self, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, qdd_r: ArrayLike) -> Array:
+    def reference_torque(
+        self, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, qdd_r: ArrayLike, *, threads: int | None = None
+    ) -> Array:
         """B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r): (…, n), the torque of passivity-based control.
 
         C is the matrix of Christoffel symbols, S (7.44), so that Ḃ − 2C is skew-symmetric; it is not formed: a recursion
@@ -337,10 +381,12 @@ class ArmDynamics(Compiled):
         >>> np.allclose(arm.reference_torque(q, qd, qd_r, qdd_r), tau)
         True
         """
-        return self._run("reference_torque", {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r})
+        return self._run("reference_torque", {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r}, threads=threads)
 
     @quick
-    def reference_regressor(self, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, qdd_r: ArrayLike) -> Array:
+    def reference_regressor(
+        self, q: ArrayLike, qd: ArrayLike, qd_r: ArrayLike, qdd_r: ArrayLike, *, threads: int | None = None
+    ) -> Array:
         """Y(q, q̇, q̇_r, q̈_r): (…, n, 13N), with :meth:`reference_torque` = Y π; π is :attr:`parameters`.
 
         >>> import numpy as np, dalembert as da
@@ -349,9 +395,9 @@ class ArmDynamics(Compiled):
         >>> np.allclose(arm.reference_regressor(*x) @ arm.parameters, arm.reference_torque(*x))
         True
         """
-        return self._run("reference_regressor", {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r})
+        return self._run("reference_regressor", {"q": q, "qd": qd, "qd_r": qd_r, "qdd_r": qdd_r}, threads=threads)
 
-    def energy_regressors(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
+    def energy_regressors(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> tuple[Array, Array]:
         """(β_T, β_U), two arrays (…, N, 11): T = Σ_i β_Tiᵀ π_i and U = Σ_i β_Uiᵀ π_i, S (7.76).
 
         π_i are the 11 parameters of S (7.77), the first 11 of the 13 that joint i of the tree has in :attr:`parameters`:
@@ -365,7 +411,7 @@ class ArmDynamics(Compiled):
         >>> np.allclose((beta_T * pi).sum(), arm.kinetic_energy([0.1, 0.2], [0.3, 0.4]))
         True
         """
-        return self._run("energy_regressors", {"q": q, "qd": qd})  # type: ignore[return-value]
+        return self._run("energy_regressors", {"q": q, "qd": qd}, threads=threads)  # type: ignore[return-value]
 
     @property
     def parameters(self) -> Array:
@@ -385,22 +431,22 @@ class ArmDynamics(Compiled):
 
         return tuple(names(self.mechanism.tree))
 
-    def lagrange_euler(self, q: ArrayLike) -> LagrangeEuler:
+    def lagrange_euler(self, q: ArrayLike, *, threads: int | None = None) -> LagrangeEuler:
         """The dynamic coefficients of M section 2: ``.D`` (…, n, n), ``.h`` (…, n, n, n), ``.c`` (…, n).
 
         τ_i = Σ_k D_ik q̈_k + Σ_km h_ikm q̇_k q̇_m + c_i, M (2.5), before friction and contact.
         """
-        return LagrangeEuler(*self._run("lagrange_euler", {"q": q}))
+        return LagrangeEuler(*self._run("lagrange_euler", {"q": q}, threads=threads))
 
-    def dalembert(self, q: ArrayLike, qd: ArrayLike) -> Dalembert:
+    def dalembert(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Dalembert:
         """The generalized d'Alembert equations of M section 4, rotational and translational parts apart.
 
         ``.D_rot .D_tran`` (…, n, n), ``.h_tran .h_rot .c`` (…, n); τ = (D_rot + D_tran) q̈ + h_tran +
         h_rot + c, M (4.1), before friction and contact.
         """
-        return Dalembert(*self._run("dalembert", {"q": q, "qd": qd}))
+        return Dalembert(*self._run("dalembert", {"q": q, "qd": qd}, threads=threads))
 
-    def dalembert_terms(self, q: ArrayLike, qd: ArrayLike) -> DalembertTerms:
+    def dalembert_terms(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> DalembertTerms:
         """h^tran and h^rot of M (4.3), (4.4) term by term: (…, n, N) each, at joint i the share of link s.
 
         M's four sums ``.tran_1 … .tran_4``, the two terms ``.rot_1 .rot_2``, and what prismatic joints and rotors add;
@@ -411,7 +457,7 @@ class ArmDynamics(Compiled):
         >>> at.centrifugal.round(2), at.coriolis.round(2)
         (array([-47.94,  11.99]), array([-47.94,   0.  ]))
         """
-        return DalembertTerms(*self._run("dalembert_terms", {"q": q, "qd": qd}))
+        return DalembertTerms(*self._run("dalembert_terms", {"q": q, "qd": qd}, threads=threads))
 
     def _needs_inertia(self) -> None:
         """Accelerations follow from torques only where every joint moves something and losses leave some of a load."""

@@ -12,21 +12,21 @@ class Kinematics(Compiled):
     """Poses and Jacobians of an arm."""
 
     @quick
-    def pose(self, q: ArrayLike) -> Array:
+    def pose(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """The tip in the base frame: (…, 4, 4) homogeneous matrices."""
-        return self._run("pose", {"q": q})
+        return self._run("pose", {"q": q}, threads=threads)
 
     @quick
-    def link_poses(self, q: ArrayLike) -> Array:
+    def link_poses(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """Every link's frame in the base frame: (…, n, 4, 4)."""
-        return self._run("link_poses", {"q": q})
+        return self._run("link_poses", {"q": q}, threads=threads)
 
     @quick
-    def jacobian(self, q: ArrayLike) -> Array:
+    def jacobian(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """The geometric Jacobian of the tip: (…, 6, n), linear rows first, in base axes."""
-        return self._run("jacobian", {"q": q})
+        return self._run("jacobian", {"q": q}, threads=threads)
 
     @quick
-    def jacobian_derivative(self, q: ArrayLike, qd: ArrayLike) -> Array:
+    def jacobian_derivative(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Array:
         """The time derivative of the geometric Jacobian: (…, 6, n)."""
-        return self._run("jacobian_derivative", {"q": q, "qd": qd})
+        return self._run("jacobian_derivative", {"q": q, "qd": qd}, threads=threads)

@@ -16,13 +16,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from dalembert.arrays import DOUBLE
+from dalembert.kernel.batches import run as run_batch
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def quick(method: Method) -> Method:
     """The method with a way past its checks, for arrays of float64 and no options, once its kernel is there."""
-    name, ndarray = method.__name__, np.ndarray
+    name, ndarray, broadcast = method.__name__, np.ndarray, np.broadcast
     _, *given = signature(method).parameters.values()
     count = sum(parameter.default is Parameter.empty for parameter in given)
 
@@ -33,16 +34,21 @@ def quick(method: Method) -> Method:
         single = self.singles.get(name)
         if single is not None and (result := single(*arrays)) is not None:
             return result
-        if len(arrays) == count:
+        if len(arrays) == count and (prepared := self.quick_kernels.get(name)) is not None:
+            (kernel, most), large = prepared, False
             for array in arrays:
                 if type(array) is not ndarray or array.dtype is not DOUBLE:
                     break
+                if array.size > most or array.ndim > 2:
+                    large = True
             else:
                 try:
-                    result = self.quick_kernels[name](*arrays)
-                except (KeyError, TypeError, ValueError):  # the first call, or a mistake, which the method names
+                    if large and broadcast(*arrays).size > most:
+                        return run_batch(kernel, arrays)
+                    result = kernel(*arrays)
+                except (TypeError, ValueError):  # a mistake, which the method names
                     return method(self, *arrays)
-                if name not in self.singles:
+                if single is None and name not in self.singles:
                     self.prepare_single(name)
                 return result
         return method(self, *arrays, **options)

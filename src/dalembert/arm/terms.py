@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,22 @@ class Dalembert:
     h_tran: Array
     h_rot: Array
     c: Array
+
+
+@dataclass(frozen=True)
+class TorqueSecondDerivatives:
+    """∂²τ_i/∂x_j∂y_k, (…, n, n, n) each: N m (N where joint i slides) per unit of x_j and of y_k.
+
+    dq_dq     ∂²τ_i/∂q_j∂q_k, symmetric in j and k
+    dq_dqd    ∂²τ_i/∂q_j∂q̇_k
+    dqd_dqd   ∂²τ_i/∂q̇_j∂q̇_k, symmetric; without friction c_ijk + c_ikj, S (7.45)
+    dq_dqdd   ∂²τ_i/∂q_j∂q̈_k = ∂b_ik/∂q_j
+    """
+
+    dq_dq: Array
+    dq_dqd: Array
+    dqd_dqd: Array
+    dq_dqdd: Array
 
 
 @dataclass(frozen=True)
@@ -183,7 +200,7 @@ class TorqueTerms:
     @cached_property
     def centrifugal(self) -> Array:
         """At joint i by joint j's velocity, h_ijj q̇_j²: (…, n, n)."""
-        return np.take(self.products, np.flatnonzero(self._squares), axis=-1)
+        return self.products[..., np.flatnonzero(self._squares)]
 
     @cached_property
     def coriolis(self) -> Array:
@@ -191,7 +208,7 @@ class TorqueTerms:
         n = self.gravity.shape[-1]
         upper = np.triu(np.ones((n, n), bool))
         place = np.where(upper, np.cumsum(upper).reshape(n, n) - 1, 0)  # of q̇_j q̇_k among the products
-        table = np.take(self.products, place.ravel(), axis=-1).reshape(*self.products.shape[:-1], n, n)
+        table = self.products[..., place.ravel()].reshape(*self.products.shape[:-1], n, n)
         return np.where(np.triu(upper, 1), table, 0.0)
 
     @property
@@ -208,7 +225,7 @@ class TorqueTerms:
     @property
     def by_joint(self) -> dict[str, Array]:
         """Every term summed over its causes: name → (…, n)."""
-        crossed = np.take(self.products, np.flatnonzero(~self._squares), axis=-1)
+        crossed = self.products[..., np.flatnonzero(~self._squares)]
         causes = {"centrifugal": self.centrifugal, "coriolis": crossed}
         parts = [part for f in fields(self) for part in (causes if f.name == "products" else (f.name,))]
         tables = {"inertia": self.inertia, "rotor": self.rotor, **causes}
@@ -217,4 +234,4 @@ class TorqueTerms:
     @property
     def total(self) -> Array:
         """The torque: (…, n)."""
-        return np.sum(list(self.by_joint.values()), axis=0)
+        return reduce(add, self.by_joint.values())

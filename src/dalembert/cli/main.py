@@ -21,6 +21,7 @@ from dalembert.cli.cache import cache
 from dalembert.cli.compare import compare
 from dalembert.cli.couplings import couplings
 from dalembert.cli.ellipsoid import ellipsoid
+from dalembert.cli.emit import emit
 from dalembert.cli.equations import equations
 from dalembert.cli.excite import excite
 from dalembert.cli.identify import identify
@@ -39,7 +40,7 @@ WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
     arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, approximate, report,
-    simulate, excite, payload, book, cache,
+    simulate, excite, payload, emit, book, cache,
 )  # fmt: skip
 
 

@@ -23,14 +23,15 @@ from dalembert.errors import ClosureError, ShapeError
 Array = NDArray[np.floating[Any]]
 Booleans = NDArray[np.bool_]
 STRIDE = 0.15  # rad or m of an actuated joint between two poses of the way from the branch's pose
-ROUNDS = 12
+ROUNDS = 12  # of Newton's method at the goal
+ON_THE_WAY = 4  # and at a pose on the way to it
 CLOSED = 1e-12  # residual beside the size of the loop
 
 
 class Placing:
-    """The joints of a mechanism's tree by numbers; ``kernel`` compiles a quantity of the mechanism by its name."""
+    """The joints of a mechanism's tree by numbers; ``kernel`` is a quantity's function of arrays by its name."""
 
-    def __init__(self, mechanism: AnyMechanism, name: str, kernel: Callable[[str], np.ufunc]) -> None:
+    def __init__(self, mechanism: AnyMechanism, name: str, kernel: Callable[[str], Callable[..., Any]]) -> None:
         self.mechanism, self.name, self.kernel = mechanism, name, kernel
         self.loop_names = [loop.ends.name for loop in mechanism.loops]
 
@@ -204,38 +205,52 @@ class Placing:
             raise ShapeError("q holds a value that is not a finite number, so no loop can be closed there")
         x = np.empty((len(goal), m.tree.n))
         x[:] = m.pose if near is None else near
-        steps = 1
-        if near is None:
-            steps = max(1, int(np.ceil(np.abs(goal - x[:, actuated]).max(initial=0.0) / STRIDE)))
         start = x[:, actuated].copy()
+        steps = np.ones(len(goal), int)  # every state takes its own: what else is in the batch changes no digit of it
+        if near is None:
+            far = np.abs(goal - start).max(-1, initial=0.0)
+            steps = np.maximum(1, np.ceil(far / STRIDE)).astype(int)
         size = size_of(m.tree, m.loops, m.pose)
         equations = self.kernel("loop_equations")
         lost = np.zeros(len(goal), bool)
-        for step in range(1, steps + 1):
-            target = start + (goal - start) * (step / steps)
-            if near is None and len(goal):  # predict along the way
-                _, Phi = equations(x)
-                x[:, passive] -= _least(
-                    Phi[..., passive], (Phi[..., actuated] @ (target - x[:, actuated])[..., None])[..., 0]
-                )
-            x[:, actuated] = target
-            m.follow(x)
-            for _ in range(ROUNDS if step == steps else 4):
-                residual, Phi = equations(x)
-                error = np.abs(residual).max(-1, initial=0.0)
-                if np.all((error < CLOSED * size) | lost):
-                    break
-                move = _least(Phi[..., passive], residual)
-                move *= np.minimum(1.0, 0.5 / np.maximum(np.abs(move).max(-1, initial=0.0), 1e-300))[:, None]
-                x[:, passive] -= np.where(lost[:, None], 0.0, move)
-            residual, Phi = equations(x)
-            if step == steps:  # once more, for the last digits
-                x[:, passive] -= np.where(lost[:, None], 0.0, _least(Phi[..., passive], residual))
-                residual, Phi = equations(x)
-            m.follow(x)  # what follows passive joints
-            lost |= ~(np.abs(residual).max(-1, initial=0.0) < (1e-10 if step == steps else 1e-2) * size)
-        s = np.linalg.svd(Phi[..., passive], compute_uv=False)
+        for step in range(1, int(steps.max(initial=0)) + 1):
+            under_way = np.flatnonzero(step <= steps)
+            x[under_way], astray = self._stepped(
+                x[under_way], start[under_way] + (goal - start)[under_way] * (step / steps[under_way])[:, None],
+                lost[under_way], steps[under_way] == step, near is None, size,
+            )  # fmt: skip
+            lost[under_way] |= astray
+        s = np.linalg.svd(equations(x)[1][..., passive], compute_uv=False)
         return x, lost, s[..., -1] < 1e-8 * s[..., 0]
+
+    def _stepped(
+        self, x: Array, target: Array, lost: Booleans, last: Booleans, predicted: bool, size: float
+    ) -> tuple[Array, Booleans]:
+        """Poses x (k, N) with the actuated joints at their targets, and which of them do not close; ``last`` exactly."""
+        m, equations = self.mechanism, self.kernel("loop_equations")
+        passive, actuated = [i for group in m.passive for i in group], list(m.actuated)
+        if predicted:  # along the way
+            _, Phi = equations(x)
+            x[:, passive] -= _least(
+                Phi[..., passive], (Phi[..., actuated] @ (target - x[:, actuated])[..., None])[..., 0]
+            )
+        x[:, actuated] = target
+        m.follow(x)
+        for k in range(ROUNDS):
+            residual, Phi = equations(x)
+            error = np.abs(residual).max(-1, initial=0.0)
+            open_still = ~((error < CLOSED * size) | lost) & (last | (k < ON_THE_WAY))
+            if not open_still.any():
+                break
+            move = _least(Phi[..., passive], residual)
+            move *= np.minimum(1.0, 0.5 / np.maximum(np.abs(move).max(-1, initial=0.0), 1e-300))[:, None]
+            x[:, passive] -= np.where(open_still[:, None], move, 0.0)
+        residual, Phi = equations(x)
+        if last.any():  # once more, for the last digits
+            x[:, passive] -= np.where((last & ~lost)[:, None], _least(Phi[..., passive], residual), 0.0)
+            residual, _ = equations(x)
+        m.follow(x)  # what follows passive joints
+        return x, ~(np.abs(residual).max(-1, initial=0.0) < np.where(last, 1e-10, 1e-2) * size)
 
 
 def _least(A: Array, y: Array) -> Array:
@@ -243,8 +258,15 @@ def _least(A: Array, y: Array) -> Array:
     if A.shape[-1] == A.shape[-2]:
         try:
             return np.linalg.solve(A, y[..., None])[..., 0]
-        except np.linalg.LinAlgError:
-            pass
+        except np.linalg.LinAlgError:  # of one state or more: the others are solved as they are by themselves
+            x = _least_squares(A, y)
+            fine = np.linalg.det(A) != 0
+            x[fine] = np.linalg.solve(A[fine], y[fine][..., None])[..., 0]
+            return x
+    return _least_squares(A, y)
+
+
+def _least_squares(A: Array, y: Array) -> Array:
     return (np.linalg.pinv(A, rcond=1e-12) @ y[..., None])[..., 0]
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from dalembert.emit.ir import IR
 from dalembert.emit.lanes import Lanes, Mask, bits_of
 from dalembert.emit.trigonometry import ROUNDER
 
@@ -178,8 +179,16 @@ def _turned_from(axis: list[Lanes], u: Lanes, z: Lanes, coefficients: tuple[floa
 
 
 def _on_names(function: Callable[..., Lanes]) -> Callable[..., str]:
-    """The function of vectors that a text has named."""
-    return lambda text, *names: function(*(Lanes(text, name) for name in names)).name
+    """The function of vectors that a text has named; floats are widened for it, so that its result is all but exact."""
+
+    def run(text: IR, *names: str) -> str:
+        if text.scalar == "double":
+            return function(*(Lanes(text, name) for name in names)).name
+        wide = text.in_doubles()
+        widened = [Lanes(wide, text.let(f"fpext {text.vector} {name} to {wide.vector}")) for name in names]
+        return text.let(f"fptrunc {wide.vector} {function(*widened).name} to {text.vector}")
+
+    return run
 
 
 ELEMENTARY = {function.__name__: _on_names(function) for function in (exp, log, tanh, atan2, asin, acos)}

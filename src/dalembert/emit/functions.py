@@ -27,7 +27,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any, NamedTuple, cast
 
-from dalembert.emit.ir import IR, exact
+from dalembert.emit.ir import IR, Form, exact
 from dalembert.errors import DalembertError
 
 FAST = "nnan nsz contract"  # no NaN comes in; products and sums may be fused, but not reordered
@@ -157,7 +157,7 @@ class _Translation:
     ) -> None:
         self.function, self.tree, self.listed, self.outside = function, tree, listed, outside
         self.interface = interface_of(function)
-        self.ir, self.entry = IR(1), IR(1)
+        self.ir, self.entry = IR(Form(1)), IR(Form(1))
         self.variables: dict[str, Type] = {}
         self.fixed: dict[str, Value] = {}  # parameters that nothing is assigned to
         self.loaded: set[str] = set()  # fields of records

@@ -1,25 +1,62 @@
-"""Lines of LLVM IR with fresh names, W lanes wide."""
+"""Lines of LLVM IR with fresh names, W lanes wide, in doubles or floats."""
 
 from __future__ import annotations
 
+import math
 import struct
+from dataclasses import dataclass, replace
 
 
-def exact(value: float) -> str:
-    """A number, written without rounding."""
+@dataclass(frozen=True)
+class Form:
+    """The form in which a tape is emitted.
+
+    width   states that are worked on side by side, one in each lane of a vector
+    scalar  "double" or "float", what is calculated with
+    align   bytes to which the numbers in arrays are known to be aligned; NumPy promises nothing
+    strided whether the core axes of arrays have strides of their own, which stand in the table behind the offsets; the
+            numbers of a core lie side by side otherwise
+    """
+
+    width: int
+    scalar: str = "double"
+    align: int = 1
+    strided: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """The size of a number."""
+        return 8 if self.scalar == "double" else 4
+
+
+def exact(value: float, scalar: str = "double") -> str:
+    """A number, written without rounding; LLVM writes floats, too, with the bits of a double."""
+    if scalar == "float":
+        try:
+            (value,) = struct.unpack("<f", struct.pack("<f", value))
+        except OverflowError:
+            value = math.copysign(math.inf, value)
     return f"0x{struct.pack('>d', value).hex().upper()}"
 
 
 class IR:
     """The text of one function; what several instructions make is named by the last of them."""
 
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.vector = f"<{width} x double>"
-        self.integers = f"<{width} x i64>"
-        self.mask = f"<{width} x i1>"
+    def __init__(self, form: Form) -> None:
+        self.form, self.width, self.scalar, self.bytes = form, form.width, form.scalar, form.bytes
+        self.word = f"i{8 * form.bytes}"
+        self.suffix = f"v{form.width}f{8 * form.bytes}"  # of the intrinsics for vectors
+        self.vector = f"<{form.width} x {form.scalar}>"
+        self.integers = f"<{form.width} x {self.word}>"
+        self.mask = f"<{form.width} x i1>"
         self.lines: list[str] = []
-        self._count = 0
+        self._count = [0]
+
+    def in_doubles(self) -> IR:
+        """The same text, to be continued with vectors of doubles."""
+        other = IR(replace(self.form, scalar="double"))
+        other.lines, other._count = self.lines, self._count
+        return other
 
     def say(self, line: str) -> None:
         """Append a line."""
@@ -31,18 +68,18 @@ class IR:
 
     def let(self, expression: str) -> str:
         """Append ``%name = expression`` and give the name."""
-        self._count += 1
-        name = f"%t{self._count}"
+        self._count[0] += 1
+        name = f"%t{self._count[0]}"
         self.say(f"{name} = {expression}")
         return name
 
     def splat(self, value: float) -> str:
         """A vector constant, written without rounding."""
-        return "<" + ", ".join([f"double {exact(value)}"] * self.width) + ">"
+        return "<" + ", ".join([f"{self.scalar} {exact(value, self.scalar)}"] * self.width) + ">"
 
     def integer_splat(self, value: int) -> str:
         """A vector of one integer."""
-        return "<" + ", ".join([f"i64 {value}"] * self.width) + ">"
+        return "<" + ", ".join([f"{self.word} {value}"] * self.width) + ">"
 
     def choice(self, mask: str, x: str, y: str) -> str:
         """x in the lanes where the mask holds, else y."""
@@ -57,11 +94,11 @@ class IR:
 
     def load(self, at: str) -> str:
         """The vector at an address."""
-        return self.let(f"load {self.vector}, ptr {at}, align {8 * self.width}")
+        return self.let(f"load {self.vector}, ptr {at}, align {self.bytes * self.width}")
 
     def store(self, value: str, at: str) -> None:
         """Write a vector to an address."""
-        self.say(f"store {self.vector} {value}, ptr {at}, align {8 * self.width}")
+        self.say(f"store {self.vector} {value}, ptr {at}, align {self.bytes * self.width}")
 
     def entry(self, table: str, index: int, kind: str = "i64") -> str:
         """What stands in a table."""

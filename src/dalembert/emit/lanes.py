@@ -83,13 +83,13 @@ class Lanes(_Named):
     def signed_like(self, other: Lanes) -> Lanes:
         """The same magnitudes with the signs of others."""
         v = self.text.vector
-        call = f"call {v} @llvm.copysign.v{self.text.width}f64({v} {self.name}, {v} {other.name})"
+        call = f"call {v} @llvm.copysign.{self.text.suffix}({v} {self.name}, {v} {other.name})"
         return Lanes(self.text, self.text.let(call))
 
     def sqrt(self) -> Lanes:
         """√x"""
         v = self.text.vector
-        return Lanes(self.text, self.text.let(f"call {v} @llvm.sqrt.v{self.text.width}f64({v} {self.name})"))
+        return Lanes(self.text, self.text.let(f"call {v} @llvm.sqrt.{self.text.suffix}({v} {self.name})"))
 
     def bits(self) -> Words:
         """The bits, sign included."""

@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from dalembert.emit.elementary import ELEMENTARY
-from dalembert.emit.ir import IR
+from dalembert.emit.ir import IR, Form
 from dalembert.emit.loops import loops
 from dalembert.emit.signature import Signature
-from dalembert.emit.transpose import declarations, load_group, store_group
-from dalembert.emit.trigonometry import sincos
+from dalembert.emit.transpose import declarations, group_of, load_group, store_group
+from dalembert.emit.trigonometry import FAR, far_function, sincos
 from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Graph
 
@@ -49,44 +50,43 @@ MODULE_PARTS = 20  # more parts than these are compiled in several modules, half
 # instructions that an operation takes, roughly, where it is not one
 LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
 
+DECLARED = (("sqrt", 1), ("copysign", 2))  # intrinsics, and how many vectors they take
+
 Chunk = tuple[str, list[int]]  # ("angles", lines) or ("lines", lines)
 
 
 size = math.prod  # how many numbers an array of this core shape holds
 
 
-def llvm_ir(graph: Graph, signature: Signature, width: int) -> list[str]:
+def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
     """The modules' texts; the same graph gives the same texts, byte for byte."""
     if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
         raise ValueError("the graph's inputs do not fill the signature")
-    parts, slots = function_parts(graph, signature, width)
-    return modules(parts, loops(signature.arrays, len(signature.inputs), len(parts), slots, width), width)
+    parts, slots = function_parts(graph, signature, form)
+    return modules(parts, loops(signature.arrays, len(signature.inputs), len(parts), slots, form), form)
 
 
-def modules(parts: Sequence[str], loop: str, width: int) -> list[str]:
+def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
     """The parts and what calls them as one module; many parts in several modules, which can be compiled one by one."""
     if len(parts) <= MODULE_PARTS:
-        return [_module([*parts, loop], width)]
+        return [module([*parts, loop], form)]
     visible = [part.replace("define internal", "define hidden", 1) for part in parts]
     bundles = [visible[k : k + MODULE_PARTS] for k in range(0, len(visible), MODULE_PARTS)]
     names = [part[part.index("@") : part.index("(")] for part in parts]
     declared = [f"declare hidden void {name}(ptr, ptr, ptr)" for name in names]
-    return [_module(functions, width) for functions in (*bundles, [*declared, loop])]
+    return [module(functions, form) for functions in (*bundles, [*declared, loop])]
 
 
-def _module(functions: Sequence[str], width: int) -> str:
-    """The functions with what they need declared."""
-    v, s = f"<{width} x double>", f"v{width}f64"
-    declared = [
-        *declarations(width),
-        f"declare {v} @llvm.sqrt.{s}({v})",
-        f"declare {v} @llvm.copysign.{s}({v}, {v})",
-        "declare double @dalembert_sin(double)",
-        "declare double @dalembert_cos(double)",
-    ]
-    attributes = (
-        f'attributes #0 = {{ nounwind "prefer-vector-width"="{64 * width}" "min-legal-vector-width"="{64 * width}" }}'
-    )
+def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
+    """The functions with what they need declared; parts of a tape may be for LLVM to put in line."""
+    declared = declarations(form)
+    for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
+        v = text.vector
+        declared += [f"declare {v} @llvm.{name}.{text.suffix}({', '.join([v] * count)})" for name, count in DECLARED]
+    if any(f"@{FAR}(" in function for function in functions):
+        declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
+    bits = 8 * form.bytes * form.width
+    attributes = f'attributes #0 = {{ nounwind {"alwaysinline " * inline}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
     return "\n".join(["; dalembert", *declared, *functions, UNLIKELY, attributes, ""])
 
 
@@ -121,13 +121,21 @@ def _needed_by_angles(graph: Graph, wanted: list[int]) -> list[bool]:
 
 
 def function_parts(
-    graph: Graph, signature: Signature, width: int, name: str = "part", lanes: bool = False
+    graph: Graph,
+    signature: Signature,
+    form: Form,
+    name: str = "part",
+    lanes: bool = False,
+    longest: float | None = None,
+    part_class: Callable[..., Part] | None = None,
 ) -> tuple[list[str], int]:
     """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
 
-    With ``lanes`` an array is not rows in memory but one vector of W lanes after the other.
+    With ``lanes`` an array is not rows in memory but one vector of W lanes after the other. The parts are up to
+    ``longest`` instructions long; another class than :class:`Part` may write them.
     """
-    longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
+    if longest is None:
+        longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
     order: list[Chunk] = []
     for stage in _schedule(graph):
         trig = [k for k in stage if graph.op(k) in ("sin", "cos")]
@@ -153,7 +161,7 @@ def function_parts(
         kept[part_of[line]].append(line)
     functions = []
     for index, chunks in enumerate(packed):
-        part = _Part(graph, signature, width, slot_of, lanes)
+        part = (part_class or Part)(graph, signature, form, slot_of, lanes)
         functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
     return functions, max(slot_of.values(), default=-1) + 1
 
@@ -162,10 +170,10 @@ def _length(graph: Graph, lines: list[int]) -> int:
     return sum(LENGTH.get(graph.op(k), 1) for k in lines)
 
 
-def _cut(graph: Graph, lines: list[int], longest: int) -> list[list[int]]:
+def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
     """The lines in runs of bounded length."""
     runs: list[list[int]] = []
-    room = 0
+    room = 0.0
     for k in lines:
         length = _length(graph, [k])
         if length > room:
@@ -209,11 +217,11 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
     return slot_of
 
 
-class _Part(IR):
+class Part(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
 
-    def __init__(self, graph: Graph, signature: Signature, width: int, slot_of: dict[int, int], by_lanes: bool) -> None:
-        super().__init__(width)
+    def __init__(self, graph: Graph, signature: Signature, form: Form, slot_of: dict[int, int], by_lanes: bool) -> None:
+        super().__init__(form)
         self.graph, self.signature, self.slot_of, self.by_lanes = graph, signature, slot_of, by_lanes
         self.where = _elements(graph, signature)
         self.names: dict[int, str] = {}
@@ -246,9 +254,9 @@ class _Part(IR):
         """Everything that is to be stored, with the lines that it needs."""
         for line in kept:
             yield [line], partial(self.store_kept, line)
-        for array, start, end in _output_starts(self.signature):
+        for array, start, end in output_starts(self.signature):
             elements = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
-            for run in _runs(list(elements), 1 if self.by_lanes else self.width):
+            for run in _runs(list(elements), 1 if self.by_lanes else group_of(self.form)):
                 lines = [elements[e] for e in run]
                 yield lines, partial(self.store_outputs, array, run[0], lines)
 
@@ -297,11 +305,29 @@ class _Part(IR):
             ]
         return self.pointers[array]
 
+    def places(self, array: int, element: int) -> list[str]:
+        """Where an element is in every lane's row."""
+        offset = self.core_offset(array, element) if self.form.strided else str(self.bytes * element)
+        return [self.let(f"getelementptr i8, ptr {row}, i64 {offset}") for row in self.rows(array)]
+
+    def core_offset(self, array: int, element: int) -> str:
+        """How far an element is from the first of its row, by the strides of the core axes."""
+        shapes = self.signature.arrays
+        at = self.width * len(shapes) + sum(len(shape) for shape in shapes[:array])
+        offset = "0"
+        for axis in reversed(range(len(shapes[array]))):
+            element, index = divmod(element, shapes[array][axis])
+            if index:
+                stride = self.entry("%offsets", at + axis)
+                offset = self.let(f"add i64 {offset}, {self.let(f'mul i64 {stride}, {index}')}")
+        return offset
+
     def load_rows(self, array: int, element: int) -> None:
         """The whole group of inputs that an element belongs to."""
-        first = element - element % self.width
-        members = {e: line for line, (a, e) in self.where.items() if a == array and first <= e < first + self.width}
-        for e, vector in enumerate(load_group(self, self.rows(array), first, len(members)), first):
+        group = group_of(self.form)
+        first = element - element % group
+        members = {e: line for line, (a, e) in self.where.items() if a == array and first <= e < first + group}
+        for e, vector in enumerate(load_group(self, self.places(array, first), len(members)), first):
             self.names[members[e]] = vector
 
     def store_kept(self, line: int) -> None:
@@ -314,7 +340,7 @@ class _Part(IR):
         if self.by_lanes:
             self.store(values[0], self.vector_at(array, first))
         else:
-            store_group(self, self.rows(array), first, values)
+            store_group(self, self.places(array, first), values)
 
 
 def _runs(elements: list[int], longest: int) -> Iterator[list[int]]:
@@ -338,7 +364,7 @@ def _elements(graph: Graph, signature: Signature) -> dict[int, tuple[int, int]]:
     return where
 
 
-def _output_starts(signature: Signature) -> list[tuple[int, int, int]]:
+def output_starts(signature: Signature) -> list[tuple[int, int, int]]:
     """(array, first output, last output + 1)"""
     starts, at = [], 0
     for k, (_, shape) in enumerate(signature.outputs):
@@ -351,7 +377,7 @@ def _sign(text: IR, x: str) -> str:
     """±1, but 0 stays 0 and NaN stays NaN; equality compares without raising flags."""
     v = text.vector
     itself = text.let(f"fcmp ueq {v} {x}, {text.splat(0.0)}")
-    signed = text.let(f"call {v} @llvm.copysign.v{text.width}f64({v} {text.splat(1.0)}, {v} {x})")
+    signed = text.let(f"call {v} @llvm.copysign.{text.suffix}({v} {text.splat(1.0)}, {v} {x})")
     return text.choice(itself, x, signed)
 
 
@@ -372,4 +398,4 @@ WRITTEN: dict[str, Callable[..., str]] = {"sign": _sign, "less": _less, "select"
 def _instruction(text: IR, op: str, operands: list[str]) -> str:
     if op in WRITTEN:
         return WRITTEN[op](text, *operands)
-    return text.let(INSTRUCTIONS[op].format(*operands, v=text.vector, s=f"v{text.width}f64"))
+    return text.let(INSTRUCTIONS[op].format(*operands, v=text.vector, s=text.suffix))

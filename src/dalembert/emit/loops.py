@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from dalembert.emit.ir import IR
+from dalembert.emit.ir import IR, Form
 
 # the largest copy of rows that is kept on the stack; a kernel with more numbers a state copies fewer rows
 SCRATCH_BYTES = 65536
+LETTERS = {"double": "d", "float": "f"}  # of the types that NumPy calls loops with
 
-# dst[l, i, j, k] = src[l·outer + i·s0 + j·s1 + k·s2], and back; T is the array's type
+# dst[l, i, j, k] = src[l·outer + i·s0 + j·s1 + k·s2], and back; T is the array's type, S that of the arithmetic
 _COPIES = """
 define internal void @gather_{t}(ptr %src, ptr %dst, i64 %lanes, i64 %outer, i64 %n0, i64 %s0, i64 %n1, i64 %s1, i64 %n2, i64 %s2) noinline nounwind {{
 {head}
   %x = load {T}, ptr %p3, align 1
   {widen}
-  %to = getelementptr double, ptr %dst, i64 %at
-  store double %y, ptr %to, align 8
+  %to = getelementptr {S}, ptr %dst, i64 %at
+  store {S} %y, ptr %to
 {tail}
 }}
 define internal void @scatter_{t}(ptr %src, ptr %dst, i64 %lanes, i64 %outer, i64 %n0, i64 %s0, i64 %n1, i64 %s1, i64 %n2, i64 %s2) noinline nounwind {{
 {head}
-  %from = getelementptr double, ptr %dst, i64 %at
-  %x = load double, ptr %from, align 8
+  %from = getelementptr {S}, ptr %dst, i64 %at
+  %x = load {S}, ptr %from
   {narrow}
   store {T} %y, ptr %p3, align 1
 {tail}
@@ -135,27 +136,30 @@ class InnerLoop(IR):
         return "\n".join([head, *self.lines, "}"])
 
 
-def loops(shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int, width: int) -> str:
-    """The text of loop_d and loop_f and what they call."""
-    copies = "".join(
-        _COPIES.format(t=t, T=T, head=_HEAD, tail=_TAIL, widen=widen, narrow=narrow)
-        for t, T, widen, narrow in (
-            ("d", "double", "%y = fadd double %x, -0.0", "%y = fadd double %x, -0.0"),
-            ("f", "float", "%y = fpext float %x to double", "%y = fptrunc double %x to float"),
-        )
-    )
-    copies += _FLAT.format(name="gather", **_FLAT_IN) + _FLAT.format(name="scatter", **_FLAT_OUT)
-    return copies + "\n".join(_StateLoop(kind, shapes, inputs, parts, width).written(slots) for kind in ("d", "f"))
+def loops(shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int, form: Form) -> str:
+    """The text of the loops and what they call: loop_d and loop_f, or of arithmetic in floats loop_f alone."""
+    S = form.scalar
+    same = {"t": LETTERS[S], "T": S, "widen": f"%y = fadd {S} %x, -0.0", "narrow": f"%y = fadd {S} %x, -0.0"}
+    kinds = [same]
+    if S == "double":
+        conversions = {"widen": "%y = fpext float %x to double", "narrow": "%y = fptrunc double %x to float"}
+        kinds.append({"t": "f", "T": "float", **conversions})
+    text = "".join(_COPIES.format(head=_HEAD, tail=_TAIL, S=S, **kind) for kind in kinds)
+    if S == "double":
+        text += _FLAT.format(name="gather", **_FLAT_IN) + _FLAT.format(name="scatter", **_FLAT_OUT)
+    return text + "\n".join(_StateLoop(kind["t"], shapes, inputs, parts, form).written(slots) for kind in kinds)
 
 
 class _StateLoop(InnerLoop):
-    """The loop over the states of a batch, for doubles ("d") or floats ("f")."""
+    """The loop over the states of a batch, whose arrays hold doubles ("d") or floats ("f")."""
 
-    def __init__(self, kind: str, shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, width: int) -> None:
-        super().__init__(width)
+    def __init__(self, kind: str, shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, form: Form) -> None:
+        super().__init__(form)
         self.kind, self.shapes, self.inputs, self.parts = kind, shapes, inputs, parts
         self.numbers = [prod(shape) for shape in shapes]
-        self.copied = width if 8 * width * sum(self.numbers) <= SCRATCH_BYTES else 1  # rows at a time
+        self.widened = kind != LETTERS[form.scalar]
+        fits = form.bytes * form.width * sum(self.numbers) <= SCRATCH_BYTES
+        self.copied = form.width if fits else 1  # rows at a time
 
     def written(self, slots: int) -> str:
         """The function."""
@@ -163,8 +167,8 @@ class _StateLoop(InnerLoop):
         self.label("entry")
         self.say(f"%arrays = alloca ptr, i64 {len(arrays)}")
         self.say(f"%offsets = alloca i64, i64 {len(arrays) * self.width}")
-        self.say(f"%workspace = alloca {self.vector}, i64 {max(slots, 1)}, align {8 * self.width}")
-        self.say(f"%scratch = alloca double, i64 {max(self.copied * sum(self.numbers), 1)}, align 64")
+        self.say(f"%workspace = alloca {self.vector}, i64 {max(slots, 1)}, align {self.bytes * self.width}")
+        self.say(f"%scratch = alloca {self.scalar}, i64 {max(self.copied * sum(self.numbers), 1)}, align 64")
         self.count = self.entry("%dims", 0)
         self.pointers = [self.entry("%args", a, "ptr") for a in arrays]
         self.strides = [self.entry("%steps", a) for a in arrays]
@@ -174,10 +178,10 @@ class _StateLoop(InnerLoop):
         self.say(f"%empty = icmp sle i64 {self.count}, 0")
         self.say("br i1 %empty, label %done, label %look")
         self.label("look")
-        if self.kind == "d":
+        if not self.widened:
             in_place = "true"
             for a in arrays:
-                in_place = self.let(f"and i1 {in_place}, {self._contiguous(a, 8)}")
+                in_place = self.let(f"and i1 {in_place}, {self._contiguous(a, self.bytes)}")
             self.say(f"br i1 {in_place}, label %direct, label %copied")
             self._direct()
         else:
@@ -241,15 +245,15 @@ class _StateLoop(InnerLoop):
         self.label("copied")
         at, places, flat = 0, [], []
         for a, numbers in enumerate(self.numbers):
-            places.append(self.let(f"getelementptr double, ptr %scratch, i64 {at}"))
-            if self.kind == "f":
+            places.append(self.let(f"getelementptr {self.scalar}, ptr %scratch, i64 {at}"))
+            if self.widened:
                 dense = self.let(f"icmp eq i64 {self.strides[a]}, {4 * numbers}")
                 flat.append(self.let(f"and i1 {dense}, {self._contiguous(a, 4)}"))
             self.put("%arrays", a, places[a], "ptr")
             at += self.copied * numbers
         self.say("br label %group")
         self.label("group")
-        end = "group.end" if self.kind == "f" else "group"
+        end = "group.end" if self.widened else "group"
         self.say(f"%done.rows = phi i64 [ 0, %copied ], [ %rows.next, %{end} ]")
         remaining = self.let(f"sub i64 {self.count}, %done.rows")
         few = self.let(f"icmp slt i64 {remaining}, {self.copied}")
@@ -262,7 +266,7 @@ class _StateLoop(InnerLoop):
             axes = zip((*self.shapes[a], *[1] * absent), (*self.core[a], *["0"] * absent), strict=True)
             call = f"call void @{name}_{self.kind}(ptr {row}, ptr {places[a]}, i64 {now}, i64 {self.strides[a]}, "
             call += ", ".join(f"i64 {length}, i64 {stride}" for length, stride in axes) + ")"
-            if self.kind == "d":
+            if not self.widened:
                 self.say(call)
                 return
             numbers = self.let(f"mul i64 {now}, {self.numbers[a]}")
@@ -277,11 +281,11 @@ class _StateLoop(InnerLoop):
 
         for a in range(self.inputs):
             copy("gather", a)
-        self._offsets([8 * numbers for numbers in self.numbers], self.let(f"sub i64 {now}, 1"))
+        self._offsets([self.bytes * numbers for numbers in self.numbers], self.let(f"sub i64 {now}, 1"))
         self._block()
         for a in range(self.inputs, len(self.shapes)):
             copy("scatter", a)
-        if self.kind == "f":
+        if self.widened:
             self.say("br label %group.end")
             self.label("group.end")
         self.say(f"%rows.next = add i64 %done.rows, {now}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
+from dalembert.emit.ir import Form
 from dalembert.emit.llvm import function_parts, modules
 from dalembert.emit.loops import InnerLoop
 from dalembert.emit.signature import Signature
@@ -78,25 +79,25 @@ done:
 """
 
 
-def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], width: int) -> list[str]:
+def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], form: Form) -> list[str]:
     """The modules' texts: every function once, and NumPy's inner loop around them, for doubles."""
     texts: list[str] = []
     parts: dict[str, int] = {}
     slots = 1
     for name, (graph, signature) in graphs.items():
-        functions, needed = function_parts(graph, signature, width, f"{name}_part", lanes=True)
+        functions, needed = function_parts(graph, signature, form, f"{name}_part", lanes=True)
         texts += functions
         parts[name] = len(functions)
         slots = max(slots, needed)
-    loop = _RolloutLoop(program, parts, slots, width).written()
-    return modules(texts, _MOVES.format(width=width) + loop, width)
+    loop = _RolloutLoop(program, parts, slots, form).written()
+    return modules(texts, _MOVES.format(width=form.width) + loop, form)
 
 
 class _RolloutLoop(InnerLoop):
     """The text of loop_d."""
 
-    def __init__(self, program: Program, parts: Mapping[str, int], slots: int, width: int) -> None:
-        super().__init__(width)
+    def __init__(self, program: Program, parts: Mapping[str, int], slots: int, form: Form) -> None:
+        super().__init__(form)
         self.program, self.parts, self.slots = program, parts, slots
         self.given, self.cores = program.inputs, program.cores()
         self.fixed = len(program.state) + len(program.constant)  # arrays that are read once

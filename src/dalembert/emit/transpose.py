@@ -1,75 +1,97 @@
 """Rows to lanes and back.
 
 A state's numbers lie side by side in memory; the kernel wants the same number of W states side by
-side in a register. W rows of W numbers are loaded as they lie and transposed in log₂ W rounds of
-shuffles, which is far less work than W² single loads. Groups that the row does not fill are loaded
+side in a register. Groups of G numbers are loaded from every row as they lie, W/G rows to a register, and transposed in
+log₂ G rounds of shuffles, which is far less work than single loads. Groups that the row does not fill are loaded
 and stored under a mask, so that nothing beyond the row is touched.
 """
 
 from __future__ import annotations
 
-from dalembert.emit.ir import IR
+from collections.abc import Iterable
+
+from dalembert.emit.ir import IR, Form
+
+LARGEST_GROUP = 8  # arms have about as many joints; longer groups would shuffle what a row does not have
 
 
-def declarations(width: int) -> list[str]:
+def group_of(form: Form) -> int:
+    """How many numbers of a row are moved together."""
+    return min(form.width, LARGEST_GROUP)
+
+
+def declarations(form: Form) -> list[str]:
     """The intrinsics used here."""
-    v, m = f"<{width} x double>", f"<{width} x i1>"
+    g = group_of(form)
+    v, m, suffix = f"<{g} x {form.scalar}>", f"<{g} x i1>", f"v{g}f{8 * form.bytes}"
     return [
-        f"declare {v} @llvm.masked.load.v{width}f64.p0(ptr, i32, {m}, {v})",
-        f"declare void @llvm.masked.store.v{width}f64.p0({v}, ptr, i32, {m})",
+        f"declare {v} @llvm.masked.load.{suffix}.p0(ptr, i32, {m}, {v})",
+        f"declare void @llvm.masked.store.{suffix}.p0({v}, ptr, i32, {m})",
     ]
 
 
 def transposed(text: IR, rows: list[str]) -> list[str]:
-    """W vectors of W numbers, transposed: in each round one bit of row and column trade places."""
+    """G vectors of W numbers, their blocks of G by G transposed: in each round one bit of row and column trade places."""
     width, v = text.width, text.vector
     rows = list(rows)
     bit = 1
-    while bit < width:
-        for r in range(width):
+    while bit < len(rows):
+        for r in range(len(rows)):
             if r & bit:
                 continue
             a, b = rows[r], rows[r | bit]
             low = [c if not c & bit else width + (c ^ bit) for c in range(width)]
             high = [c | bit if not c & bit else width + c for c in range(width)]
-            orders = (", ".join(f"i32 {k}" for k in picks) for picks in (low, high))
-            rows[r], rows[r | bit] = (
-                text.let(f"shufflevector {v} {a}, {v} {b}, <{width} x i32> <{order}>") for order in orders
-            )
+            rows[r], rows[r | bit] = (_shuffled(text, v, a, b, order) for order in (low, high))
         bit *= 2
     return rows
 
 
-def _mask(text: IR, count: int) -> str:
-    return "<" + ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(text.width)) + ">"
+def _shuffled(text: IR, v: str, a: str, b: str, order: Iterable[int]) -> str:
+    picks = [f"i32 {k}" for k in order]
+    return text.let(f"shufflevector {v} {a}, {v} {b}, <{len(picks)} x i32> <{', '.join(picks)}>")
 
 
-def load_group(text: IR, rows: list[str], first: int, count: int) -> list[str]:
-    """Elements ``first`` … of every lane's row, one vector an element."""
-    v, w = text.vector, text.width
+def _mask(group: int, count: int) -> str:
+    return f"<{group} x i1> <" + ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(group)) + ">"
+
+
+def load_group(text: IR, places: list[str], count: int) -> list[str]:
+    """So many consecutive elements of every lane's row, from these places on, one vector an element."""
+    g, align = group_of(text.form), text.form.align
+    part, suffix = f"<{g} x {text.scalar}>", f"v{g}f{8 * text.bytes}"
     loaded = []
-    for row in rows:
-        at = text.let(f"getelementptr i8, ptr {row}, i64 {8 * first}")
-        masked = f"(ptr {at}, i32 1, {text.mask} {_mask(text, count)}, {v} zeroinitializer)"
-        loaded.append(
-            text.let(f"load {v}, ptr {at}, align 1" if count == w else f"call {v} @llvm.masked.load.v{w}f64.p0{masked}")
-        )
-    return transposed(text, loaded)[:count]
+    for at in places:
+        masked = f"call {part} @llvm.masked.load.{suffix}.p0(ptr {at}, i32 {align}, {_mask(g, count)}, {part} zeroinitializer)"
+        loaded.append(text.let(f"load {part}, ptr {at}, align {align}" if count == g else masked))
+    beside = [loaded[k::g] for k in range(g)]  # rows k, k + G, k + 2 G, … go into one register
+    length = g
+    while length < text.width:
+        part, length = f"<{length} x {text.scalar}>", 2 * length
+        beside = [
+            [_shuffled(text, part, a, b, range(length)) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+            for parts in beside
+        ]
+    return transposed(text, [whole for (whole,) in beside])[:count]
 
 
-def store_group(text: IR, rows: list[str], first: int, values: list[str]) -> None:
-    """Write consecutive elements, one vector an element, to every lane's row."""
-    v, w = text.vector, text.width
+def store_group(text: IR, places: list[str], values: list[str]) -> None:
+    """Write consecutive elements, one vector an element, to every lane's row, from these places on."""
+    v, g, align = text.vector, group_of(text.form), text.form.align
     if len(values) == 1:  # as the columns of a matrix that grows by rows: nothing to transpose
-        for lane, row in enumerate(rows):
+        for lane, at in enumerate(places):
             x = text.let(f"extractelement {v} {values[0]}, i64 {lane}")
-            text.say(f"store double {x}, ptr {text.let(f'getelementptr i8, ptr {row}, i64 {8 * first}')}, align 1")
+            text.say(f"store {text.scalar} {x}, ptr {at}, align {align}")
         return
-    turned = transposed(text, values + ["poison"] * (w - len(values)))
-    for row, x in zip(rows, turned, strict=True):
-        at = text.let(f"getelementptr i8, ptr {row}, i64 {8 * first}")
-        if len(values) == w:
-            text.say(f"store {v} {x}, ptr {at}, align 1")
+    turned = transposed(text, values + ["poison"] * (g - len(values)))
+    part, suffix = f"<{g} x {text.scalar}>", f"v{g}f{8 * text.bytes}"
+    for lane, at in enumerate(places):
+        x, start = turned[lane % g], lane - lane % g
+        if g < text.width:
+            x = _shuffled(text, v, x, "poison", range(start, start + g))
+        if len(values) == g:
+            text.say(f"store {part} {x}, ptr {at}, align {align}")
         else:
-            mask = f"{text.mask} {_mask(text, len(values))}"
-            text.say(f"call void @llvm.masked.store.v{w}f64.p0({v} {x}, ptr {at}, i32 1, {mask})")
+            text.say(
+                f"call void @llvm.masked.store.{suffix}.p0({part} {x}, ptr {at}, i32 {align}, {_mask(g, len(values))})"
+            )

@@ -1,34 +1,204 @@
-"""sin and cos as arithmetic on all lanes at once.
+"""sin and cos as arithmetic on all lanes at once, in doubles or floats, without any library.
 
-The angle is reduced by the nearest multiple n of π/2, subtracted in three steps (Cody and Waite):
-the first two parts of π/2 have 33 bits, so that n times them is exact while n < 2²⁰, that is
-|x| ≤ 10⁶. Sine and cosine of the rest, |r| ≤ π/4, are polynomials; the quadrant swaps and signs
-them. Angles beyond 10⁶, infinity and NaN take the C library's functions, lane by lane, on a
-path of their own.
+The angle is reduced by the nearest multiple n of π/2, subtracted in three steps (Cody and Waite): the first two parts of
+π/2 are so short that n times them is exact up to the ``largest`` angle, 10⁶ in doubles and 10⁴ in floats. Sine and cosine
+of the rest, |r| ≤ π/4, are polynomials; the quadrant swaps and signs them.
+
+Larger angles, infinity and NaN take a path of their own, lane by lane: :func:`far_function` multiplies the angle by as many
+of the binary digits of 2/π as matter for it (Payne and Hanek), in integers of 64 bits, so that it is right for every
+double on every machine. Errors are below 1 ulp there as well.
 """
 
 from __future__ import annotations
 
 import struct
 from functools import reduce
+from typing import NamedTuple
 
-from dalembert.emit.ir import IR
+from dalembert.emit.ir import IR, Form, exact
 
-LARGEST = 1e6
+
+class Reduction(NamedTuple):
+    """The numbers of sine and cosine in one format."""
+
+    largest: float  # angle that is reduced by arithmetic
+    pi_half: tuple[float, float, float]
+    rounder: float  # adding and subtracting this rounds to a whole number, which is then in the low bits
+    sine: tuple[float, ...]  # minimax polynomials on [−π/4, π/4]: sin r = r + r³ S(r²), cos r = 1 − r²/2 + r⁴ C(r²)
+    cosine: tuple[float, ...]
+
+
 TWO_OVER_PI = 6.36619772367581382433e-01
-PI_HALF = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
-# adding and subtracting this rounds to a whole number, which is then in the low bits
-ROUNDER = 6755399441055744.0  # 1.5 · 2⁵²
+REDUCTIONS = {
+    "double": Reduction(
+        1e6,
+        (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21),  # 33 and 33 bits, the rest
+        1.5 * 2.0**52,
+        (
+            -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+            2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
+        ),
+        (
+            4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+            -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
+        ),
+    ),
+    "float": Reduction(
+        1e4,
+        (1.5703125, 4.837512969970703125e-04, 7.549790126404332e-08),  # 8 and 11 bits, the rest
+        1.5 * 2.0**23,
+        (-1.66666545732e-01, 8.33215841396e-03, -1.95149581085e-04),
+        (4.16666456188e-02, -1.38873130609e-03, 2.44327848744e-05),
+    ),
+}  # fmt: skip
+ROUNDER = REDUCTIONS["double"].rounder
 
-# minimax polynomials on [−π/4, π/4]: sin r = r + r³ S(r²), cos r = 1 − r²/2 + r⁴ C(r²)
-SINE = (
-    -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
-    2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
-)  # fmt: skip
-COSINE = (
-    4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
-    -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
-)  # fmt: skip
+# -- beyond the largest angle ----------------------------------------------------------------------
+
+FAR = "far_sine"
+# the first 1,216 binary digits of 2/π, after two words of zeros
+DIGITS = (
+    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73e"
+    "e88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b5a0a6d1f6d367ecf27cb09b7"
+    "4f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b6bab"
+)
+BEFORE = 64  # zeros before them
+PI_HALF = (1.5707963267948966, 6.123233995736766e-17)  # in two doubles
+SPLITTER = 2.0**27 + 1.0  # halves the digits of a double (Dekker)
+
+
+class _Far(IR):
+    """The text of the function for large angles of one format.
+
+    With x = m 2ᵉ, the digits of 2/π whose product with m 2ᵉ is a multiple of 4 are left out, and so are those that are too
+    small to matter. The two highest bits of what remains of the product are the quadrant, the others the fraction of π/2.
+    """
+
+    def __init__(self, scalar: str) -> None:
+        super().__init__(Form(1, scalar))
+        wide = scalar == "double"
+        self.fraction_bits, self.bias = (52, 1023) if wide else (23, 127)
+        self.limbs = 6 if wide else 3  # of 32 bits each, in the product
+
+    def count(self, instruction: str, *operands: str | int) -> str:
+        """An instruction on integers of 64 bits."""
+        return self.let(f"{instruction} i64 {', '.join(map(str, operands))}")
+
+    def real(self, instruction: str, *operands: str | float) -> str:
+        """An instruction on numbers."""
+        written = (x if isinstance(x, str) else exact(x, self.scalar) for x in operands)
+        return self.let(f"{instruction} {self.scalar} {', '.join(written)}")
+
+    def from_limb(self, limb: str) -> str:
+        """A number below 2³² that was an integer of 64 bits."""
+        return self.let(f"uitofp i32 {self.let(f'trunc i64 {limb} to i32')} to {self.scalar}")
+
+    def written(self) -> list[str]:
+        """The table and the function."""
+        raw = self.let(f"bitcast {self.scalar} %x to {self.word}")
+        bits = raw if self.word == "i64" else self.let(f"sext i32 {raw} to i64")
+        product = self.product(bits)
+        # beyond half a quadrant the fraction is that to the next one, negative
+        half = self.count("and", self.count("lshr", product[0], 29), 1)
+        flip = self.count("and", self.count("sub", 0, half), 2**32 - 1)
+        limbs = [self.count("xor", limb, flip) for limb in product]
+        limbs[0] = self.count("and", limbs[0], 2**30 - 1)
+        r, tail = self.in_doubles_twice(limbs) if self.scalar == "double" else (self.in_float(limbs), None)
+        # a negative angle has the negative rest in the negative quadrant; π/2 is added last
+        negative = self.count("lshr", bits, 63)
+        minus = self.let(f"trunc i64 {self.count('xor', negative, half)} to i1")
+        quadrant = self.count("add", self.count("lshr", product[0], 30), half)
+        opposite = self.let(f"trunc i64 {negative} to i1")
+        turned = self.let(f"select i1 {opposite}, i64 {self.count('sub', 0, quadrant)}, i64 {quadrant}")
+        turned = self.count("add", turned, "%quarters")
+        if self.word == "i32":
+            turned = self.let(f"trunc i64 {turned} to i32")
+        vectors = []
+        for x in (r, tail):
+            if x is not None:
+                chosen = self.let(f"select i1 {minus}, {self.scalar} {self.real('fneg', x)}, {self.scalar} {x}")
+                vectors.append(self.let(f"bitcast {self.scalar} {chosen} to {self.vector}"))
+        sine, _ = _in_quadrant(
+            self, vectors[0], self.let(f"bitcast {self.word} {turned} to {self.integers}"), *vectors[1:]
+        )
+        nothing = self.real("fsub", "%x", "%x")  # NaN where the angle is infinite or NaN
+        result = self.real("fadd", self.let(f"bitcast {self.vector} {sine} to {self.scalar}"), nothing)
+        words = [0] * (BEFORE // 32) + [int(DIGITS[k : k + 8], 16) for k in range(0, len(DIGITS), 8)]
+        table = ", ".join(f"i32 {x}" for x in words)
+        return [
+            f"@two_over_pi = internal unnamed_addr constant [{len(words)} x i32] [{table}], align 4",
+            f"define internal {self.scalar} @{FAR}({self.scalar} %x, i64 %quarters) noinline cold nounwind {{",
+            "entry:",
+            *self.lines,
+            f"  ret {self.scalar} {result}",
+            "}",
+        ]
+
+    def product(self, bits: str) -> list[str]:
+        """The limbs of m times the digits of 2/π that matter, the highest first."""
+        size = self.fraction_bits
+        exponent = self.count("and", self.count("lshr", bits, size), 2 * self.bias + 1)
+        mantissa = self.count("or", self.count("and", bits, 2**size - 1), 2**size)
+        first = self.count("sub", exponent, self.bias + size + 2 - BEFORE)  # digit of the table
+        word, shift = self.count("lshr", first, 5), self.count("and", first, 31)
+        given = []
+        for k in range(self.limbs + 1):
+            at = self.let(f"getelementptr i32, ptr @two_over_pi, i64 {self.count('add', word, k)}")
+            given.append(self.let(f"zext i32 {self.let(f'load i32, ptr {at}, align 4')} to i64"))
+        digits = [
+            self.count("lshr", self.count("shl", self.count("or", self.count("shl", a, 32), b), shift), 32)
+            for a, b in zip(given, given[1:], strict=False)
+        ]
+        low, high = self.count("and", mantissa, 2**32 - 1), self.count("lshr", mantissa, 32)
+        limbs: list[str] = []
+        carry, below = "0", "0"
+        for digit in reversed(digits):
+            lower = self.count("add", self.count("mul", digit, low), carry)
+            upper = self.count("add", self.count("mul", below, high), self.count("and", lower, 2**32 - 1))
+            limbs.append(self.count("and", upper, 2**32 - 1))
+            carry = self.count("add", self.count("lshr", lower, 32), self.count("lshr", upper, 32))
+            below = digit
+        return limbs[::-1]
+
+    def in_doubles_twice(self, limbs: list[str]) -> tuple[str, str]:
+        """The fraction of π/2 that the limbs are, as an angle in two doubles."""
+        real = self.real
+        total, lost = real("fmul", self.from_limb(limbs[0]), 2.0**-30), exact(0.0)
+        for k, limb in enumerate(limbs[1:-1], 1):
+            x = real("fmul", self.from_limb(limb), 2.0 ** (-30 - 32 * k))
+            more = real("fadd", total, x)
+            lost = real("fadd", lost, real("fsub", x, real("fsub", more, total)))
+            total = more
+        # the product with π/2, exactly (Dekker): machines without a fused multiplication and addition have this too
+        a, b = PI_HALF
+        a_high = a * SPLITTER - (a * SPLITTER - a)
+        stretched = real("fmul", total, SPLITTER)
+        t_high = real("fsub", stretched, real("fsub", stretched, total))
+        t_low = real("fsub", total, t_high)
+        p = real("fmul", total, a)
+        rest = real("fsub", real("fmul", t_high, a_high), p)
+        for x, y in ((t_high, a - a_high), (t_low, a_high), (t_low, a - a_high), (total, b), (lost, a)):
+            rest = real("fadd", rest, real("fmul", x, y))
+        r = real("fadd", p, rest)
+        return r, real("fsub", rest, real("fsub", r, p))
+
+    def in_float(self, limbs: list[str]) -> str:
+        """The same in one float, by integers: its first 32 digits times those of π/2."""
+        shifted = [self.count(*x) for x in (("shl", limbs[0], 34), ("shl", limbs[1], 2), ("lshr", limbs[2], 30))]
+        fraction = self.count("or", self.count("or", shifted[0], shifted[1]), shifted[2])
+        zeros = self.let(f"call i64 @llvm.ctlz.i64(i64 {fraction}, i1 false)")
+        leading = self.count("lshr", self.count("shl", fraction, zeros), 32)
+        angle = self.from_limb(self.count("lshr", self.count("mul", leading, round(PI_HALF[0] * 2**31)), 32))
+        exponent = self.let(f"trunc i64 {self.count('shl', self.count('sub', 127 - 31, zeros), 23)} to i32")
+        return self.real("fmul", angle, self.let(f"bitcast i32 {exponent} to float"))
+
+
+def far_function(scalar: str) -> list[str]:
+    """``scalar @far_sine(scalar x, i64 k)``, sin(x + k π/2) of any x beyond the largest angle, and its table."""
+    return _Far(scalar).written()
+
+
+# -- all lanes ---------------------------------------------------------------------------------------
 
 
 def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
@@ -45,9 +215,9 @@ def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
     text.say(f"br i1 {some}, label %{slow}, label %{after}, !prof !0")
     text.label(slow)
     # only the lanes that need it: a state's result must not depend on its neighbours in the block
-    careful = []
+    careful, another = [], text.splat(2.0 * REDUCTIONS[text.scalar].largest)
     for x, mask, (sine, cosine) in zip(angles, far, results, strict=True):
-        exact_sine, exact_cosine = _careful(text, x)
+        exact_sine, exact_cosine = _careful(text, text.choice(mask, x, another))
         careful.append((text.choice(mask, exact_sine, sine), text.choice(mask, exact_cosine, cosine)))
     text.say(f"br label %{after}")
     text.label(after)
@@ -59,11 +229,12 @@ def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
 
 
 def _is_far(text: IR, x: str) -> str:
-    """|x| > 10⁶ or NaN, by comparing bits: comparing floats would raise a flag for NaN."""
-    i = text.integers
+    """|x| beyond the largest angle or NaN, by comparing bits: comparing floats would raise a flag for NaN."""
+    i, size = text.integers, 8 * text.bytes
     raw = text.let(f"bitcast {text.vector} {x} to {i}")
-    magnitude = text.let(f"and {i} {raw}, {text.integer_splat(2**63 - 1)}")
-    (largest,) = struct.unpack("<q", struct.pack("<d", LARGEST))
+    magnitude = text.let(f"and {i} {raw}, {text.integer_splat(2 ** (size - 1) - 1)}")
+    form = "<qd" if text.scalar == "double" else "<if"
+    (largest,) = struct.unpack(form[:2], struct.pack("<" + form[2], REDUCTIONS[text.scalar].largest))
     return text.let(f"icmp ugt {i} {magnitude}, {text.integer_splat(largest)}")
 
 
@@ -76,21 +247,32 @@ def _polynomial(text: IR, z: str, coefficients: tuple[float, ...]) -> str:
 
 
 def _fast(text: IR, x: str) -> tuple[str, str]:
-    v, i = text.vector, text.integers
-    shifted = text.let(f"fadd {v} {text.let(f'fmul {v} {x}, {text.splat(TWO_OVER_PI)}')}, {text.splat(ROUNDER)}")
-    n = text.let(f"fsub {v} {shifted}, {text.splat(ROUNDER)}")
+    v, i, known = text.vector, text.integers, REDUCTIONS[text.scalar]
+    rounder = text.splat(known.rounder)
+    shifted = text.let(f"fadd {v} {text.let(f'fmul {v} {x}, {text.splat(TWO_OVER_PI)}')}, {rounder}")
+    n = text.let(f"fsub {v} {shifted}, {rounder}")
     quadrant = text.let(f"bitcast {v} {shifted} to {i}")
     r = x
-    for part in PI_HALF:
+    for part in known.pi_half:
         r = text.let(f"fsub contract {v} {r}, {text.let(f'fmul contract {v} {n}, {text.splat(part)}')}")
+    return _in_quadrant(text, r, quadrant)
+
+
+def _in_quadrant(text: IR, r: str, quadrant: str, tail: str | None = None) -> tuple[str, str]:
+    """sin and cos of quadrant · π/2 + r + tail, |r| ≤ π/4, where the tail is below the last digit of r."""
+    v, i, known = text.vector, text.integers, REDUCTIONS[text.scalar]
     z = text.let(f"fmul {v} {r}, {r}")
     cube = text.let(f"fmul {v} {r}, {z}")
-    s = text.let(f"fadd contract {v} {text.let(f'fmul contract {v} {cube}, {_polynomial(text, z, SINE)}')}, {r}")
-    quartic = text.let(f"fmul contract {v} {text.let(f'fmul {v} {z}, {z}')}, {_polynomial(text, z, COSINE)}")
+    small = text.let(f"fmul contract {v} {cube}, {_polynomial(text, z, known.sine)}")
+    quartic = text.let(f"fmul contract {v} {text.let(f'fmul {v} {z}, {z}')}, {_polynomial(text, z, known.cosine)}")
     half = text.let(f"fmul {v} {z}, {text.splat(0.5)}")
     near = text.let(f"fsub {v} {text.splat(1.0)}, {half}")
     # what rounding took from 1 − z/2 goes back into the small term
     lost = text.let(f"fsub {v} {text.let(f'fsub {v} {text.splat(1.0)}, {near}')}, {half}")
+    if tail is not None:  # sin(r + t) = sin r + t cos r, cos(r + t) = cos r − t sin r
+        small = text.let(f"fadd {v} {small}, {text.let(f'fmul {v} {tail}, {near}')}")
+        lost = text.let(f"fsub {v} {lost}, {text.let(f'fmul {v} {tail}, {r}')}")
+    s = text.let(f"fadd contract {v} {small}, {r}")
     c = text.let(f"fadd {v} {near}, {text.let(f'fadd {v} {quartic}, {lost}')}")
     odd = text.let(f"trunc {i} {quadrant} to {text.mask}")
     sine, cosine = text.choice(odd, c, s), text.choice(odd, s, c)
@@ -100,19 +282,19 @@ def _fast(text: IR, x: str) -> tuple[str, str]:
 
 def _signed(text: IR, x: str, quadrant: str) -> str:
     """−x in the quadrants 2 and 3: bit 1 of the quadrant becomes the sign."""
-    v, i = text.vector, text.integers
-    moved = text.let(f"shl {i} {quadrant}, {text.integer_splat(62)}")
-    bit = text.let(f"and {i} {moved}, {text.integer_splat(-(2**63))}")
+    v, i, size = text.vector, text.integers, 8 * text.bytes
+    moved = text.let(f"shl {i} {quadrant}, {text.integer_splat(size - 2)}")
+    bit = text.let(f"and {i} {moved}, {text.integer_splat(-(2 ** (size - 1)))}")
     raw = text.let(f"bitcast {v} {x} to {i}")
     return text.let(f"bitcast {i} {text.let(f'xor {i} {raw}, {bit}')} to {v}")
 
 
 def _careful(text: IR, x: str) -> tuple[str, str]:
-    v = text.vector
-    vectors = {"sin": "poison", "cos": "poison"}
+    v, scalar = text.vector, text.scalar
+    vectors = ["poison", "poison"]
     for lane in range(text.width):
         angle = text.let(f"extractelement {v} {x}, i32 {lane}")
-        for name, vector in vectors.items():
-            value = text.let(f"call double @dalembert_{name}(double {angle})")
-            vectors[name] = text.let(f"insertelement {v} {vector}, double {value}, i32 {lane}")
-    return vectors["sin"], vectors["cos"]
+        for quarters, vector in enumerate(vectors):
+            value = text.let(f"call {scalar} @{FAR}({scalar} {angle}, i64 {quarters})")
+            vectors[quarters] = text.let(f"insertelement {v} {vector}, {scalar} {value}, i32 {lane}")
+    return vectors[0], vectors[1]

@@ -22,6 +22,8 @@ EXTRAS = {
         "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
     },
     "mujoco": {"mujoco": "MuJoCo"},
+    "gpu": {"cuda": "cuda-bindings"},
+    "cluster": {"dask": "Dask", "distributed": "distributed"},
 }  # fmt: skip
 
 

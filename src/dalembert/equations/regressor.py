@@ -29,6 +29,7 @@ from dalembert.equations.friction import bare, loaded, position
 from dalembert.equations.kinematics import frames, joint_motion, velocities
 from dalembert.equations.passive_newton_euler import reference_matrix, reference_torque
 from dalembert.errors import RobotError
+from dalembert.robot.inertia import Moments
 from dalembert.robot.mechanism import Body, Mechanism
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -172,6 +173,13 @@ def energy_regressors(mechanism: Mechanism, q: Values, qd: Values) -> EnergyRegr
 def carried_share(body: Body) -> float:
     """The share of a body's weight that is carried: 1 − weight, which all links of the body must have."""
     lifted, whole = body.lifted, body.inertia
+    if isinstance(lifted, Moments):  # of numbers that are not known yet
+        if lifted.share is None:
+            raise RobotError(
+                f"what joint '{body.name}' moves carries a payload whose weight is not carried, so that its torques are not linear in "
+                "the parameters of the whole; leave out the payload, or give its links weight = 1"
+            )
+        return lifted.share
     if whole.mass == 0.0:
         raise RobotError(
             f"what joint '{body.name}' moves has a weight and no mass, as in an approximate model without translational terms: its "

@@ -78,12 +78,16 @@ def _clean(R: Mat) -> Mat:
 
 
 def _clean_vector(v: Vec, size: float) -> Vec:
-    return Vec(0.0 if isinstance(x, (int, float)) and abs(x) <= 1e-15 * size else x for x in v)
+    return Vec(0.0 if _is_number(x) and abs(x) <= 1e-15 * size else x for x in v)
 
 
 def _size(values: Iterable[Scalar]) -> float:
     """The largest of those that are numbers; traced parameters have no size."""
-    return max((abs(x) for x in values if isinstance(x, (int, float))), default=0.0)
+    return max((abs(x) for x in values if _is_number(x)), default=0.0)
+
+
+def _is_number(x: Scalar) -> bool:
+    return isinstance(x, (int, float))
 
 
 def _axes(z: Vec, x: Vec) -> Mat:
@@ -114,7 +118,8 @@ def _lean_frame(z: Vec, point: Vec, revolute: bool, child: tuple[Vec, Vec, Vec] 
     if normal.norm < 1e-9:  # parallel: level with the child's origin
         foot = point + (o - point).dot(z) * z
         away = o - foot
-        return Placement(_axes(z, _across(z, away if away.norm > 1e-12 else x_child)), foot)
+        apart = all(map(_is_number, away)) and away.norm > 1e-12  # of traced lengths no direction is known
+        return Placement(_axes(z, _across(z, away if apart else x_child)), foot)
     x = 1.0 / normal.norm * normal
     # the foot of the common normal on this axis
     s = (o - point).cross(u).dot(normal) / normal.dot(normal)
@@ -190,7 +195,7 @@ def _express(mechanism: Mechanism, frames: list[Placement], i: int) -> LeanLink:
     Sigma = Mat(_clean_vector(row, size * 10) for row in inertia.second_moments)
     return LeanLink(
         body.parent, body.revolute, R, _clean_vector(t, 1.0), offset + theta if theta else offset,
-        0.0 if abs(d) < 1e-15 else d, inertia.mass, first, Sigma,
+        0.0 if _is_number(d) and abs(d) < 1e-15 else d, inertia.mass, first, Sigma,
         body.gear, body.rotor_inertia, _clean_vector(parent.rotation.T @ body.rotor_axis, 1.0),
         body.reflected, frame,
     )  # fmt: skip
@@ -220,7 +225,7 @@ def _regroup(links: list[LeanLink], i: int) -> None:
 def _snap(link: LeanLink) -> None:
     """Moments that links cancel in each other, but for rounding, are zero: |h|² ≤ m tr Σ of any body."""
     m, size = link.m, _size(x for row in link.Sigma for x in row)
-    reach = math.sqrt(abs(m) * size) if isinstance(m, (int, float)) else 0.0
+    reach = math.sqrt(abs(m) * size) if _is_number(m) else 0.0
     link.h = _clean_vector(link.h, CANCELLED * reach)
     link.Sigma = Mat(_clean_vector(row, CANCELLED * size) for row in link.Sigma)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 
 from dalembert.graph.tape import Graph
@@ -38,9 +39,15 @@ def pruned(graph: Graph) -> Graph:
 
     All inputs stay, needed or not: they are the signature.
     """
+    return rewritten(graph, [line for line, live in enumerate(live_lines(graph)) if live])
+
+
+def rewritten(graph: Graph, order: Iterable[int]) -> Graph:
+    """These lines, all that the outputs need, in this order."""
     new, moved = _begun(graph)
-    for (op, args), line, live in zip(graph.nodes, range(len(moved)), live_lines(graph), strict=True):
-        if not live or op == "input":
+    for line in order:
+        op, args = graph.nodes[line]
+        if op == "input":
             continue
         if op == "const":
             moved[line] = new.constant(args[0]).line

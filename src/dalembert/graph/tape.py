@@ -180,6 +180,11 @@ class Expr:
     def __neg__(self) -> Expr:
         return self.graph.apply("neg", self)
 
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "an expression has no value while it is traced, so nothing can be decided by it: use less and select"
+        )
+
     def sqrt(self) -> Expr:
         """√x"""
         return self.graph.apply("sqrt", self)

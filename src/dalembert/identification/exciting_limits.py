@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.identification.base import joint_ranges
+from dalembert.quantities.derived import gradient
 from dalembert.quantities.gradients import GRADIENTS
 from dalembert.quantities.machine import kernel
 from dalembert.robot.model import Joint
@@ -51,7 +52,7 @@ class Limited:
             raise DalembertError(f"the effort limit of joint '{weak[0]}' does not overcome its own Coulomb friction")
         smooth = arm.replace(joints=tuple(map(_without_coulomb, arm.robot.joints))).mechanism
         self.torque = kernel(smooth, GRADIENTS["torque"])
-        self.torque_slope = kernel(smooth, GRADIENTS["torque_gradient"])
+        self.torque_slope = kernel(smooth, gradient(GRADIENTS["torque"]))
         self.points: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self.tall = 1.0
         if clearance is not None:
@@ -109,7 +110,7 @@ class Limited:
             self.notes.append(f"arm '{self.arm.name}' has no gravity, so no floor is known and none is kept clear of")
             return
         self.height = kernel(self.arm.mechanism, GRADIENTS["heights"])
-        self.height_slope = kernel(self.arm.mechanism, GRADIENTS["heights_gradient"])
+        self.height_slope = kernel(self.arm.mechanism, gradient(GRADIENTS["heights"]))
         heights = self.height(self.arm.placed(self._postures(0, 1000)))
         self.tall = max(float(np.ptp(heights)), 1e-9)
         self.points = np.ptp(heights, axis=0) > 1e-9 * self.tall

@@ -27,6 +27,7 @@ from dalembert.identification.accumulate import column_lengths
 from dalembert.identification.base import BaseParameters
 from dalembert.identification.exciting_limits import Limited
 from dalembert.identification.exciting_shapes import Shapes
+from dalembert.quantities.derived import gradient
 from dalembert.quantities.gradients import GRADIENTS
 from dalembert.quantities.machine import kernel
 
@@ -57,7 +58,7 @@ class ExcitationProblem:
         self.at = np.flatnonzero([column.kind != "Fs" and column.source >= 0 for column in columns])
         traced = tuple(columns[k].source for k in self.at)
         self.columns = kernel(arm.mechanism, GRADIENTS["regressor"].of(traced))
-        self.columns_slope = kernel(arm.mechanism, GRADIENTS["regressor_gradient"].of(traced))
+        self.columns_slope = kernel(arm.mechanism, gradient(GRADIENTS["regressor"].of(traced)))
         self.coulomb = [(k, column.joint) for k, column in enumerate(columns) if column.kind == "Fs"]
         moved = base.parameters.actuated
         self.constant = [(k, moved.index(column.joint)) for k, column in enumerate(columns) if column.source < 0]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.lazy import lazy
 from dalembert.arrays import double
 from dalembert.equations.regressor import INERTIAL, PARAMETERS, WIDTH, distinct
 from dalembert.errors import DalembertError
@@ -297,6 +298,11 @@ class ParameterSet:
 
     # -- the regressor ---------------------------------------------------------------------------
 
+    def lazy_input(self, name: str, value: Any) -> Any:
+        """An argument of a method that may be a Dask array, checked."""
+        return self.arm.checked(name, value)
+
+    @lazy("q qd qdd", lambda parameters: [(parameters.arm.n, parameters.size)], np.float64)
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Y: (…, n, p) for states (…, n).
 

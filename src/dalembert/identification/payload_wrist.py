@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.identification.payload_fit import Payload, look_at, payload_of, solve
 from dalembert.identification.physical import tensor
@@ -31,7 +32,7 @@ def wrist_regressor(arm: Arm, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Ar
     f = m a + U h and μ = h × a + I ω̇ + ω × I ω, where a is the origin's acceleration less gravity and
     U = S(ω̇) + S(ω)S(ω): what the flange exerts on the load.
     """
-    q, qd, qdd = (np.atleast_2d(np.asarray(x, float)) for x in (q, qd, qdd))
+    q, qd, qdd = map(np.atleast_2d, map(double, ("q", "qd", "qdd"), (q, qd, qdd)))
     R = arm.pose(q)[:, :3, :3]
     J, Jd = arm.jacobian(q), arm.jacobian_derivative(q, qd)
     twist = np.einsum("kij,kj->ki", J, qd)

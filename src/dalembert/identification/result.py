@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arrays import double
 from dalembert.identification.base import BaseParameters, random_states
 from dalembert.logs.conditioning import Conditioned, condition, smoothed, usual_step
 from dalembert.logs.log import Log, read_log
@@ -126,7 +127,7 @@ class Identification:
 
     def torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """τ (N, n) of states, with everything that was identified: further terms and shared drives too."""
-        return self.base.felt.torque(self.parameters, *(np.asarray(x, float) for x in (q, qd, qdd)))
+        return self.base.felt.torque(self.parameters, *map(double, ("q", "qd", "qdd"), (q, qd, qdd)))
 
     def predict(self, log: Source, **reading: Any) -> Array:
         """The torques (N, n) of any run, at every row of the log; the log need not have torques.

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dalembert.emit.ir import Form
 from dalembert.errors import DalembertError
 from dalembert.kernel.forks import COMPILING
 
@@ -26,18 +27,22 @@ LENGTH_BYTES = 8  # before each object file of a kernel: how long it is
 
 
 @dataclass(frozen=True)
-class Target:
-    """The machine that code is made for."""
+class Machine:
+    """A machine that code is made for, as LLVM names it."""
 
     triple: str
     cpu: str
     features: str
     width: int  # doubles in a vector register
-    llvm: str
+    llvm: str = ""
+
+    def form(self, scalar: str = "double", align: int = 1) -> Form:
+        """The form of a tape that fills this machine's vectors."""
+        return Form(self.width if scalar == "double" or self.width == 1 else 2 * self.width, scalar, align)
 
 
 @cache
-def target() -> Target:
+def target() -> Machine:
     """This machine."""
     with COMPILING:
         import llvmlite
@@ -46,7 +51,7 @@ def target() -> Target:
         features = llvm.get_host_cpu_features()
         width = 8 if features.get("avx512f") else 4 if features.get("avx") else 2
         version = f"{llvmlite.__version__}/{'.'.join(map(str, llvm.llvm_version_info))}"
-        return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), width, version)
+        return Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), width, version)
 
 
 @cache
@@ -56,24 +61,24 @@ def _llvm() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    _provide_trigonometry(llvm)
     return llvm
 
 
-def _machine(opt: int = 2) -> Any:
-    """A new target machine; an engine that is made with it owns it."""
-    here = target()
-    return (
-        _llvm()
-        .Target.from_triple(here.triple)
-        .create_target_machine(cpu=here.cpu, features=here.features, opt=opt, reloc="pic", codemodel="small")
-    )
+@cache
+def _llvm_for(triple: str) -> Any:
+    """llvmlite, ready to compile for other machines, too."""
+    llvm = _llvm()
+    if triple != target().triple:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    return llvm
 
 
-def _provide_trigonometry(llvm: Any) -> None:
-    """The C library's sin and cos, for angles beyond the arithmetic's range."""
-    for name in ("sin", "cos"):
-        llvm.add_symbol(f"dalembert_{name}", c_function(name))
+def _machine(opt: int = 2, of: Machine | None = None, reloc: str = "pic") -> Any:
+    """A new target machine, of this machine unless given; an engine that is made with it owns it."""
+    of = of or target()
+    known = _llvm_for(of.triple).Target.from_triple(of.triple)
+    return known.create_target_machine(cpu=of.cpu, features=of.features, opt=opt, reloc=reloc, codemodel="small")
 
 
 def c_function(name: str) -> int:
@@ -115,6 +120,19 @@ def _object(ir: str, opt: int, optimise: bool) -> bytes:
             with _llvm().create_pass_builder(machine, options) as builder:
                 builder.getModulePassManager().run(module, builder)
         return bytes(machine.emit_object(module))
+
+
+def compiled_for(machine: Machine, ir: str, assembly: bool = False, reloc: str = "static") -> bytes:
+    """A module of IR for another machine, optimised: its object file, or its assembly as text."""
+    with COMPILING, _machine(2, machine, reloc) as of, _llvm().parse_assembly(ir) as module:
+        module.triple = machine.triple
+        module.data_layout = str(of.target_data)
+        module.verify()
+        options = _llvm().create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization, options.slp_vectorization = False, False
+        with _llvm().create_pass_builder(of, options) as builder:
+            builder.getModulePassManager().run(module, builder)
+        return of.emit_assembly(module).encode() if assembly else bytes(of.emit_object(module))
 
 
 def _objects(code: bytes) -> Iterator[bytes]:

@@ -73,23 +73,25 @@ def graph_kernel(
     summary: str,
     recipe: Recipe,
     of: str,
+    scalar: str = "double",
 ) -> np.ufunc:
     """The gufunc of a graph. ``recipe`` (function, arguments) makes it again, in another process.
 
-    ``of`` is whose it is, for the person who waits.
+    ``of`` is whose it is, for the person who waits. What calculates in the ``scalar`` "double" takes arrays of doubles and
+    of floats, which are widened; in "float" it takes arrays of floats.
     """
 
     def ir() -> list[str]:
         from dalembert.emit.llvm import llvm_ir
 
-        return llvm_ir(graph(), signature, target().width)
+        return llvm_ir(graph(), signature, target().form(scalar))
 
     def make(key: str) -> np.ufunc:
         arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
         return gufunc(
             code_of(key, ir, f"{name} of {of}"),
             signature.gufunc(), len(signature.inputs), len(signature.outputs), name, f"{summary}. Arrays: {arrays}.",
-            recipe,
+            recipe, kinds="fd" if scalar == "double" else "f",
         )  # fmt: skip
 
-    return made(parts, make)
+    return made((*parts, scalar), make)

@@ -7,13 +7,12 @@ are :func:`select`: the text runs on floats and can be traced for many states at
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from math import inf
-from typing import Any
 
 from dalembert.algebra.scalars import Scalar, Values, less, select
-from dalembert.algebra.vectors import Mat, Vec
+from dalembert.algebra.vectors import Vec
 from dalembert.coordinates.chain import AnyMechanism, Chain
 from dalembert.coordinates.pulled import (
     base_torque,
@@ -26,10 +25,8 @@ from dalembert.coordinates.pulled import (
 from dalembert.equations.friction import static, varies
 from dalembert.equations.kinematics import frames
 from dalembert.equations.newton_euler import BaseMotion
-from dalembert.equations.regressor import WIDTH, carried_share
 from dalembert.motion.rubbing import clearances, moving_torque
 from dalembert.robot.mechanism import Body
-from dalembert.robot.placement import Placement
 
 # -- conditions ----------------------------------------------------------------------------------
 
@@ -58,48 +55,6 @@ def some(conditions: Values) -> Scalar:
 
 
 # -- the mechanism -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Moments:
-    """A body by its moments about the frame's origin, S (7.77): linear, so that even the mass may be 0."""
-
-    mass: Scalar
-    first_moments: Vec
-    second_moments: Mat
-
-    is_zero = False
-
-    def seen_from(self, placement: Placement) -> Moments:
-        """The same body when its frame stands at ``placement``, in the outer frame's axes."""
-        R, t, m = placement.rotation, placement.translation, self.mass
-        h = R @ self.first_moments
-        turned = R @ (self.second_moments @ R.T)
-        moved = t.outer(h) + h.outer(t) + m * t.outer(t)
-        return Moments(m, h + m * t, turned + moved)
-
-
-def with_parameters(mechanism: AnyMechanism, parameters: Values) -> AnyMechanism:
-    """The mechanism with the parameters of S (7.81): 13 of every joint of its tree, and those of further terms."""
-    tree, bodies = mechanism.tree, []
-    at = WIDTH * tree.n
-    for i, body in enumerate(tree.bodies):
-        m, hx, hy, hz, xx, xy, xz, yy, yz, zz, I_m, F_v, F_s = parameters[WIDTH * i : WIDTH * (i + 1)]
-        half = 0.5 * (xx + yy + zz)  # Σ = ½ tr(I) 1 − I
-        Sigma = Mat.of(((half - xx, -xy, -xz), (-xy, half - yy, -yz), (-xz, -yz, half - zz)))
-        inertia = Moments(m, Vec((hx, hy, hz)), Sigma)
-        rubbing = body.rubbing(F_v, F_s, F_s)
-        terms = list(rubbing.terms)
-        for k, term in enumerate(terms[2:], 2):
-            last = at + len(term.linear())
-            terms[k] = replace(term, **dict(zip(term.linear(), parameters[at:last], strict=True)))
-            at = last
-        new: Any = {"inertia": inertia, "rotor_inertia": I_m, "terms": tuple(terms)}
-        if not body.lifted.is_zero:
-            share = carried_share(body)
-            new["lifted"] = Moments(share * m, share * inertia.first_moments, share * Sigma)
-        bodies.append(replace(rubbing, **new))
-    return mechanism.with_tree(replace(tree, bodies=tuple(bodies)))
 
 
 def has_dry_friction(body: Body) -> bool:

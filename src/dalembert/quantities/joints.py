@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from dalembert.algebra.scalars import Values, cos, sin
+from dalembert.algebra.scalars import Grid, Values, cos, sin
 from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import Angle, AnyMechanism, Chain
 from dalembert.coordinates.loops import rates
@@ -30,11 +30,13 @@ from dalembert.equations import (
 )
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
+from dalembert.quantities.derived import jacobian
 from dalembert.quantities.lighter import Arrays
 from dalembert.quantities.machine import Equations, Quantity, table
 from dalembert.quantities.patterns import compact_regressor, regressor_pattern
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.omissions import SUMMANDS
+from dalembert.robot.tables import nearest
 
 DEEP = 60.0  # products a joint in the factorisation of B, as in a chain of 20: then articulated bodies are lighter
 
@@ -152,6 +154,25 @@ def _slopes(m: AnyMechanism, values: list[Any], q: Values, qd: Values) -> tuple[
     return dq, jacobian(first.graph, values, qd)
 
 
+def _torque_second_derivatives(m: AnyMechanism, q: Values, qd: Values, qdd: Values) -> Any:
+    """From ∂τ/∂q, ∂τ/∂q̇ and B, by forward mode; what is symmetric is taken once for each pair."""
+    span, motion = range(m.n), {"q": q, "qd": qd, "qdd": qdd}
+
+    def slopes(quantity: str, by: str) -> list[list[Grid]]:
+        """∂y_ij/∂x_k of every output y."""
+        entry = jacobian(JOINTS[quantity], by=(by,))
+        arrays = {name: motion[name] for name in entry.inputs}
+        values = iter(entry.values(m, entry.formulations(m)[0], arrays))
+        return [[[[next(values) for _ in span] for _ in span] for _ in span] for _ in entry.outputs]
+
+    (q_q, qd_q), (_, qd_qd), (B_q,) = (
+        slopes("torque_derivatives", "q"), slopes("torque_derivatives", "qd"), slopes("inertia_matrix", "q"),
+    )  # fmt: skip
+    q_q, qd_qd = ([[[y[i][min(j, k)][max(j, k)] for k in span] for j in span] for i in span] for y in (q_q, qd_qd))
+    q_qd, q_qdd = ([[[y[i][k][j] for k in span] for j in span] for i in span] for y in (qd_q, B_q))
+    return q_q, q_qd, qd_qd, q_qdd
+
+
 # -- the coordinates themselves --------------------------------------------------------------------
 
 
@@ -266,6 +287,10 @@ JOINTS = table("joints", {
         MOTION + "dq(n,n), dqd(n,n)", "∂τ/∂q and ∂τ/∂q̇",
         {"composite": composite.torque_derivatives}, pulled=_torque_derivatives,
     ),
+    "torque_second_derivatives": Quantity(
+        MOTION + "dq_dq(n,n,n), dq_dqd(n,n,n), dqd_dqd(n,n,n), dq_dqdd(n,n,n)",
+        "∂²τ/∂q∂q, ∂²τ/∂q∂q̇, ∂²τ/∂q̇∂q̇ and ∂²τ/∂q∂q̈ = ∂B/∂q", {"composite": _torque_second_derivatives},
+    ),
     "torque_terms": Quantity(
         MOTION + "inertia(n,n), rotor(n,n), products(n,V), gravity(n), viscous(n), coulomb(n), "
         "other(n), contact(n), base(n)", "the torque in its parts, S (7.40)",
@@ -379,5 +404,7 @@ def quantity(name: str, mechanism: AnyMechanism) -> Quantity:
     """The table's entry, or an error that lists the names."""
     entries = known(mechanism)
     if name not in entries:
-        raise DalembertError(f"there is no quantity '{name}'; known are {', '.join(entries)}")
+        raise DalembertError(
+            f"there is no quantity '{name}'; known are {', '.join(entries)}{nearest(name, list(entries))}"
+        )
     return entries[name]

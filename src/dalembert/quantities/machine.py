@@ -2,7 +2,8 @@
 :func:`kernel`.
 
 A table (:mod:`joints`, :mod:`tip`, :mod:`gradients`, :mod:`rollouts`) says of each quantity which arrays go in and come
-out, and its equations. To add a quantity, write its equations and a row in a table.
+out, and its equations. To add a quantity, write its equations and a row in a table. Its derivatives (:mod:`derived`) need
+no rows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.loops import rows_of
+from dalembert.coordinates.variants import VARIANTS, varied
 from dalembert.equations.regressor import width
 from dalembert.errors import DalembertError, SingularInertiaError
 from dalembert.quantities.lighter import CLOSED_FORM, HELD, Arrays, closed_form, flat, has_closed_form
@@ -47,7 +49,8 @@ def _shapes(text: str) -> dict[str, Shape]:
 
 # the core shape of every input that is the same in all tables, in the letters of sizes_of and of a table
 INPUTS = _shapes(
-    "q(Q) qd(n) qdd(n) qd_r(n) qdd_r(n) tau(n) load(n) tree_q(N) tip_wrench(6) base_motion(9) parameters(K)"  # of the joints
+    "q(Q) qd(n) qdd(n) qd_r(n) qdd_r(n) tau(n) load(n) tree_q(N) tip_wrench(6) base_motion(9)"  # of the joints
+    "parameters(K) lengths(D) payload(10) gravity(3)"  # of the mechanism, where they are inputs
     "xdd(m) tau0(n) qdd0(n) size(n) soft(2)"  # of the tip; soft is (λ², μ²), the damping of both kinds of singularity
     "row_gains(4m) joint_gains(3n) surface(8)"
     "reference(3n) kp(n) kd(n) p(n)"  # of controllers, and momenta
@@ -60,7 +63,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
     n  joint variables                               N  joints of the tree, more than n in closed chains
     Q  numbers in q: N where Newton's method closes the loops, else n
     V  products of two velocities, q̇_i q̇_j with i ≤ j
-    K  dynamic parameters of the N joints
+    K  dynamic parameters of the N joints             D  lengths: 6 of each of the N joints, 3 of the tip
     P  points of the arm: both ends of each of the N joints, and the tip
     L  loops                                         e  equations that close them
     """
@@ -72,6 +75,7 @@ def sizes_of(mechanism: AnyMechanism) -> dict[str, int]:
         "Q": N if mechanism.by_newton else n,
         "V": n * (n + 1) // 2,
         "K": width(mechanism.tree),
+        "D": 6 * N + 3,
         "P": 2 * N + 1,
         "L": len(mechanism.loops),
         "e": equations,
@@ -87,7 +91,8 @@ class Quantity:
     summary   what comes out, in words
     equations formulation → a function of the tree (or, without ``pulled`` and ``held``, of any mechanism), of what
               :meth:`of` binds, and of the arrays in their order; of an option that is not asked for, None
-    options   further inputs that a caller may ask for, each making a kernel of its own
+    options   further inputs that a caller may ask for, each making a kernel of its own; besides these, the numbers of
+              the mechanism itself (:mod:`dalembert.coordinates.variants`) are options of every quantity
     pulled    a rule by which the quantity follows from that of the tree where coordinates are not the tree's: a
               function of the mechanism, the arrays by name, and the tree's equations
     held      besides or instead, equations of their own on the coordinates that are held, by formulation
@@ -134,6 +139,15 @@ class Quantity:
         """The core shapes of what comes out."""
         return _shapes(self.arrays.split("->")[1])
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells it apart from all others, in every process."""
+        return self.table, self.name, repr(self.bound)
+
+    def shapes_of(self, options: Iterable[str]) -> dict[str, Shape]:
+        """The core shapes of these options."""
+        return {option: INPUTS[option] for option in options}
+
     def formulations(self, mechanism: AnyMechanism) -> tuple[str, ...]:
         """The names of its formulations on this mechanism."""
         if self._as_written(mechanism):
@@ -146,15 +160,19 @@ class Quantity:
         whole = mechanism.identity and not mechanism.omitted
         return whole or (self.pulled is None and not self.held)
 
-    def chosen(self, formulation: str | None, mechanism: AnyMechanism) -> str:
-        """The formulation to use, the fastest unless one is named; or an error that lists those that exist."""
+    def chosen(self, formulation: str | None, mechanism: AnyMechanism, options: Iterable[str] = ()) -> str:
+        """The formulation to use, the fastest unless one is named; or an error that lists those that exist.
+
+        Where numbers of the mechanism are inputs, rivals are not traced to be compared: their order decides.
+        """
         if missing := [name for name in mechanism.omitted if name in self.whole]:
             raise DalembertError(
                 f"{self.name} has no meaning for an approximate model without {', '.join(missing)} terms; ask the whole "
                 "arm, arm.replace(omitted=())"
             )
         known, contenders = self.formulations(mechanism), self.contenders(mechanism)
-        default = CHEAPEST if len(contenders) > 1 else contenders[0]
+        compared = len(contenders) > 1 and VARIANTS.keys().isdisjoint(options)
+        default = CHEAPEST if compared else contenders[0]
         if formulation is not None and formulation not in (*known, default):
             raise DalembertError(f"{self.name} has no formulation '{formulation}'; it has {', '.join(known)}")
         return formulation or default
@@ -171,8 +189,8 @@ class Quantity:
     def check_options(self, options: Iterable[str]) -> None:
         """Refuse an option that the quantity does not take."""
         for option in options:
-            if option not in self.options:
-                allowed = ", ".join(self.options) or "none"
+            if option not in (*self.options, *VARIANTS):
+                allowed = ", ".join((*self.options, *VARIANTS))
                 raise DalembertError(f"{self.name} does not take '{option}'; the options it takes are: {allowed}")
 
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
@@ -180,6 +198,9 @@ class Quantity:
         if formulation == CLOSED_FORM:
             tree = self.formulations(mechanism)[0]
             return closed_form(arrays, lambda x: self.values(mechanism, tree, x))
+        numbers = {name: arrays[name] for name in VARIANTS if name in arrays and name not in self.inputs}
+        mechanism = varied(mechanism, numbers)
+        arrays = {name: values for name, values in arrays.items() if name not in numbers}
         arrays = {**dict.fromkeys((*self.inputs, *self.options)), **arrays}
         as_written = self._as_written(mechanism)
         if self.pulled is not None and not as_written and formulation not in self.held:
@@ -217,7 +238,7 @@ def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...]
     def sized(shapes: Mapping[str, Shape]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return tuple((name, tuple(_size(text, letters) for text in shape)) for name, shape in shapes.items())
 
-    return Signature(sized({**entry.inputs, **{x: INPUTS[x] for x in options}}), sized(entry.outputs))
+    return Signature(sized({**entry.inputs, **entry.shapes_of(options)}), sized(entry.outputs))
 
 
 def _size(text: str, letters: Mapping[str, int]) -> int:
@@ -241,7 +262,14 @@ def trace(
     mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
 ) -> Graph:
     """The quantity's graph, simplified."""
-    return _traced(mechanism, entry, entry.chosen(formulation, mechanism), options)[1]
+    return taken(mechanism, entry, formulation, options)[1]
+
+
+def taken(
+    mechanism: AnyMechanism, entry: Quantity, formulation: str | None = None, options: tuple[str, ...] = ()
+) -> tuple[str, Graph]:
+    """The formulation that is taken, the lightest unless one is named, and its graph."""
+    return _traced(mechanism, entry, entry.chosen(formulation, mechanism, options), options)
 
 
 def _traced(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...]) -> tuple[str, Graph]:
@@ -285,7 +313,7 @@ def price(
     """Count a quantity's operations both ways."""
     from dalembert.graph.count import count
 
-    chosen = entry.chosen(formulation, mechanism)
+    chosen = entry.chosen(formulation, mechanism, options)
     entry.check_options(options)
     taken, graph = _traced(mechanism, entry, chosen, options)
     return Price(written(mechanism, entry, taken, options), count(graph))
@@ -336,18 +364,23 @@ def kernel(
     formulation: str | None = None,
     options: tuple[str, ...] = (),
     of: str = "",
+    scalar: str = "double",
 ) -> np.ufunc:
-    """The compiled gufunc: from memory, from the cache on disk, or made now; a bar names the arm that it is ``of``."""
+    """The compiled gufunc: from memory, from the cache on disk, or made now; a bar names the arm that it is ``of``.
+
+    It calculates in the ``scalar`` "double" or "float".
+    """
     from dalembert.kernel.make import graph_kernel
 
-    chosen = entry.chosen(formulation, mechanism)
+    chosen = entry.chosen(formulation, mechanism, options)
     entry.check_options(options)
     return graph_kernel(
-        (entry.table, entry.name, repr(entry.bound), identity(mechanism), chosen, ",".join(options)),
+        (*entry.key, identity(mechanism), chosen, ",".join(options)),
         signature(mechanism, entry, options),
         lambda: trace(mechanism, entry, chosen, options),
         entry.name,
         entry.summary,
-        (kernel, (mechanism, entry, chosen, options)),
+        (kernel, (mechanism, entry, chosen, options, of, scalar)),
         of or f"{mechanism.n} joints",
+        scalar,
     )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.algebra.scalars import Values, select
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.pulled import jacobian
+from dalembert.coordinates.variants import with_parameters
 from dalembert.equations import articulated
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.equations.regressor import width
@@ -50,7 +51,7 @@ def _tip_torque(m: AnyMechanism, q: Values, h_e: Values) -> list[Any]:
 
 
 def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any:
-    return stepping.energies(stepping.with_parameters(m, parameters), q, qd)
+    return stepping.energies(with_parameters(m, parameters), q, qd)
 
 
 def _row(arrays: str, summary: str, equations: Equations, whole: tuple[str, ...] = ()) -> Quantity:
@@ -317,7 +318,7 @@ class _Draft:
 
     def with_parameters(self, parameters: Sequence[Any]) -> Setting:
         """The setting with other parameters."""
-        mechanism = stepping.with_parameters(self.setting.mechanism, parameters)
+        mechanism = with_parameters(self.setting.mechanism, parameters)
         return replace(self.setting, mechanism=_acting(mechanism, self.plan))
 
     def stage(self, tableau: Tableau, k: int, h: str) -> None:
@@ -596,7 +597,7 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
         def ir() -> list[str]:
             signatures = {name: _signature(call, program.sizes) for name, call in whole.calls().items()}
             graphs = {name: (taped(arrays.inputs, whole.pieces[name]), arrays) for name, arrays in signatures.items()}
-            return rollout_ir(program, graphs, target().width)
+            return rollout_ir(program, graphs, target().form())
 
         doc = f"Many steps from {', '.join(program.state)}: all in one loop."
         return gufunc(

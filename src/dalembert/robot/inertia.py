@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalembert.algebra.records import number, settle
-from dalembert.algebra.scalars import Scalar
+from dalembert.algebra.scalars import Scalar, select
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Mat, MatLike, Vec, VecLike
 from dalembert.robot.placement import Placement, matrix, vector
 
@@ -124,3 +124,76 @@ class Inertia:
                 f"({a:.4g} + {b:.4g} < {c:.4g})"
             )
         return None
+
+
+@dataclass(frozen=True)
+class Moments:
+    """A body by its moments about the frame's origin, S (7.77), which may be traced: linear, so that even the mass may be 0.
+
+    It answers what :class:`Inertia` answers. Only ``com`` and ``tensor`` divide by the mass; for a body without mass they
+    are those of a body with its centre at the origin.
+
+    share   of the whole body that this is, where it is a known share of that
+    """
+
+    mass: Scalar
+    first_moments: Vec
+    second_moments: Mat
+    share: float | None = None
+
+    is_zero = False
+
+    @staticmethod
+    def of(body: Inertia | Moments) -> Moments:
+        """The same body by its moments."""
+        return Moments(body.mass, body.first_moments, body.second_moments)
+
+    @property
+    def com(self) -> Vec:
+        """r_C = m r_C / m (m)."""
+        over = select(self.mass, 1.0 / select(self.mass, self.mass, 1.0), 0.0)
+        return over * self.first_moments
+
+    @property
+    def tensor_at_origin(self) -> Mat:
+        """Î = tr(Σ) 1 − Σ"""
+        return self.second_moments.trace * IDENTITY - self.second_moments
+
+    @property
+    def tensor(self) -> Mat:
+        """The tensor about the centre of mass, S (7.71)."""
+        return self.tensor_at_origin - steiner(self.mass, self.com)
+
+    @property
+    def pseudo(self) -> Mat:
+        """J, the 4×4 pseudo-inertia of M: [[Σ, m r_C], [(m r_C)ᵀ, m]]."""
+        S, h = self.second_moments, self.first_moments
+        return Mat.of((*((*S[k], h[k]) for k in range(3)), (*h, self.mass)))
+
+    def seen_from(self, placement: Placement) -> Moments:
+        """The same body when its frame stands at ``placement``, in the outer frame's axes."""
+        R, t, m = placement.rotation, placement.translation, self.mass
+        h = R @ self.first_moments
+        turned = R @ (self.second_moments @ R.T)
+        moved = t.outer(h) + h.outer(t) + m * t.outer(t)
+        return Moments(m, h + m * t, turned + moved)
+
+    def __add__(self, other: Inertia | Moments) -> Moments:
+        """The two bodies as one."""
+        return Moments(
+            self.mass + other.mass,
+            self.first_moments + other.first_moments,
+            self.second_moments + other.second_moments,
+        )
+
+    def __sub__(self, other: Inertia | Moments) -> Moments:
+        """What is left when a part is taken away."""
+        return Moments(
+            self.mass - other.mass,
+            self.first_moments - other.first_moments,
+            self.second_moments - other.second_moments,
+        )
+
+    def scaled(self, share: float) -> Moments:
+        """A share of the body, everywhere the same."""
+        return Moments(share * self.mass, share * self.first_moments, share * self.second_moments, share)

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.coordinates.variants import with_parameters
 from dalembert.environment.extras import extra
 from dalembert.equations.friction import static
 from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import repeat
 from dalembert.motion.contact import CREEP, OVERLOAD, REACHED
-from dalembert.motion.stepping import with_parameters
 from dalembert.quantities.rollouts import Plan, piece_kernels, rollout, setting_of
 from dalembert.simulation.closing import NEAR, Place, at_instant, singular
 from dalembert.simulation.fixed import tuple_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arrays import Array, double, which_state
+from dalembert.arrays import Array, at_once, double, which_state
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.control import TipLaw
 from dalembert.tip.loads import refuse_loads
@@ -158,6 +158,7 @@ class OperationalController:
         """What the tip exerts on its environment: (…, 6)."""
         if self.contact is None:
             return None
+        q, qd = at_once("q", q), at_once("qd", qd)
         if isinstance(self.contact, Wall):
             return self.contact.wrench(self.op, q, qd)
         return np.asarray(self.contact(np.asarray(q, float), np.asarray(qd, float)), float)
@@ -167,6 +168,7 @@ class OperationalController:
         return self._motors(t, q, qd, self.wrench(q, qd))
 
     def _motors(self, t: float, q: ArrayLike, qd: ArrayLike, h_e: Array | None) -> Array:
+        q, qd = at_once("q", q), at_once("qd", qd)
         op, (x, xd, xdd) = self.op, self._wanted(t)
         return op.run(
             "controlled", q=q, qd=qd, reference=_joined(op.difference(x, op.pose(q)), xd, xdd),

@@ -7,7 +7,7 @@ errors that tell the two kinds of singularity apart. docs/operational-space.md s
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from dalembert.algebra.orientations import angle_about, quaternion, rotation_by, rotation_vector
 from dalembert.arm import Arm
-from dalembert.arrays import Array, real
+from dalembert.arm.lazy import by_blocks, lazy
+from dalembert.arrays import Array, is_lazy, real
 from dalembert.coordinates.pulled import inertia_matrix
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion import operational_space as equations
@@ -78,6 +79,7 @@ class OperationalSpace:
 
     # -- kinematics ------------------------------------------------------------------------------
 
+    @lazy("q", lambda op: [(4, 4)])
     def transform(self, q: ArrayLike) -> Array:
         """The frame in the base frame: (…, 4, 4) homogeneous matrices."""
         return self._transform(self.arm.placed(q))
@@ -86,6 +88,7 @@ class OperationalSpace:
     def _transform(self) -> np.ufunc:
         return machine.kernel(self.mechanism, JOINTS["pose"])
 
+    @lazy("q", lambda op: [(op.m,)])
     def pose(self, q: ArrayLike) -> Array:
         """x_e: (…, m), in m and rad (ε has no unit).
 
@@ -119,6 +122,7 @@ class OperationalSpace:
         """ẍ_e = J_A q̈ + J̇_A q̇: (…, m)."""
         return self.run("acceleration", q=q, qd=qd, qdd=qdd)
 
+    @lazy("x y", lambda op: [(op.m,)])
     def difference(self, x: ArrayLike, y: ArrayLike) -> Array:
         """x − y for two poses (…, m), angles the short way round; "geometric": the turn from y to x."""
         a, b = self._checked("x", x), self._checked("y", y)
@@ -201,6 +205,7 @@ class OperationalSpace:
         qdd = self.resolved_acceleration(q, qd, xdd, qdd0)
         return self.arm.inverse_dynamics(q, qd, qdd) + self.contact_torque(q, wrench)
 
+    @lazy("q wrench", lambda op: [(op.arm.n,)])
     def contact_torque(self, q: ArrayLike, wrench: ArrayLike | None) -> Array:
         """Jᵀ h_e, what a wrench (…, 6) by this frame on its environment takes of the joints' torques: (…, n)."""
         if wrench is None:
@@ -213,6 +218,7 @@ class OperationalSpace:
 
     # -- singularities ---------------------------------------------------------------------------
 
+    @lazy("q", lambda op: [(), ()], np.float64)
     def singularity(self, q: ArrayLike) -> tuple[Array, Array]:
         """(kinematic, representation): two measures (…), near 0 at a singularity of that kind.
 
@@ -263,6 +269,10 @@ class OperationalSpace:
 
     def run(self, name: str, **inputs: Any) -> Array:
         """The quantity of this name, of inputs in their order (None is zero); where singular, damped or an error."""
+        if any(map(is_lazy, inputs.values())):
+            given = {x: self.lazy_input(x, value) for x, value in inputs.items() if value is not None}
+            (_, core), *_ = machine.signature(self.mechanism, TIP[name].of(self.space)).outputs
+            return by_blocks(partial(_run, self, name, tuple(inputs), tuple(given)), given, [core])
         kernel = self.kernel(name)
         arrays = [self._checked(x, value) for x, value in inputs.items()]
         damped = "soft" in TIP[name].inputs
@@ -363,6 +373,11 @@ class OperationalSpace:
             return R
         return rotation_by(-angle_about(normal, R) * normal) @ R
 
+    def lazy_input(self, name: str, value: Any) -> Any:
+        """An argument of a method that may be a Dask array, checked."""
+        name = "tip_wrench" if name == "wrench" else name
+        return self.arm.checked(name, value) if name == "q" else self._checked(name, value)
+
     def _checked(self, name: str, value: Any) -> Any:
         """``value`` as an array that fits: poses have the task's rows along their last axis, all else as kernels take it."""
         if value is None:  # zeros of the least type, so that the type of the rest counts
@@ -385,3 +400,8 @@ class OperationalSpace:
         return array
 
     follow = resolution.follow
+
+
+def _run(op: OperationalSpace, name: str, inputs: tuple[str, ...], given: tuple[str, ...], *blocks: Any) -> Array:
+    """One block of :meth:`OperationalSpace.run`."""
+    return op.run(name, **dict.fromkeys(inputs) | dict(zip(given, blocks, strict=True)))

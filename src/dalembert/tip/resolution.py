@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.arrays import Array, double
+from dalembert.arrays import Array, at_once, double
 from dalembert.errors import DalembertError, ShapeError, SingularityError
 from dalembert.motion.methods import RK4
 from dalembert.tip.loads import refuse_loads
@@ -70,9 +70,9 @@ def follow(
     kinematic, shape = resolution == "kinematic", (len(instants), 6)
     if wrench is not None:
         refuse_loads(op.arm, "the motion of the tip")
-    h_e = None if wrench is None else np.broadcast_to(op.arm.checked("tip_wrench", wrench), shape)
-    qd = np.zeros(op.arm.n) if qd0 is None else op.arm.checked("qd", qd0)
-    state = np.array([op.arm.checked("q", q0), qd], float)  # q and q̇
+    h_e = None if wrench is None else np.broadcast_to(op.arm.checked("tip_wrench", at_once("wrench", wrench)), shape)
+    qd = np.zeros(op.arm.n) if qd0 is None else op.arm.checked("qd", at_once("qd0", qd0))
+    state = np.array([op.arm.checked("q", at_once("q0", q0)), qd], float)  # q and q̇
     states = np.empty((len(instants), *state.shape))
     for k, now in enumerate(instants.tolist()):
         try:

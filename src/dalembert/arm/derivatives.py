@@ -1,0 +1,197 @@
+"""Derivatives of every compiled quantity: as kernels for optimisers and for automatic differentiation, and as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dalembert.arm.compiled import Array, Compiled
+from dalembert.arrays import real
+from dalembert.coordinates.variants import VARIANTS, length_names, lengths
+from dalembert.equations.regressor import parameters
+from dalembert.errors import DalembertError, ShapeError
+from dalembert.quantities import derived, joints, machine
+from dalembert.quantities.machine import Quantity
+
+Weights = ArrayLike | Mapping[str, ArrayLike]
+
+
+class ArmDerivatives(Compiled):
+    """Gradients and directional derivatives of the quantities of an arm.
+
+    Where a quantity is not smooth, derivatives are those of its pieces: Coulomb friction is constant between its jumps
+    and adds nothing.
+    """
+
+    def gradient_kernel(
+        self,
+        quantity: str,
+        *,
+        by: tuple[str, ...] | None = None,
+        formulation: str | None = None,
+        options: tuple[str, ...] = (),
+        order: int = 1,
+    ) -> np.ufunc:
+        """The compiled gufunc of ∂(Σ w∘y)/∂x, the Jacobian of a quantity y(x) times weights from the left.
+
+        It takes what :meth:`kernel` takes with the same options, then a weight of each output's core shape, and gives
+        one gradient for each input and option, or for those in ``by``, in their order. Gradients by q are by the n
+        joints of the arm, also where loops are closed by Newton's method and the kernel takes all joints of the tree.
+
+        order  2 for the gradient of that gradient, whose inputs are all of the first's and a weight for each of its
+               outputs, and so on
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").gradient_kernel("inertia_matrix").signature
+        '(2),(2,2)->(2)'
+        """
+        entry = self._entry(quantity)
+        for _ in range(order):
+            entry, options = derived.gradient(entry, options, by), ()
+        return self._derived_kernel(entry, formulation)
+
+    def tangent_kernel(
+        self,
+        quantity: str,
+        *,
+        by: tuple[str, ...] | None = None,
+        formulation: str | None = None,
+        options: tuple[str, ...] = (),
+    ) -> np.ufunc:
+        """The compiled gufunc of Σ ∂y/∂x t_x, the Jacobian of a quantity y(x) times a direction from the right.
+
+        It takes what :meth:`kernel` takes with the same options, then a direction for each input and option, or for
+        those in ``by``, and gives one derivative for each output.
+
+        >>> import dalembert as da
+        >>> da.load("planar-2r").tangent_kernel("inertia_matrix").signature
+        '(2),(2)->(2,2)'
+        """
+        return self._derived_kernel(derived.tangent(self._entry(quantity), options, by), formulation)
+
+    def gradient(
+        self,
+        quantity: str,
+        inputs: Mapping[str, ArrayLike],
+        weights: Weights = 1.0,
+        *,
+        by: tuple[str, ...] | None = None,
+        formulation: str | None = None,
+    ) -> dict[str, Array]:
+        """∂(Σ w∘y)/∂x of a quantity y(x) for each input x, by its name: each with the shape (…, n) of the input.
+
+        quantity  its name, as for :meth:`kernel`
+        inputs    its arrays by name, options such as ``tip_wrench`` among them: (…, n)
+        weights   w, which broadcasts to the shape of y; of a quantity with several outputs, by their names
+        by        the inputs that matter, all unless given
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, q = da.load("planar-2r"), np.array([0.3, 0.8])
+        >>> slope = arm.gradient("potential_energy", {"q": q})["q"]
+        >>> np.allclose(slope, arm.gravity_torque(q))
+        True
+        """
+        source = self._entry(quantity)
+        inputs = {**inputs, **self.numbers}
+        options = self._options(source, inputs)
+        entry = derived.gradient(source, options, by)
+        sizes = dict(machine.signature(self.mechanism, source, options).outputs)
+        given: Mapping[str, ArrayLike] = weights if isinstance(weights, Mapping) else dict.fromkeys(sizes, weights)
+        if set(given) != set(sizes):
+            raise DalembertError(
+                f"weights are given for {', '.join(given)}; {quantity} needs them for its outputs {', '.join(sizes)}"
+            )
+        arrays = {name: self.checked(name, inputs[name]) for name in (*source.inputs, *options)}
+        for name, output in entry.weights.items():
+            arrays[name] = _spread(f"the weight of {output}", given[output], sizes[output])
+        results = self._run_kernel(self._derived_kernel(entry, formulation), quantity, arrays)
+        return dict(zip(entry.by, results if isinstance(results, tuple) else (results,), strict=True))
+
+    def derivatives(self, quantity: str, *, by: Sequence[str], **inputs: ArrayLike) -> dict[str, Any]:
+        """∂y/∂x of a quantity y for each x in ``by``, by its name: (…, *y, size of x).
+
+        by      names of inputs, or of numbers of the arm: "parameters" (:attr:`parameters`), "lengths" (:attr:`lengths`),
+                "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity"; these are the arm's own,
+                and no payload, unless they are among the inputs
+        inputs  the arrays of the quantity by name, options among them
+        Returns of a quantity with several outputs, for each x a dictionary of them
+
+        >>> import numpy as np, dalembert as da
+        >>> arm, x = da.load("planar-2r"), np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+        >>> slopes = arm.derivatives("inverse_dynamics", by=("parameters", "gravity"), q=x[0], qd=x[1], qdd=x[2])
+        >>> np.allclose(slopes["parameters"], arm.regressor(*x)), slopes["gravity"].shape
+        (True, (2, 3))
+        """
+        source = self._entry(quantity)
+        own = {name: self._number(name) for name in by if name in VARIANTS}
+        given = {**own, **self.numbers, **inputs}
+        options = self._options(source, given)
+        entry = derived.jacobian(source, options, tuple(by))
+        arrays = {name: self.checked(name, given[name]) for name in (*source.inputs, *options)}
+        results = self._run_kernel(self._derived_kernel(entry, None), quantity, arrays)
+        slopes = iter(results if isinstance(results, tuple) else (results,))
+        blocks = {y: {x: next(slopes) for x in by} for y in source.outputs}
+        if len(blocks) == 1:
+            (only,) = blocks.values()
+            return only
+        return {x: {y: block[x] for y, block in blocks.items()} for x in by}
+
+    @property
+    def lengths(self) -> Array:
+        """The translations of the arm (m): (6N + 3,), named in :attr:`length_names`.
+
+        For each joint of the tree the three of its frame on the link before, and the three of its link's frame from it,
+        which hold a and d of Denavit and Hartenberg; last those of the tip on its link.
+
+        >>> import dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> {name: float(x) for name, x in zip(arm.length_names, arm.lengths) if x}
+        {'lx_1': 1.0, 'lx_2': 1.0}
+        """
+        return np.array(lengths(self.mechanism), float)
+
+    @property
+    def length_names(self) -> tuple[str, ...]:
+        """The names of :attr:`lengths`: ``px_1``, …, ``lz_n`` with the joint's number, then ``tx``, ``ty``, ``tz``."""
+        return tuple(length_names(self.mechanism))
+
+    def _number(self, name: str) -> Array:
+        """A number of the mechanism by its name in ``VARIANTS``; a payload is what is added."""
+        own = {"parameters": lambda: parameters(self.mechanism.tree), "lengths": lambda: lengths(self.mechanism)}
+        own |= {"payload": lambda: [0.0] * 10, "gravity": lambda: list(self.mechanism.gravity)}
+        return np.array(own[name](), float)
+
+    def _entry(self, quantity: str) -> Quantity:
+        return joints.quantity(quantity, self.mechanism)
+
+    def _options(self, entry: Quantity, inputs: Mapping[str, Any]) -> tuple[str, ...]:
+        """The options among the inputs, in the order of the table."""
+        known = (*entry.inputs, *entry.options, *VARIANTS)
+        wrong = [name for name in inputs if name not in known] + [name for name in entry.inputs if name not in inputs]
+        if wrong:
+            raise DalembertError(
+                f"the inputs of {entry.name} are {', '.join(entry.inputs)} and, if wanted, "
+                f"{', '.join((*entry.options, *VARIANTS))}; '{wrong[0]}' is {'not one of them' if wrong[0] in inputs else 'missing'}"
+            )
+        return tuple(option for option in (*entry.options, *VARIANTS) if option in inputs)
+
+    def _derived_kernel(self, entry: Quantity, formulation: str | None) -> np.ufunc:
+        key = (entry.key, formulation)
+        if key not in self._kernels:
+            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, (), self.name)
+        return self._kernels[key]
+
+
+def _spread(name: str, value: Any, core: tuple[int, ...]) -> Any:
+    """A weight whose last axes are those of an output: 1.0 is a weight of each entry."""
+    array = real(name, value)
+    last = array.shape[max(array.ndim - len(core), 0) :]
+    try:
+        return np.broadcast_to(array, (*array.shape[: max(array.ndim - len(core), 0)], *core))
+    except ValueError:
+        raise ShapeError(
+            f"{name} has shape {array.shape}, which ends in {last}: the last axes must be {core} or broadcast to them"
+        ) from None

@@ -1,0 +1,110 @@
+"""Methods on Dask arrays: block by block, later, on whatever machines Dask has.
+
+A block runs the method itself on NumPy arrays, so that it does what it always does: loops are closed, types are kept,
+errors are sentences, which count states within their block. What travels is the robot and the method's name; a kernel is
+compiled, or read from the cache, by the process that runs the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from dalembert.arrays import is_lazy
+from dalembert.environment.extras import extra
+from dalembert.errors import ShapeError
+from dalembert.quantities import joints, machine
+
+if TYPE_CHECKING:
+    from dalembert.arm.compiled import Compiled
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+Cores = Sequence[tuple[int, ...]]
+
+
+def by_blocks(function: Callable[..., Any], arrays: Mapping[str, Any], cores: Cores, dtype: Any = None) -> Any:
+    """``function`` of the blocks of arrays whose last axis is whole, as Dask arrays: one, or a tuple of as many as ``cores``.
+
+    arrays  by name, of NumPy and of Dask, (…, size) each; leading axes broadcast, chunks along the last axis are joined
+    cores   the shape of each result behind the leading axes
+    dtype   of the results; unless given float32 if all arrays are, else float64
+    """
+    with extra("cluster", "a Dask array"):
+        import dask.array
+
+    whole = [a.rechunk({a.ndim - 1: -1}) if is_lazy(a) else a for a in arrays.values()]
+    inputs = ",".join(f"(i{k})" for k in range(len(whole)))
+    sizes = {f"o{k}_{j}": size for k, core in enumerate(cores) for j, size in enumerate(core)}
+    outputs = ",".join(f"({','.join(f'o{k}_{j}' for j in range(len(core)))})" for k, core in enumerate(cores))
+    kind = np.result_type(np.float32, *(a.dtype for a in whole)) if dtype is None else np.dtype(dtype)
+    try:
+        return dask.array.apply_gufunc(
+            function, f"{inputs}->{outputs}", *whole, output_sizes=sizes, allow_rechunk=True,
+            output_dtypes=[kind] * len(cores) if len(cores) > 1 else kind,
+        )  # fmt: skip
+    except ValueError as problem:
+        shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
+        raise ShapeError(f"these shapes do not broadcast: {shapes} ({problem})") from None
+
+
+def lazy(names: str, cores: Callable[[Any], Cores], dtype: Any = None) -> Callable[[Method], Method]:
+    """The method with a lazy result where one of these arguments is a Dask array.
+
+    Its class has ``lazy_input(name, value)``, which checks an argument; ``cores`` gives the shapes of the results of
+    an object behind their leading axes.
+    """
+
+    def decorate(method: Method) -> Method:
+        parameters = signature(method)
+
+        @wraps(method)
+        def run(self: Any, *args: Any, **options: Any) -> Any:
+            if not any(map(is_lazy, (*args, *options.values()))):
+                return method(self, *args, **options)
+            _, *given = parameters.bind(self, *args, **options).arguments.items()
+            arrays = {x: self.lazy_input(x, v) for x, v in given if x in names.split() and v is not None}
+            rest = {x: v for x, v in given if x not in arrays}
+            return by_blocks(partial(_block, self, method.__name__, tuple(arrays), rest), arrays, cores(self), dtype)
+
+        return cast(Method, run)
+
+    return decorate
+
+
+def _block(owner: Any, method: str, names: tuple[str, ...], options: dict[str, Any], *blocks: Any) -> Any:
+    return getattr(owner, method)(**dict(zip(names, blocks, strict=True)), **options)
+
+
+def run_later(
+    arm: Compiled,
+    quantity: str,
+    inputs: Mapping[str, Any],
+    options: Mapping[str, Any],
+    formulation: str | None,
+    out: Any,
+) -> Any:
+    """A compiled quantity of Dask arrays, alone or with NumPy arrays."""
+    if out is not None:
+        raise ShapeError("out cannot be filled from Dask arrays, which are computed later: leave it away")
+    entry = joints.quantity(quantity, arm.mechanism)
+    entry.chosen(formulation, arm.mechanism)
+    entry.check_options(options)
+    arrays = {name: arm.checked(name, value) for name, value in (*inputs.items(), *options.items())}
+    cores = [core for _, core in machine.signature(arm.mechanism, entry, tuple(options)).outputs]
+    return by_blocks(partial(_run, arm, quantity, tuple(inputs), tuple(options), formulation), arrays, cores)
+
+
+def _run(
+    arm: Compiled,
+    quantity: str,
+    inputs: tuple[str, ...],
+    options: tuple[str, ...],
+    formulation: str | None,
+    *blocks: Any,
+) -> Any:
+    given = dict(zip((*inputs, *options), blocks, strict=True))
+    return arm._run(quantity, {x: given[x] for x in inputs}, {x: given[x] for x in options}, formulation)

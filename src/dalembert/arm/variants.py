@@ -1,0 +1,69 @@
+"""Many robots at once: an arm whose numbers are arrays, each set of them a robot of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from dalembert.arm.compiled import Array
+from dalembert.arm.coordinates import Coordinates
+from dalembert.arm.derivatives import ArmDerivatives
+from dalembert.arm.dynamics import ArmDynamics
+from dalembert.arm.kinematics import Kinematics
+from dalembert.errors import DalembertError
+
+if TYPE_CHECKING:
+    from dalembert.arm.arm import Arm
+
+
+class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
+    """The compiled quantities of an arm for numbers of its mechanism that are arrays: :meth:`Arm.variants` makes it.
+
+    Every method is that of the arm. The leading axes of the numbers broadcast with those of q, q̇ and the rest.
+
+    >>> import numpy as np, dalembert as da
+    >>> arm = da.load("planar-2r")
+    >>> heavier = arm.parameters * np.linspace(1.0, 1.2, 5)[:, None, None]  # five robots
+    >>> arm.variants(parameters=heavier).gravity_torque(np.zeros((3, 2))).shape  # in three postures
+    (5, 3, 2)
+    """
+
+    def __init__(self, arm: Arm, numbers: Mapping[str, ArrayLike]) -> None:
+        super().__init__(arm.robot)
+        self.arm = arm
+        self.__dict__["mechanism"] = arm.mechanism
+        self._kernels = arm._kernels
+        self.numbers = {name: self.checked(name, value) for name, value in numbers.items()}
+        if "lengths" in numbers and self.loops:
+            raise DalembertError(
+                f"lengths are no inputs of arm '{self.name}', whose loops are closed for the lengths that they have; change the robot, "
+                "arm.replace(joints=…), for each set of lengths"
+            )
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {value.shape}" for name, value in self.numbers.items())
+        return f"<Variants of {self.arm!r}: {shapes}>"
+
+    def __reduce__(self) -> Any:
+        return Variants, (self.arm, self.numbers)
+
+    @property
+    def parameters(self) -> Array:
+        """π of S (7.81) of each robot: (…, 13N), those of the arm unless given."""
+        return self.numbers.get("parameters", self.arm.parameters)
+
+    def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None) -> Array:
+        """:meth:`Arm.friction_torque`; q is needed too where Γ is not constant, since every joint may rub."""
+        if q is None and "parameters" in self.numbers and not self.mechanism.linear:
+            raise DalembertError(
+                f"the friction of arm '{self.name}' depends on where it stands, since passive joints may rub: give "
+                "friction_torque(qd, q)"
+            )
+        return super().friction_torque(qd, q, load)
+
+    def _needs_inertia(self) -> None:
+        """Other parameters may resist where those of the arm do not; where nothing does, accelerations are not finite."""
+        if not {"parameters", "payload"} & set(self.numbers):
+            super()._needs_inertia()

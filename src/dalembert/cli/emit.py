@@ -1,0 +1,83 @@
+"""``dalembert emit``: code of an arm's quantities for other machines and languages."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from dalembert.cli import options
+from dalembert.cli.terminal import plain, print_table, tell
+from dalembert.environment.progress import Bar
+from dalembert.errors import DalembertError
+
+PATIENCE = 1.0  # seconds before a bar is shown
+
+
+def _list_targets(asked: bool) -> None:
+    if asked:
+        from dalembert.kernel.targets import TARGETS
+
+        print_table(("target", "what is written"), [(name, entry.summary) for name, entry in TARGETS.items()])
+        raise typer.Exit()
+
+
+def emit(
+    arm: options.ArmArgument,
+    quantity: Annotated[
+        list[str] | None,
+        Argument(metavar="QUANTITY...", help="What to compute, such as inverse_dynamics; several make one function."),
+    ] = None,
+    target: Annotated[str, Option("-t", "--target", help="What to write; --targets lists them.")] = "c",
+    output: Annotated[
+        str | None, Option("-o", "--output", metavar="DIR", help="The folder for the files; it is made if need be.")
+    ] = None,
+    single: Annotated[bool, Option("--float", help="Single precision instead of double.")] = False,
+    formulation: Annotated[
+        str | None, Option(metavar="NAME", help="The equations to use; the fastest unless given.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, Option(metavar="INPUT", help="A further input, such as tip_wrench or base_motion.")
+    ] = None,
+    function: Annotated[
+        str | None, Option(metavar="NAME", help="The function's name after the robot's, instead of the quantity's.")
+    ] = None,
+    libm: Annotated[bool, Option("--libm/--no-libm", help="Whether functions of the C library may be called.")] = True,
+    list_quantities: Annotated[bool, Option("--list", help="List the quantities of the arm and exit.")] = False,
+    targets: Annotated[
+        bool, Option("--targets", help="List the targets and exit.", callback=_list_targets, is_eager=True)
+    ] = False,
+    physical: options.PhysicalOption = "error",
+    tip: options.TipOption = None,
+    payload: options.PayloadOption = None,
+    payload_com: options.PayloadComOption = None,
+    force: options.ForceFlag = False,
+) -> None:
+    """Write the code of an arm's quantities: C99 for a controller, Python for reading, and others.
+
+    Prints the files with their sizes and what the code costs. Without -o the text is shown. Generated code belongs to
+    you: use, change and sell it without conditions.
+    """
+    loaded = options.load(arm, physical, tip, payload, payload_com)
+    if list_quantities:
+        from dalembert.quantities.joints import known
+
+        entries = known(loaded.mechanism)
+        print_table(("quantity", "arrays", "what"), [(name, x.arrays, x.summary) for name, x in entries.items()])
+        return
+    if not quantity:
+        raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics; --list lists them")
+    with Bar(f"{', '.join(quantity)} of {loaded.name}", PATIENCE):
+        source = loaded.emit(
+            quantity, target, formulation=formulation, options=tuple(option or ()),
+            precision="float" if single else None, function=function, libm=libm,
+        )  # fmt: skip
+    if output is None:
+        tell("\n".join(plain(line) for line in str(source).splitlines()))
+        return
+    for path, content in zip(source.write(output, force=force), source.files.values(), strict=True):
+        size = len(content.encode() if isinstance(content, str) else content)
+        tell(f"{plain(str(path))}  {size:,} bytes")
+    for note in source.notes:
+        tell(plain(note))

@@ -1,0 +1,313 @@
+"""The target ``c``: readable C99, a header, and a self-test against values that were computed in Python.
+
+Nothing is included but ``math.h``, and without ``libm`` not even that: the functions of :mod:`c99_functions` are
+written into the file. No allocation, no globals, no recursion, no state. ``-ffast-math`` is not assumed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from dalembert.emit.c99_functions import own_functions
+from dalembert.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.emit.statements import Notation, Statement, Statements, array_names
+from dalembert.environment.version import __version__
+from dalembert.errors import DalembertError
+from dalembert.graph.passes import live_lines
+
+PART_LENGTH = 1000  # statements of one function: compilers take ever longer for longer ones
+EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
+FUNCTIONS = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2", "asin", "acos")  # of math.h
+# what an array may not be called: keywords of C and C++, functions, and what the files use
+_TAKEN = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    and bool catch class delete export false friend new not or operator private public this throw true try xor
+    w fabs sgn main
+"""
+TAKEN = {*_TAKEN.split(), *FUNCTIONS}
+
+
+@dataclass(frozen=True)
+class _Precision:
+    """How numbers of one precision are written."""
+
+    name: str
+    suffix: str
+    pack: str
+    digits: int
+
+    def number(self, value: float) -> str:
+        """A constant, exactly; infinity and NaN as divisions."""
+        suffix = self.suffix
+        if math.isnan(value) or math.isinf(value):
+            return f"({0 if math.isnan(value) else 1}.0{suffix} / 0.0{suffix})"
+        try:
+            (rounded,) = struct.unpack(self.pack, struct.pack(self.pack, value))
+        except OverflowError:
+            raise DalembertError(
+                f"the number {value!r} of this robot is too large for precision 'float'; emit it with precision 'double'"
+            ) from None
+        text = repr(value) if self.digits == 17 else f"{rounded:.{self.digits}g}"
+        if self.digits != 17:  # the fewest digits that give the same float
+            shorter = (f"{rounded:.{digits}g}" for digits in range(1, self.digits + 1))
+            text = next(x for x in shorter if struct.unpack(self.pack, struct.pack(self.pack, float(x)))[0] == rounded)
+        return (text if re.search(r"[.e]", text) else f"{text}.0") + suffix
+
+
+PRECISIONS = {"double": _Precision("double", "", "<d", 17), "float": _Precision("float", "f", "<f", 9)}
+
+
+def c99(unit: Unit, settings: Settings) -> Source:
+    """The files NAME.h, NAME.c and NAME_test.c."""
+    writer = _CText(unit, settings)
+    symbol = unit.symbol
+    files: dict[str, str | bytes] = {f"{symbol}.h": writer.header(), f"{symbol}.c": writer.source()}
+    if unit.samples:
+        files[f"{symbol}_test.c"] = writer.test()
+    notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks]
+    if not unit.samples:
+        notes.append("There is no self-test: at none of the states that were tried are the outputs finite.")
+    return Source(files, tuple(notes))
+
+
+class _CText:
+    """The texts of one unit."""
+
+    def __init__(self, unit: Unit, settings: Settings) -> None:
+        self.unit, self.settings = unit, settings
+        self.precision = PRECISIONS[settings.precision]
+        self.type = settings.precision
+        self.names = array_names(unit, TAKEN)
+        graph = unit.graph
+        self.used = {op for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live}
+
+    # -- the pieces ----------------------------------------------------------------------------------
+
+    def parameters(self) -> list[str]:
+        """const double q[7], …, double tau[7]"""
+
+        def declared(name: str, shape: tuple[int, ...]) -> str:
+            return f"{self.names[name]}[{prod(shape)}]" if prod(shape) else f"*{self.names[name]}"
+
+        inputs = [f"const {self.type} {declared(*array)}" for array in self.unit.signature.inputs]
+        return [*inputs, *(f"{self.type} {declared(*array)}" for array in self.unit.signature.outputs)]
+
+    def prototype(self) -> str:
+        """The function's head."""
+        return wrapped(f"void {self.unit.symbol}(", self.parameters(), ")")
+
+    def comment(self) -> str:
+        """What a reader should know, on top of both files."""
+        functions = "the functions of math.h" if self.settings.libm else "no function of a library"
+        use = (
+            "SI units, radians; matrices row by row. Outputs must not overlap inputs. Every state is computed by itself: "
+            "nothing is allocated, nothing is kept between calls, and threads may call it at once."
+        )
+        body = description(self.unit, self.names, use, f"{self.type} precision, {functions}", size=prod)
+        return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n"
+
+    def header(self) -> str:
+        """NAME.h"""
+        guard = f"{self.unit.symbol}_h".upper()
+        return (
+            f"{self.comment()}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+            f"{self.prototype()};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+        )  # fmt: skip
+
+    def notation(self) -> Notation:
+        number, suffix = self.precision.number, self.precision.suffix
+        own = f"{self.unit.prefix}_own_" if not self.settings.libm else ""
+        calls = {name: f"{own}{name}{'' if own else suffix}({{0}})" for name in FUNCTIONS}
+        calls["atan2"] = calls["atan2"].replace("{0}", "{0}, {1}")
+        return Notation(
+            number,
+            lambda array, k: f"{self.names[array]}[{k}]",
+            {**calls, "sign": "sgn({0})"},
+            f"{{0}} < {{1}} ? {number(1.0)} : {number(0.0)}",
+            "{0} ? {1} : {2}",
+            "{0} {sign} {1}",
+        )
+
+    def source(self) -> str:
+        """NAME.c"""
+        called = [name for name in FUNCTIONS if name in self.used]
+        pieces = [self.comment() + f'#include "{self.unit.symbol}.h"']
+        if called and self.settings.libm:
+            pieces.append("#include <math.h>")
+        elif called:
+            pieces.append(own_functions(called, self.type, f"{self.unit.prefix}_own_"))
+        if "sign" in self.used:
+            unity = self.precision.number(1.0)
+            zero = self.precision.number(0.0)
+            pieces.append(
+                f"/* the sign of x: +-1, and 0 or NaN where x is */\nstatic {self.type} sgn({self.type} x)\n{{\n"
+                f"    return x > {zero} ? {unity} : x < {zero} ? -{unity} : x;\n}}"
+            )
+        statements = Statements(self.unit, self.notation())
+        pieces += self.functions(statements)
+        return "\n\n".join(pieces) + "\n"
+
+    # -- the function, whole or in parts ---------------------------------------------------------------
+
+    def functions(self, statements: Statements) -> list[str]:
+        """The function, or several that it calls one after the other where it would be very long."""
+        count = len(statements.angles) + len(statements.rest)
+        if count <= PART_LENGTH * 1.5:
+            body = []
+            if statements.angles:
+                body += ["/* cosines and sines of the joints */", *map(self.assignment, statements.angles), ""]
+            body += [self.assignment(statement) for statement in statements.rest]
+            return [self.function(self.prototype(), body)]
+        order = [*statements.angles, *statements.rest]
+        parts = [order[k : k + PART_LENGTH] for k in range(0, count, PART_LENGTH)]
+        slots, size = workspace(parts)
+        named = {statement.line: statement.name for statement in order if statement.name}
+        texts, calls = [], []
+        arrays = [self.names[name] for name, _ in (*self.unit.signature.inputs, *self.unit.signature.outputs)]
+        for number, part in enumerate(parts, 1):
+            own = {statement.line for statement in part if statement.name}
+            needed = sorted(set().union(*(statement.reads for statement in part)) - own)
+            body = [f"const {self.type} {named[line]} = w[{slots[line]}];" for line in needed]
+            body += [""] if body else []
+            for statement in part:
+                body.append(self.assignment(statement))
+                if statement.line in slots and statement.name:
+                    body.append(f"w[{slots[statement.line]}] = {statement.name};")
+            name = f"{self.unit.symbol}_part{number}"
+            head = wrapped(f"static void {name}(", [*self.parameters(), f"{self.type} w[{size}]"], ")")
+            texts.append(self.function(head, body, "w"))
+            calls.append(wrapped(f"{name}(", [*arrays, "w"], ");"))
+        return [*texts, self.function(self.prototype(), [f"{self.type} w[{size}];", "", *calls])]
+
+    def function(self, head: str, body: Sequence[str], *more: str) -> str:
+        """A function's text; parameters that it does not use are named, lest compilers warn."""
+        words = set(re.findall(r"\w+", "\n".join(body)))
+        unused = [name for name in (*self.names.values(), *more) if name not in words]
+        lines = [*(f"(void){name};" for name in unused), *body]
+        return head + "\n{\n" + "".join(f"    {line}".rstrip() + "\n" for line in lines) + "}"
+
+    def assignment(self, statement: Statement) -> str:
+        """const double t3 = …;"""
+        if statement.name:
+            return f"const {self.type} {statement.name} = {statement.text};"
+        outputs = self.unit.output_elements()
+        places = [outputs[position] for position in statement.targets]
+        return "".join(f"{self.names[array]}[{k}] = " for array, k in places) + f"{statement.text};"
+
+    # -- the self-test ---------------------------------------------------------------------------------
+
+    def test(self) -> str:
+        """NAME_test.c"""
+        from dalembert.emit.expected import expected_outputs
+
+        unit, symbol, number = self.unit, self.unit.symbol, self.precision.number
+        results, error = expected_outputs(unit.graph, unit.samples, unit.signature)
+        tolerance = max(64.0, 16.0 * error) * EPSILON[self.type]
+        starts: dict[str, int] = {}
+        for arrays in (unit.signature.inputs, unit.signature.outputs):
+            at = 0
+            for name, shape in arrays:
+                starts[name] = at
+                at += prod(shape)
+        sizes = [sum(prod(shape) for _, shape in arrays) for arrays in (unit.signature.inputs, unit.signature.outputs)]
+
+        def signed(value: float) -> str:
+            return f"-{number(-value)}" if math.copysign(1.0, value) < 0 else number(value)
+
+        def rows(values: Iterable[Sequence[float]]) -> str:
+            return ",\n".join("    {" + ", ".join(map(signed, row)) + "}" for row in values)
+
+        arguments = [f"inputs[state] + {starts[name]}" if prod(s) else "0" for name, s in unit.signature.inputs]
+        arguments += [f"got + {starts[name]}" for name, _ in unit.signature.outputs]
+        bounds = ", ".join(str(starts[name] + prod(shape)) for name, shape in unit.signature.outputs)
+        count, states = len(unit.signature.outputs), len(unit.samples)
+        zero = number(0.0)
+        return f"""/*
+ * Self-test of {symbol}: {states} states, computed by dalembert {__version__} in double precision.
+ * Returns 0 where every output is within TOLERANCE of the largest one of its array, else 1.
+ */
+#include <stdio.h>
+
+#include "{symbol}.h"
+
+#define TOLERANCE {number(tolerance)}
+
+static const {self.type} inputs[{states}][{max(1, sizes[0])}] = {{
+{rows(unit.samples) if sizes[0] else "    {" + zero + "}"}
+}};
+
+static const {self.type} outputs[{states}][{sizes[1]}] = {{
+{rows(results)}
+}};
+
+static const int ends[{count}] = {{{bounds}}}; /* of the output arrays */
+
+static {self.type} magnitude({self.type} x)
+{{
+    return x < {zero} ? -x : x;
+}}
+
+int main(void)
+{{
+    {self.type} got[{sizes[1]}], worst = {zero};
+    int state, array, k, first, failed = 0;
+
+    for (state = 0; state < {states}; ++state) {{
+        {wrapped(f"{symbol}(", arguments, ");", "            ")}
+        for (array = 0, first = 0; array < {count}; first = ends[array++]) {{
+            {self.type} largest = {zero};
+            for (k = first; k < ends[array]; ++k)
+                if (magnitude(outputs[state][k]) > largest)
+                    largest = magnitude(outputs[state][k]);
+            for (k = first; k < ends[array]; ++k) {{
+                const {self.type} error = magnitude(got[k] - outputs[state][k]);
+                if (!(error <= TOLERANCE * largest))
+                    failed = 1;
+                if (error > worst * largest && largest > {zero})
+                    worst = error / largest;
+            }}
+        }}
+    }}
+    printf("{symbol}: {states} states, worst error %.2g of the largest output, %s\\n",
+           (double)worst, failed ? "FAILED" : "passed");
+    return failed;
+}}
+"""
+
+
+def workspace(parts: Sequence[Sequence[Statement]]) -> tuple[dict[int, int], int]:
+    """A slot for every line that a later part reads, used again when it is free; and how many there are."""
+    last: dict[int, int] = {}
+    part_of = {statement.line: k for k, part in enumerate(parts) for statement in part if statement.name}
+    for k, part in enumerate(parts):
+        for line in set().union(*(statement.reads for statement in part)):
+            if part_of[line] < k:
+                last[line] = k
+    slots: dict[int, int] = {}
+    free: list[int] = []
+    size = 0
+    for k, part in enumerate(parts):
+        for statement in part:
+            if statement.name and statement.line in last:
+                if free:
+                    slots[statement.line] = free.pop()
+                else:
+                    slots[statement.line] = size
+                    size += 1
+        free += sorted((slots[line] for line, end in last.items() if end == k), reverse=True)
+    return slots, max(1, size)
+
+
+def wrapped(head: str, words: Sequence[str], tail: str, indent: str = "    ") -> str:
+    """``head`` and the words, separated by commas, in lines of bounded length."""
+    if len(head) + sum(len(word) + 2 for word in words) <= 110:
+        return head + ", ".join(words) + tail
+    lines = textwrap.wrap(", ".join(word.replace(" ", "\0") for word in words), 104, break_on_hyphens=False)
+    return f"{head}\n" + "\n".join(indent + line.replace("\0", " ") for line in lines) + tail

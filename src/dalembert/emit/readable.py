@@ -1,0 +1,151 @@
+"""The targets for reading: ``python`` (nothing but math), ``numpy`` (broadcasts over leading axes) and ``dot`` (Graphviz)."""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Callable, Iterator
+from math import prod
+
+from dalembert.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.emit.statements import Notation, Statements, array_names
+from dalembert.graph.passes import live_lines
+
+TAKEN = {*keyword.kwlist, "math", "np", "shape"}
+# operations that raise errors in Python where they are infinite or not a number in C
+AS_IN_C = {
+    "div": (
+        "divide(x, y)", "x / y, infinite or not a number where y is 0",
+        "if y == 0.0:\n    return math.nan if x == 0.0 or x != x else math.copysign(math.inf, x) * math.copysign(1.0, y)\n"
+        "return x / y",
+    ),
+    "sqrt": ("sqrt(x)", "the square root, not a number below 0", "return math.sqrt(x) if x >= 0.0 else math.nan"),
+    "exp": ("exp(x)", "e to the x, infinite where it is too large", "return math.exp(x) if x <= 709.782712893384 else x if x != x else math.inf"),
+    "log": ("log(x)", "ln x, -inf at 0, not a number below", "return math.log(x) if x > 0.0 else -math.inf if x == 0.0 else math.nan"),
+    "asin": ("asin(x)", "arcsin x, not a number beyond 1", "return math.asin(x) if abs(x) <= 1.0 else math.nan"),
+    "acos": ("acos(x)", "arccos x, not a number beyond 1", "return math.acos(x) if abs(x) <= 1.0 else math.nan"),
+    "sign": ("sign(x)", "the sign of x: 1.0, -1.0, or x where it is 0 or not a number", "return 1.0 if x > 0.0 else -1.0 if x < 0.0 else x"),
+}  # fmt: skip
+
+
+def python(unit: Unit, settings: Settings) -> Source:
+    """NAME.py: a function of sequences."""
+    names = array_names(unit, {*TAKEN, *(head.partition("(")[0] for head, _, _ in AS_IN_C.values())})
+    calls = {name: f"math.{name}({{0}})" for name in ("sin", "cos", "tanh")} | {"atan2": "math.atan2({0}, {1})"}
+    for op, (head, _, _) in AS_IN_C.items():
+        calls[op] = head.replace("x, y", "{0}, {1}").replace("(x)", "({0})")
+    notation = Notation(
+        _number("math"), lambda array, k: f"{names[array]}[{k}]", calls,
+        "1.0 if {0} < {1} else 0.0", "{1} if {0} else {2}", "{0} {sign} {1}",
+    )  # fmt: skip
+    graph = unit.graph
+    used = {op for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live}
+    body = [f"{names[name]} = {_zeros(shape)}" for name, shape in unit.signature.outputs if shape]
+    body += _body(unit, notation, names, lambda index: "".join(f"[{i}]" for i in index))
+    helpers = [
+        f'def {head}:\n    """{words}"""\n' + "".join(f"    {line}\n" for line in lines.splitlines())
+        for op, (head, words, lines) in AS_IN_C.items()
+        if op in used
+    ]
+    use = "SI units, radians. Inputs are sequences, outputs lists of lists."
+    return _module(unit, names, "import math", helpers, body, use)
+
+
+def numpy(unit: Unit, settings: Settings) -> Source:
+    """NAME.py: a function of arrays that broadcasts over their leading axes."""
+    names = array_names(unit, TAKEN)
+    functions = {"atan2": "arctan2", "asin": "arcsin", "acos": "arccos"}
+    operations = ("sqrt", "sin", "cos", "exp", "log", "tanh", "asin", "acos", "sign")
+    calls = {op: f"np.{functions.get(op, op)}({{0}})" for op in operations} | {"atan2": "np.arctan2({0}, {1})"}
+    notation = Notation(
+        _number("np"), lambda array, k: f"{names[array]}[..., {k}]", calls,
+        "np.where({0} < {1}, 1.0, 0.0)", "np.where({0}, {1}, {2})", "{0} {sign} {1}",
+    )  # fmt: skip
+    inputs = [names[name] for name, _ in unit.signature.inputs]
+    body = [f"{name} = np.asarray({name}, dtype=float)" for name in inputs]
+    body.append(f"shape = np.broadcast_shapes({', '.join(f'{name}.shape[:-1]' for name in inputs)})")
+    for name, shape in unit.signature.outputs:
+        body.append(f"{names[name]} = np.empty({' + '.join(['shape', *([str(shape)] if shape else [])])})")
+    lines = _body(unit, notation, names, lambda index: "[" + ", ".join(["...", *map(str, index)]) + "]")
+    body += ["with np.errstate(all='ignore'):", *(f"    {line}" for line in lines[:-1]), lines[-1]]
+    use = "SI units, radians. Leading axes of the inputs broadcast; those of the outputs are theirs."
+    return _module(unit, names, "import numpy as np", [], body, use)
+
+
+def _number(module: str) -> Callable[[float], str]:
+    def written(value: float) -> str:
+        return repr(value) if math.isfinite(value) else f"{module}.nan" if math.isnan(value) else f"{module}.inf"
+
+    return written
+
+
+def _zeros(shape: tuple[int, ...]) -> str:
+    """Lists of zeros, one in the other."""
+    text = f"[0.0] * {shape[-1]}"
+    for size in reversed(shape[:-1]):
+        text = f"[{text} for _ in range({size})]"
+    return text
+
+
+def _body(unit: Unit, notation: Notation, names: dict[str, str], place: Callable[[tuple[int, ...]], str]) -> list[str]:
+    """The assignments, and what is returned."""
+    shapes = dict(unit.signature.outputs)
+    outputs = [f"{names[name]}{place(index)}" for name, shape in shapes.items() for index in _indices(shape)]
+    statements = Statements(unit, notation)
+    lines = []
+    for statement in (*statements.angles, *statements.rest):
+        left = statement.name or " = ".join(outputs[k] for k in statement.targets)
+        lines.append(f"{left} = {statement.text}")
+    return [*lines, f"return {', '.join(names[name] for name in shapes)}"]
+
+
+def _indices(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """All indices, row by row."""
+    for k in range(prod(shape)):
+        index = []
+        for size in reversed(shape):
+            k, i = divmod(k, size)
+            index.append(i)
+        yield tuple(reversed(index))
+
+
+def _module(unit: Unit, names: dict[str, str], imported: str, helpers: list[str], body: list[str], use: str) -> Source:
+    about = description(unit, names, use, "double precision")
+    arguments = ", ".join(names[name] for name, _ in unit.signature.inputs)
+    function = "\n".join([
+        f"def {unit.symbol}({arguments}):", f'    """{about[0].rstrip(".")}"""'.replace("\n", " "),
+        *(f"    {line}" for line in body), "",
+    ])  # fmt: skip
+    text = "\n\n".join(
+        ['"""' + "\n".join(about) + '\n"""', imported, "\n\n".join(["", *helpers, function]).lstrip("\n")]
+    )
+    return Source({f"{unit.symbol}.py": text}, (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks))
+
+
+# -- a picture of the tape ---------------------------------------------------------------------------
+
+SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "neg": "−", "sqrt": "√", "less": "<", "sign": "sgn"}
+
+
+def dot(unit: Unit, settings: Settings) -> Source:
+    """NAME.dot: every operation a node, every operand an edge; the first operand of − and ÷ comes from the left."""
+    graph, inputs = unit.graph, unit.input_elements()
+    names = {name: name for name, _ in (*unit.signature.inputs, *unit.signature.outputs)}
+    use = "Boxes are elements of arrays, matrices row by row; circles are operations, whose operands come from left to right."
+    lines = [f'digraph "{unit.symbol}" {{', "    ordering=in; rankdir=TB; node [shape=circle, fontname=Helvetica];"]
+    for line, ((op, args), live) in enumerate(zip(graph.nodes, live_lines(graph), strict=True)):
+        if not live:
+            continue
+        if op == "input":
+            array, element = inputs[line]
+            lines.append(f'    n{line} [label="{array}[{element}]", shape=box];')
+        elif op == "const":
+            lines.append(f'    n{line} [label="{args[0]!r}", shape=plaintext];')
+        else:
+            lines.append(f'    n{line} [label="{SIGNS.get(op, op)}"];')
+            lines += [f"    n{operand} -> n{line};" for operand in args]
+    for k, ((array, element), line) in enumerate(zip(unit.output_elements(), graph.outputs, strict=True)):
+        lines += [f'    out{k} [label="{array}[{element}]", shape=box, style=bold];', f"    n{line} -> out{k};"]
+    about = "".join(f"// {line}".rstrip() + "\n" for line in description(unit, names, use, "each once"))
+    note = f"{operation_words(unit.operations).capitalize()}."
+    return Source({f"{unit.symbol}.dot": about + "\n".join([*lines, "}", ""])}, (note, *unit.remarks))

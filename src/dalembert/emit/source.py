@@ -1,0 +1,170 @@
+"""What is emitted, and as what: a :class:`Unit` is one function of arrays, a :class:`Source` the files written of it."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dalembert.documents.sources import cited, introduction
+from dalembert.environment.version import __version__
+from dalembert.errors import DalembertError
+from dalembert.files import check_writable, whole_binary_file
+
+if TYPE_CHECKING:
+    from dalembert.emit.signature import Signature
+    from dalembert.graph.count import Operations
+    from dalembert.graph.tape import Graph
+
+SHOWN = 20_000  # letters of a file that str() shows
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files made of an arm: ``files`` by name, as text or bytes, and ``notes``, sentences about them.
+
+    >>> source = Source({"two.txt": "1 + 1"}, ("One addition.",))
+    >>> print(source)
+    ---- two.txt
+    1 + 1
+    """
+
+    files: Mapping[str, str | bytes]
+    notes: tuple[str, ...] = ()
+
+    def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
+        """Write all files into a folder, which is made if need be: all of them or none. Returns their paths.
+
+        Files that are there already are overwritten only with ``force``.
+        """
+        where = Path(folder)
+        try:
+            where.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as problem:
+            why = getattr(problem, "strerror", None) or str(problem)
+            raise DalembertError(f"{os.fspath(folder)}: the folder cannot be made ({why})") from None
+        paths = [where / name for name in self.files]
+        for path in paths:
+            if path.is_file() and not force:
+                raise DalembertError(
+                    f"{path}: the file is there already and was left as it is; --force (force=True) overwrites it"
+                )
+            check_writable(path, overwrite=force)
+        with ExitStack() as stack:  # each is moved to its place when the stack unwinds, after all have been written
+            for path, content in zip(paths, self.files.values(), strict=True):
+                file = stack.enter_context(whole_binary_file(path, overwrite=force))
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+        return paths
+
+    def __str__(self) -> str:
+        """The texts of all files; of a binary one, how long it is."""
+        shown = []
+        for name, content in self.files.items():
+            if isinstance(content, bytes):
+                text = f"({len(content):,} bytes)"
+            else:
+                text = content if len(content) <= SHOWN else f"{content[:SHOWN]}\n… ({len(content):,} letters in all)"
+            shown.append(f"---- {name}\n{text.rstrip()}")
+        return "\n\n".join(shown)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One function to emit: a graph, its arrays, and what a reader should know of them.
+
+    prefix       the robot's name as an identifier: planar_2r
+    name         what is computed, as an identifier: inverse_dynamics
+    signature    names and core shapes of the arrays; the graph's inputs and outputs are theirs, one after the other
+    graph        the operations
+    operations   how many the graph has
+    summary      what comes out, in words
+    formulation  by which equations
+    robot        the robot's name
+    digest       16 hexadecimal digits that are those of this robot's numbers and laws
+    meanings     what an array holds, with its unit, by its name
+    remarks      sentences that a caller has to know
+    samples      inputs for a self-test, one row of numbers for each state
+    """
+
+    prefix: str
+    name: str
+    signature: Signature
+    graph: Graph
+    operations: Operations
+    summary: str
+    formulation: str
+    robot: str
+    digest: str
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    samples: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def symbol(self) -> str:
+        """The function's name: planar_2r_inverse_dynamics"""
+        return f"{self.prefix}_{self.name}"
+
+    def input_elements(self) -> dict[int, tuple[str, int]]:
+        """input line of the graph → (array, element)"""
+        lines = iter(self.graph.inputs)
+        return {next(lines): (name, k) for name, shape in self.signature.inputs for k in range(prod(shape))}
+
+    def output_elements(self) -> list[tuple[str, int]]:
+        """(array, element) of every output of the graph"""
+        return [(name, k) for name, shape in self.signature.outputs for k in range(prod(shape))]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to write it: ``precision`` "double" or "float"; ``libm`` whether the C library's functions may be called."""
+
+    precision: str = "double"
+    libm: bool = True
+
+
+# what every generated file says
+LICENCE = "Generated code belongs to you: use, change and sell it without conditions."
+
+
+def description(
+    unit: Unit, names: Mapping[str, str], use: str, how: str, size: Callable[[tuple[int, ...]], object] | None = None
+) -> list[str]:
+    """What a reader should know of a unit, in lines: arrays, equations, costs, whose it is.
+
+    names  what the arrays are called in the file
+    use    sentences on how to call it, and ``how`` it calculates
+    size   what stands in brackets after an array's name; its shape unless given
+    """
+    lines = [f"{unit.name} of {plain(unit.robot)}: {unit.summary}."]
+    if letters := cited(unit.summary):
+        lines.append(introduction(letters))
+    lines.append("")
+    for way, arrays in (("in ", unit.signature.inputs), ("out", unit.signature.outputs)):
+        for name, shape in arrays:
+            rows = f"{' x '.join(map(str, shape))}, row by row" if len(shape) > 1 and size is not None else ""
+            words = "; ".join(filter(None, (rows, unit.meanings.get(name, ""))))
+            inside = size(shape) if size is not None else ", ".join(map(str, shape))
+            lines.append(f"{way} {names[name]}[{inside}]" + (f": {words}" if words else ""))
+    lines += ["", use, *unit.remarks, "", f"Formulation: {unit.formulation}."]
+    lines.append(f"Operations: {operation_words(unit.operations)}; {how}.")
+    lines.append(f"Robot: {plain(unit.robot)}, {unit.digest}.")
+    lines.append(f"Made by dalembert {__version__}. {LICENCE}")
+    return [piece for line in lines for piece in (textwrap.wrap(line, 108, subsequent_indent="  ") or [""])]
+
+
+def plain(name: str) -> str:
+    """A robot's name as it may stand in a comment: nothing in it ends the comment or the line."""
+    return "".join(c if c.isalnum() or c in " -_.+()," else "_" for c in name)
+
+
+def operation_words(operations: Operations) -> str:
+    """ "285 multiplications, 260 additions, 6 sines, 6 cosines" """
+    counts = [(getattr(operations, name), name.replace("_", " ")) for name in operations.__dataclass_fields__]
+    words = [f"{count} {name if count != 1 else name[:-1]}" for count, name in counts if count]
+    return ", ".join(words) or "no operations"

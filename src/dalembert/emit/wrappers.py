@@ -1,0 +1,102 @@
+"""What stands around the blocks of a tape on machines other than NumPy's: a function of one state, of many rows, or a grid.
+
+Each wrapper is an exported function that calls the parts of the tape, which LLVM puts in line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from dalembert.emit.ir import IR, Form
+from dalembert.emit.llvm import function_parts, module
+from dalembert.emit.signature import Signature
+from dalembert.graph.tape import Graph
+
+MOST_IN_LINE = 6  # parts; longer tapes stay in functions of their own, which share a workspace on the stack
+
+
+class Wrapper(IR):
+    """The text of a function around the parts of a tape."""
+
+    def __init__(self, signature: Signature, parts: int, slots: int, form: Form) -> None:
+        super().__init__(form)
+        self.signature, self.parts, self.slots = signature, parts, slots
+        self.sizes = [prod(shape) for shape in signature.arrays]
+        self.arguments = [f"%{name}.{k}" for k, (name, _) in enumerate((*signature.inputs, *signature.outputs))]
+
+    def rooms(self) -> None:
+        """Memory for the tables that the parts read, and their workspace."""
+        arrays = len(self.sizes)
+        self.say(f"%arrays = alloca ptr, i32 {arrays}")
+        strides = sum(map(len, self.signature.arrays)) if self.form.strided else 0
+        self.say(f"%offsets = alloca i64, i32 {arrays * self.width + strides}")
+        self.say(f"%workspace = alloca {self.vector}, i32 {max(self.slots, 1)}, align {self.bytes * self.width}")
+
+    def tables(self, pointers: Sequence[str], offset: Callable[[int, int], str] = lambda array, lane: "0") -> None:
+        """Write the tables: an address for each array, an offset for each lane of it."""
+        for a, pointer in enumerate(pointers):
+            self.put("%arrays", a, pointer, "ptr")
+            for lane in range(self.width):
+                self.put("%offsets", a * self.width + lane, offset(a, lane))
+
+    def block(self) -> None:
+        """All parts, for the states that the tables name."""
+        for part in range(self.parts):
+            self.say(f"call void @part{part}(ptr %arrays, ptr %offsets, ptr %workspace)")
+
+    def function(self, head: str) -> str:
+        """The lines as a function."""
+        return "\n".join([f"define {head} {{", "entry:", *self.lines, "}"])
+
+
+def one_state(text: Wrapper, name: str) -> str:
+    """``void name(const scalar *inputs…, scalar *outputs…)``: one state, as C calls it."""
+    text.rooms()
+    text.tables(text.arguments)
+    text.block()
+    text.say("ret void")
+    outputs = len(text.signature.inputs)
+    parameters = [f"ptr {'readonly ' * (k < outputs)}{x}" for k, x in enumerate(text.arguments)]
+    return text.function(f"void @{name}({', '.join(parameters)}) nounwind")
+
+
+def many_rows(text: Wrapper, name: str) -> str:
+    """``void name(inputs…, outputs…, int count)``: rows of so many states, one behind the other in every array.
+
+    Lanes beyond the last state repeat it: they read and write the very same row.
+    """
+    width = text.width
+    text.rooms()
+    text.say("%some = icmp sgt i32 %count, 0")
+    text.say("br i1 %some, label %ready, label %done")
+    text.label("ready")
+    text.say("%last = sub i32 %count, 1")
+    text.say("br label %states")
+    text.label("states")
+    text.say("%first = phi i32 [ 0, %ready ], [ %next, %states ]")
+    rows = []
+    for lane in range(width):
+        row = text.let(f"add i32 %first, {lane}")
+        if lane:
+            row = text.let(f"select i1 {text.let(f'icmp slt i32 {row}, %last')}, i32 {row}, i32 %last")
+        rows.append(text.let(f"zext i32 {row} to i64"))
+    text.tables(text.arguments, lambda a, lane: text.let(f"mul i64 {rows[lane]}, {text.bytes * text.sizes[a]}"))
+    text.block()
+    text.say(f"%next = add i32 %first, {width}")
+    text.say("%more = icmp slt i32 %next, %count")
+    text.say("br i1 %more, label %states, label %done")
+    text.label("done")
+    text.say("ret void")
+    parameters = [*(f"ptr {x}" for x in text.arguments), "i32 %count"]
+    return text.function(f"void @{name}({', '.join(parameters)}) nounwind")
+
+
+WRAPPERS: dict[str, Callable[[Wrapper, str], str]] = {"state": one_state, "rows": many_rows}
+
+
+def wrapped(graph: Graph, signature: Signature, form: Form, name: str, wrapper: str) -> str:
+    """The module of a graph, its function ``name`` around the tape."""
+    parts, slots = function_parts(graph, signature, form)
+    text = WRAPPERS[wrapper](Wrapper(signature, len(parts), slots, form), name)
+    return module([*parts, text], form, inline=len(parts) <= MOST_IN_LINE)

@@ -1,0 +1,191 @@
+"""Quantities as units to emit: one function for one or several of them, traced on one tape.
+
+What several quantities have in common is then computed once. Their inputs are united by name; an output whose name
+another array has already is called after its quantity: ``inverse_dynamics_tau`` beside the input ``tau``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from dalembert.coordinates.chain import AnyMechanism
+from dalembert.emit.signature import Signature
+from dalembert.emit.source import Unit
+from dalembert.errors import DalembertError, SingularInertiaError
+from dalembert.graph.count import count
+from dalembert.graph.tape import Graph, evaluate
+from dalembert.quantities.lighter import flat
+from dalembert.quantities.machine import Quantity, identity, signature, taken, taped
+
+LONGEST = 80  # letters of a name
+STATES, FEW = 8, 3  # states of a self-test, and of one with many outputs
+MANY = 400  # outputs
+TRIED = 200  # states that are tried until so many with finite outputs are there
+GRID = 1024  # samples are whole multiples of 1/GRID: short to write, and exact in single precision too
+
+# what arrays hold, by the names that they have in all tables
+MEANINGS = {
+    "q": "joint positions (rad or m)",
+    "qd": "joint velocities (rad/s or m/s)",
+    "qdd": "joint accelerations (rad/s^2 or m/s^2)",
+    "qd_r": "reference velocities (rad/s or m/s)",
+    "qdd_r": "reference accelerations (rad/s^2 or m/s^2)",
+    "tau": "joint torques (N m or N)",
+    "load": "torques that the joints pass on (N m or N)",
+    "tree_q": "positions of all joints of the tree (rad or m)",
+    "tip_wrench": "fx fy fz mx my mz (N, N m) by the tip on its environment, in base axes",
+    "base_motion": "angular velocity (rad/s), angular acceleration (rad/s^2) and linear acceleration (m/s^2) of the base, in base axes",
+    "parameters": "dynamic parameters",
+}
+BY_NEWTON = (
+    "q holds all {N} joints of the tree, passive ones included ({names}): close the loops first, as by Newton's method "
+    "with the function of loop_equations."
+)
+
+
+def identifier(name: str) -> str:
+    """A robot's name as an identifier of C and Python: "planar-2r" → "planar_2r".
+
+    >>> identifier("models/UR5 (copy).urdf"), identifier("3-axis"), identifier("机器人")
+    ('UR5_copy', 'arm_3_axis', 'arm')
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    last = re.sub(r"\.(urdf|xml|toml|sdf)$", "", last)
+    letters = unicodedata.normalize("NFKD", last).encode("ascii", "ignore").decode()
+    word = re.sub(r"[^A-Za-z0-9]+", "_", letters).strip("_")[:LONGEST].strip("_")
+    return word if word[:1].isalpha() else f"arm_{word}".rstrip("_")
+
+
+def unit_of(
+    mechanism: AnyMechanism,
+    robot: str,
+    entries: Sequence[Quantity],
+    formulation: str | None = None,
+    options: tuple[str, ...] = (),
+    function: str | None = None,
+    joints: Sequence[str] = (),
+) -> Unit:
+    """The unit of one or several quantities; ``joints`` names those of the tree."""
+    name = _function_name(entries, function)
+    each = _options(entries, options)
+    wanted = [taken(mechanism, entry, formulation, each[entry.name]) for entry in entries]
+    arrays, outputs = _arrays(mechanism, entries, each)
+    if len(entries) == 1:
+        graph = wanted[0][1]
+    else:
+        graph = _together(mechanism, entries, [taken for taken, _ in wanted], each, arrays)
+    names = [taken for taken, _ in wanted]
+    remarks: tuple[str, ...] = ()
+    if mechanism.by_newton:
+        remarks = (BY_NEWTON.format(N=mechanism.tree.n, names=", ".join(joints)),)
+    return Unit(
+        identifier(robot),
+        name,
+        arrays,
+        graph,
+        count(graph),
+        "; ".join(entry.summary for entry in entries),
+        names[0] if len(set(names)) == 1 else ", ".join(f"{e.name} {f}" for e, f in zip(entries, names, strict=True)),
+        robot,
+        hashlib.sha256(identity(mechanism).encode()).hexdigest()[:16],
+        {**{x: MEANINGS[x] for x, _ in arrays.inputs if x in MEANINGS}, **outputs},
+        remarks,
+        tuple(_samples(mechanism, arrays, graph)),
+    )
+
+
+def _function_name(entries: Sequence[Quantity], function: str | None) -> str:
+    """What the function is called after the robot's name."""
+    names = [entry.name for entry in entries]
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
+        raise DalembertError(f"the quantity '{twice[0]}' is asked for twice; name each once")
+    name = "_".join(names) if function is None else function
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise DalembertError(
+            f"the function cannot be called {name!r}; a name has letters, digits and _ and begins with a letter"
+        )
+    if len(name) > LONGEST:
+        raise DalembertError(
+            f"the function's name '{name}' has {len(name)} letters, more than {LONGEST}; give a shorter one, "
+            "--function NAME (function=...)"
+        )
+    return name
+
+
+def _options(entries: Sequence[Quantity], options: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """The options that each quantity takes; an error for one that none does."""
+    for option in options:
+        if not any(option in entry.options for entry in entries):
+            entries[0].check_options((option,))
+    return {entry.name: tuple(x for x in options if x in entry.options) for entry in entries}
+
+
+def _arrays(
+    mechanism: AnyMechanism, entries: Sequence[Quantity], options: Mapping[str, tuple[str, ...]]
+) -> tuple[Signature, dict[str, str]]:
+    """All inputs by name and all outputs, and what the outputs mean."""
+    signatures = [signature(mechanism, entry, options[entry.name]) for entry in entries]
+    inputs = dict(array for each in signatures for array in each.inputs)
+    times = Counter(name for each in signatures for name, _ in each.outputs)
+    outputs: list[tuple[str, tuple[int, ...]]] = []
+    meanings = {}
+    for entry, each in zip(entries, signatures, strict=True):
+        for name, shape in each.outputs:
+            own = name if times[name] == 1 and name not in inputs else f"{entry.name}_{name}"
+            outputs.append((own, shape))
+            meanings[own] = entry.summary if len(each.outputs) == 1 else ""
+    return Signature(tuple(inputs.items()), tuple(outputs)), meanings
+
+
+def _together(
+    mechanism: AnyMechanism,
+    entries: Sequence[Quantity],
+    formulations: Sequence[str],
+    options: Mapping[str, tuple[str, ...]],
+    arrays: Signature,
+) -> Graph:
+    """Several quantities on one tape."""
+    names = [name for name, _ in arrays.inputs]
+
+    def equations(*values: Any) -> Any:
+        given = dict(zip(names, values, strict=True))
+        results = []
+        for entry, formulation in zip(entries, formulations, strict=True):
+            own = {x: given[x] for x in (*entry.inputs, *options[entry.name])}
+            results.append(list(flat(entry.values(mechanism, formulation, own))))
+        return results
+
+    try:
+        return taped(arrays.inputs, equations, min(entry.condensed for entry in entries))
+    except ZeroDivisionError:  # while constants are folded
+        raise SingularInertiaError(
+            f"{' and '.join(entry.name for entry in entries)} do not exist for this mechanism, which has no B⁻¹: every "
+            "joint must move something that resists it"
+        ) from None
+
+
+def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterator[tuple[float, ...]]:
+    """States for a self-test: random ones, the same every time, around a pose that the mechanism can have."""
+    numbers = random.Random(7)
+    reach = 2.0 if mechanism.linear else 0.3
+    home = {"q": mechanism.pose if mechanism.by_newton else mechanism.home, "tree_q": mechanism.pose}
+    wanted = STATES if len(graph.outputs) <= MANY else FEW
+    for _ in range(TRIED):
+        row: list[float] = []
+        for name, shape in arrays.inputs:
+            centre = home.get(name) or [0.0] * prod(shape)
+            around = reach if name in home else 2.0
+            row += [round(GRID * (x + numbers.uniform(-around, around))) / GRID for x in centre]
+        if all(map(math.isfinite, evaluate(graph, row))):
+            yield tuple(row)
+            wanted -= 1
+        if not wanted:
+            return
