@@ -5,6 +5,8 @@ There is one module, or several where the tape is long, with these functions:
 ``part0, part1, …``  the tape itself for one block of W states, cut into parts that the optimiser can
     swallow; values that later parts need go through a workspace. Lane l of array a is read at
     ``pointer[a] + offset[a][l]``, so rows may lie anywhere.
+``constants, rows``  where there are many outputs: the parts leave them in the workspace, one vector after the other, ``rows``
+    writes them to the arrays; those that are the same in all states are put there once, by ``constants``.
 ``loop_d, loop_f``   NumPy's inner loop for doubles and floats. When the core axes are contiguous the
     blocks work on the arrays in place. What is left at the end is one more block whose surplus lanes
     repeat the last state: they read and write the very same row, never past the arrays. Any other
@@ -25,7 +27,7 @@ from dalembert.emit.elementary import ELEMENTARY
 from dalembert.emit.ir import IR, Form
 from dalembert.emit.loops import loops
 from dalembert.emit.signature import Signature
-from dalembert.emit.transpose import declarations, group_of, load_group, store_group
+from dalembert.emit.transpose import declarations, group_of, load_group, rows_function, store_group
 from dalembert.emit.trigonometry import FAR, far_function, sincos
 from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Graph
@@ -44,11 +46,15 @@ UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'  # what a branch is ma
 
 # longer straight-line code than this is cut: register allocation and scheduling grow faster than linearly
 PART_LENGTH = 1500
-LONG_TAPE = 20_000  # lines beyond which shorter parts compile in half the time and run as fast
+LONG_TAPE = 2_000  # lines beyond which shorter parts compile sooner and run faster: fewer values wait in registers
 SHORT_PART_LENGTH = 500
 MODULE_PARTS = 20  # more parts than these are compiled in several modules, half a second each
 # instructions that an operation takes, roughly, where it is not one
 LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
+
+# from so many numbers a state on, outputs are kept as vectors and turned into rows together at the end: in the parts they
+# would have to wait in registers for their neighbours in the row
+WIDE = 16
 
 DECLARED = (("sqrt", 1), ("copysign", 2))  # intrinsics, and how many vectors they take
 
@@ -62,8 +68,16 @@ def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
     """The modules' texts; the same graph gives the same texts, byte for byte."""
     if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
         raise ValueError("the graph's inputs do not fill the signature")
-    parts, slots = function_parts(graph, signature, form)
-    return modules(parts, loops(signature.arrays, len(signature.inputs), len(parts), slots, form), form)
+    shapes, inputs = signature.arrays, len(signature.inputs)
+    staged = sum(size(shape) for _, shape in signature.outputs) >= WIDE
+    parts, slots = function_parts(graph, signature, form, staged=staged)
+    loop = loops(shapes, inputs, len(parts), slots, form, staged)
+    if staged:
+        constants = Part(graph, signature, form, {}, False)
+        constants.stage = slots
+        parts = [*parts, constants.written("constants", [], [], _constants(graph))]
+        loop = rows_function(shapes, inputs, slots, form) + loop
+    return modules(parts, loop, form)
 
 
 def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
@@ -128,11 +142,13 @@ def function_parts(
     lanes: bool = False,
     longest: float | None = None,
     part_class: Callable[..., Part] | None = None,
+    staged: bool = False,
 ) -> tuple[list[str], int]:
     """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
 
     With ``lanes`` an array is not rows in memory but one vector of W lanes after the other. The parts are up to
-    ``longest`` instructions long; another class than :class:`Part` may write them.
+    ``longest`` instructions long; another class than :class:`Part` may write them. With ``staged`` outputs go to the
+    workspace, one vector after the other behind the slots, but for constants, which are not written.
     """
     if longest is None:
         longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
@@ -155,15 +171,17 @@ def function_parts(
         length += weight
     part_of = {k: index for index, chunks in enumerate(packed) for _, lines in chunks for k in lines}
     slot_of = _slots(graph, packed, part_of)
-    writers = _output_writers(graph, part_of)
+    slots = max(slot_of.values(), default=-1) + 1
+    writers = _output_writers(graph, part_of, _constants(graph) if staged else [])
     kept: list[list[int]] = [[] for _ in packed]
     for line in slot_of:
         kept[part_of[line]].append(line)
     functions = []
     for index, chunks in enumerate(packed):
         part = (part_class or Part)(graph, signature, form, slot_of, lanes)
+        part.stage = slots if staged else None
         functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
-    return functions, max(slot_of.values(), default=-1) + 1
+    return functions, slots
 
 
 def _length(graph: Graph, lines: list[int]) -> int:
@@ -184,11 +202,16 @@ def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
     return runs
 
 
-def _output_writers(graph: Graph, part_of: dict[int, int]) -> dict[int, list[int]]:
+def _constants(graph: Graph) -> list[int]:
+    """The outputs that are the same in all states."""
+    return [position for position, line in enumerate(graph.outputs) if graph.op(line) == "const"]
+
+
+def _output_writers(graph: Graph, part_of: dict[int, int], left_out: Sequence[int]) -> dict[int, list[int]]:
     """Which part writes which outputs: the one that computes the value; constants and inputs, the first."""
     writers: dict[int, list[int]] = {}
-    for position, line in enumerate(graph.outputs):
-        writers.setdefault(part_of.get(line, 0), []).append(position)
+    for position in sorted({*range(len(graph.outputs))}.difference(left_out)):
+        writers.setdefault(part_of.get(graph.outputs[position], 0), []).append(position)
     return writers
 
 
@@ -219,6 +242,8 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
 
 class Part(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
+
+    stage: int | None = None  # the slot of the first output, where outputs go to the workspace
 
     def __init__(self, graph: Graph, signature: Signature, form: Form, slot_of: dict[int, int], by_lanes: bool) -> None:
         super().__init__(form)
@@ -254,6 +279,10 @@ class Part(IR):
         """Everything that is to be stored, with the lines that it needs."""
         for line in kept:
             yield [line], partial(self.store_kept, line)
+        if self.stage is not None:
+            for position in outputs:
+                yield [self.graph.outputs[position]], partial(self.store_staged, self.stage + position, position)
+            return
         for array, start, end in output_starts(self.signature):
             elements = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
             for run in _runs(list(elements), 1 if self.by_lanes else group_of(self.form)):
@@ -333,6 +362,11 @@ class Part(IR):
     def store_kept(self, line: int) -> None:
         """A value that a later part reads, to the workspace."""
         self.store(self.names[line], self.slot(line))
+
+    def store_staged(self, slot: int, position: int) -> None:
+        """An output, to the workspace."""
+        place = self.let(f"getelementptr {self.vector}, ptr %workspace, i64 {slot}")
+        self.store(self.value(self.graph.outputs[position]), place)
 
     def store_outputs(self, array: int, first: int, lines: list[int]) -> None:
         """Neighbouring outputs, from element ``first`` on: rows of all of them, or one vector."""
