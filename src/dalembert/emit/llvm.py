@@ -55,6 +55,7 @@ LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
 # from so many numbers a state on, outputs are kept as vectors and turned into rows together at the end: in the parts they
 # would have to wait in registers for their neighbours in the row
 WIDE = 16
+LINE = 64  # bytes of memory that a cache holds together
 
 DECLARED = (("sqrt", 1), ("copysign", 2))  # intrinsics, and how many vectors they take
 
@@ -93,7 +94,7 @@ def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
 
 def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
     """The functions with what they need declared; parts of a tape may be for LLVM to put in line."""
-    declared = declarations(form)
+    declared = [*declarations(form), "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"]
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
         declared += [f"declare {v} @llvm.{name}.{text.suffix}({', '.join([v] * count)})" for name, count in DECLARED]
@@ -177,9 +178,11 @@ def function_parts(
     for line in slot_of:
         kept[part_of[line]].append(line)
     functions = []
+    ahead = _lines_ahead(graph, signature, form)
     for index, chunks in enumerate(packed):
         part = (part_class or Part)(graph, signature, form, slot_of, lanes)
-        part.stage = slots if staged else None
+        if staged:
+            part.stage, part.ahead = slots, ahead
         functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
     return functions, slots
 
@@ -213,6 +216,21 @@ def _output_writers(graph: Graph, part_of: dict[int, int], left_out: Sequence[in
     for position in sorted({*range(len(graph.outputs))}.difference(left_out)):
         writers.setdefault(part_of.get(graph.outputs[position], 0), []).append(position)
     return writers
+
+
+def _lines_ahead(graph: Graph, signature: Signature, form: Form) -> dict[int, list[tuple[int, int]]]:
+    """For every output that is not constant, which lines of memory to fetch when it is stored: (array, offset).
+
+    All together they are the rows that the next block writes, if rows lie one behind the other: memory is slow to write
+    what is not in a cache, and a block is time enough to bring it there.
+    """
+    lines = []
+    for array, start, end in output_starts(signature):
+        block = (end - start) * form.width * form.bytes
+        lines += [(array, offset) for offset in range(block, 2 * block, LINE)]
+    stored = sorted({*range(len(graph.outputs))}.difference(_constants(graph)))
+    share = len(lines) / max(len(stored), 1)
+    return {p: lines[int(k * share) : int((k + 1) * share)] for k, p in enumerate(stored)}
 
 
 def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> dict[int, int]:
@@ -251,6 +269,7 @@ class Part(IR):
         self.where = _elements(graph, signature)
         self.names: dict[int, str] = {}
         self.pointers: dict[int, list[str]] = {}
+        self.ahead: dict[int, list[tuple[int, int]]] = {}  # output → (array, offset) of what is fetched when it is stored
 
     def written(self, name: str, chunks: list[Chunk], kept: list[int], outputs: list[int]) -> str:
         """The function; ``kept`` are the lines that later parts read, ``outputs`` the positions that this one writes.
@@ -364,9 +383,12 @@ class Part(IR):
         self.store(self.names[line], self.slot(line))
 
     def store_staged(self, slot: int, position: int) -> None:
-        """An output, to the workspace."""
+        """An output, to the workspace; and some of the memory that the next block writes to, to the cache."""
         place = self.let(f"getelementptr {self.vector}, ptr %workspace, i64 {slot}")
         self.store(self.value(self.graph.outputs[position]), place)
+        for array, offset in self.ahead.get(position, ()):
+            line = self.let(f"getelementptr i8, ptr {self.entry('%arrays', array, 'ptr')}, i64 {offset}")
+            self.say(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
 
     def store_outputs(self, array: int, first: int, lines: list[int]) -> None:
         """Neighbouring outputs, from element ``first`` on: rows of all of them, or one vector."""
