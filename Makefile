@@ -68,6 +68,7 @@ format: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/closed_chains.py
+	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/elementary.py
 	$(BIN)/python benchmarks/formulations.py
 	$(BIN)/python benchmarks/friction.py

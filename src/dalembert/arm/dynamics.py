@@ -22,6 +22,7 @@ from dalembert.arm.terms import (
 )
 from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
+from dalembert.foreign.libraries import constant
 
 
 class ArmDynamics(Compiled):
@@ -110,15 +111,7 @@ class ArmDynamics(Compiled):
         load  the torque that each joint passes on, (…, n), is needed where a term depends on that; inverse_dynamics
               finds it by itself
         """
-        if q is None and (why := self.placing.rubs_where):
-            raise DalembertError(
-                f"the friction of arm '{self.name}' depends on where it stands, since {why}: give friction_torque(qd, q)"
-            )
-        if load is None and (joint := next((body for body in self.mechanism.bodies if body.depends("load")), None)):
-            raise DalembertError(
-                f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q, load), or take it "
-                "from inverse_dynamics"
-            )
+        self._needs_for_friction(q is None, load is None)
         return self._run("friction_torque", {"qd": qd}, {"q": q, "load": load}, threads=threads)
 
     @quick
@@ -469,6 +462,20 @@ class ArmDynamics(Compiled):
         """
         return DalembertTerms(*self._run("dalembert_terms", {"q": q, "qd": qd}, threads=threads))
 
+    @constant
+    def _needs_for_friction(self, no_q: bool, no_load: bool) -> None:
+        """Friction follows from velocities alone only where no term depends on more."""
+        if no_q and (why := self.placing.rubs_where):
+            raise DalembertError(
+                f"the friction of arm '{self.name}' depends on where it stands, since {why}: give friction_torque(qd, q)"
+            )
+        if no_load and (joint := next((body for body in self.mechanism.bodies if body.depends("load")), None)):
+            raise DalembertError(
+                f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q, load), or take it "
+                "from inverse_dynamics"
+            )
+
+    @constant
     def _needs_inertia(self) -> None:
         """Accelerations follow from torques only where every joint moves something and losses leave some of a load."""
         if self._all_lost:

@@ -13,7 +13,7 @@ own, which may be any row distance apart, or all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from math import inf, prod
@@ -21,9 +21,12 @@ from typing import Any, NamedTuple
 
 from dalembert.emit.ir import IR, Form
 from dalembert.emit.llvm import TapePart, function_parts, module, output_starts
+from dalembert.emit.loops import LETTERS
+from dalembert.emit.rollout import rollout_texts
 from dalembert.emit.signature import Signature
 from dalembert.emit.wrappers import Wrapper
 from dalembert.graph.order import by_outputs, eased
+from dalembert.graph.program import Program
 from dalembert.graph.tape import Graph
 
 AXES = 4  # leading axes of arrays that are no dense rows
@@ -329,3 +332,50 @@ class _GridKernel(Wrapper):
             *(f"i64 %core{k}" for k in range(cores)),
         ]
         return self.kernel(name, parameters)
+
+
+# -- rollouts ----------------------------------------------------------------------------------------
+
+
+def rollout_grid_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], scalar: str, name: str) -> str:
+    """The module of a rollout with its kernel ``name``: one thread takes all steps of one state.
+
+    ``name(arrays…, count, core sizes…, strides of the arrays…, strides of their core axes…)``: what NumPy tells a loop.
+    """
+    form = Form(1, scalar, 8 if scalar == "double" else 4)
+    texts, loop = rollout_texts(program, graphs, form, inf, "alwaysinline")
+    cores = program.cores()
+    sizes = list(dict.fromkeys(axis for core in cores for axis in core))
+    text = _GridKernel(Signature((), ()), 0, 0, form)
+    text.own_state()
+    tables = {
+        "args": ("ptr", [f"%array{a}" for a in range(len(cores))]),
+        "dims": ("i64", ["1", *(f"%size{k}" for k in range(len(sizes)))]),
+        "steps": (
+            "i64",
+            [*(f"%outer{a}" for a in range(len(cores))), *(f"%core{k}" for k in range(sum(map(len, cores))))],
+        ),
+    }
+    outside = text.let(f"icmp sge i64 {text.let(f'add i64 %first, {text.thread}')}, %count")
+    text.say(f"br i1 {outside}, label %done, label %inside")
+    text.label("inside")
+    for table, (kind, values) in tables.items():
+        text.say(f"%{table} = alloca {kind}, i32 {len(values)}")
+        for k, value in enumerate(values):
+            if kind == "ptr":
+                moved = text.let(f"mul i64 %state, %outer{k}")
+                value = text.let(f"getelementptr i8, ptr {text.generic(value, 1)}, i64 {moved}")
+            text.put(f"%{table}", k, value, kind)
+    text.say(f"call void @loop_{LETTERS[scalar]}(ptr %args, ptr %dims, ptr %steps, ptr null)")
+    text.say("br label %done")
+    text.label("done")
+    text.say("ret void")
+    parameters = [
+        *(f"ptr addrspace(1) %array{a}" for a in range(len(cores))),
+        "i64 %count",
+        *(f"i64 %size{k}" for k in range(len(sizes))),
+        *(f"i64 %outer{a}" for a in range(len(cores))),
+        *(f"i64 %core{k}" for k in range(sum(map(len, cores)))),
+    ]
+    inner = loop.replace(f"define void @loop_{LETTERS[scalar]}", f"define internal void @loop_{LETTERS[scalar]}")
+    return module([*texts, inner, text.kernel(name, parameters)], form, inline=True)
