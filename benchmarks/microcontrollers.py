@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sidebyside import table
 
 import dalembert as da
 from dalembert.quantities import joints
+from sidebyside import table
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parent / "out" / "casadi"
@@ -158,7 +158,11 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
     """Executed instructions per state, and bytes of code and constants, of every candidate for an arm."""
     arm, cross = da.load(name), CROSS["cortex-m7"]
     rng = np.random.default_rng(0)
-    q = arm.home + rng.uniform(-0.3, 0.3, (STATES, arm.n)) if not arm.mechanism.linear else rng.uniform(-2, 2, (STATES, arm.n))
+    q = (
+        arm.home + rng.uniform(-0.3, 0.3, (STATES, arm.n))
+        if not arm.mechanism.linear
+        else rng.uniform(-2, 2, (STATES, arm.n))
+    )
     rows = (q, *rng.uniform(-2, 2, (2, STATES, arm.n)))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -189,7 +193,9 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
             if file.endswith(".c"):
                 subprocess.run([*compiler(), "-c", file, "-o", f"{file}.o"], cwd=folder, check=True)
             files.append(file if file.endswith(".o") else f"{file}.o")
-            told = subprocess.run(["arm-none-eabi-size", files[-1]], cwd=folder, capture_output=True, text=True, check=True)
+            told = subprocess.run(
+                ["arm-none-eabi-size", files[-1]], cwd=folder, capture_output=True, text=True, check=True
+            )
             sizes[candidate] = int(told.stdout.splitlines()[1].split()[0])
         built = cross.built(folder, "main.c", *files, "-lm")
         *options, last = cross.emulator
@@ -218,7 +224,17 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("arms", nargs="*")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args(arguments)
-    head = ("arm", "joints", "object", "our C", "CasADi", "CasADi, our equations", "CasADi / object", "flash: object", "CasADi")
+    head = (
+        "arm",
+        "joints",
+        "object",
+        "our C",
+        "CasADi",
+        "CasADi, our equations",
+        "CasADi / object",
+        "flash: object",
+        "CasADi",
+    )
     rows = []
     for name in given.arms or da.arms():
         counts, sizes = measured(name)
@@ -235,7 +251,11 @@ def main(arguments: Sequence[str]) -> None:
         version = subprocess.run([*compiler(), "--version"], capture_output=True, text=True).stdout.splitlines()[0]
         about = (__doc__ or "").split("\n\n")
         lines = [f"# {about[0]}", "", *about[1:3]]
-        lines += ["", f"CasADi {casadi().__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.", ""]
+        lines += [
+            "",
+            f"CasADi {casadi().__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.",
+            "",
+        ]
         lines += ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
         (HERE / "microcontrollers.md").write_text("\n".join(lines) + "\n")
