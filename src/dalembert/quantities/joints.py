@@ -305,6 +305,7 @@ JOINTS = table("joints", {
     "compact_regressor": Quantity(
         MOTION + "Y(Z)", "the entries of Y(q, q̇, q̈) that are not 0 in every state, row after row",
         {"virtual-work": compact_regressor}, whole=SUMMANDS, measured=lambda m: {"Z": len(regressor_pattern(m))},
+        varies=False,
     ),
     "reference_torque": Quantity(
         "q, qd, qd_r, qdd_r -> tau(n)", "B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r), C of S (7.44)",

@@ -103,6 +103,7 @@ class Quantity:
     sizes     what further letters stand for, a function of what :meth:`of` binds
     measured  what letters stand for that only the equations tell, a function of the mechanism
     condensed up to how many lines the tape is searched for sums that repeat
+    varies    whether numbers of the mechanism can be inputs; not where the shape of what comes out depends on them
     """
 
     arrays: str
@@ -118,6 +119,7 @@ class Quantity:
     sizes: Callable[..., Mapping[str, int]] = dict
     measured: Callable[[AnyMechanism], Mapping[str, int]] = lambda mechanism: {}
     condensed: float = CONDENSED_LENGTH
+    varies: bool = True
     table: str = ""
     name: str = ""
     bound: tuple[Any, ...] = ()
@@ -189,13 +191,13 @@ class Quantity:
     @property
     def takes(self) -> tuple[str, ...]:
         """All options that a caller may ask for: its own, and the numbers of the mechanism."""
-        return (*self.options, *(name for name in VARIANTS if name not in self.inputs))
+        return (*self.options, *(name for name in VARIANTS if self.varies and name not in self.inputs))
 
     def check_options(self, options: Iterable[str]) -> None:
         """Refuse an option that the quantity does not take."""
         for option in options:
             if option not in self.takes:
-                allowed = ", ".join(self.takes)
+                allowed = ", ".join(self.takes) or "none"
                 raise DalembertError(f"{self.name} does not take '{option}'; the options it takes are: {allowed}")
 
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
