@@ -49,7 +49,7 @@ def by_blocks(
     whole, inputs = [], []
     for k, (name, array) in enumerate(arrays.items()):
         count = (axes or {}).get(name, 1)
-        last = {axis: -1 for axis in range(array.ndim - count, array.ndim)}
+        last = dict.fromkeys(range(array.ndim - count, array.ndim), -1)
         whole.append(array.rechunk(last) if is_lazy(array) else array)
         inputs.append(f"({','.join(f'i{k}_{j}' for j in range(count))})")
     outputs = [f"({','.join(f'o{k}_{j}' for j in range(len(core)))})" for k, core in enumerate(cores)]
@@ -114,7 +114,7 @@ def run_later(
     entry.check_options(options)
     arrays = {name: arm.checked(name, value) for name, value in (*inputs.items(), *options.items())}
     cores = [core for _, core in machine.signature(arm.mechanism, entry, tuple(options)).outputs]
-    block = partial(_run, _plain(arm), quantity, tuple(inputs), tuple(options), formulation, threads or ALONE)
+    block = partial(_run, arm.nominal, quantity, tuple(inputs), tuple(options), formulation, threads or ALONE)
     return by_blocks(block, arrays, cores)
 
 
@@ -134,16 +134,11 @@ def _run(
 
 def run_kernel_later(arm: Compiled, ufunc: np.ufunc, quantity: str, arrays: Mapping[str, Any]) -> Any:
     """A compiled kernel of Dask arrays that are checked, alone or with NumPy arrays."""
-    given, made = (_CORE.findall(side) for side in str(ufunc.signature).split("->"))
-    cores = [tuple(map(int, filter(None, core.split(",")))) for core in made]
+    given, given_back = (_CORE.findall(side) for side in str(ufunc.signature).split("->"))
+    cores = [tuple(map(int, filter(None, core.split(",")))) for core in given_back]
     axes = {name: len(list(filter(None, core.split(",")))) for name, core in zip(arrays, given, strict=True)}
-    return by_blocks(partial(_run_kernel, _plain(arm), ufunc, quantity, tuple(arrays)), arrays, cores, axes=axes)
+    return by_blocks(partial(_run_kernel, arm.nominal, ufunc, quantity, tuple(arrays)), arrays, cores, axes=axes)
 
 
 def _run_kernel(arm: Compiled, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], *blocks: Any) -> Any:
     return arm._run_kernel(ufunc, quantity, dict(zip(names, blocks, strict=True)), threads=ALONE)
-
-
-def _plain(arm: Compiled) -> Compiled:
-    """The arm without numbers of its own, where these are arrays: they go with the blocks."""
-    return getattr(arm, "arm", arm)

@@ -29,7 +29,7 @@ def quick(method: Method) -> Method:
 
     @wraps(method)
     def run(self: Any, *arrays: Any, **options: Any) -> Any:
-        if options:
+        if options or not arrays or arrays[0].__class__ is not ndarray:  # torch.compile sees no further than this
             return method(self, *arrays, **options)
         single = self.singles.get(name)
         if single is not None and (result := single(*arrays)) is not None:

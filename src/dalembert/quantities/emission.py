@@ -18,7 +18,7 @@ from math import prod
 from typing import Any
 
 from dalembert.coordinates.chain import AnyMechanism
-from dalembert.coordinates.variants import VARIANTS, lengths
+from dalembert.coordinates.variants import lengths
 from dalembert.emit.signature import Signature
 from dalembert.emit.source import Unit
 from dalembert.equations.regressor import parameters
@@ -46,10 +46,10 @@ MEANINGS = {
     "tree_q": "positions of all joints of the tree (rad or m)",
     "tip_wrench": "fx fy fz mx my mz (N, N m) by the tip on its environment, in base axes",
     "base_motion": "angular velocity (rad/s), angular acceleration (rad/s^2) and linear acceleration (m/s^2) of the base, in base axes",
-    "parameters": "dynamic parameters, as arm.parameters has them",
-    "lengths": "lengths (m), as arm.lengths has them",
-    "payload": "one more body at the tip: m (kg), m c (kg m), I_xx I_xy I_xz I_yy I_yz I_zz (kg m^2) about the tip",
-    "gravity": "acceleration of gravity in the base frame (m/s^2)",
+    "parameters": "dynamic parameters of each joint: m (kg), m c (kg m), Ixx Ixy Ixz Iyy Iyz Izz (kg m^2), Im, Fv, Fs; then further ones",
+    "lengths": "translations (m) of each joint on the link before and of its link's frame from it; then of the tip",
+    "payload": "m (kg), m c (kg m), Ixx Ixy Ixz Iyy Iyz Izz (kg m^2) about the tip, of a body that is added there",
+    "gravity": "gravity in base axes (m/s^2)",
 }
 BY_NEWTON = (
     "q holds all {N} joints of the tree, passive ones included ({names}): close the loops first, as by Newton's method "
@@ -108,6 +108,21 @@ def unit_of(
     )
 
 
+def units_apart(
+    mechanism: AnyMechanism,
+    robot: str,
+    entries: Sequence[Quantity],
+    formulation: str | None = None,
+    options: tuple[str, ...] = (),
+    function: str | None = None,
+    joints: Sequence[str] = (),
+) -> tuple[list[Unit], str]:
+    """A unit for each of several quantities, and what to call the files that hold all of them."""
+    name = f"{identifier(robot)}_{_function_name(entries, function)}"
+    each = _options(entries, options)
+    return [unit_of(mechanism, robot, [entry], formulation, each[entry.name], None, joints) for entry in entries], name
+
+
 def _function_name(entries: Sequence[Quantity], function: str | None) -> str:
     """What the function is called after the robot's name."""
     names = [entry.name for entry in entries]
@@ -129,9 +144,9 @@ def _function_name(entries: Sequence[Quantity], function: str | None) -> str:
 def _options(entries: Sequence[Quantity], options: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """The options that each quantity takes; an error for one that none does."""
     for option in options:
-        if not any(option in entry.options for entry in entries):
+        if not any(option in entry.takes for entry in entries):
             entries[0].check_options((option,))
-    return {entry.name: tuple(x for x in options if x in (*entry.options, *VARIANTS)) for entry in entries}
+    return {entry.name: tuple(x for x in options if x in entry.takes) for entry in entries}
 
 
 def _arrays(

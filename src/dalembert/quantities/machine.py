@@ -101,7 +101,9 @@ class Quantity:
     whole     what no approximate model may leave out for it to have a meaning, of ``SUMMANDS``
     where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
     sizes     what further letters stand for, a function of what :meth:`of` binds
+    measured  what letters stand for that only the equations tell, a function of the mechanism
     condensed up to how many lines the tape is searched for sums that repeat
+    varies    whether numbers of the mechanism can be inputs; not where the shape of what comes out depends on them
     """
 
     arrays: str
@@ -115,7 +117,9 @@ class Quantity:
     whole: tuple[str, ...] = ()
     where: str = ""
     sizes: Callable[..., Mapping[str, int]] = dict
+    measured: Callable[[AnyMechanism], Mapping[str, int]] = lambda mechanism: {}
     condensed: float = CONDENSED_LENGTH
+    varies: bool = True
     table: str = ""
     name: str = ""
     bound: tuple[Any, ...] = ()
@@ -184,11 +188,16 @@ class Quantity:
             rivals = self.rivals if lightest is None else (lightest,)
         return (*rivals, CLOSED_FORM) if mechanism.n <= HELD and CLOSED_FORM in known else rivals
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """All options that a caller may ask for: its own, and the numbers of the mechanism."""
+        return (*self.options, *(name for name in VARIANTS if self.varies and name not in self.inputs))
+
     def check_options(self, options: Iterable[str]) -> None:
         """Refuse an option that the quantity does not take."""
         for option in options:
-            if option not in (*self.options, *VARIANTS):
-                allowed = ", ".join((*self.options, *VARIANTS))
+            if option not in self.takes:
+                allowed = ", ".join(self.takes) or "none"
                 raise DalembertError(f"{self.name} does not take '{option}'; the options it takes are: {allowed}")
 
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
@@ -231,7 +240,7 @@ def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...]
     """Names and core shapes of the kernel's arrays."""
     from dalembert.emit.signature import Signature
 
-    letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound)}
+    letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound), **entry.measured(mechanism)}
 
     def sized(shapes: Mapping[str, Shape]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return tuple((name, tuple(_size(text, letters) for text in shape)) for name, shape in shapes.items())
