@@ -4,6 +4,10 @@ PYTHON ?= python3
 WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
+# compilers and emulators that tests of emitted code run; what is not there is skipped
+DEBIAN := gcc libc6-dev nodejs qemu-user qemu-system-arm \
+	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
+	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
 .PHONY: help demo book book-update test test-core lint format bench soak clean
 .DELETE_ON_ERROR:
@@ -35,8 +39,10 @@ book: .venv/.installed-book
 book-update: .venv/.installed-book
 	$(BIN)/python examples/book/build.py --workers $(WORKERS) --update
 
-test: .venv/.installed-dev
-	$(BIN)/python -m pytest -n $(WORKERS)
+# the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
+# each worker begins with its own half and takes from the other's end, so that what a file shares is made once
+test: .venv/.installed-dev .venv/.installed-debian
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # the checkout is copied before it is built: pip would leave its build folder in it
 test-core: .venv/.python
@@ -62,6 +68,7 @@ format: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/closed_chains.py
+	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/elementary.py
 	$(BIN)/python benchmarks/formulations.py
 	$(BIN)/python benchmarks/friction.py
@@ -72,6 +79,7 @@ bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/readiness.py
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/rollout.py
+	$(BIN)/python benchmarks/threads.py
 	$(BIN)/python benchmarks/time_optimal.py
 
 clean:
@@ -97,4 +105,15 @@ clean:
 
 .venv/.installed-dev: .venv/.installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,dev]"
+	@touch $@
+
+# 200 MB and a minute, once; only as root, and only where there is apt
+.venv/.installed-debian: .venv/.python Makefile
+	@missing=$$(for name in $(DEBIAN); do dpkg-query -W -f '$${Status}' $$name 2>/dev/null | grep -q "ok installed" || echo $$name; done); \
+	if [ -z "$$missing" ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		{ apt-get install -y -qq --no-install-recommends $$missing >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }; } || \
+		echo "some of these could not be installed, and tests that need them are skipped:" $$missing; \
+	else echo "tests that need these are skipped; on Debian: apt-get install" $$missing; fi
 	@touch $@

@@ -1,5 +1,6 @@
 """Every test run compiles into a cache of its own, so that nothing old is tested by mistake."""
 
+import gc
 import os
 import signal
 
@@ -19,6 +20,13 @@ quiet = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=quiet)
 settings.register_profile("soak", deadline=None, max_examples=100, suppress_health_check=quiet)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage less often, and not in what was imported and collected: it took a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -24,6 +24,7 @@ ORDER = [
     {"emit"},
     {"kernel"},
     {"quantities"},
+    {"foreign"},
     {"arm"},
     {"logs"},
     {"trajectory", "tip", "identification", "simulation", "analysis"},

@@ -46,7 +46,9 @@ def parts(value: Any) -> list[Any]:
 def inputs(name: str, arrays: tuple[str, ...], count: int = 40) -> dict[str, np.ndarray]:
     """States at which the loops close: near the pose of the branches."""
     n = arm(name).n
-    return {x: RNG.uniform(-0.1, 0.1, (count, SIZES.get(x, n))) + (arm(name).home + 0.3 if x == "q" else 0) for x in arrays}
+    return {
+        x: RNG.uniform(-0.1, 0.1, (count, SIZES.get(x, n))) + (arm(name).home + 0.3 if x == "q" else 0) for x in arrays
+    }
 
 
 def lazily(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -84,7 +86,11 @@ def test_every_method_of_operational_space_stays_lazy_with_the_same_bits(damping
     n, m = op.arm.n, op.m
     size = {"x": m, "y": m, "xdd": m, "wrench": 6}
     for method in (x for x in dir(op) if not x.startswith("_") and callable(getattr(type(op), x, None))):
-        arrays = [x for x in inspect.signature(getattr(op, method)).parameters if x in ("q", "qd", "qdd", "tau0", "qdd0", *size)]
+        arrays = [
+            x
+            for x in inspect.signature(getattr(op, method)).parameters
+            if x in ("q", "qd", "qdd", "tau0", "qdd0", *size)
+        ]
         if not arrays or method == "follow":
             continue
         given = {x: RNG.uniform(0.2, 1.2, (40, size.get(x, n))) for x in arrays}
@@ -96,7 +102,9 @@ def test_numpy_and_dask_arrays_broadcast_together_and_float32_stays() -> None:
     a = arm("planar-2r")
     q, qd, qdd = RNG.uniform(-1, 1, (3, 2, 30, 2))
     wrench = RNG.uniform(-1, 1, 6)
-    lazy = a.inverse_dynamics(dk.from_array(q[:1], chunks=7), qd[0, 0], dk.from_array(qdd, chunks=(1, 11, 1)), tip_wrench=wrench)
+    lazy = a.inverse_dynamics(
+        dk.from_array(q[:1], chunks=7), qd[0, 0], dk.from_array(qdd, chunks=(1, 11, 1)), tip_wrench=wrench
+    )
     same(lazy, a.inverse_dynamics(q[:1], qd[0, 0], qdd, tip_wrench=wrench))
     few = q.astype(np.float32)
     same(a.gravity_torque(dk.from_array(few, chunks=13)), a.gravity_torque(few))
@@ -118,6 +126,29 @@ def test_numpy_and_dask_arrays_broadcast_together_and_float32_stays() -> None:
     np.testing.assert_array_equal(
         a.gravity_torque(chosen).compute(scheduler="sync"), a.gravity_torque(q[0][q[0][:, 0] > 0])
     )
+
+
+@pytest.mark.usefixtures("nothing_computed")
+def test_derivatives_and_many_robots_stay_lazy_with_the_same_bits() -> None:
+    a = arm("planar-2r")
+    given = inputs("planar-2r", ("q", "qd"), 20)
+    lazy = {x: dk.from_array(v, chunks=(7, 1)) for x, v in given.items()}
+    weights = RNG.uniform(-1, 1, (20, 2, 2))
+    for w in (1.0, weights, dk.from_array(weights, chunks=(6, 1, 2))):
+        numbers = w if is_lazy(w) is False else weights
+        same(
+            list(a.gradient("coriolis_matrix", lazy, w).values()),
+            list(a.gradient("coriolis_matrix", given, numbers).values()),
+        )
+    by = ("q", "gravity")
+    same(
+        list(a.derivatives("gravity_torque", by=by, q=lazy["q"]).values()),
+        list(a.derivatives("gravity_torque", by=by, q=given["q"]).values()),
+    )
+    robots = a.variants(gravity=RNG.uniform(-9, 9, (20, 3)))
+    same(robots.gravity_torque(lazy["q"]), robots.gravity_torque(given["q"]))
+    with pytest.raises(da.ShapeError, match="takes no Dask arrays"):
+        robots.closes(lazy["q"])
 
 
 @pytest.mark.usefixtures("nothing_computed")

@@ -586,10 +586,10 @@ def interrupted(*command: str, after: float, again: float | None = None) -> tupl
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_while_it_starts_ends_it_quietly() -> None:
-    """At 20 instants, from the first of our own lines to the command's work."""
+    """At 12 instants, from the first of our own lines to the command's work."""
     ends = []
-    for k in range(20):
-        status, said = interrupted("show", "panda", after=0.004 + 0.035 * k)
+    for k in range(12):
+        status, said = interrupted("show", "panda", after=0.004 + 0.06 * k)
         assert status in QUIETLY and "Traceback" not in said and "Error" not in said, (k, status, said)
         ends.append(status)
     assert -signal.SIGINT in ends or 130 in ends

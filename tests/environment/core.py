@@ -166,6 +166,9 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
             ("mcap", lambda: da.identify(arm, mcap)),
         ],
         "mujoco": [("MuJoCo", lambda: da.load(mjcf))],
+        "cluster": [
+            ("distributed", lambda: da.simulate(arm, [[0.3, 0.8]], None, None, 0.1, cluster="tcp://127.0.0.1:8786"))
+        ],
     }
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import fields, replace
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -163,11 +164,6 @@ def test_problem_7_7_is_one_option_away(tmp_path: Path) -> None:
     )
 
 
-def test_the_same_input_gives_the_same_page(example: str, tmp_path: Path) -> None:
-    run("report", "planar-2r", "--example", "7.2", "--out", tmp_path / "again.html")
-    assert (tmp_path / "again.html").read_text() == example
-
-
 def test_examples_belong_to_two_link_arms() -> None:
     assert "is about a two-link arm" in run("report", "panda", "--example", "7.2", code=2).stderr
     assert "there is no example '7.9'; known are 7.2" in run("report", "planar-2r", "--example", "7.9", code=2).stderr
@@ -176,19 +172,40 @@ def test_examples_belong_to_two_link_arms() -> None:
 # -- every arm -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["pendulum", "pr-arm", "kr300", "panda"])
-def test_pages_of_other_arms(name: str) -> None:
+def a_reach(name: str) -> str:
     arm = da.load(name)
-    made = study(arm, da.polynomial(np.zeros(arm.n), np.full(arm.n, 0.1), duration=1.0), title="A <small> reach & back")
-    page = report_html([made])
+    motion = da.polynomial(np.zeros(arm.n), np.full(arm.n, 0.1), duration=1.0)
+    return report_html([study(arm, motion, title="A <small> reach & back")])
+
+
+drawn_reach = cache(a_reach)
+
+
+def test_the_same_input_gives_the_same_page() -> None:
+    assert a_reach("pendulum") == drawn_reach("pendulum")
+
+
+@pytest.mark.parametrize("name", ["pendulum", "pr-arm", "kr300"])
+def test_pages_of_other_arms(name: str) -> None:
+    page = drawn_reach(name)
     check_page(page)
     assert "A &lt;small&gt; reach &amp; back" in page
-    assert ("Equations of motion" in page) == (arm.n <= 3)
+    assert ("Equations of motion" in page) == (da.load(name).n <= 3)
     assert ("Effort limits are missing at joint1" in page) == (name == "kr300")
-    assert ("no rotors and gears" in page) == (name == "panda")
+    assert "no rotors and gears" not in page
     assert ("by torques of 1 N m (or N) each" in page) == (name == "kr300")
 
 
+@pytest.mark.usefixtures("undrawn")
+def test_the_page_of_a_redundant_arm_without_rotors() -> None:
+    page = a_reach("panda")
+    check_page(page)
+    assert "no rotors and gears" in page
+    for words in ("Equations of motion", "Effort limits are missing", "by torques of 1 N m (or N) each"):
+        assert words not in page
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_an_arm_without_ellipsoids_says_why() -> None:
     arm = da.from_dh([{"a": 0.5, "mass": 1.0, "com": (-0.25, 0, 0)}, {"a": 0.4}])  # nothing to accelerate at joint 2
     page = report_html([study(arm, da.polynomial([0, 0], [0.1, 0.1], duration=1.0))])
@@ -383,8 +400,9 @@ HOSTILE = (
 
 
 def renamed(name: str, words: tuple[str, ...]) -> da.Arm:
-    """The arm with these names for its joints, its loops and itself."""
-    robot = da.load(name).robot
+    """The arm with these names for its joints, its loops and itself; kernels have no names, and are those of the arm."""
+    original = da.load(name)
+    robot = original.robot
     new = {j.name: f"{words[k % len(words)]}{'·' * (k // len(words))}" for k, j in enumerate(robot.joints)}
     joints = tuple(replace(j, name=new[j.name]) for j in robot.joints)
     loops = tuple(
@@ -393,7 +411,9 @@ def renamed(name: str, words: tuple[str, ...]) -> da.Arm:
         )
         for x in robot.loops
     )
-    return da.Arm(robot.replace(name="".join(words), joints=joints, loops=loops))
+    arm = da.Arm(robot.replace(name="".join(words), joints=joints, loops=loops))
+    arm.__dict__["mechanism"] = original.mechanism
+    return arm
 
 
 def written(figure: Figure) -> set[str]:
@@ -427,7 +447,8 @@ def test_names_are_shown_as_they_are_in_every_figure(many: tuple[str, ...]) -> N
             in_a_picture(arm.name)[:20] in x for x in written(tip_figures.map_figure(workspace_map(arm, poses=999)))
         )
         whole = simulate.figure(da.simulate(arm, [0.1, 0.2], None, None, 0.01))
-        assert all(in_a_picture(plain(name)) in written(whole) for name in names)
+        shown = written(whole)
+        assert all(in_a_picture(plain(name)) in shown for name in names)
         for kind in ("pdf", "svg"):
             whole.savefig(io.BytesIO(), format=kind)
 
@@ -471,9 +492,9 @@ def test_names_with_commas_stay_one_column() -> None:
 def test_reports_from_the_terminal_say_nothing_of_glyphs(tmp_path: Path) -> None:
     """A whole process, as a user runs it: nothing of glyphs, fonts or source lines on its stderr."""
     robot = tmp_path / "arm.toml"
-    renamed("planar-2r", ("关节一 $x$", "$\\frac")).save(robot)
-    (tmp_path / "m.csv").write_text("\n".join(GOOD) + "\n")
-    for command in (["report", robot, tmp_path / "m.csv"], ["simulate", robot, "--q", "0.1,0.2", "--duration", "0.01"]):
+    renamed("pendulum", ("关节一 $x$ $\\frac",)).save(robot)
+    da.polynomial([0.1], [0.5], 2.0).save(tmp_path / "m.csv", rate=20)
+    for command in (["report", robot, tmp_path / "m.csv"], ["simulate", robot, "--q", "0.1", "--duration", "0.01"]):
         picture = tmp_path / ("page.html" if command[0] == "report" else "run.png")
         done = subprocess.run(
             [sys.executable, "-m", "dalembert", *map(str, command), "-o" if command[0] == "report" else "--plot", picture],

@@ -22,6 +22,7 @@ from dalembert.arm.lazy import by_blocks
 from dalembert.arrays import DOUBLE, at_once, double, is_lazy
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.kernel.batches import over_threads
 from dalembert.motion.operational_space import Space
 from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP
@@ -190,7 +191,7 @@ def reach(arm: Arm, q: ArrayLike, task: Task = None, frame: str = "tip") -> Reac
     q = at_once("q", q)
     arm._needs_inertia()
     space = task_space(arm, task, frame)
-    kernel = machine.kernel(with_frame(arm, frame), TIP["reach"].of(space))
+    kernel = over_threads(machine.kernel(with_frame(arm, frame), TIP["reach"].of(space)))
     with np.errstate(all="ignore"):
         J, over_B_J, center = kernel(np.asarray(arm.placed(q), DOUBLE))
     return Reach(arm, space, J, over_B_J, center)
@@ -245,8 +246,8 @@ def _of(what: str) -> Callable[[Callable[..., Ellipsoid]], Callable[..., Ellipso
             sizes(arm, limits, "velocity" if what == "velocity" else "effort")
             block = partial(_block, function.__name__, arm, limits, task, {"frame": frame, **more})
             m = len(rows)
-            parts = by_blocks(block, {"q": arm.checked("q", q)}, [(m,), (m, m), (m,)], DOUBLE)
-            return Ellipsoid(*parts, rows, what)
+            center, axes, radii = by_blocks(block, {"q": arm.checked("q", q)}, [(m,), (m, m), (m,)], DOUBLE)
+            return Ellipsoid(center, axes, radii, rows, what)
 
         return run
 
@@ -295,7 +296,7 @@ def velocity_manipulability(
 ) -> Ellipsoid:
     """The tip velocities of joint velocities with |W⁻¹ q̇| ≤ 1: vᵀ (J W² Jᵀ)⁻¹ v ≤ 1. Masses have no part in it."""
     space = task_space(arm, task, frame)
-    kernel = machine.kernel(with_frame(arm, frame), TIP["jacobian"].of(space))
+    kernel = over_threads(machine.kernel(with_frame(arm, frame), TIP["jacobian"].of(space)))
     with np.errstate(all="ignore"):
         J, _ = kernel(np.asarray(arm.placed(q), DOUBLE), np.zeros(2))
     return _image(np.zeros(J.shape[:-1]), J * sizes(arm, velocity_limits, "velocity"), row_names(space), "velocity")

@@ -7,6 +7,7 @@ number, and every cell of a picture keeps the best (or worst, or mean) of those 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.ellipsoid import sizes, task_space
 from dalembert.arm import Arm
+from dalembert.environment.cluster import connected, shares, spread
 from dalembert.errors import DalembertError
+from dalembert.kernel.batches import over_threads
 from dalembert.quantities import machine
 from dalembert.quantities.tip import TIP
 from dalembert.tip.task_rows import Task, row_names
@@ -36,7 +39,9 @@ KERNELS = {  # of dynamic manipulability, by what redundant joints do
     "dynamic": "consistent_manipulability",
     "exact": "exact_manipulability",
 }
-CHUNK = 1 << 16
+CHUNK = 1 << 16  # configurations evaluated at once
+PIECES = 256  # at most, of a map: sums are formed piece by piece, wherever they are computed
+Evaluator = Callable[[Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +85,7 @@ class WorkspaceMap:
 
 def evaluator(
     arm: Arm, quantity: str, limits: ArrayLike | str | None, task: Task, redundancy: str
-) -> tuple[Callable[[Array], tuple[Array, Array]], tuple[str, ...]]:
+) -> tuple[Evaluator, tuple[str, ...]]:
     """A function q (N, n) → tip (N, 3), value (N,), and the rows it looks at."""
     if quantity not in QUANTITIES:
         raise DalembertError(f"there is no map of '{quantity}'; known are {', '.join(QUANTITIES)}")
@@ -100,7 +105,7 @@ def evaluator(
         if redundancy not in KERNELS:
             raise DalembertError(f"redundancy is '{redundancy}'; it is one of {', '.join(KERNELS)}")
         name = KERNELS["exact" if space.m == arm.n else redundancy]
-    kernel = machine.kernel(arm.mechanism, TIP[name].of(space))
+    kernel = over_threads(machine.kernel(arm.mechanism, TIP[name].of(space)))
     if quantity == "force-manipulability":
         size, power = 1.0 / size, -power
 
@@ -125,12 +130,16 @@ def workspace_map(
     redundancy: str = "pseudo-inverse",
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
+    cluster: Any = None,
 ) -> WorkspaceMap:
     """A quantity over the workspace, from ``poses`` random configurations within the joint limits.
 
     quantity  "dynamic-manipulability", "velocity-manipulability", "force-manipulability", "gravity-load"
     limits    torque (velocity) limits (n,), "arm" for the robot's own, None for 1
     take      what a cell shows of the configurations that fall into it
+    progress  called with the fraction done
+    cluster   the address of a Dask scheduler, or a ``distributed.Client``, whose workers evaluate the configurations; they
+              draw them from the seed themselves, and the map is the same, bit by bit
     A planar arm is shown in its plane, others over the distance from the vertical axis and the height.
 
     >>> import dalembert as da
@@ -143,46 +152,111 @@ def workspace_map(
         raise DalembertError(f"a map needs poses and cells, not {poses} poses and {cells} cells")
     value_of, rows = evaluator(arm, quantity, limits, task, redundancy)
     plane = map_plane(arm)
-    low, high = joint_ranges(arm)
     generator = np.random.default_rng(seed)
-    across, up, (wide, tall) = _edges(
-        plane, value_of(random_poses(arm, generator, min(CHUNK, max(poses, 4096))))[0], cells
-    )
-    better = -1.0 if take == "worst" else 1.0
-    extreme = np.full(tall * wide, -np.inf)
-    chosen = np.zeros((tall * wide, arm.n))
-    total, count = np.zeros(tall * wide), np.zeros(tall * wide, np.intp)
-    done = 0
-    while done < poses:
-        q = generator.random((min(CHUNK, poses - done), arm.n))
+    across, up, _ = _edges(plane, value_of(random_poses(arm, generator, min(CHUNK, max(poses, 4096))))[0], cells)
+    what = (arm, quantity, limits, task, redundancy)
+    grid = _Grid(what, plane, across, up, take, poses, generator.bit_generator.state)
+    pieces = shares(-(-poses // CHUNK), PIECES)
+    seen = _Cells.none(grid)
+
+    def done(taken: int) -> None:
+        if progress is not None:
+            progress(taken / len(pieces))
+
+    if cluster is None:
+        for taken, piece in enumerate(pieces, 1):
+            seen.take(_seen(grid, piece, value_of))
+            done(taken)
+    else:
+        with connected(cluster) as client, closing(spread(client, _seen, grid, pieces, done)) as results:
+            for cells_of_piece in results:
+                seen.take(cells_of_piece)
+    shape = (len(up) - 1, len(across) - 1)
+    count = seen.count
+    values = seen.total / np.maximum(count, 1) if take == "mean" else grid.better * seen.extreme
+    return WorkspaceMap(
+        arm, quantity, take, limits is not None, np.where(count > 0, values, np.nan).reshape(shape),
+        seen.q.reshape(*shape, arm.n), count.reshape(shape), across, up, plane.names, rows, poses,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid:
+    """What every piece of a map needs: what is evaluated, where it is put, and the generator of its configurations."""
+
+    what: tuple[Any, ...]  # of evaluator
+    plane: MapPlane
+    across: Array
+    up: Array
+    take: Take
+    poses: int
+    state: Any  # of the generator before the first configuration
+
+    @property
+    def better(self) -> float:
+        """The sign with which a larger value is the one to keep."""
+        return -1.0 if self.take == "worst" else 1.0
+
+
+@dataclass(eq=False)
+class _Cells:
+    """What has been seen in every cell: how often, the sum of the values, and the best with its configuration."""
+
+    count: NDArray[np.intp]
+    total: Array
+    extreme: Array
+    q: Array
+
+    @classmethod
+    def none(cls, grid: _Grid) -> _Cells:
+        """Nothing yet."""
+        size = (len(grid.across) - 1) * (len(grid.up) - 1)
+        return cls(np.zeros(size, np.intp), np.zeros(size), np.full(size, -np.inf), np.zeros((size, grid.what[0].n)))
+
+    def take(self, other: _Cells) -> None:
+        """What has been seen later."""
+        self.count += other.count
+        self.total += other.total
+        improved = other.extreme > self.extreme
+        self.extreme[improved], self.q[improved] = other.extreme[improved], other.q[improved]
+
+
+def _seen(grid: _Grid, piece: tuple[int, int], value_of: Evaluator | None = None) -> _Cells:
+    """The cells of the chunks of configurations from the first to before the last.
+
+    The configurations follow from the seed: the generator is put forward to where the piece begins, one number for each joint.
+    """
+    arm: Arm = grid.what[0]
+    value_of = value_of or evaluator(*grid.what)[0]
+    first, last = piece
+    low, high = joint_ranges(arm)
+    bits = np.random.PCG64()
+    bits.state = grid.state
+    generator = np.random.Generator(bits.advance(first * CHUNK * arm.n))
+    seen, better = _Cells.none(grid), grid.better
+    wide, tall, across, up = len(grid.across) - 1, len(grid.up) - 1, grid.across, grid.up
+    for begin in range(first * CHUNK, min(last * CHUNK, grid.poses), CHUNK):
+        q = generator.random((min(CHUNK, grid.poses - begin), arm.n))
         q *= high - low
         q += low
-        done += len(q)
-        if not (closing := arm.closes(q)).all():
-            q = q[closing]
+        if not (closed := arm.closes(q)).all():
+            q = q[closed]
         p, w = value_of(q)
-        u, v = plane.place(p)
+        u, v = grid.plane.place(p)
         column = np.floor((u - across[0]) * (wide / (across[-1] - across[0]))).astype(np.intp)
         row = np.floor((v - up[0]) * (tall / (up[-1] - up[0]))).astype(np.intp)
         cell = row * wide + column
         good = np.isfinite(w) & (column >= 0) & (column < wide) & (row >= 0) & (row < tall)
         if not good.all():
             cell, w, q = cell[good], w[good], q[good]
-        count += np.bincount(cell, minlength=tall * wide)
-        if take == "mean":
-            total += np.bincount(cell, w, minlength=tall * wide)
-        improves = better * w > extreme[cell]
+        seen.count += np.bincount(cell, minlength=tall * wide)
+        if grid.take == "mean":
+            seen.total += np.bincount(cell, w, minlength=tall * wide)
+        improves = better * w > seen.extreme[cell]
         cell, w, q = cell[improves], better * w[improves], q[improves]
         order = np.argsort(w)  # the last one written into a cell is its best
-        extreme[cell[order]], chosen[cell[order]] = w[order], q[order]
-        if progress is not None:
-            progress(done / poses)
-    seen = count > 0
-    shown = np.where(seen, total / np.maximum(count, 1) if take == "mean" else better * extreme, np.nan)
-    return WorkspaceMap(
-        arm, quantity, take, limits is not None, shown.reshape(tall, wide), chosen.reshape(tall, wide, arm.n),
-        count.reshape(tall, wide), across, up, plane.names, rows, poses,
-    )  # fmt: skip
+        seen.extreme[cell[order]], seen.q[cell[order]] = w[order], q[order]
+    return seen
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
 
     Every method takes arrays whose last axis is the joints and broadcasts over all leading axes;
     float32 in gives float32 out, everything else (float16, longdouble, integers, bool, lists, mixtures) float64.
-    Ellipsoids and polytopes are always float64. SI units, radians.
+    Ellipsoids and polytopes are always float64. SI units, radians. Large batches are split over the CPUs that the process
+    may use, at most OMP_NUM_THREADS; ``threads=`` says over how many threads, and the results have the same bits.
 
     >>> import dalembert as da
     >>> arm = da.load("planar-2r")
@@ -226,6 +227,7 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         orientation: str = "zyz",
         task: str | Sequence[str] | None = None,
         damping: float | None = None,
+        threads: int | None = None,
     ) -> OperationalSpace:
         """The dynamic model in operational space, S 7.8: ``.inertia(q) .coriolis(q, qd) .gravity(q) .torque(…)``.
 
@@ -234,12 +236,13 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         task         "pose", "position", "orientation", or rows like "xy" or "x y yaw"; without it the
                      rows that this arm can move
         damping      a number, to go through singularities damped instead of raising an error there
+        threads      over how many threads its methods split a large batch; chosen by its size unless given
 
         >>> import dalembert as da
         >>> da.load("puma560").operational_space(orientation="zyz").rows
         ('x', 'y', 'z', 'phi', 'theta', 'psi')
         """
-        return handed_on(HANDS_ON, "operational_space")(self, frame, orientation, task, damping)
+        return handed_on(HANDS_ON, "operational_space")(self, frame, orientation, task, damping, threads)
 
     def dynamic_manipulability(
         self,

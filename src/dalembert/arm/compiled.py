@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arm.lazy import by_blocks, run_later
-from dalembert.arrays import DOUBLE, SINGLE, is_lazy, real, shown
+from dalembert.arm.foreign import run_foreign
+from dalembert.arm.lazy import by_blocks, run_kernel_later, run_later
+from dalembert.arrays import SINGLE, is_lazy, real, shown
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.closure import mechanism_of
 from dalembert.coordinates.placing import Placing
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.kernel.batches import most_alone, over_threads, run
+from dalembert.foreign.call import Named, call_of
+from dalembert.foreign.libraries import common_library, constant
+from dalembert.kernel.batches import layout_of, over_threads
 from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import joints, machine
+from dalembert.quantities.running import needs_placing, run_named, run_placed
 from dalembert.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -25,8 +29,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating[Any]]
 
-REACTIONS = ("loop_wrenches", "joint_wrenches", "recursion")  # undetermined where a loop is singular, even a linear one
-STATE = ("q", "qd", "qdd", "tau")
+PLAIN = frozenset((np.ndarray, list, tuple, float, int))  # no arrays of other libraries
 SCALARS = {"double": "double", "single": "float"}  # what is calculated with, by precision
 
 
@@ -56,6 +59,7 @@ class Compiled:
         self.robot = robot
         self.numbers: dict[str, Any] = {}  # of the mechanism, that every quantity is computed with
         self._kernels: dict[Any, np.ufunc] = {}
+        self._calls: dict[Any, tuple[str, Named]] = {}  # as operators of other libraries
         # by method, those that need no more than their arrays, and how many numbers in one of these are left to one thread
         self.quick_kernels: dict[str, tuple[np.ufunc, int]] = {}
         self.singles: dict[str, Any] = {}  # their functions for one state, None where there is none
@@ -136,6 +140,7 @@ class Compiled:
         precision: Literal["double", "float"] | None = None,
         function: str | None = None,
         libm: bool = True,
+        separate: bool = False,
     ) -> Source:
         """The code of a quantity for another machine or language: files to write, ``.write(folder)``.
 
@@ -146,6 +151,7 @@ class Compiled:
         precision    "double" or "float", as far as the target has both
         function     the function's name after the robot's; that of the quantities unless given
         libm         False: no functions of the C library, not even sin and cos
+        separate     True: each quantity is a function of its own in the same file, as far as the target has such ("wasm")
         Arms whose loops are closed by Newton's method (``arm.mechanism.by_newton``) take the positions of all joints of
         their tree as q, as their kernels do. Generated code belongs to you.
 
@@ -156,16 +162,19 @@ class Compiled:
         >>> source.notes
         ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
-        from dalembert.kernel.targets import check_settings, emitted
-        from dalembert.quantities.emission import unit_of
+        from dalembert.kernel.targets import check_settings, emitted, emitted_apart
+        from dalembert.quantities.emission import unit_of, units_apart
 
         names = [quantity] if isinstance(quantity, str) else list(quantity)
         if not names:
             raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics")
-        check_settings(target, precision, libm)
+        check_settings(target, precision, libm, separate)
         entries = [joints.quantity(name, self.mechanism) for name in names]
         given = (options,) if isinstance(options, str) else tuple(options)
         tree = [joint.name for joint in self.robot.tree_joints]
+        if separate:
+            units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, tree)
+            return emitted_apart(units, files, target, precision)
         unit = unit_of(self.mechanism, self.name, entries, formulation, given, function, tree)
         return emitted(unit, target, precision, libm)
 
@@ -183,17 +192,22 @@ class Compiled:
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        threads = checked_threads(threads)
         given = {name: value for name, value in (options or {}).items() if value is not None} | self.numbers
-        if any(map(is_lazy, (*inputs.values(), *given.values()))):
-            return run_later(self, quantity, inputs, given, formulation, out)
+        if not PLAIN.issuperset(map(type, (*inputs.values(), *given.values()))):
+            if (library := common_library((*inputs.values(), *given.values()))) is not None:
+                return run_foreign(self, library, quantity, inputs | given, tuple(given), formulation, out, threads)
+            if any(map(is_lazy, (*inputs.values(), *given.values()))):
+                return run_later(self, quantity, inputs, given, formulation, out, checked_threads(threads))
+        threads = checked_threads(threads)
+        if out is not None:
+            _check_out(out)
         arrays = {name: self.checked(name, value) for name, value in (*inputs.items(), *given.items())}
         precision = precision_of(arrays.values())
         ufunc = self.kernel(quantity, formulation=formulation, options=tuple(given), precision=precision)
         result = self._run_kernel(ufunc, quantity, arrays, out, threads)
         plain = not given and formulation is None and precision == "double"
         if ufunc.nout == 1 and plain and not self._needs_placing(quantity):
-            self.quick_kernels[quantity] = ufunc, most_alone(ufunc)
+            self.quick_kernels[quantity] = ufunc, layout_of(str(ufunc.signature)).alone
         return result
 
     def _run_kernel(
@@ -205,12 +219,15 @@ class Compiled:
         threads: int | None = None,
     ) -> Any:
         """What a kernel gives for arrays that are checked; loops are closed first where they must be."""
-        run = self._run_placed if self._needs_placing(quantity) else self._call
-        return run(ufunc, quantity, tuple(arrays), list(arrays.values()), out, threads)
+        if any(map(is_lazy, arrays.values())):
+            return run_kernel_later(self, ufunc, quantity, arrays)
+        if self._needs_placing(quantity):
+            return run_placed(ufunc, quantity, arrays, self.placing, out, threads)
+        return run_named(ufunc, quantity, arrays, out, threads)
 
     def _needs_placing(self, quantity: str) -> bool:
         """Whether loops must be closed first, or their closure can fail."""
-        return not self.mechanism.linear or (bool(self.mechanism.loops) and quantity in REACTIONS)
+        return needs_placing(self.mechanism, quantity)
 
     def prepare_single(self, quantity: str) -> None:
         """Make the function for one state of a quick kernel."""
@@ -218,56 +235,24 @@ class Compiled:
 
         self.singles[quantity] = single_of(self.quick_kernels[quantity][0])
 
-    def _run_placed(
-        self,
-        ufunc: np.ufunc,
-        quantity: str,
-        names: tuple[str, ...],
-        arrays: list[Any],
-        out: Array | None,
-        threads: int | None,
-    ) -> Array:
-        """The same where loops must be closed first, or cannot be: an error that names the loop and the state."""
-        if "q" not in names:
-            return self._call(ufunc, quantity, names, arrays, out, threads)
-        at = names.index("q")
-        q = np.asarray(arrays[at], DOUBLE)
-        if self.mechanism.by_newton:  # one float64 among the inputs is no reason to round the tree's joints
-            dtype = np.result_type(*(a for x, a in zip(names, arrays, strict=True) if x in STATE))
-            arrays[at] = self.placing.by_newton(q, None).astype(dtype, copy=False)
-        with np.errstate(invalid="ignore", divide="ignore"):  # explained below
-            result = self._call(ufunc, quantity, names, arrays, out, threads)
-        self.placing.explain(q, *(result if isinstance(result, tuple) else (result,)))
-        return result
-
-    def _call(
-        self,
-        ufunc: np.ufunc,
-        quantity: str,
-        names: tuple[str, ...],
-        arrays: list[Any],
-        out: Array | None,
-        threads: int | None,
-    ) -> Array:
-        if out is not None:
-            _check_out(out)
-        try:
-            return run(ufunc, arrays, out, threads)  # type: ignore[no-any-return]
-        except (TypeError, ValueError) as problem:
-            shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(names, arrays, strict=True))
-            what = f" and out {out.shape}" if out is not None else ""
-            if isinstance(problem, TypeError):
-                raise ShapeError(f"{quantity} cannot be computed from these arrays: {shapes} ({problem})") from None
-            raise ShapeError(f"these shapes do not broadcast: {shapes}{what} ({problem})") from None
-
     def placed(self, q: ArrayLike) -> Any:
         """q as kernels take it: of all joints of the tree where loops are closed by Newton's method."""
-        q = self.checked("q", q)
-        if not is_lazy(q):
-            return self.placing.placed(q)
-        return (
-            q if self.mechanism.linear else by_blocks(self.placed, {"q": q}, [(machine.sizes_of(self.mechanism)["Q"],)])
-        )
+        held = self.checked("q", q)
+        if not is_lazy(held):
+            return self.placing.placed(held)
+        if self.mechanism.linear:
+            return held
+        return by_blocks(self.placed, {"q": held}, [(machine.sizes_of(self.mechanism)["Q"],)])
+
+    @constant
+    def foreign_call(self, quantity: str, formulation: str | None, options: tuple[str, ...]) -> tuple[str, Named]:
+        """The key of a quantity as an operator of another library, and the names and core shapes of its inputs."""
+        asked = quantity, formulation, options
+        if asked not in self._calls:
+            entry = joints.quantity(quantity, self.mechanism)
+            call = call_of(self.placing, entry, formulation, options)
+            self._calls[asked] = call.key, call.inputs
+        return self._calls[asked]
 
     @property
     def home(self) -> Array:
@@ -280,12 +265,15 @@ class Compiled:
 
     def checked(self, name: str, value: Any) -> Any:
         """``value`` as an array whose last axis fits the arm; lazy arrays pass as they are."""
-        value = real(name, value)
+        return self.fitting(name, real(name, value))
+
+    def fitting(self, name: str, array: Any) -> Any:
+        """An array of any library as it is, once its last axis is known to fit the arm."""
         (letter,) = machine.INPUTS[name]
         size = self.n if letter in ("n", "Q") else int(letter) if letter.isdigit() else self.sizes[letter]
-        if value.ndim == 0 or value.shape[-1] != size:
+        if array.ndim == 0 or array.shape[-1] != size:
             why = f"arm '{self.name}' has {self.n} joints" if size == self.n else f"{name} has {size} components"
             raise ShapeError(
-                f"{name} has shape {value.shape}, but {why}: the last axis must be {size}, as in (…, {size})"
+                f"{name} has shape {tuple(array.shape)}, but {why}: the last axis must be {size}, as in (…, {size})"
             )
-        return value
+        return array

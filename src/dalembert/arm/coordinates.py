@@ -16,6 +16,7 @@ from dalembert.arm.lazy import lazy
 from dalembert.arrays import DOUBLE, double
 from dalembert.coordinates.closure import loops_of
 from dalembert.errors import ClosureError
+from dalembert.kernel.threads import checked_threads
 from dalembert.quantities.machine import sizes_of
 from dalembert.robot.model import Loop
 
@@ -77,6 +78,7 @@ class Coordinates(Compiled):
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None
     ) -> tuple[Array, Array, Array]:
         """(q, q̇, q̈) of all joints of the tree: (…, N) each."""
+        checked_threads(threads)
         if self.mechanism.identity:
             at, v, a = self._joined(q=q, qd=qd, qdd=qdd)
             return at, v, a
@@ -86,6 +88,7 @@ class Coordinates(Compiled):
     @lazy("q", _sized("Nn"))
     def closure_jacobian(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """Γ = ∂γ/∂q: (…, N, n)."""
+        checked_threads(threads)
         if self.mechanism.identity:
             held = self.checked("q", q)
             return np.broadcast_to(np.eye(self.n, dtype=held.dtype), (*held.shape[:-1], self.n, self.n)).copy()
@@ -94,6 +97,7 @@ class Coordinates(Compiled):
     @lazy("q qd", _sized("Nn"))
     def closure_derivative(self, q: ArrayLike, qd: ArrayLike, *, threads: int | None = None) -> Array:
         """Γ̇ along a motion: (…, N, n)."""
+        checked_threads(threads)
         if self.mechanism.identity:
             at, _ = self._joined(q=q, qd=qd)
             return np.zeros((*at.shape[:-1], self.n, self.n), at.dtype)
@@ -120,6 +124,7 @@ class Coordinates(Compiled):
     @lazy("q", _sized("e"))
     def loop_residual(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """How far the loops are from being closed at γ(q): (…, equations), m; zero but for rounding."""
+        checked_threads(threads)
         if not self.loops:
             held = self.checked("q", q)
             return np.zeros((*held.shape[:-1], 0), held.dtype)
@@ -142,6 +147,7 @@ class Coordinates(Compiled):
         bearings carry across the plane is not determined by the motion and is given as 0. Of other loops
         that have more equations than passive joints, it is the least reaction that makes the motion.
         """
+        checked_threads(threads)
         if not self.loops:
             at, _, _ = self._joined(q=q, qd=qd, qdd=qdd)
             return np.zeros((*at.shape[:-1], 0, 6), at.dtype)

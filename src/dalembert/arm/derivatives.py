@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.arm.compiled import Array, Compiled
+from dalembert.arm.compiled import SCALARS, Array, Compiled, precision_of
 from dalembert.arrays import real
 from dalembert.coordinates.variants import VARIANTS, length_names, lengths
 from dalembert.equations.regressor import parameters
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.kernel.threads import checked_threads
 from dalembert.quantities import derived, joints, machine
 from dalembert.quantities.machine import Quantity
 
@@ -34,6 +35,7 @@ class ArmDerivatives(Compiled):
         formulation: str | None = None,
         options: tuple[str, ...] = (),
         order: int = 1,
+        precision: Literal["double", "single"] = "double",
     ) -> np.ufunc:
         """The compiled gufunc of ∂(Σ w∘y)/∂x, the Jacobian of a quantity y(x) times weights from the left.
 
@@ -41,8 +43,9 @@ class ArmDerivatives(Compiled):
         one gradient for each input and option, or for those in ``by``, in their order. Gradients by q are by the n
         joints of the arm, also where loops are closed by Newton's method and the kernel takes all joints of the tree.
 
-        order  2 for the gradient of that gradient, whose inputs are all of the first's and a weight for each of its
-               outputs, and so on
+        order      2 for the gradient of that gradient, whose inputs are all of the first's and a weight for each of its
+                   outputs, and so on
+        precision  that of :meth:`kernel`
 
         >>> import dalembert as da
         >>> da.load("planar-2r").gradient_kernel("inertia_matrix").signature
@@ -51,7 +54,7 @@ class ArmDerivatives(Compiled):
         entry = self._entry(quantity)
         for _ in range(order):
             entry, options = derived.gradient(entry, options, by), ()
-        return self._derived_kernel(entry, formulation)
+        return self._derived_kernel(entry, formulation, precision)
 
     def tangent_kernel(
         self,
@@ -60,6 +63,7 @@ class ArmDerivatives(Compiled):
         by: tuple[str, ...] | None = None,
         formulation: str | None = None,
         options: tuple[str, ...] = (),
+        precision: Literal["double", "single"] = "double",
     ) -> np.ufunc:
         """The compiled gufunc of Σ ∂y/∂x t_x, the Jacobian of a quantity y(x) times a direction from the right.
 
@@ -70,7 +74,7 @@ class ArmDerivatives(Compiled):
         >>> da.load("planar-2r").tangent_kernel("inertia_matrix").signature
         '(2),(2)->(2,2)'
         """
-        return self._derived_kernel(derived.tangent(self._entry(quantity), options, by), formulation)
+        return self._derived_kernel(derived.tangent(self._entry(quantity), options, by), formulation, precision)
 
     def gradient(
         self,
@@ -80,6 +84,7 @@ class ArmDerivatives(Compiled):
         *,
         by: tuple[str, ...] | None = None,
         formulation: str | None = None,
+        threads: int | None = None,
     ) -> dict[str, Array]:
         """∂(Σ w∘y)/∂x of a quantity y(x) for each input x, by its name: each with the shape (…, n) of the input.
 
@@ -87,6 +92,7 @@ class ArmDerivatives(Compiled):
         inputs    its arrays by name, options such as ``tip_wrench`` among them: (…, n)
         weights   w, which broadcasts to the shape of y; of a quantity with several outputs, by their names
         by        the inputs that matter, all unless given
+        threads   over how many threads a large batch is split; chosen by its size unless given
 
         >>> import numpy as np, dalembert as da
         >>> arm, q = da.load("planar-2r"), np.array([0.3, 0.8])
@@ -105,17 +111,22 @@ class ArmDerivatives(Compiled):
                 f"weights are given for {', '.join(given)}; {quantity} needs them for its outputs {', '.join(sizes)}"
             )
         arrays = {name: self.checked(name, inputs[name]) for name in (*source.inputs, *options)}
+        kind = np.result_type(*arrays.values())
         for name, output in entry.weights.items():
-            arrays[name] = _spread(f"the weight of {output}", given[output], sizes[output])
-        results = self._run_kernel(self._derived_kernel(entry, formulation), quantity, arrays)
-        return dict(zip(entry.by, results if isinstance(results, tuple) else (results,), strict=True))
+            weight = kind.type(given[output]) if isinstance(given[output], (int, float)) else given[output]
+            arrays[name] = _spread(f"the weight of {output}", weight, sizes[output])
+        results = self._run_derived(entry, quantity, formulation, arrays, threads)
+        return dict(zip(entry.by, results, strict=True))
 
-    def derivatives(self, quantity: str, *, by: Sequence[str], **inputs: ArrayLike) -> dict[str, Any]:
+    def derivatives(
+        self, quantity: str, *, by: Sequence[str], threads: int | None = None, **inputs: ArrayLike
+    ) -> dict[str, Any]:
         """∂y/∂x of a quantity y for each x in ``by``, by its name: (…, *y, size of x).
 
         by      names of inputs, or of numbers of the arm: "parameters" (:attr:`parameters`), "lengths" (:attr:`lengths`),
                 "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity"; these are the arm's own,
                 and no payload, unless they are among the inputs
+        threads over how many threads a large batch is split; chosen by its size unless given
         inputs  the arrays of the quantity by name, options among them
         Returns of a quantity with several outputs, for each x a dictionary of them
 
@@ -126,13 +137,13 @@ class ArmDerivatives(Compiled):
         (True, (2, 3))
         """
         source = self._entry(quantity)
-        own = {name: self._number(name) for name in by if name in VARIANTS}
-        given = {**own, **self.numbers, **inputs}
+        given = {name: self.checked(name, value) for name, value in {**self.numbers, **inputs}.items()}
+        kind = np.result_type(np.float32, *given.values())
+        given |= {name: self._number(name).astype(kind) for name in by if name in VARIANTS and name not in given}
         options = self._options(source, given)
         entry = derived.jacobian(source, options, tuple(by))
-        arrays = {name: self.checked(name, given[name]) for name in (*source.inputs, *options)}
-        results = self._run_kernel(self._derived_kernel(entry, None), quantity, arrays)
-        slopes = iter(results if isinstance(results, tuple) else (results,))
+        arrays = {name: given[name] for name in (*source.inputs, *options)}
+        slopes = iter(self._run_derived(entry, quantity, None, arrays, threads))
         blocks = {y: {x: next(slopes) for x in by} for y in source.outputs}
         if len(blocks) == 1:
             (only,) = blocks.values()
@@ -169,19 +180,27 @@ class ArmDerivatives(Compiled):
 
     def _options(self, entry: Quantity, inputs: Mapping[str, Any]) -> tuple[str, ...]:
         """The options among the inputs, in the order of the table."""
-        known = (*entry.inputs, *entry.options, *VARIANTS)
+        known = (*entry.inputs, *entry.takes)
         wrong = [name for name in inputs if name not in known] + [name for name in entry.inputs if name not in inputs]
         if wrong:
             raise DalembertError(
                 f"the inputs of {entry.name} are {', '.join(entry.inputs)} and, if wanted, "
-                f"{', '.join((*entry.options, *VARIANTS))}; '{wrong[0]}' is {'not one of them' if wrong[0] in inputs else 'missing'}"
+                f"{', '.join(entry.takes)}; '{wrong[0]}' is {'not one of them' if wrong[0] in inputs else 'missing'}"
             )
-        return tuple(option for option in (*entry.options, *VARIANTS) if option in inputs)
+        return tuple(option for option in entry.takes if option in inputs)
 
-    def _derived_kernel(self, entry: Quantity, formulation: str | None) -> np.ufunc:
-        key = (entry.key, formulation)
+    def _run_derived(
+        self, entry: Quantity, quantity: str, formulation: str | None, arrays: dict[str, Any], threads: int | None
+    ) -> tuple[Array, ...]:
+        """The outputs of a derivative of a quantity, in their order."""
+        ufunc = self._derived_kernel(entry, formulation, precision_of(arrays.values()))
+        results = self._run_kernel(ufunc, quantity, arrays, None, checked_threads(threads))
+        return results if isinstance(results, tuple) else (results,)
+
+    def _derived_kernel(self, entry: Quantity, formulation: str | None, precision: str) -> np.ufunc:
+        key = (entry.key, formulation, precision)
         if key not in self._kernels:
-            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, (), self.name)
+            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, (), self.name, SCALARS[precision])
         return self._kernels[key]
 
 

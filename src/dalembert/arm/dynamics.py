@@ -20,7 +20,9 @@ from dalembert.arm.terms import (
     TorqueSecondDerivatives,
     TorqueTerms,
 )
-from dalembert.errors import DalembertError, SingularInertiaError
+from dalembert.arrays import double
+from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
+from dalembert.foreign.libraries import constant
 from dalembert.quantities.patterns import regressor_pattern
 
 
@@ -48,6 +50,8 @@ class ArmDynamics(Compiled):
         base_motion  (…, 9) [ω, ω̇, p̈] of the base, in base axes; p̈ is the acceleration of the origin of the base
                      frame, in which poses are given
         formulation  "newton-euler" for the page's own form; the fastest unless given
+        out          (…, n) float64 or float32, where to write the torques
+        threads      over how many threads a large batch is split; chosen by its size unless given
         Returns      (…, n) in N m (revolute) or N (prismatic)
         """
         return self._run(
@@ -108,15 +112,7 @@ class ArmDynamics(Compiled):
         load  the torque that each joint passes on, (…, n), is needed where a term depends on that; inverse_dynamics
               finds it by itself
         """
-        if q is None and (why := self.placing.rubs_where):
-            raise DalembertError(
-                f"the friction of arm '{self.name}' depends on where it stands, since {why}: give friction_torque(qd, q)"
-            )
-        if load is None and (joint := next((body for body in self.mechanism.bodies if body.depends("load")), None)):
-            raise DalembertError(
-                f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q, load), or take it "
-                "from inverse_dynamics"
-            )
+        self._needs_for_friction(q is None, load is None)
         return self._run("friction_torque", {"qd": qd}, {"q": q, "load": load}, threads=threads)
 
     @quick
@@ -298,7 +294,9 @@ class ArmDynamics(Compiled):
         """
         return self._run("torque_derivatives", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)  # type: ignore[return-value]
 
-    def torque_second_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> TorqueSecondDerivatives:
+    def torque_second_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None
+    ) -> TorqueSecondDerivatives:
         """The second derivatives of τ: ``.dq_dq``, ``.dq_dqd``, ``.dqd_dqd`` and ``.dq_dqdd``, (…, n, n, n) each.
 
         Entry [i, j, k] is that of τ_i by the j-th of the first and the k-th of the second. ``.dq_dqdd`` is ∂B/∂q; those
@@ -310,7 +308,8 @@ class ArmDynamics(Compiled):
         >>> np.allclose(second.dqd_dqd, c + np.swapaxes(c, 1, 2))
         True
         """
-        return TorqueSecondDerivatives(*self._run("torque_second_derivatives", {"q": q, "qd": qd, "qdd": qdd}))
+        motion = {"q": q, "qd": qd, "qdd": qdd}
+        return TorqueSecondDerivatives(*self._run("torque_second_derivatives", motion, threads=threads))
 
     def forward_derivatives(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, threads: int | None = None
@@ -431,6 +430,39 @@ class ArmDynamics(Compiled):
 
         return tuple(names(self.mechanism.tree))
 
+    def scaled_parameters(
+        self, *, mass: ArrayLike = 1.0, rotor: ArrayLike = 1.0, viscous: ArrayLike = 1.0, coulomb: ArrayLike = 1.0
+    ) -> Array:
+        """:attr:`parameters` with some of them scaled, joint by joint, for :meth:`Arm.variants`: (…, 13N).
+
+        mass     of mass, first moments and inertia together, as of another material: (…, N), or one number for all; the
+                 rotors that a link carries scale with it
+        rotor    of I_m, viscous of F_v, coulomb of F_s: (…, N) or one number
+        Coefficients of further terms stay.
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("planar-2r")
+        >>> arm.scaled_parameters(mass=np.random.default_rng(0).uniform(0.9, 1.1, (1000, 2))).shape
+        (1000, 26)
+        """
+        from dalembert.equations.regressor import INERTIAL, WIDTH
+
+        groups = {"mass": (mass, len(INERTIAL)), "rotor": (rotor, 1), "viscous": (viscous, 1), "coulomb": (coulomb, 1)}
+        own, N = self.parameters, self.sizes["N"]
+        columns = []
+        for name, (value, count) in groups.items():
+            factor = double(name, value)
+            if factor.ndim and factor.shape[-1] != N:
+                raise ShapeError(
+                    f"{name} has shape {factor.shape}, but arm '{self.name}' has parameters of {N} joints: the last axis must be {N}, "
+                    f"as in (…, {N})"
+                )
+            columns += [factor if factor.ndim else np.full(N, factor)] * count
+        scale = np.stack(np.broadcast_arrays(*columns), axis=-1)
+        leading = scale.shape[:-2]
+        further = np.ones((*leading, len(own) - N * WIDTH))
+        return own * np.concatenate([scale.reshape(*leading, N * WIDTH), further], axis=-1)
+
     def lagrange_euler(self, q: ArrayLike, *, threads: int | None = None) -> LagrangeEuler:
         """The dynamic coefficients of M section 2: ``.D`` (…, n, n), ``.h`` (…, n, n, n), ``.c`` (…, n).
 
@@ -459,6 +491,20 @@ class ArmDynamics(Compiled):
         """
         return DalembertTerms(*self._run("dalembert_terms", {"q": q, "qd": qd}, threads=threads))
 
+    @constant
+    def _needs_for_friction(self, no_q: bool, no_load: bool) -> None:
+        """Friction follows from velocities alone only where no term depends on more."""
+        if no_q and (why := self.placing.rubs_where):
+            raise DalembertError(
+                f"the friction of arm '{self.name}' depends on where it stands, since {why}: give friction_torque(qd, q)"
+            )
+        if no_load and (joint := next((body for body in self.mechanism.bodies if body.depends("load")), None)):
+            raise DalembertError(
+                f"the friction of joint '{joint.name}' depends on its load: give friction_torque(qd, q, load), or take it "
+                "from inverse_dynamics"
+            )
+
+    @constant
     def _needs_inertia(self) -> None:
         """Accelerations follow from torques only where every joint moves something and losses leave some of a load."""
         if self._all_lost:

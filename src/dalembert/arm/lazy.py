@@ -7,6 +7,7 @@ compiled, or read from the cache, by the process that runs the block.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from inspect import signature
@@ -24,26 +25,39 @@ if TYPE_CHECKING:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Cores = Sequence[tuple[int, ...]]
+ALONE = 1  # threads of a block, unless more are asked for: Dask has threads of its own
+_CORE = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
 
 
-def by_blocks(function: Callable[..., Any], arrays: Mapping[str, Any], cores: Cores, dtype: Any = None) -> Any:
-    """``function`` of the blocks of arrays whose last axis is whole, as Dask arrays: one, or a tuple of as many as ``cores``.
+def by_blocks(
+    function: Callable[..., Any],
+    arrays: Mapping[str, Any],
+    cores: Cores,
+    dtype: Any = None,
+    axes: Mapping[str, int] | None = None,
+) -> Any:
+    """``function`` of the blocks of arrays, as Dask arrays: one, or a tuple of as many as ``cores``.
 
-    arrays  by name, of NumPy and of Dask, (…, size) each; leading axes broadcast, chunks along the last axis are joined
+    arrays  by name, of NumPy and of Dask: leading axes broadcast and may be chunked, the last axis is made whole
     cores   the shape of each result behind the leading axes
     dtype   of the results; unless given float32 if all arrays are, else float64
+    axes    by name, how many of the last axes are no leading ones, where it is not one
     """
     with extra("cluster", "a Dask array"):
         import dask.array
 
-    whole = [a.rechunk({a.ndim - 1: -1}) if is_lazy(a) else a for a in arrays.values()]
-    inputs = ",".join(f"(i{k})" for k in range(len(whole)))
+    whole, inputs = [], []
+    for k, (name, array) in enumerate(arrays.items()):
+        count = (axes or {}).get(name, 1)
+        last = dict.fromkeys(range(array.ndim - count, array.ndim), -1)
+        whole.append(array.rechunk(last) if is_lazy(array) else array)
+        inputs.append(f"({','.join(f'i{k}_{j}' for j in range(count))})")
+    outputs = [f"({','.join(f'o{k}_{j}' for j in range(len(core)))})" for k, core in enumerate(cores)]
     sizes = {f"o{k}_{j}": size for k, core in enumerate(cores) for j, size in enumerate(core)}
-    outputs = ",".join(f"({','.join(f'o{k}_{j}' for j in range(len(core)))})" for k, core in enumerate(cores))
     kind = np.result_type(np.float32, *(a.dtype for a in whole)) if dtype is None else np.dtype(dtype)
     try:
         return dask.array.apply_gufunc(
-            function, f"{inputs}->{outputs}", *whole, output_sizes=sizes, allow_rechunk=True,
+            function, f"{','.join(inputs)}->{','.join(outputs)}", *whole, output_sizes=sizes, allow_rechunk=True,
             output_dtypes=[kind] * len(cores) if len(cores) > 1 else kind,
         )  # fmt: skip
     except ValueError as problem:
@@ -65,6 +79,10 @@ def lazy(names: str, cores: Callable[[Any], Cores], dtype: Any = None) -> Callab
         def run(self: Any, *args: Any, **options: Any) -> Any:
             if not any(map(is_lazy, (*args, *options.values()))):
                 return method(self, *args, **options)
+            if getattr(self, "numbers", None):
+                raise ShapeError(
+                    f"{method.__name__} of robots whose numbers are arrays takes no Dask arrays: give NumPy arrays, or ask the arm"
+                )
             _, *given = parameters.bind(self, *args, **options).arguments.items()
             arrays = {x: self.lazy_input(x, v) for x, v in given if x in names.split() and v is not None}
             rest = {x: v for x, v in given if x not in arrays}
@@ -86,6 +104,7 @@ def run_later(
     options: Mapping[str, Any],
     formulation: str | None,
     out: Any,
+    threads: int | None,
 ) -> Any:
     """A compiled quantity of Dask arrays, alone or with NumPy arrays."""
     if out is not None:
@@ -95,7 +114,8 @@ def run_later(
     entry.check_options(options)
     arrays = {name: arm.checked(name, value) for name, value in (*inputs.items(), *options.items())}
     cores = [core for _, core in machine.signature(arm.mechanism, entry, tuple(options)).outputs]
-    return by_blocks(partial(_run, arm, quantity, tuple(inputs), tuple(options), formulation), arrays, cores)
+    block = partial(_run, arm.nominal, quantity, tuple(inputs), tuple(options), formulation, threads or ALONE)
+    return by_blocks(block, arrays, cores)
 
 
 def _run(
@@ -104,7 +124,21 @@ def _run(
     inputs: tuple[str, ...],
     options: tuple[str, ...],
     formulation: str | None,
+    threads: int,
     *blocks: Any,
 ) -> Any:
     given = dict(zip((*inputs, *options), blocks, strict=True))
-    return arm._run(quantity, {x: given[x] for x in inputs}, {x: given[x] for x in options}, formulation)
+    values = {x: given[x] for x in inputs}, {x: given[x] for x in options}
+    return arm._run(quantity, *values, formulation, threads=threads)
+
+
+def run_kernel_later(arm: Compiled, ufunc: np.ufunc, quantity: str, arrays: Mapping[str, Any]) -> Any:
+    """A compiled kernel of Dask arrays that are checked, alone or with NumPy arrays."""
+    given, made = (_CORE.findall(side) for side in str(ufunc.signature).split("->"))
+    cores = [tuple(map(int, filter(None, core.split(",")))) for core in made]
+    axes = {name: len(list(filter(None, core.split(",")))) for name, core in zip(arrays, given, strict=True)}
+    return by_blocks(partial(_run_kernel, arm.nominal, ufunc, quantity, tuple(arrays)), arrays, cores, axes=axes)
+
+
+def _run_kernel(arm: Compiled, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], *blocks: Any) -> Any:
+    return arm._run_kernel(ufunc, quantity, dict(zip(names, blocks, strict=True)), threads=ALONE)

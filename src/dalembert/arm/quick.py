@@ -3,7 +3,7 @@
 One state goes to a function in machine code (:mod:`dalembert.kernel.single`), which answers None to whatever else it is
 given. A gufunc checks the shapes that it is given. What it does not know is the rule for types (float32 stays float32,
 everything else is float64), so that only arrays of float64 go this way; the rest, and what the gufunc refuses, takes the
-method's own.
+method's own. Large batches are split over threads (:mod:`dalembert.kernel.batches`).
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ def quick(method: Method) -> Method:
 
     @wraps(method)
     def run(self: Any, *arrays: Any, **options: Any) -> Any:
-        if options:
+        if options or not arrays or arrays[0].__class__ is not ndarray:  # torch.compile sees no further than this
             return method(self, *arrays, **options)
         single = self.singles.get(name)
         if single is not None and (result := single(*arrays)) is not None:
             return result
-        if len(arrays) == count and (prepared := self.quick_kernels.get(name)) is not None:
-            (kernel, most), large = prepared, False
+        if len(arrays) == count:
+            size = 0
             for array in arrays:
                 if type(array) is not ndarray or array.dtype is not DOUBLE:
                     break
-                if array.size > most or array.ndim > 2:
-                    large = True
+                size += array.size
             else:
                 try:
-                    if large and broadcast(*arrays).size > most:
+                    kernel, most = self.quick_kernels[name]
+                    if (size > most or array.ndim > 2) and broadcast(*arrays).size > most:
                         return run_batch(kernel, arrays)
                     result = kernel(*arrays)
-                except (TypeError, ValueError):  # a mistake, which the method names
+                except (KeyError, TypeError, ValueError):  # the first call, or a mistake, which the method names
                     return method(self, *arrays)
                 if single is None and name not in self.singles:
                     self.prepare_single(name)

@@ -13,6 +13,7 @@ from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.kinematics import Kinematics
 from dalembert.errors import DalembertError
+from dalembert.foreign.libraries import constant, library_of
 
 if TYPE_CHECKING:
     from dalembert.arm.arm import Arm
@@ -35,7 +36,9 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         self.arm = arm
         self.__dict__["mechanism"] = arm.mechanism
         self._kernels = arm._kernels
-        self.numbers = {name: self.checked(name, value) for name, value in numbers.items()}
+        self.numbers = {
+            name: (self.fitting if library_of(value) else self.checked)(name, value) for name, value in numbers.items()
+        }
         if "lengths" in numbers and self.loops:
             raise DalembertError(
                 f"lengths are no inputs of arm '{self.name}', whose loops are closed for the lengths that they have; change the robot, "
@@ -54,15 +57,17 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         """π of S (7.81) of each robot: (…, 13N), those of the arm unless given."""
         return self.numbers.get("parameters", self.arm.parameters)
 
-    def friction_torque(self, qd: ArrayLike, q: ArrayLike | None = None, load: ArrayLike | None = None) -> Array:
-        """:meth:`Arm.friction_torque`; q is needed too where Γ is not constant, since every joint may rub."""
-        if q is None and "parameters" in self.numbers and not self.mechanism.linear:
+    @constant
+    def _needs_for_friction(self, no_q: bool, no_load: bool) -> None:
+        """As of the arm; q is needed too where Γ is not constant, since every joint may rub."""
+        if no_q and "parameters" in self.numbers and not self.mechanism.linear:
             raise DalembertError(
                 f"the friction of arm '{self.name}' depends on where it stands, since passive joints may rub: give "
                 "friction_torque(qd, q)"
             )
-        return super().friction_torque(qd, q, load)
+        super()._needs_for_friction(no_q, no_load)
 
+    @constant
     def _needs_inertia(self) -> None:
         """Other parameters may resist where those of the arm do not; where nothing does, accelerations are not finite."""
         if not {"parameters", "payload"} & set(self.numbers):

@@ -44,6 +44,9 @@ def emit(
         str | None, Option(metavar="NAME", help="The function's name after the robot's, instead of the quantity's.")
     ] = None,
     libm: Annotated[bool, Option("--libm/--no-libm", help="Whether functions of the C library may be called.")] = True,
+    separate: Annotated[
+        bool, Option("--separate", help="A function for each quantity in the same file; for the target wasm.")
+    ] = False,
     list_quantities: Annotated[bool, Option("--list", help="List the quantities of the arm and exit.")] = False,
     targets: Annotated[
         bool, Option("--targets", help="List the targets and exit.", callback=_list_targets, is_eager=True)
@@ -71,7 +74,7 @@ def emit(
     with Bar(f"{', '.join(quantity)} of {loaded.name}", PATIENCE):
         source = loaded.emit(
             quantity, target, formulation=formulation, options=tuple(option or ()),
-            precision="float" if single else None, function=function, libm=libm,
+            precision="float" if single else None, function=function, libm=libm, separate=separate,
         )  # fmt: skip
     if output is None:
         tell("\n".join(plain(line) for line in str(source).splitlines()))

@@ -46,6 +46,7 @@ def excite(
     start: Annotated[str | None, Option(metavar='"q1 … qn"', help="Where to begin and end.")] = None,
     starts: Annotated[int, Option(metavar="N", help="Random motions to begin the search from.")] = 4,
     seed: Annotated[int, Option(metavar="N", help="The same seed gives the same motion.")] = 0,
+    cluster: options.ClusterOption = None,
     rate: Annotated[float, Option(metavar="HZ", help="Samples a second in OUT.csv.")] = 100.0,
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
     physical: options.PhysicalOption = "error",
@@ -54,7 +55,7 @@ def excite(
     """Find a motion for identification: one that shows the arm's base parameters best, within its limits.
 
     A Fourier series or a spline from rest to rest. Ctrl-C ends the search with the best motion so far. OUT.csv gets t, q, qd, qdd
-    and the torques that the arm's model says it takes.
+    and the torques that the arm's model says it takes. With --cluster the starts are improved on the workers of a Dask cluster.
     """
     loaded = options.load(arm, physical, tip, limits=limits)
     if not rate > 0:
@@ -70,7 +71,7 @@ def excite(
         excitation = da.excite(
             loaded, criterion=criterion, start=posture, progress=told, duration=duration, shape=shape,
             points=points, harmonics=harmonics, base_frequency=frequency, clearance=clearance if floor else None,
-            share=share, starts=starts, seed=seed,
+            share=share, starts=starts, seed=seed, cluster=cluster,
         )  # fmt: skip
     say("note", *excitation.notes)
     if excitation.interrupted:

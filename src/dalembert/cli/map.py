@@ -34,6 +34,7 @@ def map_(
     poses: Annotated[int, Option(help="How many configurations are tried.", min=1)] = 1_000_000,
     cells: Annotated[int, Option(help="Cells along the longer side.", min=2, max=2000)] = 120,
     seed: Annotated[int, Option(help="For other random configurations.", min=0)] = 0,
+    cluster: options.ClusterOption = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
     physical: options.PhysicalOption = "error",
     tip: options.TipOption = None,
@@ -52,7 +53,7 @@ def map_(
     with Bar(f"{poses:,} configurations", patience=0.3) as bar:
         workspace = workspace_map(
             loaded, quantity, poses=poses, cells=cells, limits=size, task=task, take=take,
-            redundancy=redundancy, seed=seed, progress=bar,
+            redundancy=redundancy, seed=seed, progress=bar, cluster=cluster,
         )  # fmt: skip
     if not np.isfinite(workspace.values).any():
         raise DalembertError(f"arm '{loaded.name}' has no finite value of {quantity} anywhere")

@@ -77,6 +77,10 @@ WrenchOption = Annotated[
         help="Constant force (N) and moment (N m) by the tip on its environment, in base axes.",
     ),
 ]
+ClusterOption = Annotated[
+    str | None,
+    Option(metavar="ADDRESS", help="Work on a Dask cluster: its scheduler's address, such as tcp://127.0.0.1:8786."),
+]
 PayloadOption = Annotated[float | None, Option(metavar="MASS", help="Mass held at the tip, in kg.")]
 PayloadComOption = Annotated[str | None, Option(metavar='"x y z"', help="Its centre of mass in the tip's frame, in m.")]
 

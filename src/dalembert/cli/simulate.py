@@ -49,6 +49,13 @@ def simulate(
         str | None,
         Option("--qd", metavar='"qd1 … qdn"', help="Initial velocities; zero, or the motion's, unless given."),
     ] = None,
+    states: Annotated[
+        Path | None,
+        Option(
+            metavar="STATES.csv", help="A batch: initial states with columns q1 …, qd1 …, or an npz; RUN must be .npz."
+        ),
+    ] = None,
+    cluster: options.ClusterOption = None,
     duration: Annotated[
         float | None, Option(metavar="SECONDS", help="How long; 1 s, or as long as the motion, unless given.")
     ] = None,
@@ -97,11 +104,15 @@ def simulate(
     With --follow MOTION.csv a controller drives the arm, and the summary has the tracking error. The controller knows
     the arm as it is, or as --model has it: without the payload, say, or with other parameters.
 
+    With --states a batch of simulations is run, which --cluster spreads over the workers of a Dask cluster. RUN.npz gets t,
+    and q, qd, qdd, tau (states, instants, joints) and the energy.
+
     RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
     """
     loaded = options.load(arm, physical, tip, payload, payload_com)
     known = None if model is None else options.load(model, physical, tip)
     wrench = options.wrench_of(tip_wrench)
+    _check_batch(states, cluster, q, qd, output, plot)
 
     given = {"kp": kp, "kd": kd, "lambda": lambda_, "gamma": gamma}
     applied, motion = _applied(loaded, known, torque, follow, control, given)
@@ -111,6 +122,10 @@ def simulate(
         return unless if text is None else options.row_of(option, text, letter, loaded.n)
 
     q0, qd0 = joints("--q", q, "q", rest[0]), joints("--qd", qd, "qd", rest[1])
+    if states is not None:
+        from dalembert.simulation.initial_states import read_states
+
+        q0, qd0 = read_states(states, loaded)
     if duration is None:
         duration = 1.0 if motion is None else motion.duration
     if output != "-":
@@ -120,12 +135,37 @@ def simulate(
         run = da.simulate(
             loaded, q0, qd0, applied, duration, method=method, step=step, every=every,
             tip_wrench=wrench, friction=friction, stops=stops, restitution=restitution,
-            progress=bar,
+            progress=bar, cluster=cluster,
         )  # fmt: skip
+    if states is not None:
+        run.save(output, overwrite=force)
+        tell(f"{plain(loaded.name)}: {len(run.q):,} simulations of {run.t[-1]:g} s → {plain(output)}", stderr=True)
+        return
     write(output, run.columns(), (run.t, run.q, run.qd, run.qdd, run.tau), force=force)
     if plot is not None:
         options.save_plot(figure(run), plot, force=force)
     _summary(run, [path for path in (output, plot) if path not in (None, "-")])
+
+
+def _check_batch(
+    states: Path | None, cluster: str | None, q: str | None, qd: str | None, output: str, plot: str | None
+) -> None:
+    """Say what a batch of states cannot be used with."""
+    if states is None:
+        if cluster is not None:
+            raise DalembertError(
+                "--cluster works on a batch of simulations: give their initial states with --states STATES.csv"
+            )
+        return
+    for option, given in (("--q", q), ("--qd", qd), ("--plot", plot)):
+        if given is not None:
+            raise DalembertError(
+                f"{option} is about one simulation, and --states has the initial states of many; leave it away"
+            )
+    if Path(output).suffix.lower() != ".npz":
+        raise DalembertError(
+            f"--output is '{output}'; a batch of simulations is written as .npz: give --output RUN.npz"
+        )
 
 
 def _applied(

@@ -11,7 +11,7 @@ import re
 import struct
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from dalembert.emit.c99_functions import own_functions
@@ -21,7 +21,7 @@ from dalembert.environment.version import __version__
 from dalembert.errors import DalembertError
 from dalembert.graph.passes import live_lines
 
-PART_LENGTH = 1000  # statements of one function: compilers take ever longer for longer ones
+PART_LENGTH = 600  # statements of one function: compilers take ever longer for longer ones
 EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
 FUNCTIONS = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2", "asin", "acos")  # of math.h
 # what an array may not be called: keywords of C and C++, functions, and what the files use
@@ -31,7 +31,7 @@ _TAKEN = """
     and bool catch class delete export false friend new not or operator private public this throw true try xor
     w fabs sgn main
 """
-TAKEN = {*_TAKEN.split(), *FUNCTIONS}
+TAKEN = {*_TAKEN.split(), *FUNCTIONS, "count"}
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,15 @@ def c99(unit: Unit, settings: Settings) -> Source:
     return Source(files, tuple(notes))
 
 
+def header_and_test(unit: Unit, settings: Settings, rows: bool) -> dict[str, str | bytes]:
+    """The files NAME.h and NAME_test.c for a function that was made otherwise, and for its like of many ``rows``."""
+    writer = _CText(unit, replace(settings, libm=False))
+    files: dict[str, str | bytes] = {f"{unit.symbol}.h": writer.header(rows)}
+    if unit.samples:
+        files[f"{unit.symbol}_test.c"] = writer.test()
+    return files
+
+
 class _CText:
     """The texts of one unit."""
 
@@ -113,12 +122,20 @@ class _CText:
         body = description(self.unit, self.names, use, f"{self.type} precision, {functions}", size=prod)
         return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in body) + " */\n"
 
-    def header(self) -> str:
+    def rows_prototype(self) -> str:
+        """The head of the function for many states."""
+        arrays = [f"const {self.type} *{self.names[name]}" for name, _ in self.unit.signature.inputs]
+        arrays += [f"{self.type} *{self.names[name]}" for name, _ in self.unit.signature.outputs]
+        return wrapped(f"void {self.unit.symbol}_rows(", [*arrays, "int count"], ")")
+
+    def header(self, rows: bool = False) -> str:
         """NAME.h"""
+        many = "/* the same of so many states, whose rows lie one behind the other in every array */\n"
+        also = f"{many}{self.rows_prototype()};\n\n" if rows else ""
         guard = f"{self.unit.symbol}_h".upper()
         return (
             f"{self.comment()}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
-            f"{self.prototype()};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+            f"{self.prototype()};\n\n{also}#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
         )  # fmt: skip
 
     def notation(self) -> Notation:

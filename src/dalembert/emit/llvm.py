@@ -74,7 +74,7 @@ def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
     parts, slots = function_parts(graph, signature, form, staged=staged)
     loop = loops(shapes, inputs, len(parts), slots, form, staged)
     if staged:
-        constants = Part(graph, signature, form, {}, False)
+        constants = TapePart(graph, signature, form, {}, False)
         constants.stage = slots
         parts = [*parts, constants.written("constants", [], [], _constants(graph))]
         loop = rows_function(shapes, inputs, slots, form) + loop
@@ -92,8 +92,8 @@ def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
     return [module(functions, form) for functions in (*bundles, [*declared, loop])]
 
 
-def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
-    """The functions with what they need declared; parts of a tape may be for LLVM to put in line."""
+def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> str:
+    """The functions with what they need declared; parts of a tape may be for LLVM to put in line, or never."""
     declared = [*declarations(form), "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"]
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
@@ -101,7 +101,10 @@ def module(functions: Sequence[str], form: Form, inline: bool = False) -> str:
     if any(f"@{FAR}(" in function for function in functions):
         declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
     bits = 8 * form.bytes * form.width
-    attributes = f'attributes #0 = {{ nounwind {"alwaysinline " * inline}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+    kept = {None: "", True: "alwaysinline ", False: "noinline "}[inline]
+    attributes = (
+        f'attributes #0 = {{ nounwind {kept}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
+    )
     return "\n".join(["; dalembert", *declared, *functions, UNLIKELY, attributes, ""])
 
 
@@ -142,13 +145,13 @@ def function_parts(
     name: str = "part",
     lanes: bool = False,
     longest: float | None = None,
-    part_class: Callable[..., Part] | None = None,
+    part_class: Callable[..., TapePart] | None = None,
     staged: bool = False,
 ) -> tuple[list[str], int]:
     """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
 
     With ``lanes`` an array is not rows in memory but one vector of W lanes after the other. The parts are up to
-    ``longest`` instructions long; another class than :class:`Part` may write them. With ``staged`` outputs go to the
+    ``longest`` instructions long; another class than :class:`TapePart` may write them. With ``staged`` outputs go to the
     workspace, one vector after the other behind the slots, but for constants, which are not written.
     """
     if longest is None:
@@ -180,7 +183,7 @@ def function_parts(
     functions = []
     ahead = _lines_ahead(graph, signature, form)
     for index, chunks in enumerate(packed):
-        part = (part_class or Part)(graph, signature, form, slot_of, lanes)
+        part = (part_class or TapePart)(graph, signature, form, slot_of, lanes)
         if staged:
             part.stage, part.ahead = slots, ahead
         functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
@@ -258,7 +261,7 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
     return slot_of
 
 
-class Part(IR):
+class TapePart(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
 
     stage: int | None = None  # the slot of the first output, where outputs go to the workspace

@@ -17,6 +17,8 @@ from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from dalembert.emit.signature import Signature
     from dalembert.graph.count import Operations
     from dalembert.graph.tape import Graph
@@ -36,6 +38,19 @@ class Source:
 
     files: Mapping[str, str | bytes]
     notes: tuple[str, ...] = ()
+    make_kernel: Callable[[], np.ufunc] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def kernel(self) -> np.ufunc:
+        """The NumPy gufunc of code for processors such as this one, made with their instructions only.
+
+        The targets "host" and "x86-64-v2" to "x86-64-v4" have it, where this processor has the instructions.
+        """
+        if self.make_kernel is None:
+            raise DalembertError(
+                "what was emitted has no kernel for NumPy; the targets host, x86-64-v2, x86-64-v3 and x86-64-v4 have one"
+            )
+        return self.make_kernel()
 
     def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
         """Write all files into a folder, which is made if need be: all of them or none. Returns their paths.

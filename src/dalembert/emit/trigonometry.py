@@ -11,6 +11,7 @@ double on every machine. Errors are below 1 ulp there as well.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from functools import reduce
 from typing import NamedTuple
@@ -147,7 +148,7 @@ class _Far(IR):
             given.append(self.let(f"zext i32 {self.let(f'load i32, ptr {at}, align 4')} to i64"))
         digits = [
             self.count("lshr", self.count("shl", self.count("or", self.count("shl", a, 32), b), shift), 32)
-            for a, b in zip(given, given[1:], strict=False)
+            for a, b in itertools.pairwise(given)
         ]
         low, high = self.count("and", mantissa, 2**32 - 1), self.count("lshr", mantissa, 32)
         limbs: list[str] = []

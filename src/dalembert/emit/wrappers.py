@@ -19,9 +19,9 @@ MOST_IN_LINE = 6  # parts; longer tapes stay in functions of their own, which sh
 class Wrapper(IR):
     """The text of a function around the parts of a tape."""
 
-    def __init__(self, signature: Signature, parts: int, slots: int, form: Form) -> None:
+    def __init__(self, signature: Signature, parts: int, slots: int, form: Form, part: str = "part") -> None:
         super().__init__(form)
-        self.signature, self.parts, self.slots = signature, parts, slots
+        self.signature, self.parts, self.slots, self.part = signature, parts, slots, part
         self.sizes = [prod(shape) for shape in signature.arrays]
         self.arguments = [f"%{name}.{k}" for k, (name, _) in enumerate((*signature.inputs, *signature.outputs))]
 
@@ -43,7 +43,7 @@ class Wrapper(IR):
     def block(self) -> None:
         """All parts, for the states that the tables name."""
         for part in range(self.parts):
-            self.say(f"call void @part{part}(ptr %arrays, ptr %offsets, ptr %workspace)")
+            self.say(f"call void @{self.part}{part}(ptr %arrays, ptr %offsets, ptr %workspace)")
 
     def function(self, head: str) -> str:
         """The lines as a function."""
@@ -97,6 +97,21 @@ WRAPPERS: dict[str, Callable[[Wrapper, str], str]] = {"state": one_state, "rows"
 
 def wrapped(graph: Graph, signature: Signature, form: Form, name: str, wrapper: str) -> str:
     """The module of a graph, its function ``name`` around the tape."""
-    parts, slots = function_parts(graph, signature, form)
-    text = WRAPPERS[wrapper](Wrapper(signature, len(parts), slots, form), name)
-    return module([*parts, text], form, inline=len(parts) <= MOST_IN_LINE)
+    return wrapped_together([(graph, signature, name)], form, wrapper)
+
+
+def wrapped_together(functions: Sequence[tuple[Graph, Signature, str]], form: Form, *wrappers: str) -> str:
+    """The module of several graphs, with a function for each of them, or two: one for each wrapper.
+
+    The first wrapper's function is called as the graph is, another one's also after the wrapper: ``name_rows``.
+    """
+    texts, longest = [], 0
+    for graph, signature, name in functions:
+        prefix = "part" if len(functions) == 1 else f"{name}.part"
+        parts, slots = function_parts(graph, signature, form, prefix)
+        texts += parts
+        for k, wrapper in enumerate(wrappers):
+            head = Wrapper(signature, len(parts), slots, form, prefix)
+            texts.append(WRAPPERS[wrapper](head, f"{name}_{wrapper}" if k else name))
+        longest = max(longest, len(parts))
+    return module(texts, form, inline=longest <= MOST_IN_LINE)

@@ -23,7 +23,7 @@ EXTRAS = {
     },
     "mujoco": {"mujoco": "MuJoCo"},
     "gpu": {"cuda": "cuda-bindings"},
-    "cluster": {"dask": "Dask", "distributed": "distributed"},
+    "cluster": {"dask": "Dask", "cloudpickle": "Dask", "distributed": "distributed"},
 }  # fmt: skip
 
 

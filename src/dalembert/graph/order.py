@@ -6,6 +6,8 @@ to memory and reads them back.
 
 from __future__ import annotations
 
+from functools import partial
+
 from dalembert.graph.passes import live_lines, rewritten
 from dalembert.graph.tape import Graph
 
@@ -16,7 +18,12 @@ def eased(graph: Graph) -> Graph:
     live = live_lines(graph)
     own = [line for line in range(len(graph.nodes)) if live[line]]
     orders = (own, _by_need(graph, sorted(set(graph.outputs))))
-    return rewritten(graph, min(orders, key=lambda order: most_waiting(graph, order)))
+    return rewritten(graph, min(orders, key=partial(most_waiting, graph)))
+
+
+def by_outputs(graph: Graph) -> Graph:
+    """The tape in an order in which its outputs come to be one after the other."""
+    return rewritten(graph, _by_need(graph, graph.outputs))
 
 
 def most_waiting(graph: Graph, order: list[int]) -> int:

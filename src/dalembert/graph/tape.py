@@ -47,6 +47,7 @@ OPERATIONS: dict[str, Callable[..., float]] = {
 }
 
 Node = tuple[str, tuple[Any, ...]]
+ANOTHER = "an expression of another graph was used; each trace has its own tape"
 
 
 class Graph:
@@ -82,7 +83,7 @@ class Graph:
         """``value`` as an expression on this tape."""
         if isinstance(value, Expr):
             if value.graph is not self:
-                raise ValueError("an expression of another graph was used; each trace has its own tape")
+                raise ValueError(ANOTHER)
             return value
         return self.constant(value)
 
@@ -153,6 +154,8 @@ def _operator(op: str, swap: bool = False) -> Callable[[Expr, Any], Any]:
         if isinstance(other, (int, float)):
             line = graph.constant(other).line
         elif isinstance(other, Expr):
+            if other.graph is not graph:
+                raise ValueError(ANOTHER)
             line = other.line
         else:
             return NotImplemented

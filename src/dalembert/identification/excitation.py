@@ -11,6 +11,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import shown
+from dalembert.environment.cluster import connected, spread
 from dalembert.environment.extras import extra
 from dalembert.errors import ClosureError, DalembertError
 from dalembert.identification.base import BaseParameters, base_parameters
@@ -105,6 +107,7 @@ def excite(
     starts: int = 4,
     seed: int = 0,
     progress: Progress | None = None,
+    cluster: Any = None,
 ) -> Excitation:
     """A motion that shows the base parameters of ``arm`` best, within its limits.
 
@@ -123,6 +126,8 @@ def excite(
     noise           (n,) standard deviations of the torques (N m), to weight the joints' equations by
     starts, seed    of how many random motions the best is refined; the same seed gives the same motion
     progress        called with the fraction done and the best value so far
+    cluster         the address of a Dask scheduler, or a ``distributed.Client``, whose workers improve the starts; the
+                    motion is the same, bit by bit, where processors are alike
 
     Ctrl-C ends it with the best motion so far.
 
@@ -172,7 +177,7 @@ def excite(
     interrupted = False
     try:
         with one_thread():
-            search.run()
+            search.run(cluster)
     except KeyboardInterrupt:
         if search.best is None:
             raise
@@ -217,22 +222,37 @@ class Search:
         self.best: Array | None = None
         self.score = float("inf")
         self.history: list[float] = []
+        self.offers: list[tuple[Array, float]] = []  # every motion within the limits that was looked at, and its score
         self.done, self.planned = 0, (starts - 1) * ROUNDS + len(POWERS) + LAST
 
-    def run(self) -> None:
+    def run(self, cluster: Any = None) -> None:
         """All of it; ``best`` always holds a motion within the limits."""
         ends = []
-        for k in range(self.starts):
-            rng = np.random.default_rng([self.seed, k])
-            x = 0.3 * rng.normal(size=self.problem.size) / np.sqrt(self.problem.size[1])
-            if not self.problem.anchored:
-                x[:, 0] = self.problem.home
-            x = self.problem.within_limits(x)
-            self._offer(x)
-            x, multipliers = self._improved(x, POWERS[:ROUNDS], STIFF, {})
-            ends.append((self.problem.score(self.problem.within_limits(x)), k, x, multipliers))
+        if cluster is None:
+            ends += [self.begun(k) for k in range(self.starts)]
+        else:
+            search, starts = (self.problem, self.starts, self.seed), range(self.starts)
+            with connected(cluster) as client, closing(spread(client, _begun, search, starts)) as results:
+                for end, (first, *rounds) in results:
+                    ends.append(end)
+                    self._keep(*first)
+                    for offer in rounds:
+                        self.done += 1
+                        self._keep(*offer)
+                        self.history.append(self.problem.shown(self.score))
         _, _, x, multipliers = min(ends, key=lambda end: end[:2])
         self._improved(x, POWERS[ROUNDS:] + POWERS[-1:] * LAST, STIFF * 2**ROUNDS, multipliers)
+
+    def begun(self, k: int) -> tuple[float, int, Array, dict[str, Array]]:
+        """Start k, improved a little: its score, k, the motion, and the multipliers of its limits."""
+        rng = np.random.default_rng([self.seed, k])
+        x = 0.3 * rng.normal(size=self.problem.size) / np.sqrt(self.problem.size[1])
+        if not self.problem.anchored:
+            x[:, 0] = self.problem.home
+        x = self.problem.within_limits(x)
+        self._offer(x)
+        x, multipliers = self._improved(x, POWERS[:ROUNDS], STIFF, {})
+        return self.problem.score(self.problem.within_limits(x)), k, x, multipliers
 
     def _improved(
         self, x: Array, powers: tuple[float, ...], rho: float, multipliers: dict[str, Array]
@@ -270,8 +290,12 @@ class Search:
         return x, multipliers
 
     def _offer(self, x: Array) -> None:
+        """Look at a motion within the limits."""
+        self._keep(x, self.problem.score(x))
+
+    def _keep(self, x: Array, score: float) -> None:
         """Keep a motion if it is the best so far."""
-        score = self.problem.score(x)
+        self.offers.append((x, score))
         if self.best is None or score < self.score:
             self.best, self.score = x, score
         self._tell(0.0)
@@ -279,3 +303,10 @@ class Search:
     def _tell(self, part: float) -> None:
         if self.progress is not None:
             self.progress(min(1.0, (self.done + min(part, 1.0)) / self.planned), self.problem.shown(self.score))
+
+
+def _begun(search: tuple[ExcitationProblem, int, int], k: int) -> tuple[Any, list[tuple[Array, float]]]:
+    """Start k by itself, on a worker of a cluster, and every motion that it offered."""
+    alone = Search(*search, None)
+    with one_thread():
+        return alone.begun(k), alone.offers

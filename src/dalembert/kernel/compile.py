@@ -54,6 +54,14 @@ def target() -> Machine:
         return Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), width, version)
 
 
+def host_features() -> dict[str, bool]:
+    """Which instructions this processor has, by LLVM's names."""
+    with COMPILING:
+        from llvmlite import binding as llvm
+
+        return dict(llvm.get_host_cpu_features())
+
+
 @cache
 def _llvm() -> Any:
     """llvmlite, ready to compile for this machine."""
@@ -92,9 +100,12 @@ def c_function(name: str) -> int:
 
 
 def object_code(
-    modules: Sequence[str], tell: Callable[[float], None] = lambda fraction: None, optimise: bool = False
+    modules: Sequence[str],
+    tell: Callable[[float], None] = lambda fraction: None,
+    optimise: bool = False,
+    machine: Machine | None = None,
 ) -> bytes:
-    """Compile modules of IR for this machine: their object files, each after its length.
+    """Compile modules of IR for this machine, unless another is given: their object files, each after its length.
 
     Between modules ``tell`` is told how far it is, forks need not wait, and Ctrl-C is heard. Of several modules,
     which are the parts of a long tape, instructions are not scheduled a second time, after register allocation: that
@@ -104,14 +115,14 @@ def object_code(
     opt = 2 if len(modules) == 1 else 1
     objects = []
     for k, ir in enumerate(modules):
-        objects.append(_object(ir, opt, optimise))
+        objects.append(_object(ir, opt, optimise, machine or target()))
         tell((k + 1) / len(modules))
     return b"".join(len(code).to_bytes(LENGTH_BYTES) + code for code in objects)
 
 
-def _object(ir: str, opt: int, optimise: bool) -> bytes:
-    with COMPILING, _machine(opt) as machine, _llvm().parse_assembly(ir) as module:
-        module.triple = target().triple
+def _object(ir: str, opt: int, optimise: bool, of: Machine) -> bytes:
+    with COMPILING, _machine(opt, of) as machine, _llvm().parse_assembly(ir) as module:
+        module.triple = of.triple
         module.data_layout = str(machine.target_data)
         module.verify()
         if optimise:
@@ -122,9 +133,14 @@ def _object(ir: str, opt: int, optimise: bool) -> bytes:
         return bytes(machine.emit_object(module))
 
 
-def compiled_for(machine: Machine, ir: str, assembly: bool = False, reloc: str = "static") -> bytes:
-    """A module of IR for another machine, optimised: its object file, or its assembly as text."""
+def compiled_for(machine: Machine, ir: str, assembly: bool = False, reloc: str = "static", *beside: str) -> bytes:
+    """A module of IR for another machine, optimised: its object file, or its assembly as text.
+
+    Modules ``beside`` it become part of it; what is internal to each stays so.
+    """
     with COMPILING, _machine(2, machine, reloc) as of, _llvm().parse_assembly(ir) as module:
+        for other in beside:
+            module.link_in(_llvm().parse_assembly(other))
         module.triple = machine.triple
         module.data_layout = str(of.target_data)
         module.verify()

@@ -218,7 +218,7 @@ class Launch(NamedTuple):
     """One launch of a kernel: how far each array has moved on for it, and what follows the arrays' addresses."""
 
     kernel: Loaded
-    count: int
+    states: int
     offsets: tuple[int, ...]
     numbers: tuple[int, ...]
 
@@ -235,9 +235,9 @@ def launch(recipe: Recipe, inputs: Sequence[DeviceArray], outputs: Sequence[Devi
             if len(recipe.layouts) >= LAYOUTS:
                 recipe.layouts.clear()
             recipe.layouts[layout] = launches
-        for kernel, count, offsets, numbers in launches:
+        for kernel, states, offsets, numbers in launches:
             moved = [array.pointer + offset for array, offset in zip(arrays, offsets, strict=True)]
-            _launch(kernel, count, (*moved, *numbers), stream)
+            _launch(kernel, states, (*moved, *numbers), stream)
 
 
 def _launches(recipe: Recipe, inputs: int, arrays: Sequence[DeviceArray], device: int) -> list[Launch]:

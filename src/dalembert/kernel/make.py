@@ -14,7 +14,7 @@ import numpy as np
 from dalembert.emit.signature import Signature
 from dalembert.environment.progress import Bar
 from dalembert.kernel import cache
-from dalembert.kernel.compile import MachineCode, object_code, target
+from dalembert.kernel.compile import Machine, MachineCode, object_code, target
 from dalembert.kernel.forks import KEEPING
 from dalembert.kernel.gufunc import Recipe, gufunc
 
@@ -30,9 +30,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_turns.clear)  # no other thread is left to make anything
 
 
-def made(parts: Sequence[str], make: Callable[[str], np.ufunc]) -> np.ufunc:
+def made(parts: Sequence[str], make: Callable[[str], np.ufunc], machine: Machine | None = None) -> np.ufunc:
     """What ``make`` gives for the key of these parts and this processor; threads that ask at once share one."""
-    key = cache.key_of(*parts, repr(target()))
+    key = cache.key_of(*parts, repr(machine or target()))
     with KEEPING:
         if (kernel := _found(key)) is not None:
             return kernel
@@ -55,12 +55,14 @@ def _found(key: str) -> np.ufunc | None:
     return _kernels.get(key)
 
 
-def code_of(key: str, ir: Callable[[], Sequence[str]], what: str, optimise: bool = False) -> MachineCode:
+def code_of(
+    key: str, ir: Callable[[], Sequence[str]], what: str, optimise: bool = False, machine: Machine | None = None
+) -> MachineCode:
     """The machine code kept under the key, or that of ``ir()``, which is then kept; a bar names ``what`` is compiled."""
     code = cache.load(key)
     if code is None:
         with Bar(f"compiling {what}", PATIENCE) as bar:
-            code = object_code(ir(), bar, optimise)
+            code = object_code(ir(), bar, optimise, *([machine] if machine else []))
         cache.store(key, code)
     return MachineCode(code)
 
@@ -74,24 +76,26 @@ def graph_kernel(
     recipe: Recipe,
     of: str,
     scalar: str = "double",
+    machine: Machine | None = None,
 ) -> np.ufunc:
     """The gufunc of a graph. ``recipe`` (function, arguments) makes it again, in another process.
 
     ``of`` is whose it is, for the person who waits. What calculates in the ``scalar`` "double" takes arrays of doubles and
-    of floats, which are widened; in "float" it takes arrays of floats.
+    of floats, which are widened; in "float" it takes arrays of floats. A ``machine`` names the only instructions that the
+    code may use; this processor has to have them.
     """
 
     def ir() -> list[str]:
         from dalembert.emit.llvm import llvm_ir
 
-        return llvm_ir(graph(), signature, target().form(scalar))
+        return llvm_ir(graph(), signature, (machine or target()).form(scalar))
 
     def make(key: str) -> np.ufunc:
         arrays = ", ".join(f"{x} {shape}" for x, shape in (*signature.inputs, *signature.outputs))
         return gufunc(
-            code_of(key, ir, f"{name} of {of}"),
+            code_of(key, ir, f"{name} of {of}", machine=machine),
             signature.gufunc(), len(signature.inputs), len(signature.outputs), name, f"{summary}. Arrays: {arrays}.",
             recipe, kinds="fd" if scalar == "double" else "f",
         )  # fmt: skip
 
-    return made((*parts, scalar), make)
+    return made((*parts, scalar), make, machine)

@@ -14,6 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dalembert.kernel.forks import KEEPING
+
+_within: list[bool] = []  # one for every thread that is within it
+_before: list[int] = []  # threads of each library before the first of them
 PREFIXES, SUFFIXES = ("scipy_openblas", "openblas"), ("64_", "")
 
 
@@ -48,11 +52,17 @@ def one_thread() -> Iterator[None]:
     ...     float(np.linalg.det(np.eye(3)))
     1.0
     """
-    before = [int(read()) for read, _ in _libraries()]
+    with KEEPING:
+        if not _within:
+            _before[:] = [int(read()) for read, _ in _libraries()]
+            for _, write in _libraries():
+                write(1)
+        _within.append(True)
     try:
-        for _, write in _libraries():
-            write(1)
         yield
     finally:
-        for (_, write), count in zip(_libraries(), before, strict=True):
-            write(count)
+        with KEEPING:
+            _within.pop()
+            if not _within:  # the last of the threads that were within it at once
+                for (_, write), count in zip(_libraries(), _before, strict=True):
+                    write(count)

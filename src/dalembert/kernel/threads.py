@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from operator import index
 from queue import SimpleQueue
 from threading import Condition, Lock, RLock, Thread
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 
 MOST_THREADS = 1024
+ENDING = 1.0  # s at most that a fork waits for a helper: nothing depends on its end but Python's warning
+YIELDS = 100  # looks at whether helpers are done, some 100 µs, before a sleep from which waking takes as long
 
 Queue = SimpleQueue["_Job | None"]
 
@@ -60,19 +63,19 @@ def usable_threads() -> int:
 class _Job:
     """Pieces of work that several threads take one after the other."""
 
-    def __init__(self, work: Callable[[Any], None], pieces: Iterable[Any]) -> None:
+    def __init__(self, work: Callable[[Iterator[Any]], None], pieces: Iterable[Any]) -> None:
         self.work, self.left = work, deque(pieces)
         self.changed, self.helping = Condition(Lock()), 0
         self.problem: BaseException | None = None
 
-    def take(self) -> None:
-        """Do pieces until none is left."""
+    def taken(self) -> Iterator[Any]:
+        """Pieces until none is left."""
         while True:
             try:
                 piece = self.left.popleft()
             except IndexError:
                 return
-            self.work(piece)
+            yield piece
 
     def help(self) -> None:
         """The same in a helper; what goes wrong is kept for the thread that waits."""
@@ -81,7 +84,7 @@ class _Job:
                 return
             self.helping += 1
         try:
-            self.take()
+            self.work(self.taken())
         except BaseException as problem:  # noqa: BLE001 - raised again by run()
             self.problem = problem
             self.left.clear()
@@ -93,11 +96,15 @@ class _Job:
     def run(self, helpers: int) -> None:
         """Take part until all is done; after an error or Ctrl-C, until helpers have done what they had begun."""
         try:
-            if helpers:
+            if helpers > 0:
                 _helpers.ask(self, helpers)
-            self.take()
+            self.work(self.taken())
         finally:
             self.left.clear()
+            for _ in range(YIELDS if self.helping else 0):
+                sleep(0)
+                if not self.helping:
+                    break
             with self.changed:
                 while self.helping:
                     self.changed.wait()
@@ -136,7 +143,7 @@ class _Helpers:
             for _ in self.threads:
                 self.asked.put(None)
             for thread in self.threads:
-                thread.join()
+                thread.join(ENDING)
             self.threads.clear()
 
 
@@ -151,12 +158,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_helpers.end, after_in_child=_helpers.forget)
 
 
-def together(work: Callable[[Any], None], pieces: Iterable[Any], threads: int) -> None:
-    """``work(piece)`` for all pieces, by this thread and helpers, in any order; the first error is raised.
+def together(work: Callable[[Iterator[Any]], None], pieces: Iterable[Any], threads: int) -> None:
+    """``work(some)`` in this thread and in helpers, each with the pieces that it takes; an error in one is raised here.
 
     >>> done = []
-    >>> together(done.append, range(5), threads=2)
+    >>> together(done.extend, range(5), threads=2)
     >>> sorted(done)
     [0, 1, 2, 3, 4]
     """
-    _Job(work, pieces).run(threads - 1)
+    job = _Job(work, pieces)
+    job.run(min(threads, len(job.left)) - 1)

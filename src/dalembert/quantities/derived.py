@@ -34,7 +34,7 @@ def gradient(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...]
 
     Its inputs are those of y, its options, and a weight w_y per output; its outputs d_x.
     """
-    return _derived("gradient", entry, options, by)
+    return derivative_of("gradient", entry, options, by)
 
 
 def tangent(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None) -> Derived:
@@ -42,7 +42,7 @@ def tangent(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] 
 
     Its inputs are those of y, its options, and a direction t_x per input; its outputs t_y.
     """
-    return _derived("tangent", entry, options, by)
+    return derivative_of("tangent", entry, options, by)
 
 
 def jacobian(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None) -> Derived:
@@ -50,14 +50,14 @@ def jacobian(entry: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...]
 
     Its inputs are those of y and its options; its outputs d_y_d_x, those of one y together.
     """
-    return _derived("jacobian", entry, options, by)
+    return derivative_of("jacobian", entry, options, by)
 
 
 @dataclass(frozen=True)
 class Derived(Quantity):
     """A derivative of another quantity.
 
-    source    what is differentiated, of ``taken`` options
+    source    what is differentiated, with ``taken`` options; options that it is given besides stay as they are
     by        by which of its inputs and options
     weights   what each weight (of a gradient) or direction (of a tangent) belongs to, by its name; a Jacobian has none
     mode      which of ``MODES``
@@ -71,10 +71,10 @@ class Derived(Quantity):
 
     def of(self, *bound: Any) -> Quantity:
         """The same of the source for this task space, or these columns."""
-        return _derived(self.mode, self.source.of(*bound), self.taken, self.by)
+        return derivative_of(self.mode, self.source.of(*bound), self.taken, self.by)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _derived, (self.mode, self.source, self.taken, self.by)
+        return derivative_of, (self.mode, self.source, self.taken, self.by)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -90,16 +90,29 @@ class Derived(Quantity):
         return self.source.contenders(mechanism)
 
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
-        """The derivative, from a tape of its own, on floats or on expressions."""
+        """The derivative: on the tape of its inputs; of other scalars, such as floats, by way of a tape of its own."""
         from dalembert.graph.passes import pruned
-        from dalembert.graph.tape import Graph, evaluate
+        from dalembert.graph.tape import Expr, Graph, evaluate
 
+        scalars = [scalar for row in arrays.values() for scalar in row]
+        if all(isinstance(scalar, Expr) and scalar.graph.op(scalar.line) == "input" for scalar in scalars):
+            return list(self._on_tape(mechanism, formulation, scalars[0].graph, arrays))
         graph = Graph()
         x = {name: [graph.input(f"{name}.{k}") for k in range(len(row))] for name, row in arrays.items()}
+        graph.output(self._on_tape(mechanism, formulation, graph, x))
+        return evaluate(pruned(graph), scalars, SCALARS)
+
+    def _on_tape(self, mechanism: AnyMechanism, formulation: str, graph: Graph, x: Lists) -> Iterable[Any]:
+        """The derivative by inputs of a tape."""
+        from dalembert.graph.tape import Expr
+
         inner = {name: row for name, row in x.items() if name not in self.weights}
         y = list(flat(self.source.values(mechanism, formulation, inner)))
-        graph.output(MODES[self.mode](self, mechanism, graph, x, y))
-        return evaluate(pruned(graph), [scalar for row in arrays.values() for scalar in row], SCALARS)
+        if not all(isinstance(value, (Expr, int, float)) for value in y):
+            raise DalembertError(
+                f"{self.name} has no formulas as written where numbers of the mechanism are inputs: it exists on the tape only"
+            )
+        return MODES[self.mode](self, mechanism, graph, x, y)
 
 
 def _gradient(entry: Derived, mechanism: AnyMechanism, graph: Graph, x: Lists, y: list[Any]) -> Iterable[Any]:
@@ -162,7 +175,10 @@ def _follows(mechanism: AnyMechanism, name: str) -> bool:
     return name == "q" and mechanism.by_newton
 
 
-def _derived(mode: str, source: Quantity, options: tuple[str, ...], by: tuple[str, ...] | None) -> Derived:
+def derivative_of(
+    mode: str, source: Quantity, options: tuple[str, ...] = (), by: tuple[str, ...] | None = None
+) -> Derived:
+    """A derivative of a quantity with these options, by the name of its mode."""
     source.check_options(options)
     inputs = {**source.inputs, **source.shapes_of(options)}
     by = tuple(inputs) if by is None else by
@@ -188,7 +204,7 @@ def _derived(mode: str, source: Quantity, options: tuple[str, ...], by: tuple[st
         summary = f"Σ ∂y/∂x t_x by ({', '.join(by)}), y = {source.summary}"
     return Derived(
         f"{_text({**inputs, **further})} -> {_text(outputs)}", summary, {},
-        whole=source.whole, where=source.where, sizes=source.sizes, condensed=source.condensed, table=source.table,
+        options=tuple(option for option in source.options if option not in options), whole=source.whole, where=source.where, sizes=source.sizes, condensed=source.condensed, table=source.table,
         name=f"{source.name}_{mode}", bound=source.bound, source=source, taken=options, by=by, weights=weights, mode=mode,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ import hashlib
 import math
 import random
 import re
+import struct
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +18,10 @@ from math import prod
 from typing import Any
 
 from dalembert.coordinates.chain import AnyMechanism
+from dalembert.coordinates.variants import lengths
 from dalembert.emit.signature import Signature
 from dalembert.emit.source import Unit
+from dalembert.equations.regressor import parameters
 from dalembert.errors import DalembertError, SingularInertiaError
 from dalembert.graph.count import count
 from dalembert.graph.tape import Graph, evaluate
@@ -43,7 +46,10 @@ MEANINGS = {
     "tree_q": "positions of all joints of the tree (rad or m)",
     "tip_wrench": "fx fy fz mx my mz (N, N m) by the tip on its environment, in base axes",
     "base_motion": "angular velocity (rad/s), angular acceleration (rad/s^2) and linear acceleration (m/s^2) of the base, in base axes",
-    "parameters": "dynamic parameters",
+    "parameters": "dynamic parameters of each joint: m (kg), m c (kg m), Ixx Ixy Ixz Iyy Iyz Izz (kg m^2), Im, Fv, Fs; then further ones",
+    "lengths": "translations (m) of each joint on the link before and of its link's frame from it; then of the tip",
+    "payload": "m (kg), m c (kg m), Ixx Ixy Ixz Iyy Iyz Izz (kg m^2) about the tip, of a body that is added there",
+    "gravity": "gravity in base axes (m/s^2)",
 }
 BY_NEWTON = (
     "q holds all {N} joints of the tree, passive ones included ({names}): close the loops first, as by Newton's method "
@@ -102,6 +108,21 @@ def unit_of(
     )
 
 
+def units_apart(
+    mechanism: AnyMechanism,
+    robot: str,
+    entries: Sequence[Quantity],
+    formulation: str | None = None,
+    options: tuple[str, ...] = (),
+    function: str | None = None,
+    joints: Sequence[str] = (),
+) -> tuple[list[Unit], str]:
+    """A unit for each of several quantities, and what to call the files that hold all of them."""
+    name = f"{identifier(robot)}_{_function_name(entries, function)}"
+    each = _options(entries, options)
+    return [unit_of(mechanism, robot, [entry], formulation, each[entry.name], None, joints) for entry in entries], name
+
+
 def _function_name(entries: Sequence[Quantity], function: str | None) -> str:
     """What the function is called after the robot's name."""
     names = [entry.name for entry in entries]
@@ -123,9 +144,9 @@ def _function_name(entries: Sequence[Quantity], function: str | None) -> str:
 def _options(entries: Sequence[Quantity], options: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """The options that each quantity takes; an error for one that none does."""
     for option in options:
-        if not any(option in entry.options for entry in entries):
+        if not any(option in entry.takes for entry in entries):
             entries[0].check_options((option,))
-    return {entry.name: tuple(x for x in options if x in entry.options) for entry in entries}
+    return {entry.name: tuple(x for x in options if x in entry.takes) for entry in entries}
 
 
 def _arrays(
@@ -177,10 +198,15 @@ def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterat
     numbers = random.Random(7)
     reach = 2.0 if mechanism.linear else 0.3
     home = {"q": mechanism.pose if mechanism.by_newton else mechanism.home, "tree_q": mechanism.pose}
+    own = {"parameters": parameters(mechanism.tree), "lengths": lengths(mechanism), "gravity": mechanism.gravity}
+    own["payload"] = [0.5, 0.01, -0.02, 0.03, 0.004, 0.0, 0.0, 0.004, 0.0, 0.003]
     wanted = STATES if len(graph.outputs) <= MANY else FEW
     for _ in range(TRIED):
         row: list[float] = []
         for name, shape in arrays.inputs:
+            if name in own:
+                row += [_single(float(x) * numbers.uniform(0.95, 1.05)) for x in own[name]]
+                continue
             centre = home.get(name) or [0.0] * prod(shape)
             around = reach if name in home else 2.0
             row += [round(GRID * (x + numbers.uniform(-around, around))) / GRID for x in centre]
@@ -189,3 +215,9 @@ def _samples(mechanism: AnyMechanism, arrays: Signature, graph: Graph) -> Iterat
             wanted -= 1
         if not wanted:
             return
+
+
+def _single(value: float) -> float:
+    """The nearest number of single precision."""
+    (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    return float(rounded)

@@ -30,9 +30,9 @@ from dalembert.equations import (
 )
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
-from dalembert.quantities.derived import jacobian
+from dalembert.quantities.derived import MODES, derivative_of, jacobian
 from dalembert.quantities.lighter import Arrays
-from dalembert.quantities.machine import Equations, Quantity, table
+from dalembert.quantities.machine import CONDENSED_LENGTH, Equations, Quantity, table
 from dalembert.quantities.patterns import compact_regressor, regressor_pattern
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.omissions import SUMMANDS
@@ -290,6 +290,7 @@ JOINTS = table("joints", {
     "torque_second_derivatives": Quantity(
         MOTION + "dq_dq(n,n,n), dq_dqd(n,n,n), dqd_dqd(n,n,n), dq_dqdd(n,n,n)",
         "∂²τ/∂q∂q, ∂²τ/∂q∂q̇, ∂²τ/∂q̇∂q̇ and ∂²τ/∂q∂q̈ = ∂B/∂q", {"composite": _torque_second_derivatives},
+        condensed=5 * CONDENSED_LENGTH,
     ),
     "torque_terms": Quantity(
         MOTION + "inertia(n,n), rotor(n,n), products(n,V), gravity(n), viscous(n), coulomb(n), "
@@ -401,10 +402,15 @@ def known(mechanism: AnyMechanism | None = None) -> dict[str, Quantity]:
 
 
 def quantity(name: str, mechanism: AnyMechanism) -> Quantity:
-    """The table's entry, or an error that lists the names."""
+    """The table's entry, or its derivative, as in "pose_gradient"; or an error that lists the names."""
     entries = known(mechanism)
-    if name not in entries:
-        raise DalembertError(
-            f"there is no quantity '{name}'; known are {', '.join(entries)}{nearest(name, list(entries))}"
-        )
-    return entries[name]
+    if name in entries:
+        return entries[name]
+    source, _, mode = name.rpartition("_")
+    if mode in MODES:
+        return derivative_of(mode, quantity(source, mechanism))
+    *first, last = (f"_{mode}" for mode in MODES)
+    raise DalembertError(
+        f"there is no quantity '{name}'; known are {', '.join(entries)}, and their derivatives, with {', '.join(first)} or {last} "
+        f"behind the name{nearest(name, list(entries))}"
+    )

@@ -186,11 +186,16 @@ class Quantity:
             rivals = self.rivals if lightest is None else (lightest,)
         return (*rivals, CLOSED_FORM) if mechanism.n <= HELD and CLOSED_FORM in known else rivals
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """All options that a caller may ask for: its own, and the numbers of the mechanism."""
+        return (*self.options, *(name for name in VARIANTS if name not in self.inputs))
+
     def check_options(self, options: Iterable[str]) -> None:
         """Refuse an option that the quantity does not take."""
         for option in options:
-            if option not in (*self.options, *VARIANTS):
-                allowed = ", ".join((*self.options, *VARIANTS))
+            if option not in self.takes:
+                allowed = ", ".join(self.takes)
                 raise DalembertError(f"{self.name} does not take '{option}'; the options it takes are: {allowed}")
 
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:

@@ -99,7 +99,12 @@ class ContactDynamics:
 
     def perform(self, name: str, memory: dict[str, Any]) -> None:
         """One call of the program, as often as it asks for."""
-        repeat(self.calls[name], tuple_of(self.pieces[name]), memory, lambda x: bool(np.any(x != 0)))
+        repeat(
+            self.calls[name],
+            tuple_of(self.pieces[name], self.pieces[name].nout),
+            memory,
+            lambda x: bool(np.any(x != 0)),
+        )
 
     def load(self, memory: dict[str, Any], x: Array, given: Given) -> None:
         """B, r and the like in their slots, of the velocity in its own."""

@@ -4,6 +4,7 @@ function, and for closed chains whose closure is found by Newton's method."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from dalembert.errors import ClosureError, SimulationError
 from dalembert.graph.program import perform
+from dalembert.kernel.batches import over_threads
+from dalembert.kernel.batches import run as run_batch
 from dalembert.motion.methods import METHODS
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS, piece_kernels, rollout_kernel
@@ -22,17 +25,19 @@ Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 
 STATE_STEPS = 1 << 20  # states × steps between two looks at the progress bar and at Ctrl-C
+COST = 64  # of a step for each number of the state, as dalembert.kernel.batches measures it
+FEW = 1000  # states up to which pieces called from Python are not worth splitting
 BYTES = 1 << 26  # of states between records, where every step must be looked at
 
 
-def fixed_steps(task: Task, progress: Progress | None) -> tuple[Array, ...]:
+def fixed_steps(task: Task, progress: Progress | None, threads: int | None = None) -> tuple[Array, ...]:
     """(q, qd) at the records, (*batch, records, n) each, and what a law has learnt, where it does: (*batch, records, p)."""
     run = stepped if task.plan.law == "host" or task.arm.mechanism.by_newton else compiled
     mechanism, state = task.arm.mechanism, task.initial_state
     by_momenta = METHODS[task.plan.method].symplectic
     if by_momenta:  # q, p, v
         state.insert(1, kernel(mechanism, ROLLOUTS["momentum"])(*state))
-    q, qd, *learned = run(task, state, progress)
+    q, qd, *learned = run(task, state, progress, threads)
     if task.every == 1:
         _look_back(task, task.t[task.records], q)
     if by_momenta:
@@ -70,8 +75,8 @@ class _Records:
 class _Loop:
     """The compiled loop with what is given for all steps."""
 
-    def __init__(self, task: Task) -> None:
-        self.task, self.program = task, task.rollout.program
+    def __init__(self, task: Task, threads: int | None) -> None:
+        self.task, self.program, self.threads = task, task.rollout.program, threads
         self.kernel = rollout_kernel(task.arm.mechanism, task.plan)
         self.constants = [task.constants[x] for x in self.program.constant]
 
@@ -79,7 +84,8 @@ class _Loop:
         """The state at so many equally distant instants of these steps: (*batch, records, size) for each part."""
         task, given = self.task, self.task.given(start, stop)
         out = tuple(np.empty((*task.batch, records, x.shape[-1])) for x in state)
-        self.kernel(*state, *self.constants, *(given[x] for x in self.program.stepwise), out=out)
+        arrays = [*state, *self.constants, *(given[x] for x in self.program.stepwise)]
+        run_batch(self.kernel, arrays, out, self.threads, COST * (stop - start) * sum(x.shape[-1] for x in state))
         return list(out)
 
     def complain(self, state: list[Array], start: int, stop: int) -> None:
@@ -96,9 +102,11 @@ class _Loop:
             positions.append(state[0])
 
 
-def compiled(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, ...]:
+def compiled(
+    task: Task, state: list[Array], progress: Progress | None, threads: int | None = None
+) -> tuple[Array, ...]:
     """One compiled loop over all states and steps, in a few pieces so that it can be watched."""
-    loop, records = _Loop(task), _Records(task, state)
+    loop, records = _Loop(task, threads), _Records(task, state)
     states = int(np.prod(task.batch, dtype=int)) or 1
     watched = task.limits is not None and not task.plan.stops
     every = 1 if watched or len(task.grid.cuts) else task.every
@@ -145,7 +153,7 @@ def _again_from_python(task: Task, k: int, q: Array, qd: Array, at: tuple[int, .
         stepped(task.only(k, q, qd, at), [q, qd], None)
 
 
-def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[Array, ...]:
+def stepped(task: Task, state: list[Array], progress: Progress | None, threads: int | None = None) -> tuple[Array, ...]:
     """The same program piece by piece: slower, but a torque may be any Python function.
 
     With another law than "host" this gives what :func:`compiled` gives; the tests use that.
@@ -168,7 +176,9 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
         return torque
 
     functions: dict[str, Callable[..., Any]] = {"place": lambda q: (place(q),)}
-    functions |= {name: tuple_of(piece) for name, piece in piece_kernels(task.arm.mechanism, task.plan).items()}
+    split = threads is not None or prod(batch) > FEW
+    for name, piece in piece_kernels(task.arm.mechanism, task.plan).items():
+        functions[name] = tuple_of(over_threads(piece, threads) if split else piece, piece.nout)
     functions |= {name: host(part) for name, part in task.rollout.torques.items()}
     memory: dict[str, Any] = {x: np.zeros((*batch, size)) for x, size in program.sizes.items()}
     memory |= {x: np.broadcast_to(task.constants[x], (*batch, program.sizes[x])) for x in program.constant}
@@ -200,6 +210,6 @@ def stepped(task: Task, state: list[Array], progress: Progress | None) -> tuple[
     return records.kept
 
 
-def tuple_of(kernel: np.ufunc) -> Callable[..., Any]:
+def tuple_of(kernel: Callable[..., Any], results: int) -> Callable[..., Any]:
     """The kernel, with a tuple of results even where there is one."""
-    return kernel if kernel.nout > 1 else lambda *x: (kernel(*x),)
+    return kernel if results > 1 else lambda *x: (kernel(*x),)

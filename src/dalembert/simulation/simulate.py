@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.equations import regressor
 from dalembert.errors import DalembertError, ShapeError
+from dalembert.kernel.threads import checked_threads
 from dalembert.motion.methods import METHODS
 from dalembert.quantities.machine import kernel
 from dalembert.quantities.rollouts import ROLLOUTS
@@ -21,6 +22,7 @@ from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Adaptive, Controller
 from dalembert.simulation.fixed import fixed_steps
+from dalembert.simulation.pieces import in_pieces
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
@@ -171,7 +173,9 @@ def simulate(
     parameters: ArrayLike | None = None,
     rtol: float = 1e-11,
     atol: float = 1e-12,
+    threads: int | None = None,
     progress: Callable[[float], None] | None = None,
+    cluster: Any = None,
 ) -> Run:
     """Direct dynamics, S 7.6: the motion that follows from a state and the torques.
 
@@ -199,13 +203,19 @@ def simulate(
                 I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree; behind
                 them the coefficients of further terms of friction, joint by joint
     rtol, atol  of "dop853"
+    threads     over how many threads the states of a large batch are split; chosen by its size unless given, see
+                docs/dynamics.md. "dop853" takes one state after the other in one thread
     progress    called with the fraction done
+    cluster     the address of a Dask scheduler, or a ``distributed.Client``, whose workers simulate the states of the batch;
+                the run is the same, bit by bit, where processors are alike. Python functions are then called for a part of
+                the batch at a time
 
     >>> import dalembert as da
     >>> run = da.simulate(da.load("pendulum"), [0.5], [0.0], None, 1.0, friction=False)
     >>> bool(abs(run.energy - run.energy[0]).max() < 1e-9)
     True
     """
+    threads = checked_threads(threads)
     task = make_task(
         arm,
         q0,
@@ -223,8 +233,24 @@ def simulate(
         base_motion,
     )
     solver = METHODS[method].solver
-    q, qd, *learned = adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress)
+    steps = partial(_stepped, solver=solver, rtol=rtol, atol=atol, threads=threads)
+    q, qd, *learned = (
+        steps(task, progress) if cluster is None else in_pieces(task, steps, cluster, bool(solver), progress)
+    )
     return Run(arm, task.t[task.records], q, qd, task, *learned)
+
+
+def _stepped(
+    task: Task,
+    progress: Callable[[float], None] | None = None,
+    *,
+    solver: str,
+    rtol: float,
+    atol: float,
+    threads: int | None,
+) -> tuple[Array, ...]:
+    """(q, qd) at the records, and what a controller has learnt, where it learns."""
+    return adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress, threads)
 
 
 def parameters_of(arm: Arm) -> Array:

@@ -19,6 +19,8 @@ from dalembert.arm.lazy import by_blocks, lazy
 from dalembert.arrays import Array, is_lazy, real
 from dalembert.coordinates.pulled import inertia_matrix
 from dalembert.errors import DalembertError, ShapeError, SingularityError
+from dalembert.kernel.batches import run as run_batch
+from dalembert.kernel.threads import checked_threads
 from dalembert.motion import operational_space as equations
 from dalembert.motion.operational_space import ANGLE
 from dalembert.quantities import machine
@@ -43,6 +45,7 @@ class OperationalSpace:
     damping  None: a singularity raises :class:`SingularityError`. A number λ: where the smallest pivot
              d of J_A B⁻¹ J_Aᵀ is below 4λ², λ² (1 − d/4λ²)² 1 is added to it: λ² 1 at the singularity,
              nothing farther away. Likewise in the representation, with the square of its measure.
+    threads  over how many threads large batches are split; None: chosen by their size
 
     ``rows`` are the names of its m rows; ``redundant`` says whether the arm has more joints than that.
 
@@ -61,10 +64,11 @@ class OperationalSpace:
         orientation: str = "zyz",
         task: Task = None,
         damping: float | None = None,
+        threads: int | None = None,
     ) -> None:
         if damping is not None and not (isinstance(damping, (int, float, np.number)) and 0 < damping < np.inf):
             raise DalembertError(f"damping is {damping!r}; it is a number above 0, or None for an error")
-        self.arm, self.frame, self.damping = arm, frame, damping
+        self.arm, self.frame, self.damping, self.threads = arm, frame, damping, checked_threads(threads)
         self.mechanism = with_frame(arm, frame)
         self.space = space_of(arm, self.mechanism, orientation, task)
         self.orientation, self.rows, self.m = orientation, row_names(self.space), self.space.m
@@ -75,14 +79,14 @@ class OperationalSpace:
         return f"<OperationalSpace of {self.arm.name!r}: {' '.join(self.rows)} of {self.frame!r}>"
 
     def __reduce__(self) -> Any:
-        return OperationalSpace, (self.arm, self.frame, self.orientation, self.rows, self.damping)
+        return OperationalSpace, (self.arm, self.frame, self.orientation, self.rows, self.damping, self.threads)
 
     # -- kinematics ------------------------------------------------------------------------------
 
     @lazy("q", lambda op: [(4, 4)])
     def transform(self, q: ArrayLike) -> Array:
         """The frame in the base frame: (…, 4, 4) homogeneous matrices."""
-        return self._transform(self.arm.placed(q))
+        return run_batch(self._transform, [self.arm.placed(q)], threads=self.threads)
 
     @cached_property
     def _transform(self) -> np.ufunc:
@@ -203,14 +207,15 @@ class OperationalSpace:
         if wrench is not None:
             refuse_loads(self.arm, "kinematic_torque")
         qdd = self.resolved_acceleration(q, qd, xdd, qdd0)
-        return self.arm.inverse_dynamics(q, qd, qdd) + self.contact_torque(q, wrench)
+        return self.arm.inverse_dynamics(q, qd, qdd, threads=self.threads) + self.contact_torque(q, wrench)
 
     @lazy("q wrench", lambda op: [(op.arm.n,)])
     def contact_torque(self, q: ArrayLike, wrench: ArrayLike | None) -> Array:
         """Jᵀ h_e, what a wrench (…, 6) by this frame on its environment takes of the joints' torques: (…, n)."""
         if wrench is None:
             return np.zeros(self.arm.n, np.float32)
-        return self._tip_torque(self.arm.placed(q), self.arm.checked("tip_wrench", wrench))
+        arrays = [self.arm.placed(q), self.arm.checked("tip_wrench", wrench)]
+        return run_batch(self._tip_torque, arrays, threads=self.threads)
 
     @cached_property
     def _tip_torque(self) -> np.ufunc:
@@ -226,7 +231,9 @@ class OperationalSpace:
         representation  |sin ϑ| (zyz), |cos pitch| (rpy), η (quaternion); 1 where nothing is represented
         """
         with np.errstate(all="ignore"):
-            _, pivots, measure = self.kernel("inertia")(self.arm.placed(q), np.zeros(2))
+            _, pivots, measure = run_batch(
+                self.kernel("inertia"), [self.arm.placed(q), np.zeros(2)], threads=self.threads
+            )
         return self._kinematic("inertia", pivots), self._representation(measure)
 
     def _kinematic(self, name: str, pivots: Array) -> Array:
@@ -280,7 +287,7 @@ class OperationalSpace:
         def call(soft: Array) -> tuple[Array, Array | None, Array]:
             try:
                 with np.errstate(all="ignore"):
-                    value, *rest = kernel(*arrays, *([soft] if damped else []))
+                    value, *rest = run_batch(kernel, [*arrays, *([soft] if damped else [])], threads=self.threads)
             except (TypeError, ValueError) as problem:
                 shapes = ", ".join(f"{x} {a.shape}" for x, a in zip(inputs, arrays, strict=True))
                 raise ShapeError(f"these shapes do not broadcast: {shapes} ({problem})") from None

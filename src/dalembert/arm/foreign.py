@@ -1,0 +1,32 @@
+"""Methods on arrays of PyTorch, JAX and CuPy: the arm names the call, the library's own module makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dalembert.errors import ShapeError
+from dalembert.foreign.libraries import TITLES
+
+if TYPE_CHECKING:
+    from dalembert.arm.compiled import Compiled
+
+
+def run_foreign(
+    arm: Compiled, library: str, quantity: str, arrays: Mapping[str, Any], options: tuple[str, ...],
+    formulation: str | None, out: Any, threads: int | None,
+) -> Any:  # fmt: skip
+    """A compiled quantity of arrays of one library, alone or with lists and NumPy arrays, as arrays of that library."""
+    for name, value in (("out", out), ("threads", threads)):
+        if value is not None:
+            raise ShapeError(f"{name} cannot be given with {TITLES[library]}: leave it away, and take what is returned")
+    key, sizes = arm.foreign_call(quantity, formulation, options)
+    if library == "torch":
+        from dalembert.foreign import on_torch
+
+        return on_torch.run(key, sizes, arrays)
+    if library == "jax":
+        from dalembert.foreign import on_jax
+
+        return on_jax.run(key, sizes, arrays)
+    raise ShapeError(f"{quantity} takes no CuPy arrays in this version: give NumPy arrays, or tensors of PyTorch")

@@ -1,0 +1,130 @@
+"""A quantity as an operator of another library: what goes in and out, its kernels, and its derivatives, by a key.
+
+Operators of PyTorch and calls of XLA carry nothing but arrays, numbers and text. The text is a key, and ``CALLS`` has what
+it stands for. A key is a digest of all that the kernel depends on: the same arm and quantity have the same key in every
+process, and in each the call is known once a method of the arm has been used, or its derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from dalembert.arrays import SINGLE
+from dalembert.coordinates.chain import AnyMechanism
+from dalembert.coordinates.placing import Placing
+from dalembert.errors import DalembertError
+from dalembert.quantities import derived, machine
+from dalembert.quantities.derived import Derived
+from dalembert.quantities.machine import Quantity
+from dalembert.quantities.running import needs_placing, run_named, run_placed
+
+Core = tuple[int, ...]
+Named = tuple[tuple[str, Core], ...]
+
+CALLS: dict[str, ForeignCall] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignCall:
+    """A quantity of a mechanism with some options.
+
+    placing      the mechanism, its name, and where the joints of its tree are
+    formulation  the equations, the fastest where None
+    key          what it is known by
+    """
+
+    placing: Placing
+    entry: Quantity
+    formulation: str | None
+    options: tuple[str, ...]
+    key: str
+
+    @property
+    def mechanism(self) -> AnyMechanism:
+        """What it is a quantity of."""
+        return self.placing.mechanism
+
+    @cached_property
+    def quantity(self) -> str:
+        """The name in the table: of a derivative, that of what is differentiated."""
+        entry = self.entry
+        while isinstance(entry, Derived):
+            entry = entry.source
+        return entry.name
+
+    @cached_property
+    def inputs(self) -> Named:
+        """Names and core shapes of what goes in; q are the n joints that are held, whatever the kernel takes."""
+        shapes = machine.signature(self.mechanism, self.entry, self.options).inputs
+        return tuple((name, (self.mechanism.n,) if name == "q" else core) for name, core in shapes)
+
+    @cached_property
+    def outputs(self) -> Named:
+        """Names and core shapes of what comes out."""
+        return machine.signature(self.mechanism, self.entry, self.options).outputs
+
+    def kernel(self, dtype: np.dtype[Any]) -> np.ufunc:
+        """The gufunc that calculates with float32 or float64; where loops are closed by Newton's method, of q of the tree."""
+        scalar = "float" if dtype == SINGLE else "double"
+        if scalar not in self._kernels:
+            self._kernels[scalar] = machine.kernel(
+                self.mechanism, self.entry, self.formulation, self.options, self.placing.name, scalar
+            )
+        return self._kernels[scalar]
+
+    @cached_property
+    def _kernels(self) -> dict[str, np.ufunc]:
+        return {}
+
+    def gradient(self, by: tuple[str, ...]) -> ForeignCall:
+        """∂(Σ w∘y)/∂x for these inputs x: it takes the inputs, then a weight for each output."""
+        return self._derived("gradient", by)
+
+    def tangent(self, by: tuple[str, ...]) -> ForeignCall:
+        """Σ ∂y/∂x t_x: it takes the inputs, then a direction for each of these."""
+        return self._derived("tangent", by)
+
+    def run(self, arrays: Sequence[Any], out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+        """The outputs for NumPy arrays that all hold float32 or all float64, written to ``out``; loops are closed first."""
+        named = dict(zip((name for name, _ in self.inputs), arrays, strict=True))
+        kernel = self.kernel(arrays[0].dtype)
+        if needs_placing(self.mechanism, self.quantity):
+            results = run_placed(kernel, self.quantity, named, self.placing, out)
+        else:
+            results = run_named(kernel, self.quantity, named, out)
+        return results if isinstance(results, tuple) else (results,)
+
+    def _derived(self, mode: str, by: tuple[str, ...]) -> ForeignCall:
+        key = _key(f"{self.quantity}.{mode}", self.key, mode, *by)
+        if key not in CALLS:
+            entry = getattr(derived, mode)(self.entry, self.options, by)
+            CALLS[key] = ForeignCall(self.placing, entry, self.formulation, (), key)
+        return CALLS[key]
+
+
+def call_of(placing: Placing, entry: Quantity, formulation: str | None, options: tuple[str, ...]) -> ForeignCall:
+    """The call of a quantity, new or known; or an error where the formulation or an option does not exist."""
+    chosen = entry.chosen(formulation, placing.mechanism, options)
+    entry.check_options(options)
+    key = _key(entry.name, *entry.key, machine.identity(placing.mechanism), chosen, *options)
+    return CALLS.setdefault(key, ForeignCall(placing, entry, formulation, options, key))
+
+
+def registered(key: str) -> ForeignCall:
+    """The call that a key stands for."""
+    if key not in CALLS:
+        raise DalembertError(
+            f"the operator '{key}' is not known in this process; load its arm and call the method, or its derivative, once "
+            "before graphs that were saved elsewhere"
+        )
+    return CALLS[key]
+
+
+def _key(name: str, *parts: str) -> str:
+    return f"{name}-{sha256(repr(parts).encode()).hexdigest()[:24]}"

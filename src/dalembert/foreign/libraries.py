@@ -1,0 +1,58 @@
+"""Which library an array belongs to; none is imported to find out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dalembert.errors import ShapeError
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# the class of a library's arrays, those that stand for values while functions are traced among them
+CLASSES = {"torch": "Tensor", "jax": "Array", "cupy": "ndarray"}
+TITLES = {"torch": "a PyTorch tensor", "jax": "a JAX array", "cupy": "a CuPy array"}
+
+
+def library_of(value: Any) -> str | None:
+    """The library in ``CLASSES`` whose array ``value`` is; None for all else: a library not imported has no arrays.
+
+    >>> library_of(np.zeros(3)) is None
+    True
+    """
+    if type(value) is np.ndarray or value is None:
+        return None
+    for library, name in CLASSES.items():
+        kind = getattr(sys.modules.get(library), name, None)
+        if kind is not None and isinstance(value, kind):
+            return library
+    return None
+
+
+def common_library(values: Iterable[Any]) -> str | None:
+    """The one library that has arrays among the values; None where there are only NumPy's, numbers and lists.
+
+    >>> common_library([np.zeros(3), [1.0, 2.0]]) is None
+    True
+    """
+    common: str | None = None
+    for value in values:
+        library = library_of(value)
+        if library is not None and common is not None and library != common:
+            raise ShapeError(
+                f"one input is {TITLES[common]} and another {TITLES[library]}; all must be of one library: convert one of them"
+            )
+        common = library or common
+    return common
+
+
+def constant(method: Method) -> Method:
+    """The method, whose result does not change: ``torch.compile`` calls it while it traces, and does not look into it.
+
+    This is ``torch.compiler.assume_constant_result``, which cannot be asked where PyTorch is not imported.
+    """
+    method._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return method

@@ -1,0 +1,157 @@
+"""Arrays of JAX: every quantity as a primitive, with rules for ``jit``, ``vmap``, ``jvp``, ``grad`` and what is made of them.
+
+``call`` is a quantity. ``push`` is its derivative along directions, which is linear in them: turned round, it is the
+gradient, a ``call`` again. Both are calls of XLA's foreign-function interface (:mod:`dalembert.foreign.xla`), without a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from dalembert.arrays import DOUBLE, SINGLE
+from dalembert.errors import ShapeError
+from dalembert.foreign.call import ForeignCall, Named, registered
+from dalembert.foreign.xla import handler_of, on_cpu, on_cuda
+
+TARGET = "dalembert_call"
+HANDLERS = {"cpu": handler_of(on_cpu), "CUDA": handler_of(on_cuda)}  # kept: XLA has their addresses
+
+for _platform, _handler in HANDLERS.items():
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(_handler), platform=_platform)
+
+call_p, push_p = Primitive("dalembert_call"), Primitive("dalembert_push")
+call_p.multiple_results = push_p.multiple_results = True
+
+
+def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
+    """The outputs of a call as JAX arrays, one or a tuple; lists, numbers and NumPy arrays go with those of JAX."""
+    first = next(x for x in arrays.values() if isinstance(x, jax.Array))
+    dtype, home = first.dtype, _device(first)
+    inputs = []
+    for name, core in sizes:
+        value = arrays[name]
+        if not isinstance(value, jax.Array):
+            value = jnp.asarray(value, dtype)
+        if value.dtype not in (SINGLE, DOUBLE):
+            raise ShapeError(
+                f"{name} holds {value.dtype}; JAX arrays must hold float32 or float64: give {name}.astype(float)"
+            )
+        if value.dtype != dtype:
+            raise ShapeError(
+                f"{name} holds {value.dtype} and another array {dtype}; all must hold the same: give {name}.astype('{dtype}')"
+            )
+        if (device := _device(value)) != home and None not in (device, home):
+            raise ShapeError(
+                f"{name} is on the device {device} and another array on {home}; all must be on one: use jax.device_put"
+            )
+        if value.ndim == 0 or value.shape[-1] != core[-1]:
+            raise ShapeError(f"{name} has shape {value.shape}; its last axis must be {core[-1]}, as in (…, {core[-1]})")
+        inputs.append(value)
+    results = call_p.bind(*inputs, key=key)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _device(array: Any) -> Any:
+    """Where an array was put; None where it may go anywhere, or stands for a value while a function is traced."""
+    return None if isinstance(array, jax.core.Tracer) or not array.committed else array.sharding
+
+
+# -- rules: shapes, code, axes -------------------------------------------------------------------
+
+
+def _called(*inputs: Any, key: str) -> Sequence[Any]:
+    return call_p.bind(*inputs, key=key)
+
+
+def _pushed(*inputs: Any, key: str, by: tuple[str, ...]) -> Sequence[Any]:
+    return call_p.bind(*inputs, key=registered(key).tangent(by).key)
+
+
+def _shapes(call: ForeignCall, inputs: Sequence[Any]) -> list[Any]:
+    leading = [x.shape[: x.ndim - len(core)] for x, (_, core) in zip(inputs, call.inputs, strict=True)]
+    try:
+        shape = np.broadcast_shapes(*leading)
+    except ValueError:
+        named = ", ".join(f"{name} {x.shape}" for x, (name, _) in zip(inputs, call.inputs, strict=True))
+        raise ShapeError(f"these shapes do not broadcast: {named}") from None
+    return [jax.core.ShapedArray((*shape, *core), inputs[0].dtype) for _, core in call.outputs]
+
+
+def _moved(call: ForeignCall, inputs: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:
+    """The inputs of a call for a further axis: it becomes the first of the leading ones, which broadcast."""
+    cores = [len(core) for _, core in call.inputs]
+    most = max(x.ndim - core - (axis is not None) for x, core, axis in zip(inputs, cores, axes, strict=True))
+    moved = []
+    for x, core, axis in zip(inputs, cores, axes, strict=True):
+        if axis is not None:
+            x = jnp.moveaxis(x, axis, 0)
+            x = x.reshape(x.shape[0], *(1,) * (most - (x.ndim - 1 - core)), *x.shape[1:])
+        moved.append(x)
+    return moved
+
+
+def _batched_call(inputs: Sequence[Any], axes: Sequence[int | None], *, key: str) -> tuple[Any, Any]:
+    results = call_p.bind(*_moved(registered(key), inputs, axes), key=key)
+    return results, [0] * len(results)
+
+
+def _batched_push(
+    inputs: Sequence[Any], axes: Sequence[int | None], *, key: str, by: tuple[str, ...]
+) -> tuple[Any, Any]:
+    results = push_p.bind(*_moved(registered(key).tangent(by), inputs, axes), key=key, by=by)
+    return results, [0] * len(results)
+
+
+call_p.def_impl(jax.jit(_called, static_argnames=("key",)))
+push_p.def_impl(jax.jit(_pushed, static_argnames=("key", "by")))
+call_p.def_abstract_eval(lambda *inputs, key: _shapes(registered(key), inputs))
+push_p.def_abstract_eval(lambda *inputs, key, by: _shapes(registered(key).tangent(by), inputs))
+mlir.register_lowering(call_p, jax.ffi.ffi_lowering(TARGET))
+mlir.register_lowering(push_p, mlir.lower_fun(_pushed, multiple_results=True))
+batching.primitive_batchers[call_p] = _batched_call
+batching.primitive_batchers[push_p] = _batched_push
+
+
+# -- rules: derivatives --------------------------------------------------------------------------
+
+
+def _along(call: ForeignCall, inputs: Sequence[Any], directions: Sequence[Any]) -> Sequence[Any]:
+    """The derivative of a call along the directions that are not zero."""
+    moving = [(name, t) for (name, _), t in zip(call.inputs, directions, strict=True) if type(t) is not ad.Zero]
+    by = tuple(name for name, _ in moving)
+    return push_p.bind(*inputs, *(t for _, t in moving), key=call.key, by=by)
+
+
+def _jvp_of_call(inputs: Sequence[Any], directions: Sequence[Any], *, key: str) -> tuple[Any, Any]:
+    return call_p.bind(*inputs, key=key), _along(registered(key), inputs, directions)
+
+
+def _jvp_of_push(inputs: Sequence[Any], directions: Sequence[Any], *, key: str, by: tuple[str, ...]) -> tuple[Any, Any]:
+    return push_p.bind(*inputs, key=key, by=by), _along(registered(key).tangent(by), inputs, directions)
+
+
+def _turned(weights: Sequence[Any], *inputs: Any, key: str, by: tuple[str, ...]) -> list[Any]:
+    """The gradient by the directions of a push, summed over the axes along which they were broadcast."""
+    call = registered(key)
+    at, directions = inputs[: len(call.inputs)], inputs[len(call.inputs) :]
+    given = [ad.instantiate_zeros(w) for w in weights]
+    slopes = call_p.bind(*at, *given, key=call.gradient(by).key)
+    return [None] * len(at) + [_summed(d, t.aval.shape) for d, t in zip(slopes, directions, strict=True)]
+
+
+def _summed(x: Any, shape: tuple[int, ...]) -> Any:
+    further = x.ndim - len(shape)
+    spread = tuple(further + k for k, size in enumerate(shape) if size == 1 and x.shape[further + k] != 1)
+    return x.sum(axis=(*range(further), *spread)).reshape(shape) if further or spread else x
+
+
+ad.primitive_jvps[call_p] = _jvp_of_call
+ad.primitive_jvps[push_p] = _jvp_of_push
+ad.primitive_transposes[push_p] = _turned

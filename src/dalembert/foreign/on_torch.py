@@ -1,0 +1,180 @@
+"""Tensors of PyTorch: every quantity through one operator, ``dalembert::call``, with its derivatives.
+
+It is registered as PyTorch's manual advises, so that ``torch.compile(fullgraph=True)``, autograd, ``torch.func.vmap`` and
+``torch.func.jacrev`` know it: a rule for shapes, one for gradients, which is the same operator with another key, and one
+for a further axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dalembert.errors import ShapeError
+from dalembert.foreign.call import Named, registered
+from dalembert.foreign.device import DeviceArray, run_on_device
+
+FLOATS = (torch.float32, torch.float64)
+
+
+def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
+    """The outputs of a call as tensors, one or a tuple; lists, numbers and NumPy arrays go with the tensors.
+
+    It is traced by ``torch.compile``: no more than tensors and constants in here.
+    """
+    tensors = [x for x in arrays.values() if isinstance(x, Tensor)]
+    dtype, device = tensors[0].dtype, tensors[0].device
+    inputs = []
+    for name, core in sizes:
+        value = arrays[name]
+        if not isinstance(value, Tensor):
+            value = torch.as_tensor(value, dtype=dtype, device=device)
+        if value.dtype not in FLOATS:
+            raise ShapeError(f"{name} holds {value.dtype}; tensors must hold float32 or float64: give {name}.double()")
+        if value.dtype != dtype:
+            raise ShapeError(
+                f"{name} holds {value.dtype} and another tensor {dtype}; all must hold the same: give {name}.to({dtype})"
+            )
+        if value.device != device:
+            raise ShapeError(
+                f"{name} is on the device {value.device} and another tensor on {device}; all must be on one: give "
+                f"{name}.to('{device}')"
+            )
+        if value.ndim == 0 or value.shape[-1] != core[-1]:
+            raise ShapeError(
+                f"{name} has shape {tuple(value.shape)}; its last axis must be {core[-1]}, as in (…, {core[-1]})"
+            )
+        inputs.append(value)
+    results = _call(key, inputs)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@torch.library.custom_op(
+    "dalembert::call", mutates_args=(), device_types="cpu", schema="(str key, Tensor[] inputs) -> Tensor[]"
+)
+def operator(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """The kernel on the memory of the tensors."""
+    results = registered(key).run([x.detach().numpy() for x in inputs])
+    return [torch.from_numpy(np.asarray(x)) for x in results]
+
+
+@operator.register_kernel("cuda")
+def _on_cuda(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
+    outputs = _empty(key, inputs)
+    stream = torch.cuda.current_stream(inputs[0].device).cuda_stream
+    run_on_device(registered(key), list(map(_device_array, inputs)), list(map(_device_array, outputs)), stream)
+    return outputs
+
+
+def _device_array(x: Tensor) -> DeviceArray:
+    size = x.element_size()
+    strides = tuple(size * step for step in x.stride())
+    return DeviceArray(x.data_ptr(), tuple(x.shape), strides, str(x.dtype).removeprefix("torch."), x.get_device())
+
+
+@operator.register_fake
+def _empty(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Room for the outputs, with the leading axes of all inputs."""
+    call = registered(key)
+    leading = torch.broadcast_shapes(
+        *(x.shape[: x.ndim - len(core)] for x, (_, core) in zip(inputs, call.inputs, strict=True))
+    )
+    return [inputs[0].new_empty((*leading, *core)) for _, core in call.outputs]
+
+
+def _gradients(
+    key: str, inputs: Sequence[Tensor], weights: Sequence[Tensor | None], needed: Sequence[bool]
+) -> list[Tensor | None]:
+    """By the inputs that need one, summed over the axes along which they were broadcast."""
+    call = registered(key)
+    by = tuple(name for (name, _), wanted in zip(call.inputs, needed, strict=True) if wanted)
+    if not by or all(w is None for w in weights):
+        return [None] * len(inputs)
+    given = [inputs[0].new_zeros(core) if w is None else w for w, (_, core) in zip(weights, call.outputs, strict=True)]
+    slopes = iter(_call(call.gradient(by).key, [*inputs, *given]))
+    return [next(slopes).sum_to_size(x.shape) if wanted else None for x, wanted in zip(inputs, needed, strict=True)]
+
+
+def _moved(key: str, inputs: Sequence[Tensor], axes: Sequence[int | None]) -> list[Tensor]:
+    """The inputs of a call for a further axis: it becomes the first of the leading ones, which broadcast."""
+    cores = [len(core) for _, core in registered(key).inputs]
+    most = max(x.ndim - core - (axis is not None) for x, core, axis in zip(inputs, cores, axes, strict=True))
+    moved = []
+    for x, core, axis in zip(inputs, cores, axes, strict=True):
+        if axis is not None:
+            x = x.movedim(axis, 0)
+            x = x.reshape(x.shape[0], *(1,) * (most - (x.ndim - 1 - core)), *x.shape[1:])
+        moved.append(x)
+    return moved
+
+
+# -- the operator's rules ------------------------------------------------------------------------
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.key, tensors = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _backward(ctx: Any, weights: Sequence[Tensor]) -> tuple[None, list[Tensor | None]]:
+    return None, _gradients(ctx.key, ctx.saved_tensors, weights, ctx.needs_input_grad[1])
+
+
+operator.register_autograd(_backward, setup_context=_keep)
+
+
+@operator.register_vmap
+def _over_axis(
+    info: Any, in_dims: tuple[Any, ...], key: str, inputs: Sequence[Tensor]
+) -> tuple[list[Tensor], list[int]]:
+    results = torch.ops.dalembert.call(key, _moved(key, inputs, in_dims[1]))
+    return results, [0] * len(results)
+
+
+# -- the same for torch.func, which knows no operator with rules of its own ----------------------
+
+
+def _call(key: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
+    """The outputs of a call: as one operator in a graph, else so that it can be differentiated forwards, too."""
+    if torch.compiler.is_compiling():
+        return torch.ops.dalembert.call(key, inputs)
+    return Differentiable.apply(key, *inputs)
+
+
+class Differentiable(torch.autograd.Function):
+    """The operator for ``torch.func`` and forward-mode differentiation, for which operators have no rules."""
+
+    @staticmethod
+    def forward(key: str, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """The outputs."""
+        return tuple(torch.ops.dalembert.call(key, inputs))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """What derivatives need."""
+        ctx.key, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *weights: Tensor | None) -> tuple[Any, ...]:
+        """The gradient."""
+        return None, *_gradients(ctx.key, ctx.saved_tensors, weights, ctx.needs_input_grad[1:])
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *directions: Tensor | None) -> tuple[Tensor, ...]:
+        """The derivative along directions."""
+        call, inputs = registered(ctx.key), ctx.saved_tensors
+        by = tuple(name for (name, _), t in zip(call.inputs, directions, strict=True) if t is not None)
+        return tuple(_call(call.tangent(by).key, [*inputs, *(t for t in directions if t is not None)]))
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], key: str, *inputs: Tensor) -> tuple[Any, Any]:
+        """The same over a further axis."""
+        results = _call(key, _moved(key, inputs, in_dims[1:]))
+        return results, (0,) * len(results)

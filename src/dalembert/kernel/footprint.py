@@ -1,0 +1,78 @@
+"""What compiled code takes of a machine, from its assembly: instructions, and bytes of stack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dalembert.errors import DalembertError
+
+_FUNCTION = re.compile(r"^([A-Za-z_][\w.]*):")
+_INSTRUCTION = re.compile(r"^\t([a-z][\w.]*)\s*(.*)")
+_CALLS = {"bl", "b", "b.w", "call", "tail", "callq", "jal", "j", "jmp"}
+_OFFSET = re.compile(r"^\t\.cfi_def_cfa_offset\s+(\d+)")  # how far down the stack pointer is
+_LOWERED = re.compile(r"^sp, (?:sp, )?#(\d+)$")
+
+
+class _Function(NamedTuple):
+    """What a function of an assembly text has."""
+
+    frame: int
+    calls: set[str]
+    instructions: int
+
+
+class Footprint(NamedTuple):
+    """Bytes on the stack when a function is called, and instructions in all."""
+
+    stack: int
+    instructions: int
+
+
+def footprint(assembly: str, name: str) -> Footprint:
+    """The deepest that the stack gets below a call of a function, and how many instructions the whole text has.
+
+    Functions must not call themselves. Where they are marked ``uwtable`` LLVM says where the stack is. On ARM that would
+    bring in symbols of a library; there the instructions at the start of a function tell.
+    """
+    functions = {function: _measured(lines) for function, lines in _functions(assembly)}
+
+    def deepest(function: str) -> int:
+        of = functions[function]
+        return of.frame + max((deepest(other) for other in of.calls & functions.keys()), default=0)
+
+    return Footprint(deepest(name), sum(of.instructions for of in functions.values()))
+
+
+def _functions(assembly: str) -> Iterator[tuple[str, list[str]]]:
+    name, lines = "", list[str]()
+    for line in assembly.splitlines():
+        if label := _FUNCTION.match(line):
+            if name:
+                yield name, lines
+            name, lines = label[1], []
+        else:
+            lines.append(line)
+    if name:
+        yield name, lines
+
+
+def _measured(lines: list[str]) -> _Function:
+    offsets = [int(match[1]) for line in lines if (match := _OFFSET.match(line))]
+    instructions = [match.groups() for line in lines if (match := _INSTRUCTION.match(line))]
+    calls = {operands.split("@")[0].strip() for mnemonic, operands in instructions if mnemonic in _CALLS}
+    frame = max(offsets) if offsets else sum(_lowered(*instruction) for instruction in instructions)
+    return _Function(frame, calls, len(instructions))
+
+
+def _lowered(mnemonic: str, operands: str) -> int:
+    """By how much an instruction of ARM lowers the stack pointer."""
+    if mnemonic in ("push", "push.w", "vpush"):
+        return (8 if mnemonic == "vpush" else 4) * len(operands.split(","))
+    if mnemonic in ("sub", "sub.w", "subw") and operands.startswith("sp,"):
+        size = _LOWERED.match(operands)
+        if size is None:
+            raise DalembertError(f"the stack grows by 'sub {operands}', whose size cannot be read; this is a defect")
+        return int(size[1])
+    return 0

@@ -1,0 +1,54 @@
+"""The machines that code is compiled for, in LLVM's words: triple, CPU and features, and how wide their vectors are.
+
+To add one, write a row here and one in the table of targets.
+"""
+
+from __future__ import annotations
+
+from dalembert.errors import DalembertError
+from dalembert.kernel.compile import Machine, host_features, target
+
+LINUX = "unknown-linux-gnu"
+MACHINES: dict[str, Machine] = {
+    "x86-64-v2": Machine(f"x86_64-{LINUX}", "x86-64-v2", "", 2),
+    "x86-64-v3": Machine(f"x86_64-{LINUX}", "x86-64-v3", "", 4),
+    "x86-64-v4": Machine(f"x86_64-{LINUX}", "x86-64-v4", "", 8),
+    "aarch64": Machine(f"aarch64-{LINUX}", "generic", "", 2),
+    "riscv64": Machine(f"riscv64-{LINUX}", "generic-rv64", "+m,+a,+f,+d,+c", 1),
+    "cortex-m7": Machine("thumbv7em-unknown-none-eabihf", "cortex-m7", "+fp-armv8d16", 1),
+    "cortex-m4f": Machine("thumbv7em-unknown-none-eabihf", "cortex-m4", "", 1),
+    "wasm": Machine("wasm32-unknown-unknown", "generic", "+simd128", 2),
+}
+_V2 = ("cx16", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+# the instructions that the levels of x86-64 consist of, beyond those that all processors have
+LEVELS = {
+    "x86-64-v2": _V2,
+    "x86-64-v3": _V3,
+    "x86-64-v4": (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+
+
+def machine_of(name: str) -> Machine:
+    """The machine of a target."""
+    return target() if name == "host" else MACHINES[name]
+
+
+def runnable(name: str) -> Machine:
+    """The machine of a target as code for this process; an error where this processor cannot run it."""
+    here = target()
+    if name == "host":
+        return here
+    machine = MACHINES[name]
+    known = host_features()
+    missing = [feature for feature in LEVELS.get(name, ()) if not known.get(feature)]
+    if name not in LEVELS or machine.triple.split("-")[0] != here.triple.split("-")[0]:
+        raise DalembertError(
+            f"this processor ({here.cpu}) cannot run code for '{name}'; its files can be written all the same"
+        )
+    if missing:
+        raise DalembertError(
+            f"this processor ({here.cpu}) cannot run code for '{name}', as it has no {', '.join(missing)}; its files can "
+            "be written all the same"
+        )
+    return Machine(here.triple, machine.cpu, machine.features, machine.width, here.llvm)

@@ -1,0 +1,100 @@
+"""The targets that are object files: a function of one state, on hosted machines also of many rows, and a C header.
+
+The function is ``NAME_QUANTITY``, as the target ``c`` has it. ``NAME_QUANTITY_rows`` takes a count as well, and fills the
+vectors of the machine with states. Nothing else is needed: no symbol of the C library, none of the compiler's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dalembert.emit.c99 import header_and_test
+from dalembert.emit.ir import Form
+from dalembert.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.emit.statements import array_names
+from dalembert.emit.wrappers import wrapped
+from dalembert.kernel.compile import compiled_for
+from dalembert.kernel.elf import flash, undefined
+from dalembert.kernel.footprint import footprint
+from dalembert.kernel.machines import machine_of, runnable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+BYTES = {"double": 8, "float": 4}
+
+
+def on_controllers(name: str) -> Callable[[Unit, Settings], Source]:
+    """The writer of an object file for a machine without an operating system."""
+    return partial(_object_files, name, False)
+
+
+def on_computers(name: str) -> Callable[[Unit, Settings], Source]:
+    """The writer of an object file for a machine that runs Linux."""
+    return partial(_object_files, name, True)
+
+
+def with_kernel(name: str) -> Callable[[Unit, Settings], Source]:
+    """The writer of an object file for processors of this one's family, with a gufunc that uses their instructions only."""
+
+    def write(unit: Unit, settings: Settings) -> Source:
+        source = _object_files(name, True, unit, settings)
+        return replace(source, make_kernel=partial(machine_kernel, unit, name, settings.precision))
+
+    return write
+
+
+def _object_files(name: str, rows: bool, unit: Unit, settings: Settings) -> Source:
+    """The files NAME.o, NAME.h and NAME_test.c."""
+    machine, scalar = machine_of(name), settings.precision
+    reloc = "pic" if rows else "static"
+    state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar]), unit.symbol, "state")
+    beside = []
+    if rows:
+        form = machine.form(scalar, BYTES[scalar])
+        beside.append(wrapped(unit.graph, unit.signature, form, f"{unit.symbol}_rows", "rows"))
+    content = compiled_for(machine, state, False, reloc, *beside)
+    files: dict[str, str | bytes] = {f"{unit.symbol}.o": content, **header_and_test(unit, settings, rows)}
+    notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks]
+    if not rows or not machine.triple.startswith("x86"):
+        marked = state if machine.triple.startswith("thumb") else state.replace(" nounwind", " nounwind uwtable")
+        needs = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
+        notes.append(
+            f"{flash(content):,} bytes of flash (code and constants), {needs.stack:,} bytes of stack, {needs.instructions:,} "
+            f"instructions{' in the function of one state' if rows else ''}, counted in the file."
+        )
+        if missing := undefined(content):
+            notes.append(
+                f"The linker has to find {', '.join(missing)}, which are in the compiler's library and take stack of their own."
+            )
+    if rows:
+        notes.append(f"{unit.symbol}_rows: {form.width} state{'s side by side' if form.width > 1 else ' at a time'}.")
+    return Source(files, tuple(notes))
+
+
+def machine_kernel(unit: Unit, name: str, scalar: str) -> np.ufunc:
+    """The gufunc of a unit, compiled with the instructions of a target only."""
+    from dalembert.kernel.make import graph_kernel
+
+    graph = unit.graph
+    tape = hashlib.sha256(repr((graph.nodes, graph.inputs, graph.outputs)).encode()).hexdigest()
+    return graph_kernel(
+        ("emitted", name, unit.symbol, tape, repr(unit.signature)),
+        unit.signature, lambda: graph, unit.name, unit.summary, (machine_kernel, (unit, name, scalar)), unit.robot, scalar,
+        runnable(name),
+    )  # fmt: skip
+
+
+def llvm(unit: Unit, settings: Settings) -> Source:
+    """The file NAME.ll: the IR of the function of one state, for reading."""
+    names = array_names(unit, set())
+    use = f"void {unit.symbol}(pointers to the arrays, in this order); one state."
+    head = description(unit, names, use, f"{settings.precision} precision, no function of a library")
+    form = Form(1, settings.precision, BYTES[settings.precision])
+    text = wrapped(unit.graph, unit.signature, form, unit.symbol, "state")
+    notes = (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks)
+    return Source({f"{unit.symbol}.ll": "".join(f"; {line}".rstrip() + "\n" for line in head) + text}, notes)

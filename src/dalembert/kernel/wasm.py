@@ -1,0 +1,246 @@
+"""WebAssembly: LLVM's object file as a module that can be instantiated, without a linker.
+
+An object file is a module already, but for three things. It imports what a linker would provide: the memory, which stays
+an import, ``env.memory``, and a stack pointer, which becomes a global of the module. It exports nothing. And its code has
+places for a linker to correct; since no function is imported and the data keep their addresses, what stands there is final.
+
+The first ``reserved`` bytes of the memory, whole pages of 64 KiB, belong to the module: its constants from 0 on, and its
+stack, which grows down from the end of them. Several modules may share a memory: those that use sines all keep the same
+table of digits of 2/π in the same place, and none leaves anything on the stack.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dalembert.errors import DalembertError
+
+MAGIC = b"\0asm\1\0\0\0"
+PAGE = 65536
+SECTIONS = {"custom": 0, "types": 1, "imports": 2, "functions": 3, "globals": 6, "exports": 7, "code": 10, "data": 11}
+FUNCTION, TABLE, MEMORY, GLOBAL = range(4)  # kinds of imports and exports
+I32, MUTABLE, CONSTANT = 0x7F, 1, 0
+I32_CONST, I32_SUB, GLOBAL_GET, END = 0x41, 0x6B, 0x23, 0x0B  # instructions
+# relocations whose provisional values are final here: indices of functions and types, addresses in memory, globals
+FINAL = {0: "function", 3: "address", 4: "address", 5: "address", 6: "type", 7: "global"}
+
+
+def leb(value: int) -> bytes:
+    """A natural number in groups of seven bits, the lowest first (LEB128)."""
+    groups = bytearray()
+    while value > 127:
+        groups.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*groups, value])
+
+
+def signed_leb(value: int) -> bytes:
+    """The same of an integer with sign."""
+    groups = bytearray()
+    while not -64 <= value < 64:
+        groups.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*groups, value & 127])
+
+
+def vector(items: Sequence[bytes]) -> bytes:
+    """How many there are, then they."""
+    return leb(len(items)) + b"".join(items)
+
+
+def named(text: str) -> bytes:
+    """A text after its length."""
+    return leb(len(text.encode())) + text.encode()
+
+
+def section(name: str, content: bytes) -> bytes:
+    """A section of a module."""
+    return bytes([SECTIONS[name]]) + leb(len(content)) + content
+
+
+class Reader:
+    """Bytes that are read one after the other."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.at = content, 0
+
+    def __bool__(self) -> bool:
+        return self.at < len(self.content)
+
+    def bytes(self, count: int) -> bytes:
+        """The next so many."""
+        self.at += count
+        return self.content[self.at - count : self.at]
+
+    def number(self) -> int:
+        """A natural number in LEB128."""
+        value, shift = 0, 0
+        while True:
+            (byte,) = self.bytes(1)
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    def signed(self) -> int:
+        """An integer with sign in LEB128."""
+        start = self.at
+        value = self.number()
+        bits = 7 * (self.at - start)
+        return value - (value >> (bits - 1) << bits)
+
+    def text(self) -> str:
+        """A text after its length."""
+        return self.bytes(self.number()).decode()
+
+
+class _Symbol(NamedTuple):
+    """An entry of an object file's table of symbols."""
+
+    kind: int
+    name: str
+    number: int
+
+
+class _ObjectFile:
+    """The sections of a relocatable object file."""
+
+    def __init__(self, content: bytes) -> None:
+        reader = Reader(content)
+        if reader.bytes(len(MAGIC)) != MAGIC:
+            raise ValueError("this is no WebAssembly")
+        self.sections: dict[int, bytes] = {}
+        self.custom: dict[str, Reader] = {}
+        while reader:
+            kind = reader.number()
+            body = reader.bytes(reader.number())
+            if kind == SECTIONS["custom"]:
+                inner = Reader(body)
+                self.custom[inner.text()] = inner
+            else:
+                self.sections[kind] = body
+
+    def imports(self) -> Iterator[tuple[str, int]]:
+        """Names and kinds of what is imported."""
+        reader = Reader(self.sections.get(SECTIONS["imports"], b"\0"))
+        for _ in range(reader.number()):
+            reader.text()
+            name = reader.text()
+            kind = reader.number()
+            if kind == FUNCTION:
+                reader.number()
+            elif kind == GLOBAL:
+                reader.bytes(2)
+            else:
+                reader.bytes(kind == TABLE)
+                limited = reader.number() & 1
+                for _ in range(1 + limited):
+                    reader.number()
+            yield name, kind
+
+    def defined_functions(self) -> dict[str, int]:
+        """The indices of the functions, by their names."""
+        return {symbol.name: symbol.number for symbol in self._symbols() if symbol.kind == 0}
+
+    def _symbols(self) -> Iterator[_Symbol]:
+        reader = self.custom["linking"]
+        reader.number()  # version
+        while reader:
+            subsection = reader.number()
+            body = Reader(reader.bytes(reader.number()))
+            if subsection == 8:
+                for _ in range(body.number()):
+                    yield self._symbol(body)
+
+    @staticmethod
+    def _symbol(body: Reader) -> _Symbol:
+        kind, flags = body.number(), body.number()
+        undefined, explicit = flags & 0x10, flags & 0x40
+        if kind == 1:  # data: name, and where it is unless it is elsewhere
+            name = body.text()
+            where = [body.number() for _ in range(0 if undefined else 3)]
+            return _Symbol(kind, name, where[0] if where else -1)
+        index = body.number()
+        name = body.text() if kind != 3 and (not undefined or explicit) else ""
+        return _Symbol(kind, name, index)
+
+    def relocations(self) -> Iterator[tuple[int, int]]:
+        """Kinds of all relocations, and where in the content of their section they are."""
+        for name, reader in self.custom.items():
+            if name.startswith("reloc."):
+                reader.number()  # section
+                for _ in range(reader.number()):
+                    kind, at, _ = (reader.number() for _ in range(3))
+                    if kind not in FINAL:
+                        raise DalembertError(
+                            f"the module needs a linker for a relocation of kind {kind}; this is a defect"
+                        )
+                    if FINAL[kind] == "address":
+                        reader.number()
+                    yield kind, at
+
+    def stack(self) -> int:
+        """What all functions together may have on the stack, in bytes; none calls itself."""
+        code, total = self.sections[SECTIONS["code"]], 0
+        for kind, at in self.relocations():
+            if FINAL[kind] == "global" and code[at - 1] == GLOBAL_GET:
+                reader = Reader(code[at:])
+                reader.number()
+                constant, size, operation = reader.number(), reader.signed(), reader.number()
+                if (constant, operation) != (I32_CONST, I32_SUB):
+                    raise DalembertError("a function's part of the stack has no fixed size; this is a defect")
+                total += size
+        return total
+
+    def data_end(self) -> int:
+        """Where the constants end; they begin at 0."""
+        reader, end = Reader(self.sections.get(SECTIONS["data"], b"\0")), 0
+        for _ in range(reader.number()):
+            if reader.number() or reader.number() != I32_CONST:
+                raise ValueError("data that have no address")
+            at = reader.signed()
+            reader.bytes(1)
+            size = reader.number()
+            reader.bytes(size)
+            end = max(end, at + size)
+        return end
+
+
+class WasmModule(NamedTuple):
+    """A module, and how many pages at the start of the memory are its own."""
+
+    content: bytes
+    pages: int
+
+
+def wasm_module(objects: bytes, exported: Sequence[str], about: Mapping[str, Any]) -> WasmModule:
+    """The module of an object file.
+
+    exported  the functions that can be called
+    about     what is written as JSON into the custom section "dalembert"
+    """
+    file = _ObjectFile(objects)
+    imported = dict(file.imports())
+    if strange := [name for name in imported if name not in ("__linear_memory", "__stack_pointer")]:
+        raise DalembertError(f"the module would import {', '.join(strange)}, which no page has; this is a defect")
+    pages = max(1, -(-(file.data_end() + file.stack()) // PAGE))
+    end_of_stack = bytes([I32_CONST]) + signed_leb(pages * PAGE) + bytes([END])
+    globals_ = [bytes([I32, MUTABLE]) + end_of_stack] * ("__stack_pointer" in imported)
+    exports = [named("reserved") + bytes([GLOBAL]) + leb(len(globals_))]
+    globals_.append(bytes([I32, CONSTANT]) + end_of_stack)
+    functions = file.defined_functions()
+    exports += [named(name) + bytes([FUNCTION]) + leb(functions[name]) for name in exported]
+    memory = named("env") + named("memory") + bytes([MEMORY, 0]) + leb(pages)
+    written = {
+        "imports": vector([memory]),
+        "globals": vector(globals_),
+        "exports": vector(exports),
+        "custom": named("dalembert") + json.dumps({**about, "pages": pages}).encode(),
+    }
+    content = MAGIC
+    for name in ("types", "imports", "functions", "globals", "exports", "code", "data", "custom"):
+        body = written.get(name, file.sections.get(SECTIONS[name]))
+        content += section(name, body) if body is not None else b""
+    return WasmModule(content, pages)

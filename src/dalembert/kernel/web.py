@@ -1,0 +1,55 @@
+"""The target ``wasm``: a WebAssembly module, and a loader for pages and Node.
+
+The module exports a function for each quantity, under its bare name: ``inverse_dynamics(q, qd, qdd, tau, count)`` takes the
+byte offsets of rows that lie one behind the other in the imported memory, and the number of states. Two states of doubles,
+or four of floats, are computed side by side (SIMD128).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+
+from dalembert.emit.source import LICENCE, Settings, Source, Unit, operation_words
+from dalembert.emit.wrappers import wrapped_together
+from dalembert.environment.version import __version__
+from dalembert.kernel.compile import compiled_for
+from dalembert.kernel.machines import MACHINES
+from dalembert.kernel.wasm import PAGE, wasm_module
+
+LOADER = Path(__file__).with_name("loader.mjs")
+
+
+def wasm(unit: Unit, settings: Settings) -> Source:
+    """The files NAME.wasm and NAME.mjs of one function."""
+    return wasm_of([unit], settings, unit.symbol)
+
+
+def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
+    """The files NAME.wasm and NAME.mjs of several functions that share a memory."""
+    machine = MACHINES["wasm"]
+    form = machine.form(settings.precision, 1)
+    ir = wrapped_together([(unit.graph, unit.signature, unit.name) for unit in units], form, "rows")
+    about = {
+        "functions": {
+            unit.name: {
+                way: [[array, prod(shape)] for array, shape in arrays]
+                for way, arrays in (("inputs", unit.signature.inputs), ("outputs", unit.signature.outputs))
+            }
+            for unit in units
+        },
+        "scalar": settings.precision,
+        "robot": units[0].robot,
+        "digest": units[0].digest,
+        "made": f"dalembert {__version__}. {LICENCE}",
+    }
+    module = wasm_module(compiled_for(machine, ir), [unit.name for unit in units], about)
+    files: dict[str, str | bytes] = {f"{name}.wasm": module.content, f"{name}.mjs": LOADER.read_text(encoding="utf-8")}
+    notes = [f"{unit.name}: {operation_words(unit.operations)}." for unit in units]
+    notes.append(
+        f"{len(module.content):,} bytes, {form.width} states side by side; the first {module.pages * PAGE:,} bytes of the "
+        "memory belong to the module."
+    )
+    remarks = dict.fromkeys(remark for unit in units for remark in unit.remarks)
+    return Source(files, (*notes, *remarks))

@@ -1,0 +1,50 @@
+"""Initial states out of a file, for a batch of simulations."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.arm import Arm
+from dalembert.logs import units as si
+from dalembert.logs.formats.raw import Raw
+from dalembert.logs.log import raw_of
+from dalembert.logs.meaning import Found, find, joint_order, names_of, numeric, same_count
+
+Array = NDArray[np.float64]
+
+
+def read_states(path: str | os.PathLike[str], arm: Arm) -> tuple[Array, Array | None]:
+    """(q, qd) of N states in a table with columns q1 … qn and, if it has them, qd1 … qdn: (N, n) each, in rad and rad/s.
+
+    A CSV file with a header, an npz file with arrays q and qd, or any other format of logs; names of joints and units in
+    the header are understood as they are for logs. Without velocities qd is None.
+
+    >>> import tempfile, dalembert as da
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = open(f"{folder}/states.csv", "w").write("q1,q2\\n0.1,0.2\\n0.3,0.4\\n")
+    ...     read_states(f"{folder}/states.csv", da.load("planar-2r"))[0].tolist()
+    [[0.1, 0.2], [0.3, 0.4]]
+    """
+    raw = raw_of(path, arm)
+    q, qd = find(raw, "q", None), find(raw, "qd", None)
+    if q is None:
+        raise raw.wrong(f"it has no positions, columns q1 … q{arm.n} or an array q; it has {names_of(raw)}")
+    positions, speeds = _values(raw, arm, "q", q), None if qd is None else _values(raw, arm, "qd", qd)
+    if speeds is not None and len(speeds) != len(positions):
+        raise raw.wrong(f"it has {len(positions)} rows of q and {len(speeds)} of qd; there must be as many")
+    return positions, speeds
+
+
+def _values(raw: Raw, arm: Arm, group: str, found: Found) -> Array:
+    values: Any = numeric(raw, found)
+    values = values.reshape(-1, 1) if values.ndim == 1 and arm.n == 1 else np.atleast_2d(values)
+    units = list(found.units) or [found.unit] * values.shape[-1]
+    if found.joints is not None:
+        order, _ = joint_order(raw.source, "table", found.joints, arm, "")
+        values, units = values[:, order], [units[k] for k in order]
+    same_count(arm, values.shape[-1], raw.source, group)
+    return np.asarray(values * si.of_columns(raw.source, group, units, si.sliding_joints(arm)), np.float64)

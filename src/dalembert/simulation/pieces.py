@@ -1,0 +1,103 @@
+"""A batch of simulations in pieces, on the workers of a cluster: every state is simulated as it is by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalembert.environment.cluster import connected, shares, spread
+from dalembert.errors import ClosureError, DalembertError, SimulationError
+
+if TYPE_CHECKING:
+    from dalembert.simulation.task import Task
+
+Array = NDArray[np.float64]
+Simulated = Callable[["Task"], tuple[Array, ...]]  # q, q̇ and what has been learnt, at the records
+
+PIECES = 256  # at most
+LANES = 64  # states at least in a piece of fixed steps, which take many states at a time
+
+
+@dataclass(frozen=True)
+class Part:
+    """The states from ``first`` to before ``last`` along an axis of the batch."""
+
+    batch: tuple[int, ...]
+    axis: int
+    first: int
+    last: int
+
+    def of(self, values: Array, own: int) -> Array:
+        """What belongs to these states: values have ``own`` axes behind those of the batch, which may be fewer, or 1 long."""
+        axis = values.ndim - own - len(self.batch) + self.axis
+        if axis < 0 or values.shape[axis] == 1:
+            return values
+        return values[(slice(None),) * axis + (slice(self.first, self.last),)]
+
+    def task(self, task: Task) -> Task:
+        """The simulation of these states."""
+        bases, controller = task.base_function, copy(task.controller)
+        if controller is not None and controller.pose is not None:
+            controller.pose = self.of(controller.pose, 1)
+        optional: dict[str, Any] = {
+            name: None if values is None else self.of(values, 2)
+            for name, values in (("torques", task.torques), ("wrenches", task.wrenches), ("bases", task.bases))
+        }
+        batch = list(self.batch)
+        batch[self.axis] = self.last - self.first
+        return replace(
+            task, q0=self.of(task.q0, 1), qd0=self.of(task.qd0, 1), batch=tuple(batch), controller=controller,
+            constants={name: self.of(values, 1) for name, values in task.constants.items()},
+            base_function=None if bases is None else lambda t: self.of(bases(t), 1), **optional,
+        )  # fmt: skip
+
+
+def in_pieces(
+    task: Task, simulated: Simulated, cluster: Any, adaptive: bool, progress: Callable[[float], None] | None
+) -> list[Array]:
+    """What ``simulated`` gives for the batch, piece by piece on the cluster; adaptive steps take one state after the other."""
+    if not task.batch:
+        raise DalembertError(
+            "a cluster takes the states of a batch, and this is one simulation: give q0 of shape (…, n), or leave cluster away"
+        )
+    axis = int(np.argmax(task.batch))
+    states = int(np.prod(task.batch))
+    least = 1 if adaptive else LANES
+    ends = shares(task.batch[axis], min(PIECES, max(1, states // least)))
+    parts = [Part(task.batch, axis, first, last) for first, last in ends]
+
+    def done(count: int) -> None:
+        if progress is not None:
+            progress(count / len(parts))
+
+    pieces = ((part, part.task(task)) for part in parts)
+    with connected(cluster) as client, closing(spread(client, _simulated, simulated, pieces, done)) as results:
+        arrays = list(zip(*results, strict=True))
+    return [np.concatenate(parts_of_array, axis=axis) for parts_of_array in arrays]
+
+
+def _simulated(simulated: Simulated, piece: tuple[Part, Task]) -> tuple[Array, ...]:
+    part, task = piece
+    try:
+        return simulated(task)
+    except ClosureError as problem:
+        raise ClosureError(_placed(problem, part), problem.kind, problem.loop, _index(problem.index, part)) from None
+    except SimulationError as problem:
+        raise SimulationError(_placed(problem, part)) from None
+
+
+def _placed(problem: DalembertError, part: Part) -> str:
+    if not part.first:
+        return str(problem)
+    along = "" if len(part.batch) == 1 else f" along axis {part.axis}"
+    return f"{problem}; states are counted from {part.first}{along}, where a piece of the batch begins"
+
+
+def _index(index: tuple[int, ...], part: Part) -> tuple[int, ...]:
+    return tuple(k + part.first * (axis == part.axis) for axis, k in enumerate(index))
