@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from dalembert.algebra.scalars import Scalar, Values
 from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.equations import regressor
@@ -12,9 +13,9 @@ from dalembert.quantities.lighter import flat
 KEPT = 16  # mechanisms whose patterns are remembered
 
 
-def compact_regressor(mechanism: AnyMechanism, *arrays: list[float]) -> list[float]:
+def compact_regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values) -> list[Scalar]:
     """The entries of Y(q, q̇, q̈), S (7.81), that :func:`regressor_pattern` lists, in its order."""
-    Y = pulled.regressor(mechanism, *arrays, tree=regressor.regressor)
+    Y = pulled.regressor(mechanism, q, qd, qdd, tree=regressor.regressor)
     return [Y[i][k] for i, k in regressor_pattern(mechanism)]
 
 
@@ -25,7 +26,9 @@ def regressor_pattern(mechanism: AnyMechanism) -> tuple[tuple[int, int], ...]:
     from dalembert.quantities.machine import sizes_of
 
     graph, sizes = Graph(), sizes_of(mechanism)
-    q, qd, qdd = ([graph.input(f"{x}{k}") for k in range(sizes[size])] for x, size in (("q", "Q"), ("qd", "n"), ("qdd", "n")))
+    q, qd, qdd = (
+        [graph.input(f"{x}{k}") for k in range(sizes[size])] for x, size in (("q", "Q"), ("qd", "n"), ("qdd", "n"))
+    )
     Y = pulled.regressor(mechanism, q, qd, qdd, tree=regressor.regressor)
     graph.output(flat(Y))
     there = [graph.value(line) != 0.0 for line in graph.outputs]
