@@ -31,7 +31,7 @@ from dalembert.graph.tape import Graph
 
 AXES = 4  # leading axes of arrays that are no dense rows
 WIDE = 1200  # bytes of results up to which a thread keeps them all at once
-PIECE = 768  # bytes of a piece of wider ones
+PIECE = 1456  # bytes of a piece of wider ones
 BLOCK = {"double": 32, "float": 64}  # threads of a block of the dense kernels
 UNROLLED_NUMBERS = 64  # of a row, up to which full blocks copy it without a loop
 BYTES_OF_THREAD = 1000  # in shared memory, beyond which inputs do not go through it
@@ -53,8 +53,7 @@ def staged_inputs(signature: Signature, scalar: str) -> bool:
     results = sum(prod(shape) for _, shape in signature.outputs)
     size = Form(1, scalar).bytes
     fits = (sum(given) + min(results, WIDE // size)) * size <= BYTES_OF_THREAD
-    pays = scalar == "double" or results > sum(given)
-    return fits and pays and all(x % 4 for x in given)
+    return fits and all(x % 4 for x in given)  # rows of 4 numbers would use few of the banks of shared memory
 
 
 def grid_ir(graph: Graph, signature: Signature, scalar: str, name: str, kind: str = "direct") -> tuple[str, int]:
