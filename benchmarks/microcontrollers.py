@@ -28,6 +28,7 @@ from sidebyside import table
 
 import dalembert as da
 from dalembert.quantities import joints
+from dalembert.quantities.machine import signature
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parent / "out" / "casadi"
@@ -45,7 +46,7 @@ PROGRAM = """
 #define RVR (*(volatile unsigned *)0xE000E014)
 #define CVR (*(volatile unsigned *)0xE000E018)
 typedef void (*function)(const double *, const double *, const double *, double *);
-static const double q[{states}][{n}] = {{{q}}}, qd[{states}][{n}] = {{{qd}}}, qdd[{states}][{n}] = {{{qdd}}};
+static const double q[{states}][{positions}] = {{{q}}}, qd[{states}][{n}] = {{{qd}}}, qdd[{states}][{n}] = {{{qdd}}};
 static double tau[{n}];
 __attribute__((noinline)) static void nothing(const double *a, const double *b, const double *c, double *d)
 {{
@@ -118,12 +119,25 @@ class Symbol:
     def __neg__(self) -> Symbol:
         return Symbol(-self.value)
 
+    def less(self, other: Any) -> Symbol:
+        """1 where this is less, else 0."""
+        return Symbol(self.value < value_of(other))
+
+    def select(self, x: Any, y: Any) -> Symbol:
+        """x where this is not 0, else y."""
+        return Symbol(casadi().if_else(self.value, value_of(x), value_of(y)))
+
+
+def value_of(x: Any) -> Any:
+    """What CasADi calculates with."""
+    return x.value if isinstance(x, Symbol) else x
+
 
 def _operator(name: str) -> Any:
     def operate(self: Symbol, other: Any) -> Any:
         if not isinstance(other, (Symbol, int, float)):
             return NotImplemented
-        return Symbol(getattr(self.value, name)(other.value if isinstance(other, Symbol) else other))
+        return Symbol(getattr(self.value, name)(value_of(other)))
 
     return operate
 
@@ -137,9 +151,10 @@ def casadi_code(arm: Any, formulation: str, cse: bool, name: str, folder: Path) 
     """Write CasADi's C of inverse dynamics to NAME.c; how many numbers its workspace has."""
     ca = casadi()
     entry = joints.quantity("inverse_dynamics", arm.mechanism)
-    arrays = {x: [Symbol(ca.SX.sym(f"{x}{k}")) for k in range(arm.n)] for x in entry.inputs}
+    shapes = signature(arm.mechanism, entry, ()).inputs
+    arrays = {x: [Symbol(ca.SX.sym(f"{x}{k}")) for k in range(size)] for x, (size,) in shapes}
     values = entry.values(arm.mechanism, formulation, arrays)
-    torques = ca.vertcat(*(x.value if isinstance(x, Symbol) else x for x in values))
+    torques = ca.vertcat(*map(value_of, values))
     if cse:
         torques = ca.cse(torques)
     function = ca.Function(name, [ca.vertcat(*(symbol.value for symbol in x)) for x in arrays.values()], [torques])
@@ -158,8 +173,13 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
     """Executed instructions per state, and bytes of code and constants, of every candidate for an arm."""
     arm, cross = da.load(name), CROSS["cortex-m7"]
     rng = np.random.default_rng(0)
-    q = arm.home + rng.uniform(-0.3, 0.3, (STATES, arm.n)) if not arm.mechanism.linear else rng.uniform(-2, 2, (STATES, arm.n))
-    rows = (q, *rng.uniform(-2, 2, (2, STATES, arm.n)))
+    q = (
+        arm.home + rng.uniform(-0.3, 0.3, (STATES, arm.n))
+        if not arm.mechanism.linear
+        else rng.uniform(-2, 2, (STATES, arm.n))
+    )
+    qd, qdd = rng.uniform(-2, 2, (2, STATES, arm.n))
+    rows = (arm.placed(q) if arm.mechanism.by_newton else q, qd, qdd)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         candidates: dict[str, tuple[str, str]] = {}  # function and file of each
@@ -179,7 +199,7 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
                 wrappers += WRAPPER.format(name=function, work=work)
                 candidates[f"{candidate}{' cse' * cse}"] = (f"call_{function}", f"{function}.c")
         program = PROGRAM.format(
-            declarations=f'#include "{symbol}.h"\n#include "{text}.h"', wrappers=wrappers, n=arm.n, states=STATES,
+            declarations=f'#include "{symbol}.h"\n#include "{text}.h"', wrappers=wrappers, n=arm.n, positions=rows[0].shape[1], states=STATES,
             times=TIMES, functions=", ".join(x for x, _ in candidates.values()),
             **{key: listed(x) for key, x in zip(("q", "qd", "qdd"), rows, strict=True)},
         )  # fmt: skip
@@ -189,13 +209,15 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
             if file.endswith(".c"):
                 subprocess.run([*compiler(), "-c", file, "-o", f"{file}.o"], cwd=folder, check=True)
             files.append(file if file.endswith(".o") else f"{file}.o")
-            told = subprocess.run(["arm-none-eabi-size", files[-1]], cwd=folder, capture_output=True, text=True, check=True)
+            told = subprocess.run(
+                ["arm-none-eabi-size", files[-1]], cwd=folder, capture_output=True, text=True, check=True
+            )
             sizes[candidate] = int(told.stdout.splitlines()[1].split()[0])
         built = cross.built(folder, "main.c", *files, "-lm")
         *options, last = cross.emulator
         command = [*options, "-icount", "shift=0", last, str(built)]
         lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
-    want = arm.inverse_dynamics(*rows)[-1]
+    want = arm.inverse_dynamics(q, qd, qdd)[-1]
     counts = [int(line.split()[0]) * TICK / (STATES * TIMES) for line in lines]
     if abs(counts[1] - counts[0] - 1000) > 1:
         raise SystemExit(f"1000 instructions are counted as {counts[1] - counts[0]:.1f}")
@@ -218,7 +240,17 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("arms", nargs="*")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args(arguments)
-    head = ("arm", "joints", "object", "our C", "CasADi", "CasADi, our equations", "CasADi / object", "flash: object", "CasADi")
+    head = (
+        "arm",
+        "joints",
+        "object",
+        "our C",
+        "CasADi",
+        "CasADi, our equations",
+        "CasADi / object",
+        "flash: object",
+        "CasADi",
+    )
     rows = []
     for name in given.arms or da.arms():
         counts, sizes = measured(name)
@@ -235,7 +267,11 @@ def main(arguments: Sequence[str]) -> None:
         version = subprocess.run([*compiler(), "--version"], capture_output=True, text=True).stdout.splitlines()[0]
         about = (__doc__ or "").split("\n\n")
         lines = [f"# {about[0]}", "", *about[1:3]]
-        lines += ["", f"CasADi {casadi().__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.", ""]
+        lines += [
+            "",
+            f"CasADi {casadi().__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.",
+            "",
+        ]
         lines += ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
         (HERE / "microcontrollers.md").write_text("\n".join(lines) + "\n")

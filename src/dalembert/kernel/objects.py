@@ -52,10 +52,10 @@ def _object_files(name: str, rows: bool, unit: Unit, settings: Settings) -> Sour
     """The files NAME.o, NAME.h and NAME_test.c."""
     machine, scalar = machine_of(name), settings.precision
     reloc = "pic" if rows else "static"
-    state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar]), unit.symbol, "state")
+    state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar], flags=False), unit.symbol, "state")
     beside = []
     if rows:
-        form = machine.form(scalar, BYTES[scalar])
+        form = replace(machine.form(scalar, BYTES[scalar]), flags=False)
         beside.append(wrapped(unit.graph, unit.signature, form, f"{unit.symbol}_rows", "rows"))
     content = compiled_for(machine, state, False, reloc, *beside)
     files: dict[str, str | bytes] = {f"{unit.symbol}.o": content, **header_and_test(unit, settings, rows)}
@@ -94,7 +94,7 @@ def llvm(unit: Unit, settings: Settings) -> Source:
     names = array_names(unit, set())
     use = f"void {unit.symbol}(pointers to the arrays, in this order); one state."
     head = description(unit, names, use, f"{settings.precision} precision, no function of a library")
-    form = Form(1, settings.precision, BYTES[settings.precision])
+    form = Form(1, settings.precision, BYTES[settings.precision], flags=False)
     text = wrapped(unit.graph, unit.signature, form, unit.symbol, "state")
     notes = (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks)
     return Source({f"{unit.symbol}.ll": "".join(f"; {line}".rstrip() + "\n" for line in head) + text}, notes)
