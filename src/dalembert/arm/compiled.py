@@ -75,6 +75,11 @@ class Compiled:
         return machine.sizes_of(self.mechanism)
 
     @property
+    def nominal(self) -> Any:
+        """The same with the robot's own numbers."""
+        return self
+
+    @property
     def name(self) -> str:
         """The robot's name."""
         return self.robot.name

@@ -29,4 +29,6 @@ def run_foreign(
         from dalembert.foreign import on_jax
 
         return on_jax.run(key, sizes, arrays)
-    raise ShapeError(f"{quantity} takes no CuPy arrays in this version: give NumPy arrays, or tensors of PyTorch")
+    from dalembert.foreign import on_cupy
+
+    return on_cupy.run(key, sizes, arrays)

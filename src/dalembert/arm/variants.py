@@ -53,6 +53,11 @@ class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         return Variants, (self.arm, self.numbers)
 
     @property
+    def nominal(self) -> Arm:
+        """The arm itself."""
+        return self.arm
+
+    @property
     def parameters(self) -> Array:
         """π of S (7.81) of each robot: (…, 13N), those of the arm unless given."""
         return self.numbers.get("parameters", self.arm.parameters)

@@ -142,7 +142,7 @@ class _StagedPart(TapePart):
             for run in piece.runs:
                 for place, line in enumerate(run.lines):
                     fixed = self.graph.op(line) in ("const", "input")
-                    yield piece.lines if fixed else [line], partial(self.stage, run, line, place)
+                    yield piece.lines if fixed else [line], partial(self.put_down, run, line, place)
             yield piece.lines, partial(self.copy_out, k, piece)
 
     def room(self, run: OutputRun) -> str:
@@ -151,7 +151,7 @@ class _StagedPart(TapePart):
         begin = self.entry("%arrays", len(self.signature.arrays), "ptr")
         return self.let(f"getelementptr {self.scalar}, ptr {begin}, i64 {self.let(f'mul i64 {threads}, {run.before}')}")
 
-    def stage(self, run: OutputRun, line: int, place: int) -> None:
+    def put_down(self, run: OutputRun, line: int, place: int) -> None:
         """A result to its place in the thread's row."""
         row = self.let(f"mul i64 {_register(self, 'tid')}, {run.width}")
         at = self.let(f"getelementptr {self.scalar}, ptr {self.room(run)}, i64 {self.let(f'add i64 {row}, {place}')}")

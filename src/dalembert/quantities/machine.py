@@ -101,6 +101,7 @@ class Quantity:
     whole     what no approximate model may leave out for it to have a meaning, of ``SUMMANDS``
     where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
     sizes     what further letters stand for, a function of what :meth:`of` binds
+    measured  what letters stand for that only the equations tell, a function of the mechanism
     condensed up to how many lines the tape is searched for sums that repeat
     """
 
@@ -115,6 +116,7 @@ class Quantity:
     whole: tuple[str, ...] = ()
     where: str = ""
     sizes: Callable[..., Mapping[str, int]] = dict
+    measured: Callable[[AnyMechanism], Mapping[str, int]] = lambda mechanism: {}
     condensed: float = CONDENSED_LENGTH
     table: str = ""
     name: str = ""
@@ -236,7 +238,7 @@ def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...]
     """Names and core shapes of the kernel's arrays."""
     from dalembert.emit.signature import Signature
 
-    letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound)}
+    letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound), **entry.measured(mechanism)}
 
     def sized(shapes: Mapping[str, Shape]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return tuple((name, tuple(_size(text, letters) for text in shape)) for name, shape in shapes.items())
