@@ -3,7 +3,8 @@
 All C is compiled by the same ``arm-none-eabi-gcc -O2``. The programs run under qemu with ``-icount shift=0``, where an
 instruction takes a nanosecond, and read the SysTick timer. These are counts of instructions, not of cycles: a division counts
 as much as an addition, and neither flash nor caches are modelled. Sines and cosines are counted: CasADi's C and ours call
-newlib's, the object file has its own.
+newlib's, the object file has its own, and so has our C without a library (own sin). Flash is that of the function alone:
+newlib's sine and cosine come on top of CasADi's.
 
 CasADi gets the same model twice: the plain Newton-Euler recursion on its symbols (casadi.SX), and the leaner
 equations that our object is made of. Of each, the better of CasADi's graph as it is and after its common subexpression elimination counts.
@@ -24,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sidebyside import table
 
 import dalembert as da
 from dalembert.quantities import joints
 from dalembert.quantities.machine import signature
+from sidebyside import table
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parent / "out" / "casadi"
@@ -187,10 +188,13 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
         source.write(folder)
         symbol = next(x for x in source.files if x.endswith(".o")).removesuffix(".o")
         candidates["object"] = (symbol, f"{symbol}.o")
-        source = arm.emit("inverse_dynamics", target="c", function="text")
-        source.write(folder)
-        text = next(x for x in source.files if x.endswith(".c")).removesuffix(".c")
-        candidates["c"] = (text, f"{text}.c")
+        headers = [symbol]
+        for candidate, libm in (("c", True), ("c, own functions", False)):
+            source = arm.emit("inverse_dynamics", target="c", function="text" if libm else "own_text", libm=libm)
+            source.write(folder)
+            text = next(x for x in source.files if x.endswith(".c")).removesuffix(".c")
+            candidates[candidate] = (text, f"{text}.c")
+            headers.append(text)
         wrappers = ""
         for number, (candidate, formulation) in enumerate(CASADI.items()):
             for cse in (False, True):
@@ -199,7 +203,7 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
                 wrappers += WRAPPER.format(name=function, work=work)
                 candidates[f"{candidate}{' cse' * cse}"] = (f"call_{function}", f"{function}.c")
         program = PROGRAM.format(
-            declarations=f'#include "{symbol}.h"\n#include "{text}.h"', wrappers=wrappers, n=arm.n, positions=rows[0].shape[1], states=STATES,
+            declarations="\n".join(f'#include "{x}.h"' for x in headers), wrappers=wrappers, n=arm.n, positions=rows[0].shape[1], states=STATES,
             times=TIMES, functions=", ".join(x for x, _ in candidates.values()),
             **{key: listed(x) for key, x in zip(("q", "qd", "qdd"), rows, strict=True)},
         )  # fmt: skip
@@ -245,6 +249,7 @@ def main(arguments: Sequence[str]) -> None:
         "joints",
         "object",
         "our C",
+        "our C, own sin",
         "CasADi",
         "CasADi, our equations",
         "CasADi / object",
@@ -257,7 +262,7 @@ def main(arguments: Sequence[str]) -> None:
         best = {x: min((counts[f"{x}{more}"], sizes[f"{x}{more}"]) for more in ("", " cse")) for x in CASADI}
         casadi_count, casadi_size = best["casadi"]
         rows.append((
-            name, str(da.load(name).n), f"{counts['object']:,.0f}", f"{counts['c']:,.0f}", f"{casadi_count:,.0f}",
+            name, str(da.load(name).n), f"{counts['object']:,.0f}", f"{counts['c']:,.0f}", f"{counts['c, own functions']:,.0f}", f"{casadi_count:,.0f}",
             f"{best['casadi, our equations'][0]:,.0f}", f"{casadi_count / counts['object']:.2f}",
             f"{sizes['object']:,}", f"{casadi_size:,}",
         ))  # fmt: skip
