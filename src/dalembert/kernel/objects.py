@@ -69,7 +69,7 @@ def _object_files(name: str, rows: bool, measured: bool, unit: Unit, settings: S
         )
         if missing := undefined(content):
             notes.append(
-                f"The linker has to find {', '.join(missing)}, which are in the compiler's library and take stack of their own."
+                f"The linker has to find {', '.join(missing)} in the compiler's library; the stack for that is not counted."
             )
     if rows:
         notes.append(f"{unit.symbol}_rows: {form.width} state{'s side by side' if form.width > 1 else ' at a time'}.")
