@@ -4,8 +4,12 @@ PYTHON ?= python3
 WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
+# compilers and emulators that tests of emitted code run; what is not there is skipped
+DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
+	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
+	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help compilers demo book book-update test test-core lint format bench soak clean
+.PHONY: help demo book book-update test test-core lint format bench soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -37,23 +41,8 @@ book-update: .venv/.installed-book
 
 # the tests start hundreds of processes: bytecode is kept for them, and assertions need not be rewritten in every run;
 # each worker begins with its own half and takes from the other's end, so that what a file shares is made once
-test: .venv/.installed-dev compilers
+test: .venv/.installed-dev .venv/.installed-debian
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
-
-# generated code is compiled and run, here and under qemu: command=packages of Debian; 200 MB and a minute, once
-COMPILERS := gcc=gcc clang=clang node=nodejs qemu-aarch64=qemu-user qemu-system-arm=qemu-system-arm \
-	aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu,libc6-dev-arm64-cross \
-	riscv64-linux-gnu-gcc=gcc-riscv64-linux-gnu,libc6-dev-riscv64-cross \
-	arm-none-eabi-gcc=gcc-arm-none-eabi,libnewlib-arm-none-eabi
-
-compilers:
-	@missing=; for tool in $(COMPILERS); do \
-		command -v $${tool%%=*} >/dev/null || missing="$$missing $$(echo $${tool#*=} | tr , ' ')"; done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get install -qq -y --no-install-recommends $$missing >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends $$missing >/dev/null; }; \
-	else echo "not installed, so that tests of generated code are skipped:$$missing"; fi
 
 # the checkout is copied before it is built: pip would leave its build folder in it
 test-core: .venv/.python
@@ -77,7 +66,7 @@ format: .venv/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/.installed-dev compilers
+bench: .venv/.installed-dev .venv/.installed-debian
 	$(BIN)/python benchmarks/closed_chains.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/elementary.py
@@ -117,4 +106,15 @@ clean:
 
 .venv/.installed-dev: .venv/.installed pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,dev]"
+	@touch $@
+
+# 200 MB and a minute, once; only as root, and only where there is apt
+.venv/.installed-debian: .venv/.python Makefile
+	@missing=$$(for name in $(DEBIAN); do dpkg-query -W -f '$${Status}' $$name 2>/dev/null | grep -q "ok installed" || echo $$name; done); \
+	if [ -z "$$missing" ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		{ apt-get install -y -qq --no-install-recommends $$missing >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing >/dev/null; }; } || \
+		echo "some of these could not be installed, and tests that need them are skipped:" $$missing; \
+	else echo "tests that need these are skipped; on Debian: apt-get install" $$missing; fi
 	@touch $@

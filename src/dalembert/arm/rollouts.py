@@ -76,7 +76,7 @@ class Rollouts(Compiled):
             lead = np.broadcast_shapes(*(x.shape[:-1] for x in state), arrays[3].shape[:-2])
             out = tuple(np.empty((*lead, records, self.n)) for _ in state)
             run(rollout_kernel(self.mechanism, plan), arrays, out, threads, WORK * steps * 2 * self.n)
-            return out
+            return out[0], out[1]
         if library == "jax":
             raise ShapeError("a rollout takes no JAX array: give NumPy, CuPy or PyTorch arrays")
         on: Any = import_module(f"dalembert.foreign.on_{library}")
@@ -92,7 +92,7 @@ class Rollouts(Compiled):
         scalar = "float" if device.dtype == "float32" else "double"
         kernel = device_rollout(self.mechanism, plan, scalar)
         kernel.launch([on.described(x) for x in (*arrays, *out)], steps, records, on.stream_of(like))
-        return out
+        return out[0], out[1]
 
     def _of_rollout(self, state: list[Any], force: Any, h: Any, steps: int) -> list[Any]:
         """The inputs of the program: (q, q̇, h, τ), τ with an axis of steps."""

@@ -200,7 +200,7 @@ class TorqueTerms:
     @cached_property
     def centrifugal(self) -> Array:
         """At joint i by joint j's velocity, h_ijj q̇_j²: (…, n, n)."""
-        return self.products[..., np.flatnonzero(self._squares)]
+        return self.products[..., self._places(squares=True)]
 
     @cached_property
     def coriolis(self) -> Array:
@@ -211,11 +211,10 @@ class TorqueTerms:
         table = self.products[..., place.ravel()].reshape(*self.products.shape[:-1], n, n)
         return np.where(np.triu(upper, 1), table, 0.0)
 
-    @property
-    def _squares(self) -> Array:
-        """Which of the products are squares of one velocity."""
+    def _places(self, squares: bool) -> NDArray[np.intp]:
+        """Where the products of one velocity with itself stand, or those of two."""
         j, k = np.triu_indices(self.gravity.shape[-1])
-        return j == k
+        return np.flatnonzero((j == k) == squares)
 
     @property
     def friction(self) -> Array:
@@ -225,7 +224,7 @@ class TorqueTerms:
     @property
     def by_joint(self) -> dict[str, Array]:
         """Every term summed over its causes: name → (…, n)."""
-        crossed = self.products[..., np.flatnonzero(~self._squares)]
+        crossed = self.products[..., self._places(squares=False)]
         causes = {"centrifugal": self.centrifugal, "coriolis": crossed}
         parts = [part for f in fields(self) for part in (causes if f.name == "products" else (f.name,))]
         tables = {"inertia": self.inertia, "rotor": self.rotor, **causes}

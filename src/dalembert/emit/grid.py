@@ -138,12 +138,14 @@ class _StagedPart(TapePart):
         self.pieces = pieces
 
     def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
+        before: list[int] = []  # what must have been copied out: the next piece takes its place
         for k, piece in enumerate(self.pieces):
             for run in piece.runs:
                 for place, line in enumerate(run.lines):
                     fixed = self.graph.op(line) in ("const", "input")
-                    yield piece.lines if fixed else [line], partial(self.put_down, run, line, place)
-            yield piece.lines, partial(self.copy_out, k, piece)
+                    yield [*before, *(piece.lines if fixed else [line])], partial(self.put_down, run, line, place)
+            before = [*before, *piece.lines]
+            yield before, partial(self.copy_out, k, piece)
 
     def room(self, run: OutputRun) -> str:
         """Where the rows of a run begin in shared memory."""
@@ -164,28 +166,27 @@ class _StagedPart(TapePart):
             first = self.entry("%offsets", len(self.signature.arrays))
             output = self.entry("%arrays", run.array, "ptr")
             to = self.let(f"getelementptr {self.scalar}, ptr {output}, i64 {self.let(f'mul i64 {first}, {run.size}')}")
-            self.moved_out(f"piece{k}_{run.array}", run, to, self.room(run))
+            rows, threads = (self.entry("%offsets", len(self.signature.arrays) + m) for m in (1, 2))
+            _moved_out(self, f"piece{k}_{run.array}", run, to, self.room(run), rows, threads)
         if k + 1 < len(self.pieces):
             self.say(BARRIER)
 
-    def moved_out(self, label: str, run: OutputRun, to: str, room: str) -> None:
-        """Number k of all rows by thread k, k + B, …"""
-        rows, threads = (self.entry("%offsets", len(self.signature.arrays) + m) for m in (1, 2))
-        count = len(run.lines)
-        with _StrideLoop(self, label, _register(self, "tid"), self.let(f"mul i64 {rows}, {count}"), threads) as k:
-            source = target = k
-            if run.width != run.size:
-                narrow = self.let(f"trunc i64 {k} to i32")
-                row32 = self.let(f"udiv i32 {narrow}, {count}")
-                within = self.let(f"sub i32 {narrow}, {self.let(f'mul i32 {row32}, {count}')}")
-                row, e = self.let(f"zext i32 {row32} to i64"), self.let(f"zext i32 {within} to i64")
-                source = self.let(f"add i64 {self.let(f'mul i64 {row}, {run.width}')}, {e}")
-                there = self.let(f"add i64 {e}, {run.first}")
-                target = self.let(f"add i64 {self.let(f'mul i64 {row}, {run.size}')}, {there}")
-            x = self.let(
-                f"load {self.scalar}, ptr {self.let(f'getelementptr {self.scalar}, ptr {room}, i64 {source}')}"
-            )
-            self.say(f"store {self.scalar} {x}, ptr {self.let(f'getelementptr {self.scalar}, ptr {to}, i64 {target}')}")
+
+def _moved_out(text: IR, label: str, run: OutputRun, to: str, room: str, rows: str, threads: str) -> None:
+    """Number k of all rows of a run from shared memory by thread k, k + B, …"""
+    scalar, count = text.scalar, len(run.lines)
+    with _StrideLoop(text, label, _register(text, "tid"), text.let(f"mul i64 {rows}, {count}"), threads) as k:
+        source = target = k
+        if run.width != run.size:
+            narrow = text.let(f"trunc i64 {k} to i32")
+            row32 = text.let(f"udiv i32 {narrow}, {count}")
+            within = text.let(f"sub i32 {narrow}, {text.let(f'mul i32 {row32}, {count}')}")
+            row, e = text.let(f"zext i32 {row32} to i64"), text.let(f"zext i32 {within} to i64")
+            source = text.let(f"add i64 {text.let(f'mul i64 {row}, {run.width}')}, {e}")
+            there = text.let(f"add i64 {e}, {run.first}")
+            target = text.let(f"add i64 {text.let(f'mul i64 {row}, {run.size}')}, {there}")
+        x = text.let(f"load {scalar}, ptr {text.let(f'getelementptr {scalar}, ptr {room}, i64 {source}')}")
+        text.say(f"store {scalar} {x}, ptr {text.let(f'getelementptr {scalar}, ptr {to}, i64 {target}')}")
 
 
 class _StrideLoop:
@@ -301,6 +302,47 @@ class _GridKernel(Wrapper):
         self.say(BARRIER)
         return own
 
+    def in_acts(self, name: str, acts: Sequence[Signature]) -> str:
+        """As :meth:`dense` with inputs that are staged, but several tapes after each other."""
+        inputs = len(self.signature.inputs)
+        self.rooms()
+        self.own_state()
+        left = self.let("sub i64 %count, %first")
+        few = self.let(f"icmp slt i64 {left}, {self.threads}")
+        self.say(f"%rows = select i1 {few}, i64 {left}, i64 {self.threads}")
+        rows = dict(zip((name for name, _ in self.signature.inputs), self.copied_in(), strict=True))
+        self.numbers = sum(self.sizes[:inputs])
+        rooms = {}
+        for arrays in acts:
+            for key, shape in arrays.outputs:
+                if key not in rows:
+                    rooms[key], width = self.shared(self.numbers), prod(shape) | 1
+                    own = self.let(f"mul i64 {self.thread}, {width}")
+                    row = self.let(f"getelementptr {self.scalar}, ptr addrspace(3) {rooms[key]}, i64 {own}")
+                    rows[key] = self.generic(row, 3)
+                    self.numbers += width
+        most = max(len(arrays.arrays) for arrays in acts)
+        self.say(f"%nowhere = alloca i64, i32 {most}")
+        for k in range(most):
+            self.put("%nowhere", k, "0")
+        for k, arrays in enumerate(acts):
+            table = self.let(f"alloca ptr, i32 {len(arrays.arrays)}")
+            for position, (key, _) in enumerate((*arrays.inputs, *arrays.outputs)):
+                self.put(table, position, rows[key], "ptr")
+            self.say(f"call void @act{k}_0(ptr {table}, ptr %nowhere, ptr %workspace)")
+            self.say(BARRIER)  # LLVM, too, keeps nothing beyond it that it can read again
+        for (key, shape), array in zip(self.signature.outputs, self.arguments[inputs:], strict=True):
+            size = prod(shape)
+            run = OutputRun(0, 0, (0,) * size, size, 0)
+            first = self.let(
+                f"getelementptr {self.scalar}, ptr addrspace(1) {array}, i64 {self.let(f'mul i64 %first, {size}')}"
+            )
+            to, room = self.generic(first, 1), self.generic(rooms[key], 3)
+            _moved_out(self, f"out_{key}", run, to, room, "%rows", self.threads)
+        self.say("ret void")
+        parameters = [f"ptr addrspace(1) noalias {x}" for x in self.arguments]
+        return self.kernel(name, [*parameters, *(f"i64 %stride{a}" for a in range(inputs)), "i64 %count"])
+
     def strided(self, name: str) -> str:
         """``name(arrays…, count, AXES − 1 inner lengths, AXES strides of each array, strides of all core axes)``, in bytes"""
         arrays = len(self.sizes)
@@ -332,6 +374,26 @@ class _GridKernel(Wrapper):
             *(f"i64 %core{k}" for k in range(cores)),
         ]
         return self.kernel(name, parameters)
+
+
+# -- several acts --------------------------------------------------------------------------------------
+
+
+def acts_ir(acts: Sequence[tuple[Graph, Signature]], signature: Signature, scalar: str, name: str) -> tuple[str, int]:
+    """The module of several tapes that follow each other in one kernel, and the numbers of shared memory of a thread.
+
+    What an act gives the next lies in shared memory, by its name, and so do inputs and results; few values wait in
+    registers from one act to the next. An act may put its results where it had its inputs.
+    """
+    form = Form(1, scalar, 8 if scalar == "double" else 4)
+    texts, slots = [], 1
+    for k, (graph, arrays) in enumerate(acts):
+        functions, needed = function_parts(eased(graph), arrays, form, f"act{k}_", longest=inf)
+        texts += functions
+        slots = max(slots, needed)
+    text = _GridKernel(signature, 0, slots, form)
+    kernel = text.in_acts(name, [arrays for _, arrays in acts])
+    return module([*texts, kernel, UNROLLED], form, inline=True), text.numbers
 
 
 # -- rollouts ----------------------------------------------------------------------------------------

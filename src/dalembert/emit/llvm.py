@@ -75,7 +75,7 @@ def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
     loop = loops(shapes, inputs, len(parts), slots, form, staged)
     if staged:
         constants = TapePart(graph, signature, form, {}, False)
-        constants.stage = slots
+        constants.first_output = slots
         parts = [*parts, constants.written("constants", [], [], _constants(graph))]
         loop = rows_function(shapes, inputs, slots, form) + loop
     return modules(parts, loop, form)
@@ -187,7 +187,7 @@ def function_parts(
     for index, chunks in enumerate(packed):
         part = (part_class or TapePart)(graph, signature, form, slot_of, lanes)
         if staged:
-            part.stage, part.ahead = slots, ahead
+            part.first_output, part.ahead = slots, ahead
         functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
     return functions, slots
 
@@ -266,7 +266,7 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
 class TapePart(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
 
-    stage: int | None = None  # the slot of the first output, where outputs go to the workspace
+    first_output: int | None = None  # the slot of the first output, where outputs go to the workspace
 
     def __init__(self, graph: Graph, signature: Signature, form: Form, slot_of: dict[int, int], by_lanes: bool) -> None:
         super().__init__(form)
@@ -305,9 +305,9 @@ class TapePart(IR):
         """Everything that is to be stored, with the lines that it needs."""
         for line in kept:
             yield [line], partial(self.store_kept, line)
-        if self.stage is not None:
+        if self.first_output is not None:
             for position in outputs:
-                yield [self.graph.outputs[position]], partial(self.store_staged, self.stage + position, position)
+                yield [self.graph.outputs[position]], partial(self.store_staged, self.first_output + position, position)
             return
         for array, start, end in output_starts(self.signature):
             elements = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}

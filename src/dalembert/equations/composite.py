@@ -292,10 +292,7 @@ def unit_motions(s: LinkSteps) -> list[dict[int, UnitMotion]]:
 
 
 def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
-    """c_ijk of S (7.45) by F (16): with x_ji = ∫ u_i × u_j dm over the points that joint j moves, i before j,
-
-    c_jik = z_k · x_ji where k is i or before i, c_ijk = −z_k · x_ji where k is j or before j; and c_ijk = c_ikj, (7.46).
-    """
+    """c_ijk of S (7.45) by F (16) in docs/formulations.md; c_ijk = c_ikj, (7.46)."""
     s, n = link_steps(mechanism, q), mechanism.n
     motions = unit_motions(s)
     c = [zeros(n) for _ in range(n)]
@@ -304,7 +301,7 @@ def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
         for i, u in motions[j].items():
             if i == j:
                 continue  # x_jj = 0
-            x = _moment_of_motions(link, body, u)
+            x = _moment_of_motions(link, body, u)  # x_ji, F (15)
             for k, other in motions[j].items():
                 turned = x if spin is None or k == j else x + u.z.cross(spin)
                 c_jik = other.z.dot(turned)
@@ -315,7 +312,7 @@ def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
 
 
 def _moment_of_motions(link: LeanLink, body: Composite, u: UnitMotion) -> Vec:
-    """∫ u × u_j dm over the joint's own composite body; p · (Z × p) is 0."""
+    """∫ u × u_j dm over the joint's own composite body, F (17)."""
     z, v, h, S = u.z, u.v, body.h, body.Sigma
     if not link.revolute:
         return (z.cross(h) + body.m * v).cross(Z)

@@ -19,7 +19,7 @@ from functools import cache, cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dalembert.emit.grid import AXES, grid_ir, rollout_grid_ir, staged_inputs
+from dalembert.emit.grid import AXES, acts_ir, grid_ir, rollout_grid_ir, staged_inputs
 from dalembert.emit.signature import Signature
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
@@ -104,19 +104,26 @@ class Loaded:
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """What a kernel is made of: ``parts`` name it, ``graph`` gives its tape, which is asked for only where it must be."""
+    """What a kernel is made of: ``parts`` name it, ``graph`` gives its tape, which is asked for only where it must be.
+
+    ``acts`` gives the tapes of several acts, where there are any, that do the same.
+    """
 
     parts: tuple[str, ...]
     signature: Signature
     graph: Callable[[], Graph]
     scalar: str
+    acts: Callable[[], Sequence[tuple[Graph, Signature]]] | None = None
 
     def ptx(self, kind: str) -> tuple[bytes, int]:
         """The kernel's PTX, from the cache or made now, and the bytes of shared memory that a thread needs."""
         key = kept.key_of(*self.parts, self.scalar, repr(GPU), kind, _llvm_version())
         code = kept.load(key)
         if code is None:
-            ir, numbers = grid_ir(self.graph(), self.signature, self.scalar, NAME, kind)
+            if kind == "acts" and self.acts is not None:
+                ir, numbers = acts_ir(self.acts(), self.signature, self.scalar, NAME)
+            else:
+                ir, numbers = grid_ir(self.graph(), self.signature, self.scalar, NAME, kind)
             code = struct.pack("<q", numbers * BYTES[self.scalar]) + compiled_for(GPU, ir, assembly=True)
             kept.store(key, code)
         return code[8:], struct.unpack("<q", code[:8])[0]
@@ -131,9 +138,11 @@ class DeviceKernel:
         return {}
 
     @cached_property
-    def stages(self) -> bool:
-        """Whether dense inputs go through shared memory."""
-        return staged_inputs(self.signature, self.scalar)
+    def kind(self) -> str:
+        """How dense rows are best worked on."""
+        if self.acts is not None and self.scalar == "double":  # floats have registers enough
+            return "acts"
+        return "staged" if staged_inputs(self.signature, self.scalar) else "direct"
 
 
 _modules: OrderedDict[Any, Loaded] = OrderedDict()  # those used last, the latest at the end
@@ -272,7 +281,7 @@ def _launches(of: DeviceKernel, inputs: int, arrays: Sequence[DeviceArray], devi
     contiguous = all(_contiguous(core, given, size) for core, given in zip(cores, core_strides, strict=True))
     if contiguous and len(lengths) <= 1 and all(dense[inputs:]):
         count = prod(lengths)
-        kernel = of.loaded(device, "staged" if of.stages and all(dense) else "direct")
+        kernel = of.loaded(device, of.kind if all(dense) else "direct")
         return [Launch(kernel, count, (0,) * len(arrays), (*rows[:inputs], count))]
     kernel = of.loaded(device, "strided")
     flat = [stride for of in core_strides for stride in of]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
-from dalembert.algebra.scalars import Values
+from dalembert.algebra.scalars import Scalar, Values
 from dalembert.coordinates import pulled
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.equations import regressor
@@ -14,7 +13,7 @@ from dalembert.quantities.lighter import flat
 KEPT = 16  # mechanisms whose patterns are remembered
 
 
-def compact_regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values) -> list[Any]:
+def compact_regressor(mechanism: AnyMechanism, q: Values, qd: Values, qdd: Values) -> list[Scalar]:
     """The entries of Y(q, q̇, q̈), S (7.81), that :func:`regressor_pattern` lists, in its order."""
     Y = pulled.regressor(mechanism, q, qd, qdd, tree=regressor.regressor)
     return [Y[i][k] for i, k in regressor_pattern(mechanism)]
