@@ -148,7 +148,7 @@ class DalembertTerms:
         """Every term of (4.3), (4.4) by name as (p = q, p ≠ q): two arrays (…, n, N), which sum to the term."""
         same = {"tran_1": self.centrifugal_1, "tran_3": self.centrifugal_3, "rot_2": self.centrifugal_rot}
         terms = {f.name: getattr(self, f.name) for f in fields(self) if f.name.startswith(("tran", "rot"))}
-        return {name: (same.get(name, np.zeros_like(x)), x - same.get(name, 0.0)) for name, x in terms.items()}
+        return {name: (same.get(name, 0.0 * x), x - same.get(name, 0.0)) for name, x in terms.items()}
 
     @property
     def h_tran(self) -> Array:
@@ -216,3 +216,9 @@ class TorqueTerms:
     def total(self) -> Array:
         """The torque: (…, n)."""
         return reduce(add, self.by_joint.values())
+
+
+# what methods return, for libraries that look into results
+RESULTS = (
+    BodyEnergies, BodyJacobians, Dalembert, DalembertTerms, LagrangeEuler, RecursionSteps, TorqueSecondDerivatives, TorqueTerms,
+)  # fmt: skip
