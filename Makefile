@@ -5,7 +5,7 @@ WORKERS ?= 2
 SOAK ?= 1
 BIN := .venv/bin
 # compilers and emulators that tests of emitted code run; what is not there is skipped
-DEBIAN := gcc libc6-dev nodejs qemu-user qemu-system-arm \
+DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
@@ -81,6 +81,7 @@ format: .venv/.installed-dev
 
 bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/closed_chains.py
+	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/elementary.py
 	$(BIN)/python benchmarks/formulations.py
 	$(BIN)/python benchmarks/friction.py

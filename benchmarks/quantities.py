@@ -24,7 +24,7 @@ def main() -> None:
     data, pool = model.createData(), pin.ModelPool(model, 1)
     q, qd, qdd = random_states(7)
     tau = 10 * qdd
-    given = {"q": q, "qd": qd, "qdd": qdd, "tau": tau}
+    given = {"q": q, "qd": qd, "qdd": qdd, "tau": tau, "qd_r": 0.9 * qd, "qdd_r": 0.9 * qdd}
     q0, qd0, qdd0 = (x[0].copy() for x in (q, qd, qdd))
     columns = [np.asfortranarray(x.T) for x in (q, qd, qdd)]
     result = np.asfortranarray(np.zeros((7, STATES)))
@@ -50,6 +50,14 @@ def main() -> None:
             "computeABADerivatives",
             calls(lambda: pin.computeABADerivatives(model, data, q0, qd0, qdd0)),
             FEW,
+        ),
+        **dict.fromkeys(
+            ("regressor", "compact_regressor"),
+            (
+                "computeJointTorqueRegressor",
+                calls(lambda: pin.computeJointTorqueRegressor(model, data, q0, qd0, qdd0)),
+                FEW,
+            ),
         ),
         "gravity_torque": (
             "computeGeneralizedGravity",

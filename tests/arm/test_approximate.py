@@ -38,12 +38,12 @@ def placed(a: da.Arm, q: np.ndarray) -> np.ndarray:
 
 def summands(a: da.Arm, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> dict[str, np.ndarray]:
     """Every part of the whole arm's torque that can be left out, from torque_terms and dalembert, but for rotor coupling."""
-    inertia, rotor, centrifugal, coriolis, *_ = values(a, "torque_terms", q=q, qd=qd, qdd=qdd)
+    terms = da.arm.terms.TorqueTerms(*values(a, "torque_terms", q=q, qd=qd, qdd=qdd))
     D_rot, D_tran, h_tran, h_rot, _ = values(a, "dalembert", q=q, qd=qd)
-    off = (inertia + rotor) * ~np.eye(a.n, dtype=bool)
+    off = (terms.inertia + terms.rotor) * ~np.eye(a.n, dtype=bool)
     return {
-        "coriolis": coriolis.sum((-2, -1)),
-        "centrifugal": centrifugal.sum(-1),
+        "coriolis": terms.coriolis.sum((-2, -1)),
+        "centrifugal": terms.centrifugal.sum(-1),
         "off-diagonal": off.sum(-1),
         "rotational": np.einsum("kij,kj->ki", D_rot, qdd) + h_rot,
         "translational": np.einsum("kij,kj->ki", D_tran, qdd) + h_tran,

@@ -178,7 +178,7 @@ def test_threads_share_one_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel is made once for a process, however many blocks and threads ask for it at once; none to build the graph."""
     made: list[str] = []
     ready, code_of = threading.Barrier(4), make.code_of
-    monkeypatch.setattr(make, "code_of", lambda key, *rest: (made.append(key), code_of(key, *rest))[1])
+    monkeypatch.setattr(make, "code_of", lambda key, *rest, **more: (made.append(key), code_of(key, *rest, **more))[1])
     heavy = da.load("planar-2r").with_payload(float(RNG.uniform(1, 9)))
 
     def together(block: np.ndarray) -> np.ndarray:

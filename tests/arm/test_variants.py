@@ -45,8 +45,8 @@ def test_its_own_numbers_give_the_arm_for_every_quantity(name: str) -> None:
     a = arm(name)
     numbers = own(a)
     for quantity, entry in known(a.mechanism).items():
-        if quantity == "torque_second_derivatives" and name != "terms":
-            continue  # made of others, and large
+        if not entry.varies or (quantity == "torque_second_derivatives" and name != "terms"):
+            continue  # the latter is made of others, and large
         options = ("q",) if quantity == "friction_torque" else entry.options
         x = state(a, entry, options, np.random.default_rng(2))
         expected, found = run(a, entry, options, x), run(a, entry, (*options, *numbers), x | numbers)
@@ -89,7 +89,7 @@ def test_other_numbers_give_another_arm_for_every_quantity(chain: da.Arm, other:
     assert any(body.has_rotor and not body.reflected and body.parent >= 0 for body in chain.mechanism.bodies)
     numbers = own(other)
     for quantity, entry in known(chain.mechanism).items():
-        if quantity in ("body_jacobians", "body_energies"):
+        if not entry.varies or quantity in ("body_jacobians", "body_energies"):
             continue
         for formulation in entry.formulations(chain.mechanism):
             options = () if quantity == "inverse_dynamics" else entry.options  # energies know no motion of the base
@@ -258,6 +258,10 @@ def test_what_is_no_number_of_the_arm_is_named(planar: da.Arm) -> None:
         arm("newton").variants(parameters=arm("newton").parameters).friction_torque([0.0, 0.0])
     with pytest.raises(DalembertError, match="does not take 'mass'; the options it takes are: parameters, lengths"):
         planar.kernel("inertia_matrix", options=("mass",))
+    with pytest.raises(
+        DalembertError, match="compact_regressor does not take 'gravity'; the options it takes are: none"
+    ):
+        planar.kernel("compact_regressor", options=("gravity",))
     with pytest.raises(TypeError, match="nothing can be decided by it"):
         bool(Graph().input("x"))
     assert list(VARIANTS) == ["parameters", "lengths", "payload", "gravity"]

@@ -24,7 +24,7 @@ QUANTITIES = (
     "inverse_dynamics", "forward_dynamics", "inertia_matrix", "gravity_torque", "coriolis_matrix", "jacobian", "pose",
     "torque_derivatives",
 )  # fmt: skip
-SMALL = {"planar-2r": ("gcc", "clang"), "scara": ("gcc",), "parallelogram": ("clang",), "terms": ("gcc", "clang")}
+SMALL = {"planar-2r": "clang", "scara": "gcc", "parallelogram": "clang", "terms": "gcc"}
 
 
 def states(a: da.Arm, names: list[str], count: int = 5) -> list[list[np.ndarray]]:
@@ -53,10 +53,9 @@ def test_c_equals_the_kernel(name: str, tmp_path: Path) -> None:
     a = arm(name)
     for quantity in QUANTITIES:
         a.emit(quantity, target="c").write(tmp_path)
-    libraries = [library(compiler, tmp_path) for compiler in SMALL[name]]
+    loaded = library(SMALL[name], tmp_path)
     for quantity in QUANTITIES:
-        for loaded in libraries:
-            assert compare(a, quantity, getattr(loaded, f"{identifier(a.name)}_{quantity}")) < 1e-12, quantity
+        assert compare(a, quantity, getattr(loaded, f"{identifier(a.name)}_{quantity}")) < 1e-12, quantity
 
 
 @pytest.mark.parametrize("name", ["panda", "puma560"])
@@ -75,20 +74,25 @@ def sprung() -> da.Arm:
     return da.Arm(with_terms(da.load("five-bar").robot, FRICTIONS))
 
 
-@pytest.mark.parametrize("precision", ["double", "float"])
-@pytest.mark.parametrize("libm", [True, False], ids=["libm", "own"])
-def test_self_tests_pass_under_sanitizers(precision: str, libm: bool, tmp_path: Path) -> None:
-    closed, terms = sprung(), arm("terms")
-    used = {op for a in (closed, terms) for op, _ in _graph(a).nodes}
-    assert {"sin", "cos", "sqrt", "exp", "tanh", "atan2", "sign"} <= used
-    for k, a in enumerate((closed, terms)):
-        folder = tmp_path / str(k)
-        a.emit(["inverse_dynamics", "forward_dynamics"], precision=precision, libm=libm, function="both").write(folder)
-        if not libm:
-            assert "math.h" not in "".join(path.read_text() for path in folder.iterdir()).replace("of math.h", "")
-        program = compiled("clang" if libm else "gcc", folder, "check", sorted(folder.glob("*.c")), *SANITIZED)
-        run = subprocess.run([program], capture_output=True, text=True)
-        assert run.returncode == 0 and "passed" in run.stdout and run.stderr == "", run.stdout + run.stderr
+@pytest.mark.parametrize(
+    ("precision", "libm", "name", "compiler"),
+    [
+        ("double", True, "terms", "clang"),
+        ("float", True, "closed", "gcc"),
+        ("double", False, "closed", "gcc"),
+        ("float", False, "terms", "clang"),
+    ],
+)
+def test_self_tests_pass_under_sanitizers(precision: str, libm: bool, name: str, compiler: str, tmp_path: Path) -> None:
+    a = arm("terms") if name == "terms" else sprung()
+    used = {op for op, _ in _graph(a).nodes}
+    assert {"sin", "cos", "sqrt", "exp", "tanh", "sign"} <= used and (name == "terms" or "atan2" in used)
+    a.emit(["inverse_dynamics", "forward_dynamics"], precision=precision, libm=libm, function="both").write(tmp_path)
+    if not libm:
+        assert "math.h" not in "".join(path.read_text() for path in tmp_path.iterdir())
+    program = compiled(compiler, tmp_path, "check", sorted(tmp_path.glob("*.c")), *SANITIZED)
+    run = subprocess.run([program], capture_output=True, text=True)
+    assert run.returncode == 0 and "passed" in run.stdout and run.stderr == "", run.stdout + run.stderr
 
 
 def _graph(a: da.Arm) -> Graph:
@@ -199,7 +203,7 @@ def test_the_file_says_what_it_is() -> None:
     words = " ".join(text.split("*/")[0].replace("\n *", " ").split())
     operations = da.load("planar-2r").operations("inverse_dynamics").compiled
     for part in (
-        "inverse_dynamics of planar-2r: joint torques (N m or N) for a motion, S (7.42).", "in q[2]: joint positions (rad or m)",
+        "inverse_dynamics of planar-2r.", "Computes joint torques (N m or N) for a motion, S (7.42).", "in q[2]: joint positions (rad or m)",
         f"{operations.multiplications} multiplications, {operations.additions} additions", "Formulation: lean.",
         f"Made by dalembert {da.__version__}. Generated code belongs to you: use, change and sell it without conditions.",
     ):  # fmt: skip

@@ -133,3 +133,8 @@ def test_names_of_quantities_that_are_wrong_are_told() -> None:
         a.emit([])
     with pytest.raises(da.DalembertError, match="'pose' is asked for twice"):
         a.emit(["pose", "jacobian", "pose"])
+
+
+def test_the_page_names_every_target() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "code.md").read_text(encoding="utf-8")
+    assert [name for name in TARGETS if f"`{name}`" not in page] == []

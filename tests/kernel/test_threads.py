@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 import dalembert as da
 from dalembert.arm.coordinates import Coordinates
+from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.kinematics import Kinematics
 from dalembert.kernel import batches, threads
@@ -162,9 +164,9 @@ def test_a_bad_number_of_threads_is_refused_in_one_sentence(arm: da.Arm, bad: ob
 
 def test_every_method_that_runs_a_kernel_takes_threads() -> None:
     """Keyword only, with None for the automatic choice."""
-    for cls in (ArmDynamics, Kinematics, Coordinates):
+    for cls in (ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
         for name, method in vars(cls).items():
-            if callable(method) and "self._run(" in inspect.getsource(method):
+            if callable(method) and re.search(r"self._run(_kernel)?\(", inspect.getsource(method)):
                 parameter = inspect.signature(method).parameters["threads"]
                 assert (parameter.kind, parameter.default) == (parameter.KEYWORD_ONLY, None), name
 

@@ -21,6 +21,7 @@ from dalembert.arm.derivatives import ArmDerivatives
 from dalembert.arm.dynamics import ArmDynamics
 from dalembert.arm.handed_on import handed_on
 from dalembert.arm.kinematics import Kinematics
+from dalembert.arm.rollouts import Rollouts
 from dalembert.arm.variants import Variants
 from dalembert.arrays import double, number
 from dalembert.errors import ShapeError
@@ -60,7 +61,7 @@ def _arm_of(robot: Robot) -> Arm:
     return Arm(robot)
 
 
-class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
+class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
     """A robot with its dynamics, compiled on first use.
 
     Every method takes arrays whose last axis is the joints and broadcasts over all leading axes;

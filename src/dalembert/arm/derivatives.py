@@ -92,6 +92,7 @@ class ArmDerivatives(Compiled):
         inputs    its arrays by name, options such as ``tip_wrench`` among them: (…, n)
         weights   w, which broadcasts to the shape of y; of a quantity with several outputs, by their names
         by        the inputs that matter, all unless given
+        threads   over how many threads a large batch is split; chosen by its size unless given
 
         >>> import numpy as np, dalembert as da
         >>> arm, q = da.load("planar-2r"), np.array([0.3, 0.8])
@@ -125,6 +126,7 @@ class ArmDerivatives(Compiled):
         by      names of inputs, or of numbers of the arm: "parameters" (:attr:`parameters`), "lengths" (:attr:`lengths`),
                 "payload" (m, m c, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz about the tip), "gravity"; these are the arm's own,
                 and no payload, unless they are among the inputs
+        threads over how many threads a large batch is split; chosen by its size unless given
         inputs  the arrays of the quantity by name, options among them
         Returns of a quantity with several outputs, for each x a dictionary of them
 

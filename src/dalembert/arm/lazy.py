@@ -134,8 +134,8 @@ def _run(
 
 def run_kernel_later(arm: Compiled, ufunc: np.ufunc, quantity: str, arrays: Mapping[str, Any]) -> Any:
     """A compiled kernel of Dask arrays that are checked, alone or with NumPy arrays."""
-    given, made = (_CORE.findall(side) for side in str(ufunc.signature).split("->"))
-    cores = [tuple(map(int, filter(None, core.split(",")))) for core in made]
+    given, given_back = (_CORE.findall(side) for side in str(ufunc.signature).split("->"))
+    cores = [tuple(map(int, filter(None, core.split(",")))) for core in given_back]
     axes = {name: len(list(filter(None, core.split(",")))) for name, core in zip(arrays, given, strict=True)}
     return by_blocks(partial(_run_kernel, arm.nominal, ufunc, quantity, tuple(arrays)), arrays, cores, axes=axes)
 

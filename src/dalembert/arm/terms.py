@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -174,13 +174,13 @@ class DalembertTerms:
 
 @dataclass(frozen=True)
 class TorqueTerms:
-    """Who causes what at which joint; the ten fields sum to the torque.
+    """Who causes what at which joint; the nine fields sum to the torque.
 
     inertia      (…, n, n)     at joint i by joint j's acceleration, b_ij q̈_j, of links (and of rotors
                                standing still on them)
     rotor        (…, n, n)     the same, by the rotors' own spin: k_ri² I_mi and k_ri I_mi terms
-    centrifugal  (…, n, n)     at joint i by joint j's velocity, h_ijj q̇_j²
-    coriolis     (…, n, n, n)  at joint i by the velocities of joints j < k, the pair counted once
+    products     (…, n, n(n+1)/2)  at joint i by the product of two velocities, in the order of :meth:`Arm.velocity_products`;
+                               ``centrifugal`` and ``coriolis`` have them by joints
     gravity, viscous, coulomb, contact   (…, n)
     other        (…, n)        further terms of friction, springs and losses
     base         (…, n)        what the motion of the base adds; 0 unless ``base_motion`` is given
@@ -189,14 +189,32 @@ class TorqueTerms:
 
     inertia: Array
     rotor: Array
-    centrifugal: Array
-    coriolis: Array
+    products: Array
     gravity: Array
     viscous: Array
     coulomb: Array
     other: Array
     contact: Array
     base: Array
+
+    @cached_property
+    def centrifugal(self) -> Array:
+        """At joint i by joint j's velocity, h_ijj q̇_j²: (…, n, n)."""
+        return self.products[..., self._places(squares=True)]
+
+    @cached_property
+    def coriolis(self) -> Array:
+        """At joint i by the velocities of joints j < k, the pair counted once: (…, n, n, n), 0 where j ≥ k."""
+        n = self.gravity.shape[-1]
+        upper = np.triu(np.ones((n, n), bool))
+        place = np.where(upper, np.cumsum(upper).reshape(n, n) - 1, 0)  # of q̇_j q̇_k among the products
+        table = self.products[..., place.ravel()].reshape(*self.products.shape[:-1], n, n)
+        return np.where(np.triu(upper, 1), table, 0.0)
+
+    def _places(self, squares: bool) -> NDArray[np.intp]:
+        """Where the products of one velocity with itself stand, or those of two."""
+        j, k = np.triu_indices(self.gravity.shape[-1])
+        return np.flatnonzero((j == k) == squares)
 
     @property
     def friction(self) -> Array:
@@ -206,11 +224,11 @@ class TorqueTerms:
     @property
     def by_joint(self) -> dict[str, Array]:
         """Every term summed over its causes: name → (…, n)."""
-        axes = {"inertia": -1, "rotor": -1, "centrifugal": -1, "coriolis": (-2, -1)}
-        return {
-            f.name: getattr(self, f.name).sum(axis=axes[f.name]) if f.name in axes else getattr(self, f.name)
-            for f in fields(self)
-        }
+        crossed = self.products[..., self._places(squares=False)]
+        causes = {"centrifugal": self.centrifugal, "coriolis": crossed}
+        parts = [part for f in fields(self) for part in (causes if f.name == "products" else (f.name,))]
+        tables = {"inertia": self.inertia, "rotor": self.rotor, **causes}
+        return {name: tables[name].sum(axis=-1) if name in tables else getattr(self, name) for name in parts}
 
     @property
     def total(self) -> Array:

@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from dalembert.cli import options
 from dalembert.cli.terminal import plain, print_table, tell
+from dalembert.documents.sources import cited, introduction
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
 
@@ -67,6 +68,7 @@ def emit(
         from dalembert.quantities.joints import known
 
         entries = known(loaded.mechanism)
+        tell(introduction(cited(" ".join(entry.summary for entry in entries.values()))))
         print_table(("quantity", "arrays", "what"), [(name, x.arrays, x.summary) for name, x in entries.items()])
         return
     if not quantity:

@@ -475,8 +475,7 @@ def torque_terms(
     return (
         [[B_links[i][j] * qdd[j] for j in span] for i in span],
         [[(B[i][j] - B_links[i][j]) * qdd[j] for j in span] for i in span],
-        [[c[i][j][j] * (qd[j] * qd[j]) for j in span] for i in span],
-        [[[2.0 * c[i][j][k] * (qd[j] * qd[k]) if j < k else 0.0 for k in span] for j in span] for i in span],
+        terms.velocity_terms(c, qd),
         chain.pull(lean_newton_euler.inverse_dynamics(friction.bare(mechanism.tree), chain.q, rest, rest)),
         chain.pull([friction.viscous(body, v) for body, v in zip(bodies, speeds, strict=True)]),
         chain.pull([friction.coulomb(body, v) for body, v in zip(bodies, speeds, strict=True)]),

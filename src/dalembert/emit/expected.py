@@ -1,4 +1,4 @@
-"""What a unit's outputs should be, for self-tests: the tape in Python, and how much single precision loses on it."""
+"""What a unit's outputs should be, for self-tests: the tape in Python, and how much rounding changes it."""
 
 from __future__ import annotations
 
@@ -21,24 +21,34 @@ ON_ARRAYS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+SHARE = 0.25  # of an error of rounding, in units of its epsilon, that counts as a number of this size
+
+
 def expected_outputs(
     graph: Graph, samples: Sequence[Sequence[float]], signature: Signature
-) -> tuple[list[list[float]], float]:
-    """The outputs for every row of inputs, and the largest error of single precision in units of its epsilon.
+) -> tuple[list[list[float]], list[float]]:
+    """The outputs for every row of inputs, and for every output array what its errors are to be judged by.
 
-    The error is that of an output beside the largest one of its array, which is how much the states magnify rounding.
+    That is the largest of its outputs, or more where rounding does more harm, as where large numbers cancel: then it is
+    what the errors of single precision say, and those of doubles beside long doubles.
     """
     exact = [evaluate(graph, row) for row in samples]
-    columns = np.array(samples, np.float32).reshape(len(samples), -1).T
-    with np.errstate(all="ignore"):
-        single = evaluate(graph, list(columns), ON_ARRAYS)
-    rough = np.array([np.broadcast_to(np.asarray(x, float), (len(samples),)) for x in single]).T
     precise = np.array(exact)
-    worst, at = 0.0, 0
+    harm = [np.abs(_on_arrays(graph, samples, np.float32) - precise) / np.finfo(np.float32).eps]
+    harm.append(np.abs(_on_arrays(graph, samples, np.longdouble) - precise) / np.finfo(np.float64).eps)
+    harm = [np.where(np.isfinite(errors), errors, 0.0) for errors in harm]  # a float may overflow: that is no tolerance
+    scales, at = [], 0
     for _, shape in signature.outputs:
         block = slice(at, at + prod(shape))
         at += prod(shape)
-        largest = np.abs(precise[:, block]).max(1, initial=0.0)
-        error = np.abs(rough[:, block] - precise[:, block]).max(1, initial=0.0)
-        worst = max(worst, float((error[largest > 0] / largest[largest > 0]).max(initial=0.0)))
-    return exact, worst * 2.0**23
+        sizes = [np.abs(precise), *(SHARE * errors for errors in harm)]
+        scales.append(max(float(size[:, block].max(initial=0.0)) for size in sizes))
+    return exact, scales
+
+
+def _on_arrays(graph: Graph, samples: Sequence[Sequence[float]], kind: Any) -> Any:
+    """The outputs for every row of inputs, calculated in another precision."""
+    columns = np.array(samples, kind).reshape(len(samples), -1).T
+    with np.errstate(all="ignore"):
+        outputs = evaluate(graph, list(columns), ON_ARRAYS)
+    return np.array([np.broadcast_to(np.asarray(x, float), (len(samples),)) for x in outputs]).T

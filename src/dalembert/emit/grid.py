@@ -13,24 +13,26 @@ own, which may be any row distance apart, or all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from math import inf, prod
 from typing import Any, NamedTuple
 
 from dalembert.emit.ir import IR, Form
-from dalembert.emit.llvm import Part, function_parts, module, output_starts
+from dalembert.emit.llvm import TapePart, function_parts, module, output_starts
+from dalembert.emit.loops import LETTERS
+from dalembert.emit.rollout import rollout_texts
 from dalembert.emit.signature import Signature
 from dalembert.emit.wrappers import Wrapper
-from dalembert.graph.order import eased
+from dalembert.graph.order import by_outputs, eased
+from dalembert.graph.program import Program
 from dalembert.graph.tape import Graph
 
 AXES = 4  # leading axes of arrays that are no dense rows
 WIDE = 1200  # bytes of results up to which a thread keeps them all at once
-PIECE = 384  # bytes of a piece of wider ones
-BYTES_OF_THREAD = 800  # in shared memory, beyond which inputs do not go through it
-NARROW = 24  # numbers of a row that are copied out regardless of rows; a warp copies longer rows one by one
-WARP = 32
+PIECE = 768  # bytes of a piece of wider ones
+BYTES_OF_THREAD = 1000  # in shared memory, beyond which inputs do not go through it
 
 DECLARED = """@staging = external addrspace(3) global [0 x {scalar}], align 16
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -38,6 +40,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 """
+UNROLLED = '!1 = distinct !{!1, !2}\n!2 = !{!"llvm.loop.unroll.count", i32 4}'
 BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
 KINDS = ("staged", "direct", "strided")
 
@@ -47,178 +50,146 @@ def staged_inputs(signature: Signature, scalar: str) -> bool:
     given = [prod(shape) for _, shape in signature.inputs]
     results = sum(prod(shape) for _, shape in signature.outputs)
     size = Form(1, scalar).bytes
-    return all(x % 4 for x in given) and (sum(given) + min(results, WIDE // size)) * size <= BYTES_OF_THREAD
+    fits = (sum(given) + min(results, WIDE // size)) * size <= BYTES_OF_THREAD
+    pays = scalar == "double" or results > sum(given)
+    return fits and pays and all(x % 4 for x in given)
 
 
 def grid_ir(graph: Graph, signature: Signature, scalar: str, name: str, kind: str = "direct") -> tuple[str, int]:
     """The module of a graph with its kernel ``name``, and the numbers of shared memory that a thread of it needs."""
-    graph = eased(graph)
+    size = Form(1, scalar).bytes
+    graph = by_outputs(graph) if _is_wide(signature, size) and kind != "strided" else eased(graph)
     form = Form(1, scalar, 8 if scalar == "double" else 4, kind == "strided")
     if kind == "strided":
         parts, slots = function_parts(graph, signature, form, longest=inf)
-        kernel = _Grid(signature, len(parts), slots, form).strided(name)
+        kernel = _GridKernel(signature, len(parts), slots, form).strided(name)
         return module([*parts, kernel], form, inline=True), 0
     pieces = pieces_of(graph, signature, form.bytes)
     parts, slots = function_parts(graph, signature, form, longest=inf, part_class=partial(_StagedPart, pieces=pieces))
     inputs = sum(prod(shape) for _, shape in signature.inputs) if kind == "staged" else 0
-    kernel = _Grid(signature, len(parts), slots, form).dense(name, inputs)
-    tables = [
-        f"@piece{k}_{run.array} = internal addrspace(1) constant [{len(run.elements)} x i32] "
-        f"[{', '.join(f'i32 {e}' for e in run.elements)}]"
-        for k, piece in enumerate(pieces)
-        for run in piece.runs
-        if not run.whole
-    ]
-    return module([*tables, *parts, kernel], form, inline=True), inputs + max(piece.numbers for piece in pieces)
+    kernel = _GridKernel(signature, len(parts), slots, form).dense(name, inputs)
+    return module([*parts, kernel, UNROLLED], form, inline=True), inputs + max(piece.numbers for piece in pieces)
 
 
 # -- pieces ------------------------------------------------------------------------------------------
 
 
-class Run(NamedTuple):
-    """Elements of one output in shared memory, in the order of memory."""
+class OutputRun(NamedTuple):
+    """Neighbouring elements of one output, in shared memory at the same time."""
 
     array: int
-    elements: tuple[int, ...]
+    first: int  # element
     lines: tuple[int, ...]  # of the tape
     size: int  # numbers in a row of the output
     before: int  # numbers that a thread has in shared memory before these
 
     @property
-    def whole(self) -> bool:
-        """Whether these are all elements of the row."""
-        return len(self.elements) == self.size
-
-    @property
     def width(self) -> int:
         """How far rows are apart: an odd number, so that a column of them uses all banks."""
-        return len(self.elements) | 1
+        return len(self.lines) | 1
 
 
-class Piece(NamedTuple):
+class OutputPiece(NamedTuple):
     """Results that are in shared memory at the same time."""
 
-    runs: tuple[Run, ...]
-    needed: list[int]  # the lines that they are on
+    runs: tuple[OutputRun, ...]
 
     @property
     def numbers(self) -> int:
         """Of a thread's shared memory."""
         return sum(run.width for run in self.runs)
 
-
-def pieces_of(graph: Graph, signature: Signature, size: int) -> list[Piece]:
-    """The results in pieces, in the order in which they come to be; constants go with the result before them."""
-    results = len(graph.outputs)
-    most = results if results * size <= WIDE else PIECE // size
-    with_it: dict[int, list[int]] = {}  # by a result that is computed: itself and the constants behind it
-    for position, line in enumerate(graph.outputs):
-        if not with_it or graph.op(line) not in ("const", "input"):
-            last = position
-        with_it.setdefault(last, []).append(position)
-    order = [p for head in sorted(with_it, key=lambda p: (graph.outputs[p], p)) for p in with_it[head]]
-    return [_piece(graph, signature, sorted(order[k : k + most])) for k in range(0, results, most)]
+    @property
+    def lines(self) -> list[int]:
+        """All that it holds."""
+        return [line for run in self.runs for line in run.lines]
 
 
-def _piece(graph: Graph, signature: Signature, positions: list[int]) -> Piece:
-    runs: list[Run] = []
-    for array, start, end in output_starts(signature):
-        here = [p for p in positions if start <= p < end]
-        if here:
-            before = sum(run.width for run in runs)
-            lines = tuple(graph.outputs[p] for p in here)
-            runs.append(Run(array, tuple(p - start for p in here), lines, end - start, before))
-    return Piece(tuple(runs), [graph.outputs[p] for p in positions])
+def _is_wide(signature: Signature, size: int) -> bool:
+    """Whether the results are too many to be in shared memory all at once."""
+    return sum(prod(shape) for _, shape in signature.outputs) * size > WIDE
 
 
-class _StagedPart(Part):
+def pieces_of(graph: Graph, signature: Signature, size: int) -> list[OutputPiece]:
+    """The results in pieces, in the order of memory: whole, or so many rows of a matrix at a time as there is room for."""
+    runs = []
+    for (_, shape), (array, start, end) in zip(signature.outputs, output_starts(signature), strict=True):
+        lines = tuple(graph.outputs[start:end])
+        most = end - start
+        if _is_wide(signature, size):
+            room = PIECE // size
+            most = shape[-1] * max(room // shape[-1], 1) if shape and shape[-1] <= room else room
+        runs += [OutputRun(array, k, lines[k : k + most], end - start, 0) for k in range(0, end - start, most)]
+    if _is_wide(signature, size):
+        return [OutputPiece((run,)) for run in runs]
+    befores = accumulate((run.width for run in runs), initial=0)
+    return [OutputPiece(tuple(run._replace(before=before) for run, before in zip(runs, befores, strict=False)))]
+
+
+class _StagedPart(TapePart):
     """A part that leaves its results in shared memory, and copies them out with its block whenever a piece is complete.
 
     Behind the arrays, its table has where shared memory for results begins; behind the offsets, the first state of the
     block, its number of states, and of threads.
     """
 
-    def __init__(self, *arguments: Any, pieces: list[Piece]) -> None:
+    def __init__(self, *arguments: Any, pieces: list[OutputPiece]) -> None:
         super().__init__(*arguments)
         self.pieces = pieces
 
     def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
+        before: list[int] = []  # what must have been copied out: the next piece takes its place
         for k, piece in enumerate(self.pieces):
             for run in piece.runs:
                 for place, line in enumerate(run.lines):
                     fixed = self.graph.op(line) in ("const", "input")
-                    yield piece.needed if fixed else [line], partial(self.stage, run, line, place)
-            yield piece.needed, partial(self.copy_out, k, piece)
+                    yield [*before, *(piece.lines if fixed else [line])], partial(self.put_down, run, line, place)
+            before = [*before, *piece.lines]
+            yield before, partial(self.copy_out, k, piece)
 
-    def room(self, run: Run) -> str:
+    def room(self, run: OutputRun) -> str:
         """Where the rows of a run begin in shared memory."""
         threads = self.entry("%offsets", len(self.signature.arrays) + 2)
         begin = self.entry("%arrays", len(self.signature.arrays), "ptr")
         return self.let(f"getelementptr {self.scalar}, ptr {begin}, i64 {self.let(f'mul i64 {threads}, {run.before}')}")
 
-    def stage(self, run: Run, line: int, place: int) -> None:
+    def put_down(self, run: OutputRun, line: int, place: int) -> None:
         """A result to its place in the thread's row."""
         row = self.let(f"mul i64 {_register(self, 'tid')}, {run.width}")
         at = self.let(f"getelementptr {self.scalar}, ptr {self.room(run)}, i64 {self.let(f'add i64 {row}, {place}')}")
         self.say(f"store {self.vector} {self.value(line)}, ptr {at}, align {self.bytes}")
 
-    def copy_out(self, k: int, piece: Piece) -> None:
+    def copy_out(self, k: int, piece: OutputPiece) -> None:
         """The block's rows of a piece, neighbouring numbers by neighbouring threads."""
         self.say(BARRIER)
         for run in piece.runs:
             first = self.entry("%offsets", len(self.signature.arrays))
             output = self.entry("%arrays", run.array, "ptr")
             to = self.let(f"getelementptr {self.scalar}, ptr {output}, i64 {self.let(f'mul i64 {first}, {run.size}')}")
-            by = self.by_rows if len(run.elements) >= NARROW and run.width != run.size else self.by_numbers
-            by(f"piece{k}_{run.array}", run, to, self.room(run))
+            rows, threads = (self.entry("%offsets", len(self.signature.arrays) + m) for m in (1, 2))
+            _moved_out(self, f"piece{k}_{run.array}", run, to, self.room(run), rows, threads)
         if k + 1 < len(self.pieces):
             self.say(BARRIER)
 
-    def by_numbers(self, label: str, run: Run, to: str, room: str) -> None:
-        """Number k of all rows by thread k, k + B, …"""
-        rows, threads = (self.entry("%offsets", len(self.signature.arrays) + m) for m in (1, 2))
-        count = len(run.elements)
-        with _Loop(self, label, _register(self, "tid"), self.let(f"mul i64 {rows}, {count}"), threads) as k:
-            source = target = k
-            if run.width != run.size:
-                narrow = self.let(f"trunc i64 {k} to i32")
-                row32 = self.let(f"udiv i32 {narrow}, {count}")
-                within = self.let(f"sub i32 {narrow}, {self.let(f'mul i32 {row32}, {count}')}")
-                row, e = self.let(f"zext i32 {row32} to i64"), self.let(f"zext i32 {within} to i64")
-                source = self.let(f"add i64 {self.let(f'mul i64 {row}, {run.width}')}, {e}")
-                if not run.whole:
-                    e = self.element(label, e)
-                target = self.let(f"add i64 {self.let(f'mul i64 {row}, {run.size}')}, {e}")
-            self.moved(room, source, to, target)
 
-    def by_rows(self, label: str, run: Run, to: str, room: str) -> None:
-        """A row by a warp: elements l, l + 32, … of it by its thread l."""
-        rows, threads = (self.entry("%offsets", len(self.signature.arrays) + m) for m in (1, 2))
-        thread, count = _register(self, "tid"), len(run.elements)
-        lane, warp = self.let(f"and i64 {thread}, {WARP - 1}"), self.let(f"udiv i64 {thread}, {WARP}")
-        warps = self.let(f"udiv i64 {threads}, {WARP}")
-        for j in range(0, count, WARP):
-            e = self.let(f"add i64 {lane}, {j}")
-            inside = self.let(f"icmp slt i64 {e}, {count}")
-            beyond = self.let(f"select i1 {inside}, i64 {rows}, i64 0")  # a thread beyond the row copies none
-            e = self.let(f"select i1 {inside}, i64 {e}, i64 0")
-            target_e = e if run.whole else self.element(label, e)
-            with _Loop(self, f"{label}_{j}", warp, beyond, warps) as row:
-                source = self.let(f"add i64 {self.let(f'mul i64 {row}, {run.width}')}, {e}")
-                self.moved(room, source, to, self.let(f"add i64 {self.let(f'mul i64 {row}, {run.size}')}, {target_e}"))
-
-    def element(self, label: str, index: str) -> str:
-        """The element of the row that stands at an index of a run."""
-        at = self.let(f"getelementptr i32, ptr addrspace(1) @{label}, i64 {index}")
-        return self.let(f"zext i32 {self.let(f'load i32, ptr addrspace(1) {at}')} to i64")
-
-    def moved(self, room: str, source: str, to: str, target: str) -> None:
-        """One number."""
-        x = self.let(f"load {self.scalar}, ptr {self.let(f'getelementptr {self.scalar}, ptr {room}, i64 {source}')}")
-        self.say(f"store {self.scalar} {x}, ptr {self.let(f'getelementptr {self.scalar}, ptr {to}, i64 {target}')}")
+def _moved_out(text: IR, label: str, run: OutputRun, to: str, room: str, rows: str, threads: str) -> None:
+    """Number k of all rows of a run from shared memory by thread k, k + B, …"""
+    scalar, count = text.scalar, len(run.lines)
+    with _StrideLoop(text, label, _register(text, "tid"), text.let(f"mul i64 {rows}, {count}"), threads) as k:
+        source = target = k
+        if run.width != run.size:
+            narrow = text.let(f"trunc i64 {k} to i32")
+            row32 = text.let(f"udiv i32 {narrow}, {count}")
+            within = text.let(f"sub i32 {narrow}, {text.let(f'mul i32 {row32}, {count}')}")
+            row, e = text.let(f"zext i32 {row32} to i64"), text.let(f"zext i32 {within} to i64")
+            source = text.let(f"add i64 {text.let(f'mul i64 {row}, {run.width}')}, {e}")
+            there = text.let(f"add i64 {e}, {run.first}")
+            target = text.let(f"add i64 {text.let(f'mul i64 {row}, {run.size}')}, {there}")
+        x = text.let(f"load {scalar}, ptr {text.let(f'getelementptr {scalar}, ptr {room}, i64 {source}')}")
+        text.say(f"store {scalar} {x}, ptr {text.let(f'getelementptr {scalar}, ptr {to}, i64 {target}')}")
 
 
-class _Loop:
+class _StrideLoop:
     """Within it, the lines of a loop over k = first, first + step, … below a bound."""
 
     def __init__(self, text: IR, label: str, first: str, bound: str, step: str) -> None:
@@ -238,7 +209,7 @@ class _Loop:
         text, label = self.text, self.label
         text.say(f"%{label}_next = add i64 %{label}_k, {self.step}")
         more = text.let(f"icmp slt i64 %{label}_next, {self.bound}")
-        text.say(f"br i1 {more}, label %{label}_copy, label %{label}_done")
+        text.say(f"br i1 {more}, label %{label}_copy, label %{label}_done, !llvm.loop !1")
         text.label(f"{label}_done")
 
 
@@ -249,7 +220,7 @@ def _register(text: IR, name: str) -> str:
 # -- kernels -----------------------------------------------------------------------------------------
 
 
-class _Grid(Wrapper):
+class _GridKernel(Wrapper):
     """The text of a kernel."""
 
     def own_state(self) -> None:
@@ -331,6 +302,47 @@ class _Grid(Wrapper):
         self.say(BARRIER)
         return own
 
+    def in_acts(self, name: str, acts: Sequence[Signature]) -> str:
+        """As :meth:`dense` with inputs that are staged, but several tapes after each other."""
+        inputs = len(self.signature.inputs)
+        self.rooms()
+        self.own_state()
+        left = self.let("sub i64 %count, %first")
+        few = self.let(f"icmp slt i64 {left}, {self.threads}")
+        self.say(f"%rows = select i1 {few}, i64 {left}, i64 {self.threads}")
+        rows = dict(zip((name for name, _ in self.signature.inputs), self.copied_in(), strict=True))
+        self.numbers = sum(self.sizes[:inputs])
+        rooms = {}
+        for arrays in acts:
+            for key, shape in arrays.outputs:
+                if key not in rows:
+                    rooms[key], width = self.shared(self.numbers), prod(shape) | 1
+                    own = self.let(f"mul i64 {self.thread}, {width}")
+                    row = self.let(f"getelementptr {self.scalar}, ptr addrspace(3) {rooms[key]}, i64 {own}")
+                    rows[key] = self.generic(row, 3)
+                    self.numbers += width
+        most = max(len(arrays.arrays) for arrays in acts)
+        self.say(f"%nowhere = alloca i64, i32 {most}")
+        for k in range(most):
+            self.put("%nowhere", k, "0")
+        for k, arrays in enumerate(acts):
+            table = self.let(f"alloca ptr, i32 {len(arrays.arrays)}")
+            for position, (key, _) in enumerate((*arrays.inputs, *arrays.outputs)):
+                self.put(table, position, rows[key], "ptr")
+            self.say(f"call void @act{k}_0(ptr {table}, ptr %nowhere, ptr %workspace)")
+            self.say(BARRIER)  # LLVM, too, keeps nothing beyond it that it can read again
+        for (key, shape), array in zip(self.signature.outputs, self.arguments[inputs:], strict=True):
+            size = prod(shape)
+            run = OutputRun(0, 0, (0,) * size, size, 0)
+            first = self.let(
+                f"getelementptr {self.scalar}, ptr addrspace(1) {array}, i64 {self.let(f'mul i64 %first, {size}')}"
+            )
+            to, room = self.generic(first, 1), self.generic(rooms[key], 3)
+            _moved_out(self, f"out_{key}", run, to, room, "%rows", self.threads)
+        self.say("ret void")
+        parameters = [f"ptr addrspace(1) noalias {x}" for x in self.arguments]
+        return self.kernel(name, [*parameters, *(f"i64 %stride{a}" for a in range(inputs)), "i64 %count"])
+
     def strided(self, name: str) -> str:
         """``name(arrays…, count, AXES − 1 inner lengths, AXES strides of each array, strides of all core axes)``, in bytes"""
         arrays = len(self.sizes)
@@ -362,3 +374,70 @@ class _Grid(Wrapper):
             *(f"i64 %core{k}" for k in range(cores)),
         ]
         return self.kernel(name, parameters)
+
+
+# -- several acts --------------------------------------------------------------------------------------
+
+
+def acts_ir(acts: Sequence[tuple[Graph, Signature]], signature: Signature, scalar: str, name: str) -> tuple[str, int]:
+    """The module of several tapes that follow each other in one kernel, and the numbers of shared memory of a thread.
+
+    What an act gives the next lies in shared memory, by its name, and so do inputs and results; few values wait in
+    registers from one act to the next. An act may put its results where it had its inputs.
+    """
+    form = Form(1, scalar, 8 if scalar == "double" else 4)
+    texts, slots = [], 1
+    for k, (graph, arrays) in enumerate(acts):
+        functions, needed = function_parts(eased(graph), arrays, form, f"act{k}_", longest=inf)
+        texts += functions
+        slots = max(slots, needed)
+    text = _GridKernel(signature, 0, slots, form)
+    kernel = text.in_acts(name, [arrays for _, arrays in acts])
+    return module([*texts, kernel, UNROLLED], form, inline=True), text.numbers
+
+
+# -- rollouts ----------------------------------------------------------------------------------------
+
+
+def rollout_grid_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], scalar: str, name: str) -> str:
+    """The module of a rollout with its kernel ``name``: one thread takes all steps of one state.
+
+    ``name(arrays…, count, core sizes…, strides of the arrays…, strides of their core axes…)``: what NumPy tells a loop.
+    """
+    form = Form(1, scalar, 8 if scalar == "double" else 4)
+    texts, loop = rollout_texts(program, graphs, form, inf, "alwaysinline")
+    cores = program.cores()
+    sizes = list(dict.fromkeys(axis for core in cores for axis in core))
+    text = _GridKernel(Signature((), ()), 0, 0, form)
+    text.own_state()
+    tables = {
+        "args": ("ptr", [f"%array{a}" for a in range(len(cores))]),
+        "dims": ("i64", ["1", *(f"%size{k}" for k in range(len(sizes)))]),
+        "steps": (
+            "i64",
+            [*(f"%outer{a}" for a in range(len(cores))), *(f"%core{k}" for k in range(sum(map(len, cores))))],
+        ),
+    }
+    outside = text.let(f"icmp sge i64 {text.let(f'add i64 %first, {text.thread}')}, %count")
+    text.say(f"br i1 {outside}, label %done, label %inside")
+    text.label("inside")
+    for table, (kind, values) in tables.items():
+        text.say(f"%{table} = alloca {kind}, i32 {len(values)}")
+        for k, value in enumerate(values):
+            if kind == "ptr":
+                moved = text.let(f"mul i64 %state, %outer{k}")
+                value = text.let(f"getelementptr i8, ptr {text.generic(value, 1)}, i64 {moved}")
+            text.put(f"%{table}", k, value, kind)
+    text.say(f"call void @loop_{LETTERS[scalar]}(ptr %args, ptr %dims, ptr %steps, ptr null)")
+    text.say("br label %done")
+    text.label("done")
+    text.say("ret void")
+    parameters = [
+        *(f"ptr addrspace(1) %array{a}" for a in range(len(cores))),
+        "i64 %count",
+        *(f"i64 %size{k}" for k in range(len(sizes))),
+        *(f"i64 %outer{a}" for a in range(len(cores))),
+        *(f"i64 %core{k}" for k in range(sum(map(len, cores)))),
+    ]
+    inner = loop.replace(f"define void @loop_{LETTERS[scalar]}", f"define internal void @loop_{LETTERS[scalar]}")
+    return module([*texts, inner, text.kernel(name, parameters)], form, inline=True)

@@ -5,6 +5,8 @@ There is one module, or several where the tape is long, with these functions:
 ``part0, part1, …``  the tape itself for one block of W states, cut into parts that the optimiser can
     swallow; values that later parts need go through a workspace. Lane l of array a is read at
     ``pointer[a] + offset[a][l]``, so rows may lie anywhere.
+``constants, rows``  where there are many outputs: the parts leave them in the workspace, one vector after the other, ``rows``
+    writes them to the arrays; those that are the same in all states are put there once, by ``constants``.
 ``loop_d, loop_f``   NumPy's inner loop for doubles and floats. When the core axes are contiguous the
     blocks work on the arrays in place. What is left at the end is one more block whose surplus lanes
     repeat the last state: they read and write the very same row, never past the arrays. Any other
@@ -25,7 +27,7 @@ from dalembert.emit.elementary import ELEMENTARY
 from dalembert.emit.ir import IR, Form
 from dalembert.emit.loops import loops
 from dalembert.emit.signature import Signature
-from dalembert.emit.transpose import declarations, group_of, load_group, store_group
+from dalembert.emit.transpose import declarations, group_of, load_group, rows_function, store_group
 from dalembert.emit.trigonometry import FAR, far_function, sincos
 from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Graph
@@ -44,11 +46,16 @@ UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'  # what a branch is ma
 
 # longer straight-line code than this is cut: register allocation and scheduling grow faster than linearly
 PART_LENGTH = 1500
-LONG_TAPE = 20_000  # lines beyond which shorter parts compile in half the time and run as fast
+LONG_TAPE = 2_000  # lines beyond which shorter parts compile sooner and run faster: fewer values wait in registers
 SHORT_PART_LENGTH = 500
 MODULE_PARTS = 20  # more parts than these are compiled in several modules, half a second each
 # instructions that an operation takes, roughly, where it is not one
 LENGTH = {**dict.fromkeys(("sin", "cos"), 15), **dict.fromkeys(ELEMENTARY, 50)}
+
+# from so many numbers a state on, outputs are kept as vectors and turned into rows together at the end: in the parts they
+# would have to wait in registers for their neighbours in the row
+WIDE = 16
+LINE = 64  # bytes of memory that a cache holds together
 
 DECLARED = (("sqrt", 1), ("copysign", 2))  # intrinsics, and how many vectors they take
 
@@ -62,8 +69,16 @@ def llvm_ir(graph: Graph, signature: Signature, form: Form) -> list[str]:
     """The modules' texts; the same graph gives the same texts, byte for byte."""
     if len(graph.inputs) != sum(size(s) for _, s in signature.inputs):
         raise ValueError("the graph's inputs do not fill the signature")
-    parts, slots = function_parts(graph, signature, form)
-    return modules(parts, loops(signature.arrays, len(signature.inputs), len(parts), slots, form), form)
+    shapes, inputs = signature.arrays, len(signature.inputs)
+    staged = sum(size(shape) for _, shape in signature.outputs) >= WIDE
+    parts, slots = function_parts(graph, signature, form, staged=staged)
+    loop = loops(shapes, inputs, len(parts), slots, form, staged)
+    if staged:
+        constants = TapePart(graph, signature, form, {}, False)
+        constants.first_output = slots
+        parts = [*parts, constants.written("constants", [], [], _constants(graph))]
+        loop = rows_function(shapes, inputs, slots, form) + loop
+    return modules(parts, loop, form)
 
 
 def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
@@ -79,7 +94,7 @@ def modules(parts: Sequence[str], loop: str, form: Form) -> list[str]:
 
 def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> str:
     """The functions with what they need declared; parts of a tape may be for LLVM to put in line, or never."""
-    declared = declarations(form)
+    declared = [*declarations(form), "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"]
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
         declared += [f"declare {v} @llvm.{name}.{text.suffix}({', '.join([v] * count)})" for name, count in DECLARED]
@@ -130,12 +145,14 @@ def function_parts(
     name: str = "part",
     lanes: bool = False,
     longest: float | None = None,
-    part_class: Callable[..., Part] | None = None,
+    part_class: Callable[..., TapePart] | None = None,
+    staged: bool = False,
 ) -> tuple[list[str], int]:
     """The tape as one or more functions ``name0``, ``name1``, …, and how many workspace slots they share.
 
     With ``lanes`` an array is not rows in memory but one vector of W lanes after the other. The parts are up to
-    ``longest`` instructions long; another class than :class:`Part` may write them.
+    ``longest`` instructions long; another class than :class:`TapePart` may write them. With ``staged`` outputs go to the
+    workspace, one vector after the other behind the slots, but for constants, which are not written.
     """
     if longest is None:
         longest = SHORT_PART_LENGTH if len(graph.nodes) > LONG_TAPE else PART_LENGTH
@@ -158,15 +175,19 @@ def function_parts(
         length += weight
     part_of = {k: index for index, chunks in enumerate(packed) for _, lines in chunks for k in lines}
     slot_of = _slots(graph, packed, part_of)
-    writers = _output_writers(graph, part_of)
+    slots = max(slot_of.values(), default=-1) + 1
+    writers = _output_writers(graph, part_of, _constants(graph) if staged else [])
     kept: list[list[int]] = [[] for _ in packed]
     for line in slot_of:
         kept[part_of[line]].append(line)
     functions = []
+    ahead = _lines_ahead(graph, signature, form)
     for index, chunks in enumerate(packed):
-        part = (part_class or Part)(graph, signature, form, slot_of, lanes)
+        part = (part_class or TapePart)(graph, signature, form, slot_of, lanes)
+        if staged:
+            part.first_output, part.ahead = slots, ahead
         functions.append(part.written(f"{name}{index}", chunks, kept[index], writers.get(index, [])))
-    return functions, max(slot_of.values(), default=-1) + 1
+    return functions, slots
 
 
 def _length(graph: Graph, lines: list[int]) -> int:
@@ -187,12 +208,32 @@ def _cut(graph: Graph, lines: list[int], longest: float) -> list[list[int]]:
     return runs
 
 
-def _output_writers(graph: Graph, part_of: dict[int, int]) -> dict[int, list[int]]:
+def _constants(graph: Graph) -> list[int]:
+    """The outputs that are the same in all states."""
+    return [position for position, line in enumerate(graph.outputs) if graph.op(line) == "const"]
+
+
+def _output_writers(graph: Graph, part_of: dict[int, int], left_out: Sequence[int]) -> dict[int, list[int]]:
     """Which part writes which outputs: the one that computes the value; constants and inputs, the first."""
     writers: dict[int, list[int]] = {}
-    for position, line in enumerate(graph.outputs):
-        writers.setdefault(part_of.get(line, 0), []).append(position)
+    for position in sorted({*range(len(graph.outputs))}.difference(left_out)):
+        writers.setdefault(part_of.get(graph.outputs[position], 0), []).append(position)
     return writers
+
+
+def _lines_ahead(graph: Graph, signature: Signature, form: Form) -> dict[int, list[tuple[int, int]]]:
+    """For every output that is not constant, which lines of memory to fetch when it is stored: (array, offset).
+
+    All together they are the rows that the next block writes, if rows lie one behind the other: memory is slow to write
+    what is not in a cache, and a block is time enough to bring it there.
+    """
+    lines = []
+    for array, start, end in output_starts(signature):
+        block = (end - start) * form.width * form.bytes
+        lines += [(array, offset) for offset in range(block, 2 * block, LINE)]
+    stored = sorted({*range(len(graph.outputs))}.difference(_constants(graph)))
+    share = len(lines) / max(len(stored), 1)
+    return {p: lines[int(k * share) : int((k + 1) * share)] for k, p in enumerate(stored)}
 
 
 def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> dict[int, int]:
@@ -220,8 +261,10 @@ def _slots(graph: Graph, packed: list[list[Chunk]], part_of: dict[int, int]) -> 
     return slot_of
 
 
-class Part(IR):
+class TapePart(IR):
     """The text of one function: some lines of the tape, between inputs or a workspace and outputs or a workspace."""
+
+    first_output: int | None = None  # the slot of the first output, where outputs go to the workspace
 
     def __init__(self, graph: Graph, signature: Signature, form: Form, slot_of: dict[int, int], by_lanes: bool) -> None:
         super().__init__(form)
@@ -229,6 +272,9 @@ class Part(IR):
         self.where = _elements(graph, signature)
         self.names: dict[int, str] = {}
         self.pointers: dict[int, list[str]] = {}
+        self.ahead: dict[
+            int, list[tuple[int, int]]
+        ] = {}  # output → (array, offset) of what is fetched when it is stored
 
     def written(self, name: str, chunks: list[Chunk], kept: list[int], outputs: list[int]) -> str:
         """The function; ``kept`` are the lines that later parts read, ``outputs`` the positions that this one writes.
@@ -257,6 +303,10 @@ class Part(IR):
         """Everything that is to be stored, with the lines that it needs."""
         for line in kept:
             yield [line], partial(self.store_kept, line)
+        if self.first_output is not None:
+            for position in outputs:
+                yield [self.graph.outputs[position]], partial(self.store_staged, self.first_output + position, position)
+            return
         for array, start, end in output_starts(self.signature):
             elements = {p - start: self.graph.outputs[p] for p in sorted(outputs) if start <= p < end}
             for run in _runs(list(elements), 1 if self.by_lanes else group_of(self.form)):
@@ -336,6 +386,14 @@ class Part(IR):
     def store_kept(self, line: int) -> None:
         """A value that a later part reads, to the workspace."""
         self.store(self.names[line], self.slot(line))
+
+    def store_staged(self, slot: int, position: int) -> None:
+        """An output, to the workspace; and some of the memory that the next block writes to, to the cache."""
+        place = self.let(f"getelementptr {self.vector}, ptr %workspace, i64 {slot}")
+        self.store(self.value(self.graph.outputs[position]), place)
+        for array, offset in self.ahead.get(position, ()):
+            line = self.let(f"getelementptr i8, ptr {self.entry('%arrays', array, 'ptr')}, i64 {offset}")
+            self.say(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
 
     def store_outputs(self, array: int, first: int, lines: list[int]) -> None:
         """Neighbouring outputs, from element ``first`` on: rows of all of them, or one vector."""

@@ -136,8 +136,13 @@ class InnerLoop(IR):
         return "\n".join([head, *self.lines, "}"])
 
 
-def loops(shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int, form: Form) -> str:
-    """The text of the loops and what they call: loop_d and loop_f, or of arithmetic in floats loop_f alone."""
+def loops(
+    shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int, form: Form, staged: bool = False
+) -> str:
+    """The text of the loops and what they call: loop_d and loop_f, or of arithmetic in floats loop_f alone.
+
+    With ``staged`` the parts leave the outputs in the workspace, behind the slots.
+    """
     S = form.scalar
     same = {"t": LETTERS[S], "T": S, "widen": f"%y = fadd {S} %x, -0.0", "narrow": f"%y = fadd {S} %x, -0.0"}
     kinds = [same]
@@ -147,15 +152,17 @@ def loops(shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, slots: int
     text = "".join(_COPIES.format(head=_HEAD, tail=_TAIL, S=S, **kind) for kind in kinds)
     if S == "double":
         text += _FLAT.format(name="gather", **_FLAT_IN) + _FLAT.format(name="scatter", **_FLAT_OUT)
-    return text + "\n".join(_StateLoop(kind["t"], shapes, inputs, parts, form).written(slots) for kind in kinds)
+    return text + "\n".join(_StateLoop(kind["t"], shapes, inputs, parts, form, staged).written(slots) for kind in kinds)
 
 
 class _StateLoop(InnerLoop):
     """The loop over the states of a batch, whose arrays hold doubles ("d") or floats ("f")."""
 
-    def __init__(self, kind: str, shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, form: Form) -> None:
+    def __init__(
+        self, kind: str, shapes: Sequence[tuple[int, ...]], inputs: int, parts: int, form: Form, staged: bool
+    ) -> None:
         super().__init__(form)
-        self.kind, self.shapes, self.inputs, self.parts = kind, shapes, inputs, parts
+        self.kind, self.shapes, self.inputs, self.parts, self.staged = kind, shapes, inputs, parts, staged
         self.numbers = [prod(shape) for shape in shapes]
         self.widened = kind != LETTERS[form.scalar]
         fits = form.bytes * form.width * sum(self.numbers) <= SCRATCH_BYTES
@@ -164,6 +171,7 @@ class _StateLoop(InnerLoop):
     def written(self, slots: int) -> str:
         """The function."""
         arrays = range(len(self.shapes))
+        slots += sum(self.numbers[self.inputs :]) if self.staged else 0
         self.label("entry")
         self.say(f"%arrays = alloca ptr, i64 {len(arrays)}")
         self.say(f"%offsets = alloca i64, i64 {len(arrays) * self.width}")
@@ -178,6 +186,8 @@ class _StateLoop(InnerLoop):
         self.say(f"%empty = icmp sle i64 {self.count}, 0")
         self.say("br i1 %empty, label %done, label %look")
         self.label("look")
+        if self.staged:
+            self._call("constants")
         if not self.widened:
             in_place = "true"
             for a in arrays:
@@ -192,8 +202,11 @@ class _StateLoop(InnerLoop):
         return self.function(self.kind)
 
     def _block(self) -> None:
-        for part in range(self.parts):
-            self.say(f"call void @part{part}(ptr %arrays, ptr %offsets, ptr %workspace)")
+        for name in (*(f"part{k}" for k in range(self.parts)), *(["rows"] if self.staged else [])):
+            self._call(name)
+
+    def _call(self, name: str) -> None:
+        self.say(f"call void @{name}(ptr %arrays, ptr %offsets, ptr %workspace)")
 
     def _offsets(self, strides: Sequence[str | int], last: str | None = None) -> None:
         """Where each lane's row is; lanes beyond ``last`` share the last row."""

@@ -13,14 +13,14 @@ from itertools import accumulate
 
 from dalembert.emit.ir import Form
 from dalembert.emit.llvm import function_parts, modules
-from dalembert.emit.loops import InnerLoop
+from dalembert.emit.loops import LETTERS, InnerLoop
 from dalembert.emit.signature import Signature
 from dalembert.graph.program import Program
 from dalembert.graph.tape import Graph
 
 # dst[e] lane l = *(rows[l] + offset + e·stride), and back
 _MOVES = """
-define internal void @lanes_in(ptr %rows, i64 %offset, ptr %dst, i64 %count, i64 %stride) noinline nounwind {{
+define internal void @lanes_in(ptr %rows, i64 %offset, ptr %dst, i64 %count, i64 %stride) {inline} nounwind {{
 entry:
   br label %element
 element:
@@ -34,10 +34,10 @@ lane:
   %row.at = getelementptr ptr, ptr %rows, i64 %l
   %row = load ptr, ptr %row.at
   %src = getelementptr i8, ptr %row, i64 %from
-  %x = load double, ptr %src, align 1
+  %x = load {scalar}, ptr %src, align {align}
   %at = add i64 %first, %l
-  %to = getelementptr double, ptr %dst, i64 %at
-  store double %x, ptr %to
+  %to = getelementptr {scalar}, ptr %dst, i64 %at
+  store {scalar} %x, ptr %to
   %l.next = add i64 %l, 1
   %l.more = icmp slt i64 %l.next, {width}
   br i1 %l.more, label %lane, label %lanes.done
@@ -48,7 +48,7 @@ lanes.done:
 done:
   ret void
 }}
-define internal void @lanes_out(ptr %rows, i64 %offset, ptr %src, i64 %count, i64 %stride) noinline nounwind {{
+define internal void @lanes_out(ptr %rows, i64 %offset, ptr %src, i64 %count, i64 %stride) {inline} nounwind {{
 entry:
   br label %lane
 lane:
@@ -60,12 +60,12 @@ element:
   %e = phi i64 [ 0, %lane ], [ %e.next, %element ]
   %first = mul i64 %e, {width}
   %at = add i64 %first, %l
-  %from = getelementptr double, ptr %src, i64 %at
-  %x = load double, ptr %from
+  %from = getelementptr {scalar}, ptr %src, i64 %at
+  %x = load {scalar}, ptr %from
   %within = mul i64 %e, %stride
   %to = add i64 %within, %offset
   %dst = getelementptr i8, ptr %row, i64 %to
-  store double %x, ptr %dst, align 1
+  store {scalar} %x, ptr %dst, align {align}
   %e.next = add i64 %e, 1
   %e.more = icmp slt i64 %e.next, %count
   br i1 %e.more, label %element, label %elements.done
@@ -81,16 +81,28 @@ done:
 
 def rollout_ir(program: Program, graphs: Mapping[str, tuple[Graph, Signature]], form: Form) -> list[str]:
     """The modules' texts: every function once, and NumPy's inner loop around them, for doubles."""
+    return modules(*rollout_texts(program, graphs, form), form)
+
+
+def rollout_texts(
+    program: Program,
+    graphs: Mapping[str, tuple[Graph, Signature]],
+    form: Form,
+    longest: float | None = None,
+    inline: str = "noinline",
+) -> tuple[list[str], str]:
+    """The functions of the tapes, and the loop with what moves numbers between its memory and the arrays."""
     texts: list[str] = []
     parts: dict[str, int] = {}
     slots = 1
     for name, (graph, signature) in graphs.items():
-        functions, needed = function_parts(graph, signature, form, f"{name}_part", lanes=True)
+        functions, needed = function_parts(graph, signature, form, f"{name}_part", lanes=True, longest=longest)
         texts += functions
         parts[name] = len(functions)
         slots = max(slots, needed)
     loop = _RolloutLoop(program, parts, slots, form).written()
-    return modules(texts, _MOVES.format(width=form.width) + loop, form)
+    moves = _MOVES.format(width=form.width, scalar=form.scalar, align=form.align, inline=inline)
+    return texts, moves + loop
 
 
 class _RolloutLoop(InnerLoop):
@@ -136,12 +148,12 @@ class _RolloutLoop(InnerLoop):
         self.say("br i1 %first.more, label %block, label %done")
         self.label("done")
         self.say("ret void")
-        return self.function("d")
+        return self.function(LETTERS[self.scalar])
 
     def _begin(self) -> None:
         """Room on the stack, and what NumPy says of the arrays."""
-        self.say(f"%memory = alloca {self.vector}, i64 {self.total}, align {8 * self.width}")
-        self.say(f"%workspace = alloca {self.vector}, i64 {self.slots}, align {8 * self.width}")
+        self.say(f"%memory = alloca {self.vector}, i64 {self.total}, align {self.bytes * self.width}")
+        self.say(f"%workspace = alloca {self.vector}, i64 {self.slots}, align {self.bytes * self.width}")
         self.rows = [self.let(f"alloca ptr, i64 {self.width}") for _ in self.cores]
         self.tables = [self._table((*call.inputs, *call.outputs)) for call in self.program.calls]
         # dims: the batch, then each core size once, in the order in which the signature names them

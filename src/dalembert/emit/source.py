@@ -156,10 +156,10 @@ def description(
     use    sentences on how to call it, and ``how`` it calculates
     size   what stands in brackets after an array's name; its shape unless given
     """
-    lines = [f"{unit.name} of {plain(unit.robot)}: {unit.summary}."]
+    lines = [f"{unit.name} of {plain(unit.robot)}."]
     if letters := cited(unit.summary):
         lines.append(introduction(letters))
-    lines.append("")
+    lines += ["", f"Computes {unit.summary}.", ""]
     for way, arrays in (("in ", unit.signature.inputs), ("out", unit.signature.outputs)):
         for name, shape in arrays:
             rows = f"{' x '.join(map(str, shape))}, row by row" if len(shape) > 1 and size is not None else ""

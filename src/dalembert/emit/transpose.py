@@ -8,7 +8,8 @@ and stored under a mask, so that nothing beyond the row is touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from math import prod
 
 from dalembert.emit.ir import IR, Form
 
@@ -20,14 +21,19 @@ def group_of(form: Form) -> int:
     return min(form.width, LARGEST_GROUP)
 
 
+def piece_of(form: Form) -> int:
+    """How many numbers of a row are loaded at once: halves of registers, so that loading is the last round of shuffles."""
+    return group_of(form) if form.width < 4 else min(group_of(form), form.width // 2)
+
+
 def declarations(form: Form) -> list[str]:
     """The intrinsics used here."""
-    g = group_of(form)
-    v, m, suffix = f"<{g} x {form.scalar}>", f"<{g} x i1>", f"v{g}f{8 * form.bytes}"
-    return [
-        f"declare {v} @llvm.masked.load.{suffix}.p0(ptr, i32, {m}, {v})",
-        f"declare void @llvm.masked.store.{suffix}.p0({v}, ptr, i32, {m})",
-    ]
+    names = []
+    for name, g in (("load", piece_of(form)), ("store", group_of(form))):
+        v, m, suffix = f"<{g} x {form.scalar}>", f"<{g} x i1>", f"v{g}f{8 * form.bytes}"
+        result, arguments = (v, f"ptr, i32, {m}, {v}") if name == "load" else ("void", f"{v}, ptr, i32, {m}")
+        names.append(f"declare {result} @llvm.masked.{name}.{suffix}.p0({arguments})")
+    return names
 
 
 def transposed(text: IR, rows: list[str]) -> list[str]:
@@ -58,7 +64,15 @@ def _mask(group: int, count: int) -> str:
 
 def load_group(text: IR, places: list[str], count: int) -> list[str]:
     """So many consecutive elements of every lane's row, from these places on, one vector an element."""
-    g, align = group_of(text.form), text.form.align
+    columns = []
+    for first in range(0, count, piece := piece_of(text.form)):
+        starts = [text.let(f"getelementptr i8, ptr {at}, i64 {text.bytes * first}") for at in places]
+        columns += _load_piece(text, starts if first else places, min(piece, count - first))
+    return columns
+
+
+def _load_piece(text: IR, places: list[str], count: int) -> list[str]:
+    g, align = piece_of(text.form), text.form.align
     part, suffix = f"<{g} x {text.scalar}>", f"v{g}f{8 * text.bytes}"
     loaded = []
     for at in places:
@@ -95,3 +109,37 @@ def store_group(text: IR, places: list[str], values: list[str]) -> None:
             text.say(
                 f"call void @llvm.masked.store.{suffix}.p0({part} {x}, ptr {at}, i32 {align}, {_mask(g, len(values))})"
             )
+
+
+def rows_function(shapes: Sequence[tuple[int, ...]], inputs: int, slots: int, form: Form) -> str:
+    """The function ``rows``: all outputs from the workspace, where they are vectors behind the slots, to every lane's row."""
+    text = IR(form)
+    g, at, block = group_of(form), slots, "entry"
+    text.label(block)
+    for a, shape in enumerate(shapes[inputs:], inputs):
+        count = prod(shape)
+        base, last = text.entry("%arrays", a, "ptr"), count - count % g
+        offsets = [text.entry("%offsets", a * form.width + lane) for lane in range(form.width)]
+        rows = [text.let(f"getelementptr i8, ptr {base}, i64 {offset}") for offset in offsets]
+        vectors = text.let(f"getelementptr {text.vector}, ptr %workspace, i64 {at}")
+        if last:
+            text.say(f"br label %groups{a}")
+            text.label(f"groups{a}")
+            text.say(f"%k{a} = phi i64 [ 0, %{block} ], [ %next{a}, %groups{a} ]")
+            _turned(text, vectors, rows, f"%k{a}", g)
+            text.say(f"%next{a} = add i64 %k{a}, {g}")
+            block = f"after{a}"
+            text.say(f"br i1 {text.let(f'icmp slt i64 %next{a}, {last}')}, label %groups{a}, label %{block}")
+            text.label(block)
+        if last < count:
+            _turned(text, vectors, rows, str(last), count - last)
+        at += count
+    head = "define internal void @rows(ptr noalias %arrays, ptr noalias %offsets, ptr noalias %workspace) #0 {"
+    return "\n".join([head, *text.lines, "  ret void", "}", ""])
+
+
+def _turned(text: IR, vectors: str, rows: list[str], first: str, count: int) -> None:
+    """Some elements of every row, from number ``first`` on."""
+    here = text.let(f"getelementptr {text.vector}, ptr {vectors}, i64 {first}")
+    values = [text.load(text.let(f"getelementptr {text.vector}, ptr {here}, i64 {k}")) for k in range(count)]
+    store_group(text, [text.let(f"getelementptr {text.scalar}, ptr {row}, i64 {first}") for row in rows], values)

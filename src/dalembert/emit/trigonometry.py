@@ -265,16 +265,13 @@ def _in_quadrant(text: IR, r: str, quadrant: str, tail: str | None = None) -> tu
     z = text.let(f"fmul {v} {r}, {r}")
     cube = text.let(f"fmul {v} {r}, {z}")
     small = text.let(f"fmul contract {v} {cube}, {_polynomial(text, z, known.sine)}")
-    quartic = text.let(f"fmul contract {v} {text.let(f'fmul {v} {z}, {z}')}, {_polynomial(text, z, known.cosine)}")
-    half = text.let(f"fmul {v} {z}, {text.splat(0.5)}")
-    near = text.let(f"fsub {v} {text.splat(1.0)}, {half}")
-    # what rounding took from 1 − z/2 goes back into the small term
-    lost = text.let(f"fsub {v} {text.let(f'fsub {v} {text.splat(1.0)}, {near}')}, {half}")
-    if tail is not None:  # sin(r + t) = sin r + t cos r, cos(r + t) = cos r − t sin r
-        small = text.let(f"fadd {v} {small}, {text.let(f'fmul {v} {tail}, {near}')}")
-        lost = text.let(f"fsub {v} {lost}, {text.let(f'fmul {v} {tail}, {r}')}")
-    s = text.let(f"fadd contract {v} {small}, {r}")
-    c = text.let(f"fadd {v} {near}, {text.let(f'fadd {v} {quartic}, {lost}')}")
+    falling = _polynomial(text, z, (1.0, -0.5, *known.cosine))
+    if tail is None:
+        s, c = text.let(f"fadd contract {v} {small}, {r}"), falling
+    else:  # sin(r + t) = sin r + t cos r, cos(r + t) = cos r − t sin r
+        small = text.let(f"fadd {v} {small}, {text.let(f'fmul {v} {tail}, {falling}')}")
+        s = text.let(f"fadd {v} {small}, {r}")
+        c = text.let(f"fsub {v} {falling}, {text.let(f'fmul {v} {tail}, {r}')}")
     odd = text.let(f"trunc {i} {quadrant} to {text.mask}")
     sine, cosine = text.choice(odd, c, s), text.choice(odd, s, c)
     next_quadrant = text.let(f"add {i} {quadrant}, {text.integer_splat(1)}")

@@ -7,12 +7,13 @@ of them is the same, bit by bit, as on one machine. What a worker held when it d
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from pickle import PicklingError, loads
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 PATIENCE = 5.0  # seconds within which a scheduler must answer and a worker must be there
+AGAIN = 1.0  # seconds after which it is asked again how many threads there are
 AHEAD = 4  # pieces under way for each thread of the cluster
 
 
@@ -88,33 +90,32 @@ def spread(
     client: Client,
     function: Callable[..., Any],
     shared: Any,
-    pieces: Sequence[Any],
+    pieces: Iterable[Any],
     done: Callable[[int], None] | None = None,
 ) -> Generator[Any, None, None]:
     """``function(shared, piece)`` for every piece, in their order; whatever ends this early cancels what is under way.
 
-    ``shared`` travels to each worker once, and must not be changed there. ``done`` is called with the number of results
-    that have been taken.
+    ``shared`` travels to each worker once, and must not be changed there; a piece travels to the one that takes it, and is
+    not asked for long before. ``done`` is called with the number of results that have been taken.
     """
     with extra("cluster", "a cluster"):
-        import cloudpickle
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
+    source = client.submit(_kept, _packed((function, shared)), pure=False)  # a task: it is not lost with its worker
+    waiting, under_way = map(_packed, pieces), deque[Any]()
+    threads, asked, taken = 0, float("-inf"), 0
     try:
-        sent = cloudpickle.dumps((function, shared))
-    except (TypeError, AttributeError, ValueError, PicklingError) as problem:
-        raise DalembertError(
-            f"this cannot be sent to the workers of a cluster: {problem}; give functions and objects that can be pickled"
-        ) from None
-    source = client.submit(_kept, sent, pure=False)  # a task, so that it is not lost with the worker that holds it
-    waiting, under_way = deque(pieces), deque[Any]()
-    try:
-        for taken in range(1, len(pieces) + 1):
-            while waiting and len(under_way) < AHEAD * max(1, sum(client.nthreads().values())):
-                under_way.append(client.submit(_done, source, waiting.popleft(), pure=False))
+        while True:
+            if time.monotonic() - asked > AGAIN:  # workers come and go
+                threads, asked = max(1, sum(client.nthreads().values())), time.monotonic()
+            for piece in islice(waiting, AHEAD * threads - len(under_way)):
+                under_way.append(client.submit(_done, source, piece, pure=False))
+            if not under_way:
+                return
             yield under_way[0].result()
             under_way.popleft().release()
+            taken += 1
             if done is not None:
                 done(taken)
     except KilledWorker as problem:
@@ -130,13 +131,25 @@ def spread(
         source.release()
 
 
+def _packed(value: Any) -> bytes:
+    with extra("cluster", "a cluster"):
+        import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps(value))
+    except (TypeError, AttributeError, ValueError, PicklingError) as problem:
+        raise DalembertError(
+            f"this cannot be sent to the workers of a cluster: {problem}; give functions and objects that can be pickled"
+        ) from None
+
+
 def _kept(sent: bytes) -> bytes:
     return sent
 
 
-def _done(sent: bytes, piece: Any) -> Any:
+def _done(sent: bytes, piece: bytes) -> Any:
     function, shared = _received(sent)
-    return function(shared, piece)
+    return function(shared, loads(piece))
 
 
 @lru_cache(maxsize=4)

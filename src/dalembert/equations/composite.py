@@ -268,11 +268,55 @@ def inertia_derivative(mechanism: Mechanism, q: Values, qd: Values) -> Grid:
     return [[C[i][j] + C[j][i] for j in range(mechanism.n)] for i in range(mechanism.n)]
 
 
+@dataclass(frozen=True)
+class UnitMotion:
+    """u_i(p) = z × p + v, how joint i moves the points p of a link, in the link's frame."""
+
+    z: Vec
+    v: Vec
+
+    def moved(self, s: LinkSteps, i: int) -> UnitMotion:
+        """From the frame of link i's parent to that of link i."""
+        z = s.up(i, self.z)
+        return UnitMotion(z, s.up(i, self.v + self.z.cross(s.links[i].t)) + z.cross(s.shift[i]))
+
+
+def unit_motions(s: LinkSteps) -> list[dict[int, UnitMotion]]:
+    """For each link j: joint i → u_i in the frame of link j, of all joints i that move it."""
+    motions: list[dict[int, UnitMotion]] = []
+    for j, link in enumerate(s.links):
+        earlier = motions[link.parent] if link.parent >= 0 else {}
+        own = UnitMotion(Z, ZERO) if link.revolute else UnitMotion(ZERO, Z)
+        motions.append({**{i: u.moved(s, j) for i, u in earlier.items()}, j: own})
+    return motions
+
+
 def christoffel(mechanism: Mechanism, q: Values) -> list[Grid]:
-    """c_ijk of S (7.45): C is linear in q̇, so c_ij at q̇ = e_k is c_ijk; and c_ijk = c_ikj, (7.46)."""
-    n = mechanism.n
-    at = [coriolis_matrix(mechanism, q, [1.0 if j == k else 0.0 for j in range(n)]) for k in range(n)]
-    return [[[at[max(j, k)][i][min(j, k)] for k in range(n)] for j in range(n)] for i in range(n)]
+    """c_ijk of S (7.45) by F (16) in docs/formulations.md; c_ijk = c_ikj, (7.46)."""
+    s, n = link_steps(mechanism, q), mechanism.n
+    motions = unit_motions(s)
+    c = [zeros(n) for _ in range(n)]
+    for j, link, body in composites(s):
+        spin = 0.5 * s.up(j, link.spin) if link.spins else None
+        for i, u in motions[j].items():
+            if i == j:
+                continue  # x_jj = 0
+            x = _moment_of_motions(link, body, u)  # x_ji, F (15)
+            for k, other in motions[j].items():
+                turned = x if spin is None or k == j else x + u.z.cross(spin)
+                c_jik = other.z.dot(turned)
+                c[i][j][k] = c[i][k][j] = -c_jik
+                if k <= i:
+                    c[j][i][k] = c[j][k][i] = c_jik
+    return c
+
+
+def _moment_of_motions(link: LeanLink, body: Composite, u: UnitMotion) -> Vec:
+    """∫ u × u_j dm over the joint's own composite body, F (17)."""
+    z, v, h, S = u.z, u.v, body.h, body.Sigma
+    if not link.revolute:
+        return (z.cross(h) + body.m * v).cross(Z)
+    return vec_sum([z[1] * S[0] - z[0] * S[1], v.cross(Vec((-h[1], h[0], 0.0)))])
 
 
 def velocity_product_matrix(

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dalembert.algebra.scalars import Grid, Scalar, Values
+from dalembert.algebra.scalars import Grid, Scalar, Values, dot
 from dalembert.algebra.vectors import ZERO
 from dalembert.equations import lean_newton_euler
-from dalembert.equations.composite import inertia_matrix, torque_derivatives
-from dalembert.equations.factorisation import factorised
-from dalembert.equations.friction import bare, load_of, loaded, relieved, slopes
+from dalembert.equations.composite import coriolis_matrix, inertia_matrix, torque_derivatives
+from dalembert.equations.factorisation import factor_of, factorised
+from dalembert.equations.friction import bare, friction, load_of, loaded, relieved, slopes
 from dalembert.equations.newton_euler import BaseMotion, newton_euler
 from dalembert.robot.mechanism import Mechanism
 
@@ -44,8 +44,7 @@ def forward_derivatives(mechanism: Mechanism, q: Values, qd: Values, tau: Values
     n = mechanism.n
     factor = factorised(mechanism, inertia_matrix(mechanism, q))
     plain, net = relieved(mechanism, q, qd, tau)
-    rest = lean_newton_euler.inverse_dynamics(plain, q, qd, [0.0] * n)
-    qdd = factor.solve([t - r for t, r in zip(net, rest, strict=True)])
+    qdd = factor.solve([t - r for t, r in zip(net, _at_rest(plain, q, qd), strict=True)])
     dq, dqd = torque_derivatives(plain, q, qd, qdd)
     passed_on = [1.0] * n
     for i in loaded(mechanism):  # B q̈ + τ′ = ℓ(q, q̇, τ)
@@ -60,6 +59,36 @@ def forward_derivatives(mechanism: Mechanism, q: Values, qd: Values, tau: Values
     if loaded(mechanism):
         inverse = [[x * y for x, y in zip(row, passed_on, strict=True)] for row in inverse]
     return minus_inverse_times(dq), minus_inverse_times(dqd), inverse
+
+
+# the same in three acts, for machines with few registers: each needs little more than what the one before it gives
+
+
+def acceleration_and_factor(mechanism: Mechanism, q: Values, qd: Values, tau: Values) -> tuple[Values, Values]:
+    """q̈, and the factors of B."""
+    factor = factorised(mechanism, inertia_matrix(mechanism, q))
+    rest = lean_newton_euler.inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n)
+    return factor.solve([t - r for t, r in zip(tau, rest, strict=True)]), factor.numbers()
+
+
+def solved_derivatives(mechanism: Mechanism, factor: Values, dq: Values, dqd: Values) -> tuple[Grid, Grid, Grid]:
+    """(−B⁻¹ ∂τ/∂q, −B⁻¹ ∂τ/∂q̇, B⁻¹) from the factors of B and the entries of both matrices."""
+    n, B = mechanism.n, factor_of(mechanism, factor)
+
+    def minus_inverse_times(A: Values) -> Grid:
+        columns = [B.solve([-A[n * i + j] for i in range(n)]) for j in range(n)]
+        return [[columns[j][i] for j in range(n)] for i in range(n)]
+
+    inverse = [B.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
+    return minus_inverse_times(dq), minus_inverse_times(dqd), inverse
+
+
+def _at_rest(mechanism: Mechanism, q: Values, qd: Values) -> list[Scalar]:
+    """τ′ = C q̇ + F_v q̇ + F_s sgn(q̇) + g of S (7.115), by C, which ∂τ/∂q̇ needs in any case."""
+    C, nothing = coriolis_matrix(mechanism, q, qd), [0.0] * mechanism.n
+    g = lean_newton_euler.inverse_dynamics(bare(mechanism), q, nothing, nothing)
+    f = [friction(body, x, v, 0.0) for body, x, v in zip(mechanism.bodies, q, qd, strict=True)]
+    return [dot(row, qd) + (f_i + g_i) for row, f_i, g_i in zip(C, f, g, strict=True)]
 
 
 def column_by_column(mechanism: Mechanism, q: Values) -> Grid:

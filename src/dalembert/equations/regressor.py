@@ -201,9 +201,11 @@ def _link_columns(z: Vec, v: Vec, w: Vec, w_r: Vec, wd_r: Vec, U_r: Mat, a: Vec)
     """
     h = U_r.T @ v + a.cross(z)
     alpha = wd_r + 0.5 * w_r.cross(w)
-    y, y_r = z.cross(w), z.cross(w_r)  # zᵀ (ω × I ω_r) = (z × ω)ᵀ I ω_r
-    M = z.outer(alpha) + 0.5 * (y.outer(w_r) + y_r.outer(w))
+    xx, yy, zz = (x * y for x, y in zip(w, w_r, strict=True))
+    xy, xz, yz = (0.5 * (w[i] * w_r[j] + w[j] * w_r[i]) for i, j in ((0, 1), (0, 2), (1, 2)))
     return [
         v.dot(a), *h,
-        M[0][0], M[0][1] + M[1][0], M[0][2] + M[2][0], M[1][1], M[1][2] + M[2][1], M[2][2],
+        z.dot(Vec((alpha[0], xz, -xy))), z.dot(Vec((alpha[1] - xz, alpha[0] + yz, xx - yy))),
+        z.dot(Vec((alpha[2] + xy, zz - xx, alpha[0] - yz))), z.dot(Vec((-yz, alpha[1], xy))),
+        z.dot(Vec((yy - zz, alpha[2] - xy, alpha[1] + xz))), z.dot(Vec((yz, -xz, alpha[2]))),
     ]  # fmt: skip

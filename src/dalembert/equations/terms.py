@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dalembert.algebra.scalars import Scalar, Values, total
+from dalembert.algebra.scalars import Grid, Scalar, Values, total
 from dalembert.algebra.vectors import ZERO
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import christoffel, inertia_matrix
@@ -18,12 +18,11 @@ from dalembert.robot.mechanism import Mechanism
 def torque_terms(
     mechanism: Mechanism, q: Values, qd: Values, qdd: Values, h_e: Values | None = None, base: BaseMotion | None = None
 ) -> tuple[Any, ...]:
-    """(inertia, rotor, centrifugal, coriolis, gravity, viscous, coulomb, other, contact, base); they sum to τ.
+    """(inertia, rotor, products, gravity, viscous, coulomb, other, contact, base); they sum to τ.
 
     inertia_ij     b_ij q̈_j of links and of rotors that stand still on them, S (7.40)
     rotor_ij       what the rotors' own spin adds to b_ij, times q̈_j: k_ri² I_mi and k_ri I_mi terms
-    centrifugal_ij h_ijj q̇_j²
-    coriolis_ijk   (h_ijk + h_ikj) q̇_j q̇_k for j < k, the pair counted once
+    products_i(jk) h_ijj q̇_j², and (h_ijk + h_ikj) q̇_j q̇_k for j < k: one for each of [q̇q̇], S (7.117)
     """
     n = mechanism.n
     span = range(n)
@@ -41,8 +40,7 @@ def torque_terms(
     return (
         [[B_links[i][j] * qdd[j] for j in span] for i in span],
         [[(B[i][j] - B_links[i][j]) * qdd[j] for j in span] for i in span],
-        [[c[i][j][j] * (qd[j] * qd[j]) for j in span] for i in span],
-        [[[2.0 * c[i][j][k] * (qd[j] * qd[k]) if j < k else 0.0 for k in span] for j in span] for i in span],
+        velocity_terms(c, qd),
         lean_newton_euler.inverse_dynamics(bare(mechanism), q, rest, rest),
         [viscous(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)],
         [coulomb(body, v) for body, v in zip(mechanism.bodies, qd, strict=True)],
@@ -50,6 +48,13 @@ def torque_terms(
         contact,
         rest if base is None else base_torque(mechanism, q, qd, base),
     )
+
+
+def velocity_terms(c: list[Grid], qd: Values) -> Grid:
+    """Γ(q) of S (7.117) with each column times its product of velocities: q̇_1², q̇_1 q̇_2, …, q̇_n²."""
+    span = range(len(qd))
+    products = {(j, k): qd[j] * qd[k] if j == k else 2.0 * (qd[j] * qd[k]) for j in span for k in span if j <= k}
+    return [[c[i][j][k] * product for (j, k), product in products.items()] for i in span]
 
 
 def base_torque(mechanism: Mechanism, q: Values, qd: Values, base: BaseMotion) -> list[Scalar]:

@@ -82,6 +82,11 @@ class ForeignCall:
     def _kernels(self) -> dict[str, np.ufunc]:
         return {}
 
+    @cached_property
+    def device_kernels(self) -> dict[str, Any]:
+        """The kernels for GPUs, by what they calculate with."""
+        return {}
+
     def gradient(self, by: tuple[str, ...]) -> ForeignCall:
         """∂(Σ w∘y)/∂x for these inputs x: it takes the inputs, then a weight for each output."""
         return self._derived("gradient", by)

@@ -1,27 +1,15 @@
-"""Arrays in the memory of a GPU, and kernels on them."""
+"""Quantities on arrays in the memory of a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dalembert.errors import DalembertError
 from dalembert.foreign.call import ForeignCall
+from dalembert.kernel.cuda import SCALARS, DeviceArray, DeviceKernel, launch
+from dalembert.quantities import machine
 
-
-@dataclass(frozen=True)
-class DeviceArray:
-    """An array in the memory of a GPU, whoever owns it.
-
-    pointer  address of its first number      shape, strides  strides in bytes, 0 where it is broadcast
-    dtype    "float32" or "float64"           device          which GPU, as CUDA numbers them
-    """
-
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: str
-    device: int
+__all__ = ["DeviceArray", "run_on_device"]
 
 
 def run_on_device(
@@ -31,11 +19,31 @@ def run_on_device(
 
     stream  a CUstream as a number, 0 for the default
     """
-    if call.mechanism.by_newton:
+    scalar = SCALARS[inputs[0].dtype]
+    kernel = call.device_kernels.get(scalar)
+    if kernel is None:
+        kernel = call.device_kernels[scalar] = _kernel(call, scalar)
+    launch(kernel, inputs, outputs, stream)
+
+
+def _kernel(call: ForeignCall, scalar: str) -> DeviceKernel:
+    mechanism, entry = call.mechanism, call.entry
+    if mechanism.by_newton:
         raise DalembertError(
             f"the loops of arm '{call.placing.name}' are closed by Newton's method, which does not run on the GPU: give "
             "arrays on the CPU"
         )
-    raise DalembertError(
-        f"{call.quantity} cannot run on the GPU: this version has no kernels for it; give arrays on the CPU"
+    chosen = entry.chosen(call.formulation, mechanism, call.options)
+    return DeviceKernel(
+        (*entry.key, machine.identity(mechanism), chosen, ",".join(call.options)),
+        machine.signature(mechanism, entry, call.options),
+        lambda: machine.trace(mechanism, entry, chosen, call.options),
+        scalar,
+        (lambda: machine.acts_of(mechanism, entry)) if _in_acts(call, chosen) else None,
     )
+
+
+def _in_acts(call: ForeignCall, chosen: str) -> bool:
+    """Whether the quantity can be computed in several acts."""
+    entry, mechanism = call.entry, call.mechanism
+    return not call.options and chosen == entry.formulations(mechanism)[0] and machine.has_acts(mechanism, entry)

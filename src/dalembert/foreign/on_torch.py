@@ -65,12 +65,27 @@ def operator(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
 @operator.register_kernel("cuda")
 def _on_cuda(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
     outputs = _empty(key, inputs)
-    stream = torch.cuda.current_stream(inputs[0].device).cuda_stream
-    run_on_device(registered(key), list(map(_device_array, inputs)), list(map(_device_array, outputs)), stream)
+    run_on_device(registered(key), list(map(described, inputs)), list(map(described, outputs)), stream_of(inputs[0]))
     return outputs
 
 
-def _device_array(x: Tensor) -> DeviceArray:
+def empty(like: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Room for results beside another tensor."""
+    return like.new_empty(shape)
+
+
+def beside(like: Tensor, value: Any) -> Tensor:
+    """Numbers as a tensor of the same type on the same device."""
+    return torch.as_tensor(value, dtype=like.dtype, device=like.device)
+
+
+def stream_of(like: Tensor) -> int:
+    """The stream on which work with a tensor is queued."""
+    return int(torch.cuda.current_stream(like.device).cuda_stream)
+
+
+def described(x: Tensor) -> DeviceArray:
+    """Where a tensor lies."""
     size = x.element_size()
     strides = tuple(size * step for step in x.stride())
     return DeviceArray(x.data_ptr(), tuple(x.shape), strides, str(x.dtype).removeprefix("torch."), x.get_device())

@@ -21,6 +21,11 @@ def eased(graph: Graph) -> Graph:
     return rewritten(graph, min(orders, key=partial(most_waiting, graph)))
 
 
+def by_outputs(graph: Graph) -> Graph:
+    """The tape in an order in which its outputs come to be one after the other."""
+    return rewritten(graph, _by_need(graph, graph.outputs))
+
+
 def most_waiting(graph: Graph, order: list[int]) -> int:
     """The largest number of values that wait at once to be read; inputs and constants can be had at any time."""
     last = {operand: place for place, line in enumerate(order) for operand in graph.operands(line)}

@@ -10,15 +10,16 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dalembert.emit.grid import AXES, grid_ir, staged_inputs
+from dalembert.emit.grid import AXES, acts_ir, grid_ir, rollout_grid_ir, staged_inputs
 from dalembert.emit.signature import Signature
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
@@ -26,6 +27,7 @@ from dalembert.kernel import cache as kept
 from dalembert.kernel.compile import Machine, compiled_for
 
 if TYPE_CHECKING:
+    from dalembert.graph.program import Program
     from dalembert.graph.tape import Graph
 
 GPU = Machine("nvptx64-nvidia-cuda", "sm_70", "+ptx70", 1)
@@ -34,16 +36,21 @@ BLOCKS = (256, 128, 64, 32)  # threads in a block, to choose from
 LOADED = 256  # modules that stay loaded
 LAYOUTS = 64  # of arrays, that a kernel remembers how to work on
 BYTES = {"double": 8, "float": 4}
+SCALARS = {"float64": "double", "float32": "float"}
 
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """An array in a GPU's memory: its address, shape, strides in bytes, scalar ("double" or "float") and device."""
+    """An array in the memory of a GPU, whoever owns it.
+
+    pointer  address of its first number      shape, strides  strides in bytes, 0 where it is broadcast
+    dtype    "float32" or "float64"           device          which GPU, as CUDA numbers them
+    """
 
     pointer: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    scalar: str
+    dtype: str
     device: int
 
 
@@ -88,44 +95,42 @@ def _attribute(device: int, name: str) -> int:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A kernel's function on a device, and how it is launched."""
+    """A kernel's function on a device, and how it is launched; its module is unloaded when nothing refers to it."""
 
     function: Any
-    module: Any
     block: int
     shared: int  # bytes of a block
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What a kernel is made of: ``parts`` name it, ``graph`` gives its tape, which is asked for only where it must be."""
+class DeviceKernel:
+    """What a kernel is made of: ``parts`` name it, ``graph`` gives its tape, which is asked for only where it must be.
+
+    ``acts`` gives the tapes of several acts, where there are any, that do the same.
+    """
 
     parts: tuple[str, ...]
     signature: Signature
     graph: Callable[[], Graph]
     scalar: str
+    acts: Callable[[], Sequence[tuple[Graph, Signature]]] | None = None
 
     def ptx(self, kind: str) -> tuple[bytes, int]:
         """The kernel's PTX, from the cache or made now, and the bytes of shared memory that a thread needs."""
         key = kept.key_of(*self.parts, self.scalar, repr(GPU), kind, _llvm_version())
         code = kept.load(key)
         if code is None:
-            ir, numbers = grid_ir(self.graph(), self.signature, self.scalar, NAME, kind)
+            if kind == "acts" and self.acts is not None:
+                ir, numbers = acts_ir(self.acts(), self.signature, self.scalar, NAME)
+            else:
+                ir, numbers = grid_ir(self.graph(), self.signature, self.scalar, NAME, kind)
             code = struct.pack("<q", numbers * BYTES[self.scalar]) + compiled_for(GPU, ir, assembly=True)
             kept.store(key, code)
         return code[8:], struct.unpack("<q", code[:8])[0]
 
     def loaded(self, device: int, kind: str) -> Loaded:
         """The kernel on a device."""
-        key = (*self.parts, self.scalar, device, kind)
-        with _loading:
-            if key not in _modules:
-                _modules[key] = _load(*self.ptx(kind), device)
-                if len(_modules) > LOADED:
-                    _, old = _modules.popitem(last=False)
-                    _call("cuModuleUnload", old.module)
-            _modules.move_to_end(key)
-            return _modules[key]
+        return _loaded((*self.parts, self.scalar, device, kind), device, lambda: self.ptx(kind))
 
     @cached_property
     def layouts(self) -> dict[Any, list[Launch]]:
@@ -133,13 +138,26 @@ class Recipe:
         return {}
 
     @cached_property
-    def stages(self) -> bool:
-        """Whether dense inputs go through shared memory."""
-        return staged_inputs(self.signature, self.scalar)
+    def kind(self) -> str:
+        """How dense rows are best worked on."""
+        if self.acts is not None and self.scalar == "double":  # floats have registers enough
+            return "acts"
+        return "staged" if staged_inputs(self.signature, self.scalar) else "direct"
 
 
-_modules: OrderedDict[Any, Loaded] = OrderedDict()
+_modules: OrderedDict[Any, Loaded] = OrderedDict()  # those used last, the latest at the end
 _loading = threading.RLock()
+
+
+def _loaded(key: Any, device: int, ptx: Callable[[], tuple[bytes, int]]) -> Loaded:
+    """The kernel kept under a key, or that of ``ptx()``; the device's context is current."""
+    with _loading:
+        if key not in _modules:
+            _modules[key] = _load(*ptx(), device)
+            if len(_modules) > LOADED:
+                _modules.popitem(last=False)
+        _modules.move_to_end(key)
+        return _modules[key]
 
 
 def _load(ptx: bytes, shared: int, device: int) -> Loaded:
@@ -160,7 +178,16 @@ def _load(ptx: bytes, shared: int, device: int) -> Loaded:
         for block in fitting
     }
     block = min(fitting, key=lambda b: (-at_work[b], b))
-    return Loaded(function, module, block, block * shared)
+    loaded = Loaded(function, block, block * shared)
+    weakref.finalize(loaded, _unload, module, device).atexit = False
+    return loaded
+
+
+def _unload(module: Any, device: int) -> None:
+    """Give a module up, once what runs of it is done."""
+    with _current(device):
+        _call("cuCtxSynchronize")
+        _call("cuModuleUnload", module)
 
 
 @cache
@@ -223,27 +250,27 @@ class Launch(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def launch(recipe: Recipe, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int) -> None:
+def launch(of: DeviceKernel, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], stream: int) -> None:
     """Run a kernel on arrays of one device, on a stream: outputs have the inputs' leading shape and their core shapes."""
     arrays = [*inputs, *outputs]
     device = arrays[0].device
     layout = (device, *((array.shape, array.strides) for array in arrays))
     with _current(device):
-        launches = recipe.layouts.get(layout)
+        launches = of.layouts.get(layout)
         if launches is None:
-            launches = _launches(recipe, len(inputs), arrays, device)
-            if len(recipe.layouts) >= LAYOUTS:
-                recipe.layouts.clear()
-            recipe.layouts[layout] = launches
+            launches = _launches(of, len(inputs), arrays, device)
+            if len(of.layouts) >= LAYOUTS:
+                of.layouts.clear()
+            of.layouts[layout] = launches
         for kernel, states, offsets, numbers in launches:
             moved = [array.pointer + offset for array, offset in zip(arrays, offsets, strict=True)]
             _launch(kernel, states, (*moved, *numbers), stream)
 
 
-def _launches(recipe: Recipe, inputs: int, arrays: Sequence[DeviceArray], device: int) -> list[Launch]:
+def _launches(of: DeviceKernel, inputs: int, arrays: Sequence[DeviceArray], device: int) -> list[Launch]:
     """How arrays that lie like these are worked on."""
-    cores, size = recipe.signature.arrays, BYTES[recipe.scalar]
-    lead = leading_shape(recipe.signature, arrays[:inputs])
+    cores, size = of.signature.arrays, BYTES[of.scalar]
+    lead = leading_shape(of.signature, arrays[:inputs])
     if not prod(lead):
         return []
     strides = [_broadcast(array, len(core), lead) for array, core in zip(arrays, cores, strict=True)]
@@ -254,9 +281,9 @@ def _launches(recipe: Recipe, inputs: int, arrays: Sequence[DeviceArray], device
     contiguous = all(_contiguous(core, given, size) for core, given in zip(cores, core_strides, strict=True))
     if contiguous and len(lengths) <= 1 and all(dense[inputs:]):
         count = prod(lengths)
-        kernel = recipe.loaded(device, "staged" if recipe.stages and all(dense) else "direct")
+        kernel = of.loaded(device, of.kind if all(dense) else "direct")
         return [Launch(kernel, count, (0,) * len(arrays), (*rows[:inputs], count))]
-    kernel = recipe.loaded(device, "strided")
+    kernel = of.loaded(device, "strided")
     flat = [stride for of in core_strides for stride in of]
     return [
         Launch(kernel, prod(inner), tuple(offsets), (prod(inner), *inner[1:], *(x for of in within for x in of), *flat))
@@ -314,3 +341,49 @@ def _launch(kernel: Loaded, count: int, numbers: Sequence[int], stream: int) -> 
         "cuLaunchKernel", kernel.function, blocks, 1, 1, kernel.block, 1, 1, kernel.shared, stream,
         ctypes.addressof(places), 0,
     )  # fmt: skip
+
+
+# -- rollouts ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DeviceRollout:
+    """A rollout as a kernel: ``parts`` name it, ``graphs`` gives its tapes, which are asked for only where they must be."""
+
+    parts: tuple[str, ...]
+    program: Program
+    graphs: Callable[[], Mapping[str, tuple[Graph, Signature]]]
+    scalar: str
+
+    def ptx(self) -> bytes:
+        """The kernel's PTX, from the cache or made now."""
+        key = kept.key_of("rollout", *self.parts, self.scalar, repr(GPU), _llvm_version())
+        code = kept.load(key)
+        if code is None:
+            code = compiled_for(GPU, rollout_grid_ir(self.program, self.graphs(), self.scalar, NAME), assembly=True)
+            kept.store(key, code)
+        return code
+
+    def launch(self, arrays: Sequence[DeviceArray], steps: int, records: int, stream: int) -> None:
+        """All steps of all states. ``arrays`` are the program's inputs and outputs, whose leading axes broadcast."""
+        cores, device = self.program.cores(), arrays[0].device
+        leads = [array.shape[: len(array.shape) - len(core)] for array, core in zip(arrays, cores, strict=True)]
+        lead = max(leads, key=prod)
+        lengths, outer = collapsed(
+            lead, [_broadcast(array, len(core), lead) for array, core in zip(arrays, cores, strict=True)]
+        )
+        if len(lengths) > 1:
+            raise ShapeError("the states of a rollout must lie in one batch; give arrays of shape (states, n)")
+        letters = {"s": steps, "m": records}
+        sizes = [letters[x] if x in letters else int(x) for x in dict.fromkeys(axis for core in cores for axis in core)]
+        inner = [
+            0 if length == 1 else stride
+            for array, core in zip(arrays, cores, strict=True)
+            for length, stride in zip(array.shape[-len(core) :], array.strides[-len(core) :], strict=True)
+        ]
+        count = prod(lengths)
+        numbers = [*(a.pointer for a in arrays), count, *sizes, *(of[0] if of else 0 for of in outer), *inner]
+        with _current(device):
+            _launch(
+                _loaded((*self.parts, self.scalar, device), device, lambda: (self.ptx(), 0)), count, numbers, stream
+            )

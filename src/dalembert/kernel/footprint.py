@@ -59,8 +59,8 @@ def _functions(assembly: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _measured(lines: list[str]) -> _Function:
-    offsets = [int(found[1]) for line in lines if (found := _OFFSET.match(line))]
-    instructions = [found.groups() for line in lines if (found := _INSTRUCTION.match(line))]
+    offsets = [int(match[1]) for line in lines if (match := _OFFSET.match(line))]
+    instructions = [match.groups() for line in lines if (match := _INSTRUCTION.match(line))]
     calls = {operands.split("@")[0].strip() for mnemonic, operands in instructions if mnemonic in _CALLS}
     frame = max(offsets) if offsets else sum(_lowered(*instruction) for instruction in instructions)
     return _Function(frame, calls, len(instructions))

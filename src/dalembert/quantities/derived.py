@@ -204,7 +204,7 @@ def derivative_of(
         summary = f"Σ ∂y/∂x t_x by ({', '.join(by)}), y = {source.summary}"
     return Derived(
         f"{_text({**inputs, **further})} -> {_text(outputs)}", summary, {},
-        options=tuple(option for option in source.options if option not in options), whole=source.whole, where=source.where, sizes=source.sizes, condensed=source.condensed, table=source.table,
+        options=tuple(option for option in source.options if option not in options), whole=source.whole, where=source.where, sizes=source.sizes, measured=source.measured, varies=source.varies, condensed=source.condensed, table=source.table,
         name=f"{source.name}_{mode}", bound=source.bound, source=source, taken=options, by=by, weights=weights, mode=mode,
     )  # fmt: skip
 

@@ -28,11 +28,13 @@ from dalembert.equations import (
     regressor,
     terms,
 )
+from dalembert.equations.factorisation import ancestors_of
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
 from dalembert.quantities.derived import MODES, derivative_of, jacobian
 from dalembert.quantities.lighter import Arrays
 from dalembert.quantities.machine import CONDENSED_LENGTH, Equations, Quantity, table
+from dalembert.quantities.patterns import compact_regressor, regressor_pattern
 from dalembert.robot.mechanism import Mechanism
 from dalembert.robot.omissions import SUMMANDS
 from dalembert.robot.tables import nearest
@@ -292,7 +294,7 @@ JOINTS = table("joints", {
         condensed=5 * CONDENSED_LENGTH,
     ),
     "torque_terms": Quantity(
-        MOTION + "inertia(n,n), rotor(n,n), centrifugal(n,n), coriolis(n,n,n), gravity(n), viscous(n), coulomb(n), "
+        MOTION + "inertia(n,n), rotor(n,n), products(n,V), gravity(n), viscous(n), coulomb(n), "
         "other(n), contact(n), base(n)", "the torque in its parts, S (7.40)",
         {"composite": _on_moving_base(terms.torque_terms)}, CONTACT,
         held={"composite": _on_moving_base(pulled.torque_terms)},
@@ -300,6 +302,11 @@ JOINTS = table("joints", {
     "regressor": Quantity(
         MOTION + "Y(n,K)", "Y(q, q̇, q̈) with τ = Yπ, S (7.81)",
         {"virtual-work": regressor.regressor}, pulled=_by(pulled.regressor), whole=SUMMANDS,
+    ),
+    "compact_regressor": Quantity(
+        MOTION + "Y(Z)", "the entries of Y(q, q̇, q̈) that are not 0 in every state, row after row",
+        {"virtual-work": compact_regressor}, whole=SUMMANDS, measured=lambda m: {"Z": len(regressor_pattern(m))},
+        varies=False,
     ),
     "reference_torque": Quantity(
         "q, qd, qd_r, qdd_r -> tau(n)", "B(q) q̈_r + C(q, q̇) q̇_r + g(q) + f(q, q̇_r), C of S (7.44)",
@@ -333,6 +340,13 @@ JOINTS = table("joints", {
     "forward_derivatives": Quantity(
         "q, qd, tau -> dq(n,n), dqd(n,n), dtau(n,n)", "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
         {"composite": forward_dynamics.forward_derivatives}, held={"composite": _forward_derivatives},
+        acts=(
+            ("q, qd, tau -> qdd(n), factor(F)", forward_dynamics.acceleration_and_factor),
+            ("q, qd, qdd -> dq(n,n), dqd(n,n)", composite.torque_derivatives),
+            ("factor(F), dq(n,n), dqd(n,n) -> dq(n,n), dqd(n,n), dtau(n,n)", forward_dynamics.solved_derivatives),
+        ),
+        in_acts=lambda m: not friction.loaded(m),
+        measured=lambda m: {"F": m.tree.n + sum(map(len, ancestors_of(m.tree)))},
     ),
     "kinetic_energy": Quantity(
         "q, qd -> T()", "½ q̇ᵀ B q̇, S (7.31)", {"links": energy.kinetic_energy}, pulled=_scalar,

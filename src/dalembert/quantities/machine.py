@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,12 @@ class Quantity:
     whole     what no approximate model may leave out for it to have a meaning, of ``SUMMANDS``
     where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
     sizes     what further letters stand for, a function of what :meth:`of` binds
+    measured  what letters stand for that only the equations tell, a function of the mechanism
+    acts      the same in several acts that follow each other, for machines with few registers: arrays as above, and
+              equations; arrays that are no inputs go from act to act by their names. They are used where ``in_acts`` says
+              so of a mechanism, without options and by the first formulation
     condensed up to how many lines the tape is searched for sums that repeat
+    varies    whether numbers of the mechanism can be inputs; not where the shape of what comes out depends on them
     """
 
     arrays: str
@@ -115,7 +120,11 @@ class Quantity:
     whole: tuple[str, ...] = ()
     where: str = ""
     sizes: Callable[..., Mapping[str, int]] = dict
+    measured: Callable[[AnyMechanism], Mapping[str, int]] = lambda mechanism: {}
+    acts: tuple[tuple[str, Equations], ...] = ()
+    in_acts: Callable[[Any], bool] = lambda mechanism: True
     condensed: float = CONDENSED_LENGTH
+    varies: bool = True
     table: str = ""
     name: str = ""
     bound: tuple[Any, ...] = ()
@@ -187,13 +196,13 @@ class Quantity:
     @property
     def takes(self) -> tuple[str, ...]:
         """All options that a caller may ask for: its own, and the numbers of the mechanism."""
-        return (*self.options, *(name for name in VARIANTS if name not in self.inputs))
+        return (*self.options, *(name for name in VARIANTS if self.varies and name not in self.inputs))
 
     def check_options(self, options: Iterable[str]) -> None:
         """Refuse an option that the quantity does not take."""
         for option in options:
             if option not in self.takes:
-                allowed = ", ".join(self.takes)
+                allowed = ", ".join(self.takes) or "none"
                 raise DalembertError(f"{self.name} does not take '{option}'; the options it takes are: {allowed}")
 
     def values(self, mechanism: AnyMechanism, formulation: str, arrays: Arrays) -> Any:
@@ -236,7 +245,7 @@ def signature(mechanism: AnyMechanism, entry: Quantity, options: tuple[str, ...]
     """Names and core shapes of the kernel's arrays."""
     from dalembert.emit.signature import Signature
 
-    letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound)}
+    letters = {**sizes_of(mechanism), **entry.sizes(*entry.bound), **entry.measured(mechanism)}
 
     def sized(shapes: Mapping[str, Shape]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return tuple((name, tuple(_size(text, letters) for text in shape)) for name, shape in shapes.items())
@@ -273,6 +282,21 @@ def taken(
 ) -> tuple[str, Graph]:
     """The formulation that is taken, the lightest unless one is named, and its graph."""
     return _traced(mechanism, entry, entry.chosen(formulation, mechanism, options), options)
+
+
+def has_acts(mechanism: AnyMechanism, entry: Quantity) -> bool:
+    """Whether a quantity can be computed in several acts on this mechanism."""
+    return bool(entry.acts) and entry._as_written(mechanism) and entry.in_acts(mechanism)
+
+
+def acts_of(mechanism: AnyMechanism, entry: Quantity) -> list[tuple[Graph, Signature]]:
+    """The tapes of a quantity's acts, and their arrays."""
+    tapes = []
+    for arrays, equations in entry.acts:
+        act = replace(entry, arrays=arrays, acts=(), options=())
+        shapes = signature(mechanism, act)
+        tapes.append((taped(shapes.inputs, partial(equations, mechanism), entry.condensed), shapes))
+    return tapes
 
 
 def _traced(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...]) -> tuple[str, Graph]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from dalembert.emit.signature import Signature
+    from dalembert.graph.tape import Graph
+    from dalembert.kernel.cuda import DeviceRollout
 
 LAWS: dict[str, Callable[..., list[Any]]] = {
     "pd": control.pd_gravity,
@@ -595,9 +597,7 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
         program = whole.program
 
         def ir() -> list[str]:
-            signatures = {name: _signature(call, program.sizes) for name, call in whole.calls().items()}
-            graphs = {name: (taped(arrays.inputs, whole.pieces[name]), arrays) for name, arrays in signatures.items()}
-            return rollout_ir(program, graphs, target().form())
+            return rollout_ir(program, _graphs(whole), target().form())
 
         doc = f"Many steps from {', '.join(program.state)}: all in one loop."
         return gufunc(
@@ -607,6 +607,20 @@ def rollout_kernel(mechanism: AnyMechanism, plan: Plan) -> np.ufunc:
         )  # fmt: skip
 
     return made(("rollout", *_identity(mechanism, plan)), make)
+
+
+def _graphs(whole: Rollout) -> dict[str, tuple[Graph, Signature]]:
+    """The tapes of the pieces of a rollout, and their arrays."""
+    signatures = {name: _signature(call, whole.program.sizes) for name, call in whole.calls().items()}
+    return {name: (taped(arrays.inputs, whole.pieces[name]), arrays) for name, arrays in signatures.items()}
+
+
+def device_rollout(mechanism: AnyMechanism, plan: Plan, scalar: str) -> DeviceRollout:
+    """The whole rollout as a kernel for GPUs."""
+    from dalembert.kernel.cuda import DeviceRollout
+
+    whole = rollout(mechanism, plan)
+    return DeviceRollout(_identity(mechanism, plan), whole.program, lambda: _graphs(whole), scalar)
 
 
 def _identity(mechanism: AnyMechanism, plan: Plan) -> tuple[str, ...]:

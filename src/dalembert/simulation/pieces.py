@@ -76,15 +76,16 @@ def in_pieces(
         if progress is not None:
             progress(count / len(parts))
 
-    with connected(cluster) as client, closing(spread(client, _simulated, (simulated, task), parts, done)) as results:
-        pieces = list(results)
-    return [np.concatenate(arrays, axis=axis) for arrays in zip(*pieces, strict=True)]
+    pieces = ((part, part.task(task)) for part in parts)
+    with connected(cluster) as client, closing(spread(client, _simulated, simulated, pieces, done)) as results:
+        arrays = list(zip(*results, strict=True))
+    return [np.concatenate(parts_of_array, axis=axis) for parts_of_array in arrays]
 
 
-def _simulated(given: tuple[Simulated, Task], part: Part) -> tuple[Array, ...]:
-    simulated, task = given
+def _simulated(simulated: Simulated, piece: tuple[Part, Task]) -> tuple[Array, ...]:
+    part, task = piece
     try:
-        return simulated(part.task(task))
+        return simulated(task)
     except ClosureError as problem:
         raise ClosureError(_placed(problem, part), problem.kind, problem.loop, _index(problem.index, part)) from None
     except SimulationError as problem:

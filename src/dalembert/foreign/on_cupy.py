@@ -1,0 +1,81 @@
+"""Arrays of CuPy: kernels on the memory of a GPU, on CuPy's current stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import cupy
+import numpy as np
+
+from dalembert.errors import ShapeError
+from dalembert.foreign.call import Named, registered
+from dalembert.foreign.device import DeviceArray, run_on_device
+
+
+def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
+    """The outputs of a call as CuPy arrays, one or a tuple; lists, numbers and NumPy arrays go with those of CuPy."""
+    first = next(x for x in arrays.values() if isinstance(x, cupy.ndarray))
+    dtype, device, inputs = first.dtype, first.device, []
+    with device:
+        for name, core in sizes:
+            value = arrays[name]
+            if not isinstance(value, cupy.ndarray):
+                value = cupy.asarray(value, dtype)
+            if value.dtype.name not in ("float32", "float64"):
+                raise ShapeError(
+                    f"{name} holds {value.dtype}; CuPy arrays must hold float32 or float64: give {name}.astype(float)"
+                )
+            if value.dtype != dtype:
+                raise ShapeError(
+                    f"{name} holds {value.dtype} and another array {dtype}; all must hold the same: give "
+                    f"{name}.astype('{dtype}')"
+                )
+            if value.device != device:
+                raise ShapeError(
+                    f"{name} is on GPU {value.device.id} and another array on {device.id}; all must be on one"
+                )
+            if value.ndim < len(core) or value.shape[value.ndim - len(core) :] != core:
+                raise ShapeError(
+                    f"{name} has shape {value.shape}; its last axis must be {core[-1]}, as in (…, {core[-1]})"
+                )
+            inputs.append(value)
+        return called(key, inputs)
+
+
+def called(key: str, inputs: list[Any]) -> Any:
+    """The outputs of a call for arrays that fit it."""
+    call, dtype = registered(key), inputs[0].dtype
+    leads = [x.shape[: x.ndim - len(core)] for x, (_, core) in zip(inputs, call.inputs, strict=True)]
+    try:
+        leading = np.broadcast_shapes(*leads)
+    except ValueError:
+        shapes = ", ".join(f"{name} {x.shape}" for x, (name, _) in zip(inputs, call.inputs, strict=True))
+        raise ShapeError(f"these shapes do not broadcast: {shapes}") from None
+    outputs = [cupy.empty((*leading, *core), dtype) for _, core in call.outputs]
+    stream = cupy.cuda.get_current_stream().ptr
+    run_on_device(call, list(map(described, inputs)), list(map(described, outputs)), stream)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def empty(like: Any, shape: tuple[int, ...]) -> Any:
+    """Room for results beside another array."""
+    with like.device:
+        return cupy.empty(shape, like.dtype)
+
+
+def beside(like: Any, value: Any) -> Any:
+    """Numbers as an array of the same type on the same GPU."""
+    with like.device:
+        return cupy.asarray(value, like.dtype)
+
+
+def stream_of(like: Any) -> int:
+    """The stream on which work with an array is queued."""
+    with like.device:
+        return int(cupy.cuda.get_current_stream().ptr)
+
+
+def described(x: Any) -> DeviceArray:
+    """Where an array lies."""
+    return DeviceArray(x.data.ptr, x.shape, x.strides, x.dtype.name, x.device.id)
