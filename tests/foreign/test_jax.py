@@ -86,6 +86,7 @@ def test_results_with_names_go_through_jit_and_vmap() -> None:
     terms = jax.jit(jax.vmap(lambda x: a.torque_terms(**x)))(given)
     same(terms, a.torque_terms(**given))
     np.testing.assert_allclose(terms.total, a.inverse_dynamics(**given), rtol=1e-12)
+    same(terms.coriolis, a.torque_terms(**given).coriolis)
 
 
 def test_gradients_reach_the_parameters_of_many_robots() -> None:

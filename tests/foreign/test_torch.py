@@ -74,6 +74,9 @@ def test_gradients_are_taken_only_by_what_needs_them() -> None:
         q.grad, a.torque_derivatives(q.detach().numpy(), np.zeros(2), np.zeros(2))[0].sum(1), atol=1e-9
     )
     np.testing.assert_allclose(terms.total.detach(), tau.detach(), rtol=1e-12)
+    known = a.torque_terms(*(x.detach().numpy() for x in (q, qd, qdd)))
+    for name in ("centrifugal", "coriolis", "friction", "total"):
+        same(getattr(terms, name).detach(), getattr(known, name))
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -102,7 +105,11 @@ def test_methods_compile_to_one_graph_with_their_gradients(backend: str) -> None
         def loss(q: Any, qd: Any, qdd: Any, wrench: Any, a: da.Arm = a) -> Any:
             terms = a.torque_terms(q, qd, qdd, tip_wrench=wrench)
             return (
-                a.inverse_dynamics(q, qd, qdd) + terms.total + a.forward_dynamics(q, qd, qdd) + a.friction_torque(qd)
+                a.inverse_dynamics(q, qd, qdd)
+                + terms.total
+                + terms.coriolis.sum(-1).sum(-1)
+                + a.forward_dynamics(q, qd, qdd)
+                + a.friction_torque(qd)
             ).sum() + a.potential_energy(q).sum()
 
         x = [*tensors(given, grad=True).values(), torch.ones(6, dtype=torch.float64, requires_grad=True)]
