@@ -79,7 +79,7 @@ format: .venv/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/.installed-dev
+bench: .venv/.installed-dev .venv/.installed-debian
 	$(BIN)/python benchmarks/closed_chains.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/elementary.py
@@ -88,6 +88,7 @@ bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/inverse_dynamics.py
 	$(BIN)/python benchmarks/map.py
+	$(BIN)/python benchmarks/microcontrollers.py
 	$(BIN)/python benchmarks/quantities.py
 	$(BIN)/python benchmarks/readiness.py
 	$(BIN)/python benchmarks/regressor.py

@@ -8,6 +8,7 @@ or four of floats, are computed side by side (SIMD128).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def wasm(unit: Unit, settings: Settings) -> Source:
 def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
     """The files NAME.wasm and NAME.mjs of several functions that share a memory."""
     machine = MACHINES["wasm"]
-    form = machine.form(settings.precision, 1)
+    form = replace(machine.form(settings.precision), flags=False)
     ir = wrapped_together([(unit.graph, unit.signature, unit.name) for unit in units], form, "rows")
     about = {
         "functions": {
