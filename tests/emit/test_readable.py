@@ -157,6 +157,25 @@ def test_names_of_quantities_that_are_wrong_are_told() -> None:
         a.emit(["pose", "jacobian", "pose"])
 
 
+@pytest.mark.parametrize("wrong", [None, 3, [3], b"pose"])
+def test_names_that_are_not_text_are_told(wrong: object) -> None:
+    a = da.load("planar-2r")
+    with pytest.raises(da.DalembertError, match="quantity is .*; it must be a name, or a sequence of names"):
+        a.emit(wrong)  # type: ignore[arg-type]
+    for call in (a.emit, a.kernel, a.operations):
+        with pytest.raises(da.DalembertError, match="options is .*; it must be a name, or a sequence of names"):
+            call("inverse_dynamics", options=wrong)  # type: ignore[arg-type, operator]
+    if wrong is not None:
+        with pytest.raises(da.DalembertError, match="function is .*; it must be a name"):
+            a.emit("pose", function=wrong)  # type: ignore[arg-type]
+
+
+def test_one_option_is_named_alone_or_in_a_sequence() -> None:
+    a = da.load("planar-2r")
+    kernels = [a.kernel("inverse_dynamics", options=x) for x in (("tip_wrench",), ["tip_wrench"], "tip_wrench")]  # type: ignore[arg-type]
+    assert kernels[0] is kernels[1] is kernels[2]
+
+
 def test_the_page_names_every_target() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "code.md").read_text(encoding="utf-8")
     assert [name for name in TARGETS if f"`{name}`" not in page] == []
