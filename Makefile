@@ -9,7 +9,7 @@ DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help demo book book-update test test-core test-foreign lint format bench soak clean
+.PHONY: help demo book book-update test test-core test-foreign test-gpu lint format bench soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
+	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
 	@echo "make format     let ruff put the formatting right"
 	@echo "make bench      speed of inverse dynamics on this machine"
@@ -64,6 +65,10 @@ out/foreign/venv/.installed: .venv/.python pyproject.toml
 		out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
 	@touch $@
+
+# array libraries for GPUs are gigabytes: those of PYTHON are used, with whatever of pytest it has
+test-gpu:
+	PYTHONPATH=src $(PYTHON) tests/gpu/test_devices.py
 
 soak: .venv/.installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[soak]" || \

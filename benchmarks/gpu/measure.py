@@ -46,7 +46,8 @@ AGREEMENT = {"float64": 1e-8, "float32": 1e-4}  # with peers, whose π has fewer
 SECTIONS = {
     "shares": 170, "latency": 60, "rollout": 70,
     "ours-float32": 40, "ours-float64": 40, "frax-float32": 50, "frax-float64": 50,
-    "adam-float32": 60, "adam-float64": 60, "adam_compiled-float32": 90,
+    "adam-float32": 50, "adam-float64": 50, "adam_replay-float32": 50, "adam_replay-float64": 50,
+    "adam_compiled-float32": 300,
 }  # fmt: skip
 
 
@@ -211,7 +212,8 @@ def share(
         arrays = [[on_torch.described(x) for x in group] for group in (many, outputs)]
         stream = on_torch.stream_of(many[0])
         seconds = bench.seconds(lambda: cuda.launch(kernel, *arrays, stream))
-        loaded = kernel.loaded(0, "staged" if kernel.stages else "direct")
+        (launched,) = list(kernel.layouts.values())[-1]
+        loaded = launched.kernel
         attributes = cuda._driver().CUfunction_attribute
         registers, local = (
             int(cuda._call("cuFuncGetAttribute", getattr(attributes, f"CU_FUNC_ATTRIBUTE_{x}"), loaded.function))
@@ -374,15 +376,15 @@ def without_lxml() -> None:
         def getchildren(self) -> list[Any]:
             return list(self)
 
-    def parser(**_: Any) -> Any:
+    def reader(**_: Any) -> Any:
         return ElementTree.XMLParser(target=ElementTree.TreeBuilder(element_factory=Node))
 
     package, etree = types.ModuleType("lxml"), types.ModuleType("lxml.etree")
     vars(etree).update({k: v for k, v in vars(ElementTree).items() if not k.startswith("__")})
     vars(etree).update(
-        Element=Node, _Comment=type("_Comment", (), {}), XMLParser=parser,
-        fromstring=lambda text, by=None: ElementTree.fromstring(text, by or parser()),
-        parse=lambda file, by=None: ElementTree.parse(file, by or parser()),
+        Element=Node, _Comment=type("_Comment", (), {}), XMLParser=reader,
+        fromstring=lambda text, parser=None: ElementTree.fromstring(text, parser or reader()),
+        parse=lambda file, parser=None: ElementTree.parse(file, parser or reader()),
     )  # fmt: skip
     package.etree = etree  # type: ignore[attr-defined]
     sys.modules.update({"lxml": package, "lxml.etree": etree})
@@ -483,69 +485,49 @@ def adam_functions(bench: Bench, arm: Any, dtype: str) -> dict[str, Callable[...
     }
 
 
-def flattened(function: Callable[..., Any], inputs: list[Any]) -> Callable[..., Any]:
-    """The operations of a function for inputs of these shapes, without Python, constants computed once."""
-    import torch
-    from torch.fx.experimental.proxy_tensor import make_fx
-
-    module = make_fx(function)(*inputs)
-    values: dict[Any, Any] = {}
-    count = 0
-    for node in list(module.graph.nodes):
-        if node.op == "get_attr":
-            values[node] = getattr(module, node.target)
-        elif node.op == "call_function" and all(source in values for source in node.all_input_nodes):
-            value = torch.fx.node.map_arg((node.args, node.kwargs), lambda source: values[source])
-            values[node] = node.target(*value[0], **value[1])
-            if not isinstance(values[node], torch.Tensor):
-                continue
-            name, count = f"constant{count}", count + 1
-            module.register_buffer(name, values[node])
-            with module.graph.inserting_before(node):
-                constant = module.graph.get_attr(name)
-            node.replace_all_uses_with(constant)
-            values[constant] = values[node]
-    module.graph.eliminate_dead_code()
-    module.recompile()
-    return module
-
-
 def adam(bench: Bench, dtype: str) -> None:
-    """ADAM: its PyTorch functions as they are, and for few states their operations as a CUDA graph that is replayed."""
+    """ADAM: its PyTorch functions as they are."""
+    adam_ways(bench, dtype, bench.batches, False)
+
+
+def adam_replay(bench: Bench, dtype: str) -> None:
+    """ADAM for few states, as CUDA graphs that are replayed."""
+    adam_ways(bench, dtype, bench.few, True)
+
+
+def adam_ways(bench: Bench, dtype: str, batches: tuple[int, ...], replayed: bool) -> None:
+    """All its quantities for batches of these sizes."""
     import torch
 
     arm = same_arm(bench)
     with torch.no_grad():
         for quantity, function in adam_functions(bench, arm, dtype).items():
-            for states in bench.batches:
+            for states in batches:
                 inputs = [torch.as_tensor(x, device=bench.device) for x in peer_inputs(quantity, dtype, states, arm.n)]
-                run = partial(function, *inputs)
-                row = partial(compared, bench, arm, "ADAM", quantity=quantity, dtype=dtype, states=states)
-                row(how="PyTorch", results=run(), seconds=bench.seconds(run, 20, 3))
-                if states in bench.few:
-                    replay = bench.replayed(partial(flattened(function, inputs), *inputs))
-                    row(how="PyTorch, graph replay", results=replay(), seconds=bench.seconds(replay, 100))
+                run: Callable[[], Any] = partial(function, *inputs)
+                if replayed:
+                    run = bench.replayed(run)
+                compared(
+                    bench, arm, "ADAM", "PyTorch, graph replay" if replayed else "PyTorch", quantity, dtype, states,
+                    results=run(), seconds=bench.seconds(run, 50, 3),
+                )  # fmt: skip
 
 
 def adam_compiled(bench: Bench, dtype: str) -> None:
-    """ADAM's operations compiled by PyTorch, as one graph."""
+    """ADAM's inverse dynamics compiled by PyTorch, which takes minutes: ask for it by ``--only``."""
     import torch
+    from torch.fx.experimental.proxy_tensor import make_fx
 
-    arm = same_arm(bench)
+    arm, quantity, states = same_arm(bench), "inverse_dynamics", bench.batches[-1]
     with torch.no_grad():
-        functions = adam_functions(bench, arm, dtype)
-        for states in reversed(bench.batches):
-            quantity = "inverse_dynamics"
-            inputs = [torch.as_tensor(x, device=bench.device) for x in peer_inputs(quantity, dtype, states, arm.n)]
-            module = torch.compile(flattened(functions[quantity], inputs), fullgraph=True, dynamic=False)
-            run: Callable[[], Any] = partial(module, *inputs)
-            results = run()
-            if states in bench.few:
-                run = bench.replayed(run)
-            compared(
-                bench, arm, "ADAM", "PyTorch, compiled", quantity, dtype, states,
-                results=results, seconds=bench.seconds(run, 100),
-            )  # fmt: skip
+        inputs = [torch.as_tensor(x, device=bench.device) for x in peer_inputs(quantity, dtype, states, arm.n)]
+        operations = make_fx(adam_functions(bench, arm, dtype)[quantity])(*inputs)
+        module = torch.compile(operations, fullgraph=True, dynamic=False)
+        run = partial(module, *inputs)
+        compared(
+            bench, arm, "ADAM", "PyTorch, compiled", quantity, dtype, states,
+            results=run(), seconds=bench.seconds(run),
+        )  # fmt: skip
 
 
 # -- tables ------------------------------------------------------------------------------------------
@@ -644,7 +626,7 @@ def reached(value: float, goal: int | None) -> str:
 
 RUN: dict[str, Callable[..., None]] = {
     "shares": shares, "latency": latency, "rollout": rollout, "ours": ours, "frax": frax, "adam": adam,
-    "adam_compiled": adam_compiled,
+    "adam_replay": adam_replay, "adam_compiled": adam_compiled,
 }  # fmt: skip
 
 
@@ -688,7 +670,9 @@ def main() -> None:
     parser.add_argument("--peers", default="out/peers", help="folder of peers.py")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--budget", type=float, default=340.0, help="seconds for all sections together")
-    parser.add_argument("--only", nargs="*", default=list(SECTIONS), choices=list(SECTIONS), help="sections to run")
+    parser.add_argument(
+        "--only", nargs="*", default=list(SECTIONS)[:-1], choices=list(SECTIONS), help="sections to run"
+    )
     parser.add_argument("--tables", action="store_true", help="make the tables of the rows that are there")
     parser.add_argument("--section", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from dalembert.emit.grid import AXES, grid_ir
+from dalembert.emit.grid import AXES, BLOCK, grid_ir
 from dalembert.emit.source import Settings, Source, Unit, description, operation_words
 from dalembert.emit.statements import array_names
 from dalembert.errors import DalembertError
@@ -21,7 +21,6 @@ from dalembert.kernel.compile import compiled_for
 from dalembert.kernel.cuda import BYTES, GPU
 
 CARD = "sm_90"  # that notes are about
-THREADS = 32  # of a block, which is best where threads hold many registers
 
 
 def ptx(unit: Unit, settings: Settings) -> Source:
@@ -51,8 +50,8 @@ def _use(unit: Unit, scalar: str, shared: int) -> list[str]:
         f"{unit.symbol}({', '.join(arrays)}, {rows}, count): device pointers to {scalar}s, the distance in bytes between "
         "rows of each input (0: the same row for all), and the number of states, all of 64 bits; rows of outputs lie one "
         "behind the other.",
-        f"Launch it with B threads in each of ceil(count / B) blocks, and B x {shared} bytes of dynamic shared memory; "
-        f"B = {THREADS} is a good choice.",
+        f"Launch it with exactly {BLOCK[scalar]} threads in each of ceil(count / {BLOCK[scalar]}) blocks, and "
+        f"{BLOCK[scalar] * shared:,} bytes of dynamic shared memory, {shared} for each thread.",
         f"{unit.symbol}_strided({', '.join(arrays)}, count, lengths of the last {AXES - 1} of {AXES} leading axes, {AXES} "
         "strides of each array, strides of all core axes): for arrays of any strides, in bytes; it needs no shared memory.",
     ]
