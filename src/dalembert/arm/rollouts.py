@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from operator import index
@@ -34,16 +34,16 @@ class Rolling(NamedTuple):
     steps: int
     records: int
 
-    def shapes(self, inputs: Sequence[Any]) -> list[tuple[int, ...]]:
-        """Those of q and q̇ for inputs of the program."""
-        q, qd, _, tau = inputs
-        leads = (tuple(q.shape[:-1]), tuple(qd.shape[:-1]), tuple(tau.shape[:-2]))
+    def shape(self, arrays: Mapping[str, Any]) -> tuple[int, ...]:
+        """That of the results."""
+        axes = {"tau": 2} if _stepwise(arrays, self.steps) else {}
+        shapes = {name: tuple(array.shape) for name, array in arrays.items()}
         try:
-            lead = np.broadcast_shapes(*leads)
+            lead = np.broadcast_shapes(*(shape[: -axes.get(name, 1)] for name, shape in shapes.items()))
         except ValueError:
-            shapes = ", ".join(f"{name} {tuple(x.shape)}" for name, x in (("q", q), ("qd", qd), ("tau", tau)))
-            raise ShapeError(f"these shapes do not broadcast: {shapes}") from None
-        return [(*lead, self.records, x.shape[-1]) for x in (q, qd)]
+            given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise ShapeError(f"these shapes do not broadcast: {given}") from None
+        return (*lead, self.records, shapes["q"][-1])
 
 
 class Rollouts(Compiled):
@@ -68,7 +68,7 @@ class Rollouts(Compiled):
         step    length of a step (s)
         steps   how many there are
         every   steps between records, a divisor of ``steps``; the last step alone is recorded unless given
-        method  one with fixed steps: "rk4", "euler", …, as for ``da.simulate``
+        method  one with fixed steps, as for ``da.simulate``: "rk4"
         threads over how many threads a large batch is split; chosen by its size unless given
         Results are arrays of the library that the arrays are of. NumPy's, Dask's, and those of PyTorch and JAX on the CPU
         are computed in float64 and rounded at the end; CuPy's and PyTorch's on a GPU in their own type, one thread
@@ -118,7 +118,7 @@ class Rollouts(Compiled):
         inputs = _program_inputs(rolling, arrays, np.array([[rolling.step]]))
         inputs[2:] = [np.broadcast_to(x, (*x.shape[:-2], rolling.steps, x.shape[-1])) for x in inputs[2:]]
         inputs = [x.astype(DOUBLE, copy=False) for x in inputs]
-        out = tuple(np.empty(shape) for shape in rolling.shapes(inputs))
+        out = np.empty(rolling.shape(arrays)), np.empty(rolling.shape(arrays))
         cost = WORK * rolling.steps * 2 * self.n
         run(rollout_kernel(self.mechanism, rolling.plan), inputs, out, threads, cost)
         return out[0].astype(kind, copy=False), out[1].astype(kind, copy=False)
@@ -142,7 +142,7 @@ class Rollouts(Compiled):
             raise ShapeError(f"threads cannot be given with {TITLES[library]} on a GPU: leave it away")
         arrays = self._checked_rollout({name: on.beside(like, value) for name, value in given.items()})
         inputs = _program_inputs(rolling, arrays, on.beside(like, [[rolling.step]]))
-        out = tuple(on.empty(like, shape) for shape in rolling.shapes(inputs))
+        out = on.empty(like, rolling.shape(arrays)), on.empty(like, rolling.shape(arrays))
         scalar = "float" if on.described(like).dtype == "float32" else "double"
         kernel = device_rollout(self.mechanism, rolling.plan, scalar)
         kernel.launch([on.described(x) for x in (*inputs, *out)], rolling.steps, rolling.records, on.stream_of(like))
