@@ -10,7 +10,7 @@ equations that our object is made of. Of each, the better of CasADi's graph as i
 
     python benchmarks/microcontrollers.py [--write] [ARM...]
 
-CasADi is installed into out/casadi. --write writes benchmarks/microcontrollers.md.
+CasADi is installed into out/bench/casadi. --write writes benchmarks/microcontrollers.md.
 """
 
 from __future__ import annotations
@@ -26,14 +26,19 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from dalembert.quantities import joints
+from peers.host import Peer
 from sidebyside import table
 
 HERE = Path(__file__).resolve().parent
-PEERS = HERE.parent / "out" / "casadi"
+PEER = Peer("casadi", "C by CasADi", ["casadi"])
+PEER.install()
 sys.path[:0] = [str(HERE.parent / "tests" / "emit")]
+sys.path.append(str(PEER.packages_folder))  # last: what both environments have is ours
+
+import casadi as ca  # noqa: E402
 
 from cross import CROSS  # noqa: E402
+from peers.casadi import graph  # noqa: E402
 
 STATES, TIMES = 8, 25  # states of a measurement, and how often each is computed
 TICK = 40  # instructions between two counts of the timer, which runs at 25 MHz
@@ -95,54 +100,12 @@ static void call_{name}(const double *a, const double *b, const double *c, doubl
 """
 
 
-def casadi() -> Any:
-    """The peer, installed beside this repository's own environment where it is not there."""
-    if not PEERS.exists():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(PEERS), "casadi"]
-        subprocess.run(command, check=True)
-    sys.path.append(str(PEERS))
-    import casadi
-
-    return casadi
-
-
-class Symbol:
-    """A scalar of CasADi that leaves vectors and matrices to themselves."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda: Symbol(getattr(self.value, name)())
-
-    def __neg__(self) -> Symbol:
-        return Symbol(-self.value)
-
-
-def _operator(name: str) -> Any:
-    def operate(self: Symbol, other: Any) -> Any:
-        if not isinstance(other, (Symbol, int, float)):
-            return NotImplemented
-        return Symbol(getattr(self.value, name)(other.value if isinstance(other, Symbol) else other))
-
-    return operate
-
-
-for _name in ("add", "sub", "mul", "truediv"):
-    for _operation in (f"__{_name}__", f"__r{_name}__"):
-        setattr(Symbol, _operation, _operator(_operation))
-
-
 def casadi_code(arm: Any, formulation: str, cse: bool, name: str, folder: Path) -> int:
     """Write CasADi's C of inverse dynamics to NAME.c; how many numbers its workspace has."""
-    ca = casadi()
-    entry = joints.quantity("inverse_dynamics", arm.mechanism)
-    arrays = {x: [Symbol(ca.SX.sym(f"{x}{k}")) for k in range(arm.n)] for x in entry.inputs}
-    values = entry.values(arm.mechanism, formulation, arrays)
-    torques = ca.vertcat(*(x.value if isinstance(x, Symbol) else x for x in values))
+    inputs, torques = graph(arm, "inverse_dynamics", formulation)
     if cse:
         torques = ca.cse(torques)
-    function = ca.Function(name, [ca.vertcat(*(symbol.value for symbol in x)) for x in arrays.values()], [torques])
+    function = ca.Function(name, inputs, [torques])
     generator = ca.CodeGenerator(f"{name}.c", {"with_header": False})
     generator.add(function)
     generator.generate(f"{folder}/")
@@ -253,7 +216,7 @@ def main(arguments: Sequence[str]) -> None:
         lines = [f"# {about[0]}", "", *about[1:3]]
         lines += [
             "",
-            f"CasADi {casadi().__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.",
+            f"CasADi {ca.__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.",
             "",
         ]
         lines += ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
