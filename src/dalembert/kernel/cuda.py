@@ -63,7 +63,11 @@ def _driver() -> Any:
     """The vendor's bindings, initialised."""
     with extra("gpu", "a kernel on a GPU"):
         from cuda.bindings import driver
-    _done(driver, driver.cuInit(0))
+    try:
+        started = driver.cuInit(0)
+    except (RuntimeError, OSError):  # the driver's library is not there
+        raise DalembertError("there is no NVIDIA driver on this machine: give arrays on the CPU") from None
+    _done(driver, started)
     return driver
 
 
