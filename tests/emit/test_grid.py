@@ -125,6 +125,12 @@ def test_the_target_ptx_is_a_text_with_two_kernels_and_says_how_to_launch_them(s
         assert said.count("0 bytes spilled") == 2
 
 
+def test_rows_that_need_much_shared_memory_say_that_it_must_be_asked_for() -> None:
+    assert "must be asked for" not in " ".join(da.load(SMALL).emit("inertia_matrix", target="ptx").notes)
+    wide = da.load("scara").emit(["torque_derivatives", "regressor"], target="ptx", precision="float")
+    assert "must be asked for first: cuFuncSetAttribute" in " ".join(wide.notes)
+
+
 def test_several_quantities_share_a_kernel() -> None:
     source = da.load(SMALL).emit(["inertia_matrix", "gravity_torque"], target="ptx")
     assert list(source.files) == ["planar_2r_inertia_matrix_gravity_torque.ptx"]
