@@ -45,8 +45,8 @@ AGREEMENT = {"float64": 1e-8, "float32": 1e-4}  # with peers, whose π has fewer
 # section → most seconds that it may take; the first are the most important, should time run out
 SECTIONS = {
     "shares": 150, "latency": 50, "rollout": 50,
-    "ours-float32": 50, "frax-float32": 90, "adam_replay-float32": 50, "adam-float32": 40,
-    "ours-float64": 50, "frax-float64": 90, "adam_replay-float64": 50, "adam-float64": 40,
+    "ours-float32": 50, "frax-float32": 90, "adam_replay-float32": 50, "adam-float32": 60,
+    "ours-float64": 50, "frax-float64": 90, "adam_replay-float64": 50, "adam-float64": 60,
     "adam_compiled-float32": 300,
 }  # fmt: skip
 

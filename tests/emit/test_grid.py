@@ -78,8 +78,7 @@ def test_every_quantity_of_a_small_arm_becomes_ptx() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("scalar", SCALARS)
+@pytest.mark.parametrize(("scalar", "kind"), [*(("double", kind) for kind in KINDS), ("float", "direct")])
 def test_inverse_dynamics_of_panda_needs_no_stack(scalar: str, kind: str) -> None:
     assert ".local" not in ptx("panda", "inverse_dynamics", scalar, kind)
 
@@ -98,7 +97,7 @@ def test_cards_take_the_text_of_every_kind(card: str) -> None:
 def test_nothing_of_panda_is_spilled_in_doubles(quantity: str) -> None:
     kind = device_kernel("panda", quantity, "double").kind
     (needs,) = assembled(ptx("panda", quantity, "double", kind), "sm_90").values()
-    assert needs.spilled == 0 and needs.registers <= 255
+    assert needs.spilled == needs.stack == 0 and needs.registers <= 255
 
 
 @PTXAS
