@@ -150,5 +150,6 @@ def test_threads_give_the_same_bits() -> None:
 
 @pytest.mark.parametrize("precision", ["float", "half", None, 4])
 def test_a_precision_that_does_not_exist_is_refused(precision: Any) -> None:
-    with pytest.raises(da.DalembertError, match=r"precision is .*; it must be 'double' or 'single'"):
-        arm("planar-2r").kernel("inverse_dynamics", precision=precision)
+    for kernel in (arm("planar-2r").kernel, arm("planar-2r").gradient_kernel, arm("planar-2r").tangent_kernel):
+        with pytest.raises(da.DalembertError, match=r"precision is .*; it must be 'double' or 'single'"):
+            kernel("inverse_dynamics", precision=precision)

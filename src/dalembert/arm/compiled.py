@@ -47,6 +47,13 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
     return names
 
 
+def scalar_of(precision: Any) -> str:
+    """What is calculated with, as C calls it."""
+    if not isinstance(precision, str) or precision not in SCALARS:
+        raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
+    return SCALARS[precision]
+
+
 def _check_out(out: Any) -> None:
     """Refuse what no result can be written to; its shape is NumPy's to judge."""
     if not isinstance(out, np.ndarray):
@@ -125,16 +132,13 @@ class Compiled:
         """
         if not (formulation is None or isinstance(formulation, str)):
             raise DalembertError(f"formulation is {shown(formulation)}; it must be a name, or None for the fastest")
-        if precision not in SCALARS:
-            raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
+        scalar = scalar_of(precision)
         if type(options) is not tuple:
             options = _names("options", options)
         key = (quantity, formulation, options, precision)
         if key not in self._kernels:
             entry = joints.quantity(quantity, self.mechanism)
-            self._kernels[key] = machine.kernel(
-                self.mechanism, entry, formulation, options, self.name, SCALARS[precision]
-            )
+            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, options, self.name, scalar)
         return self._kernels[key]
 
     def operations(self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> machine.Price:

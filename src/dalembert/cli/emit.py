@@ -39,7 +39,11 @@ def emit(
         str | None, Option(metavar="NAME", help="The equations to use; the fastest unless given.")
     ] = None,
     option: Annotated[
-        list[str] | None, Option(metavar="INPUT", help="A further input, such as tip_wrench or base_motion.")
+        list[str] | None,
+        Option(
+            metavar="INPUT",
+            help="A further input: tip_wrench, base_motion, or numbers of the arm: parameters, lengths, payload, gravity.",
+        ),
     ] = None,
     function: Annotated[
         str | None, Option(metavar="NAME", help="The function's name after the robot's, instead of the quantity's.")

@@ -58,6 +58,11 @@ def called(key: str, inputs: list[Any]) -> Any:
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
+def in_main_memory(array: Any) -> bool:
+    """Whether NumPy can read an array where it lies: never."""
+    return False
+
+
 def empty(like: Any, shape: tuple[int, ...]) -> Any:
     """Room for results beside another array."""
     with like.device:

@@ -59,6 +59,20 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def in_main_memory(array: Any) -> bool:
+    """Whether NumPy can read an array where it lies; not while a function is traced."""
+    if isinstance(array, jax.core.Tracer):
+        raise ShapeError(
+            "a JAX array stands for its numbers here, within jit, vmap or grad, and they are needed at once"
+        )
+    return all(device.platform == "cpu" for device in array.devices())
+
+
+def beside(like: Any, value: Any) -> Any:
+    """Numbers as an array of the same type on the same device."""
+    return jnp.asarray(value, like.dtype, device=like.sharding)
+
+
 @cache
 def register_results(kinds: tuple[type, ...]) -> None:
     """Let ``jit`` and ``vmap`` give and take these dataclasses of arrays."""

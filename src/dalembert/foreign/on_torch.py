@@ -87,6 +87,11 @@ def _on_cuda(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
 operator.register_kernel("cuda")(_on_cuda)
 
 
+def in_main_memory(array: Tensor) -> bool:
+    """Whether NumPy can read a tensor where it lies."""
+    return array.device.type == "cpu"
+
+
 def empty(like: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Room for results beside another tensor."""
     return like.new_empty(shape)
