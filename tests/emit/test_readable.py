@@ -160,13 +160,13 @@ def test_names_of_quantities_that_are_wrong_are_told() -> None:
 @pytest.mark.parametrize("wrong", [None, 3, [3], b"pose"])
 def test_names_that_are_not_text_are_told(wrong: object) -> None:
     a = da.load("planar-2r")
-    with pytest.raises(da.DalembertError, match="quantity is .*; it must be a name, or a sequence of names"):
+    with pytest.raises(da.DalembertError, match=r"quantity is .*; it must be a name, or a sequence of names"):
         a.emit(wrong)  # type: ignore[arg-type]
     for call in (a.emit, a.kernel, a.operations):
-        with pytest.raises(da.DalembertError, match="options is .*; it must be a name, or a sequence of names"):
+        with pytest.raises(da.DalembertError, match=r"options is .*; it must be a name, or a sequence of names"):
             call("inverse_dynamics", options=wrong)  # type: ignore[arg-type, operator]
     if wrong is not None:
-        with pytest.raises(da.DalembertError, match="function is .*; it must be a name"):
+        with pytest.raises(da.DalembertError, match=r"function is .*; it must be a name"):
             a.emit("pose", function=wrong)  # type: ignore[arg-type]
 
 
