@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Compiled
-from dalembert.arrays import double, number
+from dalembert.arrays import double, number, shown
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.foreign.libraries import TITLES, common_library
 from dalembert.kernel.batches import run
@@ -52,9 +52,10 @@ class Rollouts(Compiled):
         from dalembert.quantities.rollouts import Plan, device_rollout, rollout_kernel
 
         every = steps if every is None else every
-        if steps < 1 or every < 1 or steps % every:
+        if not _count(steps) or not _count(every) or steps % every:
             raise DalembertError(
-                f"every is {every} and steps is {steps}; every must be a divisor of steps, both 1 or more"
+                f"every is {shown(every)} and steps is {shown(steps)}; every must be a divisor of steps, both whole numbers "
+                "from 1 on"
             )
         h = number("step", step)
         if not 0.0 < h < float("inf"):
@@ -73,7 +74,7 @@ class Rollouts(Compiled):
             force = np.zeros(self.n) if tau is None else double("tau", tau)
             arrays = self._of_rollout(state, force, np.array([[h]]), steps)
             arrays[2:] = [np.broadcast_to(x, (*x.shape[:-2], steps, x.shape[-1])) for x in arrays[2:]]
-            lead = np.broadcast_shapes(*(x.shape[:-1] for x in state), arrays[3].shape[:-2])
+            lead = _leading(state, arrays[3])
             out = tuple(np.empty((*lead, records, self.n)) for _ in state)
             run(rollout_kernel(self.mechanism, plan), arrays, out, threads, WORK * steps * 2 * self.n)
             return out[0], out[1]
@@ -87,7 +88,7 @@ class Rollouts(Compiled):
         state = [on.beside(like, x) for x in (q, qd)]
         force = on.beside(like, [0.0] * self.n if tau is None else tau)
         arrays = self._of_rollout(state, force, on.beside(like, [[h]]), steps)
-        lead = np.broadcast_shapes(*(tuple(x.shape[:-1]) for x in state), tuple(arrays[3].shape[:-2]))
+        lead = _leading(state, arrays[3])
         out = tuple(on.empty(like, (*lead, records, self.n)) for _ in state)
         scalar = "float" if device.dtype == "float32" else "double"
         kernel = device_rollout(self.mechanism, plan, scalar)
@@ -106,3 +107,19 @@ class Rollouts(Compiled):
         if not stepwise:
             force = force[..., None, :]
         return [*state, h, force]
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+
+
+def _leading(state: list[Any], force: Any) -> tuple[int, ...]:
+    """The axes that states and torques (…, steps, n) have together."""
+    shapes = [tuple(x.shape[:-1]) for x in state] + [tuple(force.shape[:-2])]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ShapeError(
+            f"the leading axes of q {shapes[0]}, qd {shapes[1]} and tau {shapes[2]} do not broadcast; torques for every step "
+            "are (…, steps, n) with one axis more than q and qd have"
+        ) from None
