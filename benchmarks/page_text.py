@@ -348,7 +348,7 @@ def pictures(f: Figures, folder: Path) -> None:
         labels = [x for x in lines_of(by_joints.values()) if x not in EXTRA]
         plotted(axes, by_joints, labels, False, MS if name == "first" else NS)
         axes.set(xlabel="joints", ylabel="ns per state", title=NAMES.get(name, "").capitalize())
-        ticks = [n for n in map(int, by_joints) if n not in (4, 50, 70)]
+        ticks = [n for n in map(int, by_joints) if n != 4]
         axes.set_xticks(ticks, [str(n) for n in ticks], fontsize=8)
         axes.minorticks_off()
     three[1].sharey(three[0])
