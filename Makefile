@@ -9,7 +9,7 @@ DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help demo book book-update test test-core lint format bench bench-quick soak clean
+.PHONY: help demo book book-update test test-core test-foreign test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -17,6 +17,8 @@ help:
 	@echo "make book       execute the notebooks of examples/book and compare; make book-update writes them"
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
+	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
+	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
 	@echo "make format     let ruff put the formatting right"
 	@echo "make bench      speed on this machine beside every peer that installs: benchmarks/RESULTS.md, and what it has not"
@@ -53,6 +55,22 @@ test-core: .venv/.python
 	out/core/venv/bin/python -m pip install --quiet --disable-pip-version-check out/core/source
 	DALEMBERT_CACHE=out/core/cache out/core/venv/bin/python tests/environment/core.py
 
+# torch is pinned to the wheel for CPUs: others bring gigabytes of libraries for GPUs
+test-foreign: out/foreign/venv/.installed
+	TORCHINDUCTOR_CACHE_DIR=out/foreign/inductor out/foreign/venv/bin/python -m pytest tests/foreign \
+		"tests/test_readme.py::test_python_blocks_of_the_docs_print_what_the_page_says[arrays]"
+
+out/foreign/venv/.installed: .venv/.python pyproject.toml
+	$(PYTHON) -m venv out/foreign/venv
+	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0+cpu" || \
+		out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
+	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
+	@touch $@
+
+# array libraries for GPUs are gigabytes: those of PYTHON are used, with whatever of pytest it has
+test-gpu:
+	PYTHONPATH=src $(PYTHON) tests/gpu/test_devices.py
+
 soak: .venv/.installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[soak]" || \
 		echo "atheris cannot be installed here; a corpus is mutated at random instead"
@@ -67,7 +85,7 @@ format: .venv/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: .venv/.installed-dev
+bench: .venv/.installed-dev .venv/.installed-debian
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/closed_chains.py
 	$(BIN)/python benchmarks/cluster.py
@@ -76,6 +94,7 @@ bench: .venv/.installed-dev
 	$(BIN)/python benchmarks/friction.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/map.py
+	$(BIN)/python benchmarks/microcontrollers.py
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/rollout.py
 	$(BIN)/python benchmarks/threads.py

@@ -3,14 +3,15 @@
 All C is compiled by the same ``arm-none-eabi-gcc -O2``. The programs run under qemu with ``-icount shift=0``, where an
 instruction takes a nanosecond, and read the SysTick timer. These are counts of instructions, not of cycles: a division counts
 as much as an addition, and neither flash nor caches are modelled. Sines and cosines are counted: CasADi's C and ours call
-newlib's, the object file has its own.
+newlib's, the object file has its own, and so has our C without a library (own sin). Flash is that of the function alone:
+newlib's sine and cosine come on top of CasADi's. What the call itself takes is not counted.
 
 CasADi gets the same model twice: the plain Newton-Euler recursion on its symbols (casadi.SX), and the leaner
 equations that our object is made of. Of each, the better of CasADi's graph as it is and after its common subexpression elimination counts.
 
     python benchmarks/microcontrollers.py [--write] [ARM...]
 
-CasADi is installed into out/bench/casadi. --write writes benchmarks/microcontrollers.md.
+CasADi is installed into out/casadi. --write writes benchmarks/microcontrollers.md.
 """
 
 from __future__ import annotations
@@ -26,19 +27,15 @@ from typing import Any
 import numpy as np
 
 import dalembert as da
-from peers.host import Peer
+from dalembert.quantities import joints
+from dalembert.quantities.machine import signature
 from sidebyside import table
 
 HERE = Path(__file__).resolve().parent
-PEER = Peer("casadi", "C by CasADi", ["casadi"])
-PEER.install()
+PEERS = HERE.parent / "out" / "casadi"
 sys.path[:0] = [str(HERE.parent / "tests" / "emit")]
-sys.path.append(str(PEER.packages_folder))  # last: what both environments have is ours
-
-import casadi as ca  # noqa: E402
 
 from cross import CROSS  # noqa: E402
-from peers.casadi import graph  # noqa: E402
 
 STATES, TIMES = 8, 25  # states of a measurement, and how often each is computed
 TICK = 40  # instructions between two counts of the timer, which runs at 25 MHz
@@ -50,7 +47,7 @@ PROGRAM = """
 #define RVR (*(volatile unsigned *)0xE000E014)
 #define CVR (*(volatile unsigned *)0xE000E018)
 typedef void (*function)(const double *, const double *, const double *, double *);
-static const double q[{states}][{n}] = {{{q}}}, qd[{states}][{n}] = {{{qd}}}, qdd[{states}][{n}] = {{{qdd}}};
+static const double q[{states}][{positions}] = {{{q}}}, qd[{states}][{n}] = {{{qd}}}, qdd[{states}][{n}] = {{{qdd}}};
 static double tau[{n}];
 __attribute__((noinline)) static void nothing(const double *a, const double *b, const double *c, double *d)
 {{
@@ -77,7 +74,7 @@ static unsigned ticks(function f)
 }}
 int main(void)
 {{
-    static const function functions[] = {{nothing, thousand, {functions}}};
+    static const function functions[] = {{nothing, thousand, call_empty, {functions}}};
     for (unsigned k = 0; k < sizeof functions / sizeof *functions; ++k) {{
         const unsigned count = ticks(functions[k]);
         printf("%u", count);
@@ -99,13 +96,78 @@ static void call_{name}(const double *a, const double *b, const double *c, doubl
 }}
 """
 
+# what it takes to call a function as CasADi's are called is not counted
+EMPTY = """
+__attribute__((noinline)) int empty(const double **given, double **results, long long *i, double *w, int m)
+{
+    __asm__ volatile("" : : "r"(given), "r"(results), "r"(i), "r"(w), "r"(m) : "memory");
+    return 0;
+}
+"""
+
+
+def casadi() -> Any:
+    """The peer, installed beside this repository's own environment where it is not there."""
+    if not PEERS.exists():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(PEERS), "casadi"]
+        subprocess.run(command, check=True)
+    sys.path.append(str(PEERS))
+    import casadi
+
+    return casadi
+
+
+class Symbol:
+    """A scalar of CasADi that leaves vectors and matrices to themselves."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda: Symbol(getattr(self.value, name)())
+
+    def __neg__(self) -> Symbol:
+        return Symbol(-self.value)
+
+    def less(self, other: Any) -> Symbol:
+        """1 where this is less, else 0."""
+        return Symbol(self.value < value_of(other))
+
+    def select(self, x: Any, y: Any) -> Symbol:
+        """x where this is not 0, else y."""
+        return Symbol(casadi().if_else(self.value, value_of(x), value_of(y)))
+
+
+def value_of(x: Any) -> Any:
+    """What CasADi calculates with."""
+    return x.value if isinstance(x, Symbol) else x
+
+
+def _operator(name: str) -> Any:
+    def operate(self: Symbol, other: Any) -> Any:
+        if not isinstance(other, (Symbol, int, float)):
+            return NotImplemented
+        return Symbol(getattr(self.value, name)(value_of(other)))
+
+    return operate
+
+
+for _name in ("add", "sub", "mul", "truediv"):
+    for _operation in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Symbol, _operation, _operator(_operation))
+
 
 def casadi_code(arm: Any, formulation: str, cse: bool, name: str, folder: Path) -> int:
     """Write CasADi's C of inverse dynamics to NAME.c; how many numbers its workspace has."""
-    inputs, torques = graph(arm, "inverse_dynamics", formulation)
+    ca = casadi()
+    entry = joints.quantity("inverse_dynamics", arm.mechanism)
+    shapes = signature(arm.mechanism, entry, ()).inputs
+    arrays = {x: [Symbol(ca.SX.sym(f"{x}{k}")) for k in range(size)] for x, (size,) in shapes}
+    values = entry.values(arm.mechanism, formulation, arrays)
+    torques = ca.vertcat(*map(value_of, values))
     if cse:
         torques = ca.cse(torques)
-    function = ca.Function(name, inputs, [torques])
+    function = ca.Function(name, [ca.vertcat(*(symbol.value for symbol in x)) for x in arrays.values()], [torques])
     generator = ca.CodeGenerator(f"{name}.c", {"with_header": False})
     generator.add(function)
     generator.generate(f"{folder}/")
@@ -126,7 +188,8 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
         if not arm.mechanism.linear
         else rng.uniform(-2, 2, (STATES, arm.n))
     )
-    rows = (q, *rng.uniform(-2, 2, (2, STATES, arm.n)))
+    qd, qdd = rng.uniform(-2, 2, (2, STATES, arm.n))
+    rows = (arm.placed(q) if arm.mechanism.by_newton else q, qd, qdd)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         candidates: dict[str, tuple[str, str]] = {}  # function and file of each
@@ -134,11 +197,14 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
         source.write(folder)
         symbol = next(x for x in source.files if x.endswith(".o")).removesuffix(".o")
         candidates["object"] = (symbol, f"{symbol}.o")
-        source = arm.emit("inverse_dynamics", target="c", function="text")
-        source.write(folder)
-        text = next(x for x in source.files if x.endswith(".c")).removesuffix(".c")
-        candidates["c"] = (text, f"{text}.c")
-        wrappers = ""
+        headers = [symbol]
+        for candidate, libm in (("c", True), ("c, own functions", False)):
+            source = arm.emit("inverse_dynamics", target="c", function="text" if libm else "own_text", libm=libm)
+            source.write(folder)
+            text = next(x for x in source.files if x.endswith(".c")).removesuffix(".c")
+            candidates[candidate] = (text, f"{text}.c")
+            headers.append(text)
+        wrappers = WRAPPER.format(name="empty", work=1) + EMPTY
         for number, (candidate, formulation) in enumerate(CASADI.items()):
             for cse in (False, True):
                 function = f"casadi{number}{'_cse' if cse else ''}"
@@ -146,7 +212,7 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
                 wrappers += WRAPPER.format(name=function, work=work)
                 candidates[f"{candidate}{' cse' * cse}"] = (f"call_{function}", f"{function}.c")
         program = PROGRAM.format(
-            declarations=f'#include "{symbol}.h"\n#include "{text}.h"', wrappers=wrappers, n=arm.n, states=STATES,
+            declarations="\n".join(f'#include "{x}.h"' for x in headers), wrappers=wrappers, n=arm.n, positions=rows[0].shape[1], states=STATES,
             times=TIMES, functions=", ".join(x for x, _ in candidates.values()),
             **{key: listed(x) for key, x in zip(("q", "qd", "qdd"), rows, strict=True)},
         )  # fmt: skip
@@ -164,15 +230,17 @@ def measured(name: str) -> tuple[dict[str, float], dict[str, int]]:
         *options, last = cross.emulator
         command = [*options, "-icount", "shift=0", last, str(built)]
         lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
-    want = arm.inverse_dynamics(*rows)[-1]
+    want = arm.inverse_dynamics(q, qd, qdd)[-1]
     counts = [int(line.split()[0]) * TICK / (STATES * TIMES) for line in lines]
     if abs(counts[1] - counts[0] - 1000) > 1:
         raise SystemExit(f"1000 instructions are counted as {counts[1] - counts[0]:.1f}")
-    for candidate, line in zip(candidates, lines[2:], strict=True):
+    for candidate, line in zip(candidates, lines[3:], strict=True):
         got = np.array(list(map(float, line.split()[1:])))
         if np.abs(got - want).max() > 1e-10 * np.abs(want).max():
             raise SystemExit(f"{name}: {candidate} gives {got}, not {want}")
-    return {x: count - counts[0] for x, count in zip(candidates, counts[2:], strict=True)}, sizes
+    return {
+        x: count - counts[2 if "casadi" in x else 0] for x, count in zip(candidates, counts[3:], strict=True)
+    }, sizes
 
 
 def compiler() -> list[str]:
@@ -192,6 +260,7 @@ def main(arguments: Sequence[str]) -> None:
         "joints",
         "object",
         "our C",
+        "our C, own sin",
         "CasADi",
         "CasADi, our equations",
         "CasADi / object",
@@ -204,7 +273,7 @@ def main(arguments: Sequence[str]) -> None:
         best = {x: min((counts[f"{x}{more}"], sizes[f"{x}{more}"]) for more in ("", " cse")) for x in CASADI}
         casadi_count, casadi_size = best["casadi"]
         rows.append((
-            name, str(da.load(name).n), f"{counts['object']:,.0f}", f"{counts['c']:,.0f}", f"{casadi_count:,.0f}",
+            name, str(da.load(name).n), f"{counts['object']:,.0f}", f"{counts['c']:,.0f}", f"{counts['c, own functions']:,.0f}", f"{casadi_count:,.0f}",
             f"{best['casadi, our equations'][0]:,.0f}", f"{casadi_count / counts['object']:.2f}",
             f"{sizes['object']:,}", f"{casadi_size:,}",
         ))  # fmt: skip
@@ -216,7 +285,7 @@ def main(arguments: Sequence[str]) -> None:
         lines = [f"# {about[0]}", "", *about[1:3]]
         lines += [
             "",
-            f"CasADi {ca.__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.",
+            f"CasADi {casadi().__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.",
             "",
         ]
         lines += ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]

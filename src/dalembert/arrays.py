@@ -124,6 +124,10 @@ def _array(name: str, value: Any) -> Any:
         array = np.asarray(value)
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{name} is not an array of numbers: {shown(value)}") from None
+    except RuntimeError:  # of PyTorch
+        raise ShapeError(
+            f"{name} is differentiated by its library, which ends here: give its numbers, {name}.detach().numpy()"
+        ) from None
     if hasattr(value, "__array__") or array.dtype == DOUBLE:
         return array
     if array.dtype.kind in "fiub":

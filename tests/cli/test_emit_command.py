@@ -44,3 +44,11 @@ def test_mistakes_are_one_sentence() -> None:
     assert "no quantity is named" in mistake("emit", "pendulum")
     assert "did you mean 'inertia_matrix'" in mistake("emit", "pendulum", "inertia_matrx")
     assert "there is no target 'rust'" in mistake("emit", "pendulum", "pose", "--target", "rust")
+
+
+def test_binary_files_and_functions_of_their_own(tmp_path: Path) -> None:
+    quantities = ("gravity_torque", "inertia_matrix")
+    result = run("emit", "pendulum", *quantities, "-t", "wasm", "--separate", "-o", tmp_path, width=200)
+    assert "pendulum_gravity_torque_inertia_matrix.wasm" in result.stdout and "belong to the module" in result.stdout
+    assert "bytes)" in run("emit", "pendulum", "gravity_torque", "-t", "cortex-m7").stdout
+    assert "not for 'c'" in mistake("emit", "pendulum", *quantities, "--separate")

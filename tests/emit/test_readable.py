@@ -51,6 +51,21 @@ def test_numpy_broadcasts_and_python_gives_scalars() -> None:
     assert isinstance(energy, float) and energy == pytest.approx(float(a.kinetic_energy([0.0, 0.0], [1.0, 1.0])))
 
 
+@pytest.mark.parametrize("quantity", ["kinetic_energy_gradient", "pose_gradient", "christoffel_gradient"])
+def test_inputs_that_are_numbers_or_matrices_have_their_shapes(quantity: str) -> None:
+    """The weights of a gradient have the shape of what is differentiated: (), (4, 4), (2, 2, 2)."""
+    a, rng = da.load("planar-2r"), np.random.default_rng(5)
+    cores = [
+        eval(f"({core}{',' * bool(core)})") for core in a.kernel(quantity).signature.split("->")[0][1:-1].split("),(")
+    ]
+    given = [rng.uniform(-1, 1, (3, *core)) for core in cores]
+    want = np.stack(a.kernel(quantity)(*given), axis=-2) if quantity.startswith("kin") else a.kernel(quantity)(*given)
+    rows = [loaded(a, quantity, "python")(*(x[k].tolist() for x in given)) for k in range(3)]  # type: ignore[operator]
+    vectorised = loaded(a, quantity, "numpy")(*given)  # type: ignore[operator]
+    for got in (rows, np.stack(vectorised, axis=-2) if isinstance(vectorised, tuple) else vectorised):
+        assert np.allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
 def test_dot_is_the_tape() -> None:
     """Read back and evaluated."""
     a = da.load("planar-2r")
@@ -84,6 +99,13 @@ def test_python_follows_c_where_math_would_raise_an_error() -> None:
         for x in (0.0, -0.0, 1.0, -1.0, 2.0, 800.0, -800.0, math.inf, -math.inf, math.nan):
             for arguments in [(x, y) for y in (0.0, -0.0, 2.0)] if count == 2 else [(x,)]:
                 assert np.array_equal(function(*arguments), OPERATIONS[op](*arguments), equal_nan=True), (op, arguments)  # type: ignore[operator]
+
+
+def test_python_is_not_a_number_where_an_angle_is_infinite() -> None:
+    a = da.load("planar-2r")
+    got = loaded(a, "gravity_torque", "python")([math.inf, 0.0])  # type: ignore[operator]
+    with np.errstate(invalid="ignore"):
+        assert np.array_equal(got, a.gravity_torque([math.inf, 0.0]), equal_nan=True)
 
 
 def test_sources_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -133,6 +155,25 @@ def test_names_of_quantities_that_are_wrong_are_told() -> None:
         a.emit([])
     with pytest.raises(da.DalembertError, match="'pose' is asked for twice"):
         a.emit(["pose", "jacobian", "pose"])
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [3], b"pose"])
+def test_names_that_are_not_text_are_told(wrong: object) -> None:
+    a = da.load("planar-2r")
+    with pytest.raises(da.DalembertError, match=r"quantity is .*; it must be a name, or a sequence of names"):
+        a.emit(wrong)  # type: ignore[arg-type]
+    for call in (a.emit, a.kernel, a.operations):
+        with pytest.raises(da.DalembertError, match=r"options is .*; it must be a name, or a sequence of names"):
+            call("inverse_dynamics", options=wrong)  # type: ignore[arg-type, operator]
+    if wrong is not None:
+        with pytest.raises(da.DalembertError, match=r"function is .*; it must be a name"):
+            a.emit("pose", function=wrong)  # type: ignore[arg-type]
+
+
+def test_one_option_is_named_alone_or_in_a_sequence() -> None:
+    a = da.load("planar-2r")
+    kernels = [a.kernel("inverse_dynamics", options=x) for x in (("tip_wrench",), ["tip_wrench"], "tip_wrench")]  # type: ignore[arg-type]
+    assert kernels[0] is kernels[1] is kernels[2]
 
 
 def test_the_page_names_every_target() -> None:

@@ -165,6 +165,50 @@ def test_the_loader_in_node_equals_the_kernel_and_is_a_plain_script_too(several:
     assert node("plain.cjs").strip() == "inverse_dynamics,coriolis_matrix"
 
 
+LIMITS = """
+import fs from "fs";
+import { load } from "./NAME.mjs";
+const bytes = fs.readFileSync("NAME.wasm");
+const refusal = async (act) => { try { await act(); } catch (error) { return `${error}`; } };
+const arm = await load(bytes);
+for (let count = 1; count <= 1000; count++)
+  arm.gravity_torque(new Float64Array(2 * count));
+const memory = arm.memory.buffer.byteLength;
+const before = arm.memory.used;
+const refused = [await refusal(() => arm.gravity_torque.rows(1e9))]; // more than a memory can hold
+const taken = arm.memory.used - before;
+for (const count of [-1, 1.5, NaN]) refused.push(await refusal(() => arm.gravity_torque.rows(count)));
+arm.memory.reserved = 16; // as if the module had been smaller
+refused.push(await refusal(() => load(bytes, arm.memory)));
+const none = arm.gravity_torque([]).length;
+console.log(JSON.stringify({ memory, taken, refused, none, tau: Array.from(arm.gravity_torque([0, 0])) }));
+"""
+
+
+@NODE
+def test_the_loader_takes_room_once_and_refuses_what_would_spoil_it(tmp_path: Path) -> None:
+    arm = da.load("planar-2r")
+    arm.emit("gravity_torque", target="wasm").write(tmp_path)
+    (tmp_path / "main.mjs").write_text(LIMITS.replace("NAME", "planar_2r_gravity_torque"))
+    run = subprocess.run(["node", "main.mjs"], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    rows = (
+        1000 * 4 * 8
+    )  # bytes of the largest batch; a thousand batches of growing size do not take a thousand times as much
+    assert told["memory"] <= 65536 + 4 * rows + 65536
+    assert told["taken"] == 0 and told["none"] == 0
+    assert np.allclose(told["tau"], arm.gravity_torque([0.0, 0.0]), rtol=1e-13)
+    assert all("RangeError" in (refused or "") for refused in told["refused"]), told["refused"]
+    assert "load all modules that share a memory before any is used" in told["refused"][-1]
+
+
+@pytest.mark.parametrize("name", ["reserved", "memory", "exports", "about", "then"])
+def test_names_that_the_loader_has_itself_are_refused(name: str) -> None:
+    with pytest.raises(DalembertError, match=rf"in a module for wasm the function cannot be called '{name}'"):
+        da.load("planar-2r").emit("gravity_torque", target="wasm", function=name)
+
+
 def test_what_a_target_has_no_functions_of_its_own_for_is_refused() -> None:
     with pytest.raises(DalembertError, match=r"separate=True .* for the target wasm, not for 'c'"):
         da.load("planar-2r").emit(["gravity_torque", "inertia_matrix"], target="c", separate=True)

@@ -38,6 +38,15 @@ def precision_of(arrays: Iterable[Any]) -> Literal["double", "single"]:
     return "single" if all(a.dtype is SINGLE for a in arrays) else "double"
 
 
+def _names(what: str, given: Any) -> tuple[str, ...]:
+    """One name, or a sequence of them, as a tuple."""
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
+    for name in names:
+        if not isinstance(name, str):
+            raise DalembertError(f"{what} is {shown(given)}; it must be a name, or a sequence of names")
+    return names
+
+
 def _check_out(out: Any) -> None:
     """Refuse what no result can be written to; its shape is NumPy's to judge."""
     if not isinstance(out, np.ndarray):
@@ -118,11 +127,13 @@ class Compiled:
             raise DalembertError(f"formulation is {shown(formulation)}; it must be a name, or None for the fastest")
         if precision not in SCALARS:
             raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
+        if type(options) is not tuple:
+            options = _names("options", options)
         key = (quantity, formulation, options, precision)
         if key not in self._kernels:
             entry = joints.quantity(quantity, self.mechanism)
             self._kernels[key] = machine.kernel(
-                self.mechanism, entry, formulation, tuple(options), self.name, SCALARS[precision]
+                self.mechanism, entry, formulation, options, self.name, SCALARS[precision]
             )
         return self._kernels[key]
 
@@ -133,7 +144,8 @@ class Compiled:
         >>> da.load("planar-2r").operations("inertia_matrix").compiled.total
         4
         """
-        return machine.price(self.mechanism, joints.quantity(quantity, self.mechanism), formulation, tuple(options))
+        entry = joints.quantity(quantity, self.mechanism)
+        return machine.price(self.mechanism, entry, formulation, _names("options", options))
 
     def emit(
         self,
@@ -170,12 +182,16 @@ class Compiled:
         from dalembert.kernel.targets import check_settings, emitted, emitted_apart
         from dalembert.quantities.emission import unit_of, units_apart
 
-        names = [quantity] if isinstance(quantity, str) else list(quantity)
+        names = _names("quantity", quantity)
         if not names:
             raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics")
         check_settings(target, precision, libm, separate)
         entries = [joints.quantity(name, self.mechanism) for name in names]
-        given = (options,) if isinstance(options, str) else tuple(options)
+        given = _names("options", options)
+        if not (function is None or isinstance(function, str)):
+            raise DalembertError(
+                f"function is {shown(function)}; it must be a name, or None for that of the quantities"
+            )
         tree = [joint.name for joint in self.robot.tree_joints]
         if separate:
             units, files = units_apart(self.mechanism, self.name, entries, formulation, given, function, tree)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,8 @@ from dalembert.arm.compiled import Array, Compiled
 from dalembert.arm.lazy import lazy
 from dalembert.arrays import DOUBLE, double
 from dalembert.coordinates.closure import loops_of
-from dalembert.errors import ClosureError
+from dalembert.errors import ClosureError, ShapeError
+from dalembert.foreign.libraries import TITLES, library_of
 from dalembert.kernel.threads import checked_threads
 from dalembert.quantities.machine import sizes_of
 from dalembert.robot.model import Loop
@@ -69,7 +71,7 @@ class Coordinates(Compiled):
         >>> da.load("parallelogram").tree_positions([0.2, 1.2]).round(3)
         array([0.2  , 1.   , 2.142, 1.2  ])
         """
-        held = self.checked("q", q)
+        held = self._at_hand("q", q)
         positions = self.placing.positions(np.asarray(held, DOUBLE), None if near is None else double("near", near))
         return positions.astype(held.dtype)  # a copy: of an open arm they are q itself
 
@@ -82,15 +84,16 @@ class Coordinates(Compiled):
         if self.mechanism.identity:
             at, v, a = self._joined(q=q, qd=qd, qdd=qdd)
             return at, v, a
+        at = self._at_hand("q", q)
         v, a = self._run("tree_motion", {"q": q, "qd": qd, "qdd": qdd}, threads=threads)
-        return np.broadcast_to(self.tree_positions(q), v.shape).astype(v.dtype), v, a
+        return np.broadcast_to(self.tree_positions(at), v.shape).astype(v.dtype), v, a
 
     @lazy("q", _sized("Nn"))
     def closure_jacobian(self, q: ArrayLike, *, threads: int | None = None) -> Array:
         """Γ = ∂γ/∂q: (…, N, n)."""
         checked_threads(threads)
         if self.mechanism.identity:
-            held = self.checked("q", q)
+            held = self._at_hand("q", q)
             return np.broadcast_to(np.eye(self.n, dtype=held.dtype), (*held.shape[:-1], self.n, self.n)).copy()
         return self._run("closure_jacobian", {"q": q}, threads=threads)
 
@@ -106,7 +109,7 @@ class Coordinates(Compiled):
     @lazy("q", _sized(""), bool)
     def closes(self, q: ArrayLike) -> NDArray[np.bool_]:
         """Whether the joints of the tree can follow q: whether loops can be closed there, and are not singular: (…)."""
-        return self.placing.closes(np.asarray(self.checked("q", q), DOUBLE))
+        return self.placing.closes(np.asarray(self._at_hand("q", q), DOUBLE))
 
     def closing(self, rng: np.random.Generator, low: Array, high: Array, count: int) -> Array:
         """Random positions between two bounds, those at which the joints of the tree can follow: (count, n)."""
@@ -126,7 +129,7 @@ class Coordinates(Compiled):
         """How far the loops are from being closed at γ(q): (…, equations), m; zero but for rounding."""
         checked_threads(threads)
         if not self.loops:
-            held = self.checked("q", q)
+            held = self._at_hand("q", q)
             return np.zeros((*held.shape[:-1], 0), held.dtype)
         return self._run("loop_residual", {"q": q}, threads=threads)
 
@@ -160,6 +163,15 @@ class Coordinates(Compiled):
 
     def _joined(self, **inputs: ArrayLike) -> list[Array]:
         """Inputs as new arrays of one shape and one type."""
-        arrays = [self.checked(name, value) for name, value in inputs.items()]
+        arrays = [self._at_hand(name, value) for name, value in inputs.items()]
         common = np.result_type(*arrays)
         return [x.astype(common) for x in np.broadcast_arrays(*arrays)]
+
+    def _at_hand(self, name: str, value: ArrayLike) -> Any:
+        """An argument, checked; arrays of other libraries are refused, for what follows is no compiled kernel."""
+        if (library := library_of(value)) is not None:
+            raise ShapeError(
+                f"{name} is {TITLES[library]}, and the joints of the tree of arm '{self.name}' are found by NumPy: give a NumPy "
+                "array"
+            )
+        return self.checked(name, value)

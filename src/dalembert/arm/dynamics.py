@@ -22,7 +22,7 @@ from dalembert.arm.terms import (
 )
 from dalembert.arrays import double
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
-from dalembert.foreign.libraries import constant
+from dalembert.foreign.libraries import constant, library_of
 from dalembert.quantities.patterns import regressor_pattern
 
 
@@ -241,7 +241,7 @@ class ArmDynamics(Compiled):
         >>> dict(zip(arm.velocity_product_names, arm.velocity_products([3.0, 2.0]).tolist()))
         {'q̇_1²': 9.0, 'q̇_1 q̇_2': 6.0, 'q̇_2²': 4.0}
         """
-        rate, (j, k) = self.checked("qd", qd), np.triu_indices(self.n)
+        rate, (j, k) = (self.fitting if library_of(qd) else self.checked)("qd", qd), np.triu_indices(self.n)
         return rate[..., j] * rate[..., k]
 
     @property

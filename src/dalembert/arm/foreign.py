@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dalembert.arm.terms import RESULTS
 from dalembert.errors import ShapeError
 from dalembert.foreign.libraries import TITLES
 
@@ -28,6 +29,7 @@ def run_foreign(
     if library == "jax":
         from dalembert.foreign import on_jax
 
+        on_jax.register_results(RESULTS)
         return on_jax.run(key, sizes, arrays)
     from dalembert.foreign import on_cupy
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property, reduce
+from functools import reduce
+from itertools import combinations_with_replacement
 from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dalembert.foreign.libraries import constant, entries, where
 
 Array = NDArray[np.floating[Any]]
 
@@ -148,7 +151,7 @@ class DalembertTerms:
         """Every term of (4.3), (4.4) by name as (p = q, p ≠ q): two arrays (…, n, N), which sum to the term."""
         same = {"tran_1": self.centrifugal_1, "tran_3": self.centrifugal_3, "rot_2": self.centrifugal_rot}
         terms = {f.name: getattr(self, f.name) for f in fields(self) if f.name.startswith(("tran", "rot"))}
-        return {name: (same.get(name, np.zeros_like(x)), x - same.get(name, 0.0)) for name, x in terms.items()}
+        return {name: (same.get(name, 0.0 * x), x - same.get(name, 0.0)) for name, x in terms.items()}
 
     @property
     def h_tran(self) -> Array:
@@ -197,24 +200,18 @@ class TorqueTerms:
     contact: Array
     base: Array
 
-    @cached_property
+    @property
     def centrifugal(self) -> Array:
         """At joint i by joint j's velocity, h_ijj q̇_j²: (…, n, n)."""
-        return self.products[..., self._places(squares=True)]
+        return entries(self.products, _places(self.gravity.shape[-1], True))
 
-    @cached_property
+    @property
     def coriolis(self) -> Array:
         """At joint i by the velocities of joints j < k, the pair counted once: (…, n, n, n), 0 where j ≥ k."""
         n = self.gravity.shape[-1]
-        upper = np.triu(np.ones((n, n), bool))
-        place = np.where(upper, np.cumsum(upper).reshape(n, n) - 1, 0)  # of q̇_j q̇_k among the products
-        table = self.products[..., place.ravel()].reshape(*self.products.shape[:-1], n, n)
-        return np.where(np.triu(upper, 1), table, 0.0)
-
-    def _places(self, squares: bool) -> NDArray[np.intp]:
-        """Where the products of one velocity with itself stand, or those of two."""
-        j, k = np.triu_indices(self.gravity.shape[-1])
-        return np.flatnonzero((j == k) == squares)
+        place, upper = _table(n)
+        table = entries(self.products, place).reshape(*self.products.shape[:-1], n, n)
+        return where(upper, table)
 
     @property
     def friction(self) -> Array:
@@ -224,7 +221,7 @@ class TorqueTerms:
     @property
     def by_joint(self) -> dict[str, Array]:
         """Every term summed over its causes: name → (…, n)."""
-        crossed = self.products[..., self._places(squares=False)]
+        crossed = entries(self.products, _places(self.gravity.shape[-1], False))
         causes = {"centrifugal": self.centrifugal, "coriolis": crossed}
         parts = [part for f in fields(self) for part in (causes if f.name == "products" else (f.name,))]
         tables = {"inertia": self.inertia, "rotor": self.rotor, **causes}
@@ -234,3 +231,24 @@ class TorqueTerms:
     def total(self) -> Array:
         """The torque: (…, n)."""
         return reduce(add, self.by_joint.values())
+
+
+@constant
+def _places(n: int, squares: bool) -> tuple[int, ...]:
+    """Where the products of one velocity with itself stand, or those of two."""
+    pairs = combinations_with_replacement(range(n), 2)
+    return tuple(place for place, (j, k) in enumerate(pairs) if (j == k) == squares)
+
+
+@constant
+def _table(n: int) -> tuple[tuple[int, ...], tuple[tuple[bool, ...], ...]]:
+    """Where q̇_j q̇_k stands among the products, for every j and k in turn, and whether j < k."""
+    place = {pair: k for k, pair in enumerate(combinations_with_replacement(range(n), 2))}
+    span = range(n)
+    return tuple(place.get((j, k), 0) for j in span for k in span), tuple(tuple(j < k for k in span) for j in span)
+
+
+# what methods return, for libraries that look into results
+RESULTS = (
+    BodyEnergies, BodyJacobians, Dalembert, DalembertTerms, LagrangeEuler, RecursionSteps, TorqueSecondDerivatives, TorqueTerms,
+)  # fmt: skip

@@ -1,14 +1,14 @@
 """A tape as a GPU's kernel: one thread for each state.
 
-There are three of them. The dense kernels are for arrays whose rows lie one behind the other, as outputs do when they are made
-for it. The threads of a block share memory: together they copy the rows of all their states in, number by number, so that
-neighbouring threads read neighbouring numbers; each works on its own row; together they copy the results out. Rows that
-are too wide for that are computed in pieces: what is there is copied out, and the next piece takes its place.
+The threads of a block share memory, through which rows go in and out: neighbouring threads then read and write
+neighbouring numbers, and the card's memory works at its full speed. There are four kinds of kernels:
 
-The strided kernel takes and writes arrays of any strides with up to ``AXES`` leading axes, each thread for itself.
-
-The dense kernel is there twice: ``staged`` copies inputs in, which must be dense rows; of ``direct`` every thread reads its
-own, which may be any row distance apart, or all the same.
+staged   inputs and outputs are dense rows. A block copies the rows of its states in, each thread works on its own row, and
+         the block copies the results out. Results that are too wide for shared memory are computed in pieces: one piece is
+         copied out, and the next takes its place.
+direct   the same, but every thread reads its own inputs: rows may be any distance apart, or all the same.
+acts     several tapes that follow each other, for results that would need more registers than there are.
+strided  arrays of any strides with up to ``AXES`` leading axes; every thread reads and writes for itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from dalembert.graph.tape import Graph
 
 AXES = 4  # leading axes of arrays that are no dense rows
 WIDE = 1200  # bytes of results up to which a thread keeps them all at once
-PIECE = 768  # bytes of a piece of wider ones
+PIECE = 1456  # bytes of a piece of wider ones
+BLOCK = {"double": 32, "float": 64}  # threads of a block of the dense kernels
+UNROLLED_NUMBERS = 64  # of a row, up to which full blocks copy it without a loop
 BYTES_OF_THREAD = 1000  # in shared memory, beyond which inputs do not go through it
 
 DECLARED = """@staging = external addrspace(3) global [0 x {scalar}], align 16
@@ -42,7 +44,6 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 """
 UNROLLED = '!1 = distinct !{!1, !2}\n!2 = !{!"llvm.loop.unroll.count", i32 4}'
 BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
-KINDS = ("staged", "direct", "strided")
 
 
 def staged_inputs(signature: Signature, scalar: str) -> bool:
@@ -51,8 +52,7 @@ def staged_inputs(signature: Signature, scalar: str) -> bool:
     results = sum(prod(shape) for _, shape in signature.outputs)
     size = Form(1, scalar).bytes
     fits = (sum(given) + min(results, WIDE // size)) * size <= BYTES_OF_THREAD
-    pays = scalar == "double" or results > sum(given)
-    return fits and pays and all(x % 4 for x in given)
+    return fits and all(x % 4 for x in given)  # rows of 4 numbers would use few of the banks of shared memory
 
 
 def grid_ir(graph: Graph, signature: Signature, scalar: str, name: str, kind: str = "direct") -> tuple[str, int]:
@@ -130,7 +130,7 @@ class _StagedPart(TapePart):
     """A part that leaves its results in shared memory, and copies them out with its block whenever a piece is complete.
 
     Behind the arrays, its table has where shared memory for results begins; behind the offsets, the first state of the
-    block, its number of states, and of threads.
+    block and its number of states.
     """
 
     def __init__(self, *arguments: Any, pieces: list[OutputPiece]) -> None:
@@ -138,18 +138,19 @@ class _StagedPart(TapePart):
         self.pieces = pieces
 
     def stores(self, kept: list[int], outputs: list[int]) -> Iterator[tuple[list[int], Callable[[], None]]]:
+        before: list[int] = []  # what must have been copied out: the next piece takes its place
         for k, piece in enumerate(self.pieces):
             for run in piece.runs:
                 for place, line in enumerate(run.lines):
                     fixed = self.graph.op(line) in ("const", "input")
-                    yield piece.lines if fixed else [line], partial(self.put_down, run, line, place)
-            yield piece.lines, partial(self.copy_out, k, piece)
+                    yield [*before, *(piece.lines if fixed else [line])], partial(self.put_down, run, line, place)
+            before = [*before, *piece.lines]
+            yield before, partial(self.copy_out, k, piece)
 
     def room(self, run: OutputRun) -> str:
         """Where the rows of a run begin in shared memory."""
-        threads = self.entry("%offsets", len(self.signature.arrays) + 2)
         begin = self.entry("%arrays", len(self.signature.arrays), "ptr")
-        return self.let(f"getelementptr {self.scalar}, ptr {begin}, i64 {self.let(f'mul i64 {threads}, {run.before}')}")
+        return self.let(f"getelementptr {self.scalar}, ptr {begin}, i64 {BLOCK[self.scalar] * run.before}")
 
     def put_down(self, run: OutputRun, line: int, place: int) -> None:
         """A result to its place in the thread's row."""
@@ -164,35 +165,51 @@ class _StagedPart(TapePart):
             first = self.entry("%offsets", len(self.signature.arrays))
             output = self.entry("%arrays", run.array, "ptr")
             to = self.let(f"getelementptr {self.scalar}, ptr {output}, i64 {self.let(f'mul i64 {first}, {run.size}')}")
-            self.moved_out(f"piece{k}_{run.array}", run, to, self.room(run))
+            rows = self.entry("%offsets", len(self.signature.arrays) + 1)
+            _moved_out(self, f"piece{k}_{run.array}", run, to, self.room(run), rows, len(self.pieces) > 1)
         if k + 1 < len(self.pieces):
             self.say(BARRIER)
 
-    def moved_out(self, label: str, run: OutputRun, to: str, room: str) -> None:
-        """Number k of all rows by thread k, k + B, …"""
-        rows, threads = (self.entry("%offsets", len(self.signature.arrays) + m) for m in (1, 2))
-        count = len(run.lines)
-        with _StrideLoop(self, label, _register(self, "tid"), self.let(f"mul i64 {rows}, {count}"), threads) as k:
-            source = target = k
-            if run.width != run.size:
-                narrow = self.let(f"trunc i64 {k} to i32")
-                row32 = self.let(f"udiv i32 {narrow}, {count}")
-                within = self.let(f"sub i32 {narrow}, {self.let(f'mul i32 {row32}, {count}')}")
-                row, e = self.let(f"zext i32 {row32} to i64"), self.let(f"zext i32 {within} to i64")
-                source = self.let(f"add i64 {self.let(f'mul i64 {row}, {run.width}')}, {e}")
-                there = self.let(f"add i64 {e}, {run.first}")
-                target = self.let(f"add i64 {self.let(f'mul i64 {row}, {run.size}')}, {there}")
-            x = self.let(
-                f"load {self.scalar}, ptr {self.let(f'getelementptr {self.scalar}, ptr {room}, i64 {source}')}"
-            )
-            self.say(f"store {self.scalar} {x}, ptr {self.let(f'getelementptr {self.scalar}, ptr {to}, i64 {target}')}")
+
+def _moved_out(text: IR, label: str, run: OutputRun, to: str, room: str, rows: str, unrolled: bool = False) -> None:
+    """Number k of all rows of a run from shared memory by thread k, k + B, …"""
+    block, count = BLOCK[text.scalar], len(run.lines)
+    thread = _register(text, "tid")
+
+    def moved(k: str) -> None:
+        source = target = k
+        if run.width != run.size:  # rows do not lie in shared memory as in the output
+            narrow = text.let(f"trunc i64 {k} to i32")
+            row32 = text.let(f"udiv i32 {narrow}, {count}")
+            within = text.let(f"sub i32 {narrow}, {text.let(f'mul i32 {row32}, {count}')}")
+            row, e = text.let(f"zext i32 {row32} to i64"), text.let(f"zext i32 {within} to i64")
+            source = text.let(f"add i64 {text.let(f'mul i64 {row}, {run.width}')}, {e}")
+            there = text.let(f"add i64 {e}, {run.first}")
+            target = text.let(f"add i64 {text.let(f'mul i64 {row}, {run.size}')}, {there}")
+        x = text.let(f"load {text.scalar}, ptr {text.let(f'getelementptr {text.scalar}, ptr {room}, i64 {source}')}")
+        text.say(f"store {text.scalar} {x}, ptr {text.let(f'getelementptr {text.scalar}, ptr {to}, i64 {target}')}")
+
+    if count <= UNROLLED_NUMBERS:
+        full = text.let(f"icmp eq i64 {rows}, {block}")
+        text.say(f"br i1 {full}, label %{label}_full, label %{label}_some")
+        text.label(f"{label}_full")
+        for j in range(count):
+            moved(text.let(f"add i64 {thread}, {j * block}"))
+        text.say(f"br label %{label}_over")
+        text.label(f"{label}_some")
+    with _StrideLoop(text, label, thread, text.let(f"mul i64 {rows}, {count}"), str(block), unrolled) as k:
+        moved(k)
+    if count <= UNROLLED_NUMBERS:
+        text.say(f"br label %{label}_over")
+        text.label(f"{label}_over")
 
 
 class _StrideLoop:
     """Within it, the lines of a loop over k = first, first + step, … below a bound."""
 
-    def __init__(self, text: IR, label: str, first: str, bound: str, step: str) -> None:
+    def __init__(self, text: IR, label: str, first: str, bound: str, step: str, unrolled: bool) -> None:
         self.text, self.label, self.first, self.bound, self.step = text, label, first, bound, step
+        self.hint = ", !llvm.loop !1" * unrolled
 
     def __enter__(self) -> str:
         text, label = self.text, self.label
@@ -208,7 +225,7 @@ class _StrideLoop:
         text, label = self.text, self.label
         text.say(f"%{label}_next = add i64 %{label}_k, {self.step}")
         more = text.let(f"icmp slt i64 %{label}_next, {self.bound}")
-        text.say(f"br i1 {more}, label %{label}_copy, label %{label}_done, !llvm.loop !1")
+        text.say(f"br i1 {more}, label %{label}_copy, label %{label}_done{self.hint}")
         text.label(f"{label}_done")
 
 
@@ -222,9 +239,9 @@ def _register(text: IR, name: str) -> str:
 class _GridKernel(Wrapper):
     """The text of a kernel."""
 
-    def own_state(self) -> None:
+    def own_state(self, block: int | None = None) -> None:
         """%first, the first state of the block, and %state, the thread's own, at most the last."""
-        self.thread, self.threads = _register(self, "tid"), _register(self, "ntid")
+        self.thread, self.threads = _register(self, "tid"), str(block or _register(self, "ntid"))
         self.say(f"%first = mul i64 {_register(self, 'ctaid')}, {self.threads}")
         own = self.let(f"add i64 %first, {self.thread}")
         self.say("%last = sub i64 %count, 1")
@@ -249,7 +266,7 @@ class _GridKernel(Wrapper):
         """``name(arrays…, strides of the inputs' rows in bytes…, count)``; dense inputs have so many numbers ``staged``."""
         inputs, arrays = len(self.signature.inputs), len(self.sizes)
         self.rooms()
-        self.own_state()
+        self.own_state(BLOCK[self.scalar])
         left = self.let("sub i64 %count, %first")
         few = self.let(f"icmp slt i64 {left}, {self.threads}")
         self.say(f"%rows = select i1 {few}, i64 {left}, i64 {self.threads}")
@@ -260,7 +277,7 @@ class _GridKernel(Wrapper):
 
         self.tables([*given, *(self.generic(x, 1) for x in self.arguments[inputs:])], offset)
         self.put("%arrays", arrays, self.generic(self.shared(staged), 3), "ptr")
-        for k, value in enumerate(("%first", "%rows", self.threads)):
+        for k, value in enumerate(("%first", "%rows")):
             self.put("%offsets", arrays + k, value)
         self.block()
         self.say("ret void")
@@ -269,37 +286,87 @@ class _GridKernel(Wrapper):
 
     def shared(self, before: int, offset: str = "0") -> str:
         """A place in shared memory behind what all threads of the block have so many numbers of."""
-        start = self.let(f"add i64 {self.let(f'mul i64 {self.threads}, {before}')}, {offset}")
+        start = self.let(f"add i64 {offset}, {BLOCK[self.scalar] * before}")
         return self.let(f"getelementptr {self.scalar}, ptr addrspace(3) @staging, i64 {start}")
 
     def copied_in(self) -> list[str]:
-        """The block's rows of all inputs in shared memory, as they lie, and where the thread's own are.
-
-        All numbers are asked for before the first is put down. Threads of a block that is not full repeat the last number.
-        """
-        scalar, loaded, own, at = self.scalar, [], [], 0
+        """The block's rows of all inputs in shared memory, as they lie, and where the thread's own are."""
+        inputs, own, before = len(self.signature.inputs), [], 0
         mine = self.let("sub i64 %state, %first")
-        for a in range(len(self.signature.inputs)):
-            size = self.sizes[a]
-            last = self.let(f"sub i64 {self.let(f'mul i64 %rows, {size}')}, 1")
+        places = []
+        for a, size in enumerate(self.sizes[:inputs]):
             start = self.let(f"mul i64 %first, {size}")
-            begin = self.let(f"getelementptr {scalar}, ptr addrspace(1) {self.arguments[a]}, i64 {start}")
-            room = self.shared(at)
-            k = self.thread
-            for _ in range(size):
-                inside = self.let(f"icmp slt i64 {k}, {last}")
-                index = self.let(f"select i1 {inside}, i64 {k}, i64 {last}")
-                place = self.let(f"getelementptr {scalar}, ptr addrspace(1) {begin}, i64 {index}")
-                there = self.let(f"getelementptr {scalar}, ptr addrspace(3) {room}, i64 {index}")
-                loaded.append((self.let(f"load {scalar}, ptr addrspace(1) {place}"), there))
-                k = self.let(f"add i64 {k}, {self.threads}")
+            begin = self.let(f"getelementptr {self.scalar}, ptr addrspace(1) {self.arguments[a]}, i64 {start}")
+            room = self.shared(before)
+            places.append((begin, room))
             row = self.let(f"mul i64 {mine}, {size}")
-            own.append(self.generic(self.let(f"getelementptr {scalar}, ptr addrspace(3) {room}, i64 {row}"), 3))
-            at += size
-        for x, there in loaded:
-            self.say(f"store {scalar} {x}, ptr addrspace(3) {there}")
+            own.append(self.generic(self.let(f"getelementptr {self.scalar}, ptr addrspace(3) {room}, i64 {row}"), 3))
+            before += size
+        full = self.let(f"icmp eq i64 %rows, {self.threads}")
+        self.say(f"br i1 {full}, label %in_full, label %in_some")
+        for label, clamped in (("in_full", False), ("in_some", True)):
+            self.label(label)
+            self._numbers_in(places, clamped)
+            self.say("br label %in_over")
+        self.label("in_over")
         self.say(BARRIER)
         return own
+
+    def _numbers_in(self, places: list[tuple[str, str]], clamped: bool) -> None:
+        """All numbers are asked for before the first is put down; in a block that is not full, threads repeat the last."""
+        scalar, loaded = self.scalar, []
+        for size, (begin, room) in zip(self.sizes, places, strict=False):
+            last = self.let(f"sub i64 {self.let(f'mul i64 %rows, {size}')}, 1") if clamped else ""
+            for j in range(size):
+                k = self.let(f"add i64 {self.thread}, {j * BLOCK[scalar]}")
+                if clamped:
+                    k = self.let(f"select i1 {self.let(f'icmp slt i64 {k}, {last}')}, i64 {k}, i64 {last}")
+                place = self.let(f"getelementptr {scalar}, ptr addrspace(1) {begin}, i64 {k}")
+                there = self.let(f"getelementptr {scalar}, ptr addrspace(3) {room}, i64 {k}")
+                loaded.append((self.let(f"load {scalar}, ptr addrspace(1) {place}"), there))
+        for x, there in loaded:
+            self.say(f"store {scalar} {x}, ptr addrspace(3) {there}")
+
+    def in_acts(self, name: str, acts: Sequence[Signature]) -> str:
+        """As :meth:`dense` with inputs that are staged, but several tapes after each other."""
+        inputs = len(self.signature.inputs)
+        self.rooms()
+        most = max(len(arrays.arrays) for arrays in acts)
+        self.say(f"%nowhere = alloca i64, i32 {most}")
+        tables = [self.let(f"alloca ptr, i32 {len(arrays.arrays)}") for arrays in acts]
+        self.own_state(BLOCK[self.scalar])
+        left = self.let("sub i64 %count, %first")
+        few = self.let(f"icmp slt i64 {left}, {self.threads}")
+        self.say(f"%rows = select i1 {few}, i64 {left}, i64 {self.threads}")
+        rows = dict(zip((name for name, _ in self.signature.inputs), self.copied_in(), strict=True))
+        self.numbers = sum(self.sizes[:inputs])
+        rooms = {}
+        for arrays in acts:
+            for key, shape in arrays.outputs:
+                if key not in rows:
+                    rooms[key], width = self.shared(self.numbers), prod(shape) | 1
+                    own = self.let(f"mul i64 {self.thread}, {width}")
+                    row = self.let(f"getelementptr {self.scalar}, ptr addrspace(3) {rooms[key]}, i64 {own}")
+                    rows[key] = self.generic(row, 3)
+                    self.numbers += width
+        for k in range(most):
+            self.put("%nowhere", k, "0")
+        for k, (arrays, table) in enumerate(zip(acts, tables, strict=True)):
+            for position, (key, _) in enumerate((*arrays.inputs, *arrays.outputs)):
+                self.put(table, position, rows[key], "ptr")
+            self.say(f"call void @act{k}_0(ptr {table}, ptr %nowhere, ptr %workspace)")
+            self.say(BARRIER)  # LLVM, too, keeps nothing beyond it that it can read again
+        for (key, shape), array in zip(self.signature.outputs, self.arguments[inputs:], strict=True):
+            size = prod(shape)
+            run = OutputRun(0, 0, (0,) * size, size, 0)
+            first = self.let(
+                f"getelementptr {self.scalar}, ptr addrspace(1) {array}, i64 {self.let(f'mul i64 %first, {size}')}"
+            )
+            to, room = self.generic(first, 1), self.generic(rooms[key], 3)
+            _moved_out(self, f"out_{key}", run, to, room, "%rows")
+        self.say("ret void")
+        parameters = [f"ptr addrspace(1) noalias {x}" for x in self.arguments]
+        return self.kernel(name, [*parameters, *(f"i64 %stride{a}" for a in range(inputs)), "i64 %count"])
 
     def strided(self, name: str) -> str:
         """``name(arrays…, count, AXES − 1 inner lengths, AXES strides of each array, strides of all core axes)``, in bytes"""
@@ -332,6 +399,26 @@ class _GridKernel(Wrapper):
             *(f"i64 %core{k}" for k in range(cores)),
         ]
         return self.kernel(name, parameters)
+
+
+# -- several acts --------------------------------------------------------------------------------------
+
+
+def acts_ir(acts: Sequence[tuple[Graph, Signature]], signature: Signature, scalar: str, name: str) -> tuple[str, int]:
+    """The module of several tapes that follow each other in one kernel, and the numbers of shared memory of a thread.
+
+    What an act gives the next lies in shared memory, by its name, and so do inputs and results; few values wait in
+    registers from one act to the next. An act may put its results where it had its inputs.
+    """
+    form = Form(1, scalar, 8 if scalar == "double" else 4)
+    texts, slots = [], 1
+    for k, (graph, arrays) in enumerate(acts):
+        functions, needed = function_parts(eased(graph), arrays, form, f"act{k}_", longest=inf)
+        texts += functions
+        slots = max(slots, needed)
+    text = _GridKernel(signature, 0, slots, form)
+    kernel = text.in_acts(name, [arrays for _, arrays in acts])
+    return module([*texts, kernel, UNROLLED], form, inline=True), text.numbers
 
 
 # -- rollouts ----------------------------------------------------------------------------------------

@@ -16,12 +16,15 @@ class Form:
     align   bytes to which the numbers in arrays are known to be aligned; NumPy promises nothing
     strided whether the core axes of arrays have strides of their own, which stand in the table behind the offsets; the
             numbers of a core lie side by side otherwise
+    flags   whether somebody looks at the floating-point flags afterwards, as NumPy does: an angle that is far away must
+            then not raise any
     """
 
     width: int
     scalar: str = "double"
     align: int = 1
     strided: bool = False
+    flags: bool = True
 
     @property
     def bytes(self) -> int:

@@ -28,7 +28,7 @@ from dalembert.emit.ir import IR, Form
 from dalembert.emit.loops import loops
 from dalembert.emit.signature import Signature
 from dalembert.emit.transpose import declarations, group_of, load_group, rows_function, store_group
-from dalembert.emit.trigonometry import FAR, far_function, sincos
+from dalembert.emit.trigonometry import ANY, FAR, any_function, far_function, sincos
 from dalembert.graph.passes import live_lines
 from dalembert.graph.tape import Graph
 
@@ -98,10 +98,12 @@ def module(functions: Sequence[str], form: Form, inline: bool | None = None) -> 
     for text in {scalar: IR(replace(form, scalar=scalar)) for scalar in (form.scalar, "double")}.values():
         v = text.vector
         declared += [f"declare {v} @llvm.{name}.{text.suffix}({', '.join([v] * count)})" for name, count in DECLARED]
-    if any(f"@{FAR}(" in function for function in functions):
+    if any(f"@{ANY}(" in function for function in functions):
+        declared += any_function(form.scalar)
+    if any(f"@{FAR}(" in function for function in (*declared, *functions)):
         declared += ["declare i64 @llvm.ctlz.i64(i64, i1)", *far_function(form.scalar)]
     bits = 8 * form.bytes * form.width
-    kept = {None: "", True: "alwaysinline ", False: "noinline "}[inline]
+    kept = {None: "", True: "alwaysinline ", False: "noinline "}[inline] + '"no-builtins" ' * (not form.flags)
     attributes = (
         f'attributes #0 = {{ nounwind {kept}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}'
     )
@@ -437,6 +439,9 @@ def output_starts(signature: Signature) -> list[tuple[int, int, int]]:
 def _sign(text: IR, x: str) -> str:
     """±1, but 0 stays 0 and NaN stays NaN; equality compares without raising flags."""
     v = text.vector
+    if not text.form.flags:
+        above, below = (text.let(f"fcmp {relation} {v} {x}, {text.splat(0.0)}") for relation in ("ogt", "olt"))
+        return text.choice(above, text.splat(1.0), text.choice(below, text.splat(-1.0), x))
     itself = text.let(f"fcmp ueq {v} {x}, {text.splat(0.0)}")
     signed = text.let(f"call {v} @llvm.copysign.{text.suffix}({v} {text.splat(1.0)}, {v} {x})")
     return text.choice(itself, x, signed)

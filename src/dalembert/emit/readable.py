@@ -20,6 +20,8 @@ AS_IN_C = {
         "return x / y",
     ),
     "sqrt": ("sqrt(x)", "the square root, not a number below 0", "return math.sqrt(x) if x >= 0.0 else math.nan"),
+    "sin": ("sin(x)", "the sine, not a number where x is infinite", "return math.sin(x) if abs(x) < math.inf else math.nan"),
+    "cos": ("cos(x)", "the cosine, not a number where x is infinite", "return math.cos(x) if abs(x) < math.inf else math.nan"),
     "exp": ("exp(x)", "e to the x, infinite where it is too large", "return math.exp(x) if x <= 709.782712893384 else x if x != x else math.inf"),
     "log": ("log(x)", "ln x, -inf at 0, not a number below", "return math.log(x) if x > 0.0 else -math.inf if x == 0.0 else math.nan"),
     "asin": ("asin(x)", "arcsin x, not a number beyond 1", "return math.asin(x) if abs(x) <= 1.0 else math.nan"),
@@ -31,23 +33,23 @@ AS_IN_C = {
 def python(unit: Unit, settings: Settings) -> Source:
     """NAME.py: a function of sequences."""
     names = array_names(unit, {*TAKEN, *(head.partition("(")[0] for head, _, _ in AS_IN_C.values())})
-    calls = {name: f"math.{name}({{0}})" for name in ("sin", "cos", "tanh")} | {"atan2": "math.atan2({0}, {1})"}
+    calls = {"tanh": "math.tanh({0})", "atan2": "math.atan2({0}, {1})"}
     for op, (head, _, _) in AS_IN_C.items():
         calls[op] = head.replace("x, y", "{0}, {1}").replace("(x)", "({0})")
     notation = Notation(
-        _number("math"), lambda array, k: f"{names[array]}[{k}]", calls,
+        _number("math"), _elements(unit, names, _in_lists), calls,
         "1.0 if {0} < {1} else 0.0", "{1} if {0} else {2}", "{0} {sign} {1}",
     )  # fmt: skip
     graph = unit.graph
     used = {op for (op, _), live in zip(graph.nodes, live_lines(graph), strict=True) if live}
     body = [f"{names[name]} = {_zeros(shape)}" for name, shape in unit.signature.outputs if shape]
-    body += _body(unit, notation, names, lambda index: "".join(f"[{i}]" for i in index))
+    body += _body(unit, notation, names, _in_lists)
     helpers = [
         f'def {head}:\n    """{words}"""\n' + "".join(f"    {line}\n" for line in lines.splitlines())
         for op, (head, words, lines) in AS_IN_C.items()
         if op in used
     ]
-    use = "SI units, radians. Inputs are sequences, outputs lists of lists."
+    use = "SI units, radians. Inputs are sequences, matrices sequences of rows; outputs are lists of lists."
     return _module(unit, names, "import math", helpers, body, use)
 
 
@@ -58,15 +60,16 @@ def numpy(unit: Unit, settings: Settings) -> Source:
     operations = ("sqrt", "sin", "cos", "exp", "log", "tanh", "asin", "acos", "sign")
     calls = {op: f"np.{functions.get(op, op)}({{0}})" for op in operations} | {"atan2": "np.arctan2({0}, {1})"}
     notation = Notation(
-        _number("np"), lambda array, k: f"{names[array]}[..., {k}]", calls,
+        _number("np"), _elements(unit, names, _on_last_axes), calls,
         "np.where({0} < {1}, 1.0, 0.0)", "np.where({0}, {1}, {2})", "{0} {sign} {1}",
     )  # fmt: skip
-    inputs = [names[name] for name, _ in unit.signature.inputs]
-    body = [f"{name} = np.asarray({name}, dtype=float)" for name in inputs]
-    body.append(f"shape = np.broadcast_shapes({', '.join(f'{name}.shape[:-1]' for name in inputs)})")
+    inputs = [(names[name], len(shape)) for name, shape in unit.signature.inputs]
+    body = [f"{name} = np.asarray({name}, dtype=float)" for name, _ in inputs]
+    leading = [f"{name}.shape[:-{axes}]" if axes else f"{name}.shape" for name, axes in inputs]
+    body.append(f"shape = np.broadcast_shapes({', '.join(leading)})")
     for name, shape in unit.signature.outputs:
         body.append(f"{names[name]} = np.empty({' + '.join(['shape', *([str(shape)] if shape else [])])})")
-    lines = _body(unit, notation, names, lambda index: "[" + ", ".join(["...", *map(str, index)]) + "]")
+    lines = _body(unit, notation, names, _on_last_axes)
     body += ["with np.errstate(all='ignore'):", *(f"    {line}" for line in lines[:-1]), lines[-1]]
     use = "SI units, radians. Leading axes of the inputs broadcast; those of the outputs are theirs."
     return _module(unit, names, "import numpy as np", [], body, use)
@@ -77,6 +80,22 @@ def _number(module: str) -> Callable[[float], str]:
         return repr(value) if math.isfinite(value) else f"{module}.nan" if math.isnan(value) else f"{module}.inf"
 
     return written
+
+
+def _in_lists(index: tuple[int, ...]) -> str:
+    """An index of lists, one in the other: [1][2]"""
+    return "".join(f"[{i}]" for i in index)
+
+
+def _on_last_axes(index: tuple[int, ...]) -> str:
+    """An index of the last axes of an array: [..., 1, 2]"""
+    return "[" + ", ".join(["...", *map(str, index)]) + "]"
+
+
+def _elements(unit: Unit, names: dict[str, str], place: Callable[[tuple[int, ...]], str]) -> Callable[[str, int], str]:
+    """How elements of the inputs are written, given their number row by row: matrices and numbers are inputs, too."""
+    indices = {name: tuple(_indices(shape)) for name, shape in unit.signature.inputs}
+    return lambda array, k: f"{names[array]}{place(indices[array][k])}"
 
 
 def _zeros(shape: tuple[int, ...]) -> str:

@@ -56,7 +56,7 @@ ROUNDER = REDUCTIONS["double"].rounder
 
 # -- beyond the largest angle ----------------------------------------------------------------------
 
-FAR = "far_sine"
+FAR, ANY = "far_sine", "any_sine"
 # the first 1,216 binary digits of 2/π, after two words of zeros
 DIGITS = (
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73e"
@@ -204,6 +204,11 @@ def far_function(scalar: str) -> list[str]:
 
 def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
     """(sin, cos) of every angle; one branch for all of them leads to the slow path."""
+    return (_watched if text.form.flags else _unwatched)(text, angles, label)
+
+
+def _watched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
+    """With flags that mean something: both paths are taken where some angle is far away, and their results mixed."""
     far = [_is_far(text, x) for x in angles]
     # far lanes run along with 0, lest their garbage raise floating-point flags
     zero = text.splat(0.0)
@@ -229,13 +234,85 @@ def sincos(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
     return [(merged(s, es), merged(c, ec)) for (s, c), (es, ec) in zip(results, careful, strict=True)]
 
 
+def _unwatched(text: IR, angles: list[str], label: str) -> list[tuple[str, str]]:
+    """Without them: one path or the other. All angles go through the fast one together, so that constants are loaded once."""
+    distances = [_distance(text, x) for x in angles]
+    kind = f"<{text.width} x {_distance_word(text)}>"
+    least = reduce(lambda union, x: text.let(f"or {kind} {union}, {x}"), distances)  # negative where one of them is
+    some = text.anywhere(text.let(f"icmp slt {kind} {least}, zeroinitializer"))
+    fast, slow, after = f"{label}_fast", f"{label}_slow", f"{label}_after"
+    text.say(f"br i1 {some}, label %{slow}, label %{fast}, !prof !0")
+    text.label(fast)
+    start, strands, near = len(text.lines), [], []
+    for x in angles:
+        near.append(_fast(text, x))
+        strands.append(text.lines[start:])
+        del text.lines[start:]
+    text.lines += [line for together in zip(*strands, strict=True) for line in together]
+    text.say(f"br label %{after}")
+    text.label(slow)
+    careful = [_careful(text, x, ANY) for x in angles]
+    text.say(f"br label %{after}")
+    text.label(after)
+
+    def merged(quick: str, exact: str) -> str:
+        return text.let(f"phi {text.vector} [ {quick}, %{fast} ], [ {exact}, %{slow} ]")
+
+    return [(merged(s, es), merged(c, ec)) for (s, c), (es, ec) in zip(near, careful, strict=True)]
+
+
+def _distance_word(text: IR) -> str:
+    """What angles are compared in: of a single double, its upper half is enough."""
+    return "i32" if text.width == 1 else text.word
+
+
+def _distance(text: IR, x: str) -> str:
+    """An integer that is negative where |x| is at least the largest angle, or NaN."""
+    i, kind, size = text.integers, f"<{text.width} x {_distance_word(text)}>", 8 * text.bytes
+    raw = text.let(f"bitcast {text.vector} {x} to {i}")
+    largest = _bits(text.scalar, REDUCTIONS[text.scalar].largest)
+    if kind != i:
+        raw = text.let(f"trunc {i} {text.let(f'lshr {i} {raw}, {text.integer_splat(32)}')} to {kind}")
+        largest, size = largest >> 32, 32
+    word = _distance_word(text)
+    masks, bounds = (f"<{', '.join([f'{word} {value}'] * text.width)}>" for value in (2 ** (size - 1) - 1, largest - 1))
+    return text.let(f"sub {kind} {bounds}, {text.let(f'and {kind} {raw}, {masks}')}")
+
+
+def any_function(scalar: str) -> list[str]:
+    """``scalar @any_sine(scalar x, i64 k)``, sin(x + k π/2) of any x, for k = 0 and 1."""
+    text = IR(Form(1, scalar, flags=False))
+    vector = text.let(f"bitcast {scalar} %x to {text.vector}")
+    far = text.anywhere(text.let(f"icmp slt <1 x i32> {_distance(text, vector)}, zeroinitializer"))
+    text.say(f"br i1 {far}, label %far, label %near")
+    text.label("far")
+    text.say(f"ret {scalar} {text.let(f'call {scalar} @{FAR}({scalar} %x, i64 %quarters)')}")
+    text.label("near")
+    sine, cosine = _fast(text, vector)
+    chosen = text.choice(text.let("bitcast i1 %first to <1 x i1>"), sine, cosine)
+    result = text.let(f"bitcast {text.vector} {chosen} to {scalar}")
+    return [
+        f"define internal {scalar} @{ANY}({scalar} %x, i64 %quarters) noinline cold nounwind {{",
+        "entry:",
+        "  %first = icmp eq i64 %quarters, 0",
+        *text.lines,
+        f"  ret {scalar} {result}",
+        "}",
+    ]
+
+
+def _bits(scalar: str, value: float) -> int:
+    """The bits of a number."""
+    kind = "qd" if scalar == "double" else "if"
+    return int(struct.unpack(f"<{kind[0]}", struct.pack(f"<{kind[1]}", value))[0])
+
+
 def _is_far(text: IR, x: str) -> str:
     """|x| beyond the largest angle or NaN, by comparing bits: comparing floats would raise a flag for NaN."""
     i, size = text.integers, 8 * text.bytes
     raw = text.let(f"bitcast {text.vector} {x} to {i}")
     magnitude = text.let(f"and {i} {raw}, {text.integer_splat(2 ** (size - 1) - 1)}")
-    form = "<qd" if text.scalar == "double" else "<if"
-    (largest,) = struct.unpack(form[:2], struct.pack("<" + form[2], REDUCTIONS[text.scalar].largest))
+    largest = _bits(text.scalar, REDUCTIONS[text.scalar].largest)
     return text.let(f"icmp ugt {i} {magnitude}, {text.integer_splat(largest)}")
 
 
@@ -281,18 +358,21 @@ def _in_quadrant(text: IR, r: str, quadrant: str, tail: str | None = None) -> tu
 def _signed(text: IR, x: str, quadrant: str) -> str:
     """−x in the quadrants 2 and 3: bit 1 of the quadrant becomes the sign."""
     v, i, size = text.vector, text.integers, 8 * text.bytes
+    if text.width == 1 and not text.form.flags:  # the bits of one number are in other registers than the number
+        bit = text.let(f"trunc {i} {text.let(f'lshr {i} {quadrant}, {text.integer_splat(1)}')} to {text.mask}")
+        return text.choice(bit, text.let(f"fneg {v} {x}"), x)
     moved = text.let(f"shl {i} {quadrant}, {text.integer_splat(size - 2)}")
     bit = text.let(f"and {i} {moved}, {text.integer_splat(-(2 ** (size - 1)))}")
     raw = text.let(f"bitcast {v} {x} to {i}")
     return text.let(f"bitcast {i} {text.let(f'xor {i} {raw}, {bit}')} to {v}")
 
 
-def _careful(text: IR, x: str) -> tuple[str, str]:
+def _careful(text: IR, x: str, function: str = FAR) -> tuple[str, str]:
     v, scalar = text.vector, text.scalar
     vectors = ["poison", "poison"]
     for lane in range(text.width):
         angle = text.let(f"extractelement {v} {x}, i32 {lane}")
         for quarters, vector in enumerate(vectors):
-            value = text.let(f"call {scalar} @{FAR}({scalar} {angle}, i64 {quarters})")
+            value = text.let(f"call {scalar} @{function}({scalar} {angle}, i64 {quarters})")
             vectors[quarters] = text.let(f"insertelement {v} {vector}, {scalar} {value}, i32 {lane}")
     return vectors[0], vectors[1]

@@ -13,6 +13,7 @@ from dalembert.emit.llvm import function_parts, module
 from dalembert.emit.signature import Signature
 from dalembert.graph.tape import Graph
 
+ALONE = '"no-builtins"'  # LLVM calls no function of a C library, such as memset for a row of zeros
 MOST_IN_LINE = 6  # parts; longer tapes stay in functions of their own, which share a workspace on the stack
 
 
@@ -58,7 +59,7 @@ def one_state(text: Wrapper, name: str) -> str:
     text.say("ret void")
     outputs = len(text.signature.inputs)
     parameters = [f"ptr {'readonly ' * (k < outputs)}{x}" for k, x in enumerate(text.arguments)]
-    return text.function(f"void @{name}({', '.join(parameters)}) nounwind")
+    return text.function(f"void @{name}({', '.join(parameters)}) nounwind {ALONE}")
 
 
 def many_rows(text: Wrapper, name: str) -> str:
@@ -89,7 +90,7 @@ def many_rows(text: Wrapper, name: str) -> str:
     text.label("done")
     text.say("ret void")
     parameters = [*(f"ptr {x}" for x in text.arguments), "i32 %count"]
-    return text.function(f"void @{name}({', '.join(parameters)}) nounwind")
+    return text.function(f"void @{name}({', '.join(parameters)}) nounwind {ALONE}")
 
 
 WRAPPERS: dict[str, Callable[[Wrapper, str], str]] = {"state": one_state, "rows": many_rows}

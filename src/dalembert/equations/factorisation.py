@@ -25,6 +25,10 @@ class TreeFactor:
     L: Grid
     over_D: list[Scalar]
 
+    def numbers(self) -> list[Scalar]:
+        """All of it in a row, as :func:`factor_of` takes it."""
+        return [*self.over_D, *(self.L[i][j] for i, above in enumerate(self.ancestors) for j in above)]
+
     def solve(self, b: Values) -> list[Scalar]:
         """B⁻¹ b"""
         x = list(b)
@@ -39,10 +43,24 @@ class TreeFactor:
         return x
 
 
+def ancestors_of(mechanism: Mechanism) -> list[list[int]]:
+    """For every joint those between it and the base, the nearest first."""
+    return [list(reversed(mechanism.path(body.parent))) for body in mechanism.bodies]
+
+
+def factor_of(mechanism: Mechanism, numbers: Values) -> TreeFactor:
+    """The factors that are these numbers in a row."""
+    n, ancestors = mechanism.n, ancestors_of(mechanism)
+    L, rest = zeros(n), iter(numbers[n:])
+    for i, above in enumerate(ancestors):
+        for j in above:
+            L[i][j] = next(rest)
+    return TreeFactor(ancestors, L, list(numbers[:n]))
+
+
 def factorised(mechanism: Mechanism, B: Sequence[Values]) -> TreeFactor:
     """The factors of B, whose entries are taken from the lower triangle."""
-    n = mechanism.n
-    ancestors = [list(reversed(mechanism.path(mechanism.bodies[i].parent))) for i in range(n)]
+    n, ancestors = mechanism.n, ancestors_of(mechanism)
     H = [list(row) for row in B]
     L = zeros(n)
     over_D: list[Scalar] = [0.0] * n

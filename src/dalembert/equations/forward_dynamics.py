@@ -13,7 +13,7 @@ from dalembert.algebra.scalars import Grid, Scalar, Values, dot
 from dalembert.algebra.vectors import ZERO
 from dalembert.equations import lean_newton_euler
 from dalembert.equations.composite import coriolis_matrix, inertia_matrix, torque_derivatives
-from dalembert.equations.factorisation import factorised
+from dalembert.equations.factorisation import factor_of, factorised
 from dalembert.equations.friction import bare, friction, load_of, loaded, relieved, slopes
 from dalembert.equations.newton_euler import BaseMotion, newton_euler
 from dalembert.robot.mechanism import Mechanism
@@ -58,6 +58,28 @@ def forward_derivatives(mechanism: Mechanism, q: Values, qd: Values, tau: Values
     inverse = [factor.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
     if loaded(mechanism):
         inverse = [[x * y for x, y in zip(row, passed_on, strict=True)] for row in inverse]
+    return minus_inverse_times(dq), minus_inverse_times(dqd), inverse
+
+
+# the same in three acts, for machines with few registers: each needs little more than what the one before it gives
+
+
+def acceleration_and_factor(mechanism: Mechanism, q: Values, qd: Values, tau: Values) -> tuple[Values, Values]:
+    """q̈, and the factors of B."""
+    factor = factorised(mechanism, inertia_matrix(mechanism, q))
+    rest = lean_newton_euler.inverse_dynamics(mechanism, q, qd, [0.0] * mechanism.n)
+    return factor.solve([t - r for t, r in zip(tau, rest, strict=True)]), factor.numbers()
+
+
+def solved_derivatives(mechanism: Mechanism, factor: Values, dq: Values, dqd: Values) -> tuple[Grid, Grid, Grid]:
+    """(−B⁻¹ ∂τ/∂q, −B⁻¹ ∂τ/∂q̇, B⁻¹) from the factors of B and the entries of both matrices."""
+    n, B = mechanism.n, factor_of(mechanism, factor)
+
+    def minus_inverse_times(A: Values) -> Grid:
+        columns = [B.solve([-A[n * i + j] for i in range(n)]) for j in range(n)]
+        return [[columns[j][i] for j in range(n)] for i in range(n)]
+
+    inverse = [B.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
     return minus_inverse_times(dq), minus_inverse_times(dqd), inverse
 
 

@@ -39,4 +39,11 @@ def _kernel(call: ForeignCall, scalar: str) -> DeviceKernel:
         machine.signature(mechanism, entry, call.options),
         lambda: machine.trace(mechanism, entry, chosen, call.options),
         scalar,
+        (lambda: machine.acts_of(mechanism, entry)) if _in_acts(call, chosen) else None,
     )
+
+
+def _in_acts(call: ForeignCall, chosen: str) -> bool:
+    """Whether the quantity can be computed in several acts."""
+    entry, mechanism = call.entry, call.mechanism
+    return not call.options and chosen == entry.formulations(mechanism)[0] and machine.has_acts(mechanism, entry)

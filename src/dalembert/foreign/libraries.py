@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,3 +56,34 @@ def constant(method: Method) -> Method:
     """
     method._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return method
+
+
+def entries(array: Any, places: Sequence[int]) -> Any:
+    """The entries of the last axis at these places, of an array of any library.
+
+    >>> entries(np.array([[1.0, 2.0, 3.0]]), (0, 2))
+    array([[1., 3.]])
+    """
+    return array[..., list(places) if library_of(array) == "torch" else np.array(places, np.intp)]
+
+
+def where(mask: Sequence[Any], array: Any) -> Any:
+    """The array of any library where the mask holds, else 0; its last axes are those of the mask.
+
+    >>> where((True, False), np.array([[1.0, 2.0]]))
+    array([[1., 0.]])
+    """
+    library = library_of(array)
+    if library == "torch":
+        import torch
+
+        return torch.where(torch.tensor(mask, device=array.device), array, 0.0)
+    if library == "jax":
+        import jax.numpy
+
+        return jax.numpy.where(np.array(mask), array, 0.0)
+    if library == "cupy":
+        import cupy
+
+        return cupy.where(cupy.array(mask), array, 0.0)
+    return np.where(np.array(mask), array, 0.0)

@@ -7,6 +7,7 @@ gradient, a ``call`` again. Both are calls of XLA's foreign-function interface (
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import jax
@@ -56,6 +57,13 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
         inputs.append(value)
     results = call_p.bind(*inputs, key=key)
     return results[0] if len(results) == 1 else tuple(results)
+
+
+@cache
+def register_results(kinds: tuple[type, ...]) -> None:
+    """Let ``jit`` and ``vmap`` give and take these dataclasses of arrays."""
+    for kind in kinds:
+        jax.tree_util.register_dataclass(kind)
 
 
 def _device(array: Any) -> Any:

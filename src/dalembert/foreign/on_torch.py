@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from dalembert.errors import ShapeError
@@ -58,8 +59,17 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
 )
 def operator(key: str, inputs: Sequence[Tensor]) -> list[Tensor]:
     """The kernel on the memory of the tensors."""
-    results = registered(key).run([x.detach().numpy() for x in inputs])
+    results = registered(key).run(list(map(_dense, inputs)))
     return [torch.from_numpy(np.asarray(x)) for x in results]
+
+
+def _dense(x: Tensor) -> NDArray[np.floating[Any]]:
+    """The tensor's memory, copied where numbers of a row lie apart: kernels take three times as long to gather them.
+
+    Gradients of sums are such: one number, repeated.
+    """
+    array = x.detach().numpy()
+    return array if x.ndim == 0 or x.stride(-1) == 1 else np.ascontiguousarray(array)
 
 
 @operator.register_kernel("cuda")

@@ -19,7 +19,7 @@ from functools import cache, cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dalembert.emit.grid import AXES, grid_ir, rollout_grid_ir, staged_inputs
+from dalembert.emit.grid import AXES, BLOCK, acts_ir, grid_ir, rollout_grid_ir, staged_inputs
 from dalembert.emit.signature import Signature
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 GPU = Machine("nvptx64-nvidia-cuda", "sm_70", "+ptx70", 1)
 NAME = "run"  # of the kernel in its module
 BLOCKS = (256, 128, 64, 32)  # threads in a block, to choose from
+USUAL_SHARED = 48 * 1024  # bytes of shared memory that a block may have without being asked for
 LOADED = 256  # modules that stay loaded
 LAYOUTS = 64  # of arrays, that a kernel remembers how to work on
 BYTES = {"double": 8, "float": 4}
@@ -62,7 +63,11 @@ def _driver() -> Any:
     """The vendor's bindings, initialised."""
     with extra("gpu", "a kernel on a GPU"):
         from cuda.bindings import driver
-    _done(driver, driver.cuInit(0))
+    try:
+        started = driver.cuInit(0)
+    except (RuntimeError, OSError):  # the driver's library is not there
+        raise DalembertError("there is no NVIDIA driver on this machine: give arrays on the CPU") from None
+    _done(driver, started)
     return driver
 
 
@@ -104,26 +109,34 @@ class Loaded:
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """What a kernel is made of: ``parts`` name it, ``graph`` gives its tape, which is asked for only where it must be."""
+    """What a kernel is made of: ``parts`` name it, ``graph`` gives its tape, which is asked for only where it must be.
+
+    ``acts`` gives the tapes of several acts, where there are any, that do the same.
+    """
 
     parts: tuple[str, ...]
     signature: Signature
     graph: Callable[[], Graph]
     scalar: str
+    acts: Callable[[], Sequence[tuple[Graph, Signature]]] | None = None
 
     def ptx(self, kind: str) -> tuple[bytes, int]:
         """The kernel's PTX, from the cache or made now, and the bytes of shared memory that a thread needs."""
         key = kept.key_of(*self.parts, self.scalar, repr(GPU), kind, _llvm_version())
         code = kept.load(key)
         if code is None:
-            ir, numbers = grid_ir(self.graph(), self.signature, self.scalar, NAME, kind)
+            if kind == "acts" and self.acts is not None:
+                ir, numbers = acts_ir(self.acts(), self.signature, self.scalar, NAME)
+            else:
+                ir, numbers = grid_ir(self.graph(), self.signature, self.scalar, NAME, kind)
             code = struct.pack("<q", numbers * BYTES[self.scalar]) + compiled_for(GPU, ir, assembly=True)
             kept.store(key, code)
         return code[8:], struct.unpack("<q", code[:8])[0]
 
     def loaded(self, device: int, kind: str) -> Loaded:
         """The kernel on a device."""
-        return _loaded((*self.parts, self.scalar, device, kind), device, lambda: self.ptx(kind))
+        block = 0 if kind == "strided" else BLOCK[self.scalar]
+        return _loaded((*self.parts, self.scalar, device, kind), device, lambda: self.ptx(kind), block)
 
     @cached_property
     def layouts(self) -> dict[Any, list[Launch]]:
@@ -131,44 +144,43 @@ class DeviceKernel:
         return {}
 
     @cached_property
-    def stages(self) -> bool:
-        """Whether dense inputs go through shared memory."""
-        return staged_inputs(self.signature, self.scalar)
+    def kind(self) -> str:
+        """How dense rows are best worked on."""
+        if self.acts is not None and self.scalar == "double":  # floats have registers enough
+            return "acts"
+        return "staged" if staged_inputs(self.signature, self.scalar) else "direct"
 
 
 _modules: OrderedDict[Any, Loaded] = OrderedDict()  # those used last, the latest at the end
 _loading = threading.RLock()
 
 
-def _loaded(key: Any, device: int, ptx: Callable[[], tuple[bytes, int]]) -> Loaded:
+def _loaded(key: Any, device: int, ptx: Callable[[], tuple[bytes, int]], block: int = 0) -> Loaded:
     """The kernel kept under a key, or that of ``ptx()``; the device's context is current."""
     with _loading:
         if key not in _modules:
-            _modules[key] = _load(*ptx(), device)
+            _modules[key] = _load(*ptx(), device, block)
             if len(_modules) > LOADED:
                 _modules.popitem(last=False)
         _modules.move_to_end(key)
         return _modules[key]
 
 
-def _load(ptx: bytes, shared: int, device: int) -> Loaded:
+def _load(ptx: bytes, shared: int, device: int, block: int) -> Loaded:
+    """Load a kernel that needs so many bytes of shared memory for a thread; a block of 0 threads is to be chosen."""
     module = _call("cuModuleLoadData", ptx + b"\0")
     function = _call("cuModuleGetFunction", module, NAME.encode())
     most = _attribute(device, "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-    fitting = [block for block in BLOCKS if block * shared <= most]
-    if not fitting:
+    if block * shared > most:
         raise DalembertError(
             f"a row of {shared:,} bytes is too wide for this GPU, whose blocks share {most:,} bytes; ask for fewer outputs"
         )
-    if shared:
+    if block * shared > USUAL_SHARED:
         attribute = _driver().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        _call("cuFuncSetAttribute", function, attribute, fitting[0] * shared)
-    # the block with which most threads are at work at once; of those the smallest, which waits least at its barrier
-    at_work = {
-        block: block * _call("cuOccupancyMaxActiveBlocksPerMultiprocessor", function, block, block * shared)
-        for block in fitting
-    }
-    block = min(fitting, key=lambda b: (-at_work[b], b))
+        _call("cuFuncSetAttribute", function, attribute, block * shared)
+    if not block:  # that with which most threads are at work at once; of those the smallest
+        occupied = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+        block = min(BLOCKS, key=lambda b: (-b * _call(occupied, function, b, 0), b))
     loaded = Loaded(function, block, block * shared)
     weakref.finalize(loaded, _unload, module, device).atexit = False
     return loaded
@@ -272,7 +284,7 @@ def _launches(of: DeviceKernel, inputs: int, arrays: Sequence[DeviceArray], devi
     contiguous = all(_contiguous(core, given, size) for core, given in zip(cores, core_strides, strict=True))
     if contiguous and len(lengths) <= 1 and all(dense[inputs:]):
         count = prod(lengths)
-        kernel = of.loaded(device, "staged" if of.stages and all(dense) else "direct")
+        kernel = of.loaded(device, of.kind if all(dense) else "direct")
         return [Launch(kernel, count, (0,) * len(arrays), (*rows[:inputs], count))]
     kernel = of.loaded(device, "strided")
     flat = [stride for of in core_strides for stride in of]

@@ -34,7 +34,7 @@ async function load(source, memory = new WebAssembly.Memory({ initial: 1 })) {
         if (!Number.isInteger(count) || given[k].length !== count * size)
           throw new RangeError(`${name}: ${array} has ${given[k].length} numbers; each array holds whole rows, ${array} ${size} to a row, and all hold equally many`);
       });
-      if (!room || room.count < count) room = rows(count);
+      if (!room || room.count < count) room = rows(Math.max(count, room ? 2 * room.count : 0)); // old room is not used again
       inputs.forEach(([array], k) => room[array].set(given[k]));
       room.run(count);
       const results = outputs.map(([array, size]) => room[array].slice(0, count * size));
@@ -46,24 +46,31 @@ async function load(source, memory = new WebAssembly.Memory({ initial: 1 })) {
 }
 
 async function instantiated(module, memory, pages) {
+  const reserved = 65536 * pages;
+  if (memory.used > memory.reserved && memory.reserved < reserved)
+    throw new RangeError(`the module needs the first ${reserved} bytes of the memory, but rows lie in it from ${memory.reserved} on; load all modules that share a memory before any is used`);
   const missing = pages - memory.buffer.byteLength / 65536;
   if (missing > 0) memory.grow(missing);
-  if (!memory.used || memory.used < 65536 * pages) memory.used = 65536 * pages;
+  memory.reserved = Math.max(reserved, memory.reserved ?? 0);
+  memory.used = Math.max(memory.reserved, memory.used ?? 0);
   return WebAssembly.instantiate(module, { env: { memory } });
 }
 
 // room for the rows of so many states; a view is made when it is asked for, since a memory that grows drops the old ones
 function placed(memory, Numbers, arrays, count, run) {
+  if (!Number.isInteger(count) || count < 0) throw new RangeError(`there are no rows of ${count} states; their number is an integer from 0 on`);
   const offsets = [];
+  let used = memory.used;
   const room = { count, run: (some = count) => run(...offsets, Math.min(some, count)) };
   for (const [array, size] of arrays) {
-    const at = memory.used;
+    const at = used;
     offsets.push(at);
-    memory.used += Math.ceil((Numbers.BYTES_PER_ELEMENT * size * count) / 16) * 16;
+    used += Math.ceil((Numbers.BYTES_PER_ELEMENT * size * count) / 16) * 16;
     Object.defineProperty(room, array, { enumerable: true, get: () => new Numbers(memory.buffer, at, size * count) });
   }
-  const missing = Math.ceil((memory.used - memory.buffer.byteLength) / 65536);
-  if (missing > 0) memory.grow(missing);
+  const missing = Math.ceil((used - memory.buffer.byteLength) / 65536);
+  if (missing > 0) memory.grow(missing); // or an error, and nothing is taken
+  memory.used = used;
   return room;
 }
 

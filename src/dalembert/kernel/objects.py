@@ -30,37 +30,37 @@ BYTES = {"double": 8, "float": 4}
 
 def on_controllers(name: str) -> Callable[[Unit, Settings], Source]:
     """The writer of an object file for a machine without an operating system."""
-    return partial(_object_files, name, False)
+    return partial(_object_files, name, False, True)
 
 
 def on_computers(name: str) -> Callable[[Unit, Settings], Source]:
     """The writer of an object file for a machine that runs Linux."""
-    return partial(_object_files, name, True)
+    return partial(_object_files, name, True, True)
 
 
 def with_kernel(name: str) -> Callable[[Unit, Settings], Source]:
     """The writer of an object file for processors of this one's family, with a gufunc that uses their instructions only."""
 
     def write(unit: Unit, settings: Settings) -> Source:
-        source = _object_files(name, True, unit, settings)
+        source = _object_files(name, True, False, unit, settings)
         return replace(source, make_kernel=partial(machine_kernel, unit, name, settings.precision))
 
     return write
 
 
-def _object_files(name: str, rows: bool, unit: Unit, settings: Settings) -> Source:
-    """The files NAME.o, NAME.h and NAME_test.c."""
+def _object_files(name: str, rows: bool, measured: bool, unit: Unit, settings: Settings) -> Source:
+    """The files NAME.o, NAME.h and NAME_test.c; with a function of many ``rows``, and ``measured`` in the notes."""
     machine, scalar = machine_of(name), settings.precision
     reloc = "pic" if rows else "static"
-    state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar]), unit.symbol, "state")
+    state = wrapped(unit.graph, unit.signature, Form(1, scalar, BYTES[scalar], flags=False), unit.symbol, "state")
     beside = []
     if rows:
-        form = machine.form(scalar, BYTES[scalar])
+        form = replace(machine.form(scalar, BYTES[scalar]), flags=False)
         beside.append(wrapped(unit.graph, unit.signature, form, f"{unit.symbol}_rows", "rows"))
     content = compiled_for(machine, state, False, reloc, *beside)
     files: dict[str, str | bytes] = {f"{unit.symbol}.o": content, **header_and_test(unit, settings, rows)}
     notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks]
-    if not rows or not machine.triple.startswith("x86"):
+    if measured:
         marked = state if machine.triple.startswith("thumb") else state.replace(" nounwind", " nounwind uwtable")
         needs = footprint(compiled_for(machine, marked, True, reloc).decode(), unit.symbol)
         notes.append(
@@ -69,7 +69,7 @@ def _object_files(name: str, rows: bool, unit: Unit, settings: Settings) -> Sour
         )
         if missing := undefined(content):
             notes.append(
-                f"The linker has to find {', '.join(missing)}, which are in the compiler's library and take stack of their own."
+                f"The linker has to find {', '.join(missing)} in the compiler's library; the stack for that is not counted."
             )
     if rows:
         notes.append(f"{unit.symbol}_rows: {form.width} state{'s side by side' if form.width > 1 else ' at a time'}.")
@@ -94,7 +94,7 @@ def llvm(unit: Unit, settings: Settings) -> Source:
     names = array_names(unit, set())
     use = f"void {unit.symbol}(pointers to the arrays, in this order); one state."
     head = description(unit, names, use, f"{settings.precision} precision, no function of a library")
-    form = Form(1, settings.precision, BYTES[settings.precision])
+    form = Form(1, settings.precision, BYTES[settings.precision], flags=False)
     text = wrapped(unit.graph, unit.signature, form, unit.symbol, "state")
     notes = (f"{operation_words(unit.operations).capitalize()}.", *unit.remarks)
     return Source({f"{unit.symbol}.ll": "".join(f"; {line}".rstrip() + "\n" for line in head) + text}, notes)

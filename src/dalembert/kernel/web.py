@@ -8,17 +8,26 @@ or four of floats, are computed side by side (SIMD128).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
 from dalembert.emit.source import LICENCE, Settings, Source, Unit, operation_words
 from dalembert.emit.wrappers import wrapped_together
 from dalembert.environment.version import __version__
+from dalembert.errors import DalembertError
 from dalembert.kernel.compile import compiled_for
 from dalembert.kernel.machines import MACHINES
 from dalembert.kernel.wasm import PAGE, wasm_module
 
 LOADER = Path(__file__).with_name("loader.mjs")
+TAKEN = (
+    "reserved",
+    "about",
+    "exports",
+    "memory",
+    "then",
+)  # by the module and its loader; ``then`` would make it a promise
 
 
 def wasm(unit: Unit, settings: Settings) -> Source:
@@ -28,8 +37,14 @@ def wasm(unit: Unit, settings: Settings) -> Source:
 
 def wasm_of(units: Sequence[Unit], settings: Settings, name: str) -> Source:
     """The files NAME.wasm and NAME.mjs of several functions that share a memory."""
+    for unit in units:
+        if unit.name in TAKEN:
+            raise DalembertError(
+                f"in a module for wasm the function cannot be called '{unit.name}', since {', '.join(TAKEN)} are taken; give "
+                "another name, --function NAME (function=...)"
+            )
     machine = MACHINES["wasm"]
-    form = machine.form(settings.precision, 1)
+    form = replace(machine.form(settings.precision), flags=False)
     ir = wrapped_together([(unit.graph, unit.signature, unit.name) for unit in units], form, "rows")
     about = {
         "functions": {

@@ -28,6 +28,7 @@ from dalembert.equations import (
     regressor,
     terms,
 )
+from dalembert.equations.factorisation import ancestors_of
 from dalembert.equations.newton_euler import BaseMotion
 from dalembert.errors import DalembertError
 from dalembert.quantities.derived import MODES, derivative_of, jacobian
@@ -339,6 +340,13 @@ JOINTS = table("joints", {
     "forward_derivatives": Quantity(
         "q, qd, tau -> dq(n,n), dqd(n,n), dtau(n,n)", "∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ",
         {"composite": forward_dynamics.forward_derivatives}, held={"composite": _forward_derivatives},
+        acts=(
+            ("q, qd, tau -> qdd(n), factor(F)", forward_dynamics.acceleration_and_factor),
+            ("q, qd, qdd -> dq(n,n), dqd(n,n)", composite.torque_derivatives),
+            ("factor(F), dq(n,n), dqd(n,n) -> dq(n,n), dqd(n,n), dtau(n,n)", forward_dynamics.solved_derivatives),
+        ),
+        in_acts=lambda m: not friction.loaded(m),
+        measured=lambda m: {"F": m.tree.n + sum(map(len, ancestors_of(m.tree)))},
     ),
     "kinetic_energy": Quantity(
         "q, qd -> T()", "½ q̇ᵀ B q̇, S (7.31)", {"links": energy.kinetic_energy}, pulled=_scalar,

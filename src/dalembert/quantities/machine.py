@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -102,6 +102,9 @@ class Quantity:
     where     what a mechanism must have for it: "coordinates" that are not those of its tree, or "loops"
     sizes     what further letters stand for, a function of what :meth:`of` binds
     measured  what letters stand for that only the equations tell, a function of the mechanism
+    acts      the same in several acts that follow each other, for machines with few registers: arrays as above, and
+              equations; arrays that are no inputs go from act to act by their names. They are used where ``in_acts`` says
+              so of a mechanism, without options and by the first formulation
     condensed up to how many lines the tape is searched for sums that repeat
     varies    whether numbers of the mechanism can be inputs; not where the shape of what comes out depends on them
     """
@@ -118,6 +121,8 @@ class Quantity:
     where: str = ""
     sizes: Callable[..., Mapping[str, int]] = dict
     measured: Callable[[AnyMechanism], Mapping[str, int]] = lambda mechanism: {}
+    acts: tuple[tuple[str, Equations], ...] = ()
+    in_acts: Callable[[Any], bool] = lambda mechanism: True
     condensed: float = CONDENSED_LENGTH
     varies: bool = True
     table: str = ""
@@ -277,6 +282,21 @@ def taken(
 ) -> tuple[str, Graph]:
     """The formulation that is taken, the lightest unless one is named, and its graph."""
     return _traced(mechanism, entry, entry.chosen(formulation, mechanism, options), options)
+
+
+def has_acts(mechanism: AnyMechanism, entry: Quantity) -> bool:
+    """Whether a quantity can be computed in several acts on this mechanism."""
+    return bool(entry.acts) and entry._as_written(mechanism) and entry.in_acts(mechanism)
+
+
+def acts_of(mechanism: AnyMechanism, entry: Quantity) -> list[tuple[Graph, Signature]]:
+    """The tapes of a quantity's acts, and their arrays."""
+    tapes = []
+    for arrays, equations in entry.acts:
+        act = replace(entry, arrays=arrays, acts=(), options=())
+        shapes = signature(mechanism, act)
+        tapes.append((taped(shapes.inputs, partial(equations, mechanism), entry.condensed), shapes))
+    return tapes
 
 
 def _traced(mechanism: AnyMechanism, entry: Quantity, formulation: str, options: tuple[str, ...]) -> tuple[str, Graph]:
