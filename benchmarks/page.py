@@ -230,8 +230,10 @@ class Measurement:
             if not about["batch"] or about["seconds"] * states > 5 * PAID:
                 continue
             peer.start()
-            answer = peer.ask("memory", case=case, quantity=quantity, way=way, states=states)
-            found[label(peer, way)] = answer
+            try:
+                found[label(peer, way)] = peer.ask("memory", case=case, quantity=quantity, way=way, states=states)
+            except PeerError as error:
+                self.leave_out(peer, case, quantity, f"memory: {error}")
             peer.stop()
         return found
 
