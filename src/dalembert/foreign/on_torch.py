@@ -181,7 +181,7 @@ def _call(key: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
     if torch.compiler.is_compiling():
         return torch.ops.dalembert.call(key, inputs)
     if _plain(inputs):
-        return (_on_cuda if inputs[0].is_cuda else _on_cpu)(key, inputs)
+        return tuple((_on_cuda if inputs[0].is_cuda else _on_cpu)(key, inputs))
     return Differentiable.apply(key, *inputs)
 
 
