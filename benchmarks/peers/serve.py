@@ -138,14 +138,15 @@ def least(call: Callable[[], Any], seconds: float) -> float:
     """The least time of one call."""
     start = time.perf_counter()
     call()
-    loops = max(1, round(SAMPLE / max(1e-9, time.perf_counter() - start)))
-    best, until, runs = float("inf"), time.perf_counter() + seconds, 0
-    while runs < 3 or time.perf_counter() < until:
+    best = time.perf_counter() - start
+    loops, more = max(1, round(SAMPLE / best)), 3 if best < seconds else 1
+    until = time.perf_counter() + seconds
+    while more > 0 or time.perf_counter() < until:
         start = time.perf_counter()
         for _ in repeat(None, loops):
             call()
         best = min(best, (time.perf_counter() - start) / loops)
-        runs += 1
+        more -= 1
     return best
 
 

@@ -1,4 +1,4 @@
-"""The Robotics Toolbox for Python: its Newton-Euler recursion in C on Denavit-Hartenberg rows, and in Python on URDF."""
+"""The Robotics Toolbox for Python: its Newton-Euler recursion in C on Denavit-Hartenberg rows, or in Python on URDF."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ NEARLY = 1e-9
 
 
 def load(folder: Path) -> dict[str, Any]:
-    """By Denavit-Hartenberg rows where the arm has them, and from URDF."""
+    """By Denavit-Hartenberg rows where the arm has them, else from URDF, which is a thousand times slower."""
     links = standard(folder / "arm.toml") or modified(folder / "arm.urdf")
-    models: dict[str, Any] = {"DH rows": DHRobot(links)} if links else {}
-    return {**models, "URDF": Robot.URDF(str(folder / "arm.urdf"))}
+    return {"DH rows": DHRobot(links)} if links else {"URDF": Robot.URDF(str(folder / "arm.urdf"))}
 
 
 def standard(path: Path) -> list[RevoluteDH]:
@@ -71,7 +70,7 @@ def modified(path: Path) -> list[RevoluteMDH]:
 
 
 def ways(models: dict[str, Any], quantity: str) -> dict[str, Way]:
-    """rne, accel, inertia and gravload of both models."""
+    """rne, accel, inertia and gravload."""
     methods = {
         "inverse_dynamics": "rne", "forward_dynamics": "accel", "inertia_matrix": "inertia", "gravity_torque": "gravload",
     }  # fmt: skip

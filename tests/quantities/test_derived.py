@@ -168,6 +168,19 @@ def test_what_cannot_be_differentiated_by_is_named(planar: da.Arm) -> None:
         planar.gradient("inertia_matrix", {"q": [0.0, 0.0]}, np.ones((3, 3)))
 
 
+@pytest.mark.parametrize("by", [(), ("q", "q")])
+def test_inputs_to_differentiate_by_are_named_once(by: tuple[str, ...]) -> None:
+    a, q = da.load("planar-2r"), np.zeros(2)
+    for call in (
+        lambda: a.gradient("gravity_torque", {"q": q}, by=by),
+        lambda: a.derivatives("gravity_torque", by=by, q=q),
+        lambda: a.gradient_kernel("gravity_torque", by=by),
+        lambda: a.tangent_kernel("gravity_torque", by=by),
+    ):
+        with pytest.raises(DalembertError, match="name each input once, and at least one of q"):
+            call()
+
+
 def test_emitted_derivatives_by_numbers_of_the_arm_are_those_of_the_kernels() -> None:
     a, rng = da.load("planar-2r"), np.random.default_rng(5)
     q, qd, qdd = rng.normal(size=(3, 2))

@@ -86,7 +86,8 @@ class Rollouts(Compiled):
         threads = checked_threads(threads)
         if steps < 1 or every < 1 or steps % every:
             raise DalembertError(
-                f"every is {every} and steps is {steps}; every must be a divisor of steps, both 1 or more"
+                f"every is {shown(every)} and steps is {shown(steps)}; every must be a divisor of steps, both whole numbers "
+                "from 1 on"
             )
         h = number("step", step)
         if not 0.0 < h < float("inf"):

@@ -187,6 +187,11 @@ def derivative_of(
             f"{source.name} has no input '{wrong[0]}' to differentiate by; with the options that are given it has "
             f"{', '.join(inputs)}"
         )
+    if not by or len(set(by)) < len(by):
+        raise DalembertError(
+            f"{source.name} is to be differentiated by ({', '.join(by)}); name each input once, and at least one of "
+            f"{', '.join(inputs)}"
+        )
     held = {name: ("n",) if shape == ("Q",) else shape for name, shape in inputs.items()}
     if mode == "gradient":
         weights = _distinct("w_", source.outputs, inputs)
