@@ -171,9 +171,10 @@ class MachineCode:
             llvm = _llvm()
             empty = llvm.parse_assembly("")
             empty.triple = target().triple
-            # llvmlite's own memory manager: all sections in one piece, wherever other libraries have left room; instructions
-            # reach no further than 2 GB, and CUDA reserves far more
-            self._engine = llvm.create_mcjit_compiler(empty, _machine(), use_lmm=True)
+            # llvmlite's own memory manager puts all sections in one piece: instructions reach no further than 2 GB, and CUDA
+            # reserves so much that LLVM's may find no room near enough. Nowhere else: it counts too little for alignment,
+            # and ends the process where sections nearly fill their last page
+            self._engine = llvm.create_mcjit_compiler(empty, _machine(), use_lmm=_cuda_is_loaded())
             weakref.finalize(self, _give_up, self._engine).atexit = False
             for part in objects:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
@@ -183,6 +184,14 @@ class MachineCode:
         """Where a function is."""
         with COMPILING:
             return int(self._engine.get_function_address(name))
+
+
+def _cuda_is_loaded() -> bool:
+    """Whether the driver of a GPU is part of this process, where the system tells."""
+    try:
+        return b"/libcuda.so" in Path("/proc/self/maps").read_bytes()
+    except OSError:
+        return False
 
 
 _unused: deque[Any] = deque()  # engines of code that nothing refers to any more
