@@ -15,7 +15,10 @@ import wasmtime
 import dalembert as da
 from dalembert.emit import llvm, wrappers
 from dalembert.errors import DalembertError
+from dalembert.kernel.compile import compiled_for
+from dalembert.kernel.machines import MACHINES
 from dalembert.kernel.wasm import Reader, leb, signed_leb
+from many_arms import megabytes
 
 COUNT = 5  # states: an odd number, so that a lane is left over
 TOLERANCES = {"double": 1e-13, "float": 2e-5}
@@ -207,6 +210,16 @@ def test_the_loader_takes_room_once_and_refuses_what_would_spoil_it(tmp_path: Pa
 def test_names_that_the_loader_has_itself_are_refused(name: str) -> None:
     with pytest.raises(DalembertError, match=rf"in a module for wasm the function cannot be called '{name}'"):
         da.load("planar-2r").emit("gravity_torque", target="wasm", function=name)
+
+
+def test_optimised_modules_leave_no_passes_in_memory() -> None:
+    ir = "define double @twice(double %x) {\n  %y = fadd double %x, %x\n  ret double %y\n}\n"
+    for _ in range(20):
+        compiled_for(MACHINES["wasm"], ir)
+    before = megabytes()
+    for _ in range(60):
+        compiled_for(MACHINES["wasm"], ir)
+    assert megabytes() - before < 4  # 9 where the passes stay
 
 
 def test_what_a_target_has_no_functions_of_its_own_for_is_refused() -> None:

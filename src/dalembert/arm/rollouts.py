@@ -110,7 +110,7 @@ class Rollouts(Compiled):
 
 
 def _count(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _leading(state: list[Any], force: Any) -> tuple[int, ...]:
