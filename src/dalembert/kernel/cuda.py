@@ -370,8 +370,9 @@ class DeviceRollout:
     def launch(self, arrays: Sequence[DeviceArray], steps: int, records: int, stream: int) -> None:
         """All steps of all states. ``arrays`` are the program's inputs and outputs, whose leading axes broadcast."""
         cores, device = self.program.cores(), arrays[0].device
-        leads = [array.shape[: len(array.shape) - len(core)] for array, core in zip(arrays, cores, strict=True)]
-        lead = max(leads, key=prod)
+        lead = arrays[-1].shape[: -len(cores[-1])]  # an output's: that to which the inputs broadcast
+        if not prod(lead):
+            return
         lengths, outer = collapsed(
             lead, [_broadcast(array, len(core), lead) for array, core in zip(arrays, cores, strict=True)]
         )
