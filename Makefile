@@ -9,7 +9,7 @@ DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help demo book book-update test test-core test-foreign lint format bench soak clean
+.PHONY: help demo book book-update test test-core test-foreign test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,9 +18,11 @@ help:
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
+	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
 	@echo "make format     let ruff put the formatting right"
-	@echo "make bench      speed of inverse dynamics on this machine"
+	@echo "make bench      speed on this machine beside every peer that installs: benchmarks/RESULTS.md, and what it has not"
+	@echo "make bench-quick  the same page from few figures: out/bench/RESULTS.md"
 	@echo "make soak       fuzzing of every reader, very many arms, new random examples: SOAK=1 takes at most an hour"
 	@echo "make clean      remove .venv, out and caches"
 
@@ -65,6 +67,10 @@ out/foreign/venv/.installed: .venv/.python pyproject.toml
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
 	@touch $@
 
+# array libraries for GPUs are gigabytes: those of PYTHON are used, with whatever of pytest it has
+test-gpu:
+	PYTHONPATH=src $(PYTHON) tests/gpu/test_devices.py
+
 soak: .venv/.installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[soak]" || \
 		echo "atheris cannot be installed here; a corpus is mutated at random instead"
@@ -80,21 +86,22 @@ format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .
 
 bench: .venv/.installed-dev .venv/.installed-debian
+	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/closed_chains.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/elementary.py
 	$(BIN)/python benchmarks/formulations.py
 	$(BIN)/python benchmarks/friction.py
 	$(BIN)/python benchmarks/growth.py
-	$(BIN)/python benchmarks/inverse_dynamics.py
 	$(BIN)/python benchmarks/map.py
 	$(BIN)/python benchmarks/microcontrollers.py
-	$(BIN)/python benchmarks/quantities.py
-	$(BIN)/python benchmarks/readiness.py
 	$(BIN)/python benchmarks/regressor.py
 	$(BIN)/python benchmarks/rollout.py
 	$(BIN)/python benchmarks/threads.py
 	$(BIN)/python benchmarks/time_optimal.py
+
+bench-quick: .venv/.installed-dev
+	$(BIN)/python benchmarks/page.py --quick
 
 clean:
 	rm -rf .venv out build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache src/*.egg-info

@@ -1,4 +1,4 @@
-"""The regressor beside Pinocchio's, and the least squares of a million samples (make bench)."""
+"""The least squares of a million samples, and base parameters (make bench)."""
 
 from __future__ import annotations
 
@@ -10,42 +10,15 @@ import resource
 import time
 
 import numpy as np
-import pinocchio as pin
 
 import dalembert as da
 from dalembert.identification.log_equations import LogEquations
 from dalembert.identification.parameters import ParameterSet
 from dalembert.logs.conditioning import Conditioned, Piece
 from dalembert.logs.log import Log
-from sidebyside import STATES, interleaved, one_core, panda_urdf_text, random_states, table
+from sidebyside import one_core, random_states, table
 
-FEW = 500
 MANY = 1_000_000
-
-
-def against_pinocchio() -> None:
-    """ns a state: a batch into a given array, a small batch that stays in the cache, Pinocchio's call."""
-    model = pin.buildModelFromXML(panda_urdf_text())
-    data = model.createData()
-    kernel = da.load("panda").kernel("regressor")
-    q, qd, qdd = random_states(7)
-    q0, qd0, qdd0 = (x[0].copy() for x in (q, qd, qdd))
-    out, small = np.zeros((STATES, 7, 91)), np.zeros((64, 7, 91))
-    least = interleaved(
-        {
-            "batch": lambda: kernel(q, qd, qdd, out=out),
-            "cache": lambda: [kernel(q[:64], qd[:64], qdd[:64], out=small) for _ in range(20)],
-            "pin": lambda: [pin.computeJointTorqueRegressor(model, data, q0, qd0, qdd0) for _ in range(FEW)],
-        },
-        15,
-    )
-    ours, cached, peer = least["batch"] / STATES, least["cache"] / (20 * 64), least["pin"] / FEW
-    rows = [
-        (f"dalembert, {STATES} states, 7×91 each", f"{ours * 1e9:.0f}", "1.0"),
-        ("dalembert, 64 states at a time", f"{cached * 1e9:.0f}", f"{cached / ours:.2f}"),
-        ("Pinocchio computeJointTorqueRegressor, 7×70", f"{peer * 1e9:.0f}", f"{peer / ours:.1f}"),
-    ]
-    table("Regressor of panda, one core", rows, ("", "ns a state", "over ours"))
 
 
 def long_log() -> None:
@@ -90,6 +63,5 @@ def base() -> None:
 
 if __name__ == "__main__":
     one_core()
-    against_pinocchio()
     long_log()
     base()

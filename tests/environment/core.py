@@ -166,6 +166,7 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
             ("mcap", lambda: da.identify(arm, mcap)),
         ],
         "mujoco": [("MuJoCo", lambda: da.load(mjcf))],
+        "gpu": [("cuda-bindings", lambda: importlib.import_module("dalembert.kernel.cuda")._driver())],
         "cluster": [
             ("distributed", lambda: da.simulate(arm, [[0.3, 0.8]], None, None, 0.1, cluster="tcp://127.0.0.1:8786"))
         ],

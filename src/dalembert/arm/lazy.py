@@ -7,7 +7,6 @@ compiled, or read from the cache, by the process that runs the block.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from inspect import signature
@@ -18,6 +17,7 @@ import numpy as np
 from dalembert.arrays import is_lazy
 from dalembert.environment.extras import extra
 from dalembert.errors import ShapeError
+from dalembert.kernel.batches import layout_of
 from dalembert.quantities import joints, machine
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 Method = TypeVar("Method", bound=Callable[..., Any])
 Cores = Sequence[tuple[int, ...]]
 ALONE = 1  # threads of a block, unless more are asked for: Dask has threads of its own
-_CORE = re.compile(r"\((.*?)\)")  # the core shapes in a gufunc's signature
 
 
 def by_blocks(
@@ -134,10 +133,10 @@ def _run(
 
 def run_kernel_later(arm: Compiled, ufunc: np.ufunc, quantity: str, arrays: Mapping[str, Any]) -> Any:
     """A compiled kernel of Dask arrays that are checked, alone or with NumPy arrays."""
-    given, given_back = (_CORE.findall(side) for side in str(ufunc.signature).split("->"))
-    cores = [tuple(map(int, filter(None, core.split(",")))) for core in given_back]
-    axes = {name: len(list(filter(None, core.split(",")))) for name, core in zip(arrays, given, strict=True)}
-    return by_blocks(partial(_run_kernel, arm.nominal, ufunc, quantity, tuple(arrays)), arrays, cores, axes=axes)
+    layout = layout_of(str(ufunc.signature))
+    axes = dict(zip(arrays, layout.inputs, strict=True))
+    block = partial(_run_kernel, arm.nominal, ufunc, quantity, tuple(arrays))
+    return by_blocks(block, arrays, layout.shapes, axes=axes)
 
 
 def _run_kernel(arm: Compiled, ufunc: np.ufunc, quantity: str, names: tuple[str, ...], *blocks: Any) -> Any:

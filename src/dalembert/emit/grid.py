@@ -1,14 +1,14 @@
 """A tape as a GPU's kernel: one thread for each state.
 
-There are three of them. The dense kernels are for arrays whose rows lie one behind the other, as outputs do when they are made
-for it. The threads of a block share memory: together they copy the rows of all their states in, number by number, so that
-neighbouring threads read neighbouring numbers; each works on its own row; together they copy the results out. Rows that
-are too wide for that are computed in pieces: what is there is copied out, and the next piece takes its place.
+The threads of a block share memory, through which rows go in and out: neighbouring threads then read and write
+neighbouring numbers, and the card's memory works at its full speed. There are four kinds of kernels:
 
-The strided kernel takes and writes arrays of any strides with up to ``AXES`` leading axes, each thread for itself.
-
-The dense kernel is there twice: ``staged`` copies inputs in, which must be dense rows; of ``direct`` every thread reads its
-own, which may be any row distance apart, or all the same.
+staged   inputs and outputs are dense rows. A block copies the rows of its states in, each thread works on its own row, and
+         the block copies the results out. Results that are too wide for shared memory are computed in pieces: one piece is
+         copied out, and the next takes its place.
+direct   the same, but every thread reads its own inputs: rows may be any distance apart, or all the same.
+acts     several tapes that follow each other, for results that would need more registers than there are.
+strided  arrays of any strides with up to ``AXES`` leading axes; every thread reads and writes for itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dalembert.graph.tape import Graph
 
 AXES = 4  # leading axes of arrays that are no dense rows
 WIDE = 1200  # bytes of results up to which a thread keeps them all at once
-PIECE = 1456  # bytes of a piece of wider ones
+PIECE = 182  # numbers of a piece of wider ones
 BLOCK = {"double": 32, "float": 64}  # threads of a block of the dense kernels
 UNROLLED_NUMBERS = 64  # of a row, up to which full blocks copy it without a loop
 BYTES_OF_THREAD = 1000  # in shared memory, beyond which inputs do not go through it
@@ -44,7 +44,6 @@ declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 """
 UNROLLED = '!1 = distinct !{!1, !2}\n!2 = !{!"llvm.loop.unroll.count", i32 4}'
 BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
-KINDS = ("staged", "direct", "strided")
 
 
 def staged_inputs(signature: Signature, scalar: str) -> bool:
@@ -118,8 +117,7 @@ def pieces_of(graph: Graph, signature: Signature, size: int) -> list[OutputPiece
         lines = tuple(graph.outputs[start:end])
         most = end - start
         if _is_wide(signature, size):
-            room = PIECE // size
-            most = shape[-1] * max(room // shape[-1], 1) if shape and shape[-1] <= room else room
+            most = shape[-1] * (PIECE // shape[-1]) if shape and shape[-1] <= PIECE else PIECE
         runs += [OutputRun(array, k, lines[k : k + most], end - start, 0) for k in range(0, end - start, most)]
     if _is_wide(signature, size):
         return [OutputPiece((run,)) for run in runs]
@@ -177,23 +175,9 @@ def _moved_out(text: IR, label: str, run: OutputRun, to: str, room: str, rows: s
     block, count = BLOCK[text.scalar], len(run.lines)
     thread = _register(text, "tid")
 
-    def moved(source: str, target: str) -> None:
-        x = text.let(f"load {text.scalar}, ptr {text.let(f'getelementptr {text.scalar}, ptr {room}, i64 {source}')}")
-        text.say(f"store {text.scalar} {x}, ptr {text.let(f'getelementptr {text.scalar}, ptr {to}, i64 {target}')}")
-
-    whole = run.width == run.size  # rows lie in shared memory as in the output
-    if whole and count <= UNROLLED_NUMBERS:
-        full = text.let(f"icmp eq i64 {rows}, {block}")
-        text.say(f"br i1 {full}, label %{label}_full, label %{label}_some")
-        text.label(f"{label}_full")
-        for j in range(count):
-            k = text.let(f"add i64 {thread}, {j * block}")
-            moved(k, k)
-        text.say(f"br label %{label}_over")
-        text.label(f"{label}_some")
-    with _StrideLoop(text, label, thread, text.let(f"mul i64 {rows}, {count}"), str(block), unrolled) as k:
+    def moved(k: str) -> None:
         source = target = k
-        if not whole:
+        if run.width != run.size:  # rows do not lie in shared memory as in the output
             narrow = text.let(f"trunc i64 {k} to i32")
             row32 = text.let(f"udiv i32 {narrow}, {count}")
             within = text.let(f"sub i32 {narrow}, {text.let(f'mul i32 {row32}, {count}')}")
@@ -201,8 +185,20 @@ def _moved_out(text: IR, label: str, run: OutputRun, to: str, room: str, rows: s
             source = text.let(f"add i64 {text.let(f'mul i64 {row}, {run.width}')}, {e}")
             there = text.let(f"add i64 {e}, {run.first}")
             target = text.let(f"add i64 {text.let(f'mul i64 {row}, {run.size}')}, {there}")
-        moved(source, target)
-    if whole and count <= UNROLLED_NUMBERS:
+        x = text.let(f"load {text.scalar}, ptr {text.let(f'getelementptr {text.scalar}, ptr {room}, i64 {source}')}")
+        text.say(f"store {text.scalar} {x}, ptr {text.let(f'getelementptr {text.scalar}, ptr {to}, i64 {target}')}")
+
+    if count <= UNROLLED_NUMBERS:
+        full = text.let(f"icmp eq i64 {rows}, {block}")
+        text.say(f"br i1 {full}, label %{label}_full, label %{label}_some")
+        text.label(f"{label}_full")
+        for j in range(count):
+            moved(text.let(f"add i64 {thread}, {j * block}"))
+        text.say(f"br label %{label}_over")
+        text.label(f"{label}_some")
+    with _StrideLoop(text, label, thread, text.let(f"mul i64 {rows}, {count}"), str(block), unrolled) as k:
+        moved(k)
+    if count <= UNROLLED_NUMBERS:
         text.say(f"br label %{label}_over")
         text.label(f"{label}_over")
 

@@ -184,7 +184,9 @@ class MachineCode:
             llvm = _llvm()
             empty = llvm.parse_assembly("")
             empty.triple = target().triple
-            self._engine = llvm.create_mcjit_compiler(empty, _machine())
+            # llvmlite's own memory manager: all sections in one piece, wherever other libraries have left room; instructions
+            # reach no further than 2 GB, and CUDA reserves far more
+            self._engine = llvm.create_mcjit_compiler(empty, _machine(), use_lmm=True)
             weakref.finalize(self, _give_up, self._engine).atexit = False
             for part in objects:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))

@@ -20,6 +20,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalembert.emit.grid import AXES, BLOCK, acts_ir, grid_ir, rollout_grid_ir, staged_inputs
+from dalembert.emit.ir import BYTES
 from dalembert.emit.signature import Signature
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
@@ -36,7 +37,6 @@ BLOCKS = (256, 128, 64, 32)  # threads in a block, to choose from
 USUAL_SHARED = 48 * 1024  # bytes of shared memory that a block may have without being asked for
 LOADED = 256  # modules that stay loaded
 LAYOUTS = 64  # of arrays, that a kernel remembers how to work on
-BYTES = {"double": 8, "float": 4}
 SCALARS = {"float64": "double", "float32": "float"}
 
 
@@ -63,7 +63,11 @@ def _driver() -> Any:
     """The vendor's bindings, initialised."""
     with extra("gpu", "a kernel on a GPU"):
         from cuda.bindings import driver
-    _done(driver, driver.cuInit(0))
+    try:
+        started = driver.cuInit(0)
+    except (RuntimeError, OSError):  # the driver's library is not there
+        raise DalembertError("there is no NVIDIA driver on this machine: give arrays on the CPU") from None
+    _done(driver, started)
     return driver
 
 

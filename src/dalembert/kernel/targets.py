@@ -11,6 +11,7 @@ from dalembert.emit.source import Settings, Source, Unit
 from dalembert.errors import DalembertError
 from dalembert.kernel.machines import LEVELS
 from dalembert.kernel.objects import llvm, on_computers, on_controllers, with_kernel
+from dalembert.kernel.ptx import ptx
 from dalembert.kernel.web import wasm, wasm_of
 from dalembert.robot.tables import nearest
 
@@ -52,6 +53,7 @@ TARGETS: dict[str, CodeTarget] = {
         "an object file for Cortex-M4 with floats", on_controllers("cortex-m4f"), ("float",), True
     ),
     "wasm": CodeTarget("a WebAssembly module and a loader", wasm, EITHER, True, wasm_of),
+    "ptx": CodeTarget("kernels for NVIDIA's GPUs, as text", ptx, EITHER),
     "llvm": CodeTarget("LLVM's intermediate representation, for reading", llvm, EITHER, True),
     "python": CodeTarget("a Python module that imports nothing but math", python),
     "numpy": CodeTarget("a Python module whose function broadcasts over leading axes", numpy),

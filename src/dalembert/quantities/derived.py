@@ -214,6 +214,17 @@ def derivative_of(
     )  # fmt: skip
 
 
+def derivative_by(entry: Quantity, by: tuple[str, ...]) -> Derived:
+    """The same derivative by these inputs; options of what is differentiated, named among them, become inputs."""
+    if not isinstance(entry, Derived):
+        modes = ", ".join(f"{entry.name}_{mode}" for mode in MODES)
+        raise DalembertError(
+            f"{entry.name} is not a derivative, and cannot be one by {', '.join(by)}; name one of {modes}"
+        )
+    further = tuple(x for x in by if x in entry.source.takes and x not in entry.taken)
+    return derivative_of(entry.mode, entry.source, (*entry.taken, *further), by)
+
+
 def _text(shapes: Mapping[str, Shape]) -> str:
     return ", ".join(f"{name}({','.join(shape)})" for name, shape in shapes.items())
 

@@ -1,0 +1,387 @@
+"""RESULTS.md and its pictures, from the figures that page.py measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+OURS, METHOD, THREADS, SINGLE = (f"dalembert, {way}" for way in ("kernel", "method", "2 threads", "float32"))
+EXTRA = (METHOD, THREADS, SINGLE)
+NAMES = {
+    "inverse_dynamics": "inverse dynamics", "forward_dynamics": "forward dynamics", "inertia_matrix": "B(q)",
+    "gravity_torque": "g(q)", "torque_derivatives": "∂τ/∂q, ∂τ/∂q̇", "forward_derivatives": "∂q̈/∂q, ∂q̈/∂q̇",
+    "regressor": "regressor", "compact_regressor": "compact regressor", "torque_terms": "torque terms",
+}  # fmt: skip
+# ratios to reach, of Pinocchio's wheel on panda, and of our own earlier source
+GOALS = {
+    "inverse_dynamics": 60, "forward_dynamics": 65, "torque_derivatives": 42, "forward_derivatives": 30,
+    "compact_regressor": 25,
+}  # fmt: skip
+PINOCCHIO, EARLIER = "Pinocchio", "before"
+COLORS = {
+    "dalembert": "#c1121f", "Pinocchio": "#1d4e89", "MuJoCo": "#2a9d8f", "Drake": "#7b5ea7", "C by CasADi": "#e09f3e",
+    "frax (JAX)": "#6b705c", "Robotics Toolbox": "#9a8c98",
+}  # fmt: skip
+NS, US, MS, MB = 1e9, 1e6, 1e3, 1e-6
+
+Figures = dict[str, Any]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Of Markdown, numbers to the right."""
+    return [
+        "| " + " | ".join(head) + " |",
+        "|---" + "|---:" * (len(head) - 1) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+    ]
+
+
+def number(x: float | None) -> str:
+    """Three digits, or a dash."""
+    if x is None:
+        return "–"
+    return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.3g}"
+
+
+def lines_of(tables: Iterable[dict[str, Any]]) -> list[str]:
+    """Every line that occurs, ours first, without our earlier source."""
+    labels = list(dict.fromkeys(label for entry in tables for label in entry if not is_earlier(label)))
+    return sorted(labels, key=lambda label: not is_ours(label))
+
+
+def is_earlier(label: str) -> bool:
+    """Whether it is our own earlier source."""
+    return label.startswith(f"dalembert {EARLIER}")
+
+
+def is_ours(label: str) -> bool:
+    """Whether it is this dalembert."""
+    return label == "dalembert" or label.startswith("dalembert,")
+
+
+# -- the parts of the page ---------------------------------------------------------------------------
+
+
+def goals(f: Figures) -> list[str]:
+    """What was to be reached beside what was."""
+    rows = []
+    for name, goal in GOALS.items():
+        times = f["quantities"][name]
+        if PINOCCHIO in times and OURS in times:
+            ratio = times[PINOCCHIO] / times[OURS]
+            rows.append((NAMES[name], PINOCCHIO, f"{goal}", f"**{ratio:.0f}**", "yes" if ratio >= goal else "no"))
+    terms = f["quantities"]["torque_terms"]
+    earlier = next((x for x in terms if is_earlier(x) and x.endswith("kernel")), None)
+    if earlier:
+        ratio = terms[earlier] / terms[OURS]
+        reached = "yes" if ratio >= 2 else "no"
+        rows.append((NAMES["torque_terms"], f"dalembert at {f['before']}", "2", f"**{ratio:.1f}**", reached))
+    return table(("panda", "peer", "goal", "its time over ours", "reached"), rows)
+
+
+def by_quantity(f: Figures, ratios: bool, part: str = "quantities", unit: float = NS) -> list[str]:
+    """Every quantity and peer: ratios to our kernel, or times."""
+    tables = f[part]
+    labels = [x for x in lines_of(tables.values()) if not (ratios and x == OURS)]
+    rows = []
+    for label in labels:
+        cells = []
+        for times in tables.values():
+            value = times.get(label)
+            cells.append(number(None if value is None else value / times[OURS] if ratios else value * unit))
+        rows.append((label, *cells))
+    return table(("", *(NAMES[x] for x in tables)), rows)
+
+
+def progress(f: Figures) -> list[str]:
+    """The time of our earlier source over that of today's, by kernel and method."""
+    rows = []
+    for way in ("kernel", "method"):
+        cells = []
+        for times in f["quantities"].values():
+            earlier = next((x for label, x in times.items() if is_earlier(label) and label.endswith(way)), None)
+            cells.append(number(None if earlier is None else earlier / times[f"dalembert, {way}"]))
+        rows.append((way, *cells))
+    return table((f"{f['before']} over today", *(NAMES[x] for x in f["quantities"])), rows)
+
+
+def wins(f: Figures) -> list[str]:
+    """Wherever a peer is faster, smaller or sooner than ours."""
+    said = []
+
+    def faster(times: dict[str, float], ours: float, where: str) -> None:
+        for label, value in times.items():
+            if not is_ours(label) and not is_earlier(label) and value < ours:
+                said.append(f"- {label}, {where}: ours takes {number(ours / value)} times its time.")
+
+    for name, times in f["quantities"].items():
+        faster(times, times[OURS], f"{NAMES[name]} in batches")
+    for name, times in f["latency"].items():
+        for way in (OURS, METHOD):
+            faster(times, times[way], f"{NAMES[name]} of one state in one call, our {way.split(', ')[1]}")
+    for size, times in f["batches"].items():
+        faster(
+            times, min(x for label, x in times.items() if is_ours(label)), f"inverse dynamics of {int(size):,} states"
+        )
+    for name, chains in f["joints"].items():
+        for n, times in chains.items():
+            faster(times, times[OURS], f"{NAMES[name]} of a chain of {n} joints")
+    sums = {label: sum(times.values()) for label, times in f["starting"].items()}
+    for kind in ("compiling", "from its cache"):
+        ours = sums[f"dalembert, {kind}"]
+        faster(sums, ours, f"from its import to the first result, ours {kind}")
+    for label, entry in f["memory"].items():
+        if not is_ours(label) and entry["process"] < f["memory"][OURS]["process"]:
+            said.append(
+                f"- {label}, memory of the process: {entry['process'] * MB:.0f} MB, ours {f['memory'][OURS]['process'] * MB:.0f} MB."
+            )
+    return [*dict.fromkeys(said), ""] if said else ["Nowhere in this run.", ""]
+
+
+def sizes(f: Figures) -> list[str]:
+    """Time per state against the batch's size."""
+    labels = lines_of(f["batches"].values())
+    rows = [(label, *(number(scaled(times.get(label), NS)) for times in f["batches"].values())) for label in labels]
+    return table(("ns per state", *(f"{int(size):,}" for size in f["batches"])), rows)
+
+
+def scaled(value: float | None, unit: float) -> float | None:
+    """In another unit, where there is a value."""
+    return None if value is None else value * unit
+
+
+def chains(f: Figures) -> list[str]:
+    """Time per state against the number of joints."""
+    lines = []
+    for name, by_joints in f["joints"].items():
+        labels = [x for x in lines_of(by_joints.values()) if x not in EXTRA]
+        rows = [(label, *(number(scaled(times.get(label), NS)) for times in by_joints.values())) for label in labels]
+        lines += table((f"{NAMES[name]}, ns per state", *(f"{n} joints" for n in by_joints)), rows)
+    return lines
+
+
+def ready(f: Figures) -> list[str]:
+    """Milliseconds until a chain has its first result."""
+    lines = []
+    for name, by_joints in f["ready"].items():
+        labels = list(dict.fromkeys(label for times in by_joints.values() for label in times))
+        rows = [(label, *(number(scaled(times.get(label), MS)) for times in by_joints.values())) for label in labels]
+        lines += table((f"{NAMES[name]}, ms", *(f"{n} joints" for n in by_joints)), rows)
+    return lines
+
+
+def starting(f: Figures) -> list[str]:
+    """Milliseconds to the first result."""
+    rows = [
+        (label, *(number(times[x] * MS) for x in ("import", "load", "first")), number(sum(times.values()) * MS))
+        for label, times in f["starting"].items()
+    ]
+    return table(("ms", "import", "model from its file", "first result", "in all"), rows)
+
+
+def latency(f: Figures) -> list[str]:
+    """Microseconds of one call."""
+    return by_quantity(f, False, "latency", US)
+
+
+def memory(f: Figures) -> list[str]:
+    """Megabytes."""
+    rows = [
+        (label, number(entry["process"] * MB), number(max(0.0, entry["beyond"] * MB)))
+        for label, entry in f["memory"].items()
+    ]
+    return table(("MB", "process with its first results", "more for the batch, inputs and results aside"), rows)
+
+
+def operations(f: Figures) -> list[str]:
+    """Counts, as × + ÷ and sines."""
+    labels = lines_of(f["operations"].values())
+    cell = "{multiplications:,} / {additions:,} / {divisions:,} / {sines and cosines:,}"
+    rows = [
+        (NAMES[name], *(cell.format(**counts[label]) if label in counts else "–" for label in labels))
+        for name, counts in f["operations"].items()
+    ]
+    return table(("× / + / ÷ / sin, cos", *labels), rows)
+
+
+def three_arms(f: Figures) -> list[str]:
+    """Inverse dynamics, the ratio to our kernel for each arm."""
+    labels = [x for x in lines_of(f["arms"].values()) if not is_ours(x)]
+    rows = []
+    for label in labels:
+        ratios = [times[label] / times[OURS] if label in times else None for times in f["arms"].values()]
+        rows.append((label, *map(number, ratios)))
+    return table(("its time over ours", *f["arms"]), rows)
+
+
+def who(f: Figures) -> list[str]:
+    """Versions, calls, and what was left out."""
+    calls: dict[str, list[str]] = {}
+    for by_label in f["calls"].values():
+        for label, call in by_label.items():
+            calls.setdefault(label, [])
+            if call not in calls[label]:
+                calls[label].append(call)
+    lines = []
+    for title, about in f["peers"].items():
+        if about["version"] is None:
+            lines.append(f"- **{title}** is not here: {about['reason']}.")
+            continue
+        lines.append(f"- **{title}**, {about['version']}")
+        if not title.startswith("dalembert"):
+            own = {label: x for label, x in calls.items() if label == title or label.startswith(f"{title}, ")}
+            lines += [
+                f"  - {label.removeprefix(title).lstrip(', ') or 'calls'}: {'; '.join(x)}" for label, x in own.items()
+            ]
+    left_out = [f"- {title}, {case}, {NAMES[name]}: {why}" for title, case, name, why in f["left_out"]]
+    return [*lines, "", "Left out:", "", *(left_out or ["- nothing"]), ""]
+
+
+def page(f: Figures) -> str:
+    """All of it."""
+    m = f["machine"]
+    busy = max(m["load_before"][0], m["load_after"][0])
+    quiet = busy <= 1.5
+    load = f"The load average was {m['load_before'][0]:.1f} before and {m['load_after'][0]:.1f} after the run" + (
+        " (the run itself makes 1)." if quiet else ": **other work shared the cores**, so only ratios mean much."
+    )
+    states = f"{m['states']:,}"
+    lines = [
+        "# dalembert and its peers", "",
+        f"{m['cpu']}, {m['cores']} cores, {m['system']}, Python {m['python']}, NumPy {m['numpy']}, llvmlite {m['llvmlite']}; "
+        f"{m['date']}, {m['minutes']:.0f} minutes. {load}", "",
+        "Written by `make bench` (`benchmarks/page.py`). Every library runs in a process and an environment of its own on the "
+        "same models and the same random states, on one core unless a line says otherwise. Its results were equal to ours to "
+        "1e-8 of the largest number (float32: 2e-5) before it was timed. Libraries take turns, and the least time of each counts. "
+        "Batches are computed by a library's batch call where it has one, else by a Python loop, whose calls are part of the "
+        "time: a user of Python pays them, a user of C++ does not.", "",
+        "## Goals", "",
+        f"Batches of {states} states; the time of the peer over that of our kernel.", "", *goals(f),
+        "## Ratios", "",
+        f"`panda`, batches of {states} states: time over that of our kernel (`arm.kernel(…)`, `out=`), float64.", "",
+        *by_quantity(f, True),
+        f"Inverse dynamics of other arms, batches of {states} states:", "", *three_arms(f),
+        f"Our own source at {f['before']}, before kernels for every machine:", "", *progress(f),
+        "## Where others win", "", *wins(f),
+        "## Batch size", "", "Inverse dynamics of `panda`.", "", "![time per state against batch size](batches.png)", "",
+        *sizes(f),
+        "## Number of joints", "",
+        f"General chains, of which no angle, length or moment is zero; batches of {f['chain_states']:,} states.", "",
+        "![time per state against the number of joints](joints.png)", "", *chains(f),
+        "## First result", "",
+        "A new process, NumPy imported: the import, the model of `panda` from its file, and the first inverse dynamics. Ours "
+        "imports most of itself with the model and compiles with LLVM, or finds its machine code in its cache on disk; CasADi's C is compiled by gcc, frax by XLA.", "",
+        "![time to the first result](starting.png)", "", *starting(f),
+        "A chain's model from its file (unless another quantity has it already), compiled with an empty cache, to the first "
+        "result:", "", *ready(f),
+        "## One call", "",
+        "µs for one state in one call from Python, `panda`. *Method* is `arm.inverse_dynamics(q, qd, qdd)` and so on, *kernel* "
+        "the bare gufunc `arm.kernel(…)(q, qd, qdd)`.", "", *latency(f),
+        "## Memory", "",
+        f"A process that computes inverse dynamics of {max(map(int, f['batches'])):,} states of `panda`.", "", *memory(f),
+        "## Operations", "",
+        "Of one state of `panda`: ours as compiled, and CasADi's graph after its own elimination of common subexpressions.", "",
+        *operations(f),
+        "## Times", "", f"ns per state, `panda`, batches of {states} states.", "", *by_quantity(f, False),
+        "## Who ran", "", *who(f),
+    ]  # fmt: skip
+    return "\n".join(lines).rstrip() + "\n"
+
+
+# -- pictures ----------------------------------------------------------------------------------------
+
+
+def style(label: str) -> dict[str, Any]:
+    """Of a line: a colour for each library, dashes for its other ways."""
+    color = next((c for title, c in COLORS.items() if label == title or label.startswith(f"{title}, ")), "#888888")
+    dashes = {METHOD: "--", THREADS: ":", SINGLE: "-."}.get(label, "-")
+    return {
+        "color": color,
+        "linestyle": dashes,
+        "linewidth": 2.2 if is_ours(label) else 1.4,
+        "marker": "o",
+        "markersize": 3.5,
+    }
+
+
+def plotted(
+    axes: Any, tables: dict[str, dict[str, float]], labels: Sequence[str], names: bool, unit: float = NS
+) -> None:
+    """Time against a number on logarithmic axes, each line named at its end."""
+    ends = []
+    for label in labels:
+        points = [(float(x), times[label] * unit) for x, times in tables.items() if label in times]
+        if points:
+            axes.plot(*zip(*points, strict=True), **style(label))
+            ends.append([points[-1][1], points[-1][0], label])
+    axes.set(xscale="log", yscale="log")
+    axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if not names:
+        return
+    right = max(float(x) for x in tables)
+    low, high = axes.get_ylim()
+    gap, last = (high / low) ** 0.052, 0.0
+    for y, _, label in sorted(ends):
+        last = max(y, last * gap)
+        axes.annotate(label, (right, last), (9, 0), textcoords="offset points", va="center", fontsize=8,
+                      color=style(label)["color"], annotation_clip=False)  # fmt: skip
+
+
+def pictures(f: Figures, folder: Path) -> None:
+    """Three PNG files."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7.6, 4.2), dpi=110)
+    plotted(axes, f["batches"], lines_of(f["batches"].values()), True)
+    axes.set(xlabel="states in a batch", ylabel="ns per state", title="Inverse dynamics of panda")
+    figure.subplots_adjust(left=0.1, right=0.74, bottom=0.13, top=0.91)
+    figure.savefig(folder / "batches.png")
+
+    figure, three = pyplot.subplots(1, 3, figsize=(12.4, 4.2), dpi=100)
+    first = f["ready"]["inverse_dynamics"]
+    for axes, (name, by_joints) in zip(three, [*f["joints"].items(), ("first", first)], strict=True):
+        labels = [x for x in lines_of(by_joints.values()) if x not in EXTRA]
+        plotted(axes, by_joints, labels, False, MS if name == "first" else NS)
+        axes.set(xlabel="joints", ylabel="ns per state", title=NAMES.get(name, "").capitalize())
+        ticks = [n for n in map(int, by_joints) if n != 4]
+        axes.set_xticks(ticks, [str(n) for n in ticks], fontsize=8)
+        axes.minorticks_off()
+    both = [axes.get_ylim() for axes in three[:2]]
+    for axes in three[:2]:
+        axes.set_ylim(min(low for low, _ in both), max(high for _, high in both))
+    three[2].set(title="First inverse dynamics", ylabel="ms")
+    shown = [x for x in lines_of(f["joints"]["inverse_dynamics"].values()) if x not in EXTRA]
+    handles = [pyplot.Line2D([], [], **style(label)) for label in shown]
+    figure.legend(handles, shown, loc="center right", fontsize=8, frameon=False)
+    figure.subplots_adjust(left=0.06, right=0.83, bottom=0.13, top=0.91, wspace=0.24)
+    figure.savefig(folder / "joints.png")
+
+    totals = f["starting"]
+    order = sorted(totals, key=lambda x: -sum(totals[x].values()))
+    figure, axes = pyplot.subplots(figsize=(7.6, 0.42 * len(order) + 1.2), dpi=110)
+    left = [0.0] * len(order)
+    for step, words, color in (
+        ("import", "import", "#b8c4d6"), ("load", "model from its file", "#5f7ea8"), ("first", "first result", "#e09f3e"),
+    ):  # fmt: skip
+        widths = [totals[x][step] * MS for x in order]
+        axes.barh(order, widths, left=left, color=color, label=words, height=0.62)
+        left = [a + b for a, b in zip(left, widths, strict=True)]
+    for y, total in enumerate(left):
+        axes.annotate(number(total), (total, y), (4, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.set(xlabel="ms", title="A new process, to the first inverse dynamics of panda")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, frameon=False)
+    figure.tight_layout()
+    figure.savefig(folder / "starting.png")
+
+
+def write(f: Figures, folder: Path) -> None:
+    """The page and its pictures."""
+    pictures(f, folder)
+    (folder / "RESULTS.md").write_text(page(f))

@@ -1,0 +1,107 @@
+"""The target ``ptx``: kernels for NVIDIA's GPUs as text, which every driver makes machine code of.
+
+The file has two kernels: ``NAME`` for rows that lie one behind the other, ``NAME_strided`` for arrays of any strides.
+What ``ptxas`` tells of them, NVIDIA's assembler, is noted where it is installed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from dalembert.emit.grid import AXES, BLOCK, grid_ir
+from dalembert.emit.source import Settings, Source, Unit, description, operation_words
+from dalembert.emit.statements import array_names
+from dalembert.errors import DalembertError
+from dalembert.kernel.compile import compiled_for
+from dalembert.kernel.cuda import BYTES, GPU, USUAL_SHARED
+
+CARD = "sm_90"  # that notes are about
+
+
+def ptx(unit: Unit, settings: Settings) -> Source:
+    """The file NAME.ptx."""
+    scalar = settings.precision
+    dense, numbers = grid_ir(unit.graph, unit.signature, scalar, unit.symbol, "direct")
+    strided, _ = grid_ir(unit.graph, unit.signature, scalar, f"{unit.symbol}_strided", "strided")
+    code = compiled_for(GPU, dense, True, "static", strided).decode()
+    use = _use(unit, scalar, numbers * BYTES[scalar])
+    head = description(unit, array_names(unit, set()), " ".join(use), f"{scalar} precision, no function of a library")
+    notes = [f"{operation_words(unit.operations).capitalize()}.", *unit.remarks, *use]
+    if shutil.which("ptxas"):
+        for name, needs in sorted(assembled(code, CARD).items()):
+            notes.append(
+                f"{name}: {needs.registers} registers, {needs.spilled} bytes spilled, as ptxas makes it for {CARD}."
+            )
+    comment = "".join(f"// {line}".rstrip() + "\n" for line in head)
+    return Source({f"{unit.symbol}.ptx": f"{comment}\n{code}"}, tuple(notes))
+
+
+def _use(unit: Unit, scalar: str, shared: int) -> list[str]:
+    """How the kernels are called, in sentences."""
+    inputs, outputs = ([name for name, _ in of] for of in (unit.signature.inputs, unit.signature.outputs))
+    arrays = [*inputs, *outputs]
+    rows = ", ".join(f"stride of {name}" for name in inputs)
+    sentences = [
+        f"{unit.symbol}({', '.join(arrays)}, {rows}, count): device pointers to {scalar}s, the distance in bytes between "
+        "rows of each input (0: the same row for all), and the number of states, all of 64 bits; rows of outputs lie one "
+        "behind the other.",
+        f"Launch it with exactly {BLOCK[scalar]} threads in each of ceil(count / {BLOCK[scalar]}) blocks, and "
+        f"{BLOCK[scalar] * shared:,} bytes of dynamic shared memory, {shared} for each thread.",
+        f"{unit.symbol}_strided({', '.join(arrays)}, count, lengths of the last {AXES - 1} of {AXES} leading axes, {AXES} "
+        "strides of each array, strides of all core axes): for arrays of any strides, in bytes; it needs no shared memory.",
+    ]
+    if BLOCK[scalar] * shared > USUAL_SHARED:
+        sentences.insert(
+            2,
+            f"More than {USUAL_SHARED:,} bytes must be asked for first: cuFuncSetAttribute with "
+            "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.",
+        )
+    return sentences
+
+
+class Needs(NamedTuple):
+    """What a thread of a kernel needs on a card."""
+
+    registers: int
+    stack: int  # bytes
+    spilled: int  # bytes that are written to memory for want of registers
+
+
+def assembled(text: str, card: str) -> dict[str, Needs]:
+    """What ``ptxas`` tells of every kernel of a text, by name, once it has assembled it for a card, such as "sm_90"."""
+    program = shutil.which("ptxas")
+    if program is None:
+        raise DalembertError(
+            "ptxas is not on the PATH; install NVIDIA's CUDA compiler, as by pip install nvidia-cuda-nvcc"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "kernel.ptx"
+        source.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [program, "-v", f"-arch={card}", str(source), "-o", str(Path(folder) / "kernel.cubin")],
+            capture_output=True,
+            text=True,
+        )
+    if done.returncode:
+        raise DalembertError(f"ptxas does not take the text for {card}: {done.stderr.strip() or done.stdout.strip()}")
+    needs = {}
+    pieces = re.split(r"Compiling entry function '(\w+)'", done.stdout + done.stderr)
+    for name, said in zip(pieces[1::2], pieces[2::2], strict=True):
+        stack, stores, loads = _numbers(
+            r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", said
+        )
+        (registers,) = _numbers(r"Used (\d+) registers", said)
+        needs[name] = Needs(registers, stack, max(stores, loads))
+    return needs
+
+
+def _numbers(pattern: str, said: str) -> list[int]:
+    match = re.search(pattern, said)
+    if match is None:
+        raise DalembertError(f"ptxas tells something that is not understood: {said.strip()!r}; this is a defect")
+    return [int(x) for x in match.groups()]
