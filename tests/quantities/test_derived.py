@@ -168,7 +168,6 @@ def test_what_cannot_be_differentiated_by_is_named(planar: da.Arm) -> None:
         planar.gradient("inertia_matrix", {"q": [0.0, 0.0]}, np.ones((3, 3)))
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("by", [(), ("q", "q")])
 def test_inputs_to_differentiate_by_are_named_once(by: tuple[str, ...]) -> None:
     a, q = da.load("planar-2r"), np.zeros(2)
@@ -180,7 +179,8 @@ def test_inputs_to_differentiate_by_are_named_once(by: tuple[str, ...]) -> None:
     ):
         with pytest.raises(DalembertError, match="name each input once, and at least one of q"):
             call()
-=======
+
+
 def test_emitted_derivatives_by_numbers_of_the_arm_are_those_of_the_kernels() -> None:
     a, rng = da.load("planar-2r"), np.random.default_rng(5)
     q, qd, qdd = rng.normal(size=(3, 2))
@@ -195,4 +195,3 @@ def test_emitted_derivatives_by_numbers_of_the_arm_are_those_of_the_kernels() ->
         a.emit("pose", by="q")
     with pytest.raises(da.DalembertError, match="pose has no input 'qd' to differentiate by"):
         a.emit("pose_jacobian", by=("qd",))
->>>>>>> review
