@@ -32,14 +32,11 @@ def ways(arm: da.Arm, quantity: str) -> dict[str, Way]:
     def into(function: Callable[..., Any]) -> Callable[..., Callable[[], Any]]:
         return lambda *arrays: partial(function, *arrays, out=function(*arrays))
 
-    def of_method(*arrays: Array) -> Callable[[], Any]:
-        return partial(method, *arrays, **({"threads": 1} if threaded else {}))
-
     results = kernel(*(np.zeros(arm.n) for _ in INPUTS[quantity]))
     numbers = partial(compared, arm, quantity)
     result = {
         "kernel": Way(f'arm.kernel("{quantity}"), out=', partial(kernel, out=results), into(kernel), numbers, numbers),
-        "method": Way(f"arm.{quantity}, threads=1", method, of_method, numbers, numbers),
+        "method": Way(f"arm.{quantity}", method, lambda *arrays: partial(method, *arrays), numbers, numbers),
     }
     if quantity == "inverse_dynamics" and threaded:
         two = partial(method, threads=2)
