@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,15 +36,40 @@ class Machine:
     features: str
     width: int  # doubles in a vector register
     llvm: str = ""
+    far: bool = False  # whether code may be loaded far from its constants
 
     def form(self, scalar: str = "double", align: int = 1) -> Form:
         """The form of a tape that fills this machine's vectors."""
         return Form(self.width if scalar == "double" or self.width == 1 else 2 * self.width, scalar, align)
 
 
-@cache
 def target() -> Machine:
-    """This machine."""
+    """This machine, as code must be made for this process now."""
+    return _in_crowded_memory() if _cuda_is_loaded() else _host()
+
+
+def _cuda_is_loaded() -> bool:
+    """Whether the driver of a GPU is part of this process.
+
+    It reserves so much of the address space that LLVM may find no room for a kernel's constants within 2 GB of its code,
+    which is as far as ordinary instructions reach, and would then end the process.
+    """
+    if not hasattr(os, "RTLD_NOLOAD"):
+        return False
+    try:
+        ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD)
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _in_crowded_memory() -> Machine:
+    return replace(_host(), far=True)
+
+
+@cache
+def _host() -> Machine:
     with COMPILING:
         import llvmlite
         from llvmlite import binding as llvm
@@ -86,7 +112,8 @@ def _machine(opt: int = 2, of: Machine | None = None, reloc: str = "pic") -> Any
     """A new target machine, of this machine unless given; an engine that is made with it owns it."""
     of = of or target()
     known = _llvm_for(of.triple).Target.from_triple(of.triple)
-    return known.create_target_machine(cpu=of.cpu, features=of.features, opt=opt, reloc=reloc, codemodel="small")
+    reach = {"reloc": "static", "codemodel": "large"} if of.far else {"reloc": reloc, "codemodel": "small"}
+    return known.create_target_machine(cpu=of.cpu, features=of.features, opt=opt, **reach)
 
 
 def c_function(name: str) -> int:
@@ -184,10 +211,7 @@ class MachineCode:
             llvm = _llvm()
             empty = llvm.parse_assembly("")
             empty.triple = target().triple
-            # llvmlite's own memory manager puts all sections in one piece: instructions reach no further than 2 GB, and CUDA
-            # reserves so much that LLVM's may find no room near enough. Nowhere else: it counts too little for alignment,
-            # and ends the process where sections nearly fill their last page
-            self._engine = llvm.create_mcjit_compiler(empty, _machine(), use_lmm=_cuda_is_loaded())
+            self._engine = llvm.create_mcjit_compiler(empty, _machine())
             weakref.finalize(self, _give_up, self._engine).atexit = False
             for part in objects:
                 self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
@@ -197,14 +221,6 @@ class MachineCode:
         """Where a function is."""
         with COMPILING:
             return int(self._engine.get_function_address(name))
-
-
-def _cuda_is_loaded() -> bool:
-    """Whether the driver of a GPU is part of this process, where the system tells."""
-    try:
-        return b"/libcuda.so" in Path("/proc/self/maps").read_bytes()
-    except OSError:
-        return False
 
 
 _unused: deque[Any] = deque()  # engines of code that nothing refers to any more

@@ -51,4 +51,4 @@ def runnable(name: str) -> Machine:
             f"this processor ({here.cpu}) cannot run code for '{name}', as it has no {', '.join(missing)}; its files can "
             "be written all the same"
         )
-    return Machine(here.triple, machine.cpu, machine.features, machine.width, here.llvm)
+    return Machine(here.triple, machine.cpu, machine.features, machine.width, here.llvm, here.far)
