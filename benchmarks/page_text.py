@@ -87,6 +87,8 @@ def goals(f: Figures) -> list[str]:
             ratios = [times[peer] / times[OURS] for times in tables]
             cells = [f"{ratio:.1f}" if goal < 10 else f"{ratio:.0f}" for ratio in ratios]
             whom = PINOCCHIO if name in GOALS else f"dalembert at {f['before']}"
+            if name not in GOALS:  # both are limited by memory in the larger: the sizes are not to be mixed
+                cells[2] = "–"
             rows.append(
                 (NAMES[name], whom, f"{goal}", f"**{cells[0]}**", *cells[1:], "yes" if ratios[0] >= goal else "no")
             )
