@@ -33,6 +33,8 @@ def methods(name: str) -> dict[str, tuple[str, ...]]:
     for method in dir(type(arm(name))):
         if method.startswith("_") or isinstance(getattr(type(arm(name)), method), property):
             continue
+        if method == "rollout" and arm(name).mechanism.by_newton:  # of which there is none
+            continue
         parameters = getattr(inspect.signature(getattr(arm(name), method, None)), "parameters", {}) if callable(
             getattr(type(arm(name)), method)
         ) else {}  # fmt: skip
@@ -52,7 +54,10 @@ def results(value: Any) -> list[Any]:
 
 
 # a polytope belongs to one state, and needs limits that these arms do not have
-MORE: dict[str, dict[str, Any]] = {"acceleration_polytope": {"torque_limits": [1.0, 1.0]}}
+MORE: dict[str, dict[str, Any]] = {
+    "acceleration_polytope": {"torque_limits": [1.0, 1.0]},
+    "rollout": {"step": 1e-3, "steps": 2},
+}
 
 
 def state(name: str, arrays: tuple[str, ...], method: str = "") -> list[np.ndarray]:

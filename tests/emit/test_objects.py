@@ -212,3 +212,12 @@ def test_the_text_for_reading_runs(scalar: str, panda: Any) -> None:
     for k in range(COUNT):
         function(*(x[k].ctypes.data for x in (*given, got)))
     assert np.abs(got - want).max() <= TOLERANCES[scalar] * np.abs(want).max()
+
+
+def test_sources_and_their_kernels_can_be_pickled() -> None:
+    q = np.array([[0.1, 0.2], [0.3, -0.4]])
+    source = da.load("planar-2r").emit("gravity_torque", target="host")
+    again = pickle.loads(pickle.dumps(source))
+    assert again.files == source.files and again.notes == source.notes
+    assert np.array_equal(again.kernel(q), source.kernel(q))
+    assert np.array_equal(pickle.loads(pickle.dumps(source.kernel))(q), source.kernel(q))

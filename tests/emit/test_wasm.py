@@ -16,6 +16,7 @@ import dalembert as da
 from dalembert.emit import llvm, wrappers
 from dalembert.errors import DalembertError
 from dalembert.kernel.wasm import Reader, leb, signed_leb
+from many_arms import megabytes
 
 COUNT = 5  # states: an odd number, so that a lane is left over
 TOLERANCES = {"double": 1e-13, "float": 2e-5}
@@ -207,6 +208,16 @@ def test_the_loader_takes_room_once_and_refuses_what_would_spoil_it(tmp_path: Pa
 def test_names_that_the_loader_has_itself_are_refused(name: str) -> None:
     with pytest.raises(DalembertError, match=rf"in a module for wasm the function cannot be called '{name}'"):
         da.load("planar-2r").emit("gravity_torque", target="wasm", function=name)
+
+
+def test_optimised_modules_leave_no_passes_in_memory() -> None:
+    arm = da.load("planar-2r")
+    for _ in range(5):
+        arm.emit("gravity_torque", target="wasm")
+    before = megabytes()
+    for _ in range(30):
+        arm.emit("gravity_torque", target="wasm")
+    assert megabytes() - before < 2  # more than 4 where the passes stay
 
 
 def test_what_a_target_has_no_functions_of_its_own_for_is_refused() -> None:

@@ -67,3 +67,14 @@ def test_loops_that_newton_closes_do_not_run_on_a_gpu() -> None:
     array = DeviceArray(0, (2,), (8,), "float64", 0)
     with pytest.raises(da.DalembertError, match="closed by Newton's method, which does not run on the GPU"):
         run_on_device(call, [array], [array], 0)
+
+
+def test_a_rollout_of_no_states_asks_nothing_of_a_gpu() -> None:
+    from dalembert.quantities.rollouts import Plan, device_rollout
+
+    def empty(*shape: int) -> DeviceArray:
+        return DeviceArray(0, shape, (0,) * len(shape), "float64", 0)
+
+    kernel = device_rollout(arm("planar-2r").mechanism, Plan(method="rk4", law="given"), "double")
+    arrays = [empty(0, 2), empty(0, 2), empty(1, 1), empty(1, 2), empty(0, 1, 2), empty(0, 1, 2)]
+    kernel.launch(arrays, 10, 1, 0)

@@ -104,6 +104,16 @@ def test_gradients_reach_the_parameters_of_many_robots() -> None:
     np.testing.assert_allclose(slope, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
 
 
+def test_rollouts_on_the_cpu_are_those_of_numpy() -> None:
+    a, steps = arm("planar-2r"), {"step": 1e-3, "steps": 4, "every": 2}
+    q, qd, tau = np.random.default_rng(3).normal(size=(3, 5, 2))
+    same(a.rollout(jnp.asarray(q), qd, tau, **steps), a.rollout(q, qd, tau, **steps))
+    few = [x.astype(np.float32) for x in (q, qd)]
+    same(a.rollout(*map(jnp.asarray, few), **steps), a.rollout(*few, **steps))
+    with pytest.raises(da.ShapeError, match="a JAX array stands for its numbers here"):
+        jax.jit(lambda x: a.rollout(x, qd, **steps))(q)
+
+
 def test_mistakes_are_one_sentence() -> None:
     a, q = arm("planar-2r"), jnp.ones(2)
     for message, call in {

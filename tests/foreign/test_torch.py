@@ -165,6 +165,16 @@ def test_parameters_are_calibrated_by_gradients() -> None:
     assert closure().detach() < 1e-5 * before
 
 
+def test_rollouts_on_the_cpu_are_those_of_numpy() -> None:
+    a, steps = arm("planar-2r"), {"step": 1e-3, "steps": 4, "every": 2}
+    q, qd, tau = np.random.default_rng(3).normal(size=(3, 5, 2))
+    same(a.rollout(torch.tensor(q), qd, tau, **steps), a.rollout(q, qd, tau, **steps))
+    few = [x.astype(np.float32) for x in (q, qd)]
+    same(a.rollout(*map(torch.tensor, few), **steps), a.rollout(*few, **steps))
+    with pytest.raises(da.ShapeError, match="q is differentiated by its library, which ends here"):
+        a.rollout(torch.ones(2, requires_grad=True), qd, **steps)
+
+
 def test_mistakes_are_one_sentence() -> None:
     a, q = arm("planar-2r"), torch.ones(2, dtype=torch.float64)
     for message, call in {

@@ -6,12 +6,15 @@ import copy
 import pickle
 import sys
 import threading
+import time
+from functools import cache
 
 import numpy as np
 import pytest
 
 import dalembert as da
 from arms import arm, states
+from dalembert.kernel import single as single_module
 from dalembert.kernel.single import single_of
 
 QUANTITIES = {
@@ -116,3 +119,22 @@ def test_threads_use_it_at_once() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_threads_that_ask_at_once_get_the_same_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions refer to its address alone: one that is made for a thread and dropped would be called after its end."""
+    code_of, definitions, made = single_module.code_of, [], []
+
+    def slowly(*arguments: object) -> object:
+        made.append(arguments)
+        time.sleep(0.05)
+        return code_of(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(single_module, "code_of", slowly)
+    monkeypatch.setattr(single_module, "_defined", cache(single_module._defined.__wrapped__))
+    threads = [threading.Thread(target=lambda: definitions.append(single_module._method())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1 and len({id(definition) for definition in definitions}) == 1

@@ -14,13 +14,20 @@ from arms import arm as of_registry
 
 SINGLE = np.dtype(np.float32)
 ACCURACY = 2e-5
-# "terms" has tanh and every other law of friction that needs no load; the parallelogram is a closed chain
-ARMS = ("planar-2r", "puma560", "scara", "parallelogram", "terms", "panda")
 QUANTITIES = {
     "inverse_dynamics": 3, "forward_dynamics": 3, "inertia_matrix": 1, "coriolis_matrix": 2, "jacobian": 1,
     "torque_derivatives": 3,
 }  # fmt: skip
-LARGE = ("panda",)  # compiled for two quantities only, to be quick
+# "terms" has tanh and every other law of friction that needs no load; the parallelogram is a closed chain; of the larger
+# arms a few quantities each, to be quick
+ARMS = {
+    "planar-2r": tuple(QUANTITIES),
+    "parallelogram": ("inverse_dynamics", "forward_dynamics", "inertia_matrix", "coriolis_matrix"),
+    "terms": ("inverse_dynamics", "forward_dynamics"),
+    "puma560": ("inverse_dynamics", "torque_derivatives"),
+    "scara": ("jacobian", "coriolis_matrix"),
+    "panda": ("inverse_dynamics", "forward_dynamics"),
+}
 COUNTS = (*range(1, 18), 31, 33)  # every tail of vectors of up to 16 lanes
 
 
@@ -46,9 +53,7 @@ def bits(x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(x).view(np.uint32)
 
 
-CASES = [
-    (name, quantity) for name in ARMS for quantity in QUANTITIES if name not in LARGE or quantity.endswith("dynamics")
-]
+CASES = [(name, quantity) for name, quantities in ARMS.items() for quantity in quantities]
 
 
 @pytest.mark.parametrize(("name", "quantity"), CASES, ids=lambda x: str(x))
@@ -145,5 +150,6 @@ def test_threads_give_the_same_bits() -> None:
 
 @pytest.mark.parametrize("precision", ["float", "half", None, 4])
 def test_a_precision_that_does_not_exist_is_refused(precision: Any) -> None:
-    with pytest.raises(da.DalembertError, match=r"precision is .*; it must be 'double' or 'single'"):
-        arm("planar-2r").kernel("inverse_dynamics", precision=precision)
+    for kernel in (arm("planar-2r").kernel, arm("planar-2r").gradient_kernel, arm("planar-2r").tangent_kernel):
+        with pytest.raises(da.DalembertError, match=r"precision is .*; it must be 'double' or 'single'"):
+            kernel("inverse_dynamics", precision=precision)

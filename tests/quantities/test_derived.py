@@ -166,3 +166,32 @@ def test_what_cannot_be_differentiated_by_is_named(planar: da.Arm) -> None:
         planar.gradient("inertia_matrix", {"q": [0.0, 0.0]}, {"tau": 1.0})
     with pytest.raises(ShapeError, match=r"the weight of B has shape \(3, 3\)"):
         planar.gradient("inertia_matrix", {"q": [0.0, 0.0]}, np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("by", [(), ("q", "q")])
+def test_inputs_to_differentiate_by_are_named_once(by: tuple[str, ...]) -> None:
+    a, q = da.load("planar-2r"), np.zeros(2)
+    for call in (
+        lambda: a.gradient("gravity_torque", {"q": q}, by=by),
+        lambda: a.derivatives("gravity_torque", by=by, q=q),
+        lambda: a.gradient_kernel("gravity_torque", by=by),
+        lambda: a.tangent_kernel("gravity_torque", by=by),
+    ):
+        with pytest.raises(DalembertError, match="name each input once, and at least one of q"):
+            call()
+
+
+def test_emitted_derivatives_by_numbers_of_the_arm_are_those_of_the_kernels() -> None:
+    a, rng = da.load("planar-2r"), np.random.default_rng(5)
+    q, qd, qdd = rng.normal(size=(3, 2))
+    module: dict[str, Any] = {}
+    source = a.emit("inverse_dynamics_jacobian", "python", by=("parameters",), options=("gravity", "parameters"))
+    exec(source.files["planar_2r_inverse_dynamics_jacobian.py"], module)
+    slopes = module["planar_2r_inverse_dynamics_jacobian"](q, qd, qdd, a.parameters, a.mechanism.gravity)
+    np.testing.assert_allclose(np.reshape(slopes, (2, -1)), a.regressor(q, qd, qdd), rtol=1e-12, atol=1e-12)
+    with pytest.raises(
+        da.DalembertError, match="pose is not a derivative, and cannot be one by q; name one of pose_grad"
+    ):
+        a.emit("pose", by="q")
+    with pytest.raises(da.DalembertError, match="pose has no input 'qd' to differentiate by"):
+        a.emit("pose_jacobian", by=("qd",))

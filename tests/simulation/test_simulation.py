@@ -811,3 +811,10 @@ def test_docs_of_the_page_run(tmp_path: Path) -> None:
     finally:
         os.chdir(here)
     assert json.dumps(sorted(p.name for p in tmp_path.iterdir())) == '["run.csv"]'
+
+
+def test_rollouts_equal_simulations() -> None:
+    arm, start = da.load("planar-2r"), np.array([[0.3, 0.4], [1.0, -0.5]])
+    q, qd = arm.rollout(start, np.zeros(2), step=1e-3, steps=np.int64(20), every=10)
+    run = da.simulate(arm, start, None, None, 0.02, step=1e-3, method="rk4", every=10)
+    assert np.allclose(q, run.q[:, 1:], rtol=1e-13) and np.allclose(qd, run.qd[:, 1:], rtol=1e-13)

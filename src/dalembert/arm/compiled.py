@@ -47,6 +47,13 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
     return names
 
 
+def scalar_of(precision: Any) -> str:
+    """What is calculated with, as C calls it."""
+    if not isinstance(precision, str) or precision not in SCALARS:
+        raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
+    return SCALARS[precision]
+
+
 def _check_out(out: Any) -> None:
     """Refuse what no result can be written to; its shape is NumPy's to judge."""
     if not isinstance(out, np.ndarray):
@@ -125,16 +132,13 @@ class Compiled:
         """
         if not (formulation is None or isinstance(formulation, str)):
             raise DalembertError(f"formulation is {shown(formulation)}; it must be a name, or None for the fastest")
-        if precision not in SCALARS:
-            raise DalembertError(f"precision is {shown(precision)}; it must be 'double' or 'single'")
+        scalar = scalar_of(precision)
         if type(options) is not tuple:
             options = _names("options", options)
         key = (quantity, formulation, options, precision)
         if key not in self._kernels:
             entry = joints.quantity(quantity, self.mechanism)
-            self._kernels[key] = machine.kernel(
-                self.mechanism, entry, formulation, options, self.name, SCALARS[precision]
-            )
+            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, options, self.name, scalar)
         return self._kernels[key]
 
     def operations(self, quantity: str, formulation: str | None = None, options: tuple[str, ...] = ()) -> machine.Price:
@@ -154,6 +158,7 @@ class Compiled:
         *,
         formulation: str | None = None,
         options: Sequence[str] = (),
+        by: Sequence[str] | None = None,
         precision: Literal["double", "float"] | None = None,
         function: str | None = None,
         libm: bool = True,
@@ -165,6 +170,8 @@ class Compiled:
         target       "c" and others of the table ``dalembert emit --targets`` shows
         formulation  the equations to use, the fastest unless one is named
         options      further inputs, such as ``("tip_wrench",)``
+        by           by what to differentiate a derivative such as "inverse_dynamics_jacobian": inputs, options, or numbers of
+                     the arm, such as ``("parameters",)``; by all inputs unless given
         precision    "double" or "float", as far as the target has both
         function     the function's name after the robot's; that of the quantities unless given
         libm         False: no functions of the C library, not even sin and cos
@@ -180,6 +187,7 @@ class Compiled:
         ('4 multiplications, 2 additions, 2 sines, 2 cosines.',)
         """
         from dalembert.kernel.targets import check_settings, emitted, emitted_apart
+        from dalembert.quantities.derived import derivative_by
         from dalembert.quantities.emission import unit_of, units_apart
 
         names = _names("quantity", quantity)
@@ -188,6 +196,10 @@ class Compiled:
         check_settings(target, precision, libm, separate)
         entries = [joints.quantity(name, self.mechanism) for name in names]
         given = _names("options", options)
+        if by is not None:
+            inputs = _names("by", by)
+            entries = [derivative_by(entry, inputs) for entry in entries]
+            given = tuple(option for option in given if option not in inputs)
         if not (function is None or isinstance(function, str)):
             raise DalembertError(
                 f"function is {shown(function)}; it must be a name, or None for that of the quantities"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalembert.arm.compiled import SCALARS, Array, Compiled, precision_of
+from dalembert.arm.compiled import Array, Compiled, precision_of, scalar_of
 from dalembert.arrays import real
 from dalembert.coordinates.variants import VARIANTS, length_names, lengths
 from dalembert.equations.regressor import parameters
@@ -198,9 +198,10 @@ class ArmDerivatives(Compiled):
         return results if isinstance(results, tuple) else (results,)
 
     def _derived_kernel(self, entry: Quantity, formulation: str | None, precision: str) -> np.ufunc:
-        key = (entry.key, formulation, precision)
+        scalar = scalar_of(precision)
+        key = (entry.key, formulation, scalar)
         if key not in self._kernels:
-            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, (), self.name, SCALARS[precision])
+            self._kernels[key] = machine.kernel(self.mechanism, entry, formulation, (), self.name, scalar)
         return self._kernels[key]
 
 

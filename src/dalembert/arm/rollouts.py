@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
-from typing import Any
+from operator import index
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dalembert.arm.compiled import Compiled
-from dalembert.arrays import double, number
+from dalembert.arm.lazy import ALONE, by_blocks
+from dalembert.arrays import DOUBLE, SINGLE, is_lazy, number, real, shown
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.foreign.libraries import TITLES, common_library
+from dalembert.foreign.libraries import TITLES, common_library, library_of
 from dalembert.kernel.batches import run
+from dalembert.kernel.threads import checked_threads
 from dalembert.motion.methods import METHODS
 
+if TYPE_CHECKING:
+    from dalembert.quantities.rollouts import Plan
+
 WORK = 64  # of a step for each number of the state, as dalembert.kernel.batches measures it
+
+
+class Rolling(NamedTuple):
+    """What a rollout is made with: how each step goes, its length (s), how many there are, and how many are recorded."""
+
+    plan: Plan
+    step: float
+    steps: int
+    records: int
+
+    def shape(self, arrays: Mapping[str, Any]) -> tuple[int, ...]:
+        """That of the results."""
+        axes = {"tau": 2} if _stepwise(arrays, self.steps) else {}
+        shapes = {name: tuple(array.shape) for name, array in arrays.items()}
+        try:
+            lead = np.broadcast_shapes(*(shape[: -axes.get(name, 1)] for name, shape in shapes.items()))
+        except ValueError:
+            given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise ShapeError(f"these shapes do not broadcast: {given}") from None
+        return (*lead, self.records, shapes["q"][-1])
 
 
 class Rollouts(Compiled):
@@ -40,21 +68,26 @@ class Rollouts(Compiled):
         step    length of a step (s)
         steps   how many there are
         every   steps between records, a divisor of ``steps``; the last step alone is recorded unless given
-        method  one with fixed steps: "rk4", "euler", …, as for ``da.simulate``
-        All arrays are of one kind: NumPy's, or CuPy's or PyTorch's on a GPU, where one thread then takes all steps of a
-        state; the results are of that kind. ``da.simulate`` has controllers, stops, contact and checks besides.
+        method  one with fixed steps, as for ``da.simulate``: "rk4"
+        threads over how many threads a large batch is split; chosen by its size unless given
+        Results are arrays of the library that the arrays are of. NumPy's, Dask's, and those of PyTorch and JAX on the CPU
+        are computed in float64 and rounded at the end; CuPy's and PyTorch's on a GPU in their own type, one thread
+        taking all steps of a state. ``da.simulate`` has controllers, stops, contact and checks besides.
 
         >>> import dalembert as da
         >>> q, qd = da.load("pendulum").rollout([[0.5], [1.0]], [[0.0], [0.0]], step=1e-3, steps=1000, every=500)
         >>> q.shape
         (2, 2, 1)
         """
-        from dalembert.quantities.rollouts import Plan, device_rollout, rollout_kernel
+        from dalembert.quantities.rollouts import Plan
 
-        every = steps if every is None else every
+        steps = _whole("steps", steps)
+        every = steps if every is None else _whole("every", every)
+        threads = checked_threads(threads)
         if steps < 1 or every < 1 or steps % every:
             raise DalembertError(
-                f"every is {every} and steps is {steps}; every must be a divisor of steps, both 1 or more"
+                f"every is {shown(every)} and steps is {shown(steps)}; every must be a divisor of steps, both whole numbers "
+                "from 1 on"
             )
         h = number("step", step)
         if not 0.0 < h < float("inf"):
@@ -66,43 +99,78 @@ class Rollouts(Compiled):
             raise DalembertError(
                 f"the loops of arm '{self.name}' are closed by Newton's method, which is no part of a rollout; use da.simulate"
             )
-        plan, records = Plan(method=method, law="given", friction=friction), steps // every
-        library = common_library((q, qd, tau))
-        if library is None:
-            state = [double("q", q), double("qd", qd)]
-            force = np.zeros(self.n) if tau is None else double("tau", tau)
-            arrays = self._of_rollout(state, force, np.array([[h]]), steps)
-            arrays[2:] = [np.broadcast_to(x, (*x.shape[:-2], steps, x.shape[-1])) for x in arrays[2:]]
-            lead = np.broadcast_shapes(*(x.shape[:-1] for x in state), arrays[3].shape[:-2])
-            out = tuple(np.empty((*lead, records, self.n)) for _ in state)
-            run(rollout_kernel(self.mechanism, plan), arrays, out, threads, WORK * steps * 2 * self.n)
-            return out[0], out[1]
-        if library == "jax":
-            raise ShapeError("a rollout takes no JAX array: give NumPy, CuPy or PyTorch arrays")
+        given = {"q": q, "qd": qd, "tau": np.zeros(self.n, SINGLE) if tau is None else tau}
+        rolling = Rolling(Plan(method=method, law="given", friction=friction), h, steps, steps // every)
+        library = common_library(given.values())
+        if library is not None:
+            return self._rolled_elsewhere(library, rolling, given, threads)
+        arrays = self._checked_rollout({name: real(name, value) for name, value in given.items()})
+        if any(map(is_lazy, arrays.values())):
+            axes = {"tau": 2} if _stepwise(arrays, steps) else {}
+            block = partial(_rolled_block, self, rolling, threads or ALONE)
+            return by_blocks(block, arrays, [(rolling.records, self.n)] * 2, axes=axes)
+        return self._rolled(rolling, arrays, threads)
+
+    def _rolled(self, rolling: Rolling, arrays: Mapping[str, Any], threads: int | None) -> tuple[Any, Any]:
+        """A rollout of NumPy arrays: calculated with float64."""
+        from dalembert.quantities.rollouts import rollout_kernel
+
+        kind = np.result_type(SINGLE, *arrays.values())
+        inputs = _program_inputs(rolling, arrays, np.array([[rolling.step]]))
+        inputs[2:] = [np.broadcast_to(x, (*x.shape[:-2], rolling.steps, x.shape[-1])) for x in inputs[2:]]
+        inputs = [x.astype(DOUBLE, copy=False) for x in inputs]
+        out = np.empty(rolling.shape(arrays)), np.empty(rolling.shape(arrays))
+        cost = WORK * rolling.steps * 2 * self.n
+        run(rollout_kernel(self.mechanism, rolling.plan), inputs, out, threads, cost)
+        return out[0].astype(kind, copy=False), out[1].astype(kind, copy=False)
+
+    def _rolled_elsewhere(
+        self, library: str, rolling: Rolling, given: Mapping[str, Any], threads: int | None
+    ) -> tuple[Any, Any]:
+        """A rollout of arrays of another library: on a GPU where they are there, else by way of NumPy."""
+        from dalembert.quantities.rollouts import device_rollout
+
         on: Any = import_module(f"dalembert.foreign.on_{library}")
-        like = q if common_library((q,)) else qd if common_library((qd,)) else tau
-        device = on.described(like)
-        if device.device < 0:
-            raise ShapeError(f"{TITLES[library]} of a rollout must be on a GPU: give NumPy arrays, such as q.numpy()")
-        state = [on.beside(like, x) for x in (q, qd)]
-        force = on.beside(like, [0.0] * self.n if tau is None else tau)
-        arrays = self._of_rollout(state, force, on.beside(like, [[h]]), steps)
-        lead = np.broadcast_shapes(*(tuple(x.shape[:-1]) for x in state), tuple(arrays[3].shape[:-2]))
-        out = tuple(on.empty(like, (*lead, records, self.n)) for _ in state)
-        scalar = "float" if device.dtype == "float32" else "double"
-        kernel = device_rollout(self.mechanism, plan, scalar)
-        kernel.launch([on.described(x) for x in (*arrays, *out)], steps, records, on.stream_of(like))
+        like = next(x for x in given.values() if library_of(x))
+        if on.in_main_memory(like):
+            arrays = {name: on.beside(like, value) for name, value in given.items()}
+            arrays = self._checked_rollout({name: real(name, value) for name, value in arrays.items()})
+            q, qd = self._rolled(rolling, arrays, threads)
+            return on.beside(like, q), on.beside(like, qd)
+        if library == "jax":
+            raise ShapeError("a rollout takes no JAX arrays on a GPU: give arrays on the CPU, or CuPy's or PyTorch's")
+        if threads is not None:
+            raise ShapeError(f"threads cannot be given with {TITLES[library]} on a GPU: leave it away")
+        arrays = self._checked_rollout({name: on.beside(like, value) for name, value in given.items()})
+        inputs = _program_inputs(rolling, arrays, on.beside(like, [[rolling.step]]))
+        out = on.empty(like, rolling.shape(arrays)), on.empty(like, rolling.shape(arrays))
+        scalar = "float" if on.described(like).dtype == "float32" else "double"
+        kernel = device_rollout(self.mechanism, rolling.plan, scalar)
+        kernel.launch([on.described(x) for x in (*inputs, *out)], rolling.steps, rolling.records, on.stream_of(like))
         return out[0], out[1]
 
-    def _of_rollout(self, state: list[Any], force: Any, h: Any, steps: int) -> list[Any]:
-        """The inputs of the program: (q, q̇, h, τ), τ with an axis of steps."""
-        for name, x in (("q", state[0]), ("qd", state[1]), ("tau", force)):
-            if x.ndim == 0 or x.shape[-1] != self.n:
-                raise ShapeError(
-                    f"{name} has shape {tuple(x.shape)}, but arm '{self.name}' has {self.n} joints: the last axis must be "
-                    f"{self.n}, as in (…, {self.n})"
-                )
-        stepwise = force.ndim > 1 and force.shape[-2] == steps and force.ndim > max(state[0].ndim, state[1].ndim)
-        if not stepwise:
-            force = force[..., None, :]
-        return [*state, h, force]
+    def _checked_rollout(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        return {name: self.fitting(name, array) for name, array in arrays.items()}
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise DalembertError(f"{name} is {shown(value)}; it must be a whole number") from None
+
+
+def _stepwise(arrays: Mapping[str, Any], steps: int) -> bool:
+    """Whether the torques have an axis of steps."""
+    q, qd, tau = arrays["q"], arrays["qd"], arrays["tau"]
+    return bool(tau.ndim > max(1, q.ndim, qd.ndim) and tau.shape[-2] == steps)
+
+
+def _program_inputs(rolling: Rolling, arrays: Mapping[str, Any], step: Any) -> list[Any]:
+    """(q, q̇, h, τ), τ with an axis of steps."""
+    tau = arrays["tau"]
+    return [arrays["q"], arrays["qd"], step, tau if _stepwise(arrays, rolling.steps) else tau[..., None, :]]
+
+
+def _rolled_block(arm: Rollouts, rolling: Rolling, threads: int, *blocks: Any) -> tuple[Any, Any]:
+    return arm._rolled(rolling, dict(zip(("q", "qd", "tau"), blocks, strict=True)), threads)

@@ -39,7 +39,15 @@ def emit(
         str | None, Option(metavar="NAME", help="The equations to use; the fastest unless given.")
     ] = None,
     option: Annotated[
-        list[str] | None, Option(metavar="INPUT", help="A further input, such as tip_wrench or base_motion.")
+        list[str] | None,
+        Option(
+            metavar="INPUT",
+            help="A further input: tip_wrench, base_motion, or numbers of the arm: parameters, lengths, payload, gravity.",
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        Option(metavar="INPUT", help="By what to differentiate a derivative, such as inverse_dynamics_jacobian."),
     ] = None,
     function: Annotated[
         str | None, Option(metavar="NAME", help="The function's name after the robot's, instead of the quantity's.")
@@ -75,7 +83,7 @@ def emit(
         raise DalembertError("no quantity is named; name one or several, such as inverse_dynamics; --list lists them")
     with Bar(f"{', '.join(quantity)} of {loaded.name}", PATIENCE):
         source = loaded.emit(
-            quantity, target, formulation=formulation, options=tuple(option or ()),
+            quantity, target, formulation=formulation, options=tuple(option or ()), by=by or None,
             precision="float" if single else None, function=function, libm=libm, separate=separate,
         )  # fmt: skip
     if output is None:

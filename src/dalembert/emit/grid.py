@@ -31,7 +31,7 @@ from dalembert.graph.tape import Graph
 
 AXES = 4  # leading axes of arrays that are no dense rows
 WIDE = 1200  # bytes of results up to which a thread keeps them all at once
-PIECE = 1456  # bytes of a piece of wider ones
+PIECE = 182  # numbers of a piece of wider ones
 BLOCK = {"double": 32, "float": 64}  # threads of a block of the dense kernels
 UNROLLED_NUMBERS = 64  # of a row, up to which full blocks copy it without a loop
 BYTES_OF_THREAD = 1000  # in shared memory, beyond which inputs do not go through it
@@ -117,8 +117,7 @@ def pieces_of(graph: Graph, signature: Signature, size: int) -> list[OutputPiece
         lines = tuple(graph.outputs[start:end])
         most = end - start
         if _is_wide(signature, size):
-            room = PIECE // size
-            most = shape[-1] * max(room // shape[-1], 1) if shape and shape[-1] <= room else room
+            most = shape[-1] * (PIECE // shape[-1]) if shape and shape[-1] <= PIECE else PIECE
         runs += [OutputRun(array, k, lines[k : k + most], end - start, 0) for k in range(0, end - start, most)]
     if _is_wide(signature, size):
         return [OutputPiece((run,)) for run in runs]

@@ -6,6 +6,8 @@ import math
 import struct
 from dataclasses import dataclass, replace
 
+BYTES = {"double": 8, "float": 4}  # of a number, by what is calculated with
+
 
 @dataclass(frozen=True)
 class Form:
@@ -29,7 +31,7 @@ class Form:
     @property
     def bytes(self) -> int:
         """The size of a number."""
-        return 8 if self.scalar == "double" else 4
+        return BYTES[self.scalar]
 
 
 def exact(value: float, scalar: str = "double") -> str:

@@ -6,7 +6,7 @@ of the rest, |r| ≤ π/4, are polynomials; the quadrant swaps and signs them.
 
 Larger angles, infinity and NaN take a path of their own, lane by lane: :func:`far_function` multiplies the angle by as many
 of the binary digits of 2/π as matter for it (Payne and Hanek), in integers of 64 bits, so that it is right for every
-double on every machine. Errors are below 1 ulp there as well.
+double on every machine. Errors are below 1.1 ulp there as well.
 """
 
 from __future__ import annotations

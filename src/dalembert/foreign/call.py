@@ -18,7 +18,7 @@ import numpy as np
 from dalembert.arrays import SINGLE
 from dalembert.coordinates.chain import AnyMechanism
 from dalembert.coordinates.placing import Placing
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, ShapeError
 from dalembert.quantities import derived, machine
 from dalembert.quantities.derived import Derived
 from dalembert.quantities.machine import Quantity
@@ -94,6 +94,16 @@ class ForeignCall:
     def tangent(self, by: tuple[str, ...]) -> ForeignCall:
         """Σ ∂y/∂x t_x: it takes the inputs, then a direction for each of these."""
         return self._derived("tangent", by)
+
+    def leading(self, shapes: Sequence[Core]) -> Core:
+        """The shape to which the leading axes of inputs of these shapes broadcast."""
+        try:
+            return np.broadcast_shapes(
+                *(shape[: len(shape) - len(core)] for shape, (_, core) in zip(shapes, self.inputs, strict=True))
+            )
+        except ValueError:
+            named = ", ".join(f"{name} {shape}" for shape, (name, _) in zip(shapes, self.inputs, strict=True))
+            raise ShapeError(f"these shapes do not broadcast: {named}") from None
 
     def run(self, arrays: Sequence[Any], out: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
         """The outputs for NumPy arrays that all hold float32 or all float64, written to ``out``; loops are closed first."""

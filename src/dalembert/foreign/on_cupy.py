@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import cupy
-import numpy as np
 
 from dalembert.errors import ShapeError
 from dalembert.foreign.call import Named, registered
@@ -46,16 +45,16 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
 def called(key: str, inputs: list[Any]) -> Any:
     """The outputs of a call for arrays that fit it."""
     call, dtype = registered(key), inputs[0].dtype
-    leads = [x.shape[: x.ndim - len(core)] for x, (_, core) in zip(inputs, call.inputs, strict=True)]
-    try:
-        leading = np.broadcast_shapes(*leads)
-    except ValueError:
-        shapes = ", ".join(f"{name} {x.shape}" for x, (name, _) in zip(inputs, call.inputs, strict=True))
-        raise ShapeError(f"these shapes do not broadcast: {shapes}") from None
+    leading = call.leading([x.shape for x in inputs])
     outputs = [cupy.empty((*leading, *core), dtype) for _, core in call.outputs]
     stream = cupy.cuda.get_current_stream().ptr
     run_on_device(call, list(map(described, inputs)), list(map(described, outputs)), stream)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def in_main_memory(array: Any) -> bool:
+    """Whether NumPy can read an array where it lies: never."""
+    return False
 
 
 def empty(like: Any, shape: tuple[int, ...]) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -59,6 +58,20 @@ def run(key: str, sizes: Named, arrays: Mapping[str, Any]) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def in_main_memory(array: Any) -> bool:
+    """Whether NumPy can read an array where it lies; not while a function is traced."""
+    if isinstance(array, jax.core.Tracer):
+        raise ShapeError(
+            "a JAX array stands for its numbers here, within jit, vmap or grad, and they are needed at once"
+        )
+    return all(device.platform == "cpu" for device in array.devices())
+
+
+def beside(like: Any, value: Any) -> Any:
+    """Numbers as an array of the same type on the same device."""
+    return jnp.asarray(value, like.dtype, device=like.sharding)
+
+
 @cache
 def register_results(kinds: tuple[type, ...]) -> None:
     """Let ``jit`` and ``vmap`` give and take these dataclasses of arrays."""
@@ -83,13 +96,8 @@ def _pushed(*inputs: Any, key: str, by: tuple[str, ...]) -> Sequence[Any]:
 
 
 def _shapes(call: ForeignCall, inputs: Sequence[Any]) -> list[Any]:
-    leading = [x.shape[: x.ndim - len(core)] for x, (_, core) in zip(inputs, call.inputs, strict=True)]
-    try:
-        shape = np.broadcast_shapes(*leading)
-    except ValueError:
-        named = ", ".join(f"{name} {x.shape}" for x, (name, _) in zip(inputs, call.inputs, strict=True))
-        raise ShapeError(f"these shapes do not broadcast: {named}") from None
-    return [jax.core.ShapedArray((*shape, *core), inputs[0].dtype) for _, core in call.outputs]
+    leading = call.leading([x.shape for x in inputs])
+    return [jax.core.ShapedArray((*leading, *core), inputs[0].dtype) for _, core in call.outputs]
 
 
 def _moved(call: ForeignCall, inputs: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:

@@ -60,6 +60,13 @@ class Graph:
         self._lines: dict[Any, int] = {}
         self._rules = ALGEBRA if simplify else None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Rules are functions that are made when they are read; a tape that travels takes those that are there."""
+        return self.__dict__ | {"_rules": self._rules is not None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _rules=ALGEBRA if state["_rules"] else None)
+
     def input(self, name: str) -> Expr:
         """A new input; names are for people and must differ."""
         line = self._write(("input", (name,)), ("input", name))

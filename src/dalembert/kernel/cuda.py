@@ -20,6 +20,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalembert.emit.grid import AXES, BLOCK, acts_ir, grid_ir, rollout_grid_ir, staged_inputs
+from dalembert.emit.ir import BYTES
 from dalembert.emit.signature import Signature
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError
@@ -36,7 +37,6 @@ BLOCKS = (256, 128, 64, 32)  # threads in a block, to choose from
 USUAL_SHARED = 48 * 1024  # bytes of shared memory that a block may have without being asked for
 LOADED = 256  # modules that stay loaded
 LAYOUTS = 64  # of arrays, that a kernel remembers how to work on
-BYTES = {"double": 8, "float": 4}
 SCALARS = {"float64": "double", "float32": "float"}
 
 
@@ -370,8 +370,9 @@ class DeviceRollout:
     def launch(self, arrays: Sequence[DeviceArray], steps: int, records: int, stream: int) -> None:
         """All steps of all states. ``arrays`` are the program's inputs and outputs, whose leading axes broadcast."""
         cores, device = self.program.cores(), arrays[0].device
-        leads = [array.shape[: len(array.shape) - len(core)] for array, core in zip(arrays, cores, strict=True)]
-        lead = max(leads, key=prod)
+        lead = arrays[-1].shape[: -len(cores[-1])]  # an output's: that to which the inputs broadcast
+        if not prod(lead):
+            return
         lengths, outer = collapsed(
             lead, [_broadcast(array, len(core), lead) for array, core in zip(arrays, cores, strict=True)]
         )

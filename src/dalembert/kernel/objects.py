@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dalembert.emit.c99 import header_and_test
-from dalembert.emit.ir import Form
+from dalembert.emit.ir import BYTES, Form
 from dalembert.emit.source import Settings, Source, Unit, description, operation_words
 from dalembert.emit.statements import array_names
 from dalembert.emit.wrappers import wrapped
@@ -24,8 +24,6 @@ from dalembert.kernel.machines import machine_of, runnable
 
 if TYPE_CHECKING:
     import numpy as np
-
-BYTES = {"double": 8, "float": 4}
 
 
 def on_controllers(name: str) -> Callable[[Unit, Settings], Source]:

@@ -18,7 +18,7 @@ from dalembert.emit.source import Settings, Source, Unit, description, operation
 from dalembert.emit.statements import array_names
 from dalembert.errors import DalembertError
 from dalembert.kernel.compile import compiled_for
-from dalembert.kernel.cuda import BYTES, GPU
+from dalembert.kernel.cuda import BYTES, GPU, USUAL_SHARED
 
 CARD = "sm_90"  # that notes are about
 
@@ -46,7 +46,7 @@ def _use(unit: Unit, scalar: str, shared: int) -> list[str]:
     inputs, outputs = ([name for name, _ in of] for of in (unit.signature.inputs, unit.signature.outputs))
     arrays = [*inputs, *outputs]
     rows = ", ".join(f"stride of {name}" for name in inputs)
-    return [
+    sentences = [
         f"{unit.symbol}({', '.join(arrays)}, {rows}, count): device pointers to {scalar}s, the distance in bytes between "
         "rows of each input (0: the same row for all), and the number of states, all of 64 bits; rows of outputs lie one "
         "behind the other.",
@@ -55,6 +55,13 @@ def _use(unit: Unit, scalar: str, shared: int) -> list[str]:
         f"{unit.symbol}_strided({', '.join(arrays)}, count, lengths of the last {AXES - 1} of {AXES} leading axes, {AXES} "
         "strides of each array, strides of all core axes): for arrays of any strides, in bytes; it needs no shared memory.",
     ]
+    if BLOCK[scalar] * shared > USUAL_SHARED:
+        sentences.insert(
+            2,
+            f"More than {USUAL_SHARED:,} bytes must be asked for first: cuFuncSetAttribute with "
+            "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.",
+        )
+    return sentences
 
 
 class Needs(NamedTuple):

@@ -22,6 +22,7 @@ import numpy as np
 from dalembert.emit.single import MOST_ARRAYS, TABLE, single_ir
 from dalembert.kernel import cache as kept
 from dalembert.kernel.compile import c_function, target
+from dalembert.kernel.forks import COMPILING
 from dalembert.kernel.gufunc import loop_of, numpy_c_functions
 from dalembert.kernel.make import code_of
 
@@ -42,9 +43,18 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-@cache
 def _method() -> Any:
-    """The function's definition, and what keeps its code; None on a platform that is not known."""
+    """The function's definition, and what keeps its code; None on a platform that is not known.
+
+    It is made once and stays: functions refer to it by its address alone. Threads that ask at once must get the same,
+    since ``cache`` would make one for each and keep only the last.
+    """
+    with COMPILING:
+        return _defined()
+
+
+@cache
+def _defined() -> Any:
     mask, threaded = MASKS.get(platform.machine()), sysconfig.get_config_var("Py_GIL_DISABLED")
     if (
         mask is None

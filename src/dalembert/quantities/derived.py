@@ -187,6 +187,11 @@ def derivative_of(
             f"{source.name} has no input '{wrong[0]}' to differentiate by; with the options that are given it has "
             f"{', '.join(inputs)}"
         )
+    if not by or len(set(by)) < len(by):
+        raise DalembertError(
+            f"{source.name} is to be differentiated by ({', '.join(by)}); name each input once, and at least one of "
+            f"{', '.join(inputs)}"
+        )
     held = {name: ("n",) if shape == ("Q",) else shape for name, shape in inputs.items()}
     if mode == "gradient":
         weights = _distinct("w_", source.outputs, inputs)
@@ -207,6 +212,17 @@ def derivative_of(
         options=tuple(option for option in source.options if option not in options), whole=source.whole, where=source.where, sizes=source.sizes, measured=source.measured, varies=source.varies, condensed=source.condensed, table=source.table,
         name=f"{source.name}_{mode}", bound=source.bound, source=source, taken=options, by=by, weights=weights, mode=mode,
     )  # fmt: skip
+
+
+def derivative_by(entry: Quantity, by: tuple[str, ...]) -> Derived:
+    """The same derivative by these inputs; options of what is differentiated, named among them, become inputs."""
+    if not isinstance(entry, Derived):
+        modes = ", ".join(f"{entry.name}_{mode}" for mode in MODES)
+        raise DalembertError(
+            f"{entry.name} is not a derivative, and cannot be one by {', '.join(by)}; name one of {modes}"
+        )
+    further = tuple(x for x in by if x in entry.source.takes and x not in entry.taken)
+    return derivative_of(entry.mode, entry.source, (*entry.taken, *further), by)
 
 
 def _text(shapes: Mapping[str, Shape]) -> str:

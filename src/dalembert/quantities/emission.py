@@ -25,6 +25,7 @@ from dalembert.equations.regressor import parameters
 from dalembert.errors import DalembertError, SingularInertiaError
 from dalembert.graph.count import count
 from dalembert.graph.tape import Graph, evaluate
+from dalembert.quantities.derived import Derived
 from dalembert.quantities.lighter import flat
 from dalembert.quantities.machine import Quantity, identity, signature, taken, taped
 
@@ -152,7 +153,7 @@ def _options(entries: Sequence[Quantity], options: tuple[str, ...]) -> dict[str,
 def _arrays(
     mechanism: AnyMechanism, entries: Sequence[Quantity], options: Mapping[str, tuple[str, ...]]
 ) -> tuple[Signature, dict[str, str]]:
-    """All inputs by name and all outputs, and what the outputs mean."""
+    """All inputs by name and all outputs, and what outputs, weights and directions mean."""
     signatures = [signature(mechanism, entry, options[entry.name]) for entry in entries]
     inputs = dict(array for each in signatures for array in each.inputs)
     times = Counter(name for each in signatures for name, _ in each.outputs)
@@ -163,6 +164,9 @@ def _arrays(
             own = name if times[name] == 1 and name not in inputs else f"{entry.name}_{name}"
             outputs.append((own, shape))
             meanings[own] = entry.summary if len(each.outputs) == 1 else ""
+        if isinstance(entry, Derived):
+            role = "weight" if entry.mode == "gradient" else "direction"
+            meanings |= {name: f"{role} of {of}" for name, of in entry.weights.items()}
     return Signature(tuple(inputs.items()), tuple(outputs)), meanings
 
 
