@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Variants(ArmDynamics, Kinematics, Coordinates, ArmDerivatives):
     """The compiled quantities of an arm for numbers of its mechanism that are arrays: :meth:`Arm.variants` makes it.
 
-    Every method is that of the arm. The leading axes of the numbers broadcast with those of q, q̇ and the rest.
+    Its methods are those of the arm that compute a quantity. The leading axes of the numbers broadcast with those of q, q̇ and the rest.
 
     >>> import numpy as np, dalembert as da
     >>> arm = da.load("planar-2r")
