@@ -640,6 +640,8 @@ def test_the_command_of_a_shell_is_the_module() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     ours = {
         "dalembert",
+        "dalembert.environment",
+        "dalembert.environment.version",
         "dalembert.errors",
         "dalembert.kernel",
         "dalembert.kernel.forks",
