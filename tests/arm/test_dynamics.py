@@ -95,7 +95,7 @@ def test_kinematics_equal_pinocchio(name: str) -> None:
         assert relative(a.jacobian_derivative(q, qd), dJ) < TOLERANCE
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(robots(12, extras=False), st.integers(0, 10**6))
 def test_random_trees_equal_pinocchio_and_mujoco(robot: Robot, seed: int) -> None:
     """Trees and chains up to 12 joints, as floats, against both oracles through their own URDF readers."""
@@ -202,7 +202,7 @@ def with_rotors_as_bodies(robot: Robot) -> tuple[Robot, list[int | None]]:
     return Robot("bodies", tuple(links), tuple(joints), robot.gravity, robot.base, robot.tip, robot.payload), spin
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(robots(8), st.integers(0, 10**6))
 def test_full_rotor_model_equals_rotors_as_bodies(robot: Robot, seed: int) -> None:
     """τ_i of the rotor model is τ_i + k_r τ_spin of the larger tree that has rotors as bodies."""
@@ -258,7 +258,7 @@ def test_reflected_drops_only_the_coupling() -> None:
 # -- the lean recursion equals the page's form ----------------------------------------------------
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(robots(12), st.integers(0, 10**6))
 def test_lean_equals_the_page(robot: Robot, seed: int) -> None:
     m = mechanism(robot)

@@ -63,7 +63,7 @@ def test_all_agree_on_the_registry(name: str) -> None:
         assert_all_agree(arm(name).mechanism.tree, seed)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(robots(8), st.integers(0, 10**6))
 def test_all_agree_on_random_robots(robot: Robot, seed: int) -> None:
     """Chains and trees, turning and sliding joints, rotors anywhere, friction, payload, tip wrench."""
@@ -115,7 +115,7 @@ def test_kernels_agree(name: str) -> None:
 # -- a moving base --------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(robots(8), st.integers(0, 10**6))
 def test_both_recursions_take_a_moving_base(robot: Robot, seed: int) -> None:
     m = mechanism(robot)
@@ -189,7 +189,7 @@ def test_pieces_on_the_registry(name: str) -> None:
     assert_pieces(arm(name).mechanism.tree, 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(robots(7), st.integers(0, 10**6))
 def test_pieces_on_random_robots(robot: Robot, seed: int) -> None:
     assert_pieces(mechanism(robot), seed)

@@ -74,7 +74,7 @@ def test_reference_torque_is_linear_in_the_parameters(name: str) -> None:
     assert relative(columns(qd), a.regressor(q, qd, qdd_r)) < SAME
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(robots(8), st.integers(0, 10**6))
 def test_both_identities_for_any_robot_as_floats(robot: Robot, seed: int) -> None:
     """Trees of revolute and prismatic joints, rotors and gears about any axis, without the graph and the compiler."""

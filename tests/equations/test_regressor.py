@@ -36,7 +36,7 @@ def test_torque_is_linear_in_the_parameters(name: str) -> None:
     assert relative(Y @ a.parameters + gap, a.inverse_dynamics(*x)) < 1e-10
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(robots(8), st.integers(0, 10**6))
 def test_torque_is_linear_in_the_parameters_of_any_robot_as_floats(robot: Robot, seed: int) -> None:
     m = mechanism(robot)

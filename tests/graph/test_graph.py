@@ -119,7 +119,7 @@ def random_graph(seed: int, steps: int = 40) -> Graph:
     return g
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**9))
 def test_passes_keep_the_values(seed: int) -> None:
     g = random_graph(seed)
@@ -143,7 +143,7 @@ def test_factoring_saves_a_multiplication() -> None:
     assert count(factored(shared)).multiplications == 2
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10**9))
 def test_derivatives_match_differences(seed: int) -> None:
     g = random_graph(seed, 20)

@@ -187,7 +187,7 @@ class TestLargeKernels:
         assert relative(np.einsum("kijl,kl->kij", c, qd), a.coriolis_matrix(q, qd)) < TOLERANCE or size < 1e-9
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(robots(10), st.integers(0, 10**6))
 def test_random_robots_as_floats(robot: Robot, seed: int) -> None:
     """Composite, articulated, Lagrange and Newton–Euler agree on any tree, with every kind of rotor."""

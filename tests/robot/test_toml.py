@@ -78,13 +78,13 @@ def trees(draw):
     )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(trees())
 def test_any_robot_comes_back_the_same(robot):
     assert parse_toml(write_toml(robot)) == robot
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(rows, min_size=1, max_size=4), st.sampled_from(["standard", "modified"]), placements, vectors)
 def test_dh_arms_come_back_the_same(table, convention, base, gravity):
     robot = from_dh(table, convention, base=base, gravity=gravity, tip=Placement(translation=(0, 0, 1)))

@@ -361,7 +361,7 @@ def robots(draw):
     return Robot("r", links, joints, draw(vectors), draw(placements), tip=tip, payload=draw(st.none() | inertias()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(robots())
 def test_any_robot_goes_round(robot):
     again = parse_urdf(write_urdf(robot))
