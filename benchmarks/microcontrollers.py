@@ -21,14 +21,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import dalembert as da
-from dalembert.quantities import joints
-from dalembert.quantities.machine import signature
 from sidebyside import table
 
 HERE = Path(__file__).resolve().parent
@@ -106,68 +105,22 @@ __attribute__((noinline)) int empty(const double **given, double **results, long
 """
 
 
-def casadi() -> Any:
-    """The peer, installed beside this repository's own environment where it is not there."""
+def casadi_symbols() -> Any:
+    """Our equations on the symbols of the peer, which is installed beside our own environment where it is not there."""
     if not PEERS.exists():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(PEERS), "casadi"]
         subprocess.run(command, check=True)
-    sys.path.append(str(PEERS))
-    import casadi
-
-    return casadi
-
-
-class Symbol:
-    """A scalar of CasADi that leaves vectors and matrices to themselves."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda: Symbol(getattr(self.value, name)())
-
-    def __neg__(self) -> Symbol:
-        return Symbol(-self.value)
-
-    def less(self, other: Any) -> Symbol:
-        """1 where this is less, else 0."""
-        return Symbol(self.value < value_of(other))
-
-    def select(self, x: Any, y: Any) -> Symbol:
-        """x where this is not 0, else y."""
-        return Symbol(casadi().if_else(self.value, value_of(x), value_of(y)))
-
-
-def value_of(x: Any) -> Any:
-    """What CasADi calculates with."""
-    return x.value if isinstance(x, Symbol) else x
-
-
-def _operator(name: str) -> Any:
-    def operate(self: Symbol, other: Any) -> Any:
-        if not isinstance(other, (Symbol, int, float)):
-            return NotImplemented
-        return Symbol(getattr(self.value, name)(value_of(other)))
-
-    return operate
-
-
-for _name in ("add", "sub", "mul", "truediv"):
-    for _operation in (f"__{_name}__", f"__r{_name}__"):
-        setattr(Symbol, _operation, _operator(_operation))
+    if str(PEERS) not in sys.path:
+        sys.path.append(str(PEERS))
+    return import_module("peers.casadi_symbols")
 
 
 def casadi_code(arm: Any, formulation: str, cse: bool, name: str, folder: Path) -> int:
     """Write CasADi's C of inverse dynamics to NAME.c; how many numbers its workspace has."""
-    ca = casadi()
-    entry = joints.quantity("inverse_dynamics", arm.mechanism)
-    shapes = signature(arm.mechanism, entry, ()).inputs
-    arrays = {x: [Symbol(ca.SX.sym(f"{x}{k}")) for k in range(size)] for x, (size,) in shapes}
-    values = entry.values(arm.mechanism, formulation, arrays)
-    torques = ca.vertcat(*map(value_of, values))
-    if cse:
-        torques = ca.cse(torques)
-    function = ca.Function(name, [ca.vertcat(*(symbol.value for symbol in x)) for x in arrays.values()], [torques])
+    symbols = casadi_symbols()
+    ca = symbols.ca
+    inputs, torques = symbols.graph(arm, "inverse_dynamics", formulation)
+    function = ca.Function(name, inputs, [ca.cse(torques) if cse else torques])
     generator = ca.CodeGenerator(f"{name}.c", {"with_header": False})
     generator.add(function)
     generator.generate(f"{folder}/")
@@ -285,7 +238,7 @@ def main(arguments: Sequence[str]) -> None:
         lines = [f"# {about[0]}", "", *about[1:3]]
         lines += [
             "",
-            f"CasADi {casadi().__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.",
+            f"CasADi {casadi_symbols().ca.__version__}; {version}. Made by `benchmarks/microcontrollers.py --write`.",
             "",
         ]
         lines += ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]

@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 
 import dalembert as da
-from dalembert.quantities import joints
+from peers.casadi_symbols import graph
 from peers.protocol import INPUTS, Array, Way
 
 VERSION = f"CasADi {ca.__version__}"
@@ -41,47 +41,6 @@ void many(long long states, {inputs}, double *result)
     }}
 }}
 """
-
-
-class Symbol:
-    """A scalar of CasADi that leaves vectors and matrices to themselves."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda: Symbol(getattr(self.value, name)())
-
-    def __neg__(self) -> Symbol:
-        return Symbol(-self.value)
-
-
-def _operator(name: str) -> Any:
-    def operate(self: Symbol, other: Any) -> Any:
-        if not isinstance(other, (Symbol, int, float)):
-            return NotImplemented
-        return Symbol(getattr(self.value, name)(other.value if isinstance(other, Symbol) else other))
-
-    return operate
-
-
-for _name in ("add", "sub", "mul", "truediv"):
-    for _operation in (f"__{_name}__", f"__r{_name}__"):
-        setattr(Symbol, _operation, _operator(_operation))
-
-
-def flat(values: Any) -> list[Any]:
-    """The numbers of nested lists."""
-    return [x for row in values for x in flat(row)] if isinstance(values, (list, tuple)) else [values]
-
-
-def graph(arm: da.Arm, quantity: str, formulation: str) -> tuple[list[Any], Any]:
-    """CasADi's inputs, and the column of values."""
-    entry = joints.quantity(quantity, arm.mechanism)
-    arrays = {x: [Symbol(ca.SX.sym(f"{x}{k}")) for k in range(arm.n)] for x in entry.inputs}
-    values = entry.values(arm.mechanism, formulation, arrays)
-    column = ca.vertcat(*(x.value if isinstance(x, Symbol) else x for x in flat(values)))
-    return [ca.vertcat(*(symbol.value for symbol in x)) for x in arrays.values()], column
 
 
 def load(folder: Path) -> da.Arm:

@@ -19,6 +19,8 @@ from functools import cache, cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from dalembert.emit.grid import AXES, BLOCK, acts_ir, grid_ir, rollout_grid_ir, staged_inputs
 from dalembert.emit.ir import BYTES
 from dalembert.emit.signature import Signature
@@ -208,14 +210,11 @@ def leading_shape(signature: Signature, inputs: Sequence[DeviceArray]) -> tuple[
     leads = [
         array.shape[: len(array.shape) - len(core)] for array, (_, core) in zip(inputs, signature.inputs, strict=True)
     ]
-    shape: list[int] = []
-    for k in range(1, max(map(len, leads), default=0) + 1):
-        lengths = {lead[-k] for lead in leads if len(lead) >= k} - {1}
-        if len(lengths) > 1:
-            shapes = ", ".join(f"{name} {a.shape}" for (name, _), a in zip(signature.inputs, inputs, strict=True))
-            raise ShapeError(f"these shapes do not broadcast: {shapes}")
-        shape.append(lengths.pop() if lengths else 1)
-    return tuple(reversed(shape))
+    try:
+        return np.broadcast_shapes(*leads)
+    except ValueError:
+        shapes = ", ".join(f"{name} {a.shape}" for (name, _), a in zip(signature.inputs, inputs, strict=True))
+        raise ShapeError(f"these shapes do not broadcast: {shapes}") from None
 
 
 def collapsed(
