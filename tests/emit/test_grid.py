@@ -351,3 +351,14 @@ def test_another_order_of_a_tape_gives_the_same_numbers_and_lets_no_more_wait(qu
         assert sorted(map(str, other.nodes)) != [] and len(other.nodes) <= len(graph.nodes)
     waiting = most_waiting(eased(graph), list(range(len(eased(graph).nodes))))
     assert waiting <= own
+
+
+@pytest.mark.parametrize(("most", "kind"), [(1 << 20, "acts"), (1 << 10, "one act")])
+def test_several_acts_are_one_where_a_card_has_too_little_shared_memory(
+    monkeypatch: pytest.MonkeyPatch, most: int, kind: str
+) -> None:
+    kernel, asked = device_kernel("planar-2r", "forward_derivatives", "double", acts=True), []
+    monkeypatch.setattr(cuda, "_most_shared", lambda device: most)
+    monkeypatch.setattr(cuda, "_loaded", lambda key, *_: asked.append(key[-1]))
+    kernel.loaded(0, kernel.kind)
+    assert kernel.kind == "acts" and asked == [kind if kind == "acts" else kernel.one_act]

@@ -30,7 +30,7 @@ from dalembert.graph.program import Program
 from dalembert.graph.tape import Graph
 
 AXES = 4  # leading axes of arrays that are no dense rows
-WIDE = 1200  # bytes of results up to which a thread keeps them all at once
+WIDE = 1000  # bytes of results up to which a thread keeps them all at once: a block has 64 KB on the smallest cards
 PIECE = 182  # numbers of a piece of wider ones
 BLOCK = {"double": 32, "float": 64}  # threads of a block of the dense kernels
 UNROLLED_NUMBERS = 64  # of a row, up to which full blocks copy it without a loop

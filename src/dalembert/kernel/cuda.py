@@ -97,6 +97,11 @@ def _attribute(device: int, name: str) -> int:
     return int(_call("cuDeviceGetAttribute", getattr(_driver().CUdevice_attribute, name), _call("cuDeviceGet", device)))
 
 
+def _most_shared(device: int) -> int:
+    """Bytes of shared memory that a block can have."""
+    return _attribute(device, "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+
+
 # -- kernels -----------------------------------------------------------------------------------------
 
 
@@ -136,7 +141,9 @@ class DeviceKernel:
         return code[8:], struct.unpack("<q", code[:8])[0]
 
     def loaded(self, device: int, kind: str) -> Loaded:
-        """The kernel on a device."""
+        """The kernel on a device; in one act where several would need more shared memory than its blocks have."""
+        if kind == "acts" and BLOCK[self.scalar] * self.ptx(kind)[1] > _most_shared(device):
+            kind = self.one_act
         block = 0 if kind == "strided" else BLOCK[self.scalar]
         return _loaded((*self.parts, self.scalar, device, kind), device, lambda: self.ptx(kind), block)
 
@@ -150,6 +157,11 @@ class DeviceKernel:
         """How dense rows are best worked on."""
         if self.acts is not None and self.scalar == "double":  # floats have registers enough
             return "acts"
+        return self.one_act
+
+    @property
+    def one_act(self) -> str:
+        """The same for one tape."""
         return "staged" if staged_inputs(self.signature, self.scalar) else "direct"
 
 
@@ -172,7 +184,7 @@ def _load(ptx: bytes, shared: int, device: int, block: int) -> Loaded:
     """Load a kernel that needs so many bytes of shared memory for a thread; a block of 0 threads is to be chosen."""
     module = _call("cuModuleLoadData", ptx + b"\0")
     function = _call("cuModuleGetFunction", module, NAME.encode())
-    most = _attribute(device, "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+    most = _most_shared(device)
     if block * shared > most:
         raise DalembertError(
             f"a row of {shared:,} bytes is too wide for this GPU, whose blocks share {most:,} bytes; ask for fewer outputs"
