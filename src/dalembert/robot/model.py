@@ -30,6 +30,7 @@ from dalembert.robot.inertia import Inertia
 from dalembert.robot.loops import Loop, check_loops, loop_of
 from dalembert.robot.omissions import omissions
 from dalembert.robot.placement import Placement, unit, vector
+from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import nearest, some
 
 JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
@@ -143,6 +144,8 @@ class Link:
     ``weight`` is the share of its weight that the joints hold: 0.4 where something else carries 60 % of it, at its
     centre of mass (MJCF's gravcomp is 1 − weight). Its inertia is whole all the same.
 
+    ``visuals`` and ``collisions`` are the shapes that its file draws and checks for contact; no torque depends on them.
+
     >>> Link("fore", Inertia(2.0, (0.2, 0.0, 0.0))).inertia.mass
     2.0
     """
@@ -152,6 +155,8 @@ class Link:
     physical: bool = True
     massless: bool = False
     weight: float = 1.0
+    visuals: tuple[Shape, ...] = ()
+    collisions: tuple[Shape, ...] = ()
 
     def __post_init__(self) -> None:
         settle(self, weight=number(self.weight))
