@@ -30,6 +30,7 @@ __doc__ = f"{__doc__}\n{_introduction()} Their equations are cited as S (7.42) a
 TYPE_CHECKING = False  # typing's own would have to be imported: nothing is, so that the command can begin at once
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
     from typing import Any, Literal
 
     from dalembert.analysis.sizing import size
@@ -165,12 +166,17 @@ def arms() -> list[str]:
 
 
 def load(
-    source: str | os.PathLike[str] | Robot, *, physical: Literal["error", "warn"] = "error", tip: str | None = None
+    source: str | os.PathLike[str] | Robot,
+    *,
+    physical: Literal["error", "warn"] = "error",
+    tip: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .toml, or .xml (MJCF).
+    """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), .sdf or .xacro.
 
-    physical  "warn" loads a robot with an inertia that no body can have, and says so
-    tip       the link whose frame is the end effector; the file's own choice unless given
+    physical   "warn" loads a robot with an inertia that no body can have, and says so
+    tip        the link whose frame is the end effector; the file's own choice unless given
+    arguments  of a .xacro file, those that it asks for by $(arg NAME)
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -179,7 +185,9 @@ def load(
     from dalembert.robot import Robot
     from dalembert.robot.load import load_robot
 
-    return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip))
+    return Arm(
+        source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip, arguments=arguments)
+    )
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **fields: Any) -> Arm:

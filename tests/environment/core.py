@@ -141,6 +141,7 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
     bag, mcap = file_of(folder, "run.bag"), file_of(folder, "run.mcap")
     parquet, matlab = file_of(folder, "run.parquet"), file_of(folder, "run.mat")
     mjcf = file_of(folder, "arm.xml", b"<mujoco><worldbody/></mujoco>")
+    macros = file_of(folder, "arm.xacro", b"<robot/>")
     return {
         "motion": [
             ("SciPy", lambda: da.simulate(*swing, method="dop853")),
@@ -166,6 +167,7 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
             ("mcap", lambda: da.identify(arm, mcap)),
         ],
         "mujoco": [("MuJoCo", lambda: da.load(mjcf))],
+        "xacro": [("xacro", lambda: da.load(macros))],
         "gpu": [("cuda-bindings", lambda: importlib.import_module("dalembert.kernel.cuda")._driver())],
         "cluster": [
             ("distributed", lambda: da.simulate(arm, [[0.3, 0.8]], None, None, 0.1, cluster="tcp://127.0.0.1:8786"))

@@ -2,8 +2,8 @@
 
 import json
 import math
-from dataclasses import replace
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np

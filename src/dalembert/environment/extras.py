@@ -22,6 +22,7 @@ EXTRAS = {
         "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
     },
     "mujoco": {"mujoco": "MuJoCo"},
+    "xacro": {"xacro": "xacro", "yaml": "xacro"},
     "gpu": {"cuda": "cuda-bindings"},
     "cluster": {"dask": "Dask", "cloudpickle": "Dask", "distributed": "distributed"},
 }  # fmt: skip

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dalembert.errors import RobotError
 from dalembert.robot.model import Robot
 from dalembert.robot.tables import nearest, some, told_at
 
 LIBRARY = Path(__file__).parent / "library"
-SUFFIXES = (".toml", ".urdf", ".xml", ".mjcf")
+SUFFIXES = (".toml", ".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world")
 
 
 def arms() -> list[str]:
@@ -26,13 +26,17 @@ def arms() -> list[str]:
 
 
 def load_robot(
-    name_or_path: str | os.PathLike[str], *, physical: Literal["error", "warn"] = "error", tip: str | None = None
+    name_or_path: str | os.PathLike[str],
+    *,
+    physical: Literal["error", "warn"] = "error",
+    tip: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Robot:
-    """A shipped arm, or the robot in a .toml, .urdf, .xml (MJCF or URDF) or .mjcf file, checked.
+    """A shipped arm, or the robot in a .toml, .urdf, .xacro, .xml (MJCF, URDF or SDF), .mjcf or .sdf file, checked.
 
     A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an
     inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
-    that carries the end effector. What the file says about torques and the model leaves out is a
+    that carries the end effector. ``arguments`` are those of a .xacro file. What the file says about torques and the model leaves out is a
     :class:`ModelWarning`.
     """
     from dalembert.robot.check import ModelWarning, check
@@ -40,7 +44,7 @@ def load_robot(
     path = Path(name_or_path)
     is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
     path = _shipped(str(name_or_path)) if is_name else path
-    robot = _read(path, tip)
+    robot = _read(path, tip, arguments)
     check(robot.replace(source=str(path)), physical)  # its sentences name the file, not who published the numbers
     if robot.left_out:
         left_out = some(robot.left_out, 20, "; ")
@@ -50,7 +54,7 @@ def load_robot(
     return robot
 
 
-def _read(path: Path, tip: str | None) -> Robot:
+def _read(path: Path, tip: str | None, arguments: Mapping[str, Any] | None = None) -> Robot:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise RobotError(
@@ -59,6 +63,12 @@ def _read(path: Path, tip: str | None) -> Robot:
         )
     if not os.path.exists(path):
         raise RobotError(f"{path}: there is no such file{nearest(path.stem, arms())}")
+    if suffix == ".xacro":
+        from dalembert.robot.xacro_reader import read_xacro
+
+        return read_xacro(path, tip, arguments)
+    if arguments:
+        raise RobotError(f"{path}: arguments ({', '.join(arguments)}) are for .xacro files, not for '{path.suffix}'")
     if suffix == ".xml":
         suffix = _xml_kind(path)
     return _reader(suffix)(path, tip)
@@ -82,6 +92,10 @@ def _reader(suffix: str) -> Callable[[Path, str | None], Robot]:
         from dalembert.robot.urdf import read_urdf
 
         return read_urdf
+    if suffix in (".sdf", ".world"):
+        from dalembert.robot.sdf import read_sdf
+
+        return read_sdf
     from dalembert.robot.mjcf import read_mjcf
 
     return read_mjcf
@@ -99,13 +113,13 @@ def _toml(path: Path, tip: str | None) -> Robot:
 
 
 def _xml_kind(path: Path) -> str:
-    """ ".mjcf" or ".urdf", by the file's root element."""
+    """ ".mjcf", ".urdf" or ".sdf", by the file's root element."""
     from dalembert.robot.safe_xml import parse_xml, read_bytes
 
     root = parse_xml(read_bytes(path), str(path))
-    kinds = {"mujoco": ".mjcf", "robot": ".urdf"}
+    kinds = {"mujoco": ".mjcf", "robot": ".urdf", "sdf": ".sdf"}
     if root.tag not in kinds:
-        raise RobotError(f"{path}: its root element is <{root.tag}>; MJCF has <mujoco> and URDF has <robot>")
+        raise RobotError(f"{path}: its root element is <{root.tag}>; MJCF has <mujoco>, URDF <robot>, SDF <sdf>")
     return kinds[root.tag]
 
 
