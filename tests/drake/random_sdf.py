@@ -42,12 +42,13 @@ class RandomSdf:
         inertial = f"<inertial>{self._pose()}<mass>{self.rng.uniform(0.5, 3):.6f}</mass><inertia>{entries}</inertia></inertial>"
         return f'<link name="{name}">{self._pose(self._some(known, 0.4))}{inertial}</link>'
 
-    def _axis(self, tag: str, known: list[str], xyz: str) -> str:
+    def _axis(self, tag: str, known: list[str], xyz: str, springs: bool) -> str:
         where, old = self._some(known, 0.5), ""
         if not self.frames and self.rng.random() < 0.5:
             old = "<use_parent_model_frame>true</use_parent_model_frame>"
         expressed = f' expressed_in="{where}"' if where else ""
         spring = f"<spring_reference>{self._numbers(1)}</spring_reference><spring_stiffness>{self.rng.uniform(0, 9):.4f}</spring_stiffness>"
+        spring = spring if springs else ""
         dynamics = f"<dynamics><damping>{self.rng.uniform(0, 2):.4f}</damping>{spring}</dynamics>"
         return f"<{tag}><xyz{expressed}>{xyz}</xyz><limit><effort>9</effort></limit>{dynamics}{old}</{tag}>"
 
@@ -59,13 +60,15 @@ class RandomSdf:
         if kind == "universal":
             inside += "<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2>"
         elif kind != "fixed":
-            inside += self._axis("axis", known, self._numbers(3))
+            inside += self._axis("axis", known, self._numbers(3), kind != "screw")  # Drake's screws have none
             if kind != "screw":
                 inside += f"<drake:rotor_inertia>{self.rng.uniform(0, 0.01):.5f}</drake:rotor_inertia><drake:gear_ratio>30</drake:gear_ratio>"
         if kind == "screw":
             inside += f"<screw_thread_pitch>{self._numbers(1)}</screw_thread_pitch>"
         drake = ' xmlns:drake="http://drake.mit.edu"'
-        return f'<joint name="{name}" type="{kind}"{drake}><parent>{parent}</parent><child>{child}</child>{inside}</joint>'
+        return (
+            f'<joint name="{name}" type="{kind}"{drake}><parent>{parent}</parent><child>{child}</child>{inside}</joint>'
+        )
 
     def _model(self, prefix: str, links: int, depth: int) -> str:
         """The inside of a model whose names begin with ``prefix``."""
@@ -85,7 +88,9 @@ class RandomSdf:
             inner = self._model(f"{prefix}in_", 2, depth - 1)
             placement = f' placement_frame="{prefix}in_link1"' if self.rng.random() < 0.5 else ""
             if self.version in ("1.8", "1.9", "1.10", "1.11"):
-                parts.append(f'<model name="{prefix}nested"{placement}>{self._pose(self._some(known, 0.4))}{inner}</model>')
+                parts.append(
+                    f'<model name="{prefix}nested"{placement}>{self._pose(self._some(known, 0.4))}{inner}</model>'
+                )
                 children.append(f"{prefix}nested::{prefix}in_link0")
         if prefix:  # its first link is held by who contains it
             pairs = list(zip(children, children[1:], strict=False))

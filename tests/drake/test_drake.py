@@ -38,8 +38,7 @@ class Drake:
 
     def _place(self, name: str) -> int:
         """Where a joint of ours stands in their velocities."""
-        base, _, axis = name.partition(":")
-        last = base.rpartition("::")[2]
+        last, _, axis = name.rpartition("::")[2].partition(":")
         for index in self.plant.GetJointIndices():
             joint = self.plant.get_joint(index)
             if joint.name() == last and joint.num_velocities():
