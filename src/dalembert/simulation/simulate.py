@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arm.contacts import all_wrenches, side_by_side
 from dalembert.equations import regressor
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.kernel.threads import checked_threads
@@ -166,6 +167,7 @@ def simulate(
     step: float = 1e-3,
     every: int = 1,
     tip_wrench: Wrench = None,
+    wrenches: Mapping[str, Wrench] | None = None,
     base_motion: Base = None,
     friction: bool = True,
     stops: Literal["error", "contact"] | None = None,
@@ -191,6 +193,8 @@ def simulate(
     every       how many steps from record to record
     tip_wrench  exerted by the end effector on the environment, in base axes, by the same rule: None; (6,);
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
+    wrenches    {link: wrench} exerted by any links on the environment, in base axes, at the origins of the links' frames,
+                each by the same rule
     base_motion [ω, ω̇, p̈] of the base, in base axes, p̈ being the acceleration of the origin of the base frame, by the
                 same rule: None; (9,); (…, steps, 9) or (…, 1, 9); or a Python function of time alone, t → (…, 9),
                 with which the loop stays compiled. Controllers do not know of it
@@ -216,8 +220,11 @@ def simulate(
     True
     """
     threads = checked_threads(threads)
+    touching = arm
+    if wrenches is not None and (acting := all_wrenches(tip_wrench, wrenches)):
+        touching, tip_wrench = arm.touching(tuple(acting)), _together(acting)
     task = make_task(
-        arm,
+        touching,
         q0,
         qd0,
         torque,
@@ -238,6 +245,23 @@ def simulate(
         steps(task, progress) if cluster is None else in_pieces(task, steps, cluster, bool(solver), progress)
     )
     return Run(arm, task.t[task.records], q, qd, task, *learned)
+
+
+def _together(wrenches: Mapping[str, Wrench]) -> Wrench:
+    """Wrenches at several frames as one, six numbers of each; a function of time where one of them is."""
+    given: dict[str, Any] = {name: np.zeros(6) if value is None else value for name, value in wrenches.items()}
+    if not any(map(callable, given.values())):
+        return side_by_side(given)
+    for name, value in given.items():
+        if not callable(value) and np.ndim(value) > 1:
+            raise DalembertError(
+                f"the wrench at '{name}' is given over time as an array and another as a function; give functions, or arrays, for all"
+            )
+
+    def at(t: float, q: Array, qd: Array) -> Any:
+        return side_by_side({name: value(t, q, qd) if callable(value) else value for name, value in given.items()})
+
+    return at
 
 
 def _stepped(
