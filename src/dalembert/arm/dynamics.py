@@ -20,7 +20,8 @@ from dalembert.arm.terms import (
     TorqueSecondDerivatives,
     TorqueTerms,
 )
-from dalembert.arrays import double
+from dalembert.arrays import double, shown
+from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError, ShapeError, SingularInertiaError
 from dalembert.foreign.libraries import constant, library_of
 from dalembert.quantities.patterns import regressor_pattern
@@ -332,6 +333,31 @@ class ArmDynamics(Compiled):
         self._needs_inertia()
         return self._run("forward_derivatives", {"q": q, "qd": qd, "tau": tau}, threads=threads)  # type: ignore[return-value]
 
+    def linearize(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, dt: float | None = None, *, threads: int | None = None
+    ) -> tuple[Array, Array]:
+        """(A, B) of the dynamics linearised about a state and torques: (…, 2n, 2n) and (…, 2n, n).
+
+        With x = [q, q̇] and deviations from the point of linearisation, δẋ = A δx + B δτ, where
+        A = [[0, 1], [∂q̈/∂q, ∂q̈/∂q̇]] and B = [[0], [∂q̈/∂τ]]; about a state that is no equilibrium, the deviations are
+        those from the motion through it. Coulomb friction is constant between its jumps and adds nothing.
+
+        dt  (s) for the discrete system δx_{k+1} = A δx_k + B δτ_k, with torques held over each step: exact for the linear
+            system, by the matrix exponential of [[A, B], [0, 0]] dt
+
+        >>> import numpy as np, dalembert as da
+        >>> arm = da.load("pendulum")
+        >>> A, B = arm.linearize([0.3], [0.0], arm.gravity_torque([0.3]))
+        >>> np.allclose(B[1, 0] * arm.inertia_matrix([0.3]), 1.0)
+        True
+        """
+        state = [double(name, value) for name, value in (("q", q), ("qd", qd), ("tau", tau))]
+        dq, dqd, dtau = self.forward_derivatives(*state, threads=threads)
+        one, none = np.broadcast_to(np.eye(self.n), dq.shape), np.zeros(dq.shape)
+        A = np.concatenate([np.concatenate([none, one], -1), np.concatenate([dq, dqd], -1)], -2)
+        B = np.concatenate([none, dtau], -2)
+        return (A, B) if dt is None else _held_over_steps(A, B, dt)
+
     @quick
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, threads: int | None = None) -> Array:
         """Y(q, q̇, q̈): (…, n, 13N), with τ = Y π, S (7.81); π is :attr:`parameters`.
@@ -541,3 +567,16 @@ class ArmDynamics(Compiled):
     @cached_property
     def _inert(self) -> list[str]:
         return [self.joint_names[k] for k in self.placing.unresisted()]
+
+
+def _held_over_steps(A: Array, B: Array, dt: float) -> tuple[Array, Array]:
+    """exp(A dt) and ∫ exp(A s) ds B over a step: inputs are held."""
+    with extra("motion", "a discrete linearisation"):
+        from scipy.linalg import expm
+
+    if not (isinstance(dt, (int, float, np.number)) and 0.0 < dt < np.inf):
+        raise DalembertError(f"dt is {shown(dt)}; it must be a positive time in seconds")
+    rows, inputs = B.shape[-2:]
+    zero = np.zeros((*B.shape[:-2], inputs, rows + inputs))
+    step = expm(np.concatenate([np.concatenate([A, B], -1), zero], -2) * float(dt))
+    return step[..., :rows, :rows], step[..., :rows, rows:]
