@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import os
     from typing import Any, Literal
 
+    from dalembert.analysis.monte_carlo import MonteCarlo, Tolerances, monte_carlo
     from dalembert.analysis.sizing import size
     from dalembert.analysis.workspace import workspace_map
     from dalembert.arm import Arm
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 _LATER = {
     name: module
     for module, names in {
+        "analysis.monte_carlo": "MonteCarlo Tolerances monte_carlo",
         "analysis.sizing": "size",
         "analysis.workspace": "workspace_map",
         "arm": "Arm",
@@ -104,6 +106,7 @@ __all__ = [
     "Loop",
     "MissingExtraError",
     "ModelWarning",
+    "MonteCarlo",
     "OperationalController",
     "ParameterSet",
     "PathError",
@@ -116,6 +119,7 @@ __all__ = [
     "SimulationError",
     "SingularInertiaError",
     "SingularityError",
+    "Tolerances",
     "Trajectory",
     "Wall",
     "arms",
@@ -127,6 +131,7 @@ __all__ = [
     "identify_payload",
     "line",
     "load",
+    "monte_carlo",
     "polynomial",
     "read_trajectory",
     "simulate",

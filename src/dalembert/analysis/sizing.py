@@ -257,7 +257,7 @@ def size(
     tau, f, mu = loads(arm, at, tip_wrench, progress)
     t, power = at.t, tau * at.qd
     units = joint_units(arm)
-    effort, velocity = _limits(arm, "effort"), _limits(arm, "velocity")
+    effort, velocity = limits_of(arm, "effort"), limits_of(arm, "velocity")
     k_r = np.array([np.nan if joint.rotor is None else joint.rotor.gear for joint in arm.robot.moving_joints])
     given, returned = energies(t, power)
     axial, radial = _along_and_across(arm, f)
@@ -270,7 +270,7 @@ def size(
         duration=float(t[-1] - t[0]),
         torque=demand(t, "torque", units["torque"], tau, effort),
         speed=demand(t, "speed", units["speed"], at.qd, velocity),
-        acceleration=demand(t, "acceleration", units["acceleration"], at.qdd, _limits(arm, "acceleration")),
+        acceleration=demand(t, "acceleration", units["acceleration"], at.qdd, limits_of(arm, "acceleration")),
         power=demand(t, "power", "W", power),
         motor_torque=demand(t, "motor torque", "N m", tau / k_r, motor_effort),
         motor_speed=demand(t, "motor speed", "rad/s", at.qd * k_r, motor_velocity),
@@ -284,8 +284,8 @@ def size(
         tilting=demand(t, "tilting moment", "N m", tilting),
         lowest=at.q.min(axis=0),
         highest=at.q.max(axis=0),
-        lower=_limits(arm, "lower"),
-        upper=_limits(arm, "upper"),
+        lower=limits_of(arm, "lower"),
+        upper=limits_of(arm, "upper"),
         position_units=units["position"],
     )
 
@@ -301,7 +301,7 @@ def without_effort_limit(arm: Arm) -> list[str]:
     return [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
 
 
-def _limits(arm: Arm, name: str) -> Array:
+def limits_of(arm: Arm, name: str) -> Array:
     """A limit of every joint: (n,), NaN where there is none."""
     values = [getattr(joint.limits, name) for joint in arm.robot.moving_joints]
     return np.array([np.nan if v is None or np.isinf(v) else v for v in values], float)
