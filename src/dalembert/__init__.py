@@ -170,12 +170,17 @@ def arms() -> list[str]:
 
 
 def load(
-    source: str | os.PathLike[str] | Robot, *, physical: Literal["error", "warn"] = "error", tip: str | None = None
+    source: str | os.PathLike[str] | Robot,
+    *,
+    physical: Literal["error", "warn"] = "error",
+    tip: str | None = None,
+    convention: Literal["standard", "modified"] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .toml, or .xml (MJCF).
+    """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
 
-    physical  "warn" loads a robot with an inertia that no body can have, and says so
-    tip       the link whose frame is the end effector; the file's own choice unless given
+    physical    "warn" loads a robot with an inertia that no body can have, and says so
+    tip         the link whose frame is the end effector; the file's own choice unless given
+    convention  of a DH table, where the file does not say it
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -184,7 +189,7 @@ def load(
     from dalembert.robot import Robot
     from dalembert.robot.load import load_robot
 
-    return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip))
+    return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip, convention=convention))
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **fields: Any) -> Arm:
