@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -168,3 +169,19 @@ def body_of(values: Array) -> Inertia | None:
         return None
     m, x, y, z, xx, xy, xz, yy, yz, zz = values.tolist()
     return Inertia.from_origin(m, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+
+def events_of(t: Array, payload: Array | None, wrench: Array | None) -> tuple[Event, ...]:
+    """The events of a table: payload (N, 10) and wrench (N, 6) count from their own instant of t (N,) to the next one."""
+    events: list[Event] = []
+    for values in (payload, wrench):
+        if values is None or len(t) < 2:
+            continue
+        edges = np.flatnonzero(np.any(np.diff(values[:-1], axis=0) != 0, axis=1)) + 1
+        for first, last in pairwise([0, *edges.tolist(), len(t) - 1]):
+            row, start, end = values[first], float(t[first]), float(t[last])
+            if values is wrench and row.any():
+                events.append(WrenchEvent(tuple(row.tolist()), start, end))
+            elif values is payload and (body := body_of(row)) is not None:
+                events.append(PayloadEvent(body, start, end))
+    return tuple(sorted(events, key=lambda event: event.start))

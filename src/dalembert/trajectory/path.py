@@ -33,8 +33,9 @@ LANES = 8  # rows are made a multiple of this, for vectors
 class LimitedPath:
     """What the passes need to know of a move: its limits as rows m u + c x + v √x + k; s is the move's r."""
 
-    def __init__(self, move: Move, arm: Arm, keep: JointLimits, loads: LoadTable) -> None:
-        self.move, self.arm, self.keep, self.loads = move, arm, keep, loads
+    def __init__(self, move: Move, arm: Arm, keep: JointLimits, loads: LoadTable | None = None) -> None:
+        self.move, self.arm, self.keep = move, arm, keep
+        self.loads = move.motion.loads if loads is None else loads
         self.length, self.knots, self.at = move.length, move.knots, move.at
         self.tiny = 1e-12 * self.length
         limited = np.isfinite(keep.effort)
