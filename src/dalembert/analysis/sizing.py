@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
-from dalembert.arrays import double
+from dalembert.arm.variants import Variants
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
+from dalembert.trajectory.loads import carrying, together
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
@@ -50,16 +51,29 @@ class Motion(Protocol):
 
 @dataclass(frozen=True)
 class MotionSamples:
-    """A motion at instants that do not go backwards; an instant stands twice where the motion jumps."""
+    """A motion at instants that do not go backwards; an instant stands twice where the motion jumps.
+
+    payload  (N, 10) and ``wrench`` (N, 6): what the motion's events put at the tip; None where there are none
+    """
 
     t: Array
     q: Array
     qd: Array
     qdd: Array
+    payload: Array | None = None
+    wrench: Array | None = None
 
     def rows(self, chosen: Any) -> MotionSamples:
         """Some of the instants."""
-        return MotionSamples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen])
+        return MotionSamples(*(None if x is None else x[chosen] for x in vars(self).values()))
+
+    def model(self, arm: Arm) -> Arm | Variants:
+        """The arm with the payload that it carries at each of the instants."""
+        return carrying(arm, self.payload)
+
+    def push(self, tip_wrench: ArrayLike | None) -> Array | None:
+        """``tip_wrench`` and that of the events together."""
+        return together(self.wrench, tip_wrench)
 
 
 def samples(motion: Motion) -> MotionSamples:
@@ -74,14 +88,16 @@ def samples(motion: Motion) -> MotionSamples:
         )
     t = np.asarray(motion.t, float)
     inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
-    if not inner or getattr(motion, "sampled_at", None) is not None or not callable(motion):
-        return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)))
+    events = getattr(motion, "loads", None)
+    if events is None or not callable(motion) or not inner:
+        loads = (getattr(motion, name, None) for name in ("payload", "wrench")) if events is None else events.at(t - t[0])
+        return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)), *loads)
     before = np.array(inner) - 1e-9 * (t[-1] - t[0])
     asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))
     q, qd, qdd = motion(asked)
     shown = asked.copy()  # the value just before a knot belongs to the knot
     shown[np.searchsorted(asked, before)] = inner
-    return MotionSamples(shown, q, qd, qdd)
+    return MotionSamples(shown, q, qd, qdd, *events.at(asked))
 
 
 @dataclass(frozen=True)
@@ -236,7 +252,7 @@ def size(
 ) -> Sizing:
     """What ``motion`` asks of ``arm``.
 
-    motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
+    motion      a Trajectory, whose events count, or anything with .t (N,), .q, .qd, .qdd (N, n)
     tip_wrench  (6,) or (N, 6) exerted by the tip on its environment, as in ``arm.inverse_dynamics``
     payload     a mass held at the tip (kg), its centre at ``payload_com`` in the tip's frame (m)
 
@@ -347,14 +363,14 @@ def loads(
 ) -> tuple[Array, Array, Array]:
     """Torques (N, n) and bearing loads f, μ (N, n, 3) along a motion, a chunk at a time."""
     tau, wrenches = np.empty(at.q.shape), np.empty((*at.q.shape, 6))
-    h = None if tip_wrench is None else double("tip_wrench", tip_wrench)
+    h = at.push(tip_wrench)
     for start in range(0, len(at.t), CHUNK):
         part = slice(start, min(start + CHUNK, len(at.t)))
-        state = at.q[part], at.qd[part], at.qdd[part]
+        state, model = (at.q[part], at.qd[part], at.qdd[part]), at.rows(part).model(arm)
         push = h[part] if h is not None and h.ndim > 1 else h
         with np.errstate(all="ignore"):
-            tau[part] = arm.inverse_dynamics(*state, push)
-            bearings = arm.joint_wrenches(*state, push)
+            tau[part] = model.inverse_dynamics(*state, push)
+            bearings = model.joint_wrenches(*state, push)
             # of closed chains those of the actuated joints
             wrenches[part] = np.take(bearings, arm.mechanism.actuated, axis=1)
         if progress is not None:
