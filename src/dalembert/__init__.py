@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from dalembert.simulation.simulate import simulate
     from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
+    from dalembert.trajectory.configurations import inverse_kinematics
     from dalembert.trajectory.csv_file import read_trajectory
     from dalembert.trajectory.fourier import fourier
     from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
@@ -76,6 +77,7 @@ _LATER = {
         "simulation.simulate": "simulate",
         "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
+        "trajectory.configurations": "inverse_kinematics",
         "trajectory.csv_file": "read_trajectory",
         "trajectory.fourier": "fourier",
         "trajectory.profiles": "polynomial trapezoidal triangular",
@@ -129,6 +131,7 @@ __all__ = [
     "from_dh",
     "identify",
     "identify_payload",
+    "inverse_kinematics",
     "line",
     "load",
     "monte_carlo",
