@@ -18,6 +18,7 @@ from dalembert.analysis.omissions import Omission, Omissions
 from dalembert.analysis.sizing import UNITS
 from dalembert.arm import Arm
 from dalembert.environment.extras import extra
+from dalembert.report.colours import INK, RED, SOFT, joint_colour
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, shortened, visible, with_glyphs
@@ -30,8 +31,6 @@ Array = NDArray[np.floating[Any]]
 Key = tuple[str, str]  # what a colour means: (colour, word)
 Curve = tuple[str, str, Array]  # (colour, word, values)
 
-INK, SOFT, RED = "#1c2733", "#8b97a3", "#b3261e"
-JOINTS = ("#1f5fa8", "#d1702a", "#3d8f5a", "#8a58a5", "#b0413e", "#3b9ba3", "#8c6d31", "#d4679b", "#5b6770", "#7a9a01")
 AXES = ("#b0413e", "#3d8f5a", "#1f5fa8")  # x, y, z
 CAUSES = {
     "inertia": ("#2f67ad", "inertia of the links"),
@@ -520,11 +519,6 @@ def _triad(axes: Axes, view: View, origin: Array, length: float) -> None:
 
 
 # -- small things --------------------------------------------------------------------------------
-
-
-def joint_colour(i: int) -> str:
-    """The colour of joint i in every figure."""
-    return JOINTS[i % len(JOINTS)]
 
 
 def _few(count: int, most: int = 600) -> Any:

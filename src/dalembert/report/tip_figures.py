@@ -14,7 +14,8 @@ from dalembert.arm import Arm
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.report import figures
-from dalembert.report.figures import INK, SOFT, STYLE, Panel, assemble
+from dalembert.report.colours import INK, SOFT
+from dalembert.report.figures import STYLE, Panel, assemble
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, with_glyphs
