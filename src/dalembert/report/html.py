@@ -23,6 +23,7 @@ from dalembert.report.svg import figure_svg, with_classes
 from dalembert.report.words import visible
 
 Column = tuple[str, str, Sequence[str]]  # of a table: (group, heading, cells)
+WIDE = 11  # columns that fit on paper in the usual size
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2733; --soft: #5f6c79; --line: #dfe4e9; --wash: #f5f7f9;
@@ -97,6 +98,7 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   main, header > div, footer > div { padding: 0 14px; }
   h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 40px; }
   .cards { grid-template-columns: 1fr 1fr; }
+  .grid.two svg text { font-size: 10.5px; }
   .grid.one figure { overflow-x: auto; } .grid.one svg { min-width: 600px; }
   th, td { padding: 5px 9px; }
   dl { grid-template-columns: 1fr; } dd { margin-bottom: 6px; }
@@ -107,12 +109,13 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   header { background: none; padding: 0 0 8px; } h1 { font-size: 1.6rem; }
   main, header > div, footer > div { max-width: none; padding: 0; }
   nav, .downloads, .for-screen { display: none; }
-  h2 { margin-top: 28px; } h3 { margin-top: 20px; } h4 { margin-top: 14px; }
+  h2 { margin-top: 22px; padding-top: 8px; } h3 { margin-top: 20px; } h4 { margin-top: 14px; }
   h2, h3, h4, .key { break-after: avoid; } h2 + p, h3 + p, h4 + p { break-after: avoid; }
-  tr, .card, .notice, dl > * { break-inside: avoid; } p, li { orphans: 3; widows: 3; }
+  tr, .scroll, .key, .card, .notice, dl > * { break-inside: avoid; } p, li { orphans: 3; widows: 3; }
   .cards { grid-template-columns: repeat(4, 1fr); gap: 8px; margin: 10px 0; }
+  figure svg { max-height: 62mm; }
   .scroll, .equations { overflow: visible; } .equations svg { max-width: 100%; height: auto; }
-  table { font-size: 7.6pt; } th, td { padding: 2px 5px; } th:first-child, td:first-child { position: static; }
+  table { font-size: 7.6pt; } table.wide { font-size: 5.6pt; } th, td { padding: 2px 5px; } .wide th, .wide td { padding: 2px 3px; } th:first-child, td:first-child { position: static; }
   .grid { gap: 8px 14px; } .grid.two { grid-template-columns: 1fr 1fr; } .grid.three { grid-template-columns: 1fr 1fr 1fr; }
   footer { margin-top: 24px; padding-bottom: 0; }
 }
@@ -248,7 +251,8 @@ def table(
     over = f'<tr class="groups">{over}</tr>' if any(word for word, _ in groups) else ""
     head = line("th", [text(c) for c in columns])
     body = "\n".join(line("td", row) for row in rows)
-    kind = ' class="words"' if words else ""
+    kinds = ["words"] * words + ["wide"] * (len(columns) > WIDE)
+    kind = f' class="{" ".join(kinds)}"' if kinds else ""
     return (
         f'<div class="scroll" tabindex="0"><table{kind}><thead>{over}{head}</thead><tbody>\n{body}\n'
         "</tbody></table></div>\n"

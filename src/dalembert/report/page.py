@@ -308,7 +308,7 @@ def _torques(study: Study, place: Place) -> str:
 def _causes(study: Study, place: Place) -> str:
     """Where the torques come from; for small arms term by term."""
     out = (
-        "<h3>Where the torques come from</h3>\n<p>Causes that push the same way are stacked; their sum is the dark line.</p>"
+        "<h3>Where the torques come from</h3>\n<p>Causes that push the same way are stacked; the line is their sum.</p>"
         + grid(figures.stacked_panels(study), f"{place.name}-stack", place.about, across=place.across, areas=True)
     )  # fmt: skip
     if study.arm.n <= SMALL:

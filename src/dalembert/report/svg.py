@@ -23,7 +23,7 @@ Array = NDArray[np.floating[Any]]
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 GRID = 16  # places in a pixel for the outline of a formula
-DEVIATION = 0.2  # points, 1/72 inch: how far a drawn line may leave its curve, about 0.3 px of a page
+DEVIATION = 0.1  # points, 1/72 inch: how far a drawn line may leave its curve, about 0.15 px of a page
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _STYLED = re.compile(r'(<(?:path|use|text|tspan|g|i|rect)\b[^>]*?) style="([^"]*)"')
@@ -53,7 +53,7 @@ def figure_svg(figure: Figure, label: str, name: str) -> str:
     names = {old: f"{name}-{k}" for k, old in enumerate(dict.fromkeys(re.findall(r'(?:url\(|href=")#(\w+)', drawn)))}
     inside = "".join(_element(child, names) for child in root)
     label = html.escape(visible(label), quote=True)
-    return f'<svg viewBox="{root.attrib["viewBox"]}" role="img" aria-label="{label}">\n{inside}</svg>'
+    return f'<svg viewBox="{root.attrib["viewBox"]}" preserveAspectRatio="xMinYMin" role="img" aria-label="{label}">\n{inside}</svg>'
 
 
 def _element(node: ElementTree.Element, names: dict[str, str]) -> str:

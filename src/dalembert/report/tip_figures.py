@@ -163,7 +163,7 @@ def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
             x, y = (view.matrix @ path[k])[:, None] + scale * outline
             axes.fill(x, y, color=WITH, alpha=0.12, lw=0, zorder=4.5)
             axes.plot(x, y, color=WITH, lw=1.3, zorder=5)
-            axes.plot(*(view.matrix @ path[k]), "o", ms=3, color=INK, zorder=6)
+            axes.plot(*(view.matrix @ path[k]), "o", ms=3, color=PATH, zorder=6)
         _ruler(axes, view, scale, largest, shapes.units[0])
         figures.draw_surroundings(axes, arm, view, triad=0.16 * extent)
 
