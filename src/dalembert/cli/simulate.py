@@ -252,7 +252,8 @@ def _follows(run: Run) -> bool:
 def figure(run: Run) -> Figure:
     """Positions, velocities, torques (accelerations where there are none) and tracking errors, or energies, over time."""
     from dalembert.analysis.sizing import joint_units
-    from dalembert.report.figures import INK, SOFT, Panel, assemble, joint_colour
+    from dalembert.report.colours import INK, SOFT, joint_colour
+    from dalembert.report.figures import Panel, assemble
 
     names = tuple((joint_colour(i), plain(name)) for i, name in enumerate(run.arm.joint_names))
     units = {what: " or ".join(sorted(set(words), reverse=True)) for what, words in joint_units(run.arm).items()}

@@ -13,7 +13,8 @@ from dalembert.environment.extras import extra
 from dalembert.files import check_writable, whole_file
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum
-from dalembert.report.figures import HALF, JOINTS, RED, SOFT, WHOLE, Panel
+from dalembert.report.colours import JOINTS, RED, SOFT
+from dalembert.report.figures import HALF, WHOLE, Panel
 from dalembert.report.html import cards, csv_text, download, grid, number, page, table, text
 from dalembert.report.words import literal
 
