@@ -63,7 +63,12 @@ def arm_figure(arm: Arm, q: ArrayLike | Any | None = None) -> Figure:
     if path is not None:
         key.append((TIP, "path of the tip"))
     panels = [
-        Panel(f"{arm.name}, {view.name.lower()}".rstrip(", "), partial(draw, arm=arm, poses=poses, view=view, path=path), tuple(key), (5.2, 4.4))
+        Panel(
+            f"{arm.name}, {view.name.lower()}".rstrip(", "),
+            partial(draw, arm=arm, poses=poses, view=view, path=path),
+            tuple(key),
+            (5.2, 4.4),
+        )
         for view in views_of(arm, poses)
     ]
     return assemble(panels)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +12,10 @@ from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
 from dalembert.analysis.sizing import ROUNDING, Demand, Sizing, joint_units
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.report.figures import INK, RED, SOFT, THIRD, Curve, Panel, assemble, joint_colour
+from dalembert.report.figures import INK, RED, SOFT, Curve, Panel, assemble, joint_colour
 from dalembert.report.tip_figures import ellipsoid_figure
 from dalembert.report.words import literal
+from dalembert.robot.model import Frame
 from dalembert.simulation.simulate import Run
 from dalembert.trajectory.trajectory import Trajectory
 
@@ -47,38 +47,31 @@ def motion_figure(motion: Trajectory, arm: Arm | None = None) -> Figure:
 
 def run_figure(run: Run, batch: int | tuple[int, ...] | None = None) -> Figure:
     """See :meth:`Run.plot`."""
-    run = single(run, batch)
+    at = chosen(run, batch)
     names, units = joint_names(run.arm.n, run.arm), _units(run.arm)
     shown = [("Position", "position", run.q), ("Velocity", "speed", run.qd), ("Torque", "torque", run.tau)]
     if not run.tau.any():
         shown[2] = ("Acceleration", "acceleration", run.qdd)
-    if follows(run):
+    if run.follows:
         shown.append(("Tracking error", "position", run.tracking_error))
-    panels = [_over_time(f"{title} ({units[what]})", run.t, _curves(names, x)) for title, what, x in shown]
-    if not follows(run):
+    panels = [_over_time(f"{title} ({units[what]})", run.t, _curves(names, x[at])) for title, what, x in shown]
+    if not run.follows:
         energies = zip(ENERGIES, (run.kinetic, run.potential, run.energy), strict=True)
-        panels.append(_over_time("Energy (J)", run.t, [(colour, word, x) for (colour, word), x in energies], inside=True))
+        curves = [(colour, word, x[at]) for (colour, word), x in energies]
+        panels.append(_over_time("Energy (J)", run.t, curves, inside=True))
     return assemble(panels)
 
 
-def single(run: Run, batch: int | tuple[int, ...] | None) -> Run:
-    """One run of a batch; the run itself where it is one."""
+def chosen(run: Run, batch: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The place of one run in its batch; () where it is none."""
     leading = run.q.shape[:-2]
-    if batch is None:
-        if leading:
-            example = ", ".join("0" for _ in leading)
-            raise ShapeError(f"the run is a batch of shape {leading}; name the one that is shown, as in batch=({example},)")
-        return run
-    index = batch if isinstance(batch, tuple) else (batch,)
-    if len(index) != len(leading) or not all(-size <= k < size for k, size in zip(index, leading, strict=False)):
-        raise ShapeError(f"batch is {batch}, but the run is a batch of shape {leading}")
-    return run.of_batch(index)
-
-
-def follows(run: Run) -> bool:
-    """Whether a controller follows a motion, or goes to a pose with some stiffness."""
-    control = run.task.controller
-    return control is not None and (control.motion is not None or bool(control.kp.any()))
+    index = () if batch is None else batch if isinstance(batch, tuple) else (batch,)
+    if len(index) != len(leading) or not all(-size <= k < size for k, size in zip(index, leading, strict=True)):
+        example = f"batch={(0,) * len(leading) if len(leading) > 1 else 0}" if leading else "no batch="
+        raise ShapeError(
+            f"batch is {batch}, but the run has the batch shape {leading}; give the place of one run: {example}"
+        )
+    return index
 
 
 def joint_names(n: int, arm: Arm | None) -> tuple[str, ...]:
@@ -181,5 +174,12 @@ def _bars(sizing: Sizing, quantity: Demand, joints: list[int]) -> Panel:
 def plot_ellipsoid(shape: Ellipsoid, exact: Polytope | None = None) -> Figure:
     """See :meth:`Ellipsoid.plot`."""
     if shape.arm is None or shape.q is None:
-        raise DalembertError("this ellipsoid has no arm to be drawn at; take one from a method such as arm.dynamic_manipulability(q)")
-    return ellipsoid_figure(shape.arm, shape.q, shape, exact)
+        raise DalembertError(
+            "this ellipsoid has no arm to be drawn at; take one from a method such as arm.dynamic_manipulability(q)"
+        )
+    return ellipsoid_figure(at_frame(shape.arm, shape.frame), shape.q, shape, exact)
+
+
+def at_frame(arm: Arm, frame: str) -> Arm:
+    """The arm with its tip at a link's frame, where the ellipsoid was asked for."""
+    return arm if frame == "tip" else arm.replace(tip=Frame(frame, frame))

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
+from dalembert.environment.brief import brief
 
 Array = NDArray[np.floating[Any]]
 
 
+@brief
 @dataclass(frozen=True)
 class Pose:
     """The arm at one instant, in base axes (m).
@@ -84,6 +86,7 @@ def _matrix(placement: Any) -> Array:
     return out
 
 
+@brief
 @dataclass(frozen=True)
 class View:
     """A way to look: ``matrix`` (2, 3) takes a point to the page."""

@@ -70,13 +70,17 @@ def plate(arm: Arm, size: float) -> Array:
     x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
     x /= np.linalg.norm(x)
     angle = np.linspace(0, 2 * np.pi, 33)[:, None]
-    return np.array(arm.robot.base.translation, float) + 0.11 * size * (np.cos(angle) * x + np.sin(angle) * np.cross(z, x))
+    return np.array(arm.robot.base.translation, float) + 0.11 * size * (
+        np.cos(angle) * x + np.sin(angle) * np.cross(z, x)
+    )
 
 
 def views_of(arm: Arm, poses: list[Pose]) -> list[View]:
     """From where to look at the arm: square on if it stays in a plane, whatever it does, else from a corner and a side."""
     points = [points_of(pose) for pose in (*poses, *skeleton(arm, spread(arm, 4)))]
-    return views(np.concatenate([*points, [np.array(arm.robot.base.translation, float)]]), np.array(arm.robot.gravity, float))
+    return views(
+        np.concatenate([*points, [np.array(arm.robot.base.translation, float)]]), np.array(arm.robot.gravity, float)
+    )
 
 
 def towards_viewer(view: View) -> Array:
