@@ -12,17 +12,24 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.arm.variants import Variants
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
 from dalembert.trajectory.loads import carrying, together
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# what the methods of a sizing hand on to, by the modules that draw it: imported when it is first called
+HANDS_ON = {"plot": "report.plots:sizing_figure", "_repr_html_": "report.notebook:sizing_html"}
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
@@ -49,6 +56,7 @@ class Motion(Protocol):
     def qdd(self) -> Any: ...
 
 
+@brief
 @dataclass(frozen=True)
 class MotionSamples:
     """A motion at instants that do not go backwards; an instant stands twice where the motion jumps.
@@ -100,6 +108,7 @@ def samples(motion: Motion) -> MotionSamples:
     return MotionSamples(shown, q, qd, qdd, *events.at(asked))
 
 
+@brief
 @dataclass(frozen=True)
 class Demand:
     """One thing at every joint: its largest size, when that is first reached, RMS, and the limit.
@@ -240,6 +249,26 @@ class Sizing:
         """Write the table to a file, whole or not at all."""
         with whole_file(path, overwrite=overwrite) as file:
             file.write(self.csv())
+
+    def plot(self) -> Figure:
+        """A matplotlib Figure: for every joint the share of its limits that is used, and peak and RMS torque, speed, power.
+
+        >>> import dalembert as da
+        >>> sizing = da.size(da.load("planar-2r"), da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0))
+        >>> sizing.plot().axes[0].get_title("left")
+        'Share of the limit used (%)'
+        """
+        return handed_on(HANDS_ON, "plot")(self)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
+
+    def __repr__(self) -> str:
+        words = f"{len(self.joints)} joints, {self.duration:.6g} s"
+        if self.tightest is not None:
+            quantity, i = self.tightest
+            words += f", at most {100 * quantity.used[i]:.3g} % of a limit ({quantity.name} of {self.joints[i]!r:.40})"
+        return f"<Sizing of {self.arm!r:.60}: {words}>"
 
 
 def size(

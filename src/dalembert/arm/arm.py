@@ -30,6 +30,8 @@ from dalembert.robot.model import Robot
 from dalembert.robot.omissions import omissions
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dalembert.analysis.couplings import Couplings
     from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
     from dalembert.analysis.omissions import Omissions
@@ -52,6 +54,8 @@ HANDS_ON = {
     "approximate": "identification.small:without_small_parameters",
     "omissions": "analysis.omissions:omissions",
     "base_parameters": "identification.formulas:base_parameters_of",
+    "plot": "report.arm_figures:arm_figure",
+    "_repr_html_": "report.notebook:arm_html",
 }
 
 
@@ -386,3 +390,22 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         ('Î_1zz − a_1² m_1', 'm_1ℓ_C1x + a_1 m_1', 'm_1ℓ_C1y')
         """
         return handed_on(HANDS_ON, "base_parameters")(self, lengths, tolerance, **columns)
+
+    # -- seeing it -----------------------------------------------------------------------------------
+
+    def plot(self, q: ArrayLike | Any | None = None) -> Figure:
+        """A matplotlib Figure of the arm: in its plane if it stays in one, else from a corner and from the side.
+
+        q  (n,) the configuration, its home unless given; (N, n) several, of which the last is drawn in full and the
+           others as ghosts; or a motion (a Trajectory, a Run), with the path of the tip
+
+        Revolute joints are cylinders along their axes, prismatic joints blocks; the tip has its frame.
+
+        >>> import dalembert as da
+        >>> [axes.get_title("left") for axes in da.load("panda").plot().axes]
+        ['panda, from a corner', 'panda, from the side']
+        """
+        return handed_on(HANDS_ON, "plot")(self, q)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)

@@ -24,6 +24,7 @@ from dalembert.analysis.sizing import (
 )
 from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.trajectory.events import events_of
 from dalembert.trajectory.trajectory import Trajectory
@@ -35,6 +36,7 @@ MOST = 1001  # instants that are drawn and offered for download; more are thinne
 NEGLIGIBLE = 0.01  # of a joint's RMS torque
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Study:
     """An arm, a motion, and what follows; make one with :func:`study`.
@@ -174,6 +176,7 @@ class Study:
         )  # fmt: skip
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Variant:
     """The motion at another pace; or, in a sentence, why there is none."""

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from dalembert.algebra.records import number, settle
 from dalembert.algebra.vectors import ZERO, VecLike, rotation_about
+from dalembert.environment.brief import brief
 from dalembert.errors import RobotError
 from dalembert.robot.couplings import (
     Coupling,
@@ -134,6 +135,7 @@ class Rotor:
         settle(self, coulomb=_two_sided(self.coulomb, "the rotor's Coulomb friction"))
 
 
+@brief
 @dataclass(frozen=True)
 class Link:
     """A rigid body. ``physical=False`` marks a published inertia that no body can have.
@@ -169,6 +171,7 @@ class Link:
             )
 
 
+@brief
 @dataclass(frozen=True)
 class Joint:
     """A joint between two links.
@@ -310,6 +313,11 @@ class Robot:
                     f"robot '{self.name}': joint '{joint.name}' follows other joints, and its friction '{term.name}' depends on "
                     "the torque that it passes on, which is not determined there; give it to a joint that a motor moves"
                 )
+
+    def __repr__(self) -> str:
+        counts = (("joint", "joints", self.tree_joints), ("link", "links", self.links), ("loop", "loops", self.loops))
+        words = [f"{len(x)} {word if len(x) == 1 else words}" for word, words, x in counts if x]
+        return f"<Robot {self.name!r:.60}: {', '.join(words)}, tip {self.tip.link if self.tip else 'none'!r:.60}>"
 
     @property
     def root(self) -> str:

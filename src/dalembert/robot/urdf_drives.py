@@ -112,7 +112,7 @@ def _value(parent: Element, tag: str, where: str) -> float | None:
     if text is None:
         raise RobotError(f"{where}: <{tag}> has no 'value'; write <{tag} value=\"…\"/>")
     value = _number(text, f"{where}: 'value' of <{tag}>")
-    if value < 0.0 and tag == INERTIA or value == 0.0 and tag == RATIO:
+    if (value < 0.0 and tag == INERTIA) or (value == 0.0 and tag == RATIO):
         allowed = "at least 0" if tag == INERTIA else "other than 0"
         raise RobotError(f"{where}: 'value' of <{tag}> is {shown(text)}; it must be {allowed}")
     return value

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm.contacts import all_wrenches, side_by_side
+from dalembert.arm.handed_on import handed_on
 from dalembert.equations import regressor
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.kernel.threads import checked_threads
@@ -27,8 +28,16 @@ from dalembert.simulation.pieces import in_pieces
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dalembert.arm import Arm
 
+# what the methods of a run hand on to, by the modules that draw it: imported when it is first called
+HANDS_ON = {
+    "plot": "report.plots:run_figure",
+    "animate": "report.animation:animate_run",
+    "_repr_html_": "report.notebook:run_html",
+}
 Array = NDArray[np.float64]
 Torque = ArrayLike | Controller | Callable[[float, Array, Array], Any] | None
 Wrench = ArrayLike | Callable[[float, Array, Array], Any] | None
@@ -58,6 +67,12 @@ class Run:
         if followed is None:
             raise DalembertError("this run has no tracking error: no controller of the joints followed a motion in it")
         return followed - self.q
+
+    @property
+    def follows(self) -> bool:
+        """Whether a controller of the joints follows a motion in it, or goes to a pose with some stiffness."""
+        control = self.task.controller
+        return control is not None and (control.motion is not None or bool(control.kp.any()))
 
     @property
     def rms_tracking_error(self) -> Array:
@@ -154,6 +169,54 @@ class Run:
         from dalembert.trajectory.csv_file import column_names
 
         return column_names(("q", "qd", "qdd", "tau"), self.arm.n)
+
+    # -- seeing it -------------------------------------------------------------------------------
+
+    def plot(self, batch: int | tuple[int, ...] | None = None) -> Figure:
+        """A matplotlib Figure: positions, velocities, torques (accelerations of a free motion), and the tracking error
+        where a controller follows a motion, else the energies; over time.
+
+        batch  which run of a batch
+
+        >>> import dalembert as da
+        >>> run = da.simulate(da.load("planar-2r"), [0.5, 0.2], None, None, 0.1)
+        >>> [axes.get_title("left") for axes in run.plot().axes]
+        ['Position (rad)', 'Velocity (rad/s)', 'Acceleration (rad/s²)', 'Energy (J)']
+        """
+        return handed_on(HANDS_ON, "plot")(self, batch)
+
+    def animate(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        batch: int | tuple[int, ...] | None = None,
+        speed: float = 1.0,
+        fps: float = 25.0,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the moving arm as ``.gif``, ``.mp4`` or ``.html`` (one page that plays, stops and turns, without network).
+
+        batch  which run of a batch
+        speed  how many seconds of the run pass in one second of the film; 1 is real time
+        fps    pictures in one second of the film, from 1 to 60
+
+        The file is written whole or not at all.
+
+        >>> import dalembert as da, os, tempfile
+        >>> run = da.simulate(da.load("planar-2r"), [0.5, 0.2], None, None, 0.1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.animate(f"{folder}/swing.html")
+        ...     os.listdir(folder)
+        ['swing.html']
+        """
+        handed_on(HANDS_ON, "animate")(self, path, batch, speed, fps, overwrite)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
+
+    def __repr__(self) -> str:
+        batch = f"batch {self.q.shape[:-2]}, " if self.q.ndim > 2 else ""
+        return f"<Run of {self.arm.name!r}: {batch}{self.t[-1] - self.t[0]:.6g} s, {len(self.t)} instants, {self.arm.n} joints>"
 
 
 def simulate(

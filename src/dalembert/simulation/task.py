@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import double, shown, which_state
+from dalembert.environment.brief import brief
 from dalembert.equations.friction import loaded
 from dalembert.equations.regressor import WIDTH, width
 from dalembert.errors import DalembertError, ShapeError, SimulationError
@@ -36,6 +37,7 @@ BASE_PARTS = "a base_motion has 9 components [ω, ω̇, p̈]"
 Index = tuple[int, ...] | None  # one state of the batch, or all
 
 
+@brief
 @dataclass
 class Task:
     """A simulation that is known to make sense."""

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, MissingExtraError, ShapeError
 from dalembert.files import whole_file
 from dalembert.logs import units as si
@@ -56,6 +57,7 @@ CARRIED = PAYLOADS | WRENCHES
 _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
+@brief
 @dataclass(frozen=True)
 class MotionTable:
     """The motion in a file: t (N,) in s, and q, qd, qdd (N, n).
