@@ -98,7 +98,9 @@ def samples(motion: Motion) -> MotionSamples:
     inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
     events = getattr(motion, "loads", None)
     if events is None or not callable(motion) or not inner:
-        loads = (getattr(motion, name, None) for name in ("payload", "wrench")) if events is None else events.at(t - t[0])
+        loads = (
+            (getattr(motion, name, None) for name in ("payload", "wrench")) if events is None else events.at(t - t[0])
+        )
         return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)), *loads)
     before = np.array(inner) - 1e-9 * (t[-1] - t[0])
     asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))

@@ -176,7 +176,10 @@ def _modified(row: Row) -> tuple[Placement, Placement]:
 
 def frame_of(row: Row, convention: str) -> Placement:
     """A of a row whose joint does not move: the next frame in the one before."""
-    about_z, about_x = Placement(_about_z(row.theta), (0.0, 0.0, row.d)), Placement(_about_x(row.alpha), (row.a, 0.0, 0.0))
+    about_z, about_x = (
+        Placement(_about_z(row.theta), (0.0, 0.0, row.d)),
+        Placement(_about_x(row.alpha), (row.a, 0.0, 0.0)),
+    )
     return about_z @ about_x if convention == "standard" else about_x @ about_z
 
 

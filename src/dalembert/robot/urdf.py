@@ -119,7 +119,9 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
         )  # fmt: skip
         if tip is not None:
             return robot.with_tip(tip)
-        return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))) if ours.get("tip") else robot
+        if not ours.get("tip"):
+            return robot.with_tip_said()
+        return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", "")))
 
 
 def _refuse_macros(root: Element, source: str) -> None:

@@ -79,7 +79,10 @@ def payload_event(
 ) -> PayloadEvent:
     """A payload by its mass, centre and tensor about the centre, or as an :class:`Inertia`, checked."""
     if not isinstance(body, Inertia):
-        where, tensor = finite("the payload's com", com), finite("the payload's inertia", 0.0 if inertia is None else inertia)
+        where, tensor = (
+            finite("the payload's com", com),
+            finite("the payload's inertia", 0.0 if inertia is None else inertia),
+        )
         if where.shape != (3,):
             raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
         if inertia is not None and tensor.shape != (3, 3):
@@ -120,7 +123,9 @@ def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> 
     """The events at other instants: ``new`` maps arrays of them; ``backward`` when it decreases."""
     if not events:
         return ()
-    start, end = (new(np.array([getattr(event, side) for event in events], float)).tolist() for side in ("start", "end"))
+    start, end = (
+        new(np.array([getattr(event, side) for event in events], float)).tolist() for side in ("start", "end")
+    )
     if backward:
         start, end = end, start
     return tuple(replace(event, start=a, end=b) for event, a, b in zip(events, start, end, strict=True) if b > a)

@@ -190,7 +190,9 @@ def join(motions: Iterable[Trajectory]) -> Trajectory:
     return _assembled([piece for motion in given for piece in pieces_of(motion)], events, notes, given)
 
 
-def _assembled(pieces: Sequence[JoinedPiece], events: Any, notes: tuple[str, ...], motions: Sequence[Trajectory]) -> Trajectory:
+def _assembled(
+    pieces: Sequence[JoinedPiece], events: Any, notes: tuple[str, ...], motions: Sequence[Trajectory]
+) -> Trajectory:
     if len(pieces) > MOST_PIECES:
         raise DalembertError(f"the motion would have {len(pieces):,} pieces; at most {MOST_PIECES:,} can be joined")
     curve = Joined(tuple(pieces), np.concatenate([[0.0], np.cumsum([piece.motion.duration for piece in pieces])]))
@@ -216,7 +218,9 @@ def _check_meet(motions: Sequence[Trajectory]) -> None:
             continue
         done.add((id(before), id(after)))
         if before.n != after.n:
-            raise ShapeError(f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same joints")
+            raise ShapeError(
+                f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same joints"
+            )
         (q0, v0), (q1, v1) = both(before)[1], both(after)[0]
         if (away := np.abs(q1 - q0)).max() > MEETS:
             j = int(away.argmax())
