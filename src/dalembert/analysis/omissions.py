@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalembert.analysis.sizing import Demand, Motion, Progress, check_finite, check_fits, demand, joint_units, samples
 from dalembert.arm import Arm
-from dalembert.arrays import double, number, shown
+from dalembert.arrays import number, shown
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
