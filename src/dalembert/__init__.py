@@ -42,7 +42,20 @@ if TYPE_CHECKING:
     from dalembert.kernel.cache import CacheWarning
     from dalembert.report.page import write_report
     from dalembert.report.study import study
-    from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
+    from dalembert.robot import (
+        Coupling,
+        Frame,
+        Friction,
+        Inertia,
+        Joint,
+        Limits,
+        Link,
+        Loop,
+        Placement,
+        Robot,
+        Rotor,
+        Shape,
+    )
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
     from dalembert.simulation.simulate import simulate
@@ -68,7 +81,7 @@ _LATER = {
         "kernel.cache": "CacheWarning",
         "report.page": "write_report",
         "report.study": "study",
-        "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
+        "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor Shape",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
         "simulation.simulate": "simulate",
@@ -112,6 +125,7 @@ __all__ = [
     "Robot",
     "RobotError",
     "Rotor",
+    "Shape",
     "ShapeError",
     "SimulationError",
     "SingularInertiaError",
@@ -170,12 +184,14 @@ def load(
     physical: Literal["error", "warn"] = "error",
     tip: str | None = None,
     convention: Literal["standard", "modified"] | None = None,
+    density: float | str | None = None,
 ) -> Arm:
     """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
 
     physical    "warn" loads a robot with an inertia that no body can have, and says so
     tip         the link whose frame is the end effector; the file's own choice unless given
     convention  of a DH table, where the file does not say it
+    density     kg/m³, or a material such as "aluminium": links without a mass have that of their shapes
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -184,7 +200,9 @@ def load(
     from dalembert.robot import Robot
     from dalembert.robot.load import load_robot
 
-    return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip, convention=convention))
+    if isinstance(source, Robot):
+        return Arm(source)
+    return Arm(load_robot(source, physical=physical, tip=tip, convention=convention, density=density))
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **fields: Any) -> Arm:

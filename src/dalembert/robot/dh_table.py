@@ -94,7 +94,9 @@ class _DHTable:
         for column in self.columns:
             if keys.count(column.key) > 1:
                 same = [other.header for other in self.columns if other.key == column.key]
-                raise RobotError(f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; keep one")
+                raise RobotError(
+                    f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; keep one"
+                )
         for header in others:
             word = "".join(c for c in header.lower() if c.isalnum())
             close = difflib.get_close_matches(word[:60], [w for w in MEANING if len(w) > 3], n=1, cutoff=0.8)
@@ -116,7 +118,9 @@ class _DHTable:
         if all(at in measured and (not unit or known_unit(measured[at].key, unit)) for at, unit in told.items()):
             self.rows = self.rows[1:]
             self.columns = [
-                Column(c.key, c.header, c.at, (c.unit or told.get(c.at) or None) if c.at in measured else None, c.previous)
+                Column(
+                    c.key, c.header, c.at, (c.unit or told.get(c.at) or None) if c.at in measured else None, c.previous
+                )
                 for c in self.columns
             ]
 
@@ -128,7 +132,9 @@ class _DHTable:
             if column is None or model is None or column.unit or not model.unit:
                 continue
             by_key[key] = Column(key, column.header, column.at, model.unit, column.previous)
-            self.notes.append(f"column '{column.header}' says no unit and is taken in {model.unit}, as '{model.header}'")
+            self.notes.append(
+                f"column '{column.header}' says no unit and is taken in {model.unit}, as '{model.header}'"
+            )
         self.columns = sorted(by_key.values(), key=lambda column: column.at)
 
     def _settings(self, rows: Sequence[tuple[int, Sequence[str]]]) -> dict[str, tuple[str, str]]:
@@ -245,7 +251,10 @@ class _DHTable:
         if changed:
             self.notes.append(f"columns brought to SI units: {some(changed, 30)}")
         if self.cells.comma and any(
-            re.search(r"\d,\d", row[c.at]) for _, row in self.rows for c in self.columns if c.key in UNITS and c.at < len(row)
+            re.search(r"\d,\d", row[c.at])
+            for _, row in self.rows
+            for c in self.columns
+            if c.key in UNITS and c.at < len(row)
         ):
             self.notes.append("commas in numbers are taken as decimal points")
 
@@ -293,7 +302,13 @@ class _DHTable:
         blank = {key: key in told and told[key].blank for key in ("theta", "d")}
         slides = d_varies or (not theta_varies and (variable.startswith("d") or (blank["d"] and not blank["theta"])))
         if not (theta_varies or d_varies or variable):
-            reason = "d is blank" if slides else "theta is blank" if blank["theta"] else "neither theta nor d is said to vary"
+            reason = (
+                "d is blank"
+                if slides
+                else "theta is blank"
+                if blank["theta"]
+                else "neither theta nor d is said to vary"
+            )
             self.guessed.append(f"'{name}' {'prismatic' if slides else 'revolute'} ({reason})")
         return "prismatic" if slides else "revolute"
 

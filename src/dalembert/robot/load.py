@@ -33,12 +33,14 @@ def load_robot(
     physical: Literal["error", "warn"] = "error",
     tip: str | None = None,
     convention: str | None = None,
+    density: float | str | None = None,
 ) -> Robot:
     """A shipped arm, or the robot in a .toml, .urdf, .xml (MJCF or URDF) or .mjcf file or a DH table, checked.
 
     A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an
     inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
-    that carries the end effector. What the file says about torques and the model leaves out is a
+    that carries the end effector. ``convention`` is that of a DH table. ``density`` (kg/m³ or a material) gives links
+    without a mass that of their shapes. What the file says about torques and the model leaves out is a
     :class:`ModelWarning`.
     """
     from dalembert.robot.check import ModelWarning, check
@@ -47,6 +49,11 @@ def load_robot(
     is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
     path = _shipped(str(name_or_path)) if is_name else path
     robot = _read(path, tip, convention)
+    if density is not None:
+        from dalembert.robot.bodies import with_density
+
+        with told_at(str(path)):
+            robot = with_density(robot, density, path.parent)
     check(robot.replace(source=str(path)), physical)  # its sentences name the file, not who published the numbers
     if robot.left_out:
         left_out = some(robot.left_out, 20, "; ")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
+from dalembert.robot.bodies import read_body
 from dalembert.robot.bounds import COUPLINGS, LINKS, LOOPS, NAME, TOML_BYTES, at_most
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import CONVENTIONS, HELICAL, assemble, read_row, screw
@@ -19,7 +20,6 @@ from dalembert.robot.parts import (
     INERTIA_KEYS,
     PLACEMENT_KEYS,
     read_friction,
-    read_inertia,
     read_limits,
     read_placement,
     read_placement_at,
@@ -36,7 +36,7 @@ FILE_KEYS = (
 )
 COUPLING_KEYS = ("joints", "of", "motors", "matrix", "offset", "higher", "limits")
 LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
-LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "weight", "note")
+LINK_KEYS = ("name", *INERTIA_KEYS, "shapes", "physical", "massless", "weight", "note")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
     *("friction", "limits", "rotor", "pitch"),
@@ -116,11 +116,11 @@ def _loop(table: Table) -> Loop:
 
 def _common(table: Table) -> dict[str, Any]:
     """The robot's fields that are written the same way in every convention."""
-    payload = table.table("payload", INERTIA_KEYS)
+    payload = table.table("payload", (*INERTIA_KEYS, "shapes"))
     return {
         "name": table.name("name", Path(table.where).stem or "arm"),
         "gravity": table.vector("gravity", STANDARD_GRAVITY),
-        "payload": _payload(payload) if payload else None,
+        "payload": _payload(payload, Path(table.where).parent) if payload else None,
         "source": table.text("source", ""),
         "notes": table.texts("notes"),
         "left_out": table.texts("left_out"),
@@ -133,9 +133,10 @@ def _omitted(table: Table) -> tuple[str, ...]:
         return omissions(table.texts("omitted"))
 
 
-def _payload(table: Table) -> Inertia:
-    table.number("mass")  # a payload without a mass is a slip
-    return read_inertia(table)
+def _payload(table: Table, folder: Path) -> Inertia:
+    if "shapes" not in table:
+        table.number("mass")  # a payload without a mass is a slip
+    return read_body(table, folder)[0]
 
 
 def _tip(table: Table, last: str | None) -> Frame | None:
@@ -167,7 +168,7 @@ def _tables(table: Table, key: str) -> list[tuple[Any, str]]:
 def _dh(table: Table, convention: str) -> Robot:
     """A serial arm by DH rows."""
     base = table.table("base", ("link", *PLACEMENT_KEYS))
-    rows = [read_row(data, where) for data, where in _tables(table, "joint")]
+    rows = [read_row(data, where, Path(table.where).parent) for data, where in _tables(table, "joint")]
     if not rows:
         raise RobotError(f"{table.where}: it has no [[joint]] tables; an arm needs at least one joint")
     common = _common(table)
@@ -184,9 +185,10 @@ def _frames(table: Table) -> Robot:
     links, notes = [], []
     for link in _each(table, "link", LINK_KEYS):
         flags = (link.flag("physical", True), link.flag("massless", False))
-        name, inertia, weight = link.name("name"), read_inertia(link), link.number("weight", 1.0)
+        name, weight = link.name("name"), link.number("weight", 1.0)
+        inertia, shapes = read_body(link, Path(table.where).parent)
         with told_at(link.where):
-            links.append(Link(name, inertia, *flags, weight))
+            links.append(Link(name, inertia, *flags, weight, visuals=shapes))
         note = link.text("note", "")
         if note:
             notes.append(f"link '{links[-1].name}': {note}")
