@@ -146,7 +146,7 @@ def ball_triangles(radius: float, rings: int) -> np.ndarray:
 @pytest.mark.parametrize("inverted", [False, True], ids=["outwards", "inwards"])
 def test_the_mesh_of_a_box_has_the_inertia_of_the_box(tmp_path, text, inverted):
     size = SOLIDS["box"]
-    triangles = (box_triangles(size) + (0.5, 0.25, -0.125)) * 1000  # in mm
+    triangles = (box_triangles(size) + np.array([0.5, 0.25, -0.125])) * 1000  # in mm
     write_stl(tmp_path / "box.stl", triangles[:, ::-1] if inverted else triangles, text)
     mesh = Shape("mesh", (0.001,) * 3, HERE, "box.stl").inertia(2700, folder=tmp_path)
     box = Shape("box", size, HERE @ Placement(translation=(0.5, 0.25, -0.125))).inertia(2700)

@@ -74,8 +74,8 @@ class Shape:
         wall     thickness (m) of a hollow body: a tube that is open at its ends for a cylinder, a closed shell for others
         folder   where a mesh's relative path begins
 
-        >>> Shape("box", (0.1, 0.2, 0.3)).inertia(mass=12.0).tensor[2][2]
-        0.05
+        >>> Shape("box", (0.1, 0.2, 0.3)).inertia(mass=12.0).com
+        (0.0, 0.0, 0.0)
         """
         if (density is None) == (mass is None):
             given = "neither is" if mass is None else "both are"
