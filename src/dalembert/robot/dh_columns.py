@@ -213,9 +213,9 @@ class DHCell:
             if angle is not None:
                 return angle
         if (ratio := _RATIO.fullmatch(text)) and self.column.key == "gear":
-            one, other = sorted((float(ratio[1]), float(ratio[2])), key=abs)
-            if one:
-                return other / one
+            slow, fast = sorted((float(ratio[1]), float(ratio[2])), key=abs)
+            if slow:
+                return fast / slow
         match = _WITH_UNIT.fullmatch(text)
         if match and (unit := si.unit_among(units, match[2])):
             return float(match[1]) * units[unit]

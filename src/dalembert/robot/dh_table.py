@@ -17,7 +17,7 @@ from typing import Any
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.dh import CONVENTIONS, Row, frame_of, from_dh
-from dalembert.robot.dh_columns import EMPTY, GEOMETRY, MEANING, UNITS, DHColumn, DHCell, columns_of, known_unit, places
+from dalembert.robot.dh_columns import EMPTY, GEOMETRY, MEANING, UNITS, DHCell, DHColumn, columns_of, known_unit, places
 from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, STANDARD_GRAVITY, Limits, Robot, Rotor
@@ -176,7 +176,7 @@ class _DHTable:
             )
         return said or "standard"
 
-    def _table(self) -> list[tuple[int, Sequence[str]]]:
+    def _table(self) -> Sequence[tuple[int, Sequence[str]]]:
         """The rows that say something about joints."""
         rows = []
         for number, row in self.rows:
@@ -362,5 +362,5 @@ def _friction(told: Mapping[str, DHCell], slides: bool) -> Friction:
 def _rotor(told: Mapping[str, DHCell], slides: bool) -> Rotor | None:
     keys = {"inertia": "rotor inertia", "gear": "gear", "mass": "rotor mass"}
     given = {key: _number(told, header, slides) for key, header in keys.items()}
-    told_of = {key: value for key, value in given.items() if value is not None}
+    told_of: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     return Rotor(**told_of) if told_of else None
