@@ -15,7 +15,8 @@ from dalembert.errors import MissingExtraError
 EXTRAS = {
     "motion": {"scipy": "SciPy"},
     "symbols": {"sympy": "SymPy"},
-    "plot": {"matplotlib": "Matplotlib"},
+    "plot": {"matplotlib": "Matplotlib", "PIL": "Pillow"},
+    "video": {"imageio_ffmpeg": "imageio-ffmpeg"},
     "identify": {"scipy": "SciPy", "sympy": "SymPy", "cvxpy": "CVXPY", "clarabel": "Clarabel"},
     "logs": {
         "scipy": "SciPy", "pyarrow": "pyarrow", "rosbags": "rosbags", "apsw": "rosbags", "ruamel": "rosbags",

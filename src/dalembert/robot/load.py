@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dalembert.errors import RobotError
 from dalembert.robot.model import Robot
@@ -32,6 +32,8 @@ def load_robot(
     *,
     physical: Literal["error", "warn"] = "error",
     tip: str | None = None,
+    lock: Mapping[str, Any] | None = None,
+    root: str | None = None,
     convention: str | None = None,
     density: float | str | None = None,
 ) -> Robot:
@@ -39,9 +41,10 @@ def load_robot(
 
     A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an
     inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
-    that carries the end effector. ``convention`` is that of a DH table. ``density`` (kg/m³ or a material) gives links
-    without a mass that of their shapes. What the file says about torques and the model leaves out is a
-    :class:`ModelWarning`.
+    that carries the end effector. ``lock`` holds joints fixed, and ``root`` names the link that becomes the base;
+    with ``root`` and ``tip`` the joints between them are what moves (:mod:`dalembert.robot.selection`).
+    ``convention`` is that of a DH table. ``density`` (kg/m³ or a material) gives links without a mass that of their
+    shapes. What the file says about torques and the model leaves out is a :class:`ModelWarning`.
     """
     from dalembert.robot.check import ModelWarning, check
 
@@ -60,7 +63,19 @@ def load_robot(
         warnings.warn(
             f"{path}: left out of the model, and torques depend on it: {left_out}", ModelWarning, stacklevel=2
         )
-    return robot
+    return part_of(robot, str(path), lock=lock, root=root, chain=tip is not None)
+
+
+def part_of(
+    robot: Robot, where: str, *, lock: Mapping[str, Any] | None = None, root: str | None = None, chain: bool = False
+) -> Robot:
+    """The robot with joints held fixed and on another root; ``where`` begins the sentences about mistakes."""
+    if not lock and root is None:
+        return robot
+    from dalembert.robot.selection import selected
+
+    with told_at(where):
+        return selected(robot, lock=lock, root=root, chain=chain and root is not None)
 
 
 def _read(path: Path, tip: str | None, convention: str | None) -> Robot:

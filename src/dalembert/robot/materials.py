@@ -33,6 +33,8 @@ def density_of(value: object) -> float:
         unit = unit_among(DENSITY, match[2]) if match else None
         if match is not None and unit is not None:
             return _positive(float(match[1]) * DENSITY[unit])
+        if re.fullmatch(r"[0-9]++(?:\.[0-9]*+)?(?:e[+-]?[0-9]++)?", word):
+            return density_of(float(word))
         raise RobotError(
             f"the density is {shown(value)}; it must be a number in kg/m³, a number with its unit like '2.7 g/cm³', or one "
             f"of {', '.join(MATERIALS)}{nearest(word, list(MATERIALS))}"
