@@ -44,7 +44,20 @@ if TYPE_CHECKING:
     from dalembert.kernel.cache import CacheWarning
     from dalembert.report.page import write_report
     from dalembert.report.study import study
-    from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
+    from dalembert.robot import (
+        Coupling,
+        Frame,
+        Friction,
+        Inertia,
+        Joint,
+        Limits,
+        Link,
+        Loop,
+        Placement,
+        Robot,
+        Rotor,
+        Shape,
+    )
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
     from dalembert.simulation.simulate import simulate
@@ -72,7 +85,7 @@ _LATER = {
         "kernel.cache": "CacheWarning",
         "report.page": "write_report",
         "report.study": "study",
-        "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
+        "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor Shape",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
         "simulation.simulate": "simulate",
@@ -118,6 +131,7 @@ __all__ = [
     "Robot",
     "RobotError",
     "Rotor",
+    "Shape",
     "ShapeError",
     "SimulationError",
     "SingularInertiaError",
@@ -181,6 +195,7 @@ def load(
     lock: Mapping[str, Any] | None = None,
     root: str | None = None,
     convention: Literal["standard", "modified"] | None = None,
+    density: float | str | None = None,
 ) -> Arm:
     """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
 
@@ -190,6 +205,7 @@ def load(
     root        the link that becomes the base: what hangs on it is the arm. With ``tip`` too, the arm is the chain
                 between them, and joints beside it are held fixed
     convention  of a DH table, where the file does not say it
+    density     kg/m³, or a material such as "aluminium": links without a mass have that of their shapes
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -201,7 +217,9 @@ def load(
     from dalembert.robot.load import load_robot, part_of
 
     if not isinstance(source, Robot):
-        return Arm(load_robot(source, physical=physical, tip=tip, lock=lock, root=root, convention=convention))
+        return Arm(
+            load_robot(source, physical=physical, tip=tip, lock=lock, root=root, convention=convention, density=density)
+        )
     robot = source if tip is None else source.with_tip(tip)
     return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 

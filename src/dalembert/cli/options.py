@@ -36,7 +36,7 @@ def overwriting(name: str) -> Any:
 ArmArgument = Annotated[
     str,
     Argument(
-        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, or .xml (MJCF).",
+        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, .xml (MJCF), or .csv (a DH table).",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -49,6 +49,15 @@ LockOption = Annotated[
 RootOption = Annotated[
     str | None,
     Option(metavar="LINK", help="The link that becomes the base; with --tip, only the joints between them move."),
+]
+ConventionOption = Annotated[
+    Literal["standard", "modified"] | None, Option(help="Of a DH table (.csv, .xlsx) that does not say it.")
+]
+DensityOption = Annotated[
+    str | None,
+    Option(
+        metavar="KG/M3|MATERIAL", help="Links without a mass have that of their shapes: 2700, aluminium, '2.7 g/cm3'."
+    ),
 ]
 
 
@@ -63,6 +72,8 @@ class Loading:
     tip: TipOption = None
     lock: LockOption = None
     root: RootOption = None
+    convention: ConventionOption = None
+    density: DensityOption = None
 
     @property
     def positions(self) -> dict[str, list[float]]:
@@ -178,7 +189,10 @@ def load(
 
     com = payload_com_of(payload_com, payload)
     with saying_warnings():
-        loaded = da.load(arm, physical=loading.physical, tip=loading.tip, lock=loading.positions, root=loading.root)
+        loaded = da.load(
+            arm, physical=loading.physical, tip=loading.tip, lock=loading.positions, root=loading.root,
+            convention=loading.convention, density=loading.density,
+        )  # fmt: skip
     say("note", *(note for note in loaded.robot.notes if note.startswith(TIP_NOTE)))
     if payload is not None:
         loaded = loaded.with_payload(payload, com or (0.0, 0.0, 0.0))
