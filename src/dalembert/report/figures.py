@@ -92,6 +92,7 @@ class Panel:
     key: tuple[Key, ...] = ()
     size: tuple[float, float] = (5.2, 2.7)  # inches
     foot: float = 0.42  # inches below the axes
+    left: float = 0.62  # inches beside them
 
 
 HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: panels two and three to a line, and one
@@ -107,7 +108,7 @@ def alone(panel: Panel) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=panel.size)
         top = 0.30 if panel.title else 0.08
-        figure.subplots_adjust(0.62 / width, panel.foot / height, 1 - 0.2 / width, 1 - top / height)
+        figure.subplots_adjust(panel.left / width, panel.foot / height, 1 - 0.2 / width, 1 - top / height)
         axes = figure.add_subplot()
         panel.draw(axes)
         if panel.title:
@@ -519,6 +520,20 @@ def _triad(axes: Axes, view: View, origin: Array, length: float) -> None:
 
 
 # -- small things --------------------------------------------------------------------------------
+
+
+def draw_dots(axes: Axes, x: Array, y: Array, colour: str, size: float = 2.0) -> None:
+    """A dot (points across) at each of the places x, y (N,): one path, however many there are."""
+    with extra("plot", "a figure"):
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+    at = np.column_stack([x, y])
+    path = Path(np.repeat(at, 2, axis=0), np.tile([Path.MOVETO, Path.LINETO], len(at)))
+    path.should_simplify = False
+    axes.add_patch(PathPatch(path, fc="none", ec=colour, lw=size, capstyle="round"))
+    axes.update_datalim(at)
+    axes.autoscale_view()
 
 
 def _few(count: int, most: int = 600) -> Any:
