@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -106,15 +107,14 @@ def identify(
     date: options.DateOption = "today",
     table: Annotated[str | None, Option("--json", metavar="OUT.json", help="Write every number.")] = None,
     force: options.ForceFlag = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Identify the dynamic parameters of an arm from a log of its motion."""
     com = options.payload_com_of(payload_com, payload)
-    loaded_arm = options.load(arm, physical, tip)
+    loaded_arm = options.load(arm, loading)
     settings: dict[str, Any] = {
         "validate": validate or None, "method": method, "physical": consistent,
-        "prior": None if prior is None else options.load(prior, physical, None), "prior_deviation": prior_deviation,
+        "prior": None if prior is None else options.load(prior, replace(loading, tip=None)), "prior_deviation": prior_deviation,
         "prior_kind": prior_kind, "bounds": boxes_of(box), "cutoff": cutoff, "decimate": decimate, "edge": edge,
         "dead_zone": dead_zone, "hold_out": hold_out, "rotor": rotor, "offset": offset, "two_sided": two_sided,
         "stribeck": stribeck, "sigmoid": sigmoid, "coupling": couplings_of(coupling), "balance": balance or (),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from typer import Argument, Option
 
 import dalembert as da
-from dalembert.cli.terminal import plain, saying_warnings, tell
+from dalembert.cli.terminal import plain, say, saying_warnings, tell
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
@@ -40,6 +43,69 @@ ArmArgument = Annotated[
 ]  # fmt: skip
 PhysicalOption = Annotated[Physical, Option(help="'warn' takes a robot whose inertias no body can have, and says so.")]
 TipOption = Annotated[str | None, Option(metavar="LINK", help="The link whose frame is the end effector.")]
+LockOption = Annotated[
+    list[str] | None,
+    Option(metavar="JOINT=POSITION", help="Hold a joint fixed, at a position in rad or m; may be given again."),
+]
+RootOption = Annotated[
+    str | None,
+    Option(metavar="LINK", help="The link that becomes the base; with --tip, only the joints between them move."),
+]
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How a robot is loaded: the options of every command that loads an arm.
+
+    A command has one parameter of this type, and :func:`with_loading` makes options of its fields.
+    """
+
+    physical: PhysicalOption = "error"
+    tip: TipOption = None
+    lock: LockOption = None
+    root: RootOption = None
+
+    @property
+    def positions(self) -> dict[str, list[float]]:
+        """What ``--lock`` says: joint and position, or positions where it stands for several."""
+        positions = {}
+        for text in self.lock or ():
+            joint, equals, values = text.rpartition("=")
+            if not equals or not joint.strip() or not values.strip():
+                raise DalembertError(f'--lock "{text}" must be a joint and a position, like finger_joint=0.02')
+            positions[joint.strip()] = list_of(f"--lock {joint}=", values)
+        return positions
+
+
+AS_IT_IS = Loading()
+
+
+def with_loading(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for every field of its parameter ``loading``; a command without one is as it was."""
+    signature = inspect.signature(command, eval_str=True)
+    if "loading" not in signature.parameters:
+        return command
+    hints = get_type_hints(Loading, include_extras=True)
+    own = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(Loading)
+    ]
+    names = [parameter.name for parameter in own]
+    others = [
+        x.replace(kind=inspect.Parameter.KEYWORD_ONLY) for x in signature.parameters.values() if x.name != "loading"
+    ]
+
+    def run(**given: Any) -> None:
+        loading = Loading(**{name: given.pop(name) for name in names})
+        command(**given, loading=loading)
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = signature.replace(parameters=[*others, *own])  # type: ignore[attr-defined]
+    run.__annotations__ = {x.name: x.annotation for x in (*others, *own)}
+    return run
+
 
 LatexFlag = Annotated[bool, Option("--latex", help="LaTeX (an align* of amsmath).")]
 ForceFlag = Annotated[bool, Option("--force", help="Overwrite files that are there.")]
@@ -109,16 +175,18 @@ LimitsOption = Annotated[
 
 def load(
     arm: str,
-    physical: Physical,
-    tip: str | None,
+    loading: Loading = AS_IT_IS,
     payload: float | None = None,
     payload_com: str | None = None,
     limits: str | None = None,
 ) -> da.Arm:
     """The arm, with its payload at the tip and limits in place of its own, and its warnings as sentences on stderr."""
+    from dalembert.robot.model import TIP_NOTE
+
     com = payload_com_of(payload_com, payload)
     with saying_warnings():
-        loaded = da.load(arm, physical=physical, tip=tip)
+        loaded = da.load(arm, physical=loading.physical, tip=loading.tip, lock=loading.positions, root=loading.root)
+    say("note", *(note for note in loaded.robot.notes if note.startswith(TIP_NOTE)))
     if payload is not None:
         loaded = loaded.with_payload(payload, com or (0.0, 0.0, 0.0))
     if limits is not None:

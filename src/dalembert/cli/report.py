@@ -51,8 +51,7 @@ def report(
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Write a report on a motion: one HTML page that needs no network.
 
@@ -68,7 +67,7 @@ def report(
             if example is None
             else f"--example {example} and {motion} are both given; choose one"
         )
-    loaded = options.load(arm, physical, tip, payload, payload_com, limits)
+    loaded = options.load(arm, loading, payload, payload_com, limits)
     if check_limits:
         need_effort_limits(loaded, "; --limits gives them")
     options.not_an_input(out, "the report would overwrite the file it is", motion, arm, limits)

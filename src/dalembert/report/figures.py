@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,18 +96,36 @@ class Panel:
     left: float = 0.62  # inches beside them
 
 
+PAGE_DPI = 80  # pixels of a notebook's page for an inch of a figure
 HALF, THIRD, WHOLE = (5.2, 2.7), (4.0, 2.45), (10.6, 3.2)  # inches: panels two and three to a line, and one
+
+
+def new_figure(**options: Any) -> Figure:
+    """An empty figure that a notebook shows as a picture, whether or not pyplot was imported there."""
+    with extra("plot", "a figure"):
+        from matplotlib.figure import Figure
+
+    figure = Figure(**options)
+    figure._repr_png_ = partial(_notebook_png, figure)  # type: ignore[attr-defined]
+    return figure
+
+
+def _notebook_png(figure: Figure) -> tuple[bytes, dict[str, int]]:
+    """The figure as PNG with two pixels for each pixel of the page, and its size on the page."""
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=2 * PAGE_DPI)
+    width, height = (round(PAGE_DPI * inches) for inches in figure.get_size_inches())
+    return file.getvalue(), {"width": width, "height": height}
 
 
 def alone(panel: Panel) -> Figure:
     """The panel by itself, without its key; its axes begin where those of its neighbours begin."""
     with extra("plot", "a figure"):
         import matplotlib
-        from matplotlib.figure import Figure
 
     width, height = panel.size
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=panel.size)
+        figure = new_figure(figsize=panel.size)
         top = 0.30 if panel.title else 0.08
         figure.subplots_adjust(panel.left / width, panel.foot / height, 1 - 0.2 / width, 1 - top / height)
         axes = figure.add_subplot()
@@ -120,14 +139,13 @@ def assemble(panels: Sequence[Panel], columns: int = 2) -> Figure:
     """The panels side by side in one figure, with one legend for all."""
     with extra("plot", "a figure"):
         import matplotlib
-        from matplotlib.figure import Figure
         from matplotlib.lines import Line2D
 
     columns = min(columns, len(panels))
     lines = -(-len(panels) // columns)
     width, height = panels[0].size
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(width * columns, height * lines), layout="constrained")
+        figure = new_figure(figsize=(width * columns, height * lines), layout="constrained")
         for k, panel in enumerate(panels, 1):
             axes = figure.add_subplot(lines, columns, k)
             panel.draw(axes)

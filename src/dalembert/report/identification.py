@@ -18,12 +18,13 @@ from dalembert.files import check_writable, whole_file
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum
 from dalembert.report.colours import INK, JOINTS, RED, SOFT
-from dalembert.report.figures import HALF, WHOLE, Key, Panel, draw_dots
+from dalembert.report.figures import HALF, WHOLE, Key, Panel, assemble, draw_dots
 from dalembert.report.html import Byline, cards, csv_text, download, grid, number, page, table, text
 from dalembert.report.words import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.floating[Any]]
 
@@ -322,3 +323,10 @@ def _downloads(fit: Identification, runs: list[PredictedRun]) -> str:
         torques = csv_text(names, (run.t, run.measured, run.predicted))
         items += download(f"torques-{k}.csv", f"torques of {os.path.basename(run.name)}", torques)
     return f'<h3>Numbers</h3><ul class="downloads">{items}</ul>'
+
+
+def identification_figure(fit: Identification, run: PredictedRun | None = None) -> Figure:
+    """See :meth:`Identification.plot`."""
+    run = fit.run if run is None else run
+    pairs = zip(_torque_panels(fit, run), _residual_panels(fit, run), strict=True)
+    return assemble([panel for pair in pairs for panel in pair], 2)

@@ -201,12 +201,13 @@ def map_figure(workspace: WorkspaceMap) -> Figure:
     """The map as a picture, with the arm in the configuration of the largest value."""
     with extra("plot", "a figure"):
         import matplotlib
-        from matplotlib.figure import Figure
 
     width, height = workspace.across[-1] - workspace.across[0], workspace.up[-1] - workspace.up[0]
     tall = 5.4
     with matplotlib.rc_context({**STYLE, "axes.grid": False}):
-        figure = Figure(figsize=(max(min(tall * width / height, 8.0) + 1.9, 4.8), tall + 0.8), layout="constrained")
+        figure = figures.new_figure(
+            figsize=(max(min(tall * width / height, 8.0) + 1.9, 4.8), tall + 0.8), layout="constrained"
+        )
         axes = figure.add_subplot()
         low, high = (float(v) for v in np.nanpercentile(workspace.values, (2.0, 99.5)))
         if low < 0.3 * high:

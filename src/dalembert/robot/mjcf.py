@@ -206,7 +206,7 @@ class _Reader:
             return robot.with_tip(tip, sites)
         assert robot.tip is not None
         at_tip = [site for site in sites if site.link == robot.tip.link]
-        return robot.replace(tip=at_tip[0]) if len(at_tip) == 1 else robot
+        return (robot.replace(tip=at_tip[0]) if len(at_tip) == 1 else robot).with_tip_said()
 
     def _closed(self, robot: Robot) -> Robot:
         """The robot with the loops that connect and weld constraints make."""
