@@ -23,6 +23,7 @@ from dalembert.report.colours import INK, RED, SOFT, joint_colour
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, shortened, visible, with_glyphs
+from dalembert.trajectory.events import PayloadEvent, WrenchEvent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +52,7 @@ SPLIT = {
     "h_rot": ("#e07b2a", "rotation, by velocities"),
     "h_tran": ("#f3c24f", "translation, by velocities"),
 }
+EVENTS = {PayloadEvent: ("#b8860b", "payload held"), WrenchEvent: ("#0f8a8a", "wrench at the tip")}
 STYLE: Any = {
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
@@ -560,8 +562,11 @@ def _few(count: int, most: int = 600) -> Any:
 
 
 def time_axis(axes: Axes, study: Study) -> None:
-    """The motion's time along the axes, and a line at zero where the curves go through it."""
+    """The motion's time along the axes, its events shaded, and a line at zero where the curves go through it."""
     t = study.shown.t
+    for event in study.events:
+        colour, _ = EVENTS[type(event)]
+        axes.axvspan(event.start, event.end, color=colour, alpha=0.13, lw=0, zorder=0.3)
     axes.set_xlim(t[0], t[-1] if t[-1] > t[0] else t[0] + 1.0)
     axes.set_xlabel("time (s)", labelpad=1)
     low, high = axes.get_ylim()
