@@ -61,12 +61,16 @@ class Task:
     constants: dict[str, Array] = field(default_factory=dict)
     limits: Array | None = None  # (n, 2)
     tip: OperationalController | None = None  # where it is compiled
+    learned: Array | None = None  # (*batch, p) what the law has learnt before
 
     @property
     def initial_state(self) -> list[Array]:
-        """q and q̇, and what a law that learns has learnt so far: nothing."""
+        """q and q̇, and what a law that learns has learnt so far: nothing, unless in an earlier stage."""
         state = [self.q0, self.qd0]
-        return [*state, np.zeros((*self.batch, len(self.plan.columns)))] if self.plan.columns else state
+        if not self.plan.columns:
+            return state
+        learned = np.zeros((*self.batch, len(self.plan.columns)))
+        return [*state, learned if self.learned is None else np.broadcast_to(self.learned, learned.shape).copy()]
 
     @property
     def steps(self) -> int:
