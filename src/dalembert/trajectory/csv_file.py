@@ -178,26 +178,23 @@ def save(
     if arm is not None:
         motion.fits(arm)
         groups["tau"] = motion.torques(arm, t, tip_wrench=tip_wrench)
-    carried = _carried(motion, t)
+    carried = carried_columns(*motion.loads.at(t))
     with whole_file(path, overwrite=overwrite) as file:
         write_table(file, (*column_names(groups, motion.n), *carried), [t, *groups.values(), *carried.values()])
 
 
-def _carried(motion: Trajectory, t: Array) -> dict[str, Array]:
-    """The columns for what the motion's events put at the tip."""
-    payload, wrench = motion.loads.at(t)
+def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Array]:
+    """The columns of a motion file for a payload (N, 10) and a wrench (N, 6) at the tip: name → (N,)."""
     columns: dict[str, Array] = {}
     if payload is not None:
-        rows, where = np.unique(motion.loads.rows(t), return_inverse=True)
-        assert motion.loads.payload is not None
-        bodies = [body_of(motion.loads.payload[row]) for row in rows]
-        values = np.zeros((len(rows), len(PAYLOADS)))
-        for row, body in zip(values, bodies, strict=True):
+        kinds, where = np.unique(payload, axis=0, return_inverse=True)
+        values = np.zeros((len(kinds), len(PAYLOADS)))
+        for row, body in zip(values, map(body_of, kinds), strict=True):
             if body is not None:
                 tensor = [body.tensor["xyz".index(a)]["xyz".index(b)] for a, b in TENSOR]
                 row[:] = body.mass, *body.com, *tensor
         names = list(PAYLOADS) if values[:, 4:].any() else list(PAYLOADS)[:4]
-        columns |= dict(zip(names, values[where].T, strict=False))
+        columns |= dict(zip(names, values[where.ravel()].T, strict=False))
     if wrench is not None:
         columns |= dict(zip(WRENCHES, wrench.T, strict=True))
     return columns
