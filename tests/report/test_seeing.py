@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,6 +17,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import dalembert as da
+from dalembert.arm import terms
 from dalembert.cli.main import app
 from dalembert.logs.log import read_log
 from dalembert.report import animation
@@ -24,6 +26,7 @@ from dalembert.report.skeleton import skeleton
 from dalembert.report.strokes import size_of, strokes
 from dalembert.trajectory.csv_file import MotionTable
 
+RECORDS = [x for x in vars(terms).values() if is_dataclass(x) and isinstance(x, type)]  # of arrays alone
 STRANGE = '<b>&"arm"</b>'
 
 
@@ -77,12 +80,7 @@ def results(arm: da.Arm, motion: da.Trajectory, log: dict[str, np.ndarray]) -> d
         "ellipsoid": arm.dynamic_manipulability(q),
         "ellipsoids": arm.velocity_manipulability(np.stack([q, qd])),
         "polytope": arm.acceleration_polytope(q),
-        "terms": arm.torque_terms(q, qd, qd),
-        "recursion": arm.recursion(q, qd, qd),
-        "bodies": arm.body_jacobians(q),
-        "energies": arm.body_energies(q, qd),
-        "d'Alembert": arm.dalembert_terms(q, qd),
-        "second derivatives": arm.torque_second_derivatives(q, qd, qd),
+        **{record.__name__: record(*(np.ones((9, 7, 7)) for _ in fields(record))) for record in RECORDS},
         "couplings": arm.couplings(),
         "equations": arm.equations(),
         "operational space": arm.operational_space(),
