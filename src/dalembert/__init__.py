@@ -49,7 +49,10 @@ if TYPE_CHECKING:
     from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
     from dalembert.trajectory.csv_file import read_trajectory
+    from dalembert.trajectory.events import PayloadEvent, WrenchEvent
     from dalembert.trajectory.fourier import fourier
+    from dalembert.trajectory.joined import join
+    from dalembert.trajectory.monotone import InterpolationWarning
     from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
     from dalembert.trajectory.splines import spline
     from dalembert.trajectory.trajectory import Trajectory
@@ -75,7 +78,10 @@ _LATER = {
         "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
         "trajectory.csv_file": "read_trajectory",
+        "trajectory.events": "PayloadEvent WrenchEvent",
         "trajectory.fourier": "fourier",
+        "trajectory.joined": "join",
+        "trajectory.monotone": "InterpolationWarning",
         "trajectory.profiles": "polynomial trapezoidal triangular",
         "trajectory.splines": "spline",
         "trajectory.trajectory": "Trajectory",
@@ -97,6 +103,7 @@ __all__ = [
     "Friction",
     "IdentificationWarning",
     "Inertia",
+    "InterpolationWarning",
     "Joint",
     "LimitError",
     "Limits",
@@ -107,6 +114,7 @@ __all__ = [
     "OperationalController",
     "ParameterSet",
     "PathError",
+    "PayloadEvent",
     "PhysicalWarning",
     "Placement",
     "Robot",
@@ -118,6 +126,7 @@ __all__ = [
     "SingularityError",
     "Trajectory",
     "Wall",
+    "WrenchEvent",
     "arms",
     "circle",
     "excite",
@@ -125,6 +134,7 @@ __all__ = [
     "from_dh",
     "identify",
     "identify_payload",
+    "join",
     "line",
     "load",
     "polynomial",

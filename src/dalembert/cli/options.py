@@ -70,6 +70,14 @@ GearsOption = Annotated[str | None, Option(metavar='"g1 g2 …"', help="Gear rat
 MotorSideOption = Annotated[str | None, Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")]
 TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
 
+Interpolation = Literal["auto", "spline", "monotone"]
+InterpolationOption = Annotated[
+    Interpolation,
+    Option(
+        help="What missing velocities come from: a spline, or a monotone curve, which stays between the samples; 'auto': the "
+        "spline, unless it moves a joint that the samples hold."
+    ),
+]
 WrenchOption = Annotated[
     str | None,
     Option(
