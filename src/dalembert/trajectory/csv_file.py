@@ -169,7 +169,9 @@ def read_trajectory(
     pieces = Hermite(t, np.array([table.q, table.qd, table.qdd]))
     events = events_of(t, table.payload, table.wrench)
     knots = tuple(x for x in instants_of(events).tolist() if 0.0 < x < t[-1])
-    return Trajectory(float(t[-1]), table.q.shape[1], pieces, knots, sampled_at=t, notes=(*table.notes, *table.doubts), events=events)
+    return Trajectory(
+        float(t[-1]), table.q.shape[1], pieces, knots, sampled_at=t, notes=(*table.notes, *table.doubts), events=events
+    )
 
 
 def save(
@@ -211,7 +213,7 @@ def _carried(motion: Trajectory, t: Array) -> dict[str, Array]:
         values = np.zeros((len(rows), len(PAYLOADS)))
         for row, body in zip(values, bodies, strict=True):
             if body is not None:
-                tensor = [body.tensor["xyz".index(a)]["xyz".index(b)] for a, b in TENSOR]
+                tensor = [body.tensor["xyz".index(axes[0])]["xyz".index(axes[1])] for axes in TENSOR]
                 row[:] = body.mass, *body.com, *tensor
         names = list(PAYLOADS) if values[:, 4:].any() else list(PAYLOADS)[:4]
         columns |= dict(zip(names, values[where].T, strict=False))
@@ -226,7 +228,7 @@ def _payload(path: Any, t: Array, carried: dict[str, Array]) -> Array | None:
     if not own:
         return None
     if "payload" not in own:
-        raise DalembertError(f"{path}: the column {listed(own)} needs a column 'payload' with the mass in kg")
+        raise DalembertError(f"{path}: the column {listed(list(own))} needs a column 'payload' with the mass in kg")
     table = np.stack([own.get(name, np.zeros(len(t))) for name in PAYLOADS], axis=1)
     kinds, where = np.unique(table, axis=0, return_inverse=True)
     values = np.zeros((len(kinds), BODY))
