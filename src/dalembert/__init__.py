@@ -65,7 +65,10 @@ if TYPE_CHECKING:
     from dalembert.trajectory.cartesian import circle, line
     from dalembert.trajectory.configurations import inverse_kinematics
     from dalembert.trajectory.csv_file import read_trajectory
+    from dalembert.trajectory.events import PayloadEvent, WrenchEvent
     from dalembert.trajectory.fourier import fourier
+    from dalembert.trajectory.joined import join
+    from dalembert.trajectory.monotone import InterpolationWarning
     from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
     from dalembert.trajectory.splines import spline
     from dalembert.trajectory.trajectory import Trajectory
@@ -93,7 +96,10 @@ _LATER = {
         "trajectory.cartesian": "circle line",
         "trajectory.configurations": "inverse_kinematics",
         "trajectory.csv_file": "read_trajectory",
+        "trajectory.events": "PayloadEvent WrenchEvent",
         "trajectory.fourier": "fourier",
+        "trajectory.joined": "join",
+        "trajectory.monotone": "InterpolationWarning",
         "trajectory.profiles": "polynomial trapezoidal triangular",
         "trajectory.splines": "spline",
         "trajectory.trajectory": "Trajectory",
@@ -115,6 +121,7 @@ __all__ = [
     "Friction",
     "IdentificationWarning",
     "Inertia",
+    "InterpolationWarning",
     "Joint",
     "LimitError",
     "Limits",
@@ -126,6 +133,7 @@ __all__ = [
     "OperationalController",
     "ParameterSet",
     "PathError",
+    "PayloadEvent",
     "PhysicalWarning",
     "Placement",
     "Robot",
@@ -139,6 +147,7 @@ __all__ = [
     "Tolerances",
     "Trajectory",
     "Wall",
+    "WrenchEvent",
     "arms",
     "circle",
     "excite",
@@ -147,6 +156,7 @@ __all__ = [
     "identify",
     "identify_payload",
     "inverse_kinematics",
+    "join",
     "line",
     "load",
     "monte_carlo",

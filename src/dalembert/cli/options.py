@@ -154,6 +154,14 @@ TitleOption = Annotated[str | None, Option(metavar="WORDS", help="The title of t
 NoteOption = Annotated[str | None, Option(metavar="WORDS", help="What the report says first.")]
 DateOption = Annotated[str, Option(metavar="WORDS", help="The date in the report: 'today', 'none' or any other words.")]
 
+Interpolation = Literal["auto", "spline", "monotone"]
+InterpolationOption = Annotated[
+    Interpolation,
+    Option(
+        help="What missing velocities come from: a spline, or a monotone curve, which stays between the samples; 'auto': the "
+        "spline, unless it moves a joint that the samples hold."
+    ),
+]
 WrenchOption = Annotated[
     str | None,
     Option(
