@@ -13,6 +13,7 @@ from typing import Any
 from dalembert.algebra.vectors import IDENTITY, NULL, ZERO, Z
 from dalembert.errors import RobotError
 from dalembert.files import whole_file
+from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import Row, rows_of
 from dalembert.robot.inertia import Inertia
@@ -106,7 +107,7 @@ def _loop(loop: Loop) -> Fields:
 
 def _row(row: Row) -> Fields:
     names = {"name": row.name, "link": row.link, "type": row.type}
-    numbers = {"a": row.a, "alpha": _angle(row.alpha), "d": row.d, "theta": _angle(row.theta)}
+    numbers = {"a": _length(row.a), "alpha": _angle(row.alpha), "d": _length(row.d), "theta": _angle(row.theta)}
     return {**names, **numbers, **_inertia(row.inertia), **_of_link(row)}
 
 
@@ -210,11 +211,16 @@ def _written(value: object) -> str:
 def _angle(value: Any) -> Any:
     """An angle; as a fraction of π in words where those words are exactly the same number."""
     turn = Fraction(value / math.pi).limit_denominator(12) if isinstance(value, float) and math.isfinite(value) else 0
-    if turn == 0:
-        return value
+    if turn == 0 or abs(value) > WIDEST:
+        return value if turn == 0 else f"{value!r} rad"  # a reader questions so large a number without a unit
     top = {1: "pi", -1: "-pi"}.get(turn.numerator, f"{turn.numerator} pi")
     words = top if turn.denominator == 1 else f"{top}/{turn.denominator}"
     return words if parse_angle(words) == value else value
+
+
+def _length(value: Any) -> Any:
+    """A length; with its unit where a reader would question the bare number."""
+    return f"{value!r} m" if isinstance(value, float) and math.isfinite(value) and abs(value) > LONGEST else value
 
 
 def _text(value: str) -> str:
