@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import os
     from typing import Any, Literal
 
+    from dalembert.analysis.monte_carlo import MonteCarlo, Tolerances, monte_carlo
     from dalembert.analysis.sizing import size
     from dalembert.analysis.workspace import workspace_map
     from dalembert.arm import Arm
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 _LATER = {
     name: module
     for module, names in {
+        "analysis.monte_carlo": "MonteCarlo Tolerances monte_carlo",
         "analysis.sizing": "size",
         "analysis.workspace": "workspace_map",
         "arm": "Arm",
@@ -106,6 +108,7 @@ __all__ = [
     "Loop",
     "MissingExtraError",
     "ModelWarning",
+    "MonteCarlo",
     "OperationalController",
     "ParameterSet",
     "PathError",
@@ -118,6 +121,7 @@ __all__ = [
     "SimulationError",
     "SingularInertiaError",
     "SingularityError",
+    "Tolerances",
     "Trajectory",
     "Wall",
     "arms",
@@ -130,6 +134,7 @@ __all__ = [
     "inverse_kinematics",
     "line",
     "load",
+    "monte_carlo",
     "polynomial",
     "read_trajectory",
     "simulate",
@@ -168,12 +173,17 @@ def arms() -> list[str]:
 
 
 def load(
-    source: str | os.PathLike[str] | Robot, *, physical: Literal["error", "warn"] = "error", tip: str | None = None
+    source: str | os.PathLike[str] | Robot,
+    *,
+    physical: Literal["error", "warn"] = "error",
+    tip: str | None = None,
+    convention: Literal["standard", "modified"] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .toml, or .xml (MJCF).
+    """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
 
-    physical  "warn" loads a robot with an inertia that no body can have, and says so
-    tip       the link whose frame is the end effector; the file's own choice unless given
+    physical    "warn" loads a robot with an inertia that no body can have, and says so
+    tip         the link whose frame is the end effector; the file's own choice unless given
+    convention  of a DH table, where the file does not say it
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -182,7 +192,7 @@ def load(
     from dalembert.robot import Robot
     from dalembert.robot.load import load_robot
 
-    return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip))
+    return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip, convention=convention))
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **fields: Any) -> Arm:

@@ -75,9 +75,7 @@ def ellipsoid(
     else:
         _print(loaded, at, shape, exact, kind, size)
     if plot is not None:
-        from dalembert.report.tip_figures import ellipsoid_figure
-
-        options.save_plot(ellipsoid_figure(loaded, at, shape, exact), plot, force=force)
+        options.save_plot(shape.plot(exact), plot, force=force)
         tell(f"the picture is in {plain(plot)}", stderr=True)
 
 

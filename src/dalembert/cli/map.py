@@ -43,7 +43,6 @@ def map_(
     import numpy as np
 
     from dalembert.analysis.workspace import QUANTITIES, workspace_map
-    from dalembert.report.tip_figures import map_figure
 
     loaded = options.load(arm, physical, tip)
     if quantity not in QUANTITIES:
@@ -57,7 +56,7 @@ def map_(
         )  # fmt: skip
     if not np.isfinite(workspace.values).any():
         raise DalembertError(f"arm '{loaded.name}' has no finite value of {quantity} anywhere")
-    options.save_plot(map_figure(workspace), plot, force=force)
+    options.save_plot(workspace.plot(), plot, force=force)
     value, q, place = workspace.best
     tell(f"{plain(loaded.name)}: {workspace.words}", "bold")
     seen = workspace.values[np.isfinite(workspace.values)]

@@ -55,6 +55,9 @@ def torques(
     MOTION.csv has a header and the columns t (s), q1 … qn (rad; m for sliding joints), qd1 … qdn (rad/s; m/s)
     and qdd1 … qddn (rad/s²; m/s²), in any order; other separators and units in the header, such as q1 [deg], are heeded.
 
+    A payload (columns payload in kg, payload_x … payload_z in m) and a wrench at the tip (fx … fz, mx … mz) may change
+    along the motion: each value counts from its own row on.
+
     OUT.csv gets t (s) and tau1 … taun (N m; N for sliding joints). A summary goes to stderr.
     """
     wrench = options.wrench_of(tip_wrench)
@@ -123,13 +126,14 @@ def _torques(arm: da.Arm, motion: MotionTable, tip_wrench: tuple[float, ...] | N
     """τ for the whole motion."""
     import numpy as np
 
-    from dalembert.analysis.sizing import check_finite
+    from dalembert.analysis.sizing import check_finite, samples
 
-    tau = np.empty(motion.q.shape)
+    tau, whole = np.empty(motion.q.shape), samples(motion)
     with Bar("computing") as bar, np.errstate(all="ignore"):
         for start in range(0, len(tau), CHUNK):
             part = slice(start, start + CHUNK)
-            arm.inverse_dynamics(motion.q[part], motion.qd[part], motion.qdd[part], tip_wrench, out=tau[part])
+            at = whole.rows(part)
+            at.model(arm).inverse_dynamics(at.q, at.qd, at.qdd, at.push(tip_wrench), out=tau[part])
             bar(min(1.0, (start + CHUNK) / len(tau)))
     check_finite(arm, motion.t, tau)
     return tau

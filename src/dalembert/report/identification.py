@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,13 @@ from dalembert.environment.extras import extra
 from dalembert.files import check_writable, whole_file
 from dalembert.identification.result import Identification, PredictedRun
 from dalembert.logs.conditioning import spectrum
-from dalembert.report.figures import HALF, JOINTS, RED, SOFT, WHOLE, Panel
+from dalembert.report.colours import JOINTS, RED, SOFT
+from dalembert.report.figures import HALF, WHOLE, Panel, assemble
 from dalembert.report.html import cards, csv_text, download, grid, number, page, table, text
 from dalembert.report.words import literal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MEASURED, PREDICTED, RESIDUAL = (SOFT, "measured"), (JOINTS[0], "predicted"), (RED, "difference")
 MOST = 1500  # points a line is drawn with
@@ -210,3 +214,8 @@ def _downloads(fit: Identification, runs: list[PredictedRun]) -> str:
         torques = csv_text(names, (run.t, run.measured, run.predicted))
         items += download(f"torques-{k}.csv", f"torques of {os.path.basename(run.name)}", torques)
     return f'<h3>Numbers</h3><ul class="downloads">{items}</ul>'
+
+
+def identification_figure(fit: Identification, run: PredictedRun | None = None) -> Figure:
+    """See :meth:`Identification.plot`."""
+    return assemble(_torque_panels(fit, fit.run if run is None else run))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -17,6 +18,8 @@ from typing import Any, Literal
 from dalembert.algebra.scalars import Scalar, cos, sin
 from dalembert.algebra.vectors import Mat, RotZ, VecLike
 from dalembert.errors import RobotError
+from dalembert.robot.bounds import LONGEST, WIDEST
+from dalembert.robot.check import ModelWarning
 from dalembert.robot.couplings import Coupling, finite
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
@@ -91,12 +94,12 @@ def read_row(value: object, where: str) -> Row:
     table = Table(value, where, ROW_KEYS)
     kind: Any = table.choice("type", (*MOVING_TYPES, HELICAL), "revolute")
     slides = kind == "prismatic"
-    numbers = {key: table.number(key, 0.0, angle=key in ("alpha", "theta")) for key in ("a", "alpha", "d", "theta")}
+    numbers = {key: _geometry(table, key, key in ("alpha", "theta")) for key in ("a", "alpha", "d", "theta")}
     if "offset" in table:
         own = "d" if slides else "theta"
         if own in table:
             raise RobotError(f"{where}: 'offset' and '{own}' are both given; of a {kind} joint they are the same thing")
-        numbers[own] = table.number("offset", angle=not slides)
+        numbers[own] = _geometry(table, "offset", not slides)
     pitch = table.number("pitch", None)
     parts: dict[str, Any] = {
         "type": kind,
@@ -112,6 +115,24 @@ def read_row(value: object, where: str) -> Row:
     }
     with told_at(where):
         return Row(**numbers, **parts, pitch=pitch)
+
+
+def _geometry(table: Table, key: str, angle: bool) -> Scalar:
+    """A number of the DH table; one that can hardly be in rad or m is questioned unless it says its unit."""
+    value, given = table.number(key, 0.0, angle=angle, length=not angle), table.get(key, 0.0)
+    if isinstance(given, str) or not isinstance(value, float):
+        return value
+    if abs(value) > (WIDEST if angle else LONGEST):
+        usual, other = ("rad", "deg") if angle else ("m", "mm")
+        sentence = (
+            f"{table.where}: '{key}' is {value:g} {usual}, which looks like {'degrees' if angle else 'millimetres'}; write "
+            f'"{value:g} {other}" if it is, or "{value:g} {usual}" if it is not'
+        )
+        if angle and key != "alpha":  # a zero position may lie several turns away
+            warnings.warn(sentence, ModelWarning, stacklevel=2)
+        else:
+            raise RobotError(sentence)
+    return value
 
 
 def _four(value: Any, where: str) -> dict[str, Any]:
@@ -151,6 +172,12 @@ def _modified(row: Row) -> tuple[Placement, Placement]:
     # Tz(d) commutes with the joint's rotation, so it may stand before it
     along_z = (row.a, X[1][2] * row.d, X[2][2] * row.d)
     return Placement(X, along_z), Placement()
+
+
+def frame_of(row: Row, convention: str) -> Placement:
+    """A of a row whose joint does not move: the next frame in the one before."""
+    about_z, about_x = Placement(_about_z(row.theta), (0.0, 0.0, row.d)), Placement(_about_x(row.alpha), (row.a, 0.0, 0.0))
+    return about_z @ about_x if convention == "standard" else about_x @ about_z
 
 
 def joint_of(row: Row, convention: str, name: str, parent: str, child: str) -> Joint:

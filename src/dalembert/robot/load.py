@@ -10,10 +10,12 @@ from typing import Literal
 
 from dalembert.errors import RobotError
 from dalembert.robot.model import Robot
+from dalembert.robot.table_cells import TEXT_TABLES, WORKBOOKS
 from dalembert.robot.tables import nearest, some, told_at
 
 LIBRARY = Path(__file__).parent / "library"
-SUFFIXES = (".toml", ".urdf", ".xml", ".mjcf")
+TABLES = (*TEXT_TABLES, *WORKBOOKS)  # of DH rows
+SUFFIXES = (".toml", ".urdf", ".xml", ".mjcf", *TABLES)
 
 
 def arms() -> list[str]:
@@ -26,9 +28,13 @@ def arms() -> list[str]:
 
 
 def load_robot(
-    name_or_path: str | os.PathLike[str], *, physical: Literal["error", "warn"] = "error", tip: str | None = None
+    name_or_path: str | os.PathLike[str],
+    *,
+    physical: Literal["error", "warn"] = "error",
+    tip: str | None = None,
+    convention: str | None = None,
 ) -> Robot:
-    """A shipped arm, or the robot in a .toml, .urdf, .xml (MJCF or URDF) or .mjcf file, checked.
+    """A shipped arm, or the robot in a .toml, .urdf, .xml (MJCF or URDF) or .mjcf file or a DH table, checked.
 
     A word with neither a folder nor a suffix is the name of a shipped arm. ``physical`` says what an
     inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
@@ -40,7 +46,7 @@ def load_robot(
     path = Path(name_or_path)
     is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
     path = _shipped(str(name_or_path)) if is_name else path
-    robot = _read(path, tip)
+    robot = _read(path, tip, convention)
     check(robot.replace(source=str(path)), physical)  # its sentences name the file, not who published the numbers
     if robot.left_out:
         left_out = some(robot.left_out, 20, "; ")
@@ -50,7 +56,7 @@ def load_robot(
     return robot
 
 
-def _read(path: Path, tip: str | None) -> Robot:
+def _read(path: Path, tip: str | None, convention: str | None) -> Robot:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise RobotError(
@@ -59,6 +65,12 @@ def _read(path: Path, tip: str | None) -> Robot:
         )
     if not os.path.exists(path):
         raise RobotError(f"{path}: there is no such file{nearest(path.stem, arms())}")
+    if suffix in TABLES:
+        from dalembert.robot.dh_table import read_dh_table
+
+        return _with_tip(read_dh_table(path, convention), path, tip)
+    if convention is not None:
+        raise RobotError(f"{path}: convention is '{convention}', but only DH tables ({', '.join(TABLES)}) take one")
     if suffix == ".xml":
         suffix = _xml_kind(path)
     return _reader(suffix)(path, tip)
@@ -90,7 +102,10 @@ def _reader(suffix: str) -> Callable[[Path, str | None], Robot]:
 def _toml(path: Path, tip: str | None) -> Robot:
     from dalembert.robot.toml_reader import read_toml
 
-    robot = read_toml(path)
+    return _with_tip(read_toml(path), path, tip)
+
+
+def _with_tip(robot: Robot, path: Path, tip: str | None) -> Robot:
     assert robot.tip is not None
     if tip is None or tip == robot.tip.name:
         return robot

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from dalembert.algebra.records import number, settle
 from dalembert.algebra.vectors import ZERO, VecLike, rotation_about
+from dalembert.environment.brief import brief
 from dalembert.errors import RobotError
 from dalembert.robot.couplings import (
     Coupling,
@@ -134,6 +135,7 @@ class Rotor:
         settle(self, coulomb=_two_sided(self.coulomb, "the rotor's Coulomb friction"))
 
 
+@brief
 @dataclass(frozen=True)
 class Link:
     """A rigid body. ``physical=False`` marks a published inertia that no body can have.
@@ -145,6 +147,7 @@ class Link:
     centre of mass (MJCF's gravcomp is 1 − weight). Its inertia is whole all the same.
 
     ``visuals`` and ``collisions`` are the shapes that its file draws and checks for contact; no torque depends on them.
+    ``kept`` holds further XML elements of a URDF link as text, for :func:`save_robot` to write again.
 
     >>> Link("fore", Inertia(2.0, (0.2, 0.0, 0.0))).inertia.mass
     2.0
@@ -157,15 +160,18 @@ class Link:
     weight: float = 1.0
     visuals: tuple[Shape, ...] = ()
     collisions: tuple[Shape, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        settle(self, weight=number(self.weight))
+        settle(self, weight=number(self.weight), visuals=tuple(self.visuals), collisions=tuple(self.collisions))
+        settle(self, kept=tuple(self.kept))
         if self.massless and not self.inertia.is_zero:
             raise RobotError(
                 f"link '{self.name}' is massless and has an inertia ({self.inertia.mass:g} kg); leave one of them out"
             )
 
 
+@brief
 @dataclass(frozen=True)
 class Joint:
     """A joint between two links.
@@ -175,6 +181,7 @@ class Joint:
     offset      added to the joint variable (rad or m): the DH offset
     link_frame  the child's link frame as seen from the joint's frame once that has moved; standard
                 DH puts it at the far end of the link, URDF leaves it at the joint (the default)
+    kept        XML elements of a URDF joint that carry no dynamics (safety_controller, calibration), as text
 
     >>> elbow = Joint("elbow", "revolute", "upper", "fore", Placement(translation=(0.4, 0.0, 0.0)))
     >>> elbow.moves, elbow.axis
@@ -192,8 +199,10 @@ class Joint:
     friction: Friction = Friction()
     limits: Limits = Limits()
     rotor: Rotor | None = None
+    kept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        settle(self, kept=tuple(self.kept))
         if self.type not in JOINT_TYPES:
             raise RobotError(f"joint '{self.name}' has type '{self.type}'; known types are {', '.join(JOINT_TYPES)}")
         settle(self, axis=unit(self.axis, f"the axis of joint '{self.name}'"), offset=number(self.offset))
@@ -245,6 +254,7 @@ class Robot:
     ``loops`` says which links of the tree are joined again: closed chains, S 7.3.3.
     ``couplings`` says which joints follow others: mimic joints, coupled wrists, screws.
     ``omitted`` says what an approximate model leaves out of its torques: names of :data:`OMISSIONS`.
+    ``kept`` holds the XML elements beside links and joints of a URDF file (materials, transmissions, Gazebo's), as text.
 
     >>> import dalembert as da
     >>> links = (Link("base"), Link("rod", Inertia(1.0, (0.5, 0.0, 0.0))))
@@ -266,6 +276,7 @@ class Robot:
     loops: tuple[Loop, ...] = field(default=())
     couplings: tuple[Coupling, ...] = field(default=())
     omitted: tuple[str, ...] = field(default=(), kw_only=True)
+    kept: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         links, joints, couplings = with_motors(self.links, self.joints, self.couplings)
@@ -275,6 +286,7 @@ class Robot:
             notes=tuple(self.notes),
             left_out=tuple(self.left_out),
             omitted=omissions(self.omitted),
+            kept=tuple(self.kept),
             gravity=vector(self.gravity, "gravity"),
             joints=_in_order(self),
         )
@@ -301,6 +313,11 @@ class Robot:
                     f"robot '{self.name}': joint '{joint.name}' follows other joints, and its friction '{term.name}' depends on "
                     "the torque that it passes on, which is not determined there; give it to a joint that a motor moves"
                 )
+
+    def __repr__(self) -> str:
+        counts = (("joint", "joints", self.tree_joints), ("link", "links", self.links), ("loop", "loops", self.loops))
+        words = [f"{len(x)} {word if len(x) == 1 else words}" for word, words, x in counts if x]
+        return f"<Robot {self.name!r:.60}: {', '.join(words)}, tip {self.tip.link if self.tip else 'none'!r:.60}>"
 
     @property
     def root(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dalembert.algebra.records import settle
+from dalembert.environment.brief import brief
 from dalembert.errors import RobotError
 from dalembert.robot.placement import Placement
 
@@ -19,6 +20,7 @@ SIZES = {  # what the numbers of ``size`` are (m; a mesh has scale factors)
 }
 
 
+@brief
 @dataclass(frozen=True)
 class Shape:
     """A shape that stands at ``placement`` on a link; its own frame is at its centre, cylinders and capsules along z.

@@ -28,18 +28,20 @@ from dalembert.robot.parts import (
 )
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import parse_tables, read_text
+from dalembert.robot.shapes import SIZES, Shape
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
 
 FILE_KEYS = (
     *("name", "source", "notes", "left_out", "gravity", "omitted", "convention", "base", "tip", "payload"),
-    *("joint", "loop", "coupling"),
+    *("joint", "loop", "coupling", "kept"),
 )
 COUPLING_KEYS = ("joints", "of", "motors", "matrix", "offset", "higher", "limits")
 LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
-LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "weight", "note")
+LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "weight", "note", "visuals", "collisions", "kept")
+SHAPE_KEYS = (*SIZES, "scale", *PLACEMENT_KEYS, "name", "material", "colour")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
-    *("friction", "limits", "rotor", "pitch"),
+    *("friction", "limits", "rotor", "pitch", "kept"),
 )
 
 
@@ -125,6 +127,7 @@ def _common(table: Table) -> dict[str, Any]:
         "notes": table.texts("notes"),
         "left_out": table.texts("left_out"),
         "omitted": _omitted(table),
+        "kept": table.texts("kept"),
     }
 
 
@@ -186,7 +189,8 @@ def _frames(table: Table) -> Robot:
         flags = (link.flag("physical", True), link.flag("massless", False))
         name, inertia, weight = link.name("name"), read_inertia(link), link.number("weight", 1.0)
         with told_at(link.where):
-            links.append(Link(name, inertia, *flags, weight))
+            shapes = (_shapes(link, "visuals"), _shapes(link, "collisions"))
+            links.append(Link(name, inertia, *flags, weight, *shapes, link.texts("kept")))
         note = link.text("note", "")
         if note:
             notes.append(f"link '{links[-1].name}': {note}")
@@ -212,6 +216,37 @@ def _frames(table: Table) -> Robot:
         return Robot(links=tuple(links), joints=tuple(joints), tip=tip, base=base, couplings=tuple(couplings), **common)
 
 
+def _shapes(link: Table, key: str) -> tuple[Shape, ...]:
+    """The shapes of a link: tables with the key of their kind, like { box = [0.1, 0.2, 0.3], xyz = [0.0, 0.0, 0.1] }."""
+    value = link.get(key, [])
+    if not isinstance(value, list):
+        raise link.wrong(key, value, "a list of tables, like [{ mesh = 'meshes/link1.stl' }, { sphere = [0.1] }]")
+    tables = (Table(data, f"{link.where}, {key} {k}", SHAPE_KEYS) for k, data in enumerate(value, 1))
+    return tuple(map(_shape, tables))
+
+
+def _shape(table: Table) -> Shape:
+    kinds: list[Any] = [kind for kind in SIZES if kind in table]
+    if len(kinds) != 1:
+        raise RobotError(f"{table.where}: it needs one of the keys {', '.join(SIZES)}, and has {len(kinds)} of them")
+    (kind,) = kinds
+    key = "scale" if kind == "mesh" else kind
+    if kind != "mesh" and "scale" in table:
+        raise RobotError(f"{table.where}: 'scale' is for a mesh, and this is a {kind}; leave it out")
+    sizes = table.get(key, [1.0, 1.0, 1.0]) if kind == "mesh" else table.get(key)
+    count = len(SIZES[kind])
+    numbers = table.list(key, sizes, (count,), f"a list of {count} numbers: {', '.join(SIZES[kind])}")
+    size = tuple(table.scalar(key, x) for x in numbers)
+    rgba = table.get("colour", None)
+    colour: Any = None
+    if rgba is not None:
+        parts = table.list("colour", rgba, (4,), "4 numbers: red, green, blue and opacity")
+        colour = tuple(table.scalar("colour", x) for x in parts)
+    file = table.text("mesh", "")
+    names = table.text("name", ""), table.text("material", "")
+    return Shape(kind, size, read_placement(table), file, *names, colour)
+
+
 def _joint(table: Table) -> Joint:
     kind: Any = table.choice("type", (*JOINT_TYPES, HELICAL))
     kind = "revolute" if kind == HELICAL else kind  # the turn of the screw; its slide follows
@@ -227,6 +262,7 @@ def _joint(table: Table) -> Joint:
         "friction": read_friction(table, turns=turns),
         "limits": read_limits(table, turns=turns),
         "rotor": read_rotor(table),
+        "kept": table.texts("kept"),
     }
     with told_at(table.where):
         return Joint(type=kind, **values)

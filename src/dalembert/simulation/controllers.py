@@ -57,6 +57,11 @@ class Controller:
             )
         self.model = model
 
+    def __repr__(self) -> str:
+        reference = f"a pose {self.pose.shape}" if self.pose is not None else f"a {type(self.motion).__name__}"
+        model = "" if self.model is None else f", model {self.model!r:.60}"
+        return f"<{type(self).__name__}: gains {' and '.join(self.words)}, follows {reference}{model}>"
+
     def _gain(self, name: str, value: ArrayLike) -> Array:
         gain = double(name, value)
         if not np.all(np.isfinite(gain)) or np.any(gain < 0):

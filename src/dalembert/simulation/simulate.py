@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalembert.arm.contacts import all_wrenches, side_by_side
+from dalembert.arm.handed_on import handed_on
 from dalembert.equations import regressor
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.kernel.threads import checked_threads
@@ -28,8 +30,16 @@ from dalembert.simulation.sampled import sampled
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dalembert.arm import Arm
 
+# what the methods of a run hand on to, by the modules that draw it: imported when it is first called
+HANDS_ON = {
+    "plot": "report.plots:run_figure",
+    "animate": "report.animation:animate_run",
+    "_repr_html_": "report.notebook:run_html",
+}
 Array = NDArray[np.float64]
 Torque = ArrayLike | Controller | Callable[[float, Array, Array], Any] | None
 Wrench = ArrayLike | Callable[[float, Array, Array], Any] | None
@@ -75,6 +85,12 @@ class Run:
         if followed is None:
             raise DalembertError("this run has no tracking error: no controller of the joints followed a motion in it")
         return followed - self.q
+
+    @property
+    def follows(self) -> bool:
+        """Whether a controller of the joints follows a motion in it, or goes to a pose with some stiffness."""
+        control = self.task.controller or self.task.followed
+        return control is not None and (control.motion is not None or bool(control.kp.any()))
 
     @property
     def rms_tracking_error(self) -> Array:
@@ -173,6 +189,54 @@ class Run:
 
         return column_names(("q", "qd", "qdd", "tau"), self.arm.n)
 
+    # -- seeing it -------------------------------------------------------------------------------
+
+    def plot(self, batch: int | tuple[int, ...] | None = None) -> Figure:
+        """A matplotlib Figure: positions, velocities, torques (accelerations of a free motion), and the tracking error
+        where a controller follows a motion, else the energies; over time.
+
+        batch  which run of a batch
+
+        >>> import dalembert as da
+        >>> run = da.simulate(da.load("planar-2r"), [0.5, 0.2], None, None, 0.1)
+        >>> [axes.get_title("left") for axes in run.plot().axes]
+        ['Position (rad)', 'Velocity (rad/s)', 'Acceleration (rad/s²)', 'Energy (J)']
+        """
+        return handed_on(HANDS_ON, "plot")(self, batch)
+
+    def animate(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        batch: int | tuple[int, ...] | None = None,
+        speed: float = 1.0,
+        fps: float = 25.0,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the moving arm as ``.gif``, ``.mp4`` or ``.html`` (one page that plays, stops and turns, without network).
+
+        batch  which run of a batch
+        speed  how many seconds of the run pass in one second of the film; 1 is real time
+        fps    pictures in one second of the film, from 1 to 60
+
+        The file is written whole or not at all.
+
+        >>> import dalembert as da, os, tempfile
+        >>> run = da.simulate(da.load("planar-2r"), [0.5, 0.2], None, None, 0.1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.animate(f"{folder}/swing.html")
+        ...     os.listdir(folder)
+        ['swing.html']
+        """
+        handed_on(HANDS_ON, "animate")(self, path, batch, speed, fps, overwrite)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
+
+    def __repr__(self) -> str:
+        batch = f"batch {self.q.shape[:-2]}, " if self.q.ndim > 2 else ""
+        return f"<Run of {self.arm.name!r}: {batch}{self.t[-1] - self.t[0]:.6g} s, {len(self.t)} instants, {self.arm.n} joints>"
+
 
 def simulate(
     arm: Arm,
@@ -185,6 +249,7 @@ def simulate(
     step: float = 1e-3,
     every: int = 1,
     tip_wrench: Wrench = None,
+    wrenches: Mapping[str, Wrench] | None = None,
     base_motion: Base = None,
     friction: bool = True,
     stops: Literal["error", "contact"] | None = None,
@@ -215,6 +280,8 @@ def simulate(
     every       how many steps from record to record
     tip_wrench  exerted by the end effector on the environment, in base axes, by the same rule: None; (6,);
                 (…, steps, 6) or (…, 1, 6); or a Python function (t, q, qd) → (…, 6)
+    wrenches    {link: wrench} exerted by any links on the environment, in base axes, at the origins of the links' frames,
+                each by the same rule
     base_motion [ω, ω̇, p̈] of the base, in base axes, p̈ being the acceleration of the origin of the base frame, by the
                 same rule: None; (9,); (…, steps, 9) or (…, 1, 9); or a Python function of time alone, t → (…, 9),
                 with which the loop stays compiled. Controllers do not know of it
@@ -249,8 +316,11 @@ def simulate(
     True
     """
     threads = checked_threads(threads)
+    touching = arm
+    if wrenches is not None and (acting := all_wrenches(tip_wrench, wrenches)):
+        touching, tip_wrench = arm.touching(tuple(acting)), _together(acting)
     task = make_task(
-        arm,
+        touching,
         q0,
         qd0,
         torque,
@@ -276,6 +346,23 @@ def simulate(
         torques, *learned = learned
         task = replace(task.driven(), torques=torques)
     return Run(arm, task.t[task.records], q, qd, task, *learned)
+
+
+def _together(wrenches: Mapping[str, Wrench]) -> Wrench:
+    """Wrenches at several frames as one, six numbers of each; a function of time where one of them is."""
+    given: dict[str, Any] = {name: np.zeros(6) if value is None else value for name, value in wrenches.items()}
+    if not any(map(callable, given.values())):
+        return side_by_side(given)
+    for name, value in given.items():
+        if not callable(value) and np.ndim(value) > 1:
+            raise DalembertError(
+                f"the wrench at '{name}' is given over time as an array and another as a function; give functions, or arrays, for all"
+            )
+
+    def at(t: float, q: Array, qd: Array) -> Any:
+        return side_by_side({name: value(t, q, qd) if callable(value) else value for name, value in given.items()})
+
+    return at
 
 
 def _stepped(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalembert.environment.brief import brief
 from dalembert.trajectory.breaks import breaks_of
 
 Array = NDArray[np.float64]
@@ -22,6 +23,7 @@ SAME_INSTANT = 16  # units in the last place: k·step and a knot that are nearer
 BESIDE = 2e-12  # of the last knot: how far from a knot its limits are taken; nearer knots of a Trajectory are one
 
 
+@brief
 @dataclass(frozen=True)
 class Steps:
     """The steps of a simulation.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arrays import double, shown, which_state
+from dalembert.environment.brief import brief
 from dalembert.equations.friction import loaded
 from dalembert.equations.regressor import WIDTH, width
 from dalembert.errors import DalembertError, ShapeError, SimulationError
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Function = Callable[[float, Array, Array], Any]
+WRENCH = "a wrench has 6 components"
 BASE_PARTS = "a base_motion has 9 components [ω, ω̇, p̈]"
 Index = tuple[int, ...] | None  # one state of the batch, or all
 
 
+@brief
 @dataclass
 class Task:
     """A simulation that is known to make sense."""
@@ -256,7 +259,7 @@ class Task:
 
     def _less_wrench(self, tau: Array, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index) -> Array:
         if self.wrench_function is not None:
-            wrench = _called("tip_wrench", self.wrench_function, t, q, qd, 6)
+            wrench = _called("tip_wrench", self.wrench_function, t, q, qd, self.arm.sizes["W"])
         elif self.wrenches is not None:
             wrench = self.part(self._held(self.wrenches, k), index)
         else:
@@ -409,7 +412,7 @@ def make_task(
         return values
 
     wrench_function = tip_wrench if callable(tip_wrench) else None
-    wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, 6, "a wrench has 6 components")
+    wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, arm.sizes["W"], WRENCH)
     base_function = _checked_base(base_motion) if callable(base_motion) else None
     bases = None if base_function else over_time("base_motion", base_motion, BASE, BASE_PARTS)
     if base_function is not None:

@@ -2,6 +2,10 @@
 
 The columns are t (s), q1 … (rad; m for prismatic joints), qd1 … (rad/s), qdd1 … (rad/s²) and tau1 … (N m; N). They are
 read as those of logs are (:mod:`dalembert.logs`): with other separators, units and joint names in the header.
+
+What the motion carries is in further columns: ``payload`` (kg), ``payload_x`` … (m) and, where it is not a point,
+``payload_ixx`` … (kg m², about its centre of mass), in the tip's frame; ``fx fy fz mx my mz`` (N, N m), the wrench of the tip
+on its environment, in base axes. Each value counts from its own row to the next one.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, MissingExtraError, ShapeError
 from dalembert.files import whole_file
 from dalembert.logs import units as si
@@ -25,6 +30,7 @@ from dalembert.logs.formats.raw import counted, gathered, listed, name_and_unit
 from dalembert.logs.formats.text import TextTable, open_table
 from dalembert.logs.meaning import joint_order, meant
 from dalembert.robot.tables import nearest, shown
+from dalembert.trajectory.events import BODY, body_of, events_of, instants_of, payload_event
 from dalembert.trajectory.hermite import Hermite
 from dalembert.trajectory.splines import reconstructed
 from dalembert.trajectory.trajectory import Trajectory
@@ -36,9 +42,22 @@ MOST_ROWS = 100_000_000  # of a file that is written
 CHUNK = 1 << 15  # lines written at a time
 MOST_NUMBERS = 1 << 28  # in the columns that are read: 2 GiB as float64
 GROUPS = ("q", "qd", "qdd")
+# columns of what is carried, and the factors that make SI units of what their header may say
+KILOGRAMS, METRES = {"kg": 1.0, "g": 1e-3}, {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
+TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
+PAYLOADS = (
+    {"payload": KILOGRAMS}
+    | {f"payload_{axis}": METRES for axis in "xyz"}
+    | {f"payload_i{axes}": dict.fromkeys(("kg m²", "kg m^2", "kg m2", "kg*m^2", "kgm2"), 1.0) for axes in TENSOR}
+)
+WRENCHES = {f"f{axis}": {"N": 1.0, "kN": 1e3} for axis in "xyz"} | {
+    f"m{axis}": {"N m": 1.0, "Nm": 1.0, "N*m": 1.0} for axis in "xyz"
+}
+CARRIED = PAYLOADS | WRENCHES
 _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
+@brief
 @dataclass(frozen=True)
 class MotionTable:
     """The motion in a file: t (N,) in s, and q, qd, qdd (N, n).
@@ -47,6 +66,8 @@ class MotionTable:
     ignored        the columns that were not read
     tau            (N, n), if it was asked for and is there
     notes          what was found and converted, one sentence each
+    payload        (N, 10) what is held at the tip from each row on, as ``Arm.variants(payload=…)`` takes it; None without
+    wrench         (N, 6) by the tip on its environment; None without
     """
 
     t: Array
@@ -57,6 +78,8 @@ class MotionTable:
     reconstructed: tuple[str, ...] = ()
     tau: Array | None = None
     notes: tuple[str, ...] = ()
+    payload: Array | None = None
+    wrench: Array | None = None
 
 
 def read_motion(
@@ -100,7 +123,11 @@ def read_motion(
     used = set(columns.wanted)
     ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
     notes = (*table.notes, *columns.notes)
-    return MotionTable(t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes)
+    carried = dict(zip(columns.carried, numbers[:, 1 + len(columns.groups) * n :].T, strict=True))
+    return MotionTable(
+        t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes,
+        _payload(path, t, carried), _wrench(carried),
+    )  # fmt: skip
 
 
 def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cutoff: float | None = None) -> Trajectory:
@@ -123,7 +150,9 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
     t = table.t - table.t[0]
     pieces = Hermite(t, np.array([table.q, table.qd, table.qdd]))
-    return Trajectory(float(t[-1]), table.q.shape[1], pieces, sampled_at=t, notes=table.notes)
+    events = events_of(t, table.payload, table.wrench)
+    knots = tuple(x for x in instants_of(events).tolist() if 0.0 < x < t[-1])
+    return Trajectory(float(t[-1]), table.q.shape[1], pieces, knots, sampled_at=t, notes=table.notes, events=events)
 
 
 def save(
@@ -148,9 +177,61 @@ def save(
     groups = {"q": q, "qd": qd, "qdd": qdd}
     if arm is not None:
         motion.fits(arm)
-        groups["tau"] = arm.inverse_dynamics(q, qd, qdd, tip_wrench)
+        groups["tau"] = motion.torques(arm, t, tip_wrench=tip_wrench)
+    carried = _carried(motion, t)
     with whole_file(path, overwrite=overwrite) as file:
-        write_table(file, column_names(groups, motion.n), [t, *groups.values()])
+        write_table(file, (*column_names(groups, motion.n), *carried), [t, *groups.values(), *carried.values()])
+
+
+def _carried(motion: Trajectory, t: Array) -> dict[str, Array]:
+    """The columns for what the motion's events put at the tip."""
+    payload, wrench = motion.loads.at(t)
+    columns: dict[str, Array] = {}
+    if payload is not None:
+        rows, where = np.unique(motion.loads.rows(t), return_inverse=True)
+        assert motion.loads.payload is not None
+        bodies = [body_of(motion.loads.payload[row]) for row in rows]
+        values = np.zeros((len(rows), len(PAYLOADS)))
+        for row, body in zip(values, bodies, strict=True):
+            if body is not None:
+                tensor = [body.tensor["xyz".index(a)]["xyz".index(b)] for a, b in TENSOR]
+                row[:] = body.mass, *body.com, *tensor
+        names = list(PAYLOADS) if values[:, 4:].any() else list(PAYLOADS)[:4]
+        columns |= dict(zip(names, values[where].T, strict=False))
+    if wrench is not None:
+        columns |= dict(zip(WRENCHES, wrench.T, strict=True))
+    return columns
+
+
+def _payload(path: Any, t: Array, carried: dict[str, Array]) -> Array | None:
+    """The ten numbers of the payload in each row, checked."""
+    own = {name: column for name, column in carried.items() if name in PAYLOADS}
+    if not own:
+        return None
+    if "payload" not in own:
+        raise DalembertError(f"{path}: the column {listed(own)} needs a column 'payload' with the mass in kg")
+    table = np.stack([own.get(name, np.zeros(len(t))) for name in PAYLOADS], axis=1)
+    kinds, where = np.unique(table, axis=0, return_inverse=True)
+    values = np.zeros((len(kinds), BODY))
+    for k, (mass, x, y, z, *tensor) in enumerate(kinds.tolist()):
+        if mass == 0.0:
+            continue
+        xx, xy, xz, yy, yz, zz = tensor
+        try:
+            event = payload_event(mass, (x, y, z), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)), 0.0, 1.0)
+        except DalembertError as error:
+            first = float(t[np.argmax(where.ravel() == k)])
+            raise DalembertError(f"{path}: the payload at t = {first:g} s: {error}") from None
+        values[k] = event.values
+    return values[where.ravel()] if values.any() else None
+
+
+def _wrench(carried: dict[str, Array]) -> Array | None:
+    """The wrench of the tip in each row; forces and moments without a column are 0."""
+    if not any(carried[name].any() for name in WRENCHES if name in carried):
+        return None
+    nothing = np.zeros(len(next(iter(carried.values()))))
+    return np.stack([carried.get(name, nothing) for name in WRENCHES], axis=1)
 
 
 def column_names(groups: Iterable[str], n: int) -> tuple[str, ...]:
@@ -193,6 +274,7 @@ class _Columns:
     wanted: list[int]
     factors: Array
     notes: list[str]
+    carried: list[str]
 
 
 def _columns(table: TextTable, arm: Arm | None, torques: bool) -> _Columns:
@@ -201,7 +283,12 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool) -> _Columns:
         raise DalembertError(
             f"{path}, line {table.line}: the file has no header; its first line must name the columns t, q1, …"
         )
-    names, units, notes = _understood(path, table.names, arm)
+    carried = {name: k for k, column in enumerate(table.names) if (name := name_and_unit(column)[0]) in CARRIED}
+    kept = [k for k in range(len(table.names)) if k not in carried.values()]
+    doubled = [name for name, count in Counter(name_and_unit(x)[0] for x in table.names).items() if count > 1]
+    if twice := [name for name in doubled if name in CARRIED]:
+        raise DalembertError(f"{path}: the column {listed(twice)} stands in the header more than once")
+    names, units, notes = _understood(path, [table.names[k] for k in kept], arm)
     n, groups = _groups(path, names, arm, torques)
     at = {name: column for column, name in enumerate(names)}
     places = {"t": [at["t"]]} | {group: [at[f"{group}{k + 1}"] for k in range(n)] for group in groups}
@@ -212,8 +299,17 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool) -> _Columns:
         factors.append(si.of_columns(str(path), group, own, sliding))
         if np.any(factors[-1] != 1.0):
             notes.append(si.converted(str(path), group, own))
-    wanted = [column for columns in places.values() for column in columns]
-    return _Columns(n, groups, wanted, np.concatenate(factors), notes)
+    wanted = [kept[column] for columns in places.values() for column in columns]
+    for name, column in carried.items():
+        unit = name_and_unit(table.names[column])[1]
+        known = CARRIED[name]
+        if unit is not None and unit not in known:
+            raise DalembertError(f"{path}: the unit of column '{name}' is '{unit}'; it can be {', '.join(known)}")
+        factors.append(np.array([1.0 if unit is None else known[unit]]))
+        if factors[-1] != 1.0:
+            notes.append(f"{path}: {name} was converted from {unit}")
+    wanted += carried.values()
+    return _Columns(n, groups, wanted, np.concatenate(factors), notes, list(carried))
 
 
 def _understood(path: Any, written: list[str], arm: Arm | None) -> tuple[list[str | None], list[str | None], list[str]]:

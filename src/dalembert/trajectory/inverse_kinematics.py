@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.algebra.orientations import rotation_vector
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, PathError, ShapeError
 from dalembert.logs.units import sliding_joints
 from dalembert.motion.methods import RK4
@@ -293,6 +294,7 @@ def _elbow(arm: Arm, branch: str) -> Callable[[Array], Array]:
 # -- a path --------------------------------------------------------------------------------------
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Followed:
     """The joints along a path, by its arc length s: q, dq/ds, d²q/ds², each (N, n)."""
