@@ -42,6 +42,7 @@ class Controller:
     words = ("kp", "kd")  # what the law's two gains are called
     constants: tuple[str, ...] = ("kp", "kd")  # what is given once to the compiled law
     memoryless = ""  # the law that it is before it has learnt anything
+    tracks = True  # whether there is a motion or a pose to be compared with
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any, model: Arm | None = None) -> None:
         self.kp, self.kd = (self._gain(name, gain) for name, gain in zip(self.words, (kp, kd), strict=True))

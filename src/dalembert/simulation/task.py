@@ -130,7 +130,7 @@ class Task:
     def followed_along(self) -> Array | None:
         """q_d at the records: (…, records, n); None where no motion of the joints is followed."""
         control = self.controller or self.followed
-        return None if control is None else control.followed(self._recorded[1], self.arm.n)[0]
+        return control.followed(self._recorded[1], self.arm.n)[0] if control is not None and control.tracks else None
 
     def _moved(self, t: Array) -> Array:
         """The motion of the base at the instants t: (…, N, 9)."""
@@ -446,7 +446,7 @@ def make_task(
     else:
         torques = over_time("torque", torque, n, joints)
         law = "none" if torques is None else "given"
-    if sampling is not None and controller is None and function is None:
+    if sampling is not None and function is None and (controller is None or not controller.tracks):
         raise DalembertError(
             "rate, delay and encoder are those of a controller, and the torque is given; give a controller or a function "
             "(t, q, qd)"
