@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     )
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
+    from dalembert.simulation.recorded import RecordedTorque, read_torques
     from dalembert.simulation.simulate import simulate
     from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
@@ -91,6 +92,7 @@ _LATER = {
         "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor Shape",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
+        "simulation.recorded": "RecordedTorque read_torques",
         "simulation.simulate": "simulate",
         "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
@@ -136,6 +138,7 @@ __all__ = [
     "PayloadEvent",
     "PhysicalWarning",
     "Placement",
+    "RecordedTorque",
     "Robot",
     "RobotError",
     "Rotor",
@@ -161,6 +164,7 @@ __all__ = [
     "load",
     "monte_carlo",
     "polynomial",
+    "read_torques",
     "read_trajectory",
     "simulate",
     "size",
@@ -229,8 +233,8 @@ def load(
     from dalembert.robot.load import load_robot, part_of
 
     if not isinstance(source, Robot):
-        options: dict[str, Any] = {"convention": convention, "density": density, "arguments": arguments}
-        return Arm(load_robot(source, physical=physical, tip=tip, lock=lock, root=root, **options))
+        choices: dict[str, Any] = {"lock": lock, "root": root, "convention": convention, "density": density}
+        return Arm(load_robot(source, physical=physical, tip=tip, arguments=arguments, **choices))
     robot = source if tip is None else source.with_tip(tip)
     return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 
