@@ -125,7 +125,7 @@ def test_robot_equals_pinocchio_or_is_refused_in_one_sentence(name):
 # arms of larger robots: root and tip
 CHAINS = {
     "baxter_description/urdf/baxter.urdf": ("torso", "left_gripper"),
-    "tiago_description/robots/tiago_dual.urdf": ("base_footprint", "gripper_left_tool_link"),
+    "tiago_description/robots/tiago_dual.urdf": ("base_footprint", "hand_left_tool_link"),
     "pr2_description/urdf/pr2.urdf": ("torso_lift_link", "r_gripper_tool_frame"),
     "b1_description/urdf/b1-z1.urdf": ("base", "gripperStator"),
     "talos_data/robots/talos_full_v2.urdf": ("torso_2_link", "gripper_left_base_link"),
