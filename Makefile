@@ -14,7 +14,7 @@ DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
 
 help:
 	@echo "make demo       a report on the motions of a two-link arm, as one page: out/demo/example-7.2.html"
-	@echo "make book       execute the notebooks of examples/book and compare; make book-update writes them"
+	@echo "make book       execute the notebooks of examples/book and compare, and show every object in a kernel; make book-update writes them"
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
@@ -38,6 +38,7 @@ demo: .venv/.installed
 	$(BIN)/dalembert report planar-2r --example 7.2 --out out/demo/example-7.2.html --force
 
 book: .venv/.installed-book
+	$(BIN)/python tests/report/in_kernel.py
 	$(BIN)/python examples/book/build.py --workers $(WORKERS)
 
 book-update: .venv/.installed-book

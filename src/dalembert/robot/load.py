@@ -35,6 +35,7 @@ def load_robot(
     lock: Mapping[str, Any] | None = None,
     root: str | None = None,
     convention: str | None = None,
+    density: float | str | None = None,
 ) -> Robot:
     """A shipped arm, or the robot in a .toml, .urdf, .xml (MJCF or URDF) or .mjcf file or a DH table, checked.
 
@@ -42,7 +43,8 @@ def load_robot(
     inertia that no body can have is: an "error" or a "warn"ing. ``tip`` names the link (or MJCF site)
     that carries the end effector. ``lock`` holds joints fixed, and ``root`` names the link that becomes the base;
     with ``root`` and ``tip`` the joints between them are what moves (:mod:`dalembert.robot.selection`).
-    What the file says about torques and the model leaves out is a :class:`ModelWarning`.
+    ``convention`` is that of a DH table. ``density`` (kg/m³ or a material) gives links without a mass that of their
+    shapes. What the file says about torques and the model leaves out is a :class:`ModelWarning`.
     """
     from dalembert.robot.check import ModelWarning, check
 
@@ -50,6 +52,11 @@ def load_robot(
     is_name = isinstance(name_or_path, str) and path.name == name_or_path and not path.suffix
     path = _shipped(str(name_or_path)) if is_name else path
     robot = _read(path, tip, convention)
+    if density is not None:
+        from dalembert.robot.bodies import with_density
+
+        with told_at(str(path)):
+            robot = with_density(robot, density, path.parent)
     check(robot.replace(source=str(path)), physical)  # its sentences name the file, not who published the numbers
     if robot.left_out:
         left_out = some(robot.left_out, 20, "; ")

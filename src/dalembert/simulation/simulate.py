@@ -235,10 +235,8 @@ class StagedRun(Run):
         learned = (
             None if runs[0].learned is None else _one_after_the_other([np.asarray(run.learned) for run in runs], -2)
         )
-        whole = StagedRun(
-            arm, _one_after_the_other(t, -1), *(_one_after_the_other([getattr(r, x) for r in runs], -2) for x in ("q", "qd")),
-            runs[0].task, learned,
-        )  # fmt: skip
+        q, qd = (_one_after_the_other([getattr(run, name) for run in runs], -2) for name in ("q", "qd"))
+        whole = StagedRun(arm, _one_after_the_other(t, -1), q, qd, runs[0].task, learned)
         object.__setattr__(whole, "stages", tuple(runs))
         return whole
 
@@ -349,7 +347,8 @@ def simulate(
         )  # fmt: skip
         task = task if learned is None else replace(task, learned=learned)
         states = steps(task, done) if cluster is None else in_pieces(task, steps, cluster, bool(solver), done)
-        return Run(of, task.t[task.records], *states[:2], task, *states[2:])
+        q, qd, *adapted = states
+        return Run(of, task.t[task.records], q, qd, task, *adapted)
 
     stages = stages_of(arm, torque, duration, tip_wrench, base_motion, parameters)
     if stages is None:
@@ -357,12 +356,12 @@ def simulate(
     runs: list[Run] = []
     for stage in stages:
         before = runs[-1] if runs else None
-        state = (q0, qd0) if before is None else (before.q[..., -1, :], before.qd[..., -1, :])
+        q, qd = (q0, qd0) if before is None else (before.q[..., -1, :], before.qd[..., -1, :])
         learned = None if before is None or before.learned is None else before.learned[..., -1, :]
         part = None if progress is None else _part_of(progress, stage.start / duration, stage.end / duration)
         try:
             runs.append(run(
-                stage.arm, *state, stage.controller, stage.end - stage.start, stage.tip_wrench, stage.base_motion,
+                stage.arm, q, qd, stage.controller, stage.end - stage.start, stage.tip_wrench, stage.base_motion,
                 learned=learned, progress=part, start=stage.start,
             ))  # fmt: skip
         except SimulationError as problem:
