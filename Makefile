@@ -9,7 +9,7 @@ DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help demo book book-update test test-core test-foreign test-robots test-gpu lint format bench bench-quick soak clean
+.PHONY: help demo book book-update test test-core test-foreign test-drake test-robots test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
 	@echo "make test-robots  every URDF and xacro of PyPI's example-robot-data and rtb-data, against Pinocchio"
+	@echo "make test-drake  SDF files and rotors as Drake reads them, in an environment that has it"
 	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
 	@echo "make format     let ruff put the formatting right"
@@ -78,6 +79,14 @@ out/robot-data/.installed: .venv/.installed Makefile
 	@rm -rf out/robot-data
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target out/robot-data \
 		"example-robot-data==6.0.0" "rtb-data==2.0.0"
+	@touch $@
+
+test-drake: out/drake/venv/.installed
+	out/drake/venv/bin/python -m pytest tests/drake
+
+out/drake/venv/.installed: .venv/.python pyproject.toml
+	$(PYTHON) -m venv out/drake/venv
+	out/drake/venv/bin/python -m pip install --quiet --disable-pip-version-check "drake>=1.30" "pytest>=8" "hypothesis>=6.100" -e .
 	@touch $@
 
 # array libraries for GPUs are gigabytes: those of PYTHON are used, with whatever of pytest it has

@@ -206,8 +206,9 @@ def load(
     root: str | None = None,
     convention: Literal["standard", "modified"] | None = None,
     density: float | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
+    """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), .sdf, .xacro, or a DH table in .csv or .xlsx.
 
     physical    "warn" loads a robot with an inertia that no body can have, and says so
     tip         the link whose frame is the end effector; the file's own choice unless given
@@ -216,6 +217,7 @@ def load(
                 between them, and joints beside it are held fixed
     convention  of a DH table, where the file does not say it
     density     kg/m³, or a material such as "aluminium": links without a mass have that of their shapes
+    arguments   of a .xacro file, those that it asks for by $(arg NAME)
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -227,9 +229,8 @@ def load(
     from dalembert.robot.load import load_robot, part_of
 
     if not isinstance(source, Robot):
-        return Arm(
-            load_robot(source, physical=physical, tip=tip, lock=lock, root=root, convention=convention, density=density)
-        )
+        options: dict[str, Any] = {"convention": convention, "density": density, "arguments": arguments}
+        return Arm(load_robot(source, physical=physical, tip=tip, lock=lock, root=root, **options))
     robot = source if tip is None else source.with_tip(tip)
     return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 
