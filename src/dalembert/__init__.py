@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     )
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
+    from dalembert.simulation.recorded import RecordedTorque, read_torques
     from dalembert.simulation.simulate import simulate
     from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
@@ -91,6 +92,7 @@ _LATER = {
         "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor Shape",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
+        "simulation.recorded": "RecordedTorque read_torques",
         "simulation.simulate": "simulate",
         "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
@@ -136,6 +138,7 @@ __all__ = [
     "PayloadEvent",
     "PhysicalWarning",
     "Placement",
+    "RecordedTorque",
     "Robot",
     "RobotError",
     "Rotor",
@@ -161,6 +164,7 @@ __all__ = [
     "load",
     "monte_carlo",
     "polynomial",
+    "read_torques",
     "read_trajectory",
     "simulate",
     "size",
@@ -208,7 +212,7 @@ def load(
     density: float | str | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), .sdf, .xacro, or a DH table in .csv or .xlsx.
+    """An arm by its shipped name, or from a file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
 
     physical    "warn" loads a robot with an inertia that no body can have, and says so
     tip         the link whose frame is the end effector; the file's own choice unless given

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 VERSIONS = ("1.5", "1.6", "1.7", "1.8", "1.9", "1.10", "1.11")
@@ -10,9 +12,9 @@ VERSIONS = ("1.5", "1.6", "1.7", "1.8", "1.9", "1.10", "1.11")
 class RandomSdf:
     """One model; the seed says which."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, version: str = "") -> None:
         self.rng = np.random.default_rng(seed)
-        self.version = str(self.rng.choice(VERSIONS))
+        self.version = version or str(self.rng.choice(VERSIONS))
         self.frames = tuple(map(int, self.version.split("."))) >= (1, 7)
 
     def text(self) -> str:
@@ -21,7 +23,11 @@ class RandomSdf:
         pose = self._pose()
         return f'<sdf version="{self.version}"><model name="m">{pose}{inside}</model></sdf>'
 
-    def _numbers(self, count: int, size: float = 1.0) -> str:
+    def part(self) -> str:
+        """An SDF document of one model that nothing holds: link0 is its root."""
+        return f'<sdf version="{self.version}"><model name="m">{self._pose()}{self._model("", 3, 1, held=False)}</model></sdf>'
+
+    def numbers(self, count: int, size: float = 1.0) -> str:
         return " ".join(f"{x:.6f}" for x in self.rng.uniform(-size, size, count))
 
     def _pose(self, relative_to: str = "") -> str:
@@ -29,8 +35,8 @@ class RandomSdf:
             return ""
         attribute = f' relative_to="{relative_to}"' if relative_to else ""
         if self.rng.random() < 0.2 and self.version in ("1.9", "1.10", "1.11"):
-            return f'<pose{attribute} degrees="true">{self._numbers(3)} {self._numbers(3, 170.0)}</pose>'
-        return f"<pose{attribute}>{self._numbers(3)} {self._numbers(3, 3.0)}</pose>"
+            return f'<pose{attribute} degrees="true">{self.numbers(3)} {self.numbers(3, 170.0)}</pose>'
+        return f"<pose{attribute}>{self.numbers(3)} {self.numbers(3, 3.0)}</pose>"
 
     def _some(self, names: list[str], chance: float) -> str:
         """One of the names, or none."""
@@ -42,12 +48,12 @@ class RandomSdf:
         inertial = f"<inertial>{self._pose()}<mass>{self.rng.uniform(0.5, 3):.6f}</mass><inertia>{entries}</inertia></inertial>"
         return f'<link name="{name}">{self._pose(self._some(known, 0.4))}{inertial}</link>'
 
-    def _axis(self, tag: str, known: list[str], xyz: str, springs: bool) -> str:
+    def axis(self, tag: str, known: list[str], xyz: str, springs: bool) -> str:
         where, old = self._some(known, 0.5), ""
         if not self.frames and self.rng.random() < 0.5:
             old = "<use_parent_model_frame>true</use_parent_model_frame>"
         expressed = f' expressed_in="{where}"' if where else ""
-        spring = f"<spring_reference>{self._numbers(1)}</spring_reference><spring_stiffness>{self.rng.uniform(0, 9):.4f}</spring_stiffness>"
+        spring = f"<spring_reference>{self.numbers(1)}</spring_reference><spring_stiffness>{self.rng.uniform(0, 9):.4f}</spring_stiffness>"
         spring = spring if springs else ""
         dynamics = f"<dynamics><damping>{self.rng.uniform(0, 2):.4f}</damping>{spring}</dynamics>"
         return f"<{tag}><xyz{expressed}>{xyz}</xyz><limit><effort>9</effort></limit>{dynamics}{old}</{tag}>"
@@ -60,17 +66,17 @@ class RandomSdf:
         if kind == "universal":
             inside += "<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2>"
         elif kind != "fixed":
-            inside += self._axis("axis", known, self._numbers(3), kind != "screw")  # Drake's screws have none
+            inside += self.axis("axis", known, self.numbers(3), kind != "screw")  # Drake's screws have none
             if kind != "screw":
                 inside += f"<drake:rotor_inertia>{self.rng.uniform(0, 0.01):.5f}</drake:rotor_inertia><drake:gear_ratio>30</drake:gear_ratio>"
         if kind == "screw":
-            inside += f"<screw_thread_pitch>{self._numbers(1)}</screw_thread_pitch>"
+            inside += f"<screw_thread_pitch>{self.numbers(1)}</screw_thread_pitch>"
         drake = ' xmlns:drake="http://drake.mit.edu"'
         return (
             f'<joint name="{name}" type="{kind}"{drake}><parent>{parent}</parent><child>{child}</child>{inside}</joint>'
         )
 
-    def _model(self, prefix: str, links: int, depth: int) -> str:
+    def _model(self, prefix: str, links: int, depth: int, held: bool = True) -> str:
         """The inside of a model whose names begin with ``prefix``."""
         names, parts, known = [], [], []
         for k in range(links):
@@ -93,9 +99,9 @@ class RandomSdf:
                 )
                 children.append(f"{prefix}nested::{prefix}in_link0")
         if prefix:  # its first link is held by who contains it
-            pairs = list(zip(children, children[1:], strict=False))
+            pairs = list(pairwise(children))
         else:
             parents = ["world", *(str(self.rng.choice(children[:k])) for k in range(1, len(children)))]
-            pairs = list(zip(parents, children, strict=True))
+            pairs = list(zip(parents, children, strict=True))[0 if held else 1 :]
         parts += [self._joint(f"{prefix}joint{k}", *pair, known) for k, pair in enumerate(pairs)]
         return "".join(parts)

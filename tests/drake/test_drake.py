@@ -26,7 +26,10 @@ class Drake:
 
     def __init__(self, path: Path, arm: da.Arm) -> None:
         self.plant = MultibodyPlant(0.0)
-        model, *_ = Parser(self.plant).AddModels(str(path))
+        parser = Parser(self.plant)
+        if (path.parent / "part").is_dir():
+            parser.package_map().Add("part", str(path.parent / "part"))
+        model, *_ = parser.AddModels(str(path))
         if arm.robot.root != "world":
             root = self.plant.GetBodyByName(arm.robot.root, model)
             self.plant.WeldFrames(self.plant.world_frame(), root.body_frame())
@@ -87,6 +90,25 @@ def test_random_sdf_equals_drake(seed: int, tmp_path: Path) -> None:
     path.write_text(RandomSdf(seed).text())
     if da.load(path).n:
         assert_equal_to_drake(path)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("how", ["", ' merge="true"'])
+@pytest.mark.parametrize("placement", ["", "<placement_frame>link1</placement_frame>"])
+def test_included_sdf_equals_drake(seed: int, how: str, placement: str, tmp_path: Path) -> None:
+    """A model that is included into another, which holds it."""
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "model.sdf").write_text(RandomSdf(100 + seed).part())
+    inside = RandomSdf(200 + seed, "1.10")
+    inner = "link0" if how else "part::link0"
+    (tmp_path / "arm.sdf").write_text(
+        f'<sdf version="1.10"><model name="m"><link name="base"/><include{how}><uri>model://part/model.sdf</uri><name>part</name>'
+        f"<pose>{inside.numbers(6)}</pose>{placement}</include>"
+        f'<joint name="hold" type="revolute"><parent>world</parent><child>base</child>{inside.axis("axis", [], "0 1 1", True)}'
+        f'</joint><joint name="grip" type="prismatic"><parent>base</parent><child>{inner}</child>'
+        f"{inside.axis('axis', [], '1 0 1', True)}</joint></model></sdf>"
+    )
+    assert_equal_to_drake(tmp_path / "arm.sdf")
 
 
 @pytest.mark.parametrize("name", ["iiwa14.urdf", "panda_arm.urdf"])

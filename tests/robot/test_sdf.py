@@ -220,7 +220,7 @@ def test_includes_stay_in_the_folder(tmp_path: Path):
         include("model://other")
     with pytest.raises(RobotError, match="included by model://NAME or by a path"):
         include("https://example.org/arm.sdf")
-    with pytest.raises(RobotError, match="cell.world.*: it has 0 models|includes itself"):
+    with pytest.raises(RobotError, match="includes itself"):
         include("cell.world")
     (tmp_path / "cell" / "me.sdf").write_text(sdf(model("<include><uri>me.sdf</uri></include>", link(), joint())))
     with pytest.raises(RobotError, match="includes itself"):

@@ -125,7 +125,8 @@ class _SdfReader:
         """The name of a part in the robot: with the models that it is in, but for the only one."""
         parts = [name]
         while scope.parent is not None and not (scope.parent.is_world and len(self.top) == 1):
-            parts.insert(0, scope.name)
+            if not scope.is_merged:
+                parts.insert(0, scope.name)
             scope = scope.parent
         return "::".join(parts)
 
@@ -314,6 +315,7 @@ class _SdfReader:
         *models, last = leader.split("::")
         for part in models:
             holder = holder.models.get(part, holder)
+        holder = holder.holding(last)
         if last not in holder.joints:
             raise RobotError(f"{joint.where}: <{mimic.tag}> follows joint '{leader}', which does not exist")
         led_by = self._called(holder, last)

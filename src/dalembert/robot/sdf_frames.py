@@ -41,7 +41,7 @@ class SdfFiles:
         if self.folder is None:
             raise RobotError(f"{where}: <include> names {shown(uri)}, and text has no folder; load a file")
         scheme, separator, rest = uri.partition("://")
-        if separator and scheme != "model":
+        if separator and scheme not in ("model", "package"):
             raise RobotError(
                 f"{where}: <uri> is {shown(uri)}; files are included by model://NAME or by a path relative to the file"
             )
@@ -92,7 +92,7 @@ class SdfScope:
     ) -> None:
         self.element, self.version, self.files, self.path, self.parent = element, version, files, path, parent
         self.name, self.placed_by = name, place or element
-        self.is_world = parent is None
+        self.is_world, self.is_merged = parent is None, False
         self.open_files = open_files
         self.depth: int = 0 if parent is None else parent.depth + 1
         if self.depth > NESTED:
@@ -115,12 +115,7 @@ class SdfScope:
         self.models[model.name] = model
 
     def _include(self, include: SdfElement) -> None:
-        uri = include.required("uri")
-        if include.get("merge", "false").lower() in ("true", "1"):
-            raise RobotError(
-                f"{include.where}: <include merge='true'> of {shown(uri)} is not supported; leave merge out and name its "
-                "parts as MODEL::PART"
-            )
+        uri, merged = include.required("uri"), include.get("merge", "false").lower() in ("true", "1")
         root, path = self.files.included(uri, self.path, include.where)
         if path in self.open_files:
             raise RobotError(f"{include.where}: {shown(uri)} includes itself, by way of {some(self.open_files)}")
@@ -132,7 +127,10 @@ class SdfScope:
         placed_by = include if include.child("pose").given else model
         model.where = f"{path}: model '{name}'"
         files = (*self.open_files, path)
-        self.add(SdfScope(model, sdf_version(root, path), self.files, path, self, placed_by, name, files))
+        name = f"_merged__{name}__" if merged else name
+        scope = SdfScope(model, sdf_version(root, path), self.files, path, self, placed_by, name, files)
+        scope.is_merged = merged
+        self.add(scope)
 
     def _check_names(self) -> None:
         taken: dict[str, str] = {}
@@ -171,6 +169,8 @@ class SdfScope:
             return self.pose_of(head, where, waiting) @ self._model(head, where).pose_of(rest, where)
         if name in self._places:
             return self._places[name]
+        if holder := self._merged_with(name):
+            return self.pose_of(holder.name, where, waiting) @ holder.pose_of(name, where)
         if name in waiting:
             raise RobotError(f"{where}: the poses of {some([*waiting, name])} are relative to each other in a circle")
         at_most(CHAIN, len(waiting), "frames in one chain, each relative to the next", where)
@@ -202,7 +202,24 @@ class SdfScope:
             return self.frames[name], self.frames[name].get("attached_to", "") or MODEL
         raise self.unknown(name, where)
 
+    def _merged_with(self, name: str) -> SdfScope | None:
+        """The model that was merged into this one and has the name; its parts are as if they stood here."""
+        merged = (model for model in self.models.values() if model.is_merged)
+        return next((model for model in merged if model.has(name)), None)
+
+    def holding(self, name: str) -> SdfScope:
+        """This model, or the one merged into it that has the name."""
+        inner = self._merged_with(name)
+        return self if inner is None else inner.holding(name)
+
+    def has(self, name: str) -> bool:
+        """Whether something in it has the name."""
+        here = any(name in names for names in (self.links, self.joints, self.frames, self.models))
+        return here or self._merged_with(name) is not None
+
     def _model(self, name: str, where: str) -> SdfScope:
+        if holder := self._merged_with(name):
+            return holder._model(name, where)
         if name not in self.models:
             raise self.unknown(name, where)
         return self.models[name]
@@ -226,6 +243,8 @@ class SdfScope:
         head, _, rest = name.partition("::")
         if rest:
             return self._model(head, where).link_of(rest, where)
+        if holder := self._merged_with(name):
+            return holder.link_of(name, where)
         if name in self.links:
             return self, name
         if name in self.joints:
