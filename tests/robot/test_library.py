@@ -242,7 +242,7 @@ def test_loader_checks_what_bodies_can_be(tmp_path):
         ("panda.urdf", "panda.urdf: there is no such file; did you mean 'panda'?"),
         (
             "arm.step",
-            "arm.step: the suffix '.step' is none that robots are read from (.toml, .urdf, .xml, .mjcf, .csv, ",
+            "arm.step: the suffix '.step' is none that robots are read from (.toml, .urdf, .xacro, .xml, .mjcf, ",
         ),
         ("nowhere/arm", "nowhere/arm: the suffix '' is none that robots are read from"),
         (str(LIBRARY), "library: the suffix '' is none"),
@@ -260,7 +260,7 @@ def test_wrong_names_get_one_sentence(asked, sentence):
     [
         ("", "arm.xml: the file is empty"),
         ("<robot", "arm.xml: this is not well-formed XML"),
-        ("<sdf/>", "arm.xml: its root element is <sdf>; MJCF has <mujoco> and URDF has <robot>"),
+        ("<html/>", "arm.xml: its root element is <html>; MJCF has <mujoco>, URDF <robot>, SDF <sdf>"),
     ],
 )
 def test_wrong_xml_gets_one_sentence(tmp_path, text, sentence):

@@ -161,8 +161,14 @@ def test_root_that_is_the_root_and_no_lock_change_nothing():
         (GRIPPER, {"lock": {"grip": float("nan")}}, "the position nan; it must be a finite number"),
         (GRIPPER, {"lock": {"grip": [1, 2]}}, r"the position \[1, 2\]; it needs one number"),
         (GRIPPER, {"lock": ["grip"]}, r"lock is \['grip'\]; it must give joints"),
-        (GRIPPER, {"lock": dict.fromkeys(["grip", "j_a1", "j_a2", "j_a3", "j_a4"], 0.0)}, "lock holds every joint"),
+        (
+            GRIPPER,
+            {"lock": dict.fromkeys(["grip", "j_a1", "j_a2", "j_a3", "j_a4"], 0.0)},
+            "every joint is held .* leave one out of lock",
+        ),
         (GRIPPER, {"root": "hnd"}, "no link is called 'hnd', so it cannot be the root; .*did you mean 'hand'"),
+        (GRIPPER, {"root": "left", "tip": "left"}, "link 'left' cannot be the root: no joint moves behind it"),
+        (GRIPPER, {"root": "a4", "tip": "hand"}, "no joint moves between the root 'a4' and the tip on link 'hand'"),
         (TWO_ARMS, {"root": "r1", "tip": "tool"}, "link 'tool', which does not hang on link 'r1'"),
     ],
 )
@@ -182,6 +188,17 @@ def test_closed_chains_that_cannot_be_held_are_refused():
         locked(five_bar, {"motor1": 0.1, "motor2": 0.2})
     with pytest.raises(RobotError, match=r"link 'base1' cannot be the root|cannot be the root"):
         selected(five_bar, root=five_bar.links[1].name)
+
+
+def test_part_of_a_robot_goes_through_files(tmp_path):
+    for case in ("rotors", "mimic"):
+        robot, lock = CASES[case]
+        part = da.load(robot, lock=lock)
+        for name in ("part.toml", "part.urdf"):
+            part.save(tmp_path / name)
+            again = da.load(tmp_path / name)
+            q = np.linspace(0.1, 0.5, part.n)
+            np.testing.assert_allclose(again.gravity_torque(q), part.gravity_torque(q), rtol=1e-12, atol=1e-12)
 
 
 def test_lock_says_what_it_does_not_use_and_what_is_outside_limits():

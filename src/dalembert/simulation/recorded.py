@@ -47,7 +47,9 @@ class RecordedTorque(Controller):
     ) -> None:
         self.t, self.tau = finite("t", t), finite("tau", tau)
         if self.t.ndim != 1 or len(self.t) < 2 or np.any(np.diff(self.t) <= 0):
-            raise ShapeError(f"t has shape {self.t.shape}; it must be (N,), at least two instants, each later than the last")
+            raise ShapeError(
+                f"t has shape {self.t.shape}; it must be (N,), at least two instants, each later than the last"
+            )
         if self.tau.ndim != 2 or len(self.tau) != len(self.t):
             raise ShapeError(f"tau has shape {self.tau.shape}; it must be ({len(self.t)}, n), a row for each instant")
         if between not in get_args(Between):
@@ -82,7 +84,9 @@ class RecordedTorque(Controller):
         return np.concatenate([np.zeros((len(t), 2 * arm.n)), self.at(t)], axis=-1)
 
     def __repr__(self) -> str:
-        return f"<RecordedTorque: {self.tau.shape[1]} joints, {len(self.t)} instants, {self.duration:g} s, {self.between}>"
+        return (
+            f"<RecordedTorque: {self.tau.shape[1]} joints, {len(self.t)} instants, {self.duration:g} s, {self.between}>"
+        )
 
 
 def read_torques(path: str | os.PathLike[str], arm: Arm, between: Between = "linear") -> RecordedTorque:
