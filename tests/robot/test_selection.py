@@ -5,6 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import dalembert as da
 from dalembert.errors import RobotError
@@ -13,6 +15,7 @@ from dalembert.robot.model import TIP_NOTE
 from dalembert.robot.selection import locked, selected
 from dalembert.robot.urdf import parse_urdf
 from plain_mechanics import PlainMechanics
+from test_urdf import robots
 
 BODY = (
     '<inertial><origin xyz="0.02 0.01 0.1" rpy="0.3 0 0.1"/><mass value="{m}"/>'
@@ -83,6 +86,28 @@ def test_locked_arm_is_the_whole_arm_with_those_joints_at_rest(case):
     )
     assert part.robot.mass == pytest.approx(robot.mass, rel=1e-12)
     assert any(note.startswith("held fixed: ") for note in part.robot.notes)
+
+
+@settings(max_examples=25, deadline=None)
+@given(robots(), st.data())
+def test_any_robot_with_joints_held_or_on_another_root_is_part_of_the_whole(robot, data):
+    """B and g are those rows and columns of the whole robot's, rotors, payload and fixed joints included."""
+    names = [x.name for x in robot.tree_joints]
+    assume(len(names) > 1)
+    held = data.draw(st.dictionaries(st.sampled_from(names), st.floats(-2, 2), max_size=len(names) - 1))
+    behind = [x.parent for x in robot.tree_joints if x.name not in held]
+    part = selected(robot, lock=held, root=data.draw(st.sampled_from([robot.root, *behind])))
+    left = [x.name for x in part.tree_joints]
+    q = np.linspace(-0.9, 1.2, len(left))
+    at = held | dict(zip(left, q, strict=True))
+    rows = [names.index(name) for name in left]
+    whole, ours = (
+        PlainMechanics(mechanism(robot), [at.get(name, 0.0) for name in names]),
+        PlainMechanics(mechanism(part), q),
+    )
+    size = np.abs(whole.B).max()
+    np.testing.assert_allclose(ours.B, whole.B[np.ix_(rows, rows)], rtol=1e-9, atol=1e-10 * size)
+    np.testing.assert_allclose(ours.g, whole.g[rows], rtol=1e-9, atol=1e-9 * (1 + np.abs(whole.g).max()))
 
 
 def reduced(text, hold):

@@ -236,8 +236,8 @@ class _SdfReader:
                 self.joints.append(Joint(name, "fixed", parent, child, placement @ link_frame))
                 return
             if kind == "ball":
-                between, turns = virtual_joints(name, kind, parent, child, placement, link_frame=link_frame)
-                self.links |= {link.name: link for link in between}
+                massless, turns = virtual_joints(name, kind, parent, child, placement, link_frame=link_frame)
+                self.links |= {link.name: link for link in massless}
                 self.joints += turns
                 self._note("virtual joints", virtual_note(name, kind))
                 return
