@@ -95,8 +95,6 @@ def _read(path: Path, tip: str | None, convention: str | None, arguments: Mappin
         from dalembert.robot.dh_table import read_dh_table
 
         return _with_tip(read_dh_table(path, convention), path, tip)
-    if convention is not None:
-        raise RobotError(f"{path}: convention is '{convention}', but only DH tables ({', '.join(TABLES)}) take one")
     if suffix == ".xacro":
         from dalembert.robot.xacro_reader import read_xacro
 
