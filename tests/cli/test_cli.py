@@ -710,6 +710,14 @@ def test_couplings() -> None:
     assert "no closed form" in mistake("couplings", "five-bar", "--condition", "h112")
 
 
+def test_an_ellipsoid_away_from_rest_is_one_sentence() -> None:
+    """Not a table of "none"."""
+    said = " ".join(run("ellipsoid", "planar-3r", "--q", "0.5 0.6 0.4", "--limits", "unit").output.split())
+    assert "none" not in said and "torques of this size do not hold the arm's weight; give larger --limits" in said
+    held = run("ellipsoid", "planar-3r", "--q", "0.5 0.6 0.4", "--limits", "unit", "--no-gravity").output
+    assert "from 0 towards" in held and "do not hold" not in held
+
+
 def test_ellipsoid_prints_both_measures() -> None:
     shown = run("ellipsoid", "planar-2r", "--q", "0.3 1.0", width=120).stdout
     assert "w = √det(J Jᵀ) = 0.8415" in shown and "w_d = √det(J (BᵀB)⁻¹ Jᵀ) = 3.182e-05" in shown

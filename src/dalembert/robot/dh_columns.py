@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from dalembert.errors import RobotError
 from dalembert.robot import units as si
-from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.tables import parse_angle, shown
+from dalembert.robot.units import LONGEST, WIDEST
 
 # what a column is: spellings, in lower case and without blanks, underscores and signs; Greek letters are spelled out
 SPELLINGS = {

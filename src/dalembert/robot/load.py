@@ -82,11 +82,10 @@ def _read(path: Path, tip: str | None, convention: str | None) -> Robot:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise RobotError(
-            f"{path}: the suffix '{path.suffix}' is none that robots are read from ({', '.join(SUFFIXES)})"
-            f"{nearest(path.name, arms())}"
+            f"{path}: the suffix '{path.suffix}' is none that robots are read from ({', '.join(SUFFIXES)}){_near(path)}"
         )
     if not os.path.exists(path):
-        raise RobotError(f"{path}: there is no such file{nearest(path.stem, arms())}")
+        raise RobotError(f"{path}: there is no such file{_near(path)}")
     if suffix in TABLES:
         from dalembert.robot.dh_table import read_dh_table
 
@@ -96,6 +95,14 @@ def _read(path: Path, tip: str | None, convention: str | None) -> Robot:
     if suffix == ".xml":
         suffix = _xml_kind(path)
     return _reader(suffix)(path, tip)
+
+
+def _near(path: Path) -> str:
+    """ "; did you mean 'x'?", x being a robot file of the same folder, or the shipped arm with this very name."""
+    if str(path.parent) == "." and path.stem in arms():
+        return f"; did you mean '{path.stem}'?"
+    folder = path.parent if path.parent.is_dir() else None
+    return nearest(path.name, sorted(x.name for x in folder.iterdir() if x.suffix.lower() in SUFFIXES)) if folder else ""
 
 
 def _shipped(name: str) -> Path:
