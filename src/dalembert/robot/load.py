@@ -101,8 +101,11 @@ def _near(path: Path) -> str:
     """ "; did you mean 'x'?", x being a robot file of the same folder, or the shipped arm with this very name."""
     if str(path.parent) == "." and path.stem in arms():
         return f"; did you mean '{path.stem}'?"
-    folder = path.parent if path.parent.is_dir() else None
-    return nearest(path.name, sorted(x.name for x in folder.iterdir() if x.suffix.lower() in SUFFIXES)) if folder else ""
+    if not path.parent.is_dir():
+        return ""
+    files = sorted(x.name for x in path.parent.iterdir() if x.suffix.lower() in SUFFIXES)
+    same = [name for name in files if Path(name).stem == path.stem]
+    return f"; did you mean '{same[0]}'?" if same else nearest(path.name, files)
 
 
 def _shipped(name: str) -> Path:
