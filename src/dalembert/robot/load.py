@@ -103,7 +103,10 @@ def _near(path: Path) -> str:
         return f"; did you mean '{path.stem}'?"
     if not path.parent.is_dir():
         return ""
-    files = sorted(x.name for x in path.parent.iterdir() if x.suffix.lower() in SUFFIXES)
+    try:
+        files = sorted(x.name for x in path.parent.iterdir() if x.suffix.lower() in SUFFIXES)
+    except OSError:  # a folder that may not be listed
+        return ""
     same = [name for name in files if Path(name).stem == path.stem]
     return f"; did you mean '{same[0]}'?" if same else nearest(path.name, files)
 
