@@ -60,12 +60,16 @@ if TYPE_CHECKING:
     )
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
+    from dalembert.simulation.recorded import RecordedTorque, read_torques
     from dalembert.simulation.simulate import simulate
     from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
     from dalembert.trajectory.configurations import inverse_kinematics
     from dalembert.trajectory.csv_file import read_trajectory
+    from dalembert.trajectory.events import PayloadEvent, WrenchEvent
     from dalembert.trajectory.fourier import fourier
+    from dalembert.trajectory.joined import join
+    from dalembert.trajectory.monotone import InterpolationWarning
     from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
     from dalembert.trajectory.splines import spline
     from dalembert.trajectory.trajectory import Trajectory
@@ -88,12 +92,16 @@ _LATER = {
         "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor Shape",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
+        "simulation.recorded": "RecordedTorque read_torques",
         "simulation.simulate": "simulate",
         "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
         "trajectory.configurations": "inverse_kinematics",
         "trajectory.csv_file": "read_trajectory",
+        "trajectory.events": "PayloadEvent WrenchEvent",
         "trajectory.fourier": "fourier",
+        "trajectory.joined": "join",
+        "trajectory.monotone": "InterpolationWarning",
         "trajectory.profiles": "polynomial trapezoidal triangular",
         "trajectory.splines": "spline",
         "trajectory.trajectory": "Trajectory",
@@ -115,6 +123,7 @@ __all__ = [
     "Friction",
     "IdentificationWarning",
     "Inertia",
+    "InterpolationWarning",
     "Joint",
     "LimitError",
     "Limits",
@@ -126,8 +135,10 @@ __all__ = [
     "OperationalController",
     "ParameterSet",
     "PathError",
+    "PayloadEvent",
     "PhysicalWarning",
     "Placement",
+    "RecordedTorque",
     "Robot",
     "RobotError",
     "Rotor",
@@ -139,6 +150,7 @@ __all__ = [
     "Tolerances",
     "Trajectory",
     "Wall",
+    "WrenchEvent",
     "arms",
     "circle",
     "excite",
@@ -147,10 +159,12 @@ __all__ = [
     "identify",
     "identify_payload",
     "inverse_kinematics",
+    "join",
     "line",
     "load",
     "monte_carlo",
     "polynomial",
+    "read_torques",
     "read_trajectory",
     "simulate",
     "size",
@@ -196,8 +210,9 @@ def load(
     root: str | None = None,
     convention: Literal["standard", "modified"] | None = None,
     density: float | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
+    """An arm by its shipped name, or from a file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
 
     physical    "warn" loads a robot with an inertia that no body can have, and says so
     tip         the link whose frame is the end effector; the file's own choice unless given
@@ -206,6 +221,7 @@ def load(
                 between them, and joints beside it are held fixed
     convention  of a DH table, where the file does not say it
     density     kg/m³, or a material such as "aluminium": links without a mass have that of their shapes
+    arguments   of a .xacro file, those that it asks for by $(arg NAME)
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -217,9 +233,8 @@ def load(
     from dalembert.robot.load import load_robot, part_of
 
     if not isinstance(source, Robot):
-        return Arm(
-            load_robot(source, physical=physical, tip=tip, lock=lock, root=root, convention=convention, density=density)
-        )
+        choices: dict[str, Any] = {"lock": lock, "root": root, "convention": convention, "density": density}
+        return Arm(load_robot(source, physical=physical, tip=tip, arguments=arguments, **choices))
     robot = source if tip is None else source.with_tip(tip)
     return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 

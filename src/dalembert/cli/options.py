@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
 import math
 from collections.abc import Callable
@@ -147,6 +148,20 @@ GearsOption = Annotated[str | None, Option(metavar='"g1 g2 …"', help="Gear rat
 MotorSideOption = Annotated[str | None, Option(metavar="q,qd,tau", help="Which of the columns are at the motor side.")]
 TimeUnitOption = Annotated[str | None, Option(help="s, ms, us or ns.")]
 
+# who made a report, and when
+AuthorOption = Annotated[str | None, Option(metavar="NAME", help="Who made the report, shown under its title.")]
+TitleOption = Annotated[str | None, Option(metavar="WORDS", help="The title of the report.")]
+NoteOption = Annotated[str | None, Option(metavar="WORDS", help="What the report says first.")]
+DateOption = Annotated[str, Option(metavar="WORDS", help="The date in the report: 'today', 'none' or any other words.")]
+
+Interpolation = Literal["auto", "spline", "monotone"]
+InterpolationOption = Annotated[
+    Interpolation,
+    Option(
+        help="What missing velocities come from: a spline, or a monotone curve, which stays between the samples; 'auto': the "
+        "spline, unless it moves a joint that the samples hold."
+    ),
+]
 WrenchOption = Annotated[
     str | None,
     Option(
@@ -206,8 +221,14 @@ def load(
 def tell_numbers(arm: da.Arm) -> None:
     """Say which joint has which number in the names of parameters, where these are not the numbers of q."""
     if arm.passive_names:
-        names = ", ".join(f"{k} {plain(joint.name)}" for k, joint in enumerate(arm.robot.tree_joints, 1))
-        tell(f"The numbers are those of all joints that move: {names}.")
+        from dalembert.report.identification import numbering
+
+        tell(plain(numbering(arm)))
+
+
+def date_of(words: str) -> str | None:
+    """What ``--date`` means: the day of this machine's clock for 'today', nothing for 'none'."""
+    return {"today": datetime.date.today().isoformat(), "none": None}.get(words, words)
 
 
 def list_of(option: str, text: str) -> list[float]:
