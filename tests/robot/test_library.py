@@ -242,7 +242,7 @@ def test_loader_checks_what_bodies_can_be(tmp_path):
         ("panda.urdf", "panda.urdf: there is no such file; did you mean 'panda'?"),
         (
             "arm.step",
-            "arm.step: the suffix '.step' is none that robots are read from (.toml, .urdf, .xml, .mjcf, .csv, ",
+            "arm.step: the suffix '.step' is none that robots are read from (.toml, .urdf, ",
         ),
         ("nowhere/arm", "nowhere/arm: the suffix '' is none that robots are read from"),
         (str(LIBRARY), "library: the suffix '' is none"),

@@ -106,7 +106,6 @@ def measures(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid) -> tuple[float
 
 
 def _print(arm: da.Arm, q: tuple[float, ...], shape: Ellipsoid, exact: Polytope | None, kind: Kind, size: Any) -> None:
-    import numpy as np
 
     unit = shape.units[0] if len(set(shape.units)) == 1 else ""
     bound = (
