@@ -36,7 +36,7 @@ from dalembert.report.html import (
 from dalembert.report.study import NEGLIGIBLE, Study
 from dalembert.report.svg import formula_svg
 from dalembert.robot.omissions import OMISSIONS
-from dalembert.trajectory.csv_file import carried_columns
+from dalembert.trajectory.csv_file import DERIVED, carried_columns
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
@@ -545,7 +545,8 @@ def _tightest(study: Study) -> list[str]:
 def _downloads(study: Study, place: Place) -> str:
     """One table with everything over the motion's time, the sizing, and the motion in the least time."""
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{study.arm.name}-{study.title}").strip("-").lower()
-    columns = _columns_of_motion(study) | _contributions(study) | _columns_of_tip(study)
+    derived = _contributions(study) | _columns_of_tip(study)
+    columns = _columns_of_motion(study) | {f"{DERIVED}{name}": x for name, x in derived.items()}
     items = [
         download(f"{stem}.csv", "Motion, torques, their causes, tip", csv_text(list(columns), list(columns.values()))),
         download(f"{stem}-sizing.csv", "Sizing", study.sizing.csv()),
