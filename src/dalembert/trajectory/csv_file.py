@@ -192,7 +192,7 @@ def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Ar
         values = np.zeros((len(kinds), len(PAYLOADS)))
         for row, body in zip(values, map(body_of, kinds), strict=True):
             if body is not None:
-                tensor = [body.tensor["xyz".index(a)]["xyz".index(b)] for a, b in TENSOR]
+                tensor = [body.tensor["xyz".index(axes[0])]["xyz".index(axes[1])] for axes in TENSOR]
                 row[:] = body.mass, *body.com, *tensor
         names = list(PAYLOADS) if values[:, 4:].any() else list(PAYLOADS)[:4]
         columns |= dict(zip(names, values[where.ravel()].T, strict=False))
