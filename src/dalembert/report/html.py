@@ -99,7 +99,7 @@ footer { margin-top: 60px; border-top: 1px solid var(--line); padding: 16px 0 40
   h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 40px; }
   .cards { grid-template-columns: 1fr 1fr; }
   .grid.two svg text { font-size: 10.5px; }
-  .grid.one figure { overflow-x: auto; } .grid.one svg { min-width: 600px; }
+  .grid.one figure { overflow-x: auto; } .grid.one svg { min-width: 720px; }
   th, td { padding: 5px 9px; }
   dl { grid-template-columns: 1fr; } dd { margin-bottom: 6px; }
 }
