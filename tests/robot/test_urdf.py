@@ -221,8 +221,7 @@ LAUGHS = '<!DOCTYPE r [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
             "arm.urdf.*cycle",
         ),
         (urdf(link(), joint(child="c")), "arm.urdf.*joint 'j' has child link 'c', which does not exist"),
-        (urdf(link(), joint(kind="floating")), "arm.urdf: joint 'j' has type 'floating', which is not supported"),
-        (urdf(link(), joint(kind="planar")), "arm.urdf: joint 'j' has type 'planar'"),
+        (urdf(link(), joint(kind="ball")), "arm.urdf: joint 'j' has type 'ball', which is not supported"),
         (urdf(link(), joint(), '<drake:joint name="b" type="ball"/>'), "arm.urdf: joint 'b' has type 'ball'"),
         (
             urdf(link(), joint(inside='<mimic joint="other"/>')),

@@ -73,7 +73,8 @@ class MotionSamples:
 
     def rows(self, chosen: Any) -> MotionSamples:
         """Some of the instants."""
-        return MotionSamples(*(None if x is None else x[chosen] for x in vars(self).values()))
+        payload, wrench = (None if x is None else x[chosen] for x in (self.payload, self.wrench))
+        return MotionSamples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen], payload, wrench)
 
     def model(self, arm: Arm) -> Arm | Variants:
         """The arm with the payload that it carries at each of the instants."""

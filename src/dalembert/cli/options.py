@@ -37,7 +37,7 @@ def overwriting(name: str) -> Any:
 ArmArgument = Annotated[
     str,
     Argument(
-        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, or .xml (MJCF).",
+        metavar="ARM", help="A shipped arm (see 'dalembert arms') or a robot file: .urdf, .toml, .xml (MJCF), or .csv (a DH table).",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -50,6 +50,15 @@ LockOption = Annotated[
 RootOption = Annotated[
     str | None,
     Option(metavar="LINK", help="The link that becomes the base; with --tip, only the joints between them move."),
+]
+ConventionOption = Annotated[
+    Literal["standard", "modified"] | None, Option(help="Of a DH table (.csv, .xlsx) that does not say it.")
+]
+DensityOption = Annotated[
+    str | None,
+    Option(
+        metavar="KG/M3|MATERIAL", help="Links without a mass have that of their shapes: 2700, aluminium, '2.7 g/cm3'."
+    ),
 ]
 
 
@@ -64,6 +73,8 @@ class Loading:
     tip: TipOption = None
     lock: LockOption = None
     root: RootOption = None
+    convention: ConventionOption = None
+    density: DensityOption = None
 
     @property
     def positions(self) -> dict[str, list[float]]:
@@ -143,6 +154,14 @@ TitleOption = Annotated[str | None, Option(metavar="WORDS", help="The title of t
 NoteOption = Annotated[str | None, Option(metavar="WORDS", help="What the report says first.")]
 DateOption = Annotated[str, Option(metavar="WORDS", help="The date in the report: 'today', 'none' or any other words.")]
 
+Interpolation = Literal["auto", "spline", "monotone"]
+InterpolationOption = Annotated[
+    Interpolation,
+    Option(
+        help="What missing velocities come from: a spline, or a monotone curve, which stays between the samples; 'auto': the "
+        "spline, unless it moves a joint that the samples hold."
+    ),
+]
 WrenchOption = Annotated[
     str | None,
     Option(
@@ -185,7 +204,10 @@ def load(
 
     com = payload_com_of(payload_com, payload)
     with saying_warnings():
-        loaded = da.load(arm, physical=loading.physical, tip=loading.tip, lock=loading.positions, root=loading.root)
+        loaded = da.load(
+            arm, physical=loading.physical, tip=loading.tip, lock=loading.positions, root=loading.root,
+            convention=loading.convention, density=loading.density,
+        )  # fmt: skip
     say("note", *(note for note in loaded.robot.notes if note.startswith(TIP_NOTE)))
     if payload is not None:
         loaded = loaded.with_payload(payload, com or (0.0, 0.0, 0.0))

@@ -48,6 +48,7 @@ def report(
     check_limits: Annotated[
         bool, Option("--check-limits", help="Exit with status 3 when the motion exceeds a limit.")
     ] = False,
+    interpolation: options.InterpolationOption = "auto",
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
@@ -73,7 +74,7 @@ def report(
     options.not_an_input(out, "the report would overwrite the file it is", motion, arm, limits)
     options.need_figures(f"{out}: a report")
     check_writable(out, overwrite=force)
-    motions = [_from_file(loaded, motion)] if motion is not None else example_motions(loaded, example)
+    motions = [_from_file(loaded, motion, interpolation)] if motion is not None else example_motions(loaded, example)
     from dalembert.analysis.sizing import without_effort_limit
     from dalembert.report import study, write_report
 
@@ -95,8 +96,8 @@ def report(
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
-def _from_file(arm: da.Arm, path: Path) -> tuple[str, str, Any]:
-    table, how = read(arm, path)
+def _from_file(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[str, str, Any]:
+    table, how = read(arm, path, interpolation)
     note = f"Read from {path.name}: {len(table.t):,} instants, t = {table.t[0]:g} … {table.t[-1]:g} s."
     return path.stem, " ".join([note, *(f"{sentence}." for sentence in how)]), table
 

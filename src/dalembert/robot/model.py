@@ -480,6 +480,8 @@ def _in_order(robot: Robot) -> tuple[Joint, ...]:
 
 # how people name the frame at which a tool is held, the likeliest first
 TOOL_FRAMES = ("tcp", "tool0", "ee", "eef", "tool", "flange", "grasp", "effector", "gripper", "hand")
+FINGER = re.compile("finger|thumb|jaw|knuckle")
+ARM = 3  # joints: what carries a finger behind fewer is no arm
 
 
 def _leaves(robot: Robot) -> list[str]:
@@ -493,7 +495,8 @@ def _default_tip(robot: Robot) -> str:
 
     It is the leaf behind the most moving joints. Where several are, the way to them is followed to where it branches into
     fingers: branches that have fewer joints each than the way to them. The tip is the link that carries these, or a frame
-    fixed to it that is called like a tool's. A link that a coupling moves is no tip as long as there is another.
+    fixed to it that is called like a tool's. A link that a coupling moves, or that is called a finger, is no tip as long as
+    there is another.
     """
     root = robot.root
     led = {name for coupling in robot.couplings for name in coupling.joints}
@@ -508,7 +511,11 @@ def _default_tip(robot: Robot) -> str:
     most = max(count[name] for name in leaves)
     last = [name for name in leaves if count[name] == most]
     unique = len(last) == 1 and not follows[last[0]]
-    return last[0] if unique else _hand_of(robot, leaves, above, free, follows)
+    chosen = last[0] if unique else _hand_of(robot, leaves, above, free, follows)
+    hand = chosen
+    while FINGER.search(hand.lower()) and hand in above:
+        hand = above[hand].parent
+    return _tool_frame(robot, hand, above) if count[hand] < count[chosen] and free[hand] >= ARM else chosen
 
 
 def _hand_of(

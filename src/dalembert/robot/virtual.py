@@ -12,14 +12,13 @@ ball       NAME/yaw, NAME/pitch, NAME/roll, the same turns
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from dalembert.algebra.vectors import IDENTITY, Mat, VecLike, X, Y, Z
 from dalembert.robot.friction import Friction
 from dalembert.robot.model import Joint, JointType, Limits, Link, Robot, Rotor
 from dalembert.robot.placement import Placement
 
-VirtualKind = Literal["planar", "floating", "ball"]
 _SLIDES: tuple[tuple[str, JointType, VecLike], ...] = (
     ("x", "prismatic", X),
     ("y", "prismatic", Y),
@@ -41,7 +40,7 @@ SINGULAR = "is singular at pitch = ±90°, where yaw and roll turn about one axi
 
 def virtual_joints(
     name: str,
-    kind: VirtualKind,
+    kind: str,
     parent: str,
     child: str,
     placement: Placement = HERE,
@@ -53,7 +52,7 @@ def virtual_joints(
     rotors: Sequence[Rotor | None] = (),
     at: Sequence[float] = (),
 ) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
-    """The links without mass and the joints that stand for a planar, floating or ball joint.
+    """The links without mass and the joints that stand for a joint of the kind "planar", "floating" or "ball".
 
     axis        of a planar joint, the normal of its plane in the joint's frame. Where that is z, x and y are the frame's
     link_frame  the child's frame as seen from the last joint's
@@ -91,7 +90,7 @@ def virtual_joints(
     return links, tuple(joints)
 
 
-def virtual_note(name: str, kind: VirtualKind) -> str:
+def virtual_note(name: str, kind: str) -> str:
     """What a reader says about a joint that it made virtual joints of."""
     words = ", ".join(f"{name}/{word}" for word, _, _ in VIRTUAL[kind])
     singular = "" if kind == "planar" else f"; it {SINGULAR}"

@@ -55,7 +55,7 @@ def stages_of(
     arm: Arm, torque: Any, duration: Any, tip_wrench: Any, base_motion: Any, parameters: Any
 ) -> list[Stage] | None:
     """The stages, in order; None where no controller follows a motion that carries something."""
-    motion = torque.motion if isinstance(torque, Controller) else None
+    motion: Any = torque.motion if isinstance(torque, Controller) else None
     if motion is None or not getattr(motion, "events", ()):
         return None
     if not (np.ndim(duration) == 0 and np.isfinite(duration) and duration > 0):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,8 @@ class Joined:
         states = np.empty((3, len(t), self.pieces[0].motion.n))
         kind = self._kinds[which]
         order = np.argsort(kind, kind="stable")
-        edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1)) if len(t) else []
-        for first, last in zip(edges[:-1], edges[1:], strict=True):
+        edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1)).tolist()
+        for first, last in pairwise(edges):
             rows = order[first:last]
             piece = self.pieces[which[rows[0]]]
             states[:, rows] = piece.at(np.minimum(own[rows], piece.motion.duration))
