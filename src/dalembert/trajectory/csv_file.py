@@ -430,9 +430,7 @@ def _joint_order(path: Any, theirs: Joints, arm: Arm | None, first: Joints) -> t
     return [theirs.index(joint) for joint in first], [f"{path}: the joints are {listed(first)}, in the file's order"]
 
 
-def _groups(
-    path: Any, names: list[str | None], arm: Arm | None, torques: bool, needed: str
-) -> tuple[int, list[str]]:
+def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, needed: str) -> tuple[int, list[str]]:
     """How many joints the file is for and which groups of columns it has, or a sentence about the columns at fault."""
     matches = [match for name in names if (match := _COLUMN.fullmatch(name or ""))]
     counts = {group: sorted(int(match[2]) for match in matches if match[1] == group) for group in (*GROUPS, "tau")}
