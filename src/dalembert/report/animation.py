@@ -160,7 +160,7 @@ def pictures(film: Film, progress: Callable[[float], None]) -> Iterator[NDArray[
         for k, (t, pose) in enumerate(zip(film.t, film.poses, strict=True)):
             canvas.restore_region(still)
             before = len(axes.lines)
-            axes.plot(*tips[: k + 1].T, color=arm_figures.TIP, lw=1.3, zorder=2.5)
+            axes.plot(*tips[: k + 1].T, color=arm_figures.TIP, lw=1.2, zorder=2.5)
             draw_strokes(axes, by_depth(strokes(arm, pose, size), view), view)
             for line in sorted(axes.lines[before:], key=lambda line: line.get_zorder()):
                 line.draw(renderer)
@@ -315,7 +315,7 @@ function draw() {
   pen.beginPath();
   for (let i = 0; i <= k; i++) pen.lineTo(...at(F[i].slice(3 * D.tip, 3 * D.tip + 3)).slice(0, 2));
   pen.lineTo(...point(D.tip).slice(0, 2));
-  pen.strokeStyle = "#d1702a"; pen.lineWidth = 1.4; pen.stroke();
+  pen.strokeStyle = ink; pen.lineWidth = 1.3; pen.stroke();
   const strokes = D.look.map((look, i) => [look, point(2 * i), point(2 * i + 1), i >= D.look.length - 3 ? 1e9 : 0]);
   strokes.sort((a, b) => a[1][2] + a[2][2] + 2 * a[0][4] + a[3] - b[1][2] - b[2][2] - 2 * b[0][4] - b[3]);
   for (const [[colour, width, round, outlined], a, b] of strokes) {
