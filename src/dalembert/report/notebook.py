@@ -108,7 +108,7 @@ def arm_html(arm: Arm) -> str:
 
 def _arm_picture(arm: Arm, motion: Any) -> str:
     q, path = configurations(arm, motion)
-    poses = skeleton(arm, q)
+    poses = skeleton(arm, q if arm.n <= 12 else q[[0, -1]])
     return arm_svg(arm, poses, views_of(arm, poses)[0], path=path)
 
 

@@ -128,9 +128,10 @@ def _ticks(axes: Axes, names: Sequence[str]) -> None:
     """The joints' names below the bars, turned where they would run into each other."""
     axes.set_xticks(range(len(names)), [literal(name) for name in names])
     if sum(map(len, names)) + 2 * len(names) > 44:
-        axes.tick_params(axis="x", labelrotation=40, length=0)
+        crowded = len(names) > 12
+        axes.tick_params(axis="x", labelrotation=90 if crowded else 40, labelsize=7.0 if crowded else 8.5)
         for label in axes.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
+            label.set(ha="center" if crowded else "right", rotation_mode="default" if crowded else "anchor")
     axes.tick_params(axis="x", length=0)
     axes.grid(False, axis="x")
 

@@ -41,9 +41,10 @@ def arm_svg(
         f'<polygon points="{_points(to_page(disc))}" fill="currentColor" fill-opacity=".12" stroke="currentColor" stroke-opacity=".45"/>'
     ]
     for pose in poses[:-1]:
-        for line in pose.lines:
-            out.append(_polyline(to_page(line @ view.matrix.T), LINE, 2.5, 'stroke-opacity=".22"'))
+        lines = "".join(f"M{_points(to_page(line @ view.matrix.T))}" for line in pose.lines)
+        out.append(f'<path d="{lines}" fill="none" stroke="{LINE}" stroke-width="2.5" stroke-opacity=".22"/>')
     if path is not None:
+        path = path[np.unique(np.linspace(0, len(path) - 1, FINE).round().astype(int))]
         out.append(_polyline(to_page(path @ view.matrix.T), LINE, 1.2, 'stroke-dasharray="5 2"'))
     for stroke in drawn:
         ends = to_page(stroke.ends @ view.matrix.T)
