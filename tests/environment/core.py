@@ -69,6 +69,8 @@ def files_are_read_and_written(folder: Path) -> Iterator[str]:
         assert np.allclose(again.gravity_torque(again.home), arm.gravity_torque(arm.home))
         yield suffix
     assert da.from_dh([{"a": 1.0, "mass": 2.0, "com": (-0.5, 0, 0)}], gravity=(0, -9.81, 0)).n == 1
+    (folder / "arm.csv").write_text("a [mm],alpha [deg],d,theta,mass\n500,-90,0,q1,2\n")
+    assert da.load(folder / "arm.csv").n == 1 and da.Shape("box", (1.0, 1.0, 1.0)).inertia(density="steel").mass == 7850
     yield "DH table"
 
 
@@ -161,6 +163,7 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
     swing = (arm, [0.3, 0.8], [0.0, 0.0], None, 0.1)
     bag, mcap = file_of(folder, "run.bag"), file_of(folder, "run.mcap")
     parquet, matlab = file_of(folder, "run.parquet"), file_of(folder, "run.mat")
+    sheet, mesh = file_of(folder, "arm.xlsx"), da.Shape("mesh", (1, 1, 1), file=file_of(folder, "link.stl"))
     mjcf = file_of(folder, "arm.xml", b"<mujoco><worldbody/></mujoco>")
     return {
         "motion": [
@@ -189,6 +192,8 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
             ("rosbags", lambda: da.identify(arm, bag)),
             ("mcap", lambda: da.identify(arm, mcap)),
         ],
+        "spreadsheet": [("python-calamine", lambda: da.load(sheet))],
+        "meshes": [("trimesh", lambda: mesh.inertia(density=2700))],
         "mujoco": [("MuJoCo", lambda: da.load(mjcf))],
         "gpu": [("cuda-bindings", lambda: importlib.import_module("dalembert.kernel.cuda")._driver())],
         "cluster": [

@@ -76,6 +76,14 @@ MJCF_WORDS = (
 )  # fmt: skip
 
 
+DH_TABLES = (
+    "Arm;;;\njoint;type;a_i-1 [mm];α_i-1 (°);d [mm];θ;m [kg];Im [kg cm²];kr;min [deg, mm]\n1;R;0;-90;400,5;q1 + 90;3;0,2;1:100;-170\n"
+    "2;P;0;0;*;0;1;;;0\nflange;F;0;0;100;0\n\nTotal;;;;;;4\n",
+    "# convention: modified\na,alpha,d,theta,mass,cx,Ixx,Iyy,effort\n0.5,pi/2,0,,1,0.1,0.2,0.2,10 N cm\n0,90 deg,,0,,,,,\n",
+)
+TABLE_WORDS = (b"[mm]", b"(deg)", b"q1", b"*", b";", b",", b"alpha", b"1e999", b"nan", b"\"", b"+", b"# gravity: 0 0 1", b"\xff\xfe")  # fmt: skip
+
+
 def saved(suffix: str, *names: str) -> Callable[[Path], Seeds]:
     """Shipped arms in another format."""
 
@@ -486,6 +494,7 @@ TARGETS: tuple[Target, ...] = (
     Target("toml terms", ".toml", rubbing(".toml"), loaded_and_saved(".toml", ".urdf"), TOML_WORDS),
     Target("urdf terms", ".urdf", rubbing(".urdf"), loaded_and_saved(".toml", ".urdf"), XML_WORDS),
     Target("toml loops", ".toml", shipped("five-bar", "parallelogram"), loaded_and_saved(".toml"), TOML_WORDS),
+    Target("dh table", ".csv", lambda folder: [text.encode() for text in DH_TABLES], loaded_and_saved(".toml"), TABLE_WORDS),
     Target("dh rows", ".json", dh_rows, table_of_rows, (b'"alpha": ', b'"rotor": {', b"[", b"]", b"null", b"1e999", b"NaN")),
     *(Target(f"limits {suffix}", suffix, lambda folder, suffix=suffix: LIMITS[suffix], limits, LIMIT_WORDS) for suffix in LIMITS),
     Target("motion", ".csv", motions, read_motions, WORDS),

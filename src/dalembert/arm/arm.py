@@ -60,9 +60,9 @@ HANDS_ON = {
 
 
 @lru_cache(maxsize=32)
-def _arm_of(robot: Robot) -> Arm:
+def _arm_of(robot: Robot, contacts: tuple[str, ...] = ()) -> Arm:
     """The arm of a robot that has come from another process: one for all that come, so that they share its kernels."""
-    return Arm(robot)
+    return Arm(robot, contacts)
 
 
 class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
@@ -87,13 +87,13 @@ class Arm(ArmDynamics, Kinematics, Coordinates, ArmDerivatives, Rollouts):
         return f"<Arm {self.name!r}: {joints}{chains}{without}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Arm) and self.robot == other.robot
+        return isinstance(other, Arm) and self.robot == other.robot and self.contacts == other.contacts
 
     def __hash__(self) -> int:
         return hash(self.robot)
 
     def __reduce__(self) -> Any:
-        return (_arm_of, (self.robot,))
+        return (_arm_of, (self.robot, self.contacts))
 
     # -- other arms ----------------------------------------------------------------------------------
 

@@ -22,6 +22,8 @@ EXTRAS = {
         "scipy": "SciPy", "pyarrow": "pyarrow", "rosbags": "rosbags", "apsw": "rosbags", "ruamel": "rosbags",
         "mcap": "mcap", "lz4": "mcap", "zstandard": "mcap",
     },
+    "spreadsheet": {"python_calamine": "python-calamine"},
+    "meshes": {"trimesh": "trimesh"},
     "mujoco": {"mujoco": "MuJoCo"},
     "gpu": {"cuda": "cuda-bindings"},
     "cluster": {"dask": "Dask", "cloudpickle": "Dask", "distributed": "distributed"},

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra.scalars import Values, select
 from dalembert.coordinates.chain import AnyMechanism
-from dalembert.coordinates.pulled import jacobian
+from dalembert.coordinates.pulled import contact_torque
 from dalembert.coordinates.variants import with_parameters
 from dalembert.equations import articulated
 from dalembert.equations.newton_euler import BaseMotion
@@ -27,7 +27,7 @@ from dalembert.motion import contact, control, stepping
 from dalembert.motion.methods import METHODS, Tableau
 from dalembert.motion.rubbing import clearance_count
 from dalembert.motion.stepping import Setting
-from dalembert.quantities.machine import Equations, Quantity, identity, table, taped
+from dalembert.quantities.machine import Equations, Quantity, identity, sizes_of, table, taped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,11 +47,6 @@ BASE = 9  # numbers in a motion of the base: [ω, ω̇, p̈]
 PARABOLA = (0.0, 0.5, 1.0)  # parts of a step at which a reference is given that is asked for anywhere within it
 
 
-def _tip_torque(m: AnyMechanism, q: Values, h_e: Values) -> list[Any]:
-    J = jacobian(m, q)
-    return [sum(J[k][i] * h_e[k] for k in range(6)) for i in range(m.n)]
-
-
 def _energies(m: AnyMechanism, q: Values, qd: Values, parameters: Values) -> Any:
     return stepping.energies(with_parameters(m, parameters), q, qd)
 
@@ -61,7 +56,7 @@ def _row(arrays: str, summary: str, equations: Equations, whole: tuple[str, ...]
 
 
 ROLLOUTS = table("rollouts", {
-    "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", _tip_torque),
+    "tip_torque": _row("q, tip_wrench -> tau(n)", "Jᵀ h_e", contact_torque),
     "momentum": _row("q, qd -> p(n)", "p = B(q) q̇", stepping.momentum),
     "velocity": _row("q, p -> qd(n)", "q̇ = B⁻¹(q) p", stepping.velocity),
     "energy": _row(
@@ -214,7 +209,7 @@ class _Draft:
             self.sizes["tau"] = n
             self.pieces["adapt"] = lambda *values: control.adaptive(self.known, plan.columns, *values)
         if plan.tip_wrench:
-            self._add("tip_wrench", 6, self.stepwise)
+            self._add("tip_wrench", sizes_of(setting.mechanism)["W"], self.stepwise)
         if plan.base_motion == "held":
             self._add("base_motion", BASE, self.stepwise)
         elif plan.base_motion:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError
 from dalembert.report import figures
-from dalembert.report.figures import Key, Panel, assemble, joint_colour
+from dalembert.report.colours import joint_colour
+from dalembert.report.figures import Key, Panel, assemble
 from dalembert.report.skeleton import Pose, View, skeleton
 from dalembert.report.strokes import Stroke, by_depth, plate, size_of, strokes, views_of
 

@@ -20,7 +20,8 @@ from dalembert.errors import DalembertError
 from dalembert.identification.result import Identification
 from dalembert.logs.log import Log
 from dalembert.report.arm_figures import configurations
-from dalembert.report.figures import RED, Curve, joint_colour
+from dalembert.report.colours import RED, joint_colour
+from dalembert.report.figures import Curve
 from dalembert.report.html import number, text
 from dalembert.report.plots import at_frame, joint_names
 from dalembert.report.skeleton import skeleton

@@ -12,7 +12,8 @@ from dalembert.analysis.ellipsoid import Ellipsoid, Polytope
 from dalembert.analysis.sizing import ROUNDING, Demand, Sizing, joint_units
 from dalembert.arm import Arm
 from dalembert.errors import DalembertError, ShapeError
-from dalembert.report.figures import INK, RED, SOFT, Curve, Panel, assemble, joint_colour
+from dalembert.report.colours import INK, RED, SOFT, joint_colour
+from dalembert.report.figures import Curve, Panel, assemble
 from dalembert.report.tip_figures import ellipsoid_figure
 from dalembert.report.words import literal
 from dalembert.robot.model import Frame

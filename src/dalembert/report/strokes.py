@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalembert.arm import Arm
-from dalembert.report.figures import AXES, joint_colour
+from dalembert.report.colours import joint_colour
+from dalembert.report.figures import AXES
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.tip.task_rows import spread
 

@@ -15,7 +15,8 @@ from dalembert.arm import Arm
 from dalembert.environment.extras import extra
 from dalembert.errors import DalembertError
 from dalembert.report import figures
-from dalembert.report.figures import INK, SOFT, STYLE, Panel, assemble
+from dalembert.report.colours import INK, SOFT
+from dalembert.report.figures import STYLE, Panel, assemble
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, with_glyphs
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating[Any]]
 WITH, WITHOUT, EXACT, STEEL = "#1f5fa8", "#d1702a", "#5b9f70", "#9aa6b2"
 FAR = 8.0  # radii between the centre of an ellipsoid and zero
-FAINT, BETWEEN = "#dde3e8", "#d5e0ec"
+FAINT, BETWEEN = "#dde3e8", "#c5d8ee"
+PATH, REACH = "#d1702a", "#3d8f5a"  # of the tip; of the ellipsoid in the direction of its acceleration
 
 
 # -- one configuration ---------------------------------------------------------------------------
@@ -163,16 +165,16 @@ def _on_the_way(study: Study, shapes: Ellipsoid) -> Panel:
         for k, pose in enumerate(poses):
             ends = k in (0, len(poses) - 1)
             figures.draw_links(axes, view, pose, STEEL if ends else FAINT, 3.5 if ends else 1.4, 1.0, 2 + ends)
-        axes.plot(*(view.matrix @ path.T), color=WITHOUT, lw=1.2, zorder=4)
+        axes.plot(*(view.matrix @ path.T), color=PATH, lw=1.2, zorder=4)
         for k, outline in zip(picked, outlines, strict=True):
             x, y = (view.matrix @ path[k])[:, None] + scale * outline
             axes.fill(x, y, color=WITH, alpha=0.12, lw=0, zorder=4.5)
             axes.plot(x, y, color=WITH, lw=1.3, zorder=5)
-            axes.plot(*(view.matrix @ path[k]), "o", ms=3, color=INK, zorder=6)
+            axes.plot(*(view.matrix @ path[k]), "o", ms=3, color=PATH, zorder=6)
         _ruler(axes, view, scale, largest, shapes.units[0])
         figures.draw_surroundings(axes, arm, view, triad=0.16 * extent)
 
-    return Panel("On the way", draw, ((WITH, "ellipsoid"), (WITHOUT, "path of the tip")), (5.2, 4.0))
+    return Panel("On the way", draw, ((WITH, "ellipsoid"), (PATH, "path of the tip")), (5.2, 4.0))
 
 
 def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
@@ -185,15 +187,15 @@ def _asked_and_allowed(study: Study, shapes: Ellipsoid) -> Panel:
     allowed = np.where(still, np.nan, shapes.max_acceleration(that_way))
 
     def draw(axes: Axes) -> None:
-        axes.fill_between(t, shapes.radii[:, -1], shapes.radii[:, 0], color=WITH, alpha=0.12, lw=0)
-        axes.plot(t, allowed, color=WITH, lw=1.5)
-        axes.plot(t, size, color=WITHOUT, lw=1.5)
+        axes.fill_between(t, shapes.radii[:, -1], shapes.radii[:, 0], color=BETWEEN, lw=0)
+        axes.plot(t, allowed, color=REACH, lw=1.5)
+        axes.plot(t, size, color=INK, lw=1.5)
         axes.set_ylim(bottom=0)
         figures.time_axis(axes, study)
 
     key = (
-        (WITHOUT, "asked for by the motion"),
-        (WITH, "the ellipsoid that way"),
+        (INK, "acceleration of the motion"),
+        (REACH, "reach of the ellipsoid in that direction"),
         (BETWEEN, "its shortest to longest radius"),
     )
     return Panel(f"Acceleration of the tip ({shapes.units[0]})", draw, key, (5.2, 4.0))

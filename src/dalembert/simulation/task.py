@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Function = Callable[[float, Array, Array], Any]
+WRENCH = "a wrench has 6 components"
 BASE_PARTS = "a base_motion has 9 components [ω, ω̇, p̈]"
 Index = tuple[int, ...] | None  # one state of the batch, or all
 
@@ -60,12 +61,16 @@ class Task:
     constants: dict[str, Array] = field(default_factory=dict)
     limits: Array | None = None  # (n, 2)
     tip: OperationalController | None = None  # where it is compiled
+    learned: Array | None = None  # (*batch, p) what the law has learnt before
 
     @property
     def initial_state(self) -> list[Array]:
-        """q and q̇, and what a law that learns has learnt so far: nothing."""
+        """q and q̇, and what a law that learns has learnt so far: nothing, unless in an earlier stage."""
         state = [self.q0, self.qd0]
-        return [*state, np.zeros((*self.batch, len(self.plan.columns)))] if self.plan.columns else state
+        if not self.plan.columns:
+            return state
+        learned = np.zeros((*self.batch, len(self.plan.columns)))
+        return [*state, learned if self.learned is None else np.broadcast_to(self.learned, learned.shape).copy()]
 
     @property
     def steps(self) -> int:
@@ -214,7 +219,7 @@ class Task:
 
     def _less_wrench(self, tau: Array, k: Any, t: Any, q: Array, x: Array, qd: Array, index: Index) -> Array:
         if self.wrench_function is not None:
-            wrench = _called("tip_wrench", self.wrench_function, t, q, qd, 6)
+            wrench = _called("tip_wrench", self.wrench_function, t, q, qd, self.arm.sizes["W"])
         elif self.wrenches is not None:
             wrench = self.part(self._held(self.wrenches, k), index)
         else:
@@ -362,7 +367,7 @@ def make_task(
         return values
 
     wrench_function = tip_wrench if callable(tip_wrench) else None
-    wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, 6, "a wrench has 6 components")
+    wrenches = None if wrench_function else over_time("tip_wrench", tip_wrench, arm.sizes["W"], WRENCH)
     base_function = _checked_base(base_motion) if callable(base_motion) else None
     bases = None if base_function else over_time("base_motion", base_motion, BASE, BASE_PARTS)
     if base_function is not None:
