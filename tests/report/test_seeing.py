@@ -55,7 +55,6 @@ def results(arm: da.Arm, motion: da.Trajectory, log: dict[str, np.ndarray]) -> d
     run = da.simulate(arm, [0.3, 0.8], None, None, 0.1)
     fit = da.identify(arm, log, validate=log)
     sizing = da.size(arm, motion)
-    scaled, fast = motion.scaled(arm), motion.time_optimal(arm, grid=100)
     return {
         "arm": arm,
         "closed chain": da.load("parallelogram"),
@@ -86,10 +85,11 @@ def results(arm: da.Arm, motion: da.Trajectory, log: dict[str, np.ndarray]) -> d
         "operational space": arm.operational_space(),
         "study": da.study(arm, motion),
         "map": da.workspace_map(arm, poses=500, cells=10),
+        "monte carlo": da.monte_carlo(arm, motion, {"mass": 0.05}, samples=100),
+        "with events": motion.with_payload(2.0, start=0.2, end=0.6),
+        "inverse kinematics": da.inverse_kinematics(arm, arm.pose(q)),
         "scaling table": motion.scaling_table(arm),
-        "scaling": scaled.scaling,
-        "time optimal": fast.scaling,
-        "omissions": arm.omissions(motion),
+        "scaling": motion.scaled(arm).scaling,
         "operations": arm.operations("inverse_dynamics"),
         "source": arm.emit("inverse_dynamics"),
         "PD": da.PD(1.0, 1.0, [0.0, 0.0]),

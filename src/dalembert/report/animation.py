@@ -26,6 +26,7 @@ from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_binary_file
 from dalembert.report import arm_figures, figures
 from dalembert.report.arm_figures import draw_plate, draw_strokes
+from dalembert.report.colours import in_the_dark
 from dalembert.report.html import text
 from dalembert.report.plots import chosen
 from dalembert.report.skeleton import Pose, View, skeleton
@@ -252,7 +253,10 @@ def write_html(film: Film, file: Any, progress: Callable[[float], None]) -> None
         "each": film.each,
         "step": round(float(film.t[1] - film.t[0]), 9),
         "end": round(float(film.t[-1]), 9),
-        "look": [[s.colour, s.width, int(s.round), int(s.outlined), round(s.lift / unit)] for s in drawn],
+        "look": [
+            [[s.colour, in_the_dark(s.colour)], s.width, int(s.round), int(s.outlined), round(s.lift / unit)]
+            for s in drawn
+        ],
         "frames": steps.tolist(),
         "plate": np.round((plate(film.arm, size) - middle) / unit).astype(int).ravel().tolist(),
         "view": np.round([*view.matrix, np.cross(*view.matrix)], 6).tolist(),
@@ -318,7 +322,9 @@ function draw() {
   pen.strokeStyle = ink; pen.lineWidth = 1.3; pen.stroke();
   const strokes = D.look.map((look, i) => [look, point(2 * i), point(2 * i + 1), i >= D.look.length - 3 ? 1e9 : 0]);
   strokes.sort((a, b) => a[1][2] + a[2][2] + 2 * a[0][4] + a[3] - b[1][2] - b[2][2] - 2 * b[0][4] - b[3]);
-  for (const [[colour, width, round, outlined], a, b] of strokes) {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  for (const [[colours, width, round, outlined], a, b] of strokes) {
+    const colour = colours[+dark];
     pen.lineCap = round ? "round" : "butt";
     const end = Math.hypot(a[0] - b[0], a[1] - b[1]) < 0.4;
     for (const [c, more] of outlined ? [[page, 2.5], [colour, 0]] : [[colour, 0]]) {
