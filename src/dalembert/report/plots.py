@@ -197,7 +197,7 @@ def _spread(study: MonteCarlo, joints: list[int]) -> Panel:
         axes.bar(x, high - low, 0.5, bottom=low, color=colours, alpha=0.55)
         axes.hlines(middle, x - 0.25, x + 0.25, color=colours, lw=2.0)
         axes.plot(x, study.nominal_peak[joints], "o", ms=4.5, mfc="white", mec=INK, zorder=4)
-        axes.hlines(study.limit[joints], x - 0.36, x + 0.36, color=RED, lw=1.2, linestyles=[(0, (5, 3))])
+        axes.hlines(study.limit[joints], x - 0.36, x + 0.36, color=RED, lw=1.2, linestyles="dashed")
         axes.set_ylim(bottom=0)
         _ticks(axes, [study.joints[i] for i in joints])
 
