@@ -9,7 +9,7 @@ DEBIAN := gcc clang libc6-dev nodejs qemu-user qemu-system-arm \
 	gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \
 	gcc-arm-none-eabi libnewlib-arm-none-eabi
 
-.PHONY: help demo book book-update test test-core test-foreign test-gpu lint format bench bench-quick soak clean
+.PHONY: help demo book book-update test test-core test-foreign test-drake test-gpu lint format bench bench-quick soak clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make test       the whole test suite, on WORKERS=$(WORKERS) processes"
 	@echo "make test-core  the core alone, in an environment that has no extra"
 	@echo "make test-foreign  PyTorch and JAX, in an environment that has them, on the CPU"
+	@echo "make test-drake  SDF files and rotors as Drake reads them, in an environment that has it"
 	@echo "make test-gpu   the tests that need a CUDA device, with the libraries that PYTHON has: CuPy, PyTorch, JAX"
 	@echo "make lint       formatting, ruff and mypy, changing nothing"
 	@echo "make format     let ruff put the formatting right"
@@ -66,6 +67,14 @@ out/foreign/venv/.installed: .venv/.python pyproject.toml
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0+cpu" || \
 		out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
 	out/foreign/venv/bin/python -m pip install --quiet --disable-pip-version-check "jax>=0.10" "pytest>=8" "hypothesis>=6.100" -e ".[motion]"
+	@touch $@
+
+test-drake: out/drake/venv/.installed
+	out/drake/venv/bin/python -m pytest tests/drake
+
+out/drake/venv/.installed: .venv/.python pyproject.toml
+	$(PYTHON) -m venv out/drake/venv
+	out/drake/venv/bin/python -m pip install --quiet --disable-pip-version-check "drake>=1.30" "pytest>=8" "hypothesis>=6.100" -e .
 	@touch $@
 
 # array libraries for GPUs are gigabytes: those of PYTHON are used, with whatever of pytest it has

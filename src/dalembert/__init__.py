@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     )
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
+    from dalembert.simulation.recorded import RecordedTorque, read_torques
     from dalembert.simulation.simulate import simulate
     from dalembert.tip.controller import OperationalController, Wall
     from dalembert.trajectory.cartesian import circle, line
@@ -91,6 +92,7 @@ _LATER = {
         "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor Shape",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
+        "simulation.recorded": "RecordedTorque read_torques",
         "simulation.simulate": "simulate",
         "tip.controller": "OperationalController Wall",
         "trajectory.cartesian": "circle line",
@@ -136,6 +138,7 @@ __all__ = [
     "PayloadEvent",
     "PhysicalWarning",
     "Placement",
+    "RecordedTorque",
     "Robot",
     "RobotError",
     "Rotor",
@@ -161,6 +164,7 @@ __all__ = [
     "load",
     "monte_carlo",
     "polynomial",
+    "read_torques",
     "read_trajectory",
     "simulate",
     "size",
@@ -206,8 +210,9 @@ def load(
     root: str | None = None,
     convention: Literal["standard", "modified"] | None = None,
     density: float | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
+    """An arm by its shipped name, or from a file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
 
     physical    "warn" loads a robot with an inertia that no body can have, and says so
     tip         the link whose frame is the end effector; the file's own choice unless given
@@ -216,6 +221,7 @@ def load(
                 between them, and joints beside it are held fixed
     convention  of a DH table, where the file does not say it
     density     kg/m³, or a material such as "aluminium": links without a mass have that of their shapes
+    arguments   of a .xacro file, those that it asks for by $(arg NAME)
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
@@ -227,9 +233,8 @@ def load(
     from dalembert.robot.load import load_robot, part_of
 
     if not isinstance(source, Robot):
-        return Arm(
-            load_robot(source, physical=physical, tip=tip, lock=lock, root=root, convention=convention, density=density)
-        )
+        choices: dict[str, Any] = {"lock": lock, "root": root, "convention": convention, "density": density}
+        return Arm(load_robot(source, physical=physical, tip=tip, arguments=arguments, **choices))
     robot = source if tip is None else source.with_tip(tip)
     return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 

@@ -165,6 +165,7 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
     parquet, matlab = file_of(folder, "run.parquet"), file_of(folder, "run.mat")
     sheet, mesh = file_of(folder, "arm.xlsx"), da.Shape("mesh", (1, 1, 1), file=file_of(folder, "link.stl"))
     mjcf = file_of(folder, "arm.xml", b"<mujoco><worldbody/></mujoco>")
+    macros = file_of(folder, "arm.xacro", b"<robot/>")
     return {
         "motion": [
             ("SciPy", lambda: da.simulate(*swing, method="dop853")),
@@ -195,6 +196,7 @@ def calls_for_extras(folder: Path) -> dict[str, list[tuple[str, Callable[[], obj
         "spreadsheet": [("python-calamine", lambda: da.load(sheet))],
         "meshes": [("trimesh", lambda: mesh.inertia(density=2700))],
         "mujoco": [("MuJoCo", lambda: da.load(mjcf))],
+        "xacro": [("xacro", lambda: da.load(macros))],
         "gpu": [("cuda-bindings", lambda: importlib.import_module("dalembert.kernel.cuda")._driver())],
         "cluster": [
             ("distributed", lambda: da.simulate(arm, [[0.3, 0.8]], None, None, 0.1, cluster="tcp://127.0.0.1:8786"))

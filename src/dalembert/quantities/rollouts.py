@@ -87,6 +87,7 @@ class Plan:
     twofold     whether torques from Python come as τ − Jᵀ h_e followed by τ, for friction that depends on the load
     model       the mechanism that the law knows; that which is simulated unless given
     columns     of the regressor, whose parameters the law "adaptive" learns
+    effort      the most that the drive of each joint gives of what a law asks for; () for as much as is asked
     """
 
     method: str = "rk4"
@@ -101,6 +102,7 @@ class Plan:
     base_motion: str = ""
     model: AnyMechanism | None = None
     columns: tuple[int, ...] = ()
+    effort: tuple[float, ...] = ()
 
 
 Piece = Callable[..., Sequence[Sequence[Any]]]
@@ -311,6 +313,8 @@ class _Draft:
             tau = LAWS[self.plan.law](self.known, q, qd, *rest)
         else:
             (tau,) = rest
+        if self.plan.effort and self.plan.law not in ("none", "given", "host"):  # these come limited
+            tau = control.limited(tau, self.plan.effort)
         return setting, q, qd, tau, h_e, base
 
     def with_parameters(self, parameters: Sequence[Any]) -> Setting:

@@ -41,7 +41,7 @@ from dalembert.robot.placement import Placement, unit
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import nearest, shown, some, told_at
-from dalembert.robot.urdf_drives import Drive, drive_of, read_drives
+from dalembert.robot.urdf_drives import UrdfDrive, drive_of, read_drives
 from dalembert.robot.urdf_shapes import KNOWN_IN_SHAPE, Colour, colours, read_shape
 from dalembert.robot.virtual import virtual_joints, virtual_note
 from dalembert.terms import TERMS, Term
@@ -117,7 +117,7 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
             links += between
             joints += parts
         else:
-            joints.append(_joint(joint, drives.get(joint.get("name", ""), Drive())))
+            joints.append(_joint(joint, drives.get(joint.get("name", ""), UrdfDrive())))
     couplings = tuple(_mimics(whole))
     _top_level(root, whole)
     ours = whole.ours()
@@ -141,7 +141,7 @@ def _refuse_macros(root: Element, source: str) -> None:
         macro = element.tag.startswith("xacro:")
         if macro or any("${" in value or "$(" in value for value in element.attrib.values()):
             raise RobotError(
-                f"{source}: <{element.tag}> is an unexpanded xacro macro; run 'xacro {source} > robot.urdf' and load that"
+                f"{source}: <{element.tag}> is an unexpanded xacro macro; call the file .xacro, or run 'xacro {source} > robot.urdf' and load that"
             )
 
 
@@ -281,8 +281,9 @@ def _link(link: _UrdfElement, defined: Mapping[str, Colour]) -> Link:
             link.notes.add("shapes of a kind that is not known here are only kept as text", link.name)
         else:
             shapes[element.tag].append(shape)
+    drawn: dict[str, Any] = {"visuals": tuple(shapes["visual"]), "collisions": tuple(shapes["collision"])}
     with told_at(link.where):
-        return Link(link.required("name"), inertia, *flags, weight, *map(tuple, shapes.values()), tuple(kept))
+        return Link(link.required("name"), inertia, *flags, weight, **drawn, kept=tuple(kept))
 
 
 def _textures(root: Element) -> list[str]:
@@ -312,7 +313,7 @@ def _inertia(inertial: _UrdfElement) -> Inertia:
     return Inertia(m, ZERO, symmetric(xx, yy, zz, xy, yz, xz)).seen_from(inertial.origin())
 
 
-def _joint(joint: _UrdfElement, drive: Drive) -> Joint:
+def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
     name, kind, where = joint.required("name"), joint.required("type"), joint.where
     if kind not in JOINT_TYPES:
         raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(TYPES)}")
@@ -418,7 +419,7 @@ def _limits(limit: _UrdfElement, ours: _UrdfElement, kind: str) -> Limits:
     return Limits(**values, acceleration=ours.number("acceleration", acceleration))
 
 
-def _rotor(rotor: _UrdfElement, drive: Drive) -> Rotor | None:
+def _rotor(rotor: _UrdfElement, drive: UrdfDrive) -> Rotor | None:
     """The rotor as our own writer's extension says it; else as transmissions and Drake's elements do."""
     if not rotor.given:
         return drive.rotor

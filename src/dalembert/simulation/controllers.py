@@ -44,6 +44,7 @@ class Controller:
     constants: tuple[str, ...] = ("kp", "kd")  # what is given once to the compiled law
     memoryless = ""  # the law that it is before it has learnt anything
     push: Array | None = None  # the wrench (6,) that the motion exerts at the tip, in a stage of its own
+    tracks = True  # whether there is a motion or a pose to be compared with
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any, model: Arm | None = None) -> None:
         self.kp, self.kd = (self._gain(name, gain) for name, gain in zip(self.words, (kp, kd), strict=True))

@@ -23,8 +23,10 @@ from dalembert.quantities.rollouts import ROLLOUTS
 from dalembert.simulation.adaptive import ContactDynamics, adaptive
 from dalembert.simulation.closing import placed_along
 from dalembert.simulation.controllers import Adaptive, Controller
+from dalembert.simulation.drives import Saturation, sampling_of, saturations
 from dalembert.simulation.fixed import fixed_steps
 from dalembert.simulation.pieces import in_pieces
+from dalembert.simulation.sampled import sampled
 from dalembert.simulation.stages import stages_of
 from dalembert.simulation.task import Task, make_task
 
@@ -62,6 +64,22 @@ class Run:
         return self.task.torque_along(self.q, self._placed, self.qd, self.learned)
 
     @cached_property
+    def saturated(self) -> NDArray[np.bool_]:
+        """Whether the torque is at its effort limit at every instant: (…, N, n); never without ``effort_limits``."""
+        if self.task.effort is None:
+            return np.zeros(self.q.shape, bool)
+        return np.abs(self.tau) >= self.task.effort * (1 - 1e-12)
+
+    @property
+    def saturations(self) -> list[Saturation]:
+        """When each joint's torque was at its effort limit, joint by joint, to the distance of the records."""
+        if self.q.ndim != 2:
+            raise ShapeError(
+                f"saturations are those of one run, and this is a batch of {self.q.shape[:-2]}; run.saturated has them all"
+            )
+        return saturations(self.arm, self.t, self.saturated)
+
+    @cached_property
     def tracking_error(self) -> Array:
         """q_d − q at every instant, for a controller that follows a motion or holds a pose: (…, N, n) rad or m."""
         followed = self.task.followed_along()
@@ -72,7 +90,7 @@ class Run:
     @property
     def follows(self) -> bool:
         """Whether a controller of the joints follows a motion in it, or goes to a pose with some stiffness."""
-        control = self.task.controller
+        control = self.task.controller or self.task.followed
         return control is not None and (control.motion is not None or bool(control.kp.any()))
 
     @property
@@ -99,9 +117,10 @@ class Run:
 
     @property
     def _adapted(self) -> tuple[Adaptive, Array]:
-        if not isinstance(self.task.controller, Adaptive) or self.learned is None:
+        control = self.task.controller or self.task.followed
+        if not isinstance(control, Adaptive) or self.learned is None:
             raise DalembertError("this run has no parameters over time: no adaptive controller learnt any in it")
-        return self.task.controller, self.learned
+        return control, self.learned
 
     @cached_property
     def qdd(self) -> Array:
@@ -285,6 +304,11 @@ def simulate(
     friction: bool = True,
     stops: Literal["error", "contact"] | None = None,
     restitution: float = 0.0,
+    effort_limits: ArrayLike | bool = False,
+    rate: float | None = None,
+    delay: float = 0.0,
+    encoder: ArrayLike | None = None,
+    velocity_filter: float | None = None,
     parameters: ArrayLike | None = None,
     rtol: float = 1e-11,
     atol: float = 1e-12,
@@ -317,6 +341,15 @@ def simulate(
                 passes its limit; "contact" makes them stops that the joint hits, rests on and leaves
     restitution of stops="contact", from 0 (plastic) to 1 (elastic): a joint that hits its stop alone rebounds
                 with this fraction of its speed
+    effort_limits  True: the drives give no more than the arm's effort limits, however much is asked for; (n,) or one number
+                (N m; N): other limits. ``run.saturations`` says when they were reached. False leaves torques as they are
+    rate        Hz: the controller or function is computed at so many instants a second and its torque is held in between;
+                continuous unless given
+    delay       s: each torque acts so much later than the instant at which the state was measured; until the first one
+                acts, it is that of the initial state. Needs ``rate``
+    encoder     counts per turn at the joint (per metre for a prismatic joint), one number or (n,): the controller measures
+                positions in whole counts, and velocities as differences of two samples. Needs ``rate``
+    velocity_filter  Hz: a first-order low-pass on those differences
     parameters  (…, 13 n) dynamic parameters in place of the arm's own, S (7.77): for each joint m, m c,
                 I_xx I_xy I_xz I_yy I_yz I_zz, I_m, F_v, F_s; for a closed chain, of each joint of its tree; behind
                 them the coefficients of further terms of friction, joint by joint
@@ -343,11 +376,15 @@ def simulate(
         if wrenches is not None and (acting := all_wrenches(wrench, wrenches)):
             touching, wrench = of.touching(tuple(acting)), _together(acting, more.get("start"))
         task = make_task(
-            touching, q, qd, by, length, method, step, every, wrench, friction, stops, parameters, restitution, base
+            touching, q, qd, by, length, method, step, every, wrench, friction, stops, parameters, restitution, base,
+            effort_limits, sampling_of(arm, rate, delay, encoder, velocity_filter),
         )  # fmt: skip
         task = task if learned is None else replace(task, learned=learned)
         states = steps(task, done) if cluster is None else in_pieces(task, steps, cluster, bool(solver), done)
         q, qd, *adapted = states
+        if task.sampling is not None:
+            torques, *adapted = adapted
+            task = replace(task.driven(), torques=torques)
         return Run(of, task.t[task.records], q, qd, task, *adapted)
 
     stages = stages_of(arm, torque, duration, tip_wrench, base_motion, parameters)
@@ -415,7 +452,9 @@ def _stepped(
     atol: float,
     threads: int | None,
 ) -> tuple[Array, ...]:
-    """(q, qd) at the records, and what a controller has learnt, where it learns."""
+    """(q, qd) at the records, the torques of a sampled controller, and what a controller has learnt, where it learns."""
+    if task.sampling is not None:
+        return sampled(task, solver, rtol, atol, progress, threads)
     return adaptive(task, solver, rtol, atol, progress) if solver else fixed_steps(task, progress, threads)
 
 

@@ -228,7 +228,8 @@ class _Search:
 
     def every(self, x: Array, R: Array, near: Array | None, count: int | None) -> _Found:
         """As many distinct solutions as are asked for, or all that are found."""
-        kept, nearest, excess, idle = np.empty((0, self.arm.n)), None, None, 0
+        kept: Array = np.empty((0, self.arm.n))
+        nearest, excess, idle = None, None, 0
         for series in range(ROUNDS):
             seeds = starts(self.arm, STARTS, series)
             if near is not None and not series:
@@ -366,7 +367,8 @@ class _Search:
 
     def within(self, q: Array) -> Booleans:
         """Which configurations keep the limits: (k,)."""
-        return ((q >= self.lower - IN_LIMITS) & (q <= self.upper + IN_LIMITS)).all(axis=-1)
+        inside: Booleans = (q >= self.lower - IN_LIMITS) & (q <= self.upper + IN_LIMITS)
+        return np.all(inside, axis=-1)
 
     def reason(self, q: Array, x: Array, R: Array, excess: Any) -> str:
         """Why there is no solution; q is the nearest."""
