@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -25,6 +26,7 @@ from dalembert.report.figures import joint_colour
 from dalembert.report.skeleton import skeleton
 from dalembert.report.strokes import size_of, strokes
 from dalembert.trajectory.csv_file import MotionTable
+from imports import MODULES, room_of
 
 RECORDS = [x for x in vars(terms).values() if is_dataclass(x) and isinstance(x, type)]  # of arrays alone
 STRANGE = '<b>&"arm"</b>'
@@ -102,6 +104,30 @@ def test_every_repr_is_at_most_two_lines_and_200_characters(results: dict[str, A
     walls = {name: repr(x) for name, x in results.items() if repr(x).count("\n") > 1 or len(repr(x)) > 200}
     assert walls == {}
     assert not [name for name, x in results.items() if " object at 0x" in repr(x)]
+
+
+def test_no_record_of_arrays_has_the_repr_of_a_dataclass() -> None:
+    """``@brief`` gives one line, or the record writes its own."""
+    walls = []
+    for module in MODULES:
+        if room_of(module) not in (
+            "arm",
+            "analysis",
+            "trajectory",
+            "simulation",
+            "identification",
+            "logs",
+            "tip",
+            "report",
+        ):
+            continue
+        for name, record in vars(import_module(f"dalembert.{module}")).items():
+            if is_dataclass(record) and isinstance(record, type) and not name.startswith("_"):
+                written: Any = getattr(record.__repr__, "__wrapped__", record.__repr__)
+                arrays = [f.name for f in fields(record) if f.repr and str(f.type).split(" | ")[0] == "Array"]
+                if arrays and written.__code__.co_filename == "<string>":
+                    walls.append(f"{module}: {name}")
+    assert walls == []
 
 
 def test_what_a_notebook_shows_is_small_whole_and_without_scripts(results: dict[str, Any]) -> None:
