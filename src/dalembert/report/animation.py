@@ -5,6 +5,7 @@ The instants of the pictures are evenly spread over the motion, so that it plays
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -36,7 +37,7 @@ from dalembert.simulation.simulate import Run
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
-MOST = 20_000  # pictures of a film
+MOST = 5_000  # pictures of a film
 SIZE, DPI = (6.0, 5.0), 100  # inches, and pixels to each: even numbers of pixels, as video needs them
 
 
@@ -178,15 +179,12 @@ def write_gif(film: Film, file: Any, progress: Callable[[float], None]) -> None:
     with extra("plot", "a GIF"):
         from PIL import Image
 
-    palette = None
-    frames = []
-    for picture in pictures(film, progress):
-        image = Image.fromarray(picture)
-        if palette is None:
-            palette = image.quantize(64, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        frames.append(image.quantize(palette=palette, dither=Image.Dither.NONE))
-    shown = round(1000 * film.each)
-    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=shown, loop=0, optimize=False)
+    drawn = (Image.fromarray(picture) for picture in pictures(film, progress))
+    image = next(drawn)
+    palette = image.quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    frames = (x.quantize(palette=palette, dither=Image.Dither.NONE) for x in itertools.chain([image], drawn))
+    look: dict[str, Any] = {"duration": round(1000 * film.each), "loop": 0, "optimize": False}
+    next(frames).save(file, "GIF", save_all=True, append_images=frames, **look)
 
 
 def _ffmpeg(path: str | os.PathLike[str]) -> str:
