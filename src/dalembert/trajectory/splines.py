@@ -25,7 +25,7 @@ from dalembert.trajectory.trajectory import Trajectory
 BOUNDARIES = ("clamped", "natural", "periodic", "not-a-knot")
 CONDITIONS = {"velocity": 1, "acceleration": 2, "jerk": 3}
 INTERPOLATIONS = ("auto", "spline", "monotone")
-WAYPOINTS = 0.25  # of a joint's range: how far a spline through waypoints may leave that of the two beside it unsaid
+WAYPOINTS = np.inf  # of a joint's range: a spline through chosen waypoints may leave that of the two beside it, but for holds
 SIDES = ("start", "end")
 
 

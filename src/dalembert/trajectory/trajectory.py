@@ -16,7 +16,7 @@ from dalembert.arm.handed_on import handed_on
 from dalembert.arrays import Array, double
 from dalembert.errors import DalembertError, ShapeError
 from dalembert.robot import Inertia
-from dalembert.trajectory.events import Event, LoadTable
+from dalembert.trajectory.events import Event, LoadTable, moved, snapped
 
 if TYPE_CHECKING:
     from dalembert.trajectory.limits import LimitsLike
@@ -85,7 +85,12 @@ class Trajectory:
         if not (np.isfinite(self.duration) and self.duration > 0):
             raise DalembertError(f"a motion must last some time; its duration is {self.duration:g} s")
         object.__setattr__(self, "duration", float(self.duration))
-        object.__setattr__(self, "knots", tuple(self._apart(np.array(self.knots, float)).tolist()))
+        knots = self._apart(np.array(self.knots, float))
+        object.__setattr__(self, "knots", tuple(knots.tolist()))
+        if self.events:  # at the knots that they are, to the last digit
+            edges = np.unique(np.concatenate([[0.0], knots, [self.duration]]))
+            same = SAME_INSTANT * self.duration
+            object.__setattr__(self, "events", moved(self.events, lambda t: snapped(t, edges, same)))
 
     def _apart(self, instants: Array) -> Array:
         """The instants in order; of those at the same instant the later one: by then every piece has begun."""
