@@ -91,16 +91,29 @@ def samples(motion: Motion) -> MotionSamples:
     inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
     events = getattr(motion, "loads", None)
     if events is None or not callable(motion) or not inner:
-        loads = (
-            (getattr(motion, name, None) for name in ("payload", "wrench")) if events is None else events.at(t - t[0])
-        )
-        return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)), *loads)
+        states = [np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)]
+        if events is not None:
+            return MotionSamples(t, *states, *events.at(t - t[0]))
+        return _on_both_sides(t, states, getattr(motion, "payload", None), getattr(motion, "wrench", None))
     before = np.array(inner) - 1e-9 * (t[-1] - t[0])
     asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))
     q, qd, qdd = motion(asked)
     shown = asked.copy()  # the value just before a knot belongs to the knot
     shown[np.searchsorted(asked, before)] = inner
     return MotionSamples(shown, q, qd, qdd, *events.at(asked))
+
+
+def _on_both_sides(t: Array, states: list[Array], payload: Array | None, wrench: Array | None) -> MotionSamples:
+    """The rows of a table; where what is carried changes, also with what was carried before."""
+    tables = [table for table in (payload, wrench) if table is not None]
+    if not tables or len(t) < 2 or len(tables[0]) != len(t):
+        return MotionSamples(t, *states, payload, wrench)
+    changes = np.flatnonzero(np.any([np.any(np.diff(table, axis=0) != 0, axis=1) for table in tables], axis=0)) + 1
+    rows = np.insert(np.arange(len(t)), changes, changes)  # the row of the change twice
+    load = rows.copy()
+    load[changes + np.arange(len(changes))] -= 1
+    payload, wrench = (None if table is None else table[load] for table in (payload, wrench))
+    return MotionSamples(t[rows], *(x[rows] for x in states), payload, wrench)
 
 
 @dataclass(frozen=True)

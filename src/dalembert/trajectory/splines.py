@@ -25,7 +25,9 @@ from dalembert.trajectory.trajectory import Trajectory
 BOUNDARIES = ("clamped", "natural", "periodic", "not-a-knot")
 CONDITIONS = {"velocity": 1, "acceleration": 2, "jerk": 3}
 INTERPOLATIONS = ("auto", "spline", "monotone")
-WAYPOINTS = np.inf  # of a joint's range: a spline through chosen waypoints may leave that of the two beside it, but for holds
+WAYPOINTS = (
+    np.inf
+)  # of a joint's range: a spline through chosen waypoints may leave that of the two beside it, but for holds
 SIDES = ("start", "end")
 
 
