@@ -232,8 +232,8 @@ class Trajectory:
         >>> print(lift.events[0])
         payload of 10 kg from 0.4 to 1 s
         >>> lift.torques(da.load("planar-2r"), [0.39, 0.4]).round(0)
-        array([[1031.,  202.],
-               [1215.,  287.]])
+        array([[1192.,  318.],
+               [1394.,  420.]])
         """
         return handed_on(HANDS_ON, "with_payload")(self, mass, com, inertia, start, end)
 
