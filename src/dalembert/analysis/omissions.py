@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalembert.analysis.sizing import Demand, Motion, Progress, check_finite, check_fits, demand, joint_units, samples
 from dalembert.arm import Arm
 from dalembert.arrays import number, shown
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.graph.count import Operations, count
 from dalembert.quantities.joints import JOINTS
@@ -31,6 +32,7 @@ VELOCITY = ("coriolis", "centrifugal")
 DROPS = (*((name,) for name in OMISSIONS), VELOCITY, (*VELOCITY, "off-diagonal"), ("rotational", "translational"))
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Omission:
     """What it costs, and what it saves, to leave out the terms of these names.
@@ -60,6 +62,7 @@ class Omission:
         return _direct(self.model)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Omissions:
     """What can be neglected along a motion, ``str()`` of it is a table; made by :meth:`Arm.omissions`.

@@ -12,17 +12,24 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalembert.arm import Arm
+from dalembert.arm.handed_on import handed_on
 from dalembert.arm.variants import Variants
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.files import whole_file
 from dalembert.trajectory.loads import carrying, together
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# what the methods of a sizing hand on to, by the modules that draw it: imported when it is first called
+HANDS_ON = {"plot": "report.plots:sizing_figure", "_repr_html_": "report.notebook:sizing_html"}
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
 
@@ -49,6 +56,7 @@ class Motion(Protocol):
     def qdd(self) -> Any: ...
 
 
+@brief
 @dataclass(frozen=True)
 class MotionSamples:
     """A motion at instants that do not go backwards; an instant stands twice where the motion jumps.
@@ -116,6 +124,7 @@ def _on_both_sides(t: Array, states: list[Array], payload: Array | None, wrench:
     return MotionSamples(t[rows], *(x[rows] for x in states), payload, wrench)
 
 
+@brief
 @dataclass(frozen=True)
 class Demand:
     """One thing at every joint: its largest size, when that is first reached, RMS, and the limit.
@@ -257,6 +266,26 @@ class Sizing:
         with whole_file(path, overwrite=overwrite) as file:
             file.write(self.csv())
 
+    def plot(self) -> Figure:
+        """A matplotlib Figure: for every joint the share of its limits that is used, and peak and RMS torque, speed, power.
+
+        >>> import dalembert as da
+        >>> sizing = da.size(da.load("planar-2r"), da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0))
+        >>> sizing.plot().axes[0].get_title("left")
+        'Share of the limit used (%)'
+        """
+        return handed_on(HANDS_ON, "plot")(self)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
+
+    def __repr__(self) -> str:
+        words = f"{len(self.joints)} joints, {self.duration:.6g} s"
+        if self.tightest is not None:
+            quantity, i = self.tightest
+            words += f", at most {100 * quantity.used[i]:.3g} % of a limit ({quantity.name} of {self.joints[i]!r:.40})"
+        return f"<Sizing of {self.arm!r:.60}: {words}>"
+
 
 def size(
     arm: Arm,
@@ -289,7 +318,7 @@ def size(
     tau, f, mu = loads(arm, at, tip_wrench, progress)
     t, power = at.t, tau * at.qd
     units = joint_units(arm)
-    effort, velocity = _limits(arm, "effort"), _limits(arm, "velocity")
+    effort, velocity = limits_of(arm, "effort"), limits_of(arm, "velocity")
     k_r = np.array([np.nan if joint.rotor is None else joint.rotor.gear for joint in arm.robot.moving_joints])
     given, returned = energies(t, power)
     axial, radial = _along_and_across(arm, f)
@@ -302,7 +331,7 @@ def size(
         duration=float(t[-1] - t[0]),
         torque=demand(t, "torque", units["torque"], tau, effort),
         speed=demand(t, "speed", units["speed"], at.qd, velocity),
-        acceleration=demand(t, "acceleration", units["acceleration"], at.qdd, _limits(arm, "acceleration")),
+        acceleration=demand(t, "acceleration", units["acceleration"], at.qdd, limits_of(arm, "acceleration")),
         power=demand(t, "power", "W", power),
         motor_torque=demand(t, "motor torque", "N m", tau / k_r, motor_effort),
         motor_speed=demand(t, "motor speed", "rad/s", at.qd * k_r, motor_velocity),
@@ -316,8 +345,8 @@ def size(
         tilting=demand(t, "tilting moment", "N m", tilting),
         lowest=at.q.min(axis=0),
         highest=at.q.max(axis=0),
-        lower=_limits(arm, "lower"),
-        upper=_limits(arm, "upper"),
+        lower=limits_of(arm, "lower"),
+        upper=limits_of(arm, "upper"),
         position_units=units["position"],
     )
 
@@ -333,7 +362,7 @@ def without_effort_limit(arm: Arm) -> list[str]:
     return [joint.name for joint in arm.robot.moving_joints if joint.limits.effort is None]
 
 
-def _limits(arm: Arm, name: str) -> Array:
+def limits_of(arm: Arm, name: str) -> Array:
     """A limit of every joint: (n,), NaN where there is none."""
     values = [getattr(joint.limits, name) for joint in arm.robot.moving_joints]
     return np.array([np.nan if v is None or np.isinf(v) else v for v in values], float)

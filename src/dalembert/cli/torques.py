@@ -49,8 +49,7 @@ def torques(
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Compute the joint torques of a motion (inverse dynamics).
 
@@ -65,7 +64,7 @@ def torques(
     wrench = options.wrench_of(tip_wrench)
     if scaling is not None and wrench is not None:
         raise DalembertError("--scaling has no force at the tip: leave out --tip-wrench, or --scaling")
-    loaded = options.load(arm, physical, tip, payload, payload_com)
+    loaded = options.load(arm, loading, payload, payload_com)
     if check_limits:
         need_effort_limits(loaded)
     if output != "-":

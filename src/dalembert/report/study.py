@@ -24,8 +24,9 @@ from dalembert.analysis.sizing import (
 )
 from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
-from dalembert.trajectory.events import events_of, told
+from dalembert.trajectory.events import Event, events_of
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -35,6 +36,7 @@ MOST = 1001  # instants that are drawn and offered for download; more are thinne
 NEGLIGIBLE = 0.01  # of a joint's RMS torque
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Study:
     """An arm, a motion, and what follows; make one with :func:`study`.
@@ -67,6 +69,13 @@ class Study:
     def shown_torque(self) -> Array:
         """The torques at the instants that are drawn."""
         return self.torque[self.rows]
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """What the tip carries and exerts, and from when to when, on the clock of ``at``."""
+        if isinstance(self.motion, Trajectory):
+            return self.motion.events
+        return events_of(self.at.t, self.at.payload, self.at.wrench)
 
     @cached_property
     def terms(self) -> TorqueTerms:
@@ -177,6 +186,7 @@ class Study:
         )  # fmt: skip
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Variant:
     """The motion at another pace; or, in a sentence, why there is none."""
@@ -210,8 +220,6 @@ def study(
     check_fits(arm, at)
     wrench = None if tip_wrench is None else tuple(float(x) for x in tip_wrench)
     tau, _, _ = loads(arm, at, wrench, progress)
-    events = getattr(motion, "events", None) or events_of(at.t, at.payload, at.wrench)
-    note = " ".join(filter(None, (note, told(events))))
     return Study(arm, motion, title or "Motion", note, wrench, at, tau, _drawn(tau))
 
 

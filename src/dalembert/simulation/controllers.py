@@ -44,6 +44,7 @@ class Controller:
     constants: tuple[str, ...] = ("kp", "kd")  # what is given once to the compiled law
     memoryless = ""  # the law that it is before it has learnt anything
     push: Array | None = None  # the wrench (6,) that the motion exerts at the tip, in a stage of its own
+    tracks = True  # whether there is a motion or a pose to be compared with
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, reference: Any, model: Arm | None = None) -> None:
         self.kp, self.kd = (self._gain(name, gain) for name, gain in zip(self.words, (kp, kd), strict=True))
@@ -58,6 +59,11 @@ class Controller:
                 f"{type(self).__name__}: the model is a {type(model).__name__}; it must be an Arm, as da.load gives one"
             )
         self.model = model
+
+    def __repr__(self) -> str:
+        reference = f"a pose {self.pose.shape}" if self.pose is not None else f"a {type(self.motion).__name__}"
+        model = "" if self.model is None else f", model {self.model!r:.60}"
+        return f"<{type(self).__name__}: gains {' and '.join(self.words)}, follows {reference}{model}>"
 
     def _gain(self, name: str, value: ArrayLike) -> Array:
         gain = double(name, value)

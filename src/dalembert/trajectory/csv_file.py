@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, MissingExtraError, ShapeError
 from dalembert.files import whole_file
 from dalembert.logs import units as si
@@ -58,6 +59,22 @@ CARRIED = PAYLOADS | WRENCHES
 _COLUMN = re.compile(r"t|(q|qd|qdd|tau)([1-9][0-9]{0,3})")
 
 
+@brief
+@dataclass(frozen=True)
+class TorqueTable:
+    """The torques in a file: t (N,) in s, tau (N, n) in N m (N), and the state (n,) it begins with, where it has columns q.
+
+    notes  what was found and converted, one sentence each
+    """
+
+    t: Array
+    tau: Array
+    q0: Array | None = None
+    qd0: Array | None = None
+    notes: tuple[str, ...] = ()
+
+
+@brief
 @dataclass(frozen=True)
 class MotionTable:
     """The motion in a file: t (N,) in s, and q, qd, qdd (N, n).
@@ -107,22 +124,9 @@ def read_motion(
     torques   read tau1 … taun too, where they are there; otherwise they are known and ignored
     strict    every instant must be later than the one before, not the same
     """
-    try:
-        with open_table(path, "motion", strict=True) as table:
-            columns = _columns(table, arm, torques)
-            missing = tuple(group for group in GROUPS if group not in columns.groups)
-            parts, count = [], 0
-            for part in _rows(table, columns, strict or bool(missing)):
-                parts.append(part)
-                count += part.size
-                if count > MOST_NUMBERS:
-                    raise DalembertError(f"{path}: the motion has more than {MOST_NUMBERS} numbers; no more are read")
-                if progress is not None:
-                    progress(table.done())
-    except OSError as error:
-        raise DalembertError(f"{path}: the file cannot be read ({error.strerror})") from None
-    numbers, n = np.concatenate(parts), columns.n
-    t, groups = numbers[:, 0], {g: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, g in enumerate(columns.groups)}
+    table, columns, numbers = _numbers(path, arm, progress, torques, strict)
+    missing, n = tuple(group for group in GROUPS if group not in columns.groups), columns.n
+    t, groups = numbers[:, 0], columns.split(numbers)
     doubts, spline = _complete(path, t, groups, cutoff, interpolation) if missing else ((), True)
     used = set(columns.wanted)
     ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
@@ -132,6 +136,37 @@ def read_motion(
         t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes,
         _payload(path, t, carried), _wrench(carried), doubts, spline,
     )  # fmt: skip
+
+
+def read_torque_table(path: str | os.PathLike[str], arm: Arm) -> TorqueTable:
+    """Read the columns t and tau1 … taun, in any order, and the first of the positions and velocities where they are there."""
+    table, columns, numbers = _numbers(path, arm, None, True, True, needed="tau")
+    groups = columns.split(numbers)
+    if len(numbers) < 2:
+        raise DalembertError(f"{path}: torques over time need at least two rows, and the file has one")
+    first = {group: values[0] for group, values in groups.items()}
+    t = numbers[:, 0] - numbers[0, 0]
+    return TorqueTable(t, groups["tau"], first.get("q"), first.get("qd"), (*table.notes, *columns.notes))
+
+
+def _numbers(
+    path: Any, arm: Arm | None, progress: Progress | None, torques: bool, strict: bool, needed: str = "q"
+) -> tuple[TextTable, _Columns, Array]:
+    """The table, where its columns stand, and all wanted numbers: (N, columns)."""
+    try:
+        with open_table(path, "motion", strict=True) as table:
+            columns = _columns(table, arm, torques, needed)
+            parts, count = [], 0
+            for part in _rows(table, columns, strict or any(group not in columns.groups for group in GROUPS)):
+                parts.append(part)
+                count += part.size
+                if count > MOST_NUMBERS:
+                    raise DalembertError(f"{path}: the motion has more than {MOST_NUMBERS} numbers; no more are read")
+                if progress is not None:
+                    progress(table.done())
+    except OSError as error:
+        raise DalembertError(f"{path}: the file cannot be read ({error.strerror})") from None
+    return table, columns, np.concatenate(parts)
 
 
 def read_trajectory(
@@ -197,26 +232,23 @@ def save(
     if arm is not None:
         motion.fits(arm)
         groups["tau"] = motion.torques(arm, t, tip_wrench=tip_wrench)
-    carried = _carried(motion, t)
+    carried = carried_columns(*motion.loads.at(t))
     with whole_file(path, overwrite=overwrite) as file:
         write_table(file, (*column_names(groups, motion.n), *carried), [t, *groups.values(), *carried.values()])
 
 
-def _carried(motion: Trajectory, t: Array) -> dict[str, Array]:
-    """The columns for what the motion's events put at the tip."""
-    payload, wrench = motion.loads.at(t)
+def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Array]:
+    """The columns of a motion file for a payload (N, 10) and a wrench (N, 6) at the tip: name → (N,)."""
     columns: dict[str, Array] = {}
     if payload is not None:
-        rows, where = np.unique(motion.loads.rows(t), return_inverse=True)
-        assert motion.loads.payload is not None
-        bodies = [body_of(motion.loads.payload[row]) for row in rows]
-        values = np.zeros((len(rows), len(PAYLOADS)))
-        for row, body in zip(values, bodies, strict=True):
+        kinds, where = np.unique(payload, axis=0, return_inverse=True)
+        values = np.zeros((len(kinds), len(PAYLOADS)))
+        for row, body in zip(values, map(body_of, kinds), strict=True):
             if body is not None:
                 tensor = [body.tensor["xyz".index(axes[0])]["xyz".index(axes[1])] for axes in TENSOR]
                 row[:] = body.mass, *body.com, *tensor
         names = list(PAYLOADS) if values[:, 4:].any() else list(PAYLOADS)[:4]
-        columns |= dict(zip(names, values[where].T, strict=False))
+        columns |= dict(zip(names, values[where.ravel()].T, strict=False))
     if wrench is not None:
         columns |= dict(zip(WRENCHES, wrench.T, strict=True))
     return columns
@@ -308,8 +340,13 @@ class _Columns:
     notes: list[str]
     carried: list[str]
 
+    def split(self, numbers: Array) -> dict[str, Array]:
+        """The columns of each group: (N, n)."""
+        n = self.n
+        return {group: numbers[:, 1 + k * n : 1 + (k + 1) * n] for k, group in enumerate(self.groups)}
 
-def _columns(table: TextTable, arm: Arm | None, torques: bool) -> _Columns:
+
+def _columns(table: TextTable, arm: Arm | None, torques: bool, needed: str) -> _Columns:
     path = table.path
     if not table.headed:
         raise DalembertError(
@@ -321,7 +358,7 @@ def _columns(table: TextTable, arm: Arm | None, torques: bool) -> _Columns:
     if twice := [name for name in doubled if name in CARRIED]:
         raise DalembertError(f"{path}: the column {listed(twice)} stands in the header more than once")
     names, units, notes = _understood(path, [table.names[k] for k in kept], arm)
-    n, groups = _groups(path, names, arm, torques)
+    n, groups = _groups(path, names, arm, torques, needed)
     at = {name: column for column, name in enumerate(names)}
     places = {"t": [at["t"]]} | {group: [at[f"{group}{k + 1}"] for k in range(n)] for group in groups}
     factors = []
@@ -394,14 +431,15 @@ def _joint_order(path: Any, theirs: Joints, arm: Arm | None, first: Joints) -> t
     return [theirs.index(joint) for joint in first], [f"{path}: the joints are {listed(first)}, in the file's order"]
 
 
-def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) -> tuple[int, list[str]]:
+def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool, needed: str) -> tuple[int, list[str]]:
     """How many joints the file is for and which groups of columns it has, or a sentence about the columns at fault."""
     matches = [match for name in names if (match := _COLUMN.fullmatch(name or ""))]
     counts = {group: sorted(int(match[2]) for match in matches if match[1] == group) for group in (*GROUPS, "tau")}
     n = arm.n if arm is not None else max(len(counts["q"]), 1)
     owner, what = ("q", "column") if arm is None else (f"arm '{arm.name}'", "joint")
     whose = f"{owner} has {counted(n, what)}"
-    columns = f"t, q1 … q{n}, qd1 … qd{n}, qdd1 … qdd{n}" if n > 1 else "t, q1, qd1, qdd1"
+    each = GROUPS if needed == "q" else (needed,)
+    columns = ", ".join(["t", *(f"{group}1 … {group}{n}" if n > 1 else f"{group}1" for group in each)])
     unknown = [name for name in names if name is not None and not _COLUMN.fullmatch(name)]
     if unknown:
         if len(unknown) == 1 and not unknown[0]:
@@ -422,14 +460,14 @@ def _groups(path: Any, names: list[str | None], arm: Arm | None, torques: bool) 
                 f"{path}: its columns give {group} the shape (…, {len(numbers)}), but {whose}: "
                 f"{group} must have the shape (…, {n})"
             )
-    groups = [group for group in wanted if counts[group] or group == "q"]
+    groups = [group for group in wanted if counts[group] or group == needed]
     named = set(names)
     missing = [name for name in column_names(groups, n) if name not in named]
     if missing:
         verb, plural = ("is", "") if len(missing) == 1 else ("are", "s")
         raise DalembertError(
-            f"{path}: the column{plural} {listed(missing)} {verb} missing; needed are {columns} "
-            "(qd or qdd may be left out whole)"
+            f"{path}: the column{plural} {listed(missing)} {verb} missing; needed are {columns}"
+            + (" (qd or qdd may be left out whole)" if needed == "q" else "")
         )
     beyond = [f"{group}{k}" for group in wanted for k in counts[group] if k > n]
     if beyond:

@@ -212,15 +212,3 @@ def events_of(t: Array, payload: Array | None, wrench: Array | None) -> tuple[Ev
             elif values is payload and (body := body_of(row)) is not None:
                 events.append(PayloadEvent(body, start, end))
     return tuple(sorted(events, key=lambda event: event.start))
-
-
-def told(events: Sequence[Event], most: int = 3) -> str:
-    """The events in one sentence, the first few of them; "" without any.
-
-    >>> told([wrench_event([0, 0, 5, 0, 0, 0], 0.0, 1.0)])
-    'Events: tip wrench (0, 0, 5, 0, 0, 0) from 0 to 1 s.'
-    """
-    if not events:
-        return ""
-    more = f"; and {len(events) - most} more" if len(events) > most else ""
-    return f"Events: {'; '.join(map(str, events[:most]))}{more}."

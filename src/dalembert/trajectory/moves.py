@@ -21,6 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
 from dalembert.trajectory import along
 from dalembert.trajectory.hermite import Hermite
@@ -55,6 +56,7 @@ def states(motion: Trajectory, t: Array) -> tuple[Array, Array, Array]:
     return q, qd, qdd
 
 
+@brief
 @dataclass(frozen=True)
 class MovePiece:
     """A part of a move: t = start + duration x(r / length), from 0 to ``length`` in r."""
@@ -112,6 +114,7 @@ class MovePiece:
         return y * self.length
 
 
+@brief
 @dataclass(frozen=True)
 class Move:
     """A stretch of a motion from rest to rest, from ``start`` to ``end`` (s), as a path q(r) with 0 ≤ r ≤ length."""
@@ -193,6 +196,7 @@ class Move:
         return q, qd * first, qdd * first * first + qd * second
 
 
+@brief
 @dataclass(frozen=True)
 class Stop:
     """An instant of the motion as it was at which the path has to be left at rest: why, and for how long (s)."""

@@ -22,6 +22,7 @@ import numpy as np
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array
+from dalembert.environment.brief import brief
 from dalembert.errors import LimitError
 from dalembert.robot.mechanism import Body
 from dalembert.trajectory.events import moved
@@ -34,6 +35,7 @@ CLOSE = 0.02  # shares of a limit this near to the worst are looked at again
 FINER = 64  # between two of the first instants
 
 
+@brief
 @dataclass(frozen=True)
 class ScalingReport:
     """What :meth:`Trajectory.scaled` did.
@@ -73,6 +75,7 @@ class ScalingReport:
         )
 
 
+@brief
 @dataclass(frozen=True)
 class TorqueParts:
     """Along a motion, (N, n) each: its torque in parts that scale differently, S (7.123), and its coordinates.

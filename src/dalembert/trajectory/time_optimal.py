@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.arrays import Array, number
+from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError, LimitError
 from dalembert.trajectory import along
 from dalembert.trajectory.between import Checked, check
@@ -62,6 +63,7 @@ class Active:
     limit: str
 
 
+@brief
 @dataclass(frozen=True)
 class TimeOptimalReport:
     """What :meth:`Trajectory.time_optimal` found.

@@ -19,6 +19,8 @@ from dalembert.robot import Inertia
 from dalembert.trajectory.events import Event, LoadTable, moved, snapped
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dalembert.trajectory.limits import LimitsLike
     from dalembert.trajectory.limits_check import LimitExcess
     from dalembert.trajectory.moves import Move, Stop
@@ -32,9 +34,12 @@ Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 # what the methods of a motion hand on to, by the modules that are built on it: imported when it is first called
 HANDS_ON = {
     "__add__": "trajectory.joined:added",
+    "_repr_html_": "report.notebook:motion_html",
+    "animate": "report.animation:animate_motion",
     "hold": "trajectory.joined:held",
     "limits_report": "trajectory.limits_check:limits_report",
     "moves": "trajectory.moves:moves_of",
+    "plot": "report.plots:motion_figure",
     "repeated": "trajectory.joined:repeated",
     "retimed": "trajectory.retiming:retimed",
     "reversed": "trajectory.joined:backwards",
@@ -391,3 +396,30 @@ class Trajectory:
         The file is written whole or not at all, every number to the last bit.
         """
         handed_on(HANDS_ON, "save")(self, path, arm, tip_wrench, rate, overwrite)
+
+    # -- seeing it -------------------------------------------------------------------------------
+
+    def plot(self, arm: Arm | None = None) -> Figure:
+        """A matplotlib Figure: positions, velocities and accelerations over time; with ``arm`` its torques too.
+
+        >>> import dalembert as da
+        >>> motion = da.triangular([0.0, 0.0], [1.0, -2.0], duration=2.0)
+        >>> [axes.get_title("left") for axes in motion.plot(da.load("planar-2r")).axes]
+        ['Position (rad)', 'Velocity (rad/s)', 'Acceleration (rad/s²)', 'Torque (N m)']
+        """
+        return handed_on(HANDS_ON, "plot")(self, arm)
+
+    def animate(
+        self,
+        path: str | os.PathLike[str],
+        arm: Arm,
+        *,
+        speed: float = 1.0,
+        fps: float = 25.0,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the moving ``arm`` as ``.gif``, ``.mp4`` or ``.html``; ``speed`` and ``fps`` as in ``run.animate``."""
+        handed_on(HANDS_ON, "animate")(self, path, arm, speed, fps, overwrite)
+
+    def _repr_html_(self) -> str:
+        return handed_on(HANDS_ON, "_repr_html_")(self)
