@@ -11,7 +11,7 @@ import dalembert as da
 def cycle(arm: da.Arm) -> da.Trajectory:
     """Down, grip, lift with the payload, traverse, place, let go, up and back: it ends where it begins."""
     above_pick = np.array([-0.5, 0.1, 0.0, -2.0, 0.0, 2.1, 0.8])
-    above_place = above_pick + [1.2, 0, 0, 0, 0, 0, 0]
+    above_place = above_pick + 1.2 * np.eye(7)[0]
     drop = {"displacement": (0, 0, -0.15), "orientation": "constant", "profile": "quintic", "duration": 0.6}
     down = da.line(arm, q0=above_pick, **drop)
     place = da.line(arm, q0=above_place, **drop)
