@@ -300,21 +300,23 @@ def _complete(
     """
     source = "qd" if "qd" in groups else "q"
     try:
-        made = reconstruction(t, groups[source], cutoff, interpolation)
+        derived = reconstruction(t, groups[source], cutoff, interpolation)
     except MissingExtraError:
         raise
     except DalembertError as error:
         missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
         raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None
     if source == "q":
-        groups["qd"] = made.first
-        groups.setdefault("qdd", made.second)
+        groups["qd"] = derived.first
+        groups.setdefault("qdd", derived.second)
     else:
-        groups["qdd"] = made.first
-    if made.excursion is None or (not made.kept and interpolation == "monotone"):
-        return (), made.kept
-    remedy = "interpolation 'monotone' stays between them" if made.kept else "a monotone curve was taken in its place"
-    return (f"{path}: {made.excursion.said_of(source)}: {remedy}",), made.kept
+        groups["qdd"] = derived.first
+    if derived.excursion is None or (not derived.kept and interpolation == "monotone"):
+        return (), derived.kept
+    remedy = (
+        "interpolation 'monotone' stays between them" if derived.kept else "a monotone curve was taken in its place"
+    )
+    return (f"{path}: {derived.excursion.said_of(source)}: {remedy}",), derived.kept
 
 
 def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], progress: Progress | None = None) -> None:

@@ -24,6 +24,7 @@ from dalembert.trajectory.trajectory import Trajectory
 MEETS = 1e-6  # rad, m: how far the end of one motion may be from the start of the next
 KEEPS = 1e-6  # of the largest speed of both: how much their velocities may differ there
 NO_SPEED = 1e-12  # rad/s, m/s
+STILL_SAMPLES = 51  # of a rest
 MOST_PIECES = 1_000_000
 ULPS = 8.0  # of the instant: a knot that is nearer is meant
 
@@ -38,8 +39,8 @@ class Standstill:
 
     @property
     def instants(self) -> Array:
-        """Sample instants: both ends are enough."""
-        return np.array([0.0, self.duration])
+        """Sample instants."""
+        return np.linspace(0.0, self.duration, STILL_SAMPLES)
 
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
         rest = np.zeros((len(t), len(self.q)))
