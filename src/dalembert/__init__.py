@@ -196,7 +196,9 @@ def load(
     from dalembert.robot import Robot
     from dalembert.robot.load import load_robot
 
-    return Arm(source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip, convention=convention))
+    return Arm(
+        source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip, convention=convention)
+    )
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **fields: Any) -> Arm:
