@@ -23,6 +23,8 @@ Scheme = Literal["rk4", "dop853", "variational"]
 Stops = Literal["contact", "error", "none"]
 Control = Literal["computed", "pd", "feedforward", "adaptive"]
 
+TABLES = (".csv", ".tsv", ".txt", ".dat")  # how the names of files end that options take in place of numbers
+
 # of each controller its gains, and what they are unless given; "" where they must be: torques depend on the arm's size
 GAINS: dict[str, dict[str, str]] = {
     "computed": {"kp": "100", "kd": "20"},
@@ -240,10 +242,8 @@ def _first_state(
 
 
 def _is_file(text: str) -> bool:
-    """Whether a value that may be numbers is a file: its name ends like one, or there is one."""
-    return text.strip().lower().endswith((".csv", ".tsv", ".txt", ".dat")) or (
-        "\0" not in text and Path(text).is_file()
-    )
+    """Whether a value that may be numbers names a table of text."""
+    return text.strip().lower().endswith(TABLES)
 
 
 def _check_batch(
