@@ -30,6 +30,7 @@ __doc__ = f"{__doc__}\n{_introduction()} Their equations are cited as S (7.42) a
 TYPE_CHECKING = False  # typing's own would have to be imported: nothing is, so that the command can begin at once
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
     from typing import Any, Literal
 
     from dalembert.analysis.monte_carlo import MonteCarlo, Tolerances, monte_carlo
@@ -43,7 +44,20 @@ if TYPE_CHECKING:
     from dalembert.kernel.cache import CacheWarning
     from dalembert.report.page import write_report
     from dalembert.report.study import study
-    from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
+    from dalembert.robot import (
+        Coupling,
+        Frame,
+        Friction,
+        Inertia,
+        Joint,
+        Limits,
+        Link,
+        Loop,
+        Placement,
+        Robot,
+        Rotor,
+        Shape,
+    )
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
     from dalembert.simulation.recorded import RecordedTorque, read_torques
@@ -52,7 +66,10 @@ if TYPE_CHECKING:
     from dalembert.trajectory.cartesian import circle, line
     from dalembert.trajectory.configurations import inverse_kinematics
     from dalembert.trajectory.csv_file import read_trajectory
+    from dalembert.trajectory.events import PayloadEvent, WrenchEvent
     from dalembert.trajectory.fourier import fourier
+    from dalembert.trajectory.joined import join
+    from dalembert.trajectory.monotone import InterpolationWarning
     from dalembert.trajectory.profiles import polynomial, trapezoidal, triangular
     from dalembert.trajectory.splines import spline
     from dalembert.trajectory.trajectory import Trajectory
@@ -72,7 +89,7 @@ _LATER = {
         "kernel.cache": "CacheWarning",
         "report.page": "write_report",
         "report.study": "study",
-        "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
+        "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor Shape",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
         "simulation.recorded": "RecordedTorque read_torques",
@@ -81,7 +98,10 @@ _LATER = {
         "trajectory.cartesian": "circle line",
         "trajectory.configurations": "inverse_kinematics",
         "trajectory.csv_file": "read_trajectory",
+        "trajectory.events": "PayloadEvent WrenchEvent",
         "trajectory.fourier": "fourier",
+        "trajectory.joined": "join",
+        "trajectory.monotone": "InterpolationWarning",
         "trajectory.profiles": "polynomial trapezoidal triangular",
         "trajectory.splines": "spline",
         "trajectory.trajectory": "Trajectory",
@@ -103,6 +123,7 @@ __all__ = [
     "Friction",
     "IdentificationWarning",
     "Inertia",
+    "InterpolationWarning",
     "Joint",
     "LimitError",
     "Limits",
@@ -114,12 +135,14 @@ __all__ = [
     "OperationalController",
     "ParameterSet",
     "PathError",
+    "PayloadEvent",
     "PhysicalWarning",
     "Placement",
     "RecordedTorque",
     "Robot",
     "RobotError",
     "Rotor",
+    "Shape",
     "ShapeError",
     "SimulationError",
     "SingularInertiaError",
@@ -127,6 +150,7 @@ __all__ = [
     "Tolerances",
     "Trajectory",
     "Wall",
+    "WrenchEvent",
     "arms",
     "circle",
     "excite",
@@ -135,6 +159,7 @@ __all__ = [
     "identify",
     "identify_payload",
     "inverse_kinematics",
+    "join",
     "line",
     "load",
     "monte_carlo",
@@ -181,24 +206,37 @@ def load(
     *,
     physical: Literal["error", "warn"] = "error",
     tip: str | None = None,
+    lock: Mapping[str, Any] | None = None,
+    root: str | None = None,
     convention: Literal["standard", "modified"] | None = None,
+    density: float | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Arm:
-    """An arm by its shipped name, or from a file: .urdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
+    """An arm by its shipped name, or from a file: .urdf, .xacro, .sdf, .toml, .xml (MJCF), or a DH table in .csv or .xlsx.
 
     physical    "warn" loads a robot with an inertia that no body can have, and says so
     tip         the link whose frame is the end effector; the file's own choice unless given
+    lock        joints that are held fixed, and their positions (rad or m)
+    root        the link that becomes the base: what hangs on it is the arm. With ``tip`` too, the arm is the chain
+                between them, and joints beside it are held fixed
     convention  of a DH table, where the file does not say it
+    density     kg/m³, or a material such as "aluminium": links without a mass have that of their shapes
+    arguments   of a .xacro file, those that it asks for by $(arg NAME)
 
     >>> load("panda")
     <Arm 'panda': 7 joints>
+    >>> load("panda", lock={"panda_joint3": 0.0}, root="panda_link1", tip="panda_link6").joint_names
+    ('panda_joint2', 'panda_joint4', 'panda_joint5', 'panda_joint6')
     """
     from dalembert.arm import Arm
     from dalembert.robot import Robot
-    from dalembert.robot.load import load_robot
+    from dalembert.robot.load import load_robot, part_of
 
-    return Arm(
-        source if isinstance(source, Robot) else load_robot(source, physical=physical, tip=tip, convention=convention)
-    )
+    if not isinstance(source, Robot):
+        choices: dict[str, Any] = {"lock": lock, "root": root, "convention": convention, "density": density}
+        return Arm(load_robot(source, physical=physical, tip=tip, arguments=arguments, **choices))
+    robot = source if tip is None else source.with_tip(tip)
+    return Arm(part_of(robot, f"robot '{robot.name}'", lock=lock, root=root, chain=tip is not None))
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **fields: Any) -> Arm:

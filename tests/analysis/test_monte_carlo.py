@@ -106,3 +106,13 @@ def test_closed_chains_are_drawn_too():
     motion = da.triangular(arm.home, arm.home + 0.2, duration=1.0)
     some = da.monte_carlo(arm, motion, {"mass": 0.1}, samples=20)
     assert some.drawn.shape == (20, 4) and some.peak.std(axis=0).min() > 0
+
+
+def test_a_motion_carries_its_events(arm):
+    cycle = MOTION.with_payload(4.0) + MOTION.reversed().with_tip_wrench([0, 50, 0, 0, 0, 0])
+    still, demand = da.monte_carlo(arm, cycle, {}, samples=2), da.size(arm, cycle).torque
+    for found in (still.peak[1], still.nominal_peak):
+        np.testing.assert_allclose(found, demand.peak, rtol=1e-12)
+    heavier = da.monte_carlo(arm, cycle, {"payload": (3.0, 3.0)}, samples=2)
+    seven = MOTION.with_payload(7.0) + MOTION.reversed().with_payload(3.0).with_tip_wrench([0, 50, 0, 0, 0, 0])
+    np.testing.assert_allclose(heavier.peak[0], da.size(arm, seven).torque.peak, rtol=1e-12)

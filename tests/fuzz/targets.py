@@ -486,7 +486,30 @@ NPY_WORDS = (b"'descr': ", b"'<f8'", b"'|O'", b"'<U9'", b"'<M8[s]'", b"[('a', '<
 BAG_WORDS = (b"op=", b"conn=", b"topic=", b"chunk_pos=", b"compression=bz2", b"size=")
 DATABASE_WORDS = (b"CREATE VIEW ", b" AS (", b"topics", b"messages", b"schema")
 
+# a robot with all that a URDF file keeps, and one in the words of SDF
+KEPT = (
+    '<robot name="r"><material name="m"><color rgba="1 0 0 1"/></material><link name="a"><visual name="v"><origin xyz="0 0 1"/>'
+    '<geometry><mesh filename="a.stl" scale="1 1 1"/></geometry><material name="m"/></visual></link><link name="b"><collision>'
+    '<geometry><box size="1 1 1"/></geometry></collision></link><joint name="j" type="continuous"><parent link="a"/><child '
+    'link="b"/><safety_controller k_velocity="1"/></joint><transmission name="t"><joint name="j"/><actuator name="m">'
+    '<mechanicalReduction>9</mechanicalReduction><drake:rotor_inertia value="1"/></actuator></transmission></robot>'
+)  # fmt: skip
+SDF = (
+    '<sdf version="1.9"><world name="w"><gravity>0 0 -9</gravity><model name="m"><pose>0 0 1 0 0 0</pose><link name="a"><inertial>'
+    "<mass>1</mass><inertia><ixx>1</ixx></inertia></inertial></link><frame name='f' attached_to='a'><pose>1 0 0 0 0 0</pose></frame>"
+    '<model name="n" placement_frame="b"><link name="b"><pose relative_to="__model__">0 0 1 0 0 0</pose></link></model><joint '
+    'name="j" type="revolute"><parent>world</parent><child>a</child><axis><xyz expressed_in="f">0 0 1</xyz><limit><lower>-1'
+    '</lower></limit><dynamics><damping>1</damping></dynamics></axis></joint><joint name="k" type="screw"><parent>f</parent>'
+    "<child>n::b</child><axis><xyz>1 0 0</xyz></axis><screw_thread_pitch>1</screw_thread_pitch></joint></model></world></sdf>"
+)  # fmt: skip
+SDF_WORDS = (
+    b"<link name=", b' type="universal"', b' type="fixed"', b"<pose relative_to=", b"<frame name=", b" attached_to=", b"__model__",
+    b"<include><uri>", b"model://", b"../", b"<axis2>", b"<mimic joint=", b"<static>", b'version="1.4"', b"<!DOCTYPE", b"::", b"world",
+)  # fmt: skip
+
 TARGETS: tuple[Target, ...] = (
+    Target("urdf kept", ".urdf", lambda folder: [KEPT.encode()], loaded_and_saved(".toml", ".urdf"), XML_WORDS),
+    Target("sdf", ".sdf", lambda folder: [SDF.encode()], loaded_and_saved(".toml"), SDF_WORDS),
     Target("urdf", ".urdf", saved(".urdf", "planar-2r", "pr-arm"), loaded_and_saved(".toml", ".urdf"), XML_WORDS),
     Target("urdf text", ".urdf", saved(".urdf", "pendulum"), lambda path: parse_urdf(path.read_bytes().decode(errors="replace")), XML_WORDS),
     Target("mjcf", ".xml", lambda folder: [text.encode() for text in MJCF], lambda path: read_mjcf(path), MJCF_WORDS),

@@ -63,7 +63,10 @@ def numbers_of(robot):
             *(joint.offset, *joint.placement.translation, *joint.link_frame.translation),
             *(v for row in joint.link_frame.rotation for v in row),
             *(link.inertia.mass, *link.inertia.com, *(v for row in link.inertia.tensor for v in row)),
-            *(joint.rotor.inertia * joint.rotor.gear**2 if joint.rotor else 0.0, *(x or 0.0 for x in vars(joint.limits).values())),
+            *(
+                joint.rotor.inertia * joint.rotor.gear**2 if joint.rotor else 0.0,
+                *(x or 0.0 for x in vars(joint.limits).values()),
+            ),
         )
     ]
 
@@ -77,10 +80,24 @@ def test_a_table_in_other_units_is_the_arm_of_its_rows_in_si(table, text):
 
 
 def test_a_spreadsheet_is_the_same_arm(tmp_path):
-    rows: list[list[object]] = [[], ["My arm"], ["joint", "a", "alpha", "d", "theta", "mass"], [None, "mm", "deg", "mm"]]
-    rows += [["base", 0.0, -90.0, 400.5, "q1", 1.0], ["elbow", 500.0, 0.0, 0.0, "q2", 0.1 + 0.2], ["Total", None, None, None, None, 1.3]]
+    rows: list[list[object]] = [
+        [],
+        ["My arm"],
+        ["joint", "a", "alpha", "d", "theta", "mass"],
+        [None, "mm", "deg", "mm"],
+    ]
+    rows += [
+        ["base", 0.0, -90.0, 400.5, "q1", 1.0],
+        ["elbow", 500.0, 0.0, 0.0, "q2", 0.1 + 0.2],
+        ["Total", None, None, None, None, 1.3],
+    ]
     arm = da.load(write_workbook(tmp_path / "arm.xlsx", rows))
-    expected = from_dh([{"name": "base", "alpha": -math.pi / 2, "d": 0.4005, "mass": 1.0}, {"name": "elbow", "a": 0.5, "mass": 0.1 + 0.2}])
+    expected = from_dh(
+        [
+            {"name": "base", "alpha": -math.pi / 2, "d": 0.4005, "mass": 1.0},
+            {"name": "elbow", "a": 0.5, "mass": 0.1 + 0.2},
+        ]
+    )
     assert arm.robot.joints == expected.joints and arm.robot.links == expected.links
     with pytest.raises(RobotError, match=r"bad\.xlsx: this is not a spreadsheet"):
         (tmp_path / "bad.xlsx").write_bytes(b"nothing")

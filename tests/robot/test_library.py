@@ -2,8 +2,8 @@
 
 import json
 import math
-from dataclasses import replace
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -240,7 +240,10 @@ def test_loader_checks_what_bodies_can_be(tmp_path):
         ("", "there is no shipped arm ''"),
         ("nowhere/arm.toml", "nowhere/arm.toml: there is no such file"),
         ("panda.urdf", "panda.urdf: there is no such file; did you mean 'panda'?"),
-        ("arm.step", "arm.step: the suffix '.step' is none that robots are read from (.toml, .urdf, .xml, .mjcf, .csv, "),
+        (
+            "arm.step",
+            "arm.step: the suffix '.step' is none that robots are read from (.toml, .urdf, .xml, .mjcf, .csv, ",
+        ),
         ("nowhere/arm", "nowhere/arm: the suffix '' is none that robots are read from"),
         (str(LIBRARY), "library: the suffix '' is none"),
     ],

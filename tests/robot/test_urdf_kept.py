@@ -196,8 +196,12 @@ def shapes(draw: st.DrawFn) -> str:
     )
     material = draw(
         st.sampled_from(
-            ["", '<material name="red"/>', '<material name="own"><color rgba="0 0.5 1 1"/></material>']
-            + ['<material name="wood"><texture filename="wood.png"/></material>']
+            [
+                "",
+                '<material name="red"/>',
+                '<material name="own"><color rgba="0 0.5 1 1"/></material>',
+                '<material name="wood"><texture filename="wood.png"/></material>',
+            ]
         )
     )
     tag, name = draw(st.sampled_from(["visual", "collision"])), ElementTree.Element("x", name=draw(words)).get("name")

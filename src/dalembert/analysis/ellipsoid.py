@@ -129,7 +129,7 @@ class Ellipsoid:
         >>> import dalembert as da
         >>> figure = da.load("planar-2r").dynamic_manipulability([0.3, 1.0]).plot()
         >>> [axes.get_title("left") for axes in figure.axes]
-        ['planar-2r: acceleration at the tip', 'acceleration in x and y']
+        ['planar-2r: acceleration at the tip, about its centre', 'acceleration in x and y, about its centre']
         """
         return handed_on(HANDS_ON, "plot")(self, exact)
 

@@ -222,7 +222,7 @@ def monte_carlo(
 ) -> MonteCarlo:
     """Torques along a motion for many robots whose numbers are drawn within tolerances.
 
-    motion      a Trajectory, or anything with .t (N,), .q, .qd, .qdd (N, n)
+    motion      a Trajectory, with the payloads and wrenches of its events, or anything with .t (N,), .q, .qd, .qdd (N, n)
     tolerances  :class:`Tolerances`, or a dict such as {"mass": 0.05, "coulomb": 0.3, "payload": (0, 2)}
     samples     how many robots; ``seed`` says which: the same seed draws the same robots, however they are computed
     tip_wrench  (6,) or (N, 6) exerted by the tip on its environment
@@ -239,8 +239,7 @@ def monte_carlo(
     if not isinstance(samples, (int, np.integer)) or isinstance(samples, bool) or samples < 1:
         raise DalembertError(f"samples is {shown(samples)}; it must be a whole number of robots, 1 or more")
     at = _instants(arm, motion)
-    push = None if tip_wrench is None else double("tip_wrench", tip_wrench)
-    work = _Work(arm, tolerances, at, push, int(seed))
+    work = _Work(arm, tolerances, at, at.push(tip_wrench), int(seed))
     work.check()
     pieces = [(first, min(first + PIECE, samples)) for first in range(0, samples, PIECE)]
 
@@ -389,13 +388,16 @@ class _Work:
         """Peak and RMS torques of the samples, and what was drawn."""
         at, rows = self.at, [] if drawn is None else list(self._slices(len(drawn)))
         if drawn is None:
-            tau = self.arm.inverse_dynamics(at.q, at.qd, at.qdd, self.push)
+            tau = at.model(self.arm).inverse_dynamics(at.q, at.qd, at.qdd, self.push)
             check_finite(self.arm, at.t, tau)
             return np.abs(tau).max(axis=0)[None], rms(at.t, tau)[None], np.empty((1, 0))
         numbers = self._numbers(drawn)
         peak, mean = np.empty((2, len(drawn), self.arm.n))
         for part in rows:
-            varied = self.arm.variants(**{name: value[part, None] for name, value in numbers.items()})
+            sets = {name: value[part, None] for name, value in numbers.items()}
+            if at.payload is not None:
+                sets["payload"] = sets.get("payload", 0.0) + at.payload
+            varied = self.arm.variants(**sets)
             tau = varied.inverse_dynamics(at.q, at.qd, at.qdd, self.push)
             peak[part] = np.abs(tau).max(axis=1)
             mean[part] = [rms(at.t, one) for one in tau]

@@ -73,7 +73,8 @@ class MotionSamples:
 
     def rows(self, chosen: Any) -> MotionSamples:
         """Some of the instants."""
-        return MotionSamples(*(None if x is None else x[chosen] for x in vars(self).values()))
+        payload, wrench = (None if x is None else x[chosen] for x in (self.payload, self.wrench))
+        return MotionSamples(self.t[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen], payload, wrench)
 
     def model(self, arm: Arm) -> Arm | Variants:
         """The arm with the payload that it carries at each of the instants."""
@@ -98,7 +99,9 @@ def samples(motion: Motion) -> MotionSamples:
     inner = [k for k in getattr(motion, "knots", ()) if t[0] < k < t[-1]]
     events = getattr(motion, "loads", None)
     if events is None or not callable(motion) or not inner:
-        loads = (getattr(motion, name, None) for name in ("payload", "wrench")) if events is None else events.at(t - t[0])
+        loads = (
+            (getattr(motion, name, None) for name in ("payload", "wrench")) if events is None else events.at(t - t[0])
+        )
         return MotionSamples(t, *(np.asarray(x, float) for x in (motion.q, motion.qd, motion.qdd)), *loads)
     before = np.array(inner) - 1e-9 * (t[-1] - t[0])
     asked = np.sort(np.concatenate([t, before, np.setdiff1d(inner, t)]))

@@ -48,15 +48,14 @@ def ellipsoid(
         str | None, Option("--plot", "-o", metavar="OUT.png", help="Write the picture: .png, .svg or .pdf.")
     ] = None,
     force: Annotated[bool, options.overwriting("OUT.png")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Show the dynamic manipulability ellipsoid: how the tip can be accelerated from one configuration."""
     import numpy as np
 
     from dalembert.analysis import ellipsoid as shapes
 
-    loaded = options.load(arm, physical, tip)
+    loaded = options.load(arm, loading)
     at = options.row_of("--q", q, "q", loaded.n)
     options.check_plot(plot, force=force)
     size = limits_of(loaded, limits, "velocity" if kind == "velocity" else "effort")

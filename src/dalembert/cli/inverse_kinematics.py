@@ -36,8 +36,7 @@ def inverse_kinematics(
     solutions: Annotated[str, Option(metavar="N|all", help="How many distinct solutions to look for.")] = "all",
     limits: Annotated[bool, Option("--limits/--no-limits", help="Whether the joints' position limits count.")] = True,
     deg: Annotated[bool, Option("--deg", help="Angles in degrees, those given and those printed.")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Find the joint positions that bring the tip to a pose (inverse kinematics).
 
@@ -48,7 +47,7 @@ def inverse_kinematics(
 
     from dalembert.logs.units import sliding_joints
 
-    loaded = options.load(arm, physical, tip)
+    loaded = options.load(arm, loading)
     x = options.numbers_of("--position", position, "x y z")
     if rpy is not None and axis is not None:
         raise DalembertError("--rpy and --axis are both given; choose one")

@@ -82,8 +82,7 @@ def plan(
         str, Option("--output", "-o", metavar="MOTION.csv", help="Where to write the motion; '-' is the screen.")
     ] = "-",
     force: Annotated[bool, options.overwriting("MOTION.csv")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Plan a motion: from point to point, through points on the way, or the tip along a line or a circle.
 
@@ -92,7 +91,7 @@ def plan(
 
     MOTION.csv gets t (s), q, qd and qdd of every joint; 'dalembert torques', 'scale', 'simulate --follow' and 'report' read it.
     """
-    loaded = options.load(arm, physical, tip, payload, payload_com, limits)
+    loaded = options.load(arm, loading, payload, payload_com, limits)
     if output != "-":
         options.not_an_input(output, "the motion would overwrite the file it is", points, arm, limits)
         check_writable(output, overwrite=force)

@@ -43,8 +43,7 @@ def scale(
         str, Option("--output", "-o", metavar="OUT.csv", help="Where to write the motion; '-' is the screen.")
     ] = "-",
     force: Annotated[bool, options.overwriting("OUT.csv")] = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Scale a motion in time so that it keeps the arm's limits, S 7.7; or find its least time.
 
@@ -53,7 +52,7 @@ def scale(
 
     OUT.csv gets t (s), q, qd and qdd of every joint, as MOTION.csv has them. A summary goes to stderr.
     """
-    loaded = options.load(arm, physical, tip, payload, payload_com, limits)
+    loaded = options.load(arm, loading, payload, payload_com, limits)
     if duration is not None and not time_optimal:
         raise DalembertError(
             "--duration goes with --time-optimal; without it the limits decide how long the motion takes"

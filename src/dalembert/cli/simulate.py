@@ -129,8 +129,7 @@ def simulate(
         str | None, Option(metavar="RUN.gif", help="Where to write the moving arm: .gif, .mp4 or .html.")
     ] = None,
     force: options.ForceFlag = False,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Simulate the motion that follows from a state and torques (direct dynamics).
 
@@ -146,8 +145,8 @@ def simulate(
 
     RUN.csv gets t (s), q, qd, qdd and tau of every joint; 'dalembert torques' reads it. A summary goes to stderr.
     """
-    loaded = options.load(arm, physical, tip, payload, payload_com)
-    known = None if model is None else options.load(model, physical, tip)
+    loaded = options.load(arm, loading, payload, payload_com)
+    known = None if model is None else options.load(model, loading)
     wrench = options.wrench_of(tip_wrench)
     _check_batch(states, cluster, q, qd, output, plot, animate)
 

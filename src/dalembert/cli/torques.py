@@ -13,6 +13,7 @@ from typer import Argument, Option
 
 import dalembert as da
 from dalembert.cli import options
+from dalembert.cli.options import Interpolation
 from dalembert.cli.terminal import number, plain, print_table, say, tell
 from dalembert.environment.progress import Bar
 from dalembert.errors import DalembertError
@@ -44,11 +45,11 @@ def torques(
             help="Show the peak torques with time stretched by these factors, and the factor that just keeps the limits.",
         ),
     ] = None,
+    interpolation: options.InterpolationOption = "auto",
     tip_wrench: options.WrenchOption = None,
     payload: options.PayloadOption = None,
     payload_com: options.PayloadComOption = None,
-    physical: options.PhysicalOption = "error",
-    tip: options.TipOption = None,
+    loading: options.Loading = options.AS_IT_IS,
 ) -> None:
     """Compute the joint torques of a motion (inverse dynamics).
 
@@ -63,16 +64,18 @@ def torques(
     wrench = options.wrench_of(tip_wrench)
     if scaling is not None and wrench is not None:
         raise DalembertError("--scaling has no force at the tip: leave out --tip-wrench, or --scaling")
-    loaded = options.load(arm, physical, tip, payload, payload_com)
+    loaded = options.load(arm, loading, payload, payload_com)
     if check_limits:
         need_effort_limits(loaded)
     if output != "-":
         options.not_an_input(output, "the torques would overwrite the file they are", motion, arm)
         check_writable(output, overwrite=force)
-    table, _ = read(loaded, motion)
+    table, _ = read(loaded, motion, interpolation)
     stretched = None
     if scaling is not None:
-        stretched = da.read_trajectory(motion, loaded).scaling_table(loaded, options.list_of("--scaling", scaling))
+        stretched = _trajectory(motion, loaded, interpolation).scaling_table(
+            loaded, options.list_of("--scaling", scaling)
+        )
     tau = _torques(loaded, table, wrench)
     write(output, ["t", *(f"tau{k + 1}" for k in range(loaded.n))], (table.t, tau), force=force)
     beyond = _summary(loaded, table.t, tau, output)
@@ -83,6 +86,17 @@ def torques(
         raise typer.Exit(options.LIMIT_EXCEEDED)
 
 
+def _trajectory(path: Path, arm: da.Arm, interpolation: Interpolation) -> da.Trajectory:
+    """The motion of a file that has been read, and its doubts told, before."""
+    import warnings
+
+    from dalembert.trajectory.monotone import InterpolationWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterpolationWarning)
+        return da.read_trajectory(path, arm, interpolation=interpolation)
+
+
 def show_scaling(table: ScalingTable) -> None:
     """What stretching the time of the motion does to its torques, S 7.7, on stderr."""
     first, *others = table.columns
@@ -91,20 +105,21 @@ def show_scaling(table: ScalingTable) -> None:
     tell(plain(table.note), stderr=True)
 
 
-def read(arm: da.Arm, path: Path) -> tuple[MotionTable, list[str]]:
+def read(arm: da.Arm, path: Path, interpolation: str = "auto") -> tuple[MotionTable, list[str]]:
     """The motion in a file, and how it was read; what there is to know goes to stderr."""
     from dalembert.trajectory.csv_file import read_motion
 
     with Bar(f"reading {path.name}") as bar:
-        table = read_motion(path, arm, bar)
+        table = read_motion(path, arm, bar, interpolation=interpolation)
     how = list(table.notes)
     if table.reconstructed:
         source = "qd" if table.reconstructed == ("qdd",) else "q"
         how.append(
             f"{path}: {' and '.join(table.reconstructed)} are not in the file and were made from {source}, "
-            "by a quintic spline without phase shift"
+            f"by a {'quintic spline' if table.spline else 'monotone curve'} without phase shift"
         )
     say("note", *how)
+    say("warning", *table.doubts)
     if table.ignored:
         say("note", f"{path}: the columns {', '.join(table.ignored)} are not needed and were ignored")
     return table, [sentence.removeprefix(f"{path}: ") for sentence in how]

@@ -25,6 +25,7 @@ EXTRAS = {
     "spreadsheet": {"python_calamine": "python-calamine"},
     "meshes": {"trimesh": "trimesh"},
     "mujoco": {"mujoco": "MuJoCo"},
+    "xacro": {"xacro": "xacro", "yaml": "xacro"},
     "gpu": {"cuda": "cuda-bindings"},
     "cluster": {"dask": "Dask", "cloudpickle": "Dask", "distributed": "distributed"},
 }  # fmt: skip

@@ -93,11 +93,11 @@ def check_animation(path: str | os.PathLike[str], *, overwrite: bool) -> str:
         raise DalembertError(
             f"{path}: a film is written as {', '.join(WRITERS)}, not as '{kind}'; end the name with one of them"
         )
+    if kind == ".mp4":
+        _ffmpeg(path)
     if kind != ".html":
         with extra("plot", f"{path}: a film"):
             import matplotlib  # noqa: F401
-    if kind == ".mp4":
-        _ffmpeg(path)
     check_writable(path, overwrite=overwrite)
     return kind
 
@@ -144,10 +144,13 @@ def pictures(film: Film, progress: Callable[[float], None]) -> Iterator[NDArray[
         canvas: Any = FigureCanvasAgg(figure)
         axes = figure.add_axes((0.1, 0.09, 0.87, 0.83) if view.scales else (0.02, 0.02, 0.96, 0.9))
         everything = np.concatenate([points_of(pose) for pose in film.poses]) @ view.matrix.T
-        low, high = everything.min(axis=0) - 0.16 * size, everything.max(axis=0) + 0.16 * size
         draw_plate(axes, plate(arm, size) @ view.matrix.T)
         figures.draw_surroundings(axes, arm, view, triad=0.16 * size, base_size=0, margin=0)
-        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        middle = (everything.min(axis=0) + everything.max(axis=0)) / 2
+        room = np.array(SIZE) * axes.get_position().size
+        axes.set_aspect("auto")  # the limits make both scales the same
+        half = room * float(((np.ptp(everything, axis=0) / 2 + 0.16 * size) / room).max())
+        axes.set(xlim=(middle[0] - half[0], middle[0] + half[0]), ylim=(middle[1] - half[1], middle[1] + half[1]))
         axes.set_title(literal(arm.name))
         clock = figure.text(0.97, 0.945, "", ha="right", va="baseline", fontsize=10, animated=True)
         with_glyphs(figure)
@@ -179,7 +182,7 @@ def write_gif(film: Film, file: Any, progress: Callable[[float], None]) -> None:
     for picture in pictures(film, progress):
         image = Image.fromarray(picture)
         if palette is None:
-            palette = image.quantize(64, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+            palette = image.quantize(64, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         frames.append(image.quantize(palette=palette, dither=Image.Dither.NONE))
     shown = round(1000 * film.each)
     frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=shown, loop=0, optimize=False)
@@ -187,8 +190,8 @@ def write_gif(film: Film, file: Any, progress: Callable[[float], None]) -> None:
 
 def _ffmpeg(path: str | os.PathLike[str]) -> str:
     """The program that makes videos: of the package imageio-ffmpeg, or of this machine."""
-    if found_here := shutil.which("ffmpeg"):
-        return found_here
+    if installed := shutil.which("ffmpeg"):
+        return installed
     with extra("video", f"{path}: a video"):
         import imageio_ffmpeg
 
@@ -247,7 +250,8 @@ def write_html(film: Film, file: Any, progress: Callable[[float], None]) -> None
     g = np.array(film.arm.robot.gravity, float)
     data = {
         "each": film.each,
-        "t": [round(float(t), 6) for t in film.t[[0, 1, -1]]],
+        "step": round(float(film.t[1] - film.t[0]), 9),
+        "end": round(float(film.t[-1]), 9),
         "look": [[s.colour, s.width, int(s.round), int(s.outlined), round(s.lift / unit)] for s in drawn],
         "frames": steps.tolist(),
         "plate": np.round((plate(film.arm, size) - middle) / unit).astype(int).ravel().tolist(),
@@ -325,8 +329,7 @@ function draw() {
       pen.lineWidth = (1.4 * width + more) * wide; pen.stroke();
     }
   }
-  const t = D.t[0] + (D.t[2] - D.t[0]) * Math.min(now / total * (total / D.each * (D.t[1] - D.t[0])) / (D.t[2] - D.t[0]), 1);
-  clock.textContent = "t = " + t.toFixed(2) + " s";
+  clock.textContent = "t = " + Math.min(now / D.each * D.step, D.end).toFixed(2) + " s";
   slider.value = now;
 }
 function tick(stamp) {

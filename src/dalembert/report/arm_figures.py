@@ -114,5 +114,5 @@ def label_tip(axes: Axes, pose: Pose, view: View, size: float) -> None:
     for letter, colour, way in zip("xyz", figures.AXES, pose.tip_axes.T, strict=True):
         end = view.matrix @ way
         if np.hypot(*end) > 0.35:
-            at = view.matrix @ (pose.tip + 0.145 * size * way)
-            axes.text(*at, letter, color=colour, fontsize=8, ha="center", va="center", zorder=6)
+            x, y = view.matrix @ (pose.tip + 0.145 * size * way)
+            axes.text(x, y, letter, color=colour, fontsize=8, ha="center", va="center", zorder=6)

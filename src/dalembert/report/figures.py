@@ -23,6 +23,7 @@ from dalembert.report.colours import INK, RED, SOFT, joint_colour
 from dalembert.report.skeleton import Pose, View, skeleton, views
 from dalembert.report.study import Study
 from dalembert.report.words import literal, shortened, visible, with_glyphs
+from dalembert.trajectory.events import PayloadEvent, WrenchEvent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +52,7 @@ SPLIT = {
     "h_rot": ("#e07b2a", "rotation, by velocities"),
     "h_tran": ("#f3c24f", "translation, by velocities"),
 }
+EVENTS = {PayloadEvent: ("#b8860b", "payload held"), WrenchEvent: ("#0f8a8a", "wrench at the tip")}
 STYLE: Any = {
     "font.size": 9.0,
     "font.family": "DejaVu Sans",
@@ -93,6 +95,7 @@ class Panel:
     key: tuple[Key, ...] = ()
     size: tuple[float, float] = (5.2, 2.7)  # inches
     foot: float = 0.42  # inches below the axes
+    left: float = 0.62  # inches beside them
 
 
 PAGE_DPI = 80  # pixels of a notebook's page for an inch of a figure
@@ -126,7 +129,7 @@ def alone(panel: Panel) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure = new_figure(figsize=panel.size)
         top = 0.30 if panel.title else 0.08
-        figure.subplots_adjust(0.62 / width, panel.foot / height, 1 - 0.2 / width, 1 - top / height)
+        figure.subplots_adjust(panel.left / width, panel.foot / height, 1 - 0.2 / width, 1 - top / height)
         axes = figure.add_subplot()
         panel.draw(axes)
         if panel.title:
@@ -539,14 +542,31 @@ def _triad(axes: Axes, view: View, origin: Array, length: float) -> None:
 # -- small things --------------------------------------------------------------------------------
 
 
+def draw_dots(axes: Axes, x: Array, y: Array, colour: str, size: float = 2.0) -> None:
+    """A dot (points across) at each of the places x, y (N,): one path, however many there are."""
+    with extra("plot", "a figure"):
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+    at = np.column_stack([x, y])
+    path = Path(np.repeat(at, 2, axis=0), np.tile([Path.MOVETO, Path.LINETO], len(at)))
+    path.should_simplify = False
+    axes.add_patch(PathPatch(path, fc="none", ec=colour, lw=size, capstyle="round"))
+    axes.update_datalim(at)
+    axes.autoscale_view()
+
+
 def _few(count: int, most: int = 600) -> Any:
     """Rows for areas, which are not simplified as lines are: all, or evenly spread ones."""
     return slice(None) if count <= most else np.linspace(0, count - 1, most).round().astype(int)
 
 
 def time_axis(axes: Axes, study: Study) -> None:
-    """The motion's time along the axes, and a line at zero where the curves go through it."""
+    """The motion's time along the axes, its events shaded, and a line at zero where the curves go through it."""
     t = study.shown.t
+    for event in study.events:
+        colour, _ = EVENTS[type(event)]
+        axes.axvspan(event.start, event.end, color=colour, alpha=0.13, lw=0, zorder=0.3)
     axes.set_xlim(t[0], t[-1] if t[-1] > t[0] else t[0] + 1.0)
     axes.set_xlabel("time (s)", labelpad=1)
     low, high = axes.get_ylim()

@@ -41,13 +41,16 @@ def shown(
     title: str, pictures: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = ""
 ) -> str:
     """Title, pictures side by side, table (cells are HTML already) and a note."""
-    left = ";text-align:left"
+    left, right = "left", "right"
     head = "".join(
-        f'<th scope="col" style="padding:2px 8px{left if not k else ""}">{text(c)}</th>' for k, c in enumerate(columns)
+        f'<th scope="col" style="padding:2px 8px;text-align:{right if k else left}">{text(c)}</th>'
+        for k, c in enumerate(columns)
     )
     body = "".join(
         "<tr>"
-        + "".join(f'<td style="padding:2px 8px{left if not k else ""}">{cell}</td>' for k, cell in enumerate(row))
+        + "".join(
+            f'<td style="padding:2px 8px;text-align:{right if k else left}">{cell}</td>' for k, cell in enumerate(row)
+        )
         + "</tr>"
         for row in rows[:ROWS]
     )
@@ -137,9 +140,12 @@ def run_html(run: Run) -> str:
     rows = []
     for i, name in enumerate(arm.joint_names):
         unit = units["position"][i]
-        cells = [q[0, i], q[-1, i], run.q[..., i].min(), run.q[..., i].max()]
-        rows.append([_name(i, name), *(f"{number(float(x))} {unit}" for x in cells)])
-        rows[-1].append(f"{number(float(np.abs(run.qd[..., i]).max()))} {units['speed'][i]}")
+        cells = np.array([q[0, i], q[-1, i], run.q[..., i].min(), run.q[..., i].max()])
+        cells[np.abs(cells) < 1e-12 * np.abs(run.q).max(initial=0.0)] = 0.0  # rounding
+        rows.append([_name(i, name), *(f"{number(x)} {unit}" for x in cells.tolist())])
+        speed = np.abs(run.qd[..., i]).max()
+        speed = speed if speed > 1e-12 * np.abs(run.qd).max(initial=0.0) else 0.0
+        rows[-1].append(f"{number(float(speed))} {units['speed'][i]}")
         if not batch:
             rows[-1].append(f"{number(float(np.abs(run.tau[:, i]).max()))} {units['torque'][i]}")
     columns = ["joint", "initial", "final", "lowest", "highest", "peak speed", *([] if batch else ["peak |τ|"])]
@@ -183,7 +189,7 @@ def ellipsoid_html(shape: Ellipsoid) -> str:
         ]
         for k in range(len(shape.radii))
     ]
-    centre = f"centre {', '.join(number(float(x)) for x in shape.center)} {unit}; volume {number(float(shape.volume))}"
+    centre = f"centre {', '.join(number(float(x)) for x in shape.center)} {unit}"
     pictures, note = _drawn(lambda: _ellipsoid_picture(shape)) if _is_drawn(shape) else ([], "")
     return shown(
         title,

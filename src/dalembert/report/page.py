@@ -25,6 +25,7 @@ from dalembert.report.html import (
     csv_text,
     download,
     grid,
+    key,
     number,
     page,
     share,
@@ -35,6 +36,7 @@ from dalembert.report.html import (
 from dalembert.report.study import NEGLIGIBLE, Study
 from dalembert.report.svg import formula_svg
 from dalembert.robot.omissions import OMISSIONS
+from dalembert.trajectory.csv_file import carried_columns
 
 Array = NDArray[np.floating[Any]]
 Progress = Callable[[float], None]
@@ -277,6 +279,10 @@ def _motion_head(study: Study, index: int, count: int) -> str:
             f"<p class=soft>Of {len(study.at.t):,} instants {len(study.rows):,} are drawn and offered for download, the "
             "peaks among them; the tables count all.</p>"
         )
+    if study.events:
+        kinds = dict.fromkeys(figures.EVENTS[type(event)] for event in study.events)
+        items = "".join(f"<li>{_unbroken(text(event))}</li>" for event in study.events)
+        note += f"<p>During a part of the motion, which figures over time have shaded:</p><ul>{items}</ul>{key(kinds, areas=True)}"
     return f'<h2 id="motion-{index + 1}">{text(head)}</h2>\n{note}'
 
 
@@ -552,10 +558,11 @@ def _downloads(study: Study, place: Place) -> str:
 
 
 def _columns_of_motion(study: Study) -> dict[str, Array]:
-    """Those of a motion file, and the torques: name → (N,)."""
+    """Those of a motion file, what the tip carries and exerts among them, and the torques: name → (N,)."""
     at = study.shown
     groups = {"q": at.q, "qd": at.qd, "qdd": at.qdd, "tau": study.shown_torque}
-    return {"t": at.t} | {f"{name}{i + 1}": x[:, i] for name, x in groups.items() for i in range(study.arm.n)}
+    moving = {f"{name}{i + 1}": x[:, i] for name, x in groups.items() for i in range(study.arm.n)}
+    return {"t": at.t} | moving | carried_columns(at.payload, at.wrench)
 
 
 def _contributions(study: Study) -> dict[str, Array]:

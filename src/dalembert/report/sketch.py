@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from dalembert.arm import Arm
 from dalembert.report.figures import Curve
+from dalembert.report.html import number
 from dalembert.report.skeleton import Pose, View
 from dalembert.report.strokes import by_depth, plate, points_of, size_of, strokes
 from dalembert.report.words import shortened, visible
 
 Array = NDArray[np.floating[Any]]
-POINTS = 1500  # of all curves of a picture together
+POINTS, FINE = 800, 130  # of all curves of a picture together, and of each
 TIP, SHAPE = "#d1702a", "#3f7fc4"
 
 
@@ -31,10 +32,11 @@ def arm_svg(
     size = size_of(arm, poses)
     disc = plate(arm, size) @ view.matrix.T
     tip = view.matrix @ poses[-1].tip
-    seen = [points_of(pose) @ view.matrix.T for pose in poses] + [disc]
+    drawn = by_depth(strokes(arm, poses[-1], size), view)
+    seen = [points_of(pose) @ view.matrix.T for pose in poses] + [disc, *(x.ends @ view.matrix.T for x in drawn)]
     seen += [path @ view.matrix.T] if path is not None else []
     seen += [tip + shape] if shape is not None else []
-    to_page = _fitted(np.concatenate(seen), width, height, margin=20)
+    to_page = _fitted(np.concatenate(seen), width, height, margin=12)
     out = [
         f'<polygon points="{_points(to_page(disc))}" fill="currentColor" fill-opacity=".12" stroke="currentColor" stroke-opacity=".45"/>'
     ]
@@ -43,7 +45,7 @@ def arm_svg(
             out.append(_polyline(to_page(line @ view.matrix.T), LINE, 2.5, 'stroke-opacity=".22"'))
     if path is not None:
         out.append(_polyline(to_page(path @ view.matrix.T), TIP, 1.3))
-    for stroke in by_depth(strokes(arm, poses[-1], size), view):
+    for stroke in drawn:
         ends = to_page(stroke.ends @ view.matrix.T)
         cap = "round" if stroke.round else "butt"
         if np.hypot(*(ends[1] - ends[0])) < 0.3:  # seen end on
@@ -60,7 +62,9 @@ def arm_svg(
 
 def curves_svg(t: Array, curves: Sequence[Curve], title: str, *, width: int = 300, height: int = 160) -> str:
     """Curves over time with their largest and smallest value at the side, and the instants at the foot."""
-    few = np.unique(np.linspace(0, len(t) - 1, min(len(t), max(POINTS // max(len(curves), 1), 16))).round().astype(int))
+    few = np.unique(
+        np.linspace(0, len(t) - 1, min(len(t), FINE, max(POINTS // max(len(curves), 1), 16))).round().astype(int)
+    )
     values = np.stack([y[few] for _, _, y in curves])
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
@@ -81,8 +85,8 @@ def curves_svg(t: Array, curves: Sequence[Curve], title: str, *, width: int = 30
         out.append(_polyline(np.column_stack([x[there], line[there]]), colour, 1.6))
     out += [
         _word(left, 13, title, "start", bold=True),
-        _word(left - 4, top + 8, f"{high:.3g}", "end"),
-        _word(left - 4, foot, f"{low:.3g}", "end"),
+        _word(left - 4, top + 8, number(high, 3), "end"),
+        _word(left - 4, foot, number(low, 3), "end"),
         _word(left, foot + 14, f"{t[0]:.3g}", "start"),
         _word(right, foot + 14, f"{t[-1]:.4g} s", "end"),
     ]

@@ -26,7 +26,7 @@ from dalembert.arm import Arm
 from dalembert.arm.terms import TorqueTerms
 from dalembert.environment.brief import brief
 from dalembert.errors import DalembertError
-from dalembert.trajectory.events import events_of
+from dalembert.trajectory.events import Event, events_of
 from dalembert.trajectory.trajectory import Trajectory
 
 Array = NDArray[np.floating[Any]]
@@ -69,6 +69,13 @@ class Study:
     def shown_torque(self) -> Array:
         """The torques at the instants that are drawn."""
         return self.torque[self.rows]
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """What the tip carries and exerts, and from when to when, on the clock of ``at``."""
+        if isinstance(self.motion, Trajectory):
+            return self.motion.events
+        return events_of(self.at.t, self.at.payload, self.at.wrench)
 
     @cached_property
     def terms(self) -> TorqueTerms:

@@ -109,9 +109,9 @@ def _path(d: str) -> str:
         numbers = np.array([float(x) for x in piece.replace("L", " ").replace("z", " ").split()]).reshape(-1, 2)
         tenths = np.round(10 * _fewer(numbers, DEVIATION)).astype(int)
         steps = np.diff(tenths, axis=0)
-        moving = steps.any(axis=1)
-        steps = steps[moving] if moving.any() else steps[:1]
-        out.append(f"M{_numbers(tenths[:1])}{'l' + _numbers(steps) if len(steps) else ''}{'z' if 'z' in piece else ''}")
+        steps = steps[steps.any(axis=1)]
+        lines = f"l{_numbers(steps)}" if len(steps) else "h0"  # a dot, where its ends are round
+        out.append(f"M{_numbers(tenths[:1])}{lines}{'z' if 'z' in piece else ''}")
     return "".join(out)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating[Any]]
 WITH, WITHOUT, EXACT, STEEL = "#1f5fa8", "#d1702a", "#5b9f70", "#9aa6b2"
+FAR = 8.0  # radii between the centre of an ellipsoid and zero
 FAINT, BETWEEN = "#dde3e8", "#c5d8ee"
 PATH, REACH = "#d1702a", "#3d8f5a"  # of the tip; of the ellipsoid in the direction of its acceleration
 
@@ -51,8 +53,13 @@ def ellipsoid_figure(arm: Arm, q: ArrayLike, shape: Ellipsoid, exact: Polytope |
     if len(named) == 2:
         along_gravity = gravity.any() and named[0] == "xyz"[int(np.argmax(np.abs(gravity)))]
         pairs = [named[::-1] if along_gravity else named]
-    shadows = [_by_itself(shape, exact, across, up) for across, up in pairs]
-    return assemble([_at_tip(arm, pose, points, view, shape), *shadows], 2)
+    about = ""
+    if np.linalg.norm(shape.center) > FAR * shape.radii[0] > 0:  # drawn to scale, the ellipsoid would be a dot
+        about = ", about its centre"
+        exact = None if exact is None else replace(exact, center=np.zeros_like(exact.center))
+        shape = replace(shape, center=np.zeros_like(shape.center))
+    panels = [_at_tip(arm, pose, points, view, shape), *(_by_itself(shape, exact, across, up) for across, up in pairs)]
+    return assemble([replace(panel, title=panel.title + about) for panel in panels], 2)
 
 
 def _at_tip(arm: Arm, pose: Pose, points: Array, view: View, shape: Ellipsoid) -> Panel:

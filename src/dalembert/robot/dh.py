@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,13 +19,15 @@ from typing import Any, Literal
 from dalembert.algebra.scalars import Scalar, cos, sin
 from dalembert.algebra.vectors import Mat, RotZ, VecLike
 from dalembert.errors import RobotError
+from dalembert.robot.bodies import read_body
 from dalembert.robot.bounds import LONGEST, WIDEST
 from dalembert.robot.check import ModelWarning
 from dalembert.robot.couplings import Coupling, finite
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import STANDARD_GRAVITY, Frame, Friction, Joint, JointType, Limits, Link, Robot, Rotor
-from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_inertia, read_limits, read_rotor, with_unused_said
+from dalembert.robot.parts import INERTIA_KEYS, read_friction, read_limits, read_rotor, with_unused_said
 from dalembert.robot.placement import Placement
+from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import Table, told_at
 
 CONVENTIONS = ("standard", "modified")
@@ -35,7 +38,7 @@ NO_INERTIA, NO_FRICTION, NO_LIMITS, HERE = Inertia(), Friction(), Limits(), Plac
 ROW_KEYS = (
     *("type", "name", "link", "a", "alpha", "d", "theta", "offset"),
     *INERTIA_KEYS,
-    *("physical", "weight", "note", "friction", "limits", "rotor", "pitch"),
+    *("shapes", "physical", "weight", "note", "friction", "limits", "rotor", "pitch"),
 )
 
 
@@ -63,6 +66,7 @@ class Row:
     limits: Limits = NO_LIMITS
     rotor: Rotor | None = None
     pitch: float | None = None
+    visuals: tuple[Shape, ...] = ()
 
     def __post_init__(self) -> None:
         if self.type not in (*MOVING_TYPES, HELICAL):
@@ -81,11 +85,12 @@ class Row:
         return self.type == "prismatic"
 
 
-def read_row(value: object, where: str) -> Row:
+def read_row(value: object, where: str, folder: str | os.PathLike[str] = "") -> Row:
     """A row from a Row, a table with the keys ROW_KEYS, or four values (a, alpha, d, theta).
 
     Among four values the word "q" marks the joint variable: (a, alpha, "q", theta) is prismatic;
     (a, alpha, d, "q") and four numbers are revolute, the fourth number being the offset of θ.
+    ``folder`` is where relative paths of meshes begin.
     """
     if isinstance(value, Row):
         return value
@@ -101,11 +106,13 @@ def read_row(value: object, where: str) -> Row:
             raise RobotError(f"{where}: 'offset' and '{own}' are both given; of a {kind} joint they are the same thing")
         numbers[own] = _geometry(table, "offset", not slides)
     pitch = table.number("pitch", None)
+    inertia, visuals = read_body(table, folder)
     parts: dict[str, Any] = {
         "type": kind,
         "name": table.name("name", None),
         "link": table.name("link", None),
-        "inertia": read_inertia(table),
+        "inertia": inertia,
+        "visuals": visuals,
         "physical": table.flag("physical", True),
         "weight": table.number("weight", 1.0),
         "note": table.text("note", ""),
@@ -176,7 +183,10 @@ def _modified(row: Row) -> tuple[Placement, Placement]:
 
 def frame_of(row: Row, convention: str) -> Placement:
     """A of a row whose joint does not move: the next frame in the one before."""
-    about_z, about_x = Placement(_about_z(row.theta), (0.0, 0.0, row.d)), Placement(_about_x(row.alpha), (row.a, 0.0, 0.0))
+    about_z, about_x = (
+        Placement(_about_z(row.theta), (0.0, 0.0, row.d)),
+        Placement(_about_x(row.alpha), (row.a, 0.0, 0.0)),
+    )
     return about_z @ about_x if convention == "standard" else about_x @ about_z
 
 
@@ -265,7 +275,7 @@ def assemble(
                 joints[-1:], between, coupling = screw(joints[-1], row.pitch)
                 links.append(between)
                 couplings.append(coupling)
-        links.append(Link(child, row.inertia, row.physical, weight=row.weight))
+        links.append(Link(child, row.inertia, row.physical, weight=row.weight, visuals=row.visuals))
         if row.note:
             remarks.append(f"link '{child}': {row.note}")
     frame = Frame("tip", links[-1].name, tip) if isinstance(tip, Placement) else tip

@@ -77,7 +77,7 @@ _BEFORE = re.compile(rf"(?P<before>.+?)(?:\s*\+\s*{_LETTER}|\*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Column:
+class DHColumn:
     """A column of the table: ``key`` of SPELLINGS, its unit as the header writes it, and where it stands.
 
     previous  whether the header says that its value is that of the link before: a_{i−1}, as in modified tables
@@ -105,7 +105,7 @@ def compact(text: str) -> str:
     return "".join(c for c in text.lower() if c.isalnum() or c == "°")
 
 
-def columns_of(cells: Sequence[str], where: str) -> tuple[list[Column], list[str]]:
+def columns_of(cells: Sequence[str], where: str) -> tuple[list[DHColumn], list[str]]:
     """The columns that a row of headers names, and the headers that name none."""
     columns, others = [], []
     for at, cell in enumerate(cells):
@@ -117,13 +117,13 @@ def columns_of(cells: Sequence[str], where: str) -> tuple[list[Column], list[str
     return columns, others
 
 
-def _column(cell: str, at: int, where: str) -> Column | None:
+def _column(cell: str, at: int, where: str) -> DHColumn | None:
     text = cell.lstrip("#%/ ").replace("\u00a0", " ")
     name, count = _PREVIOUS.subn("", text)
     for pattern in (_BRACKETS, None, _ENDING):
         if pattern is None:
             if key := MEANING.get(compact(name)):
-                return Column(key, cell, at, previous=count > 0)
+                return DHColumn(key, cell, at, previous=count > 0)
             continue
         match = pattern.fullmatch(name)
         key = MEANING.get(compact(match["name"])) if match else None
@@ -131,17 +131,17 @@ def _column(cell: str, at: int, where: str) -> Column | None:
             continue
         unit = match["unit"].strip()
         if known_unit(key, unit):
-            return Column(key, cell, at, unit, count > 0)
+            return DHColumn(key, cell, at, unit, count > 0)
         if pattern is _BRACKETS and key in UNITS:
             words = (unit, unit + match["name"], match["name"] + unit)  # "a (link length)", "speed (max)"
             meant = next((MEANING[compact(word)] for word in words if compact(word) in MEANING), None)
             if not unit or meant is not None:
-                return Column(key if meant in (None, "variable") else meant, cell, at, previous=count > 0)
+                return DHColumn(key if meant in (None, "variable") else meant, cell, at, previous=count > 0)
             raise RobotError(
                 f"{where}, column '{cell}': the unit '{unit}' is not known; known are {', '.join(all_units(key))}"
             )
         if pattern is _BRACKETS:
-            return Column(key, cell, at)
+            return DHColumn(key, cell, at)
     return None
 
 
@@ -164,11 +164,11 @@ def known_unit(key: str, unit: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class DHCell:
     """A cell, and how a sentence names it."""
 
     text: str
-    column: Column
+    column: DHColumn
     where: str
     comma: bool  # a comma is a decimal point
 
@@ -213,9 +213,9 @@ class Place:
             if angle is not None:
                 return angle
         if (ratio := _RATIO.fullmatch(text)) and self.column.key == "gear":
-            one, other = sorted((float(ratio[1]), float(ratio[2])), key=abs)
-            if one:
-                return other / one
+            slow, fast = sorted((float(ratio[1]), float(ratio[2])), key=abs)
+            if slow:
+                return fast / slow
         match = _WITH_UNIT.fullmatch(text)
         if match and (unit := si.unit_among(units, match[2])):
             return float(match[1]) * units[unit]
@@ -262,14 +262,14 @@ class Place:
         )
 
 
-def _name(column: Column) -> str:
+def _name(column: DHColumn) -> str:
     """The header without its unit."""
     if column.unit is None:
         return column.header
     return column.header.partition(column.unit)[0].rstrip(" [(,/_")
 
 
-def places(columns: Sequence[Column], cells: Sequence[str], where: str, comma: bool) -> Iterator[tuple[str, Place]]:
+def places(columns: Sequence[DHColumn], cells: Sequence[str], where: str, comma: bool) -> Iterator[tuple[str, DHCell]]:
     """The cells of a row, by what their columns are."""
     for column in columns:
-        yield column.key, Place(cells[column.at] if column.at < len(cells) else "", column, where, comma)
+        yield column.key, DHCell(cells[column.at] if column.at < len(cells) else "", column, where, comma)

@@ -17,7 +17,7 @@ from typing import Any
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.dh import CONVENTIONS, Row, frame_of, from_dh
-from dalembert.robot.dh_columns import EMPTY, GEOMETRY, MEANING, UNITS, Column, Place, columns_of, known_unit, places
+from dalembert.robot.dh_columns import EMPTY, GEOMETRY, MEANING, UNITS, DHCell, DHColumn, columns_of, known_unit, places
 from dalembert.robot.friction import Friction
 from dalembert.robot.inertia import Inertia
 from dalembert.robot.model import LIMIT_KEYS, STANDARD_GRAVITY, Limits, Robot, Rotor
@@ -94,7 +94,9 @@ class _DHTable:
         for column in self.columns:
             if keys.count(column.key) > 1:
                 same = [other.header for other in self.columns if other.key == column.key]
-                raise RobotError(f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; keep one")
+                raise RobotError(
+                    f"{where}: the columns {' and '.join(map(repr, same))} both mean {column.key}; keep one"
+                )
         for header in others:
             word = "".join(c for c in header.lower() if c.isalnum())
             close = difflib.get_close_matches(word[:60], [w for w in MEANING if len(w) > 3], n=1, cutoff=0.8)
@@ -108,7 +110,7 @@ class _DHTable:
 
     def _take_units(self) -> None:
         """The units in a row of their own below the header."""
-        number, row = self.rows[0] if self.rows else (0, ())
+        _, row = self.rows[0] if self.rows else (0, ())
         told = {column.at: _bare(row[column.at]) for column in self.columns if column.at < len(row) and row[column.at]}
         measured = {c.at: c for c in self.columns if c.key in UNITS}
         if not told or not any(told.get(at) for at in measured):
@@ -116,7 +118,9 @@ class _DHTable:
         if all(at in measured and (not unit or known_unit(measured[at].key, unit)) for at, unit in told.items()):
             self.rows = self.rows[1:]
             self.columns = [
-                Column(c.key, c.header, c.at, (c.unit or told.get(c.at) or None) if c.at in measured else None, c.previous)
+                DHColumn(
+                    c.key, c.header, c.at, (c.unit or told.get(c.at) or None) if c.at in measured else None, c.previous
+                )
                 for c in self.columns
             ]
 
@@ -127,8 +131,10 @@ class _DHTable:
             column, model = by_key.get(key), by_key.get(other)
             if column is None or model is None or column.unit or not model.unit:
                 continue
-            by_key[key] = Column(key, column.header, column.at, model.unit, column.previous)
-            self.notes.append(f"column '{column.header}' says no unit and is taken in {model.unit}, as '{model.header}'")
+            by_key[key] = DHColumn(key, column.header, column.at, model.unit, column.previous)
+            self.notes.append(
+                f"column '{column.header}' says no unit and is taken in {model.unit}, as '{model.header}'"
+            )
         self.columns = sorted(by_key.values(), key=lambda column: column.at)
 
     def _settings(self, rows: Sequence[tuple[int, Sequence[str]]]) -> dict[str, tuple[str, str]]:
@@ -170,7 +176,7 @@ class _DHTable:
             )
         return said or "standard"
 
-    def _table(self) -> list[tuple[int, Sequence[str]]]:
+    def _table(self) -> Sequence[tuple[int, Sequence[str]]]:
         """The rows that say something about joints."""
         rows = []
         for number, row in self.rows:
@@ -245,11 +251,14 @@ class _DHTable:
         if changed:
             self.notes.append(f"columns brought to SI units: {some(changed, 30)}")
         if self.cells.comma and any(
-            re.search(r"\d,\d", row[c.at]) for _, row in self.rows for c in self.columns if c.key in UNITS and c.at < len(row)
+            re.search(r"\d,\d", row[c.at])
+            for _, row in self.rows
+            for c in self.columns
+            if c.key in UNITS and c.at < len(row)
         ):
             self.notes.append("commas in numbers are taken as decimal points")
 
-    def _row(self, told: Mapping[str, Place], count: int, where: str) -> tuple[Row, str]:
+    def _row(self, told: Mapping[str, DHCell], count: int, where: str) -> tuple[Row, str]:
         """The row of a joint, and its type."""
         theta_varies, theta = told["theta"].variable() if "theta" in told else (False, 0.0)
         d_varies, d = told["d"].variable() if "d" in told else (False, 0.0)
@@ -277,7 +286,7 @@ class _DHTable:
             raise told["mass"].wrong("a fixed row has no mass of its own here; add it to the link of the row before")
         return Row(a, alpha, d, theta, "revolute" if kind == "fixed" else kind, **names, **parts), kind  # type: ignore[arg-type]
 
-    def _type(self, told: Mapping[str, Place], theta_varies: bool, d_varies: bool, name: str) -> str:
+    def _type(self, told: Mapping[str, DHCell], theta_varies: bool, d_varies: bool, name: str) -> str:
         """What the type column says, or what varies."""
         place = told.get("type")
         if place is not None and not place.blank:
@@ -293,7 +302,13 @@ class _DHTable:
         blank = {key: key in told and told[key].blank for key in ("theta", "d")}
         slides = d_varies or (not theta_varies and (variable.startswith("d") or (blank["d"] and not blank["theta"])))
         if not (theta_varies or d_varies or variable):
-            reason = "d is blank" if slides else "theta is blank" if blank["theta"] else "neither theta nor d is said to vary"
+            reason = (
+                "d is blank"
+                if slides
+                else "theta is blank"
+                if blank["theta"]
+                else "neither theta nor d is said to vary"
+            )
             self.guessed.append(f"'{name}' {'prismatic' if slides else 'revolute'} ({reason})")
         return "prismatic" if slides else "revolute"
 
@@ -313,13 +328,13 @@ def _bare(cell: str) -> str:
     return cell.strip(" []()").lower() if cell.lower() not in EMPTY else ""
 
 
-def _is_si(column: Column) -> bool:
+def _is_si(column: DHColumn) -> bool:
     return column.unit is None or any(
         next(iter(known)).replace(" ", "") == column.unit.replace(" ", "") for known in UNITS[column.key]
     )
 
 
-def _names(told: Mapping[str, Place]) -> dict[str, str]:
+def _names(told: Mapping[str, DHCell]) -> dict[str, str]:
     """The names of joint and link; numbers count the rows and name nothing."""
     texts = {key: told[key].text for key in ("name", "link") if key in told and not told[key].blank}
     for key, text in texts.items():
@@ -328,24 +343,24 @@ def _names(told: Mapping[str, Place]) -> dict[str, str]:
     return {key: text for key, text in texts.items() if not text.isdecimal()}
 
 
-def _number(told: Mapping[str, Place], key: str, slides: bool = False) -> float | None:
+def _number(told: Mapping[str, DHCell], key: str, slides: bool = False) -> float | None:
     return told[key].number(slides) if key in told else None
 
 
-def _inertia(told: Mapping[str, Place]) -> Inertia:
+def _inertia(told: Mapping[str, DHCell]) -> Inertia:
     mass = _number(told, "mass") or 0.0
     com = tuple(_number(told, f"com {axis}") or 0.0 for axis in "xyz")
     tensor = symmetric(*(_number(told, f"inertia {k}") or 0.0 for k in ("xx", "yy", "zz", "xy", "yz", "xz")))
     return Inertia(mass, com, tensor)
 
 
-def _friction(told: Mapping[str, Place], slides: bool) -> Friction:
+def _friction(told: Mapping[str, DHCell], slides: bool) -> Friction:
     given = {key: _number(told, key, slides) for key in ("viscous", "coulomb")}
     return Friction(**{key: value for key, value in given.items() if value})
 
 
-def _rotor(told: Mapping[str, Place], slides: bool) -> Rotor | None:
+def _rotor(told: Mapping[str, DHCell], slides: bool) -> Rotor | None:
     keys = {"inertia": "rotor inertia", "gear": "gear", "mass": "rotor mass"}
     given = {key: _number(told, header, slides) for key, header in keys.items()}
-    told_of = {key: value for key, value in given.items() if value is not None}
+    told_of: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     return Rotor(**told_of) if told_of else None

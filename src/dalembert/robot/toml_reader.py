@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dalembert.errors import RobotError
+from dalembert.robot.bodies import SHAPE_KEYS, read_body, read_shape
 from dalembert.robot.bounds import COUPLINGS, LINKS, LOOPS, NAME, TOML_BYTES, at_most
 from dalembert.robot.couplings import Coupling
 from dalembert.robot.dh import CONVENTIONS, HELICAL, assemble, read_row, screw
@@ -19,7 +20,6 @@ from dalembert.robot.parts import (
     INERTIA_KEYS,
     PLACEMENT_KEYS,
     read_friction,
-    read_inertia,
     read_limits,
     read_placement,
     read_placement_at,
@@ -28,7 +28,7 @@ from dalembert.robot.parts import (
 )
 from dalembert.robot.placement import Placement
 from dalembert.robot.safe_toml import parse_tables, read_text
-from dalembert.robot.shapes import SIZES, Shape
+from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import REQUIRED, Table, shown, told_at
 
 FILE_KEYS = (
@@ -37,8 +37,7 @@ FILE_KEYS = (
 )
 COUPLING_KEYS = ("joints", "of", "motors", "matrix", "offset", "higher", "limits")
 LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "branch")
-LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "weight", "note", "visuals", "collisions", "kept")
-SHAPE_KEYS = (*SIZES, "scale", *PLACEMENT_KEYS, "name", "material", "colour")
+LINK_KEYS = ("name", *INERTIA_KEYS, "shapes", "physical", "massless", "weight", "note", "visuals", "collisions", "kept")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
     *("friction", "limits", "rotor", "pitch", "kept"),
@@ -118,11 +117,11 @@ def _loop(table: Table) -> Loop:
 
 def _common(table: Table) -> dict[str, Any]:
     """The robot's fields that are written the same way in every convention."""
-    payload = table.table("payload", INERTIA_KEYS)
+    payload = table.table("payload", (*INERTIA_KEYS, "shapes"))
     return {
         "name": table.name("name", Path(table.where).stem or "arm"),
         "gravity": table.vector("gravity", STANDARD_GRAVITY),
-        "payload": _payload(payload) if payload else None,
+        "payload": _payload(payload, Path(table.where).parent) if payload else None,
         "source": table.text("source", ""),
         "notes": table.texts("notes"),
         "left_out": table.texts("left_out"),
@@ -136,9 +135,10 @@ def _omitted(table: Table) -> tuple[str, ...]:
         return omissions(table.texts("omitted"))
 
 
-def _payload(table: Table) -> Inertia:
-    table.number("mass")  # a payload without a mass is a slip
-    return read_inertia(table)
+def _payload(table: Table, folder: Path) -> Inertia:
+    if "shapes" not in table:
+        table.number("mass")  # a payload without a mass is a slip
+    return read_body(table, folder)[0]
 
 
 def _tip(table: Table, last: str | None) -> Frame | None:
@@ -170,7 +170,7 @@ def _tables(table: Table, key: str) -> list[tuple[Any, str]]:
 def _dh(table: Table, convention: str) -> Robot:
     """A serial arm by DH rows."""
     base = table.table("base", ("link", *PLACEMENT_KEYS))
-    rows = [read_row(data, where) for data, where in _tables(table, "joint")]
+    rows = [read_row(data, where, Path(table.where).parent) for data, where in _tables(table, "joint")]
     if not rows:
         raise RobotError(f"{table.where}: it has no [[joint]] tables; an arm needs at least one joint")
     common = _common(table)
@@ -187,10 +187,11 @@ def _frames(table: Table) -> Robot:
     links, notes = [], []
     for link in _each(table, "link", LINK_KEYS):
         flags = (link.flag("physical", True), link.flag("massless", False))
-        name, inertia, weight = link.name("name"), read_inertia(link), link.number("weight", 1.0)
+        name, weight = link.name("name"), link.number("weight", 1.0)
+        inertia, shapes = read_body(link, Path(table.where).parent)
         with told_at(link.where):
-            shapes = (_shapes(link, "visuals"), _shapes(link, "collisions"))
-            links.append(Link(name, inertia, *flags, weight, *shapes, link.texts("kept")))
+            visuals, collisions = _shapes(link, "visuals"), _shapes(link, "collisions")
+            links.append(Link(name, inertia, *flags, weight, (*shapes, *visuals), collisions, link.texts("kept")))
         note = link.text("note", "")
         if note:
             notes.append(f"link '{links[-1].name}': {note}")
@@ -222,29 +223,7 @@ def _shapes(link: Table, key: str) -> tuple[Shape, ...]:
     if not isinstance(value, list):
         raise link.wrong(key, value, "a list of tables, like [{ mesh = 'meshes/link1.stl' }, { sphere = [0.1] }]")
     tables = (Table(data, f"{link.where}, {key} {k}", SHAPE_KEYS) for k, data in enumerate(value, 1))
-    return tuple(map(_shape, tables))
-
-
-def _shape(table: Table) -> Shape:
-    kinds: list[Any] = [kind for kind in SIZES if kind in table]
-    if len(kinds) != 1:
-        raise RobotError(f"{table.where}: it needs one of the keys {', '.join(SIZES)}, and has {len(kinds)} of them")
-    (kind,) = kinds
-    key = "scale" if kind == "mesh" else kind
-    if kind != "mesh" and "scale" in table:
-        raise RobotError(f"{table.where}: 'scale' is for a mesh, and this is a {kind}; leave it out")
-    sizes = table.get(key, [1.0, 1.0, 1.0]) if kind == "mesh" else table.get(key)
-    count = len(SIZES[kind])
-    numbers = table.list(key, sizes, (count,), f"a list of {count} numbers: {', '.join(SIZES[kind])}")
-    size = tuple(table.scalar(key, x) for x in numbers)
-    rgba = table.get("colour", None)
-    colour: Any = None
-    if rgba is not None:
-        parts = table.list("colour", rgba, (4,), "4 numbers: red, green, blue and opacity")
-        colour = tuple(table.scalar("colour", x) for x in parts)
-    file = table.text("mesh", "")
-    names = table.text("name", ""), table.text("material", "")
-    return Shape(kind, size, read_placement(table), file, *names, colour)
+    return tuple(map(read_shape, tables))
 
 
 def _joint(table: Table) -> Joint:

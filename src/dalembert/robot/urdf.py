@@ -2,8 +2,8 @@
 
 Fixed joints stay fixed joints here; ``mechanism`` merges them exactly. Shapes carry no dynamics, and meshes are not
 opened. What is not used is said in ``Robot.notes``, or where torques depend on it (Gazebo's springs) in
-``Robot.left_out``; floating joints are refused. ``<mimic>`` is a coupling. Elements that carry no dynamics are kept as
-text, so that the writer has them.
+``Robot.left_out``. ``<mimic>`` is a coupling, and planar and floating joints are virtual joints
+(:mod:`dalembert.robot.virtual`). Elements that carry no dynamics are kept as text, so that the writer has them.
 
 Three extensions are understood: Drake's ``drake:acceleration`` limit, the rotors of :mod:`dalembert.robot.urdf_drives`,
 and the ``<dalembert>`` elements of :mod:`dalembert.robot.urdf_writer`.
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from dalembert.algebra.vectors import ZERO, X
+from dalembert.algebra.vectors import ZERO, X, Z
 from dalembert.errors import RobotError
 from dalembert.robot.bounds import LINKS, NAME, at_most
 from dalembert.robot.couplings import Coupling
@@ -37,12 +37,13 @@ from dalembert.robot.model import (
     Rotor,
 )
 from dalembert.robot.parts import symmetric
-from dalembert.robot.placement import Placement
+from dalembert.robot.placement import Placement, unit
 from dalembert.robot.safe_xml import check_format, parse_xml, read_bytes
 from dalembert.robot.shapes import Shape
 from dalembert.robot.tables import nearest, shown, some, told_at
-from dalembert.robot.urdf_drives import Drive, drive_of, read_drives
+from dalembert.robot.urdf_drives import UrdfDrive, drive_of, read_drives
 from dalembert.robot.urdf_shapes import KNOWN_IN_SHAPE, Colour, colours, read_shape
+from dalembert.robot.virtual import virtual_joints, virtual_note
 from dalembert.terms import TERMS, Term
 
 # what each element may hold, or what attributes it may have; anything else is named in a note
@@ -70,6 +71,9 @@ READ = {
         *("drake:rotor_inertia", "drake:gear_ratio"),
     },
 }
+
+VIRTUAL_TYPES = ("planar", "floating")  # each is read as virtual joints
+TYPES = (*JOINT_TYPES, *VIRTUAL_TYPES)
 
 # what a <dalembert> element may hold and say, by the element that it stands in; anything else is an error
 OURS = {
@@ -105,21 +109,31 @@ def parse_urdf(text: str | bytes, source: str = "URDF text", tip: str | None = N
         at_most(LINKS, len(root.findall(tag)), f"{tag}s", source)
     whole = _UrdfElement(root, source, _Notes())
     defined, drives = colours(root), read_drives(root, source, whole.notes.add)
-    links = tuple(_link(link, defined) for link in whole.each("link"))
-    joints = tuple(_joint(joint, drives.get(joint.get("name", ""), Drive())) for joint in whole.each("joint"))
+    links = [_link(link, defined) for link in whole.each("link")]
+    joints: list[Joint] = []
+    for joint in whole.each("joint"):
+        if joint.get("type") in VIRTUAL_TYPES:
+            between, parts = _virtual(joint)
+            links += between
+            joints += parts
+        else:
+            joints.append(_joint(joint, drives.get(joint.get("name", ""), UrdfDrive())))
     couplings = tuple(_mimics(whole))
     _top_level(root, whole)
     ours = whole.ours()
     gravity = ours.numbers("gravity", 3, STANDARD_GRAVITY)
     notes, left_out = whole.notes.sentences(whole.notes.ignored), whole.notes.sentences(whole.notes.left_out)
+    notes = (*whole.notes.virtual, *notes)
     with told_at(source):
         robot = Robot(
-            root.get("name") or "robot", links, joints, gravity, source=source, notes=notes, left_out=left_out,
+            root.get("name") or "robot", tuple(links), tuple(joints), gravity, source=source, notes=notes, left_out=left_out,
             couplings=couplings, kept=(*whole.kept(), *_textures(root)),
         )  # fmt: skip
         if tip is not None:
             return robot.with_tip(tip)
-        return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", ""))) if ours.get("tip") else robot
+        if not ours.get("tip"):
+            return robot.with_tip_said()
+        return robot.replace(tip=Frame(ours.get("tip_name", "tip"), ours.get("tip", "")))
 
 
 def _refuse_macros(root: Element, source: str) -> None:
@@ -127,7 +141,7 @@ def _refuse_macros(root: Element, source: str) -> None:
         macro = element.tag.startswith("xacro:")
         if macro or any("${" in value or "$(" in value for value in element.attrib.values()):
             raise RobotError(
-                f"{source}: <{element.tag}> is an unexpanded xacro macro; run 'xacro {source} > robot.urdf' and load that"
+                f"{source}: <{element.tag}> is an unexpanded xacro macro; call the file .xacro, or run 'xacro {source} > robot.urdf' and load that"
             )
 
 
@@ -137,6 +151,7 @@ class _Notes:
     def __init__(self) -> None:
         self.ignored: dict[str, dict[str, None]] = {}  # by kind, in the order of the file
         self.left_out: dict[str, dict[str, None]] = {}
+        self.virtual: list[str] = []  # sentences on planar and floating joints
 
     def add(self, kind: str, which: str, torques: bool = False) -> None:
         (self.left_out if torques else self.ignored).setdefault(kind, {})[which] = None
@@ -266,8 +281,9 @@ def _link(link: _UrdfElement, defined: Mapping[str, Colour]) -> Link:
             link.notes.add("shapes of a kind that is not known here are only kept as text", link.name)
         else:
             shapes[element.tag].append(shape)
+    drawn: dict[str, Any] = {"visuals": tuple(shapes["visual"]), "collisions": tuple(shapes["collision"])}
     with told_at(link.where):
-        return Link(link.required("name"), inertia, *flags, weight, *map(tuple, shapes.values()), tuple(kept))
+        return Link(link.required("name"), inertia, *flags, weight, **drawn, kept=tuple(kept))
 
 
 def _textures(root: Element) -> list[str]:
@@ -297,10 +313,10 @@ def _inertia(inertial: _UrdfElement) -> Inertia:
     return Inertia(m, ZERO, symmetric(xx, yy, zz, xy, yz, xz)).seen_from(inertial.origin())
 
 
-def _joint(joint: _UrdfElement, drive: Drive) -> Joint:
+def _joint(joint: _UrdfElement, drive: UrdfDrive) -> Joint:
     name, kind, where = joint.required("name"), joint.required("type"), joint.where
     if kind not in JOINT_TYPES:
-        raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(JOINT_TYPES)}")
+        raise RobotError(f"{where} has type '{kind}', which is not supported; supported are {', '.join(TYPES)}")
     joint.note_unknown((child.tag for child in joint.element), "in a joint")
     for tag in ("safety_controller", "calibration"):
         if joint.element.find(tag) is not None:
@@ -327,6 +343,20 @@ def _joint(joint: _UrdfElement, drive: Drive) -> Joint:
             "kept": kept,
         }
         return Joint(name, ours.get("type", kind), parent, child, placement, axis, **parts)  # type: ignore[arg-type]
+
+
+def _virtual(joint: _UrdfElement) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:
+    """The joints that stand for a planar or floating joint. A planar joint without <axis> moves in x and y, as in MoveIt."""
+    name, kind = joint.required("name"), joint.required("type")
+    joint.note_unknown((child.tag for child in joint.element), "in a joint")
+    joint.notes.virtual.append(virtual_note(name, kind))
+    if joint.only("limit").given:
+        joint.notes.add("limits of planar and floating joints are ignored", f"joint '{name}'")
+    with told_at(joint.where):
+        if _friction(joint.only("dynamics"), joint.ours()) != Friction():
+            joint.notes.add("friction of planar and floating joints", f"joint '{name}'", torques=True)
+        axis = unit(joint.only("axis").numbers("xyz", 3, Z), "its axis")
+        return virtual_joints(name, kind, _end(joint, "parent"), _end(joint, "child"), joint.origin(), axis=axis)
 
 
 def _mimics(whole: _UrdfElement) -> Iterator[Coupling]:
@@ -389,7 +419,7 @@ def _limits(limit: _UrdfElement, ours: _UrdfElement, kind: str) -> Limits:
     return Limits(**values, acceleration=ours.number("acceleration", acceleration))
 
 
-def _rotor(rotor: _UrdfElement, drive: Drive) -> Rotor | None:
+def _rotor(rotor: _UrdfElement, drive: UrdfDrive) -> Rotor | None:
     """The rotor as our own writer's extension says it; else as transmissions and Drake's elements do."""
     if not rotor.given:
         return drive.rotor
@@ -406,7 +436,7 @@ def _top_level(root: Element, whole: _UrdfElement) -> None:
     for element in root.findall("drake:joint"):  # a joint with another name is a joint all the same
         raise RobotError(
             f"{whole.where}: joint '{element.get('name')}' has type '{element.get('type')}', which is not supported; "
-            f"supported are {', '.join(JOINT_TYPES)}"
+            f"supported are {', '.join(TYPES)}"
         )
     for gazebo in root.findall("gazebo"):
         for tag, does_nothing in GAZEBO.items():

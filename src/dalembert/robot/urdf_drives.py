@@ -23,7 +23,7 @@ Note = Callable[[str, str, bool], None]  # kind, which, whether torques depend o
 
 
 @dataclass(frozen=True)
-class Drive:
+class UrdfDrive:
     """What elements say of a motor; None where they say nothing.
 
     inertia    of the rotor (kg m²)
@@ -47,31 +47,31 @@ class Drive:
             return None
         return Rotor(self.inertia or 0.0, self.gear, reflected=True)
 
-    def or_else(self, other: Drive) -> Drive:
+    def or_else(self, other: UrdfDrive) -> UrdfDrive:
         """What it does not say, as another says it."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Drive(*(theirs if mine is None else mine for mine, theirs in pairs))
+        return UrdfDrive(*(theirs if mine is None else mine for mine, theirs in pairs))
 
 
-def drive_of(element: Element, where: str) -> Drive:
+def drive_of(element: Element, where: str) -> UrdfDrive:
     """What an actuator or a joint holds of Drake's two elements."""
-    return Drive(_value(element, INERTIA, where), _value(element, RATIO, where))
+    return UrdfDrive(_value(element, INERTIA, where), _value(element, RATIO, where))
 
 
-def read_drives(root: Element, source: str, note: Note) -> dict[str, Drive]:
+def read_drives(root: Element, source: str, note: Note) -> dict[str, UrdfDrive]:
     """By joint: what the transmissions of a file say of its motor.
 
     Two motors at one joint are one with the gear ratio of the first and the reflected inertia of both.
     """
-    drives: dict[str, Drive] = {}
+    drives: dict[str, UrdfDrive] = {}
     names = {joint.get("name", "") for joint in root.findall("joint")}
     for transmission in root.findall("transmission"):
         drive = _transmission(transmission, source, note)
         joints = [joint.get("name", "") for joint in transmission.findall("joint")]
         which = f"transmission '{transmission.get('name', '')}'"
-        if drive == Drive():
+        if drive == UrdfDrive():
             continue
-        kind = (transmission.findtext("type") or transmission.get("type", "")).strip().rpartition("/")[2]
+        kind = (transmission.findtext("type") or transmission.get("type") or "").strip().rpartition("/")[2]
         if len(joints) != 1 or kind not in SIMPLE:
             what = "drives several joints or is of a type that is not read, so no rotor is made of it"
             note(what, f"{which} ({kind or 'no type'}, joints: {', '.join(joints) or 'none'})", bool(drive.inertia))
@@ -82,14 +82,14 @@ def read_drives(root: Element, source: str, note: Note) -> dict[str, Drive]:
     return drives
 
 
-def _both(first: Drive, second: Drive) -> Drive:
+def _both(first: UrdfDrive, second: UrdfDrive) -> UrdfDrive:
     inertia = (first.inertia or 0.0) + (second.inertia or 0.0) * (second.gear / first.gear) ** 2
     return replace(first, inertia=inertia or None)
 
 
-def _transmission(transmission: Element, source: str, note: Note) -> Drive:
+def _transmission(transmission: Element, source: str, note: Note) -> UrdfDrive:
     where = f"{source}: transmission '{transmission.get('name', '')}'"
-    drive = Drive()
+    drive = UrdfDrive()
     for actuator in transmission.findall("actuator"):
         drive = drive.or_else(drive_of(actuator, where))
     holders = (*transmission.findall("actuator"), *transmission.findall("joint"), transmission)

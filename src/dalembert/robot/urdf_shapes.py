@@ -71,7 +71,10 @@ def _size(solid: Element, kind: ShapeKind) -> tuple[float, ...] | None:
 def _place(origin: Element) -> Placement | None:
     xyz = _numbers(origin, "xyz", 3) if origin.get("xyz") else ZERO
     rpy = _numbers(origin, "rpy", 3) if origin.get("rpy") else ZERO
-    return None if xyz is None or rpy is None else Placement.rpy(*rpy, xyz=xyz)
+    if xyz is None or rpy is None:
+        return None
+    roll, pitch, yaw = rpy
+    return Placement.rpy(roll, pitch, yaw, xyz)
 
 
 def _numbers(element: Element, key: str, count: int) -> Any:

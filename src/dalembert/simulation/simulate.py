@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalembert.arm.contacts import all_wrenches, side_by_side
+from dalembert.arm.contacts import TIP, all_wrenches, side_by_side
 from dalembert.arm.handed_on import handed_on
 from dalembert.equations import regressor
-from dalembert.errors import DalembertError, ShapeError
+from dalembert.errors import DalembertError, ShapeError, SimulationError
 from dalembert.kernel.threads import checked_threads
 from dalembert.motion.methods import METHODS
 from dalembert.quantities.machine import kernel
@@ -27,6 +27,7 @@ from dalembert.simulation.drives import Saturation, sampling_of, saturations
 from dalembert.simulation.fixed import fixed_steps
 from dalembert.simulation.pieces import in_pieces
 from dalembert.simulation.sampled import sampled
+from dalembert.simulation.stages import stages_of
 from dalembert.simulation.task import Task, make_task
 
 if TYPE_CHECKING:
@@ -238,6 +239,55 @@ class Run:
         return f"<Run of {self.arm.name!r}: {batch}{self.t[-1] - self.t[0]:.6g} s, {len(self.t)} instants, {self.arm.n} joints>"
 
 
+class StagedRun(Run):
+    """A simulated motion in stages, between which the arm takes something up or lets go of it; ``stages`` has their runs.
+
+    At the instant of an event the values are those after it. The energy jumps there by that of the payload.
+    """
+
+    stages: tuple[Run, ...]
+
+    @staticmethod
+    def of(arm: Arm, runs: list[Run], starts: list[float]) -> StagedRun:
+        """The runs one after the other."""
+        t = [run.t + start for run, start in zip(runs, starts, strict=True)]
+        learned = (
+            None if runs[0].learned is None else _one_after_the_other([np.asarray(run.learned) for run in runs], -2)
+        )
+        q, qd = (_one_after_the_other([getattr(run, name) for run in runs], -2) for name in ("q", "qd"))
+        whole = StagedRun(arm, _one_after_the_other(t, -1), q, qd, runs[0].task, learned)
+        object.__setattr__(whole, "stages", tuple(runs))
+        return whole
+
+    def _joined(self, name: str, axis: int = -2) -> Array:
+        return _one_after_the_other([getattr(run, name) for run in self.stages], axis)
+
+    @cached_property
+    def tau(self) -> Array:
+        """The torque at every instant: (…, N, n)."""
+        return self._joined("tau")
+
+    @cached_property
+    def qdd(self) -> Array:
+        """The acceleration at every instant: (…, N, n)."""
+        return self._joined("qdd")
+
+    @cached_property
+    def tracking_error(self) -> Array:
+        """q_d − q at every instant: (…, N, n) rad or m."""
+        return self._joined("tracking_error")
+
+    @cached_property
+    def _energies(self) -> tuple[Array, Array]:
+        return self._joined("kinetic", -1), self._joined("potential", -1)
+
+
+def _one_after_the_other(parts: list[Array], axis: int) -> Array:
+    """What stands at the records of the stages; where two meet, what stands there in the later one."""
+    less = [np.take(part, range(part.shape[axis] - 1), axis) for part in parts[:-1]]
+    return np.concatenate([*less, parts[-1]], axis)
+
+
 def simulate(
     arm: Arm,
     q0: ArrayLike,
@@ -273,7 +323,8 @@ def simulate(
                 second-last axis is time, those before it are the batch; a Python function
                 (t, q, qd) → (…, n), which is slower: the steps are then taken from Python; or a controller:
                 :class:`dalembert.PD`, :class:`dalembert.Feedforward`, :class:`dalembert.ComputedTorque` or
-                :class:`dalembert.Adaptive`
+                :class:`dalembert.Adaptive`. A motion that it follows may carry payloads and exert tip wrenches by its
+                events: the steps end at each event, and go on with the arm as it is loaded then
     method      "rk4": Runge–Kutta 4 with a fixed step, one compiled loop; "dop853": adaptive, of order 8,
                 one state after the other; "variational": symplectic, its energy error does not grow
     step        s; for "dop853" only the distance of records and of an array's torques
@@ -316,41 +367,67 @@ def simulate(
     True
     """
     threads = checked_threads(threads)
-    touching = arm
-    if wrenches is not None and (acting := all_wrenches(tip_wrench, wrenches)):
-        touching, tip_wrench = arm.touching(tuple(acting)), _together(acting)
-    task = make_task(
-        touching,
-        q0,
-        qd0,
-        torque,
-        duration,
-        method,
-        step,
-        every,
-        tip_wrench,
-        friction,
-        stops,
-        parameters,
-        restitution,
-        base_motion,
-        effort_limits,
-        sampling_of(arm, rate, delay, encoder, velocity_filter),
-    )
-    solver = METHODS[method].solver
+    solver = METHODS[method].solver if method in METHODS else ""
     steps = partial(_stepped, solver=solver, rtol=rtol, atol=atol, threads=threads)
-    q, qd, *learned = (
-        steps(task, progress) if cluster is None else in_pieces(task, steps, cluster, bool(solver), progress)
-    )
-    if task.sampling is not None:
-        torques, *learned = learned
-        task = replace(task.driven(), torques=torques)
-    return Run(arm, task.t[task.records], q, qd, task, *learned)
+
+    def run(of: Arm, q: Any, qd: Any, by: Torque, length: float, wrench: Any, base: Any, **more: Any) -> Run:
+        done, learned = more.get("progress"), more.get("learned")
+        touching = of
+        if wrenches is not None and (acting := all_wrenches(wrench, wrenches)):
+            touching, wrench = of.touching(tuple(acting)), _together(acting, more.get("start"))
+        task = make_task(
+            touching, q, qd, by, length, method, step, every, wrench, friction, stops, parameters, restitution, base,
+            effort_limits, sampling_of(arm, rate, delay, encoder, velocity_filter),
+        )  # fmt: skip
+        task = task if learned is None else replace(task, learned=learned)
+        states = steps(task, done) if cluster is None else in_pieces(task, steps, cluster, bool(solver), done)
+        q, qd, *adapted = states
+        if task.sampling is not None:
+            torques, *adapted = adapted
+            task = replace(task.driven(), torques=torques)
+        return Run(of, task.t[task.records], q, qd, task, *adapted)
+
+    stages = stages_of(arm, torque, duration, tip_wrench, base_motion, parameters)
+    if stages is None:
+        return run(arm, q0, qd0, torque, duration, tip_wrench, base_motion, progress=progress)
+    runs: list[Run] = []
+    for stage in stages:
+        before = runs[-1] if runs else None
+        q, qd = (q0, qd0) if before is None else (before.q[..., -1, :], before.qd[..., -1, :])
+        learned = None if before is None or before.learned is None else before.learned[..., -1, :]
+        part = None if progress is None else _part_of(progress, stage.start / duration, stage.end / duration)
+        try:
+            runs.append(run(
+                stage.arm, q, qd, stage.controller, stage.end - stage.start, stage.tip_wrench, stage.base_motion,
+                learned=learned, progress=part, start=stage.start,
+            ))  # fmt: skip
+        except SimulationError as problem:
+            if not runs:
+                raise
+            raise SimulationError(
+                f"after the event of the motion at t = {stage.start:g} s, from which t counts: {problem}"
+            ) from None
+    return StagedRun.of(arm, runs, [stage.start for stage in stages])
 
 
-def _together(wrenches: Mapping[str, Wrench]) -> Wrench:
-    """Wrenches at several frames as one, six numbers of each; a function of time where one of them is."""
+def _part_of(progress: Callable[[float], None], start: float, end: float) -> Callable[[float], None]:
+    """The progress of one stage as a part of the whole."""
+    return lambda fraction: progress(start + fraction * (end - start))
+
+
+def _together(wrenches: Mapping[str, Wrench], start: float | None = None) -> Wrench:
+    """Wrenches at several frames as one, six numbers of each; a function of time where one of them is.
+
+    ``start`` is when a stage begins, whose time counts from there.
+    """
     given: dict[str, Any] = {name: np.zeros(6) if value is None else value for name, value in wrenches.items()}
+    if start is not None and (
+        over_time := [name for name, value in given.items() if name != TIP and np.ndim(value) > 1]
+    ):
+        raise DalembertError(
+            f"the wrench at '{over_time[0]}' is given over time as an array, and the motion has events, at which the simulation "
+            "begins anew; give a function (t, q, qd) → (6,), or one constant wrench"
+        )
     if not any(map(callable, given.values())):
         return side_by_side(given)
     for name, value in given.items():
@@ -360,7 +437,8 @@ def _together(wrenches: Mapping[str, Wrench]) -> Wrench:
             )
 
     def at(t: float, q: Array, qd: Array) -> Any:
-        return side_by_side({name: value(t, q, qd) if callable(value) else value for name, value in given.items()})
+        now = {name: t if name == TIP or start is None else t + start for name in given}
+        return side_by_side({name: x(now[name], q, qd) if callable(x) else x for name, x in given.items()})
 
     return at
 

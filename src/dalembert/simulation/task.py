@@ -65,12 +65,16 @@ class Task:
     effort: Array | None = None  # (n,) the most that the drives give
     sampling: Sampling | None = None  # of the controller; it is continuous otherwise
     followed: Controller | None = None  # the controller that gave the torques, where these are known
+    learned: Array | None = None  # (*batch, p) what the law has learnt before
 
     @property
     def initial_state(self) -> list[Array]:
-        """q and q̇, and what a law that learns has learnt so far: nothing."""
+        """q and q̇, and what a law that learns has learnt so far: nothing, unless in an earlier stage."""
         state = [self.q0, self.qd0]
-        return [*state, np.zeros((*self.batch, len(self.plan.columns)))] if self.plan.columns else state
+        if not self.plan.columns:
+            return state
+        learned = np.zeros((*self.batch, len(self.plan.columns)))
+        return [*state, learned if self.learned is None else np.broadcast_to(self.learned, learned.shape).copy()]
 
     @property
     def steps(self) -> int:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +33,8 @@ from dalembert.logs.meaning import joint_order, meant
 from dalembert.robot.tables import nearest, shown
 from dalembert.trajectory.events import BODY, body_of, events_of, instants_of, payload_event
 from dalembert.trajectory.hermite import Hermite
-from dalembert.trajectory.splines import reconstructed
+from dalembert.trajectory.monotone import InterpolationWarning
+from dalembert.trajectory.splines import reconstruction
 from dalembert.trajectory.trajectory import Trajectory
 
 Progress = Callable[[float], None]
@@ -84,6 +86,8 @@ class MotionTable:
     notes          what was found and converted, one sentence each
     payload        (N, 10) what is held at the tip from each row on, as ``Arm.variants(payload=…)`` takes it; None without
     wrench         (N, 6) by the tip on its environment; None without
+    spline         whether what was made comes from a quintic spline; else from a monotone curve
+    doubts         where the curve through the samples leaves their range, and what was done or helps
     """
 
     t: Array
@@ -96,6 +100,8 @@ class MotionTable:
     notes: tuple[str, ...] = ()
     payload: Array | None = None
     wrench: Array | None = None
+    doubts: tuple[str, ...] = ()
+    spline: bool = True
 
 
 def read_motion(
@@ -106,11 +112,12 @@ def read_motion(
     torques: bool = False,
     strict: bool = False,
     cutoff: float | None = None,
+    interpolation: str = "auto",
 ) -> MotionTable:
     """Read the columns t, q1 … qn, qd1 … qdn, qdd1 … qddn, in any order, of a file for ``arm``.
 
     The group qd or qdd may be missing whole: it is made from the others without phase shift
-    (:func:`dalembert.trajectory.splines.reconstructed`, which also explains ``cutoff``). Everything else
+    (:func:`dalembert.trajectory.splines.reconstruction`, which also explains ``cutoff`` and ``interpolation``). Everything else
     that is wrong is one sentence with the file, the line and the column.
 
     arm       whose joints they are; without one, there are as many as the file has columns q1 …
@@ -121,15 +128,14 @@ def read_motion(
     table, columns, numbers = _numbers(path, arm, progress, torques, strict)
     missing, n = tuple(group for group in GROUPS if group not in columns.groups), columns.n
     t, groups = numbers[:, 0], columns.split(numbers)
-    if missing:
-        _complete(path, t, groups, cutoff)
+    doubts, spline = _complete(path, t, groups, cutoff, interpolation) if missing else ((), True)
     used = set(columns.wanted)
     ignored = tuple(name for k, name in enumerate(table.names) if k not in used)
     notes = (*table.notes, *columns.notes)
     carried = dict(zip(columns.carried, numbers[:, 1 + len(columns.groups) * n :].T, strict=True))
     return MotionTable(
         t, groups["q"], groups["qd"], groups["qdd"], ignored, missing, groups.get("tau"), notes,
-        _payload(path, t, carried), _wrench(carried),
+        _payload(path, t, carried), _wrench(carried), doubts, spline,
     )  # fmt: skip
 
 
@@ -174,7 +180,13 @@ def _numbers(
     return table, columns, np.concatenate(parts)
 
 
-def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cutoff: float | None = None) -> Trajectory:
+def read_trajectory(
+    path: str | os.PathLike[str],
+    arm: Arm | None = None,
+    *,
+    cutoff: float | None = None,
+    interpolation: Literal["auto", "spline", "monotone"] = "auto",
+) -> Trajectory:
     """The motion in a table of text with a header t, q1, …, qd1, …, qdd1, … (docs/trajectories.md).
 
     Missing velocities or accelerations are made from what is there, without phase shift; ``cutoff``
@@ -182,7 +194,12 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     between them quintic pieces; it begins at 0, which is the file's first instant. An instant may stand there twice with the
     same positions and velocities, where accelerations jump. With ``arm`` the
     number of joints is checked, and the header may name them. Columns tau1, … are not part of a motion and
-    are left aside. ``motion.notes`` says what was converted, such as degrees.
+    are left aside. ``motion.notes`` says what was converted, such as degrees. What is carried, columns ``payload`` and
+    ``fx fy fz mx my mz``, becomes the motion's ``events``; each value counts from its own row on.
+
+    interpolation  for missing velocities or accelerations: "spline", a quintic spline; "monotone", a curve that stays between
+                   the samples; "auto": the spline, unless it moves a joint that the samples hold. An InterpolationWarning says
+                   where the spline leaves the range of the samples
 
     >>> import tempfile, dalembert as da
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +207,9 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     ...     read_trajectory(f"{folder}/motion.csv").duration
     2.0
     """
-    table = read_motion(path, arm, strict=True, cutoff=cutoff)
+    table = read_motion(path, arm, strict=True, cutoff=cutoff, interpolation=interpolation)
+    for sentence in table.doubts:
+        warnings.warn(sentence, InterpolationWarning, stacklevel=2)
     if len(table.t) < 2:
         raise DalembertError(f"{path}: a motion needs at least two rows, and the file has one")
     _ends(path, table.t)
@@ -200,7 +219,13 @@ def read_trajectory(path: str | os.PathLike[str], arm: Arm | None = None, *, cut
     jumps = t[1:][np.diff(t) == 0.0]
     knots = tuple(np.unique([*jumps, *(x for x in instants_of(events).tolist() if 0.0 < x < t[-1])]).tolist())
     return Trajectory(
-        float(t[-1]), table.q.shape[1], pieces, knots, sampled_at=np.unique(t), notes=table.notes, events=events
+        float(t[-1]),
+        table.q.shape[1],
+        pieces,
+        knots,
+        sampled_at=np.unique(t),
+        notes=(*table.notes, *table.doubts),
+        events=events,
     )
 
 
@@ -247,7 +272,7 @@ def motion_columns(
     if arm is not None:
         motion.fits(arm)
         groups["tau"] = motion.torques(arm, at, tip_wrench=tip_wrench)
-    carried = _carried(motion, at)
+    carried = carried_columns(*motion.loads.at(at))
     return (*column_names(groups, motion.n), *carried), [t, *groups.values(), *carried.values()]
 
 
@@ -265,21 +290,18 @@ def _both_sides(motion: Trajectory, t: Array) -> tuple[Array, Array]:
     return instants[order], seen[order]
 
 
-def _carried(motion: Trajectory, t: Array) -> dict[str, Array]:
-    """The columns for what the motion's events put at the tip."""
-    payload, wrench = motion.loads.at(t)
+def carried_columns(payload: Array | None, wrench: Array | None) -> dict[str, Array]:
+    """The columns of a motion file for a payload (N, 10) and a wrench (N, 6) at the tip: name → (N,)."""
     columns: dict[str, Array] = {}
     if payload is not None:
-        rows, where = np.unique(motion.loads.rows(t), return_inverse=True)
-        assert motion.loads.payload is not None
-        bodies = [body_of(motion.loads.payload[row]) for row in rows]
-        values = np.zeros((len(rows), len(PAYLOADS)))
-        for row, body in zip(values, bodies, strict=True):
+        kinds, where = np.unique(payload, axis=0, return_inverse=True)
+        values = np.zeros((len(kinds), len(PAYLOADS)))
+        for row, body in zip(values, map(body_of, kinds), strict=True):
             if body is not None:
-                tensor = [body.tensor["xyz".index(a)]["xyz".index(b)] for a, b in TENSOR]
+                tensor = [body.tensor["xyz".index(axes[0])]["xyz".index(axes[1])] for axes in TENSOR]
                 row[:] = body.mass, *body.com, *tensor
         names = list(PAYLOADS) if values[:, 4:].any() else list(PAYLOADS)[:4]
-        columns |= dict(zip(names, values[where].T, strict=False))
+        columns |= dict(zip(names, values[where.ravel()].T, strict=False))
     if wrench is not None:
         columns |= dict(zip(WRENCHES, wrench.T, strict=True))
     return columns
@@ -291,7 +313,7 @@ def _payload(path: Any, t: Array, carried: dict[str, Array]) -> Array | None:
     if not own:
         return None
     if "payload" not in own:
-        raise DalembertError(f"{path}: the column {listed(own)} needs a column 'payload' with the mass in kg")
+        raise DalembertError(f"{path}: the column {listed(list(own))} needs a column 'payload' with the mass in kg")
     table = np.stack([own.get(name, np.zeros(len(t))) for name in PAYLOADS], axis=1)
     kinds, where = np.unique(table, axis=0, return_inverse=True)
     values = np.zeros((len(kinds), BODY))
@@ -321,19 +343,30 @@ def column_names(groups: Iterable[str], n: int) -> tuple[str, ...]:
     return ("t", *(f"{group}{k}" for group in groups for k in range(1, n + 1)))
 
 
-def _complete(path: Any, t: Array, groups: dict[str, Array], cutoff: float | None) -> None:
-    """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too."""
+def _complete(
+    path: Any, t: Array, groups: dict[str, Array], cutoff: float | None, interpolation: str
+) -> tuple[tuple[str, ...], bool]:
+    """Make the groups that are missing: qd from q; qdd from qd, or from q where qd is missing too.
+
+    Returns what there is to doubt, and whether a spline made them.
+    """
+    source = "qd" if "qd" in groups else "q"
     try:
-        if "qd" not in groups:
-            groups["qd"], second = reconstructed(t, groups["q"], cutoff)
-            groups.setdefault("qdd", second)
-        else:
-            groups["qdd"] = reconstructed(t, groups["qd"], cutoff)[0]
+        made = reconstruction(t, groups[source], cutoff, interpolation)
     except MissingExtraError:
         raise
     except DalembertError as error:
         missing = " and ".join(f"{group}1 …" for group in GROUPS if group not in groups)
         raise DalembertError(f"{path}: the columns {missing} are missing and cannot be made: {error}") from None
+    if source == "q":
+        groups["qd"] = made.first
+        groups.setdefault("qdd", made.second)
+    else:
+        groups["qdd"] = made.first
+    if made.excursion is None or (not made.kept and interpolation == "monotone"):
+        return (), made.kept
+    remedy = "interpolation 'monotone' stays between them" if made.kept else "a monotone curve was taken in its place"
+    return (f"{path}: {made.excursion.said_of(source)}: {remedy}",), made.kept
 
 
 def write_table(file: TextIO, names: Sequence[str], columns: Sequence[Array], progress: Progress | None = None) -> None:

@@ -29,7 +29,13 @@ SLACK = 1e-9  # of the duration: by how much an event may be outside, by roundin
 class PayloadEvent:
     """A body that is held at the tip from ``start`` to ``end`` (s): its mass (kg), centre (m) and tensor in the tip's frame.
 
-    It is held in addition to the payload that the arm has already, and to those of other events.
+    It is held in addition to the payload that the arm has already, and to those of other events. Made by
+    :meth:`Trajectory.with_payload`.
+
+    >>> import dalembert as da
+    >>> (event,) = da.polynomial([0.0], [1.0], 1.0).with_payload(2.0, start=0.5).events
+    >>> event.mass, event.start, event.end
+    (2.0, 0.5, 1.0)
     """
 
     body: Inertia
@@ -54,7 +60,15 @@ class PayloadEvent:
 
 @dataclass(frozen=True)
 class WrenchEvent:
-    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) by the tip on its environment, base axes, from ``start`` to ``end`` (s)."""
+    """A wrench [fx, fy, fz, mx, my, mz] (N, N m) by the tip on its environment, base axes, from ``start`` to ``end`` (s).
+
+    Made by :meth:`Trajectory.with_tip_wrench`.
+
+    >>> import dalembert as da
+    >>> (event,) = da.polynomial([0.0], [1.0], 1.0).with_tip_wrench([0, 0, 5, 0, 0, 0]).events
+    >>> print(event)
+    tip wrench (0, 0, 5, 0, 0, 0) from 0 to 1 s
+    """
 
     wrench: tuple[float, ...]
     start: float
@@ -79,7 +93,10 @@ def payload_event(
 ) -> PayloadEvent:
     """A payload by its mass, centre and tensor about the centre, or as an :class:`Inertia`, checked."""
     if not isinstance(body, Inertia):
-        where, tensor = finite("the payload's com", com), finite("the payload's inertia", 0.0 if inertia is None else inertia)
+        where, tensor = (
+            finite("the payload's com", com),
+            finite("the payload's inertia", 0.0 if inertia is None else inertia),
+        )
         if where.shape != (3,):
             raise ShapeError(f"the payload's com has shape {where.shape}; it must be (3,)")
         if inertia is not None and tensor.shape != (3, 3):
@@ -120,7 +137,9 @@ def moved(events: Sequence[Event], new: Instants, *, backward: bool = False) -> 
     """The events at other instants: ``new`` maps arrays of them; ``backward`` when it decreases."""
     if not events:
         return ()
-    start, end = (new(np.array([getattr(event, side) for event in events], float)).tolist() for side in ("start", "end"))
+    start, end = (
+        new(np.array([getattr(event, side) for event in events], float)).tolist() for side in ("start", "end")
+    )
     if backward:
         start, end = end, start
     return tuple(replace(event, start=a, end=b) for event, a, b in zip(events, start, end, strict=True) if b > a)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,8 @@ class Joined:
         states = np.empty((3, len(t), self.pieces[0].motion.n))
         kind = self._kinds[which]
         order = np.argsort(kind, kind="stable")
-        edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1)) if len(t) else []
-        for first, last in zip(edges[:-1], edges[1:], strict=True):
+        edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1)).tolist()
+        for first, last in pairwise(edges):
             rows = order[first:last]
             piece = self.pieces[which[rows[0]]]
             states[:, rows] = piece.at(np.minimum(own[rows], piece.motion.duration))
@@ -190,7 +191,9 @@ def join(motions: Iterable[Trajectory]) -> Trajectory:
     return _assembled([piece for motion in given for piece in pieces_of(motion)], events, notes, given)
 
 
-def _assembled(pieces: Sequence[JoinedPiece], events: Any, notes: tuple[str, ...], motions: Sequence[Trajectory]) -> Trajectory:
+def _assembled(
+    pieces: Sequence[JoinedPiece], events: Any, notes: tuple[str, ...], motions: Sequence[Trajectory]
+) -> Trajectory:
     if len(pieces) > MOST_PIECES:
         raise DalembertError(f"the motion would have {len(pieces):,} pieces; at most {MOST_PIECES:,} can be joined")
     curve = Joined(tuple(pieces), np.concatenate([[0.0], np.cumsum([piece.motion.duration for piece in pieces])]))
@@ -216,7 +219,9 @@ def _check_meet(motions: Sequence[Trajectory]) -> None:
             continue
         done.add((id(before), id(after)))
         if before.n != after.n:
-            raise ShapeError(f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same joints")
+            raise ShapeError(
+                f"motions of {before.n} and of {after.n} joints cannot be joined; they must have the same joints"
+            )
         (q0, v0), (q1, v1) = both(before)[1], both(after)[0]
         if (away := np.abs(q1 - q0)).max() > MEETS:
             j = int(away.argmax())

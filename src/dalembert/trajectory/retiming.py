@@ -94,7 +94,9 @@ def retimed(motion: Trajectory, law: Any, duration: float | None = None) -> Traj
     sampled = None if motion.sampled_at is None else np.unique(_instants(retiming, motion.sampled_at))
     events = moved(motion.events, lambda r: _instants(retiming, r))
     knots = np.concatenate([knots, instants_of(events)])
-    return Trajectory(duration, motion.n, _Retimed(retiming, breaks), tuple(knots), sampled, retiming, motion.notes, events)
+    return Trajectory(
+        duration, motion.n, _Retimed(retiming, breaks), tuple(knots), sampled, retiming, motion.notes, events
+    )
 
 
 def _law_of(motion: Trajectory, law: Any, duration: float | None) -> tuple[Rates, float, Array, Array]:

@@ -102,7 +102,9 @@ class TimeOptimalReport:
     def new_time(self, t: Array) -> Array:
         """When the new motion is where the motion as it was is at the instants t; a dwell is passed at the same pace."""
         begin, end = (0.0, 0.0), (self.duration_before, self.duration)
-        was, now = (np.concatenate([[first], x, [last]]) for first, x, last in zip(begin, (self.s, self.t), end, strict=True))
+        was, now = (
+            np.concatenate([[first], x, [last]]) for first, x, last in zip(begin, (self.s, self.t), end, strict=True)
+        )
         return np.asarray(np.interp(t, was, now))
 
     @cached_property

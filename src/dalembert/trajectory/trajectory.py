@@ -237,9 +237,7 @@ class Trajectory:
         """
         return handed_on(HANDS_ON, "with_payload")(self, mass, com, inertia, start, end)
 
-    def with_tip_wrench(
-        self, wrench: ArrayLike, *, start: float | None = None, end: float | None = None
-    ) -> Trajectory:
+    def with_tip_wrench(self, wrench: ArrayLike, *, start: float | None = None, end: float | None = None) -> Trajectory:
         """The motion with a constant wrench at the tip, all along or from ``start`` to ``end`` (s).
 
         wrench   (6,) [fx, fy, fz, mx, my, mz] (N, N m) exerted by the tip on its environment, in base axes
