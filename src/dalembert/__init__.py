@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import os
     from typing import Any, Literal
 
+    from dalembert.analysis.selection import select_drives
     from dalembert.analysis.sizing import size
     from dalembert.analysis.workspace import workspace_map
     from dalembert.arm import Arm
@@ -42,7 +43,22 @@ if TYPE_CHECKING:
     from dalembert.kernel.cache import CacheWarning
     from dalembert.report.page import write_report
     from dalembert.report.study import study
-    from dalembert.robot import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
+    from dalembert.robot import (
+        Coupling,
+        Frame,
+        Friction,
+        Gear,
+        Inertia,
+        Joint,
+        Limits,
+        Link,
+        Loop,
+        Motor,
+        Placement,
+        Robot,
+        Rotor,
+    )
+    from dalembert.robot.catalogue import read_gears, read_motors
     from dalembert.robot.check import ModelWarning, PhysicalWarning
     from dalembert.simulation.controllers import PD, Adaptive, ComputedTorque, Feedforward
     from dalembert.simulation.simulate import simulate
@@ -58,6 +74,7 @@ if TYPE_CHECKING:
 _LATER = {
     name: module
     for module, names in {
+        "analysis.selection": "select_drives",
         "analysis.sizing": "size",
         "analysis.workspace": "workspace_map",
         "arm": "Arm",
@@ -68,7 +85,8 @@ _LATER = {
         "kernel.cache": "CacheWarning",
         "report.page": "write_report",
         "report.study": "study",
-        "robot": "Coupling Frame Friction Inertia Joint Limits Link Loop Placement Robot Rotor",
+        "robot": "Coupling Frame Friction Gear Inertia Joint Limits Link Loop Motor Placement Robot Rotor",
+        "robot.catalogue": "read_gears read_motors",
         "robot.check": "ModelWarning PhysicalWarning",
         "simulation.controllers": "PD Adaptive ComputedTorque Feedforward",
         "simulation.simulate": "simulate",
@@ -95,6 +113,7 @@ __all__ = [
     "Feedforward",
     "Frame",
     "Friction",
+    "Gear",
     "IdentificationWarning",
     "Inertia",
     "Joint",
@@ -104,6 +123,7 @@ __all__ = [
     "Loop",
     "MissingExtraError",
     "ModelWarning",
+    "Motor",
     "OperationalController",
     "ParameterSet",
     "PathError",
@@ -128,7 +148,10 @@ __all__ = [
     "line",
     "load",
     "polynomial",
+    "read_gears",
+    "read_motors",
     "read_trajectory",
+    "select_drives",
     "simulate",
     "size",
     "spline",

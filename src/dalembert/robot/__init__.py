@@ -1,5 +1,33 @@
 """Robots: what a file or a table says, read, checked and frozen."""
 
-from dalembert.robot.model import Coupling, Frame, Friction, Inertia, Joint, Limits, Link, Loop, Placement, Robot, Rotor
+from dalembert.robot.model import (
+    Coupling,
+    Frame,
+    Friction,
+    Gear,
+    Inertia,
+    Joint,
+    Limits,
+    Link,
+    Loop,
+    Motor,
+    Placement,
+    Robot,
+    Rotor,
+)
 
-__all__ = ["Coupling", "Frame", "Friction", "Inertia", "Joint", "Limits", "Link", "Loop", "Placement", "Robot", "Rotor"]
+__all__ = [
+    "Coupling",
+    "Frame",
+    "Friction",
+    "Gear",
+    "Inertia",
+    "Joint",
+    "Limits",
+    "Link",
+    "Loop",
+    "Motor",
+    "Placement",
+    "Robot",
+    "Rotor",
+]

@@ -19,8 +19,10 @@ from dalembert.robot.parts import (
     INERTIA_KEYS,
     PLACEMENT_KEYS,
     read_friction,
+    read_gear,
     read_inertia,
     read_limits,
+    read_motor,
     read_placement,
     read_placement_at,
     read_rotor,
@@ -39,7 +41,7 @@ LOOP_KEYS = ("name", "kind", "link_a", "a", "link_b", "b", "axis", "passive", "b
 LINK_KEYS = ("name", *INERTIA_KEYS, "physical", "massless", "weight", "note")
 JOINT_KEYS = (
     *("name", "type", "parent", "child", "xyz", "rpy", "rotation", "axis", "offset", "link_frame"),
-    *("friction", "limits", "rotor", "pitch"),
+    *("friction", "limits", "rotor", "motor", "gear", "pitch"),
 )
 
 
@@ -227,6 +229,8 @@ def _joint(table: Table) -> Joint:
         "friction": read_friction(table, turns=turns),
         "limits": read_limits(table, turns=turns),
         "rotor": read_rotor(table),
+        "motor": read_motor(table),
+        "gear": read_gear(table),
     }
     with told_at(table.where):
         return Joint(type=kind, **values)
