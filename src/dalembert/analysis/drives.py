@@ -233,6 +233,7 @@ class DriveSizing:
     lost_motion: float
     torque_rms: float
     checks: tuple[Check, ...]
+    slides: bool = False
 
     def __repr__(self) -> str:
         return f"<DriveSizing of {self.joint}: {self.light}, {self.verdict}>"
@@ -453,6 +454,7 @@ def drives_of(
                 joint.name, motor, gear, at.t, load, qd, qdd, carrier[:, place], rubbing,
                 inertia=np.maximum(B[:, i, i] - reflected, 0.0), gravity=gravity[:, i],
                 bearings=tuple(np.abs(x[:, i]) for x in bearings), life=life, brake_factor=brake_factor,
+                slides=joint.type == "prismatic",
             )
         )  # fmt: skip
     weights = durations(at.t)
@@ -502,6 +504,7 @@ def judged(
     bearings: tuple[Array, ...],
     life: float | None,
     brake_factor: float,
+    slides: bool = False,
 ) -> DriveSizing:
     """One joint's drive; ``inertia`` and ``gravity`` (N,) are those of the load at the joint."""
     k = gear.ratio if gear is not None else 1.0
@@ -536,7 +539,7 @@ def judged(
         stop = _emergency_torque(motor, k, J, inertia, gravity)
         checks += _gear_checks(gear, t, load, speed, values, bearings, stop, life)
     return DriveSizing(
-        joint, motor, gear, t, load, qd, qdd, carrier, friction, torque, speed, checks=tuple(checks), **values
+        joint, motor, gear, t, load, qd, qdd, carrier, friction, torque, speed, checks=tuple(checks), slides=slides, **values
     )
 
 

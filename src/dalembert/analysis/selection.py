@@ -7,7 +7,6 @@ regressor along the motion gives all the columns, so that a candidate costs a fe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -182,6 +181,37 @@ def _checked(arm: Arm, motors: Sequence[Motor], gears: Sequence[Gear] | None, jo
     return names
 
 
+class _MotorArrays:
+    """What a catalogue says of its motors, as arrays (motors,); what is not known is infinite."""
+
+    def __init__(self, motors: Sequence[Motor]) -> None:
+        self.motors = motors
+        self.inertia = np.array([motor.rotor_inertia for motor in motors])
+        self.top_speed = np.array([motor.top_speed or np.inf for motor in motors])
+        self.brake_torque = np.array([motor.brake_torque or np.inf for motor in motors])
+        self.max_current_torque = np.array(
+            [(motor.torque_constant or np.inf) * (motor.max_current or np.inf) for motor in motors]
+        )
+
+    def continuous_at(self, speed: float) -> Array:
+        """The continuous torque at a speed, derated."""
+        return np.array(
+            [
+                float(curve_at(motor.continuous_points, speed)) * motor.torque_factor if motor.continuous_points else np.inf
+                for motor in self.motors
+            ]
+        )
+
+    def one_over_peak(self, speed: Array) -> Array:
+        """1 / peak torque at some speeds: (motors, N)."""
+        out = np.zeros((len(self.motors), len(speed)))
+        for row, motor in zip(out, self.motors, strict=True):
+            if motor.peak_points:
+                peak = curve_at(motor.peak_points, speed)
+                row[:] = np.where(peak > 0, 1.0 / np.maximum(peak, 1e-300), 1e300)
+        return out
+
+
 class _Problem:
     """Torques of an arm whose rotors are still open, and candidates for them."""
 
@@ -206,6 +236,9 @@ class _Problem:
         ]
         self.gravity = trial.gravity_torque(at.q)
         self.used: dict[int, Array] = {}
+        self.known = _MotorArrays(self.motors)
+        self.curves: dict[float, Array] = {}
+        self.levels: dict[float, Array] = {}
 
     def _open_rotor(self, i: int) -> Rotor:
         """A trial rotor where the joint's own sits: its friction is counted apart, since ratios change what it does."""
@@ -272,7 +305,7 @@ class _Problem:
             return (joint.gear,)
         return (Gear("own", ratio=joint.rotor.gear),)
 
-    def cost(self, motor: Motor, gear: Gear | None) -> float:
+    def cost(self, motor: Motor | None, gear: Gear | None) -> float:
         """By the criterion."""
         return sum(float(getattr(part, self.criterion) or 0.0) for part in (motor, gear) if part is not None)
 
@@ -280,9 +313,10 @@ class _Problem:
         """The smallest combination that does everything at joint i."""
         load, gravity = self.load(i, fitted)
         gears = self.candidates(i)
+        self.curves, self.levels = {}, {}
         used = np.stack([self._quick(i, gear, load, gravity) for gear in gears])  # (gears, motors)
         allowed = 1.0 - self.rules.margin
-        costs = np.array([[self.cost(motor, gear) for motor in self.motors] for gear in gears])
+        costs = np.array([self.cost(None, gear) for gear in gears])[:, None] + [self.cost(motor, None) for motor in self.motors]
         order = np.lexsort((used.ravel(), costs.ravel()))
         self.used[i] = used
         for place in order:
@@ -310,30 +344,35 @@ class _Problem:
         k, own = (gear.ratio, gear.inertia) if gear is not None else (1.0, 0.0)
         felt, spin, speed = through_gear(gear, load, qd, qdd), k * qdd + self.carrier[i], k * qd
         rubbing = self._friction(i, speed)
-        J = np.array([motor.rotor_inertia for motor in self.motors]) + own
+        J = self.known.inertia + own
         torque = J[:, None] * spin + (felt + rubbing)
-        size_of = np.abs(torque)
         rms, n_av, top = np.sqrt(torque**2 @ w / w.sum()), mean_speed(w, speed), float(np.abs(speed).max())
+        np.abs(torque, out=torque)
         hold = self.rules.brake_factor * float(np.abs(gravity).max()) / abs(k)
-        used = np.zeros(len(self.motors))
-        for m, motor in enumerate(self.motors):
-            shares = [0.0]
-            if motor.peak_points:
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    shares.append(float(np.nanmax(size_of[m] / curve_at(motor.peak_points, speed))))
-            if motor.continuous_points:
-                shares.append(_share(rms[m], float(curve_at(motor.continuous_points, n_av)) * motor.torque_factor))
-            if motor.top_speed is not None:
-                shares.append(top / motor.top_speed)
-            if motor.max_current is not None and motor.torque_constant is not None:
-                shares.append(float(size_of[m].max()) / motor.torque_constant / motor.max_current)
-            if motor.brake_torque is not None:
-                shares.append(hold / motor.brake_torque)
-            used[m] = max(shares)
+        shares = [
+            (torque * self._peak_curves(k, speed)).max(axis=1),
+            _shares(rms, self._continuous(k, n_av)),
+            top / self.known.top_speed,
+            torque.max(axis=1) / self.known.max_current_torque,
+            hold / self.known.brake_torque,
+        ]
+        used = np.max(shares, axis=0)
         if gear is not None:
             trial = self.judge(i, None, gear, load, gravity)
             used = np.maximum(used, max((check.used for check in trial.checks), default=0.0))
         return used
+
+    def _peak_curves(self, k: float, speed: Array) -> Array:
+        """1 / peak torque of every motor at the speeds that a ratio gives: (motors, N); 0 where none is known."""
+        if abs(k) not in self.curves:
+            self.curves[abs(k)] = self.known.one_over_peak(speed)
+        return self.curves[abs(k)]
+
+    def _continuous(self, k: float, n_av: float) -> Array:
+        """The continuous torque of every motor at the mean speed that a ratio gives: (motors,)."""
+        if abs(k) not in self.levels:
+            self.levels[abs(k)] = self.known.continuous_at(n_av)
+        return self.levels[abs(k)]
 
     def _signed(self, i: int, gear: Gear | None) -> Gear | None:
         return gear if gear is None or self._sign(i, gear) > 0 else replace(gear, ratio=-gear.ratio)
@@ -399,24 +438,30 @@ class _Problem:
         motor, gear = fitted[i]
         load, gravity = self.load(i, fitted)
         gears, cost = self.candidates(i), self.cost(motor, gear)
-        pairs = [(m, g) for g in gears for m in self.motors if self.cost(m, g) < cost]
+        used = self.used[i]
+        # (cost, −utilisation, motor, gear) of all that are smaller: of equal ones that which fails least
+        pairs = [
+            (self.cost(m, g), -float(used[y, x]), m, g)
+            for y, g in enumerate(gears)
+            for x, m in enumerate(self.motors)
+            if self.cost(m, g) < cost
+        ]
         smaller = {
-            "the next smaller combination": max(pairs, key=lambda pair: self.cost(*pair), default=None),
+            "of all smaller combinations the nearest": max(pairs, key=lambda pair: pair[1], default=None),
             "the next smaller motor with the same gear": max(
-                (pair for pair in pairs if pair[1] is gear), key=lambda pair: self.cost(*pair), default=None
+                (pair for pair in pairs if pair[3] is gear), key=lambda pair: pair[:2], default=None
             ),
             "the next smaller gear with the same motor": max(
-                (pair for pair in pairs if pair[0] is motor), key=lambda pair: self.cost(*pair), default=None
+                (pair for pair in pairs if pair[2] is motor), key=lambda pair: pair[:2], default=None
             ),
         }
         reasons, said = [], set()
         for words, pair in smaller.items():
-            if pair is not None and pair not in said:
-                said.add(pair)
-                reasons.append(f"{words}, {_label(*pair)}, fails: {self._why(self.judge(i, *pair, load, gravity))}")
+            if pair is not None and (label := _label(*pair[2:])) not in said:
+                said.add(label)
+                reasons.append(f"{words}, {label}, fails: {self._why(self.judge(i, *pair[2:], load, gravity))}")
         if not pairs:
             reasons.append("no combination of the catalogues is smaller")
-        used = self.used[i]
         possible = int((used <= 1.0 - self.rules.margin).sum())
         return DriveChoice(self.arm.joint_names[i], motor, gear, cost, used.size, possible, tuple(reasons))
 
@@ -443,8 +488,9 @@ def _point(position: Any) -> Array:
     return np.array([1, x, y, z, y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y])
 
 
-def _share(need: float, have: float) -> float:
-    return need / have if have > 0 else math.inf
+def _shares(need: Array, have: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(have > 0, need / have, np.inf)
 
 
 def _label(motor: Motor, gear: Gear | None) -> str:

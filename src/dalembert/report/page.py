@@ -14,6 +14,7 @@ from dalembert.arrays import shown
 from dalembert.errors import DalembertError
 from dalembert.files import check_writable, whole_file
 from dalembert.report import figures, tip_figures
+from dalembert.report.drives import drives_section
 from dalembert.report.html import (
     Column,
     cards,
@@ -275,6 +276,7 @@ def _motion(study: Study, index: int, count: int) -> Iterator[str]:
     if study.arm.loops:
         yield _reactions(study, name, about)
     yield _sizing(study)
+    yield drives_section(study, name, about)
     yield _scaling(study, name, about, across)
     yield _omissions(study, name, about)
     yield _downloads(study)
