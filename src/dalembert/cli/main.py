@@ -31,6 +31,7 @@ from dalembert.cli.payload import payload
 from dalembert.cli.report import report
 from dalembert.cli.show import show
 from dalembert.cli.simulate import simulate
+from dalembert.cli.size import size
 from dalembert.cli.terminal import say
 from dalembert.cli.torques import torques
 from dalembert.documents.sources import cited, introduction
@@ -39,7 +40,7 @@ from dalembert.errors import DalembertError
 WRONG_INPUT = 2
 # in the order of --help
 COMMANDS = (
-    arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, approximate, report,
+    arms, show, equations, couplings, parameters, identify, compare, ellipsoid, map_, torques, approximate, report, size,
     simulate, excite, payload, emit, book, cache,
 )  # fmt: skip
 

@@ -104,8 +104,8 @@ def sweep_panels(sweep: GearSweep) -> list[Panel]:
     """Torques and speed over the ratio."""
     torque_key: tuple[Key, ...] = ((PEAK, "peak torque"), (CONTINUOUS, "RMS torque"), (INK, "motor speed"))
     return [
-        Panel(f"{sweep.joint}: motor torque (N m) over the gear ratio", partial(_sweep_torque, sweep=sweep), torque_key, TALL),
-        Panel(f"{sweep.joint}: motor speed (rpm) over the gear ratio", partial(_sweep_speed, sweep=sweep), torque_key, TALL),
+        Panel(f"{sweep.joint}: torque (N m)", partial(_sweep_torque, sweep=sweep), torque_key, TALL, 0.6),
+        Panel(f"{sweep.joint}: speed (rpm)", partial(_sweep_speed, sweep=sweep), torque_key, TALL, 0.6),
     ]
 
 
@@ -118,9 +118,15 @@ def _sweep_torque(axes: Axes, sweep: GearSweep) -> None:
                 axes.axhline(level, color=colour, lw=1.0, ls=(0, (5, 3)))
     axes.plot([sweep.optimum], [sweep.rms.min()], "o", color=CONTINUOUS, ms=6)
     axes.annotate(
-        f"optimum {sweep.optimum:.3g}", (sweep.optimum, float(sweep.rms.min())), (0, -14), textcoords="offset points",
-        ha="center", fontsize=8,
+        f"optimum {sweep.optimum:.3g}", (sweep.optimum, float(sweep.rms.min())), (0, 8), textcoords="offset points",
+        ha="center", fontsize=8, zorder=6,
     )  # fmt: skip
+    if not math.isnan(sweep.best) and sweep.best != sweep.optimum:
+        least = float(sweep.rms[sweep.ratio == sweep.best][0])
+        axes.plot([sweep.best], [least], "D", color=POINT, ms=6)
+        axes.annotate(
+            f"best within limits {sweep.best:.3g}", (sweep.best, least), (-6, -12), textcoords="offset points", ha="right", fontsize=8
+        )
     _ratio_axis(axes, sweep)
 
 
@@ -142,6 +148,7 @@ def _ratio_axis(axes: Axes, sweep: GearSweep) -> None:
         inside = sweep.ratio[sweep.allowed]
         axes.axvspan(float(inside.min()), float(inside.max()), color=CONTINUOUS, alpha=0.07, lw=0)
     axes.set_xlim(float(sweep.ratio[0]), float(sweep.ratio[-1]))
+    axes.set_xlabel("gear ratio")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda x, _: f"{x:g}")
         axis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:.0e}"[0] in "25" else "")
@@ -188,13 +195,11 @@ def _part(part: Any) -> str:
 
 
 def _utilisation(drives: Drives) -> str:
-    """A column for each check, per cent of what is allowed."""
+    """A row for each check and a column for each joint: per cent of what is allowed."""
     names = list(dict.fromkeys(check.name for drive in drives.joints for check in drive.checks))
-    rows = []
-    for drive in drives.joints:
-        own = {check.name: check for check in drive.checks}
-        rows.append([text(drive.joint), *(_used(own.get(name)) for name in names)])
-    return table(["joint", *(f"{name} (%)" for name in names)], rows)
+    own = [{check.name: check for check in drive.checks} for drive in drives.joints]
+    rows = [[text(name), *(_used(checks.get(name)) for checks in own)] for name in names]
+    return table(["% of what is allowed", *(drive.joint for drive in drives.joints)], rows)
 
 
 def _used(check: Check | None) -> str:
@@ -217,6 +222,9 @@ def _motors(drives: Drives) -> str:
         ("inertia load / motor", "least", [number(d.inertia_ratio[0], 3) for d in own]),
         ("inertia load / motor", "most", [number(d.inertia_ratio[1], 3) for d in own]),
         ("inertia load / motor", "band", [_band(d) for d in own]),
+    ]
+    electric = [
+        ("", "joint", [text(d.joint) for d in own]),
         ("current (A)", "peak", [number(d.current_peak, 3) for d in own]),
         ("current (A)", "RMS", [number(d.current_rms, 3) for d in own]),
         ("winding", "heat (W)", [number(d.copper_loss, 3) for d in own]),
@@ -224,7 +232,11 @@ def _motors(drives: Drives) -> str:
         ("", "regenerated (J per cycle)", [number(d.regenerated, 3) for d in own]),
         ("", "holding torque (N m)", [number(d.holding_torque, 3) for d in own]),
     ]
-    return table_of_columns(columns)
+    return table_of_columns(columns) + table_of_columns(electric)
+
+
+def _hours(life: float) -> str:
+    return "over 1 million" if life > 1e6 else number(life)
 
 
 def _band(drive: DriveSizing) -> str:
@@ -243,8 +255,8 @@ def _gears(drives: Drives) -> str:
         ("", "η", [number(d.gear.efficiency, 3) for d in own if d.gear is not None]),
         ("torque (N m)", "peak", [number(float(np.abs(d.load_torque).max())) for d in own]),
         ("torque (N m)", "mean", [number(d.mean_torque) for d in own]),
-        ("life (h)", "L10", [number(d.life_10) for d in own]),
-        ("life (h)", "L50", [number(d.life_50) for d in own]),
+        ("life (h)", "L10", [_hours(d.life_10) for d in own]),
+        ("life (h)", "L50", [_hours(d.life_50) for d in own]),
         ("arc minutes", "twist", [number(d.twist / minute, 3) for d in own]),
         ("arc minutes", "lost motion", [number(d.lost_motion / minute, 3) for d in own]),
     ]
