@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dalembert.analysis.selection import DriveSelection
     from dalembert.analysis.sizing import Sizing
 
+CRITICAL = 10.0  # load inertia / motor inertia above which the usual bands warn
+
 
 def size(
     arm: options.ArmArgument,
@@ -173,6 +175,13 @@ def _print(sizing: Sizing) -> None:
         )  # fmt: skip
     headings = ["joint", "light", ">peak (N m)", ">RMS (N m)", ">mean rpm", ">inertia ratio", ">A RMS", ">°C", ">L10 (h)", "deciding"]
     print_table(headings, rows)
+    for drive in drives.joints:
+        if (most := drive.inertia_ratio[1]) > CRITICAL:
+            say(
+                "note",
+                f"joint '{drive.joint}' has a load inertia of {most:.3g} times its motor's, above {CRITICAL:g}, which is hard to "
+                "control; --inertia-ratio chooses larger motors or ratios",
+            )
 
 
 def _known(value: float) -> str:
