@@ -54,7 +54,9 @@ def spatial() -> da.Arm:
         {"inertia": 1e-4, "gear": 50.0, "mass": 1.0, "axis": (0.6, 0.0, 0.8)},
     ]
     angles = (math.pi / 2, 0.4, -math.pi / 3)
-    return da.from_dh([{"a": 0.4, "alpha": x, "d": 0.1, "rotor": r, **link} for x, r in zip(angles, rotors, strict=True)])
+    return da.from_dh(
+        [{"a": 0.4, "alpha": x, "d": 0.1, "rotor": r, **link} for x, r in zip(angles, rotors, strict=True)]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,9 @@ def test_yaskawa_ball_screw_example() -> None:
     gear = da.Gear(ratio=2 * math.pi * 2 / 0.01, inertia=screw + 0.40e-4)
     motor = da.Motor(rotor_inertia=1e-4)
     rubbing = {"coulomb": 0.2 * 9.8 * 250 / 0.9}
-    table = da.from_dh([{"type": "prismatic", "mass": 250.0, "friction": rubbing, "motor": motor, "gear": gear}], gravity=(0, 0, 0))
+    table = da.from_dh(
+        [{"type": "prismatic", "mass": 250.0, "friction": rubbing, "motor": motor, "gear": gear}], gravity=(0, 0, 0)
+    )
     drives = size(table, da.trapezoidal([0.0], [0.275], acceleration_time=0.1, max_velocity=0.25)).drives
     assert drives is not None
     drive, middle = drives[0], len(drives[0].t) // 2
@@ -119,10 +123,14 @@ def test_yaskawa_acceleration_example() -> None:
 
     Printed: required acceleration torque 0.186 N m, load moving power 11.0 W.
     """
-    motor = da.Motor("SGMSL-A3C", rated_torque=0.0955, peak_torque=0.286, rated_speed=3000 * RPM, rotor_inertia=0.00629e-4)
+    motor = da.Motor(
+        "SGMSL-A3C", rated_torque=0.0955, peak_torque=0.286, rated_speed=3000 * RPM, rotor_inertia=0.00629e-4
+    )
     row = {"inertia": np.diag([1e-4, 1e-4, 0.474e-4]), "mass": 1e-9, "friction": {"coulomb": 0.035}, "motor": motor}
     axis = da.from_dh([row], gravity=(0, 0, 0))
-    drives = size(axis, da.trapezoidal([0.0], [3000 * RPM * 0.3], acceleration_time=0.1, max_velocity=3000 * RPM)).drives
+    drives = size(
+        axis, da.trapezoidal([0.0], [3000 * RPM * 0.3], acceleration_time=0.1, max_velocity=3000 * RPM)
+    ).drives
     assert drives is not None
     drive, middle = drives[0], len(drives[0].t) // 2
     assert np.abs(drive.motor_torque).max() == pytest.approx(0.186, rel=0.01)
@@ -161,8 +169,21 @@ def test_a_gear_takes_power_in_both_directions(sizing: da.analysis.sizing.Sizing
 def test_every_field_of_motor_and_gear_is_judged(sizing: da.analysis.sizing.Sizing) -> None:  # type: ignore[name-defined]
     names = {check.name for check in sizing.drives[0].checks}
     assert names == {
-        *("motor peak torque", "motor RMS torque", "motor speed", "peak current", "winding temperature rise", "holding brake"),
-        *("gear acceleration torque", "gear input speed", "gear axial force", "gear radial force", "gear tilting moment"),
+        *(
+            "motor peak torque",
+            "motor RMS torque",
+            "motor speed",
+            "peak current",
+            "winding temperature rise",
+            "holding brake",
+        ),
+        *(
+            "gear acceleration torque",
+            "gear input speed",
+            "gear axial force",
+            "gear radial force",
+            "gear tilting moment",
+        ),
         *("gear mean torque", "gear mean input speed", "gear emergency torque", "gear life L10"),
     }
     drive = sizing.drives["joint1"]
@@ -200,13 +221,20 @@ def test_quantiles_scale_margins(sizing: da.analysis.sizing.Sizing) -> None:  # 
 def test_a_sweep_passes_through_the_fitted_ratio(sizing: da.analysis.sizing.Sizing) -> None:  # type: ignore[name-defined]
     drive = sizing.drives["joint1"]
     sweep = sizing.sweep("joint1", [40.0, 80.0, 160.0])
-    assert sweep.rms[1] == pytest.approx(drive.torque_rms) and sweep.peak[1] == pytest.approx(np.abs(drive.motor_torque).max())
+    assert sweep.rms[1] == pytest.approx(drive.torque_rms) and sweep.peak[1] == pytest.approx(
+        np.abs(drive.motor_torque).max()
+    )
     np.testing.assert_allclose(sweep.speed, np.array([0.5, 1, 2]) * np.abs(drive.motor_speed).max())
 
 
 def test_the_best_ratio_of_an_inertia_matches_it() -> None:
     """k = √(J_load / J_motor) needs least torque: the textbook's rule."""
-    row = {"inertia": np.diag([1.0, 1.0, 0.9]), "mass": 1e-9, "motor": da.Motor(rotor_inertia=1e-4), "gear": da.Gear(ratio=20.0)}
+    row = {
+        "inertia": np.diag([1.0, 1.0, 0.9]),
+        "mass": 1e-9,
+        "motor": da.Motor(rotor_inertia=1e-4),
+        "gear": da.Gear(ratio=20.0),
+    }
     axis = da.from_dh([row], gravity=(0, 0, 0))
     sweep = size(axis, da.polynomial([0.0], [1.0], 1.0)).sweep(0)
     assert sweep.optimum == pytest.approx(math.sqrt(0.9 / 1e-4), rel=0.03)
@@ -222,7 +250,10 @@ def test_columns_give_the_torques_of_the_fitted_arm(spatial: da.Arm) -> None:
     bare = spatial
     at = samples(da.polynomial(np.zeros(bare.n), np.linspace(0.3, -0.8, bare.n), 0.7))
     rng = np.random.default_rng(1)
-    motors = [replace(MOTOR, name=str(i), rotor_inertia=x, mass=5e3 * x) for i, x in enumerate(rng.uniform(1e-4, 9e-4, bare.n))]
+    motors = [
+        replace(MOTOR, name=str(i), rotor_inertia=x, mass=5e3 * x)
+        for i, x in enumerate(rng.uniform(1e-4, 9e-4, bare.n))
+    ]
     gears = [replace(GEAR, name=str(i), ratio=x) for i, x in enumerate(rng.uniform(30, 150, bare.n))]
     problem = _Problem(bare, at, bare.joint_names, motors, gears, _Rules(0.0, None, 1.5, None), None)
     chosen = {i: (motors[i], gears[i]) for i in range(bare.n)}
@@ -265,7 +296,9 @@ def test_nothing_smaller_than_the_choice_will_do(motion: da.Trajectory) -> None:
 def test_what_cannot_be_selected_is_said(motion: da.Trajectory) -> None:
     bare = da.load("planar-2r")
     weak = da.Motor("W", rated_torque=0.1, peak_torque=0.3, max_speed=600.0, rotor_inertia=1e-5, mass=0.2)
-    with pytest.raises(DalembertError, match=r"can drive joint 'joint2': the nearest of 1 combinations is W with G, and it fails by"):
+    with pytest.raises(
+        DalembertError, match=r"can drive joint 'joint2': the nearest of 1 combinations is W with G, and it fails by"
+    ):
         da.select_drives(bare, motion, [weak], [GEAR])
     with pytest.raises(DalembertError, match=r"there is no joint 'elbow'; the joints are joint1, joint2"):
         da.select_drives(bare, motion, [weak], [GEAR], joints=["elbow"])
@@ -276,7 +309,10 @@ def test_what_cannot_be_selected_is_said(motion: da.Trajectory) -> None:
 def test_the_command_chooses_and_judges(tmp_path: Path, motion: da.Trajectory) -> None:
     at = samples(motion)
     path, out = tmp_path / "motion.csv", tmp_path / "fitted.toml"
-    light = da.from_dh([{"a": 0.3, "mass": 2.0, "com": (-0.15, 0, 0)}, {"a": 0.2, "mass": 1.0, "com": (-0.1, 0, 0)}], gravity=(0, -9.81, 0))
+    light = da.from_dh(
+        [{"a": 0.3, "mass": 2.0, "com": (-0.15, 0, 0)}, {"a": 0.2, "mass": 1.0, "com": (-0.1, 0, 0)}],
+        gravity=(0, -9.81, 0),
+    )
     from dalembert.robot.toml_writer import save_toml
 
     save_toml(light.robot, tmp_path / "arm.toml")

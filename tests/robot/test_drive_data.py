@@ -56,7 +56,9 @@ def test_what_is_read_is_written_and_read_again(text: str) -> None:
     assert motor.peak_torque == pytest.approx(3.82) and motor.rated_speed == pytest.approx(3000 * RPM)
     assert motor.peak_points[1] == pytest.approx((4000 * RPM, 3.82)) and motor.winding_temperature_limit == 180
     assert (gear.efficiency, gear.rated_torque) == (0.75, 50.0)
-    assert gear.stiffness == pytest.approx(10 / math.radians(1 / 60)) and gear.backlash == pytest.approx(math.radians(1 / 60))
+    assert gear.stiffness == pytest.approx(10 / math.radians(1 / 60)) and gear.backlash == pytest.approx(
+        math.radians(1 / 60)
+    )
     assert (rotor.inertia, rotor.gear, rotor.mass) == pytest.approx((0.4e-4, 100.0, 2.0))
     written = write_toml(robot)
     assert parse_toml(written) == robot and f'convention = "{"standard" if text is DH else "frames"}"' in written
@@ -66,7 +68,9 @@ def test_what_is_read_is_written_and_read_again(text: str) -> None:
 def test_every_field_goes_through_a_file(kind: type[DrivePart]) -> None:
     """Also a part of which nothing is said."""
     numbers = {entry.name: 0.5 + k / 7 for k, entry in enumerate(kind.numbers())}
-    numbers |= {"efficiency": 0.5} if kind is da.Gear else {"rated_torque": 0.1, "derating": 0.9, "winding_limit": 140.0}
+    numbers |= (
+        {"efficiency": 0.5} if kind is da.Gear else {"rated_torque": 0.1, "derating": 0.9, "winding_limit": 140.0}
+    )
     base = parse_toml(FRAMES)
     for part in (kind("all", **numbers), kind()):
         joint = replace(base.joints[0], rotor=None, motor=None, gear=None)
@@ -89,7 +93,10 @@ def test_a_motor_and_a_gear_are_a_rotor() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"rotor": da.Rotor(inertia=1.0)}, r"rotor with inertia = 1, and its motor and gear make it 3e-05; leave 'inertia' out"),
+        (
+            {"rotor": da.Rotor(inertia=1.0)},
+            r"rotor with inertia = 1, and its motor and gear make it 3e-05; leave 'inertia' out",
+        ),
         ({"rotor": da.Rotor(gear=51.0)}, r"rotor with gear = 51, and its motor and gear make it 50"),
     ],
 )
@@ -136,7 +143,9 @@ def test_every_unit_of_the_model_is_one_of_its_spellings() -> None:
 
 # -- catalogues --------------------------------------------------------------------------------------
 
-MOTORS = "Type;Mn [Nm];Mmax (N m);n max [min⁻¹];J [kg cm²];m [kg];colour\nA;1,2;4;6000;0,3;1,5;red\nB;2,4;8;5000;0,9;2,5;\n"
+MOTORS = (
+    "Type;Mn [Nm];Mmax (N m);n max [min⁻¹];J [kg cm²];m [kg];colour\nA;1,2;4;6000;0,3;1,5;red\nB;2,4;8;5000;0,9;2,5;\n"
+)
 
 
 def test_a_catalogue_is_read_as_people_write_it() -> None:

@@ -38,7 +38,13 @@ BRAKE_FACTOR = 1.5  # that a brake holds, times the worst gravity torque
 GREEN, AMBER = 0.2, 0.0  # least margins of the traffic light's colours
 LIGHTS = ("green", "amber", "red")
 # the usual bands of load inertia / motor inertia: (up to, word)
-INERTIA_BANDS = ((1.0, "very high dynamics"), (3.0, "high dynamics"), (5.0, "good"), (10.0, "usable"), (math.inf, "critical"))
+INERTIA_BANDS = (
+    (1.0, "very high dynamics"),
+    (3.0, "high dynamics"),
+    (5.0, "good"),
+    (10.0, "usable"),
+    (math.inf, "critical"),
+)
 
 
 class Moves(Protocol):
@@ -67,7 +73,9 @@ def mean_torque(duration: ArrayLike, torque: ArrayLike, speed: ArrayLike, expone
     """
     turns = np.abs(np.asarray(speed, float)) * np.asarray(duration, float)
     total = float(turns.sum())
-    return float((turns @ np.abs(np.asarray(torque, float)) ** exponent / total) ** (1.0 / exponent)) if total > 0 else 0.0
+    return (
+        float((turns @ np.abs(np.asarray(torque, float)) ** exponent / total) ** (1.0 / exponent)) if total > 0 else 0.0
+    )
 
 
 def mean_speed(duration: ArrayLike, speed: ArrayLike) -> float:
@@ -278,11 +286,13 @@ class DriveSizing:
         not counted here (``da.select_drives`` counts it).
         """
         if self.inertia <= 0:
-            raise DalembertError(f"joint '{self.joint}' has a motor without rotor inertia, so no gear ratio is the best; give it")
+            raise DalembertError(
+                f"joint '{self.joint}' has a motor without rotor inertia, so no gear ratio is the best; give it"
+            )
         own = abs(self.gear.ratio) if self.gear is not None else 1.0
         weights = durations(self.t)
-        pull, spin = rms_torque(weights, self.load_torque), self.inertia * rms_torque(weights, self.load_acceleration)
-        near = [own, math.sqrt(pull / spin)] if pull > 0 and spin > 0 else [own]  # where the optimum would be
+        pull, swing = rms_torque(weights, self.load_torque), self.inertia * rms_torque(weights, self.load_acceleration)
+        near = [own, math.sqrt(pull / swing)] if pull > 0 and swing > 0 else [own]  # where the optimum would be
         at = np.geomspace(min(near) / 4, max(near) * 4, 201) if ratios is None else np.asarray(ratios, float)
         if at.ndim != 1 or not len(at) or not (at > 0).all():
             raise DalembertError(f"ratios must be a list of numbers above 0, not {ratios!r}")
@@ -326,7 +336,9 @@ class GearSweep:
     @property
     def best(self) -> float:
         """The ratio with the least RMS torque among those that the motor's speed and peak torque allow; NaN: none."""
-        return float(self.ratio[np.argmin(np.where(self.allowed, self.rms, np.inf))]) if self.allowed.any() else math.nan
+        return (
+            float(self.ratio[np.argmin(np.where(self.allowed, self.rms, np.inf))]) if self.allowed.any() else math.nan
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,7 +367,9 @@ class Drives:
         for drive in self.joints:
             if drive.joint == joint:
                 return drive
-        raise DalembertError(f"no drive of joint '{joint}'; there are those of {', '.join(x.joint for x in self.joints)}")
+        raise DalembertError(
+            f"no drive of joint '{joint}'; there are those of {', '.join(x.joint for x in self.joints)}"
+        )
 
     @property
     def lights(self) -> dict[str, str]:
@@ -435,11 +449,10 @@ def drives_of(
     driven = [i for i, joint in enumerate(joints) if joint.motor is not None or joint.gear is not None]
     if not driven:
         return None
-    columns = [arm.mechanism.actuated[i] for i in driven]
     carrier = carrier_accelerations(arm, at, driven)
     gravity, B = arm.gravity_torque(at.q), arm.inertia_matrix(at.q)
     out = []
-    for place, (i, tree) in enumerate(zip(driven, columns, strict=True)):
+    for place, i in enumerate(driven):
         joint, rotor = joints[i], joints[i].rotor
         assert rotor is not None
         motor, gear, k = joint.motor, joint.gear, rotor.gear
@@ -512,7 +525,9 @@ def judged(
     speed = k * qd
     torque = J * (k * qdd + carrier) + friction + through_gear(gear, load, qd, qdd)
     rotor = motor.rotor_inertia if motor is not None else 0.0
-    ratios = (inertia / k**2 + (gear.inertia if gear is not None else 0.0)) / rotor if rotor > 0 else np.full(len(t), np.nan)
+    ratios = (
+        (inertia / k**2 + (gear.inertia if gear is not None else 0.0)) / rotor if rotor > 0 else np.full(len(t), np.nan)
+    )
     exponent = gear.life_exponent if gear is not None else 3.0
     T_av, n_av = mean_torque(weights, load, qd, exponent), mean_speed(weights, speed)
     L10 = math.nan if gear is None else gear_life(gear, T_av, n_av)
@@ -539,7 +554,20 @@ def judged(
         stop = _emergency_torque(motor, k, J, inertia, gravity)
         checks += _gear_checks(gear, t, load, speed, values, bearings, stop, life)
     return DriveSizing(
-        joint, motor, gear, t, load, qd, qdd, carrier, friction, torque, speed, checks=tuple(checks), slides=slides, **values
+        joint,
+        motor,
+        gear,
+        t,
+        load,
+        qd,
+        qdd,
+        carrier,
+        friction,
+        torque,
+        speed,
+        checks=tuple(checks),
+        slides=slides,
+        **values,
     )
 
 
@@ -554,8 +582,8 @@ def _motor_checks(
         at = int(np.argmax(used))
         checks.append(Check("motor peak torque", float(abs(torque[at])), float(allowed[at]), "N m", float(t[at])))
     if motor.continuous_points:
-        allowed = float(curve_at(motor.continuous_points, n_av)) * motor.torque_factor
-        checks.append(Check("motor RMS torque", values["torque_rms"], allowed, "N m"))
+        continuous = float(curve_at(motor.continuous_points, n_av)) * motor.torque_factor
+        checks.append(Check("motor RMS torque", values["torque_rms"], continuous, "N m"))
     if motor.top_speed is not None:
         at = int(np.argmax(np.abs(speed)))
         checks.append(Check("motor speed", float(abs(speed[at])), motor.top_speed, "rad/s", float(t[at])))
@@ -563,10 +591,10 @@ def _motor_checks(
         at = int(np.argmax(np.abs(torque)))
         checks.append(Check("peak current", values["current_peak"], motor.max_current, "A", float(t[at])))
     own_heat = motor.thermal_resistance is not None and not math.isnan(values["copper_loss"])
-    if own_heat or motor.thermal_time_constant is not None and motor.continuous_points:
+    if own_heat or (motor.thermal_time_constant is not None and motor.continuous_points):
         # without thermal data of its own the temperature says what the RMS torque says
-        rise, allowed = values["temperature"] - motor.ambient, motor.winding_temperature_limit - motor.ambient
-        checks.append(Check("winding temperature rise", rise, allowed, "K"))
+        rise, most = values["temperature"] - motor.ambient, motor.winding_temperature_limit - motor.ambient
+        checks.append(Check("winding temperature rise", rise, most, "K"))
     if motor.brake_torque is not None:
         checks.append(Check("holding brake", hold, motor.brake_torque, "N m"))
     return checks
@@ -599,7 +627,9 @@ def _gear_checks(
     if gear.mean_input_speed is not None:
         checks.append(Check("gear mean input speed", values["mean_speed"], gear.mean_input_speed, "rad/s"))
     if gear.emergency_torque is not None:
-        checks.append(Check("gear emergency torque", max(stop, float(np.abs(load).max())), gear.emergency_torque, "N m"))
+        checks.append(
+            Check("gear emergency torque", max(stop, float(np.abs(load).max())), gear.emergency_torque, "N m")
+        )
     if life is not None and not math.isnan(values["life_10"]):
         checks.append(Check("gear life L10", values["life_10"], life, "h", more=True))
     return checks
@@ -618,7 +648,7 @@ def _emergency_torque(motor: Motor | None, k: float, J: float, inertia: Array, g
 def _electric(motor: Motor | None, t: Array, weights: Array, torque: Array, speed: Array) -> dict[str, float]:
     """Current, heat and regenerated energy, as far as the motor's data tell."""
     out = dict.fromkeys(("current_peak", "current_rms", "copper_loss", "temperature"), math.nan)
-    loss = np.zeros(len(t))
+    loss: Array = np.zeros(len(t))
     if motor is not None and motor.torque_constant is not None:
         current = torque / motor.torque_constant
         out |= {"current_peak": float(np.abs(current).max()), "current_rms": rms_torque(weights, current)}
@@ -633,9 +663,7 @@ def _electric(motor: Motor | None, t: Array, weights: Array, torque: Array, spee
     return out | {"regenerated": float(returned[0])}
 
 
-def _temperature(
-    motor: Motor, t: Array, weights: Array, torque: Array, speed: Array, loss: Array | None
-) -> float:
+def _temperature(motor: Motor, t: Array, weights: Array, torque: Array, speed: Array, loss: Array | None) -> float:
     """The highest winding temperature (°C) of the cycle that repeats for ever."""
     if motor.thermal_resistance is not None and loss is not None:
         rise = motor.thermal_resistance * loss

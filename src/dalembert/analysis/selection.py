@@ -33,7 +33,6 @@ from dalembert.robot.model import Robot, Rotor
 
 Array = NDArray[np.floating[Any]]
 
-PASSES = 8  # from the tip to the base, at most
 TRIAL = 1e-4  # kg m²: the rotor with which the columns are computed
 
 
@@ -142,13 +141,13 @@ def select_drives(
     rules = _Rules(margin, life, brake_factor, inertia_ratio)
     problem = _Problem(arm, at, names, motors, gears, rules, tip_wrench)
     fitted: dict[int, tuple[Motor, Gear | None]] = {}
-    for passes in range(1, PASSES + 1):
-        before = dict(fitted)
+    before, passes = None, 0
+    while fitted != before:  # what a joint needs depends on those behind it alone, so that n + 1 passes are the most
+        before, passes = dict(fitted), passes + 1
         for i in sorted(problem.which, reverse=True):
             fitted[i] = problem.best(i, fitted)
-        if fitted == before:
-            break
-        problem.update(fitted)
+        if fitted != before:
+            problem.update(fitted)
     choices = tuple(problem.explained(i, fitted) for i in problem.which)
     whole = problem.robot_with(fitted)
     final = Arm(whole)
@@ -164,7 +163,9 @@ class _Rules:
     inertia_ratio: float | None
 
 
-def _checked(arm: Arm, motors: Sequence[Motor], gears: Sequence[Gear] | None, joints: Sequence[str] | None) -> list[str]:
+def _checked(
+    arm: Arm, motors: Sequence[Motor], gears: Sequence[Gear] | None, joints: Sequence[str] | None
+) -> list[str]:
     """The names of the joints to fit; an error for what cannot be solved here."""
     if arm.loops or arm.robot.couplings:
         raise DalembertError(
@@ -173,7 +174,9 @@ def _checked(arm: Arm, motors: Sequence[Motor], gears: Sequence[Gear] | None, jo
         )
     for word, parts, kind in (("motors", motors, Motor), ("gears", gears, Gear)):
         if parts is not None and (not len(parts) or not all(isinstance(part, kind) for part in parts)):
-            raise DalembertError(f"{word} must be a list of one or more da.{kind.__name__}, or what da.read_{word} gives")
+            raise DalembertError(
+                f"{word} must be a list of one or more da.{kind.__name__}, or what da.read_{word} gives"
+            )
     names = list(arm.joint_names) if joints is None else [joints] if isinstance(joints, str) else list(joints)
     for name in names:
         if name not in arm.joint_names:
@@ -197,7 +200,9 @@ class _MotorArrays:
         """The continuous torque at a speed, derated."""
         return np.array(
             [
-                float(curve_at(motor.continuous_points, speed)) * motor.torque_factor if motor.continuous_points else np.inf
+                float(curve_at(motor.continuous_points, speed)) * motor.torque_factor
+                if motor.continuous_points
+                else np.inf
                 for motor in self.motors
             ]
         )
@@ -222,17 +227,16 @@ class _Problem:
         self.arm, self.at, self.rules, self.tip_wrench = arm, at, rules, tip_wrench
         self.which = [i for i, name in enumerate(arm.joint_names) if name in names]
         self.motors, self.gears = tuple(motors), tuple(gears) if gears is not None else None
-        parts = [*self.motors, *(self.gears or ())]
+        parts: list[Motor | Gear] = [*self.motors, *(self.gears or ())]
         self.criterion = "price" if all(part.price is not None for part in parts) else "mass"
         self.weights = durations(at.t)
         trial = Arm(_with_rotors(arm.robot, {arm.joint_names[i]: self._open_rotor(i) for i in self.which}))
         self._columns(trial)
         tau, f, mu = loads(trial, at, tip_wrench)
         self.bearings = bearing_parts(trial, f, mu)
-        ratios = {i: (TRIAL, 1.0, 0.0) for i in self.which}
-        self.rest = tau - sum(self.felt(i, *ratios[i]) for i in self.which)
+        self.rest = tau - sum(self.felt(i, TRIAL, 1.0, 0.0) for i in self.which)
         self.inertia = np.diagonal(trial.inertia_matrix(at.q), axis1=1, axis2=2) - [
-            TRIAL if i in ratios else 0.0 for i in range(arm.n)
+            TRIAL if i in self.which else 0.0 for i in range(arm.n)
         ]
         self.gravity = trial.gravity_torque(at.q)
         self.used: dict[int, Array] = {}
@@ -257,7 +261,10 @@ class _Problem:
         for start in range(0, N, CHUNK):
             part = slice(start, start + CHUNK)
             still = np.zeros_like(at.q[part])
-            Y, Y_still = trial.regressor(at.q[part], at.qd[part], at.qdd[part]), trial.regressor(at.q[part], still, still)
+            Y, Y_still = (
+                trial.regressor(at.q[part], at.qd[part], at.qdd[part]),
+                trial.regressor(at.q[part], still, still),
+            )
             for i in self.which:
                 body = bodies[i]
                 spin = Y[:, :, i * WIDTH + len(INERTIAL)]
@@ -316,7 +323,9 @@ class _Problem:
         self.curves, self.levels = {}, {}
         used = np.stack([self._quick(i, gear, load, gravity) for gear in gears])  # (gears, motors)
         allowed = 1.0 - self.rules.margin
-        costs = np.array([self.cost(None, gear) for gear in gears])[:, None] + [self.cost(motor, None) for motor in self.motors]
+        costs = np.array([self.cost(None, gear) for gear in gears])[:, None] + [
+            self.cost(motor, None) for motor in self.motors
+        ]
         order = np.lexsort((used.ravel(), costs.ravel()))
         self.used[i] = used
         for place in order:
@@ -422,7 +431,7 @@ class _Problem:
 
     def robot_with(self, fitted: dict[int, tuple[Motor, Gear | None]]) -> Robot:
         """The robot with these drives; its rotors keep their places and their friction."""
-        joints = {}
+        joints: dict[str, dict[str, Any]] = {}
         for i, (motor, gear) in fitted.items():
             joint = self.arm.robot.moving_joints[i]
             kept = replace(joint.rotor, inertia=0.0, gear=self._sign(i, gear), mass=0.0) if joint.rotor else None

@@ -47,7 +47,8 @@ def size(
         float | None, Option(metavar="RATIO", help="The largest load inertia / motor inertia to choose.")
     ] = None,
     sweep: Annotated[
-        str | None, Option(metavar="JOINT", help="Draw this joint's motor torque and speed over the gear ratio (--plot).")
+        str | None,
+        Option(metavar="JOINT", help="Draw this joint's motor torque and speed over the gear ratio (--plot)."),
     ] = None,
     plot: Annotated[
         str | None,
@@ -82,11 +83,11 @@ def size(
     table, _ = read(loaded, motion)
     selection = None
     if motors is not None:
-        catalogues = [da.read_motors(motors), *([da.read_gears(gears)] if gears is not None else [])]
-        say("note", *(note for catalogue in catalogues for note in catalogue.notes))
+        some_motors, some_gears = da.read_motors(motors), da.read_gears(gears) if gears is not None else None
+        say("note", *some_motors.notes, *(some_gears.notes if some_gears is not None else ()))
         selection = da.select_drives(
-            loaded, table, *catalogues, joints=joints.split() if joints is not None else None, margin=margin, life=life,  # type: ignore[arg-type]
-            brake_factor=brake_factor, inertia_ratio=inertia_ratio, tip_wrench=wrench,
+            loaded, table, some_motors, some_gears, joints=joints.split() if joints is not None else None,
+            margin=margin, life=life, brake_factor=brake_factor, inertia_ratio=inertia_ratio, tip_wrench=wrench,
         )  # fmt: skip
     sizing = selection.sizing if selection else da.size(loaded, table, wrench, life=life, brake_factor=brake_factor)
     if as_json:
@@ -132,7 +133,9 @@ def _drives(sizing: Sizing) -> Drives:
 def as_data(sizing: Sizing, selection: DriveSelection | None) -> dict[str, Any]:
     """The numbers for programs; what is not known is null."""
     rows = _drives(sizing).table()
-    known = [{key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in row.items()} for row in rows]
+    known = [
+        {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in row.items()} for row in rows
+    ]
     data: dict[str, Any] = {"arm": sizing.arm, "drives": known}
     if selection is not None:
         data |= {"criterion": selection.criterion, "selection": selection.table(), "reasons": selection.reasons}
@@ -173,7 +176,18 @@ def _print(sizing: Sizing) -> None:
                 drive.verdict,
             ]
         )  # fmt: skip
-    headings = ["joint", "light", ">peak (N m)", ">RMS (N m)", ">mean rpm", ">inertia ratio", ">A RMS", ">°C", ">L10 (h)", "deciding"]
+    headings = [
+        "joint",
+        "light",
+        ">peak (N m)",
+        ">RMS (N m)",
+        ">mean rpm",
+        ">inertia ratio",
+        ">A RMS",
+        ">°C",
+        ">L10 (h)",
+        "deciding",
+    ]
     print_table(headings, rows)
     for drive in drives.joints:
         if (most := drive.inertia_ratio[1]) > CRITICAL:

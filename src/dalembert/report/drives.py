@@ -21,7 +21,11 @@ COLOURS = {"green": "#2e7d4f", "amber": "#c77700", "red": RED, "unknown": SOFT}
 KINDS = {"green": "good", "amber": "tight", "red": "bad", "unknown": "soft"}
 PEAK, CONTINUOUS, POINT = RED, "#2e7d4f", "#c77700"
 TALL = (5.2, 3.4)
-MOTOR_KEY: tuple[Key, ...] = ((PEAK, "peak torque"), (CONTINUOUS, "continuous torque"), (POINT, "RMS torque at mean speed"))
+MOTOR_KEY: tuple[Key, ...] = (
+    (PEAK, "peak torque"),
+    (CONTINUOUS, "continuous torque"),
+    (POINT, "RMS torque at mean speed"),
+)
 GEAR_KEY: tuple[Key, ...] = ((PEAK, "gear: T2B"), (CONTINUOUS, "gear: T2N"), (POINT, "mean torque at mean speed"))
 
 
@@ -125,7 +129,12 @@ def _sweep_torque(axes: Axes, sweep: GearSweep) -> None:
         least = float(sweep.rms[sweep.ratio == sweep.best][0])
         axes.plot([sweep.best], [least], "D", color=POINT, ms=6)
         axes.annotate(
-            f"best within limits {sweep.best:.3g}", (sweep.best, least), (-6, -12), textcoords="offset points", ha="right", fontsize=8
+            f"best within limits {sweep.best:.3g}",
+            (sweep.best, least),
+            (-6, -12),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8,
         )
     _ratio_axis(axes, sweep)
 

@@ -85,7 +85,11 @@ class Catalogue(Sequence[Kind], Generic[Kind]):
     source: str = ""
 
     def __repr__(self) -> str:
-        return f"<Catalogue of {len(self.parts)} {type(self.parts[0]).__name__.lower()}s>" if self.parts else "<Catalogue: empty>"
+        return (
+            f"<Catalogue of {len(self.parts)} {type(self.parts[0]).__name__.lower()}s>"
+            if self.parts
+            else "<Catalogue: empty>"
+        )
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -124,6 +128,15 @@ def read_gears(path: str | os.PathLike[str]) -> Catalogue[Gear]:
 
     It needs a name, the ratio, T2N, the inertia at the input and the mass; every other field of
     :class:`dalembert.Gear` may be a column, too.
+
+    >>> import tempfile, pathlib
+    >>> text = "gear,i,eta [%],T2N [Nm],J [kg cm²],mass [kg]\\nG1,100,75,50,0.08,0.5\\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "gears.csv")
+    ...     _ = file.write_text(text, encoding="utf-8")
+    ...     gears = read_gears(file)
+    >>> gears[0].ratio, gears[0].efficiency
+    (100.0, 0.75)
     """
     return parse_catalogue(read_text(path, TOML_BYTES, "catalogue"), Gear, os.fspath(path))
 
@@ -156,7 +169,9 @@ def parse_catalogue(text: str, kind: type[Kind], where: str = "catalogue.csv") -
     return Catalogue(tuple(parts), tuple(notes), where)
 
 
-def _columns(headings: Sequence[str], kind: type[DrivePart], where: str) -> tuple[dict[int, tuple[str, float]], list[str]]:
+def _columns(
+    headings: Sequence[str], kind: type[DrivePart], where: str
+) -> tuple[dict[int, tuple[str, float]], list[str]]:
     """{column: (field, factor to the model's unit)}, and what was not used."""
     words, units = _words(kind), {entry.name: entry.metadata["unit"] for entry in kind.numbers()}
     columns: dict[int, tuple[str, float]] = {}
@@ -181,7 +196,9 @@ def _columns(headings: Sequence[str], kind: type[DrivePart], where: str) -> tupl
     missing = [" or ".join(group) for group in REQUIRED_COLUMNS[kind] if not given & set(group)]
     if missing:
         names = ", ".join(f"'{x}'" for x in missing)
-        raise RobotError(f"{where}: a catalogue of {kind.__name__.lower()}s needs {names}; its columns are {some(list(headings))}")
+        raise RobotError(
+            f"{where}: a catalogue of {kind.__name__.lower()}s needs {names}; its columns are {some(list(headings))}"
+        )
     notes = [f"{where}: the columns {', '.join(unknown)} are not known and were not used"] if unknown else []
     return columns, notes
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any
 
 from dalembert.algebra.records import settle
 from dalembert.errors import RobotError
@@ -20,7 +21,6 @@ REFERENCE_ALTITUDE = 1000.0  # m: what ratings hold up to, IEC 60034-1
 PER_100_M = 0.01  # of the continuous torque, above that: the usual rule of makers
 
 Points = tuple[tuple[float, float], ...]
-Part = TypeVar("Part", bound="DrivePart")
 
 
 def _known(unit: str, default: Any = None, *, zero: bool = False) -> Any:
@@ -54,13 +54,17 @@ class DrivePart:
         return [entry for entry in fields(cls) if "unit" in entry.metadata]
 
     def _number(self, entry: Field[Any], value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) and not hasattr(value, "dtype"):
-            raise RobotError(f"{self.kind}: '{entry.name}' is {shown(value)}; it must be a number in {entry.metadata['unit']}")
+        if isinstance(value, bool) or not (isinstance(value, int | float) or hasattr(value, "dtype")):
+            raise RobotError(
+                f"{self.kind}: '{entry.name}' is {shown(value)}; it must be a number in {entry.metadata['unit']}"
+            )
         number = float(value)
         signed = entry.metadata["unit"] == "°C" or entry.name == "ratio"
         if not math.isfinite(number) or (number < 0 and not signed) or (number == 0 and not entry.metadata["zero"]):
             allowed = "a finite number" if signed else "a finite number ≥ 0" if entry.metadata["zero"] else "above 0"
-            raise RobotError(f"{self.kind}: '{entry.name}' is {number:g} {entry.metadata['unit']}; it must be {allowed}")
+            raise RobotError(
+                f"{self.kind}: '{entry.name}' is {number:g} {entry.metadata['unit']}; it must be {allowed}"
+            )
         return number
 
 
@@ -124,14 +128,18 @@ class Motor(DrivePart):
             settle(self, **{key: self._points(key, getattr(self, key))})
         low, high = self.rated_torque, self.peak_torque
         if low is not None and high is not None and high < low:
-            raise RobotError(f"{self.kind}: 'peak_torque' is {high:g} N m, below 'rated_torque', {low:g} N m; exchange them")
+            raise RobotError(
+                f"{self.kind}: 'peak_torque' is {high:g} N m, below 'rated_torque', {low:g} N m; exchange them"
+            )
         if self.ambient >= self.winding_temperature_limit:
             raise RobotError(
                 f"{self.kind}: 'ambient' is {self.ambient:g} °C, and the winding may have "
                 f"{self.winding_temperature_limit:g} °C; the ambient must be below"
             )
         if self.torque_factor <= 0:
-            raise RobotError(f"{self.kind}: 'altitude' is {self.altitude:g} m, where nothing is left of the torque; it is in m")
+            raise RobotError(
+                f"{self.kind}: 'altitude' is {self.altitude:g} m, where nothing is left of the torque; it is in m"
+            )
 
     def _points(self, key: str, value: Any) -> Points:
         """A curve: at least two points at rising speeds."""
@@ -140,7 +148,7 @@ class Motor(DrivePart):
         except (TypeError, ValueError):
             points = ((math.nan, math.nan),)
         flat = [x for point in points for x in point]
-        rising = all(a[0] < b[0] for a, b in zip(points, points[1:], strict=False))
+        rising = all(a[0] < b[0] for a, b in pairwise(points))
         if points and (len(points) < 2 or not rising or not all(math.isfinite(x) and x >= 0 for x in flat)):
             raise RobotError(
                 f"{self.kind}: '{key}' is {shown(value)}; it must be two or more points [speed in rad/s, torque in N m] at "
@@ -243,7 +251,9 @@ class Gear(DrivePart):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.efficiency > 1:
-            raise RobotError(f"{self.kind}: 'efficiency' is {self.efficiency:g}; it must be above 0 and at most 1 (or '70 %')")
+            raise RobotError(
+                f"{self.kind}: 'efficiency' is {self.efficiency:g}; it must be above 0 and at most 1 (or '70 %')"
+            )
 
 
 def of_rotor(motor: Motor | None, gear: Gear | None) -> dict[str, float]:

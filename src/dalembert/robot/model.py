@@ -213,7 +213,8 @@ class Joint:
 
     def _driven_rotor(self) -> Rotor:
         """The rotor with inertia, ratio and mass of motor and gear; one that is given must not contradict them."""
-        given, derived = self.rotor or Rotor(), of_rotor(self.motor, self.gear)
+        given = self.rotor or Rotor()
+        derived: dict[str, Any] = {**of_rotor(self.motor, self.gear)}
         for name, value in derived.items():
             said = getattr(given, name)
             if said in (getattr(Rotor, name), value):

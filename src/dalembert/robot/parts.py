@@ -194,7 +194,9 @@ def _unused(joint: Joint) -> list[str]:
             "offset": joint.offset != 0,
             "friction": joint.friction != Friction(),
             "limits": joint.limits != Limits(),
-            "rotor": rotor is not None,
+            "rotor": rotor is not None and joint.motor is None and joint.gear is None,
+            "motor": joint.motor is not None,
+            "gear": joint.gear is not None,
         }
     elif rotor is not None and rotor.reflected:
         which = f"the rotor of joint '{joint.name}' is reflected (only k_r² I_m counts)"

@@ -68,5 +68,7 @@ def quantity(value: str, unit: str, what: str) -> float:
     if match is None:
         raise RobotError(f"{what} is {shown(value)}; it must be a number with a unit, like '1.5 {unit}'")
     if not match[2] and "" not in UNITS[unit]:
-        raise RobotError(f"{what} is {shown(value)}, a text without a unit; write '{match[1]} {unit}', or a number in {unit}")
+        raise RobotError(
+            f"{what} is {shown(value)}, a text without a unit; write '{match[1]} {unit}', or a number in {unit}"
+        )
     return float(match[1]) * factor(match[2], unit, what)
